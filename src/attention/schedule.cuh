@@ -1,0 +1,60 @@
+#pragma once
+// Which rows a thread block computes.
+#include "arch/arch.hpp"
+#include "attention/config.hpp"
+
+namespace flashfit {
+
+/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence; offsets say where it begins on the row axes.
+struct Work {
+  int sequence, head, first_row;
+  int queries, keys;
+  int q_offset, k_offset;  ///< 0 when dense (the batch stride finds the sequence)
+};
+
+inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+
+/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch, and a wrong value must not become a wild address.
+inline int bounded_offset(const int* cu_seqlens, int i, int total) { return clamp(arch::load(cu_seqlens, i), 0, total); }
+
+/// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest.
+///
+/// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least ceil(length / BlockM) per sequence,
+/// so a block finds its sequence by binary search, without max_seqlen, and at most one slot per sequence stays empty.
+template <int BlockM>
+Work find_work(const ForwardParams& p) {
+  const int block = arch::block().x;
+  Work w{};
+  int tile = 0;
+  if (p.cu_seqlens_q == nullptr) {
+    const int tiles = p.slots / p.batch;
+    tile = block % tiles;
+    w.head = block / tiles % p.heads;
+    w.sequence = block / tiles / p.heads;
+    w.queries = p.seqlen_q;
+    w.keys = p.seqlen_k;
+  } else {
+    w.head = block / p.slots;
+    const int slot = block % p.slots;
+    int low = 0, high = p.batch - 1;
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (bounded_offset(p.cu_seqlens_q, middle, p.seqlen_q) / BlockM + middle <= slot)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    w.sequence = low;
+    w.q_offset = bounded_offset(p.cu_seqlens_q, low, p.seqlen_q);
+    w.k_offset = bounded_offset(p.cu_seqlens_k, low, p.seqlen_k);
+    w.queries = clamp(bounded_offset(p.cu_seqlens_q, low + 1, p.seqlen_q) - w.q_offset, 0, p.seqlen_q);
+    w.keys = clamp(bounded_offset(p.cu_seqlens_k, low + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
+    tile = slot - (w.q_offset / BlockM + low);
+  }
+  const int tiles = (w.queries + BlockM - 1) / BlockM;
+  if (tile < 0 || tile >= tiles) w.queries = 0;
+  w.first_row = (tiles - 1 - tile) * BlockM;
+  return w;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,27 @@
+#pragma once
+// Shared-memory tiles whose ldmatrix and 16-byte copies meet no bank conflict. One truth for kernels, emulator and tests.
+#include "base/types.hpp"
+
+namespace flashfit {
+
+/// Rows x Cols of 16-bit elements, in panels of up to 64 columns (128 bytes a row). Inside a panel the index of a 16-byte chunk is XORed with the
+/// row, so that 8 consecutive rows of one column chunk, what an 8x8 matrix of ldmatrix reads, lie in 8 different groups of four banks.
+/// With narrow panels (32 columns) two rows share 128 bytes; then the row pair is what is XORed.
+template <class T, int Rows, int Cols>
+struct SwizzledTile {
+  static_assert(sizeof(T) == 2 && Cols % 32 == 0);
+  static constexpr int kRows = Rows, kCols = Cols;
+  static constexpr int kPanel = Cols % 64 == 0 ? 64 : 32;     ///< columns of a panel
+  static constexpr int kChunks = kPanel / 8;                  ///< 16-byte chunks of a panel's row
+  static constexpr int kRowsPerLine = 64 / kPanel;            ///< rows in 128 bytes, the width of all banks
+
+  alignas(128) T data[Rows * Cols];
+
+  /// Element offset of (row, col). For col a multiple of 8, the 16 bytes from there are contiguous.
+  static constexpr int offset(int row, int col) {
+    const int chunk = (col / 8 % kChunks) ^ (row / kRowsPerLine % kChunks);
+    return col / kPanel * (Rows * kPanel) + row * kPanel + chunk * 8 + col % 8;
+  }
+};
+
+}  // namespace flashfit
