@@ -44,7 +44,7 @@ typedef void* flashfit_stream;
 
 /* flags */
 #define FLASHFIT_CAUSAL 1u   /* key j is visible to query i iff j <= i + seqlen_k - seqlen_q (bottom-right aligned) */
-#define FLASHFIT_PTX_ONLY 2u /* use PTX even where machine code fits: for tests */
+#define FLASHFIT_PTX_ONLY 2u /* use PTX even where machine code fits: for tests; no effect on the CPU */
 
 /* out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
  *
@@ -53,11 +53,14 @@ typedef void* flashfit_stream;
  * Variable length:  cu_seqlens_q and cu_seqlens_k given: q [total_q, heads_q, head_dim], k and v [total_k, heads_kv, head_dim], out like q,
  *                   lse [heads_q, total_q]; sequence b is rows cu_seqlens[b] to cu_seqlens[b + 1].
  * dtypes:           q, k, v, out of one dtype: fp16, bf16, on the CPU also fp32; lse fp32, contiguous; cu_seqlens int32 [batch + 1], contiguous.
- * strides:          any (0 too, for q, k, v), in elements, but 1 in the last dimension; on a GPU pointers of q, k, v are 16-byte aligned and
- *                   their strides multiples of 8 elements (out: 4-byte, 2 elements). NULL strides mean row-major contiguous.
- * heads_q must be a multiple of heads_kv. All tensors on one device. out and lse may not overlap anything. */
+ * strides:          0 or more (out: each element its own place), in elements, 1 in the last dimension; on a GPU pointers of q, k, v are 16-byte
+ *                   aligned and their strides multiples of 8 elements (out: 4-byte, 2 elements). NULL strides mean row-major contiguous.
+ *                   Strides of dimensions of size 1 are not looked at.
+ * values:           cu_seqlens start with 0, never fall and end with the rows of q, or of k; checked on the CPU, on a GPU the caller's promise.
+ * heads_q must be a multiple of heads_kv. All tensors on one device: kDLCPU (kDLCUDAHost counts as it) or kDLCUDA. The memory of out and of lse,
+ * from first to last element, may not overlap that of another tensor. */
 typedef struct flashfit_attention_args {
-  uint32_t struct_size; /* sizeof(flashfit_attention_args): newer libraries take older callers */
+  uint32_t struct_size; /* sizeof(flashfit_attention_args); newer libraries take older callers, older ones take newer if what they lack is 0 */
   uint32_t flags;       /* FLASHFIT_CAUSAL ... */
   const DLTensor* q;
   const DLTensor* k;
@@ -67,8 +70,9 @@ typedef struct flashfit_attention_args {
   const DLTensor* cu_seqlens_q; /* or NULL */
   const DLTensor* cu_seqlens_k; /* or NULL */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL */
+  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   float softmax_scale; /* > 0 and finite; 0 means 1 / sqrt(head_dim) */
+  uint32_t reserved;   /* 0 */
 } flashfit_attention_args;
 
 FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention_args* args);
@@ -80,7 +84,8 @@ typedef struct flashfit_explain_args {
   const char* gpu;      /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype;    /* "fp16", "bf16", "fp32" */
   int64_t batch, seqlen_q, seqlen_k, heads_q, heads_kv, head_dim;
-  int32_t cuda_version; /* the driver's CUDA version to assume (12090 = 12.9); 0: new enough */
+  int32_t cuda_version; /* the driver's CUDA version to assume (12090 = 12.9); 0: this machine's if gpu is NULL, else new enough */
+  uint32_t reserved;    /* 0 */
 } flashfit_explain_args;
 
 /* JSON documents (docs/plan.md, docs/images.md describe the keys). *json is freed by flashfit_free. */

@@ -1,0 +1,168 @@
+#include "api/argument.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace flashfit::api {
+namespace {
+
+/// The byte after the last element relative to the first; false if that overflows.
+bool extent_bytes(const Argument& a, std::int64_t item_bytes, std::int64_t& bytes) {
+  std::int64_t last = 0;
+  for (int i = 0; i < a.ndim; ++i) {
+    std::int64_t step;
+    if (__builtin_mul_overflow(a.size[i] - 1, a.stride[i], &step) || __builtin_add_overflow(last, step, &last))
+      return false;
+  }
+  return !__builtin_add_overflow(last, std::int64_t{1}, &last) && !__builtin_mul_overflow(last, item_bytes, &bytes);
+}
+
+Result<void> read_shape(const DLTensor& t, const char* layout, Argument& a) {
+  if (t.ndim != a.ndim)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: {} dimensions; accepted: {}, {}", a.name, t.ndim, a.ndim, layout));
+  if (!t.shape)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: shape is NULL; accepted: {} sizes, {}", a.name, a.ndim, layout));
+  std::copy_n(t.shape, a.ndim, a.size.begin());
+  for (const std::int64_t size : a.shape()) {
+    if (size < 0 || size > kMaxSize) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: shape is {}; accepted: sizes from 0 to {}", a.name, text(a.shape()), kMaxSize));
+    }
+  }
+  return {};
+}
+
+/// Fills strides; `elements` gets their count.
+Result<void> read_strides(const DLTensor& t, Argument& a, std::int64_t& elements) {
+  elements = 1;
+  for (int i = a.ndim - 1; i >= 0; --i) {
+    a.stride[i] = t.strides ? t.strides[i] : elements;
+    if (__builtin_mul_overflow(elements, a.size[i], &elements)) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: shape {} has more elements than 64 bits count", a.name, text(a.shape())));
+    }
+  }
+  // A dimension of size 0 or 1 is never stepped along: frameworks leave anything in its stride.
+  for (int i = 0; i < a.ndim; ++i) {
+    if (a.size[i] <= 1 || elements == 0) a.stride[i] = i == a.ndim - 1 ? 1 : 0;
+  }
+  if (std::ranges::any_of(a.strides(), [](std::int64_t s) { return s < 0; })) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: strides are {}; accepted: 0 or more", a.name, text(a.strides())));
+  }
+  return {};
+}
+
+Result<void> read_memory(const DLTensor& t, Argument& a, std::int64_t elements) {
+  if (elements == 0) return {};
+  if (!t.data) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{}: data is NULL with shape {}; accepted: memory that holds the tensor", a.name, text(a.shape())));
+  }
+  const std::int64_t item_bytes = a.dtype.bits / 8;
+  std::int64_t bytes;
+  std::uintptr_t begin, end;
+  if (!extent_bytes(a, item_bytes, bytes) ||
+      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(t.data), t.byte_offset, &begin) ||
+      __builtin_add_overflow(begin, static_cast<std::uintptr_t>(bytes), &end)) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: shape {} with strides {} and byte_offset {} leaves the address space", a.name,
+                            text(a.shape()), text(a.strides()), t.byte_offset));
+  }
+  if (begin % item_bytes) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: address {:#x} (data + byte_offset); accepted: multiples of {} bytes for {}", a.name,
+                            begin, item_bytes, text(a.dtype)));
+  }
+  a.data = static_cast<char*>(t.data) + t.byte_offset;
+  a.begin = begin;
+  a.end = end;
+  return {};
+}
+
+}  // namespace
+
+Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout) {
+  if (!tensor) return fail(Code::kInvalidArgument, fmt::format("{}: NULL; accepted: a tensor {}", name, layout));
+  Argument a;
+  a.name = name;
+  a.ndim = ndim;
+  a.dtype = tensor->dtype;
+  a.device = tensor->device;
+  if (a.device.device_type == kDLCPU || a.device.device_type == kDLCUDAHost) a.device = {kDLCPU, 0};
+  if (a.device.device_type != kDLCPU && a.device.device_type != kDLCUDA) {
+    return fail(Code::kInvalidArgument, fmt::format("{}: device is {}; accepted: cpu, cuda", name, text(a.device)));
+  }
+  if (a.dtype.lanes != 1 || a.dtype.bits < 8 || a.dtype.bits % 8) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: dtype is {}; accepted: whole bytes, one lane", name, text(a.dtype)));
+  }
+  std::int64_t elements = 0;
+  if (auto ok = read_shape(*tensor, layout, a); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = read_strides(*tensor, a, elements); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = read_memory(*tensor, a, elements); !ok) return tl::unexpected(std::move(ok.error()));
+  return a;
+}
+
+bool elements_are_distinct(const Argument& a) {
+  std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};
+  std::sort(order.begin(), order.begin() + a.ndim, [&](int x, int y) { return a.stride[x] < a.stride[y]; });
+  std::int64_t reach = 0;  // of the dimensions so far; cannot overflow: the whole extent did not
+  for (int i = 0; i < a.ndim; ++i) {
+    const int d = order[i];
+    if (a.size[d] <= 1) continue;
+    if (a.stride[d] <= reach) return false;
+    reach += (a.size[d] - 1) * a.stride[d];
+  }
+  return true;
+}
+
+bool is_contiguous(const Argument& a) {
+  if (a.empty()) return true;
+  std::int64_t expected = 1;
+  for (int i = a.ndim - 1; i >= 0; --i) {
+    if (a.size[i] > 1 && a.stride[i] != expected) return false;
+    expected *= a.size[i];
+  }
+  return true;
+}
+
+bool is_dtype(DLDataType t, DLDataTypeCode code, int bits) { return t.code == code && t.bits == bits; }
+
+std::string text(std::span<const std::int64_t> sizes) { return fmt::format("({})", fmt::join(sizes, ", ")); }
+
+std::string text(DLDataType t) {
+  const auto name = [&]() -> std::string {
+    if (is_dtype(t, kDLFloat, 16)) return "fp16";
+    if (is_dtype(t, kDLFloat, 32)) return "fp32";
+    if (is_dtype(t, kDLBfloat, 16)) return "bf16";
+    switch (t.code) {
+      case kDLInt:
+        return fmt::format("int{}", t.bits);
+      case kDLUInt:
+        return fmt::format("uint{}", t.bits);
+      case kDLFloat:
+        return fmt::format("fp{}", t.bits);
+      case kDLBfloat:
+        return fmt::format("bf{}", t.bits);
+      case kDLComplex:
+        return fmt::format("complex{}", t.bits);
+      default:
+        return fmt::format("DLPack type {} of {} bits", t.code, t.bits);
+    }
+  }();
+  return t.lanes == 1 ? name : fmt::format("{}x{}", name, t.lanes);
+}
+
+std::string text(DLDevice d) {
+  if (d.device_type == kDLCPU) return "cpu";
+  if (d.device_type == kDLCUDA) return fmt::format("cuda:{}", d.device_id);
+  return fmt::format("DLPack device type {}", static_cast<int>(d.device_type));
+}
+
+}  // namespace flashfit::api

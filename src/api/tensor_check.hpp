@@ -1,0 +1,31 @@
+#pragma once
+// From the C API's arguments to a call that backends need not doubt: every rule of flashfit.h is held here, before
+// anything is launched or written.
+#include <string_view>
+
+#include "attention/problem.hpp"
+#include "base/error.hpp"
+#include "flashfit/flashfit.h"
+
+namespace flashfit::api {
+
+struct CheckedForward {
+  ForwardCall call;
+  bool on_gpu = false;
+  int device = 0;  ///< CUDA device index; 0 on the CPU
+  flashfit_stream stream = nullptr;
+  std::string_view variant;  ///< empty: choose
+  bool ptx_only = false;
+};
+
+/// Errors (Code::kInvalidArgument): one line with the argument, its value and what is accepted. cu_seqlens are read
+/// only on the CPU; on a GPU their values are the caller's promise (kernels clamp them, so that a broken promise reads
+/// wrong rows but no foreign memory).
+Result<CheckedForward> check_forward(const flashfit_attention_args* args);
+
+/// The caller's struct in this library's version: fields that an older caller lacks are 0; a newer caller may not set
+/// what this library lacks.
+Result<flashfit_attention_args> current_version(const flashfit_attention_args* args);
+Result<flashfit_explain_args> current_version(const flashfit_explain_args* args);
+
+}  // namespace flashfit::api
