@@ -1,0 +1,78 @@
+"""Runs clang-tidy over every source file of the compile commands, as many at once as there are processors.
+
+A file that passed is not looked at again until it, a header of ours that it includes, its compile command, .clang-tidy or clang-tidy changes.
+
+usage: tidy.py COMPILE_COMMANDS
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+
+
+def own_files_of(source: Path, folders: list[Path]) -> set[Path]:
+    """The source and every file of this repository that it includes, through any depth."""
+    found: set[Path] = set()
+    left = [source]
+    while left:
+        file = left.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for name in INCLUDE.findall(file.read_bytes()):
+            candidates = (folder / os.fsdecode(name) for folder in [file.parent, *folders])
+            left += [c.resolve() for c in candidates if c.is_file()][:1]
+    return found
+
+
+def key(source: Path, command: str, version: str) -> str:
+    """Changes when the verdict on the source may."""
+    folders = [Path(f) for f in re.findall(r"-I\s*(\S+)", command) if Path(f).is_relative_to(ROOT)]
+    state = hashlib.sha256(f"{version}\n{command}\n".encode())
+    for file in [ROOT / ".clang-tidy", *sorted(own_files_of(source, folders))]:
+        state.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return state.hexdigest()
+
+
+def main(compile_commands: Path) -> int:
+    """Prints the output of each file with findings and a line of counts; returns the exit status."""
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
+    passed = compile_commands.parent / "tidy"
+    passed.mkdir(exist_ok=True)
+    commands = {Path(c["file"]): c["command"] for c in json.loads(compile_commands.read_text())}
+    ours = {f: c for f, c in commands.items() if f.is_relative_to(ROOT) and not f.is_relative_to(compile_commands.parent)}
+    keys = {f: key(f, c, version) for f, c in ours.items() if f.is_file()}
+    todo = sorted(f for f, k in keys.items() if not (passed / k).exists())
+
+    def tidy(source: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
+        command = ["clang-tidy", "--quiet", "-p", str(compile_commands.parent), str(source)]
+        return source, subprocess.run(command, capture_output=True, text=True, check=False)
+
+    findings = 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for count, future in enumerate(concurrent.futures.as_completed([pool.submit(tidy, f) for f in todo]), 1):
+            source, result = future.result()
+            if sys.stdout.isatty():
+                print(f"\r[{count}/{len(todo)}] ", end="", flush=True)
+            if result.returncode == 0:
+                (passed / keys[source]).touch()
+            else:
+                findings += 1
+                # Standard error only counts the warnings of system headers, unless clang-tidy itself could not run.
+                print(result.stdout or result.stderr, end="")
+    print(f"clang-tidy: {len(todo)} of {len(keys)} files looked at, {findings} with findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
