@@ -80,17 +80,18 @@ struct ForwardKernel {
       multiply_pb<T>(o, scores, stage.v);
     }
     arch::cp_async_wait<0>();
-    store(o, rows, warp_row, work, p);
+    store(o, rows, find_work<C.block_m>(p), p);  // found again: kept through the loop, it would cost 10 registers a thread
   }
 
  private:
   static constexpr float kLog2E = 1.44269504088896341f;
   static constexpr float kLn2 = 0.693147180559945309f;
 
-  static void store(const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], int warp_row, const Work& work, const Params& p) {
+  static void store(const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Work& work, const Params& p) {
+    const int warp_row = work.first_row + arch::warp() * kWarpRows;
     const int lane = arch::lane();
     T* g_o = static_cast<T*>(p.o) + work.sequence * p.o_batch + work.q_offset * p.o_row + work.head * p.o_head;
-    float* g_lse = p.lse + (work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset);
+    const int64 lse_row = work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset;
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
@@ -103,7 +104,7 @@ struct ForwardKernel {
           arch::store_if(row < work.queries, g_o, row * p.o_row + n * 8 + AccumulatorMap::col(lane, 0),
                          arch::pack<T>(o[m][n][2 * h] * inverse, o[m][n][2 * h + 1] * inverse));
         const float lse = sum == 0.f ? kMinusInfinity : rows[m][h].max * p.softmax_scale + arch::log2(sum) * kLn2;
-        arch::store_if(row < work.queries && p.lse != nullptr && lane % 4 == 0, g_lse, row, lse);
+        arch::store_if(row < work.queries && p.lse != nullptr && lane % 4 == 0, p.lse, lse_row + row, lse);
       }
   }
 };

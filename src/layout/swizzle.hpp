@@ -22,6 +22,10 @@ struct SwizzledTile {
     const int chunk = (col / 8 % kChunks) ^ (row / kRowsPerLine % kChunks);
     return col / kPanel * (Rows * kPanel) + row * kPanel + chunk * 8 + col % 8;
   }
+  /// offset(row, col + cols) from offset(row, col), for col < 16 and cols a multiple of 16: one XOR, where offset() costs a dozen instructions.
+  static constexpr int right(int offset, int cols) { return cols / kPanel * (Rows * kPanel) + (offset ^ cols % kPanel); }
+  /// offset(row + rows, col) from offset(row, col), for rows a multiple of 8.
+  static constexpr int down(int offset, int rows) { return offset + rows * kPanel; }
 };
 
 }  // namespace flashfit

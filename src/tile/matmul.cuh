@@ -11,16 +11,18 @@ template <class T, int M, int N8, class TileA, class TileB>
 void multiply_abt(float (&c)[M][N8][4], const TileA& s_a, int first_row, const TileB& s_b) {
   static_assert(TileA::kCols == TileB::kCols && TileB::kRows == N8 * 8);
   const int lane = arch::lane();
+  const int a_at = TileA::offset(first_row + LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
+  const int b_at = TileB::offset(LdmatrixMap::right_row(lane), LdmatrixMap::right_col(lane));
 #pragma unroll
   for (int k = 0; k < TileA::kCols; k += 16) {
     uint32 a[M][4];
 #pragma unroll
     for (int m = 0; m < M; ++m)
-      arch::ldmatrix_x4(a[m], s_a.data, TileA::offset(first_row + m * 16 + LdmatrixMap::down_row(lane), k + LdmatrixMap::down_col(lane)));
+      arch::ldmatrix_x4(a[m], s_a.data, TileA::down(TileA::right(a_at, k), m * 16));
 #pragma unroll
     for (int n = 0; n < N8; n += 2) {
       uint32 b[4];
-      arch::ldmatrix_x4(b, s_b.data, TileB::offset(n * 8 + LdmatrixMap::right_row(lane), k + LdmatrixMap::right_col(lane)));
+      arch::ldmatrix_x4(b, s_b.data, TileB::down(TileB::right(b_at, k), n * 8));
 #pragma unroll
       for (int m = 0; m < M; ++m) {
         arch::mma_m16n8k16<T>(c[m][n], a[m], b[0], b[1]);
@@ -36,6 +38,7 @@ template <class T, int M, int K8, int N8, class TileB>
 void multiply_pb(float (&c)[M][N8][4], const float (&p)[M][K8][4], const TileB& s_b) {
   static_assert(TileB::kRows == K8 * 8 && TileB::kCols == N8 * 8);
   const int lane = arch::lane();
+  const int b_at = TileB::offset(LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
 #pragma unroll
   for (int k = 0; k < K8; k += 2) {
     uint32 a[M][4];
@@ -46,7 +49,7 @@ void multiply_pb(float (&c)[M][N8][4], const float (&p)[M][K8][4], const TileB& 
 #pragma unroll
     for (int n = 0; n < N8; n += 2) {
       uint32 b[4];
-      arch::ldmatrix_x4_trans(b, s_b.data, TileB::offset(k * 8 + LdmatrixMap::down_row(lane), n * 8 + LdmatrixMap::down_col(lane)));
+      arch::ldmatrix_x4_trans(b, s_b.data, TileB::down(TileB::right(b_at, n * 8), k * 8));
 #pragma unroll
       for (int m = 0; m < M; ++m) {
         arch::mma_m16n8k16<T>(c[m][n], a[m], b[0], b[1]);
