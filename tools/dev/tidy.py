@@ -1,6 +1,7 @@
 """Runs clang-tidy over every source file of the compile commands, as many at once as there are processors.
 
-A file that passed is not looked at again until it, a header of ours that it includes, its compile command, .clang-tidy or clang-tidy changes.
+A file that passed is not looked at again until it, a header of ours that it includes, its compile command, .clang-tidy
+or clang-tidy changes.
 
 usage: tidy.py COMPILE_COMMANDS
 """
@@ -50,7 +51,9 @@ def main(compile_commands: Path) -> int:
     passed = compile_commands.parent / "tidy"
     passed.mkdir(exist_ok=True)
     commands = {Path(c["file"]): c["command"] for c in json.loads(compile_commands.read_text())}
-    ours = {f: c for f, c in commands.items() if f.is_relative_to(ROOT) and not f.is_relative_to(compile_commands.parent)}
+    ours = {
+        f: c for f, c in commands.items() if f.is_relative_to(ROOT) and not f.is_relative_to(compile_commands.parent)
+    }
     keys = {f: key(f, c, version) for f, c in ours.items() if f.is_file()}
     todo = sorted(f for f, k in keys.items() if not (passed / k).exists())
 

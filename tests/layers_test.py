@@ -1,0 +1,309 @@
+"""The layer rules of docs/architecture.md: who may include whom, and where asm and architectures may be spoken of.
+
+Each rule is a function from a tree (path -> text) to its violations, tried on this repository and on small trees that
+break it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+Tree = Mapping[str, str]
+Rule = Callable[[Tree], list[str]]
+
+# A layer includes itself and layers of a lower rank, never a neighbour of its own rank.
+RANK = {
+    "base": 0,
+    "gpu": 1,
+    "layout": 1,
+    "arch": 2,
+    "emu": 3,
+    "tile": 3,
+    "attention": 4,
+    "moe": 4,
+    "images": 5,
+    "cpu": 6,
+    "plan": 6,
+    "api": 7,
+    "cli": 8,
+}
+NARROWER = {
+    "emu": {"base", "gpu", "layout", "arch"},
+    "cpu": {"base", "gpu", "layout", "attention"},
+    "inspect": {"base", "gpu"},
+}
+LAYERS = {*RANK, *NARROWER}
+DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe"}
+GENERATED = (".git", ".venv", "build", "build-*", "out", "__pycache__", ".*_cache", ".hypothesis")
+MADE_OF_CODE = (".h", ".hpp", ".cpp", ".cuh", ".c", ".cc")
+
+
+def read_tree() -> dict[str, str]:
+    """All text files of the repository, without what is generated."""
+    tree = {}
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [f for f in folders if not any(fnmatch.fnmatch(f, g) for g in GENERATED)]
+        for file in files:
+            path = Path(folder, file)
+            try:
+                tree[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+    return tree
+
+
+def code(tree: Tree, *folders: str) -> Iterator[tuple[str, str]]:
+    """C++ files under the folders."""
+    for path, text in tree.items():
+        if path.endswith(MADE_OF_CODE) and path.startswith(tuple(f + "/" for f in folders)):
+            yield path, text
+
+
+# Raw strings before comments, as kernel sources made by a build tool may hold either.
+NOT_CODE = re.compile(
+    r"""R"(?P<d>[^()\s\\]{0,16})\(.*?\)(?P=d)"|//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])'|"(?:\\.|[^"\\\n])*\"""", re.DOTALL
+)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<][^">\n]+[">])', re.MULTILINE)
+
+
+def bare(text: str) -> str:
+    """The text without comments, strings and characters."""
+    return NOT_CODE.sub('""', text)
+
+
+def includes(text: str) -> list[str]:
+    """What the text includes, each with its quotes or angles."""
+    without = NOT_CODE.sub(lambda m: m.group() if m.group().startswith('"') else "", text)
+    return INCLUDE.findall(without)
+
+
+def layer_of(path: str) -> str | None:
+    """The layer that a file of src/, or an included name, belongs to; the public header is the API's."""
+    first = path.removeprefix("src/").split("/")[0]
+    return "api" if first == "flashfit" else first if first in LAYERS else None
+
+
+def layers_look_left(tree: Tree) -> list[str]:
+    wrong = []
+    for path, text in code(tree, "src"):
+        own = layer_of(path)
+        if own is None:
+            wrong.append(f"{path}: src/ has no such layer")
+            continue
+        for include in includes(text):
+            name = include.strip('<>"')
+            other = layer_of(name)
+            if other is None and include.startswith('"'):
+                wrong.append(f'{path}: includes "{name}", which names no layer')
+            if other is None or other == own:
+                continue
+            allowed = other in NARROWER[own] if own in NARROWER else RANK.get(other, 99) < RANK[own]
+            if not allowed:
+                wrong.append(f"{path}: {own} includes {name} of {other}")
+    return wrong
+
+
+def host_code_includes_no_kernel(tree: Tree) -> list[str]:
+    return [
+        f"{path}: host code includes {include}"
+        for path, text in code(tree, "src")
+        if layer_of(path) not in DEVICE_LAYERS or not path.endswith(".cuh")
+        for include in includes(text)
+        if include.strip('<>"').endswith(".cuh")
+    ]
+
+
+def plan_sees_of_images_only_their_description(tree: Tree) -> list[str]:
+    return [
+        f"{path}: plan includes {include}"
+        for path, text in code(tree, "src/plan")
+        for include in includes(text)
+        if layer_of(include.strip('<>"')) == "images" and include != '"images/image.hpp"'
+    ]
+
+
+def only_backends_implement_arch(tree: Tree) -> list[str]:
+    wrong = []
+    for path, text in code(tree, "src", "include", "tests", "tools", "examples"):
+        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in ("src/arch/cuda", "src/emu"):
+            wrong.append(f"{path}: a third backend of arch")
+        if path != "src/arch/arch.hpp" and any("flashfit_arch.hpp" in i for i in includes(text)):
+            wrong.append(f"{path}: includes a backend past arch/arch.hpp")
+    return wrong
+
+
+def asm_is_in_arch_cuda_alone(tree: Tree) -> list[str]:
+    return [
+        f"{path}: asm outside src/arch/cuda"
+        for path, text in code(tree, "src", "include", "examples")
+        if not path.startswith("src/arch/cuda/") and re.search(r"\b(asm|__asm|__asm__)\b", bare(text))
+    ]
+
+
+def no_triple_angle_launch(tree: Tree) -> list[str]:
+    return [f"{path}: <<<" for path, text in code(tree, "src", "include", "tests", "examples") if "<<<" in bare(text)]
+
+
+ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDACC|__CUDA__|__NVCC__|FLASHFIT_ARCH|\bSM_?\d+|CUDA_VERSION")
+
+
+def no_condition_on_an_architecture(tree: Tree) -> list[str]:
+    return [
+        f"{path}: {line.strip()}"
+        for path, text in code(tree, "src", "include")
+        if not path.startswith("src/arch/cuda/")
+        for line in bare(text).splitlines()
+        if "__CUDA_ARCH" in line or (re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b", line) and ARCHITECTURE.search(line))
+    ]
+
+
+FOREIGN = re.compile(
+    r'^["<]((cuda|cuda_runtime|cuda_runtime_api|nvrtc|Python)\.h|(torch|ATen|c10|pybind11|nanobind)/.*)[">]$'
+)
+
+
+def no_foreign_header(tree: Tree) -> list[str]:
+    return [
+        f"{path}: includes {include}"
+        for path, text in code(tree, "src", "include", "tests", "tools", "examples")
+        for include in includes(text)
+        if FOREIGN.match(include)
+    ]
+
+
+def no_include_cycle(tree: Tree) -> list[str]:
+    files = dict(code(tree, "src", "include", "tests"))
+    edges = {}
+    for path, text in files.items():
+        names = [i.strip('"') for i in includes(text) if i.startswith('"')]
+        candidates = [[f"src/{n}", f"include/{n}", f"tests/{n}", f"{Path(path).parent.as_posix()}/{n}"] for n in names]
+        edges[path] = [next(c for c in cs if c in files) for cs in candidates if any(c in files for c in cs)]
+    wrong = []
+    done: set[str] = set()
+
+    def visit(path: str, trail: list[str]) -> None:
+        if path in trail:
+            wrong.append(" -> ".join([*trail[trail.index(path) :], path]))
+        elif path not in done:
+            for target in edges[path]:
+                visit(target, [*trail, path])
+            done.add(path)
+
+    for path in edges:
+        visit(path, [])
+    return wrong
+
+
+# Written in pieces, so that this file does not break its own rule.
+HOSTS = [
+    "pypi" + ".org",
+    "pythonhosted" + ".org",
+    "debian" + ".org/debian",
+    "archive.ubuntu" + ".com",
+    "download.pytorch" + ".org",
+]
+MACHINE_PATH = re.compile(r"(?<![\w.$}/~-])/(?:" + "work|root" + r")(?![\w.-])")
+OTHER_INDEX = re.compile(r"^\s*(--(extra-)?index-url|--find-links|-i|-f)\b", re.MULTILINE)
+
+
+def speaks_of_no_machine(tree: Tree) -> list[str]:
+    wrong = []
+    for path, text in tree.items():
+        wrong += [f"{path}: names the host {host}" for host in HOSTS if host in text]
+        wrong += [f"{path}: a path of one machine: {m.group()}" for m in MACHINE_PATH.finditer(text)]
+        if path.startswith("requirements/") and OTHER_INDEX.search(text):
+            wrong.append(f"{path}: names a package index")
+    return wrong
+
+
+RULES: list[Rule] = [
+    layers_look_left,
+    host_code_includes_no_kernel,
+    plan_sees_of_images_only_their_description,
+    only_backends_implement_arch,
+    asm_is_in_arch_cuda_alone,
+    no_triple_angle_launch,
+    no_condition_on_an_architecture,
+    no_foreign_header,
+    no_include_cycle,
+    speaks_of_no_machine,
+]
+
+
+@pytest.fixture(scope="module")
+def repository() -> dict[str, str]:
+    tree = read_tree()
+    assert sum(path.startswith("src/") for path in tree) > 30, "the walk does not see src/"
+    return tree
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_holds_here(rule: Rule, repository: dict[str, str]) -> None:
+    assert rule(repository) == []
+
+
+BREACHES: list[tuple[Rule, dict[str, str]]] = [
+    (layers_look_left, {"src/base/a.hpp": '#include "gpu/gpu.hpp"'}),
+    (layers_look_left, {"src/gpu/a.cpp": '#include "layout/swizzle.hpp"'}),
+    (layers_look_left, {"src/plan/a.cpp": "#  include <cpu/attention.hpp>"}),
+    (layers_look_left, {"src/cpu/a.cpp": '#include "plan/forward.hpp"'}),
+    (layers_look_left, {"src/cpu/a.cpp": '#include "images/image.hpp"'}),
+    (layers_look_left, {"src/images/a.cpp": '#include "flashfit/flashfit.h"'}),
+    (layers_look_left, {"src/inspect/a.cpp": '#include "attention/problem.hpp"'}),
+    (layers_look_left, {"src/emu/a.cpp": '#include "tile/copy.cuh"'}),
+    (layers_look_left, {"src/tile/a.cuh": '#include "inspect/elf.hpp"'}),
+    (layers_look_left, {"src/base/a.hpp": '#include "b.hpp"'}),
+    (layers_look_left, {"src/utils/a.hpp": ""}),
+    (host_code_includes_no_kernel, {"src/cpu/a.cpp": '#include "attention/mask.cuh"'}),
+    (host_code_includes_no_kernel, {"src/attention/variants.hpp": '#include "attention/forward.cuh"'}),
+    (plan_sees_of_images_only_their_description, {"src/plan/a.cpp": '#include "images/loader.hpp"'}),
+    (only_backends_implement_arch, {"src/tile/flashfit_arch.hpp": ""}),
+    (only_backends_implement_arch, {"src/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
+    (asm_is_in_arch_cuda_alone, {"src/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),
+    (asm_is_in_arch_cuda_alone, {"src/arch/a.hpp": '__asm__("nop");'}),
+    (no_triple_angle_launch, {"src/images/a.cpp": "kernel<<<1, 32>>>(p);"}),
+    (no_condition_on_an_architecture, {"src/tile/a.cuh": "#if __CUDA_ARCH__ >= 800"}),
+    (no_condition_on_an_architecture, {"src/tile/a.cuh": "constexpr int kArch = __CUDA_ARCH__;"}),
+    (no_condition_on_an_architecture, {"src/base/a.hpp": "# ifdef __CUDACC_RTC__"}),
+    (no_foreign_header, {"src/gpu/a.cpp": "#include <cuda.h>"}),
+    (no_foreign_header, {"tests/api/a.cpp": "#include <torch/torch.h>"}),
+    (no_include_cycle, {"src/gpu/a.hpp": '#include "gpu/b.hpp"', "src/gpu/b.hpp": '#include "gpu/a.hpp"'}),
+    (speaks_of_no_machine, {"docs/a.md": f"see {HOSTS[0]}"}),
+    (speaks_of_no_machine, {"tools/a.sh": "cd " + "/work" + "/main"}),
+    (speaks_of_no_machine, {"tools/a.py": '"' + "/root" + '"'}),
+    (speaks_of_no_machine, {"requirements/run.txt": "--extra-index-url x"}),
+]
+
+
+@pytest.mark.parametrize(("rule", "tree"), BREACHES)
+def test_sees_a_breach(rule: Rule, tree: dict[str, str]) -> None:
+    assert len(rule(tree)) == 1
+
+
+def test_every_rule_was_seen_to_fail() -> None:
+    assert {rule for rule, _ in BREACHES} == set(RULES)
+
+
+CLEAN = {
+    "src/base/a.hpp": "#include <cstdint>",
+    "src/arch/arch.hpp": "#include <flashfit_arch.hpp>",
+    "src/arch/cuda/flashfit_arch.hpp": 'asm volatile("nop;");\n#if __CUDA_ARCH__ >= 800\n#endif',
+    "src/attention/a.cuh": '#include "tile/copy.cuh"  // asm lives in arch/cuda, no <<<',
+    "src/plan/a.hpp": '#include "images/image.hpp"\n#include "attention/problem.hpp"',
+    "src/images/a.cpp": 'f(R"(\n#include "attention/forward.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
+    "src/api/a.cpp": '#include "cpu/a.hpp"\n#include "flashfit/flashfit.h"',
+    "docs/a.md": "src" + "/work/ and ~" + "/work and /workspace",
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_lets_clean_code_pass(rule: Rule) -> None:
+    assert rule(CLEAN) == []
