@@ -277,8 +277,8 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (no_foreign_header, {"tests/api/a.cpp": "#include <torch/torch.h>"}),
     (no_include_cycle, {"src/gpu/a.hpp": '#include "gpu/b.hpp"', "src/gpu/b.hpp": '#include "gpu/a.hpp"'}),
     (speaks_of_no_machine, {"docs/a.md": f"see {HOSTS[0]}"}),
-    (speaks_of_no_machine, {"tools/a.sh": "cd " + "/work" + "/main"}),
-    (speaks_of_no_machine, {"tools/a.py": '"' + "/root" + '"'}),
+    (speaks_of_no_machine, {"tools/a.sh": "cd /" + "work/main"}),
+    (speaks_of_no_machine, {"tools/a.py": '"/' + 'root"'}),
     (speaks_of_no_machine, {"requirements/run.txt": "--extra-index-url x"}),
 ]
 
@@ -300,7 +300,7 @@ CLEAN = {
     "src/plan/a.hpp": '#include "images/image.hpp"\n#include "attention/problem.hpp"',
     "src/images/a.cpp": 'f(R"(\n#include "attention/forward.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
     "src/api/a.cpp": '#include "cpu/a.hpp"\n#include "flashfit/flashfit.h"',
-    "docs/a.md": "src" + "/work/ and ~" + "/work and /workspace",
+    "docs/a.md": "src/work/ and ~/work and /workspace",
 }
 
 
