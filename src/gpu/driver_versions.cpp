@@ -16,9 +16,10 @@ struct Branch {
 
 // NVIDIA CUDA Toolkit Release Notes, table "CUDA Toolkit and Corresponding Driver Versions" (Linux).
 constexpr Branch kBranches[] = {
-    {390, 9010},  {396, 9020},  {410, 10000}, {418, 10010}, {440, 10020}, {450, 11000}, {455, 11010}, {460, 11020}, {465, 11030},
-    {470, 11040}, {495, 11050}, {510, 11060}, {515, 11070}, {520, 11080}, {525, 12000}, {530, 12010}, {535, 12020}, {545, 12030},
-    {550, 12040}, {555, 12050}, {560, 12060}, {565, 12070}, {570, 12080}, {575, 12090}, {580, 13000}, {590, 13010}, {595, 13020},
+    {390, 9010},  {396, 9020},  {410, 10000}, {418, 10010}, {440, 10020}, {450, 11000}, {455, 11010},
+    {460, 11020}, {465, 11030}, {470, 11040}, {495, 11050}, {510, 11060}, {515, 11070}, {520, 11080},
+    {525, 12000}, {530, 12010}, {535, 12020}, {545, 12030}, {550, 12040}, {555, 12050}, {560, 12060},
+    {565, 12070}, {570, 12080}, {575, 12090}, {580, 13000}, {590, 13010}, {595, 13020},
 };
 constexpr int kNewestPlausibleCuda = 20;  // above it a number is a driver branch, below it a CUDA major version
 
@@ -48,7 +49,8 @@ Result<CudaVersion> parse_driver(std::string_view text) {
     }
   if (const auto parts = numbers(text)) {
     const int first = parts->front();
-    if (first <= kNewestPlausibleCuda && parts->size() == 2 && first >= 9 && parts->at(1) <= 9) return first * 1000 + parts->at(1) * 10;
+    if (first <= kNewestPlausibleCuda && parts->size() == 2 && first >= 9 && parts->at(1) <= 9)
+      return first * 1000 + parts->at(1) * 10;
     if (first >= kBranches[0].number && first < 1000 && parts->size() <= 3 && text == given) {
       CudaVersion cuda = 0;
       for (const Branch& b : kBranches)
@@ -56,9 +58,10 @@ Result<CudaVersion> parse_driver(std::string_view text) {
       return cuda;
     }
   }
-  return fail(Code::kInvalidArgument, fmt::format("driver '{}': give a driver branch or release (390 to 999: \"535\", \"535.54.03\") "
-                                                  "or its CUDA version (9.0 or newer: \"12.2\")",
-                                                  given));
+  return fail(Code::kInvalidArgument,
+              fmt::format("driver '{}': give a driver branch or release (390 to 999: \"535\", \"535.54.03\") "
+                          "or its CUDA version (9.0 or newer: \"12.2\")",
+                          given));
 }
 
 std::string str(CudaVersion version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }

@@ -11,22 +11,34 @@
 namespace flashfit {
 namespace {
 
-// What follows from the compute capability alone. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+// What follows from the compute capability alone. Source: CUDA C++ Programming Guide, technical specifications per
+// compute capability.
 struct SmLimits {
   int shared_kb, threads, blocks;
 };
 
 constexpr SmLimits sm_limits(int cc) {
   switch (cc) {
-    case 70: return {96, 2048, 32};
-    case 75: return {64, 1024, 16};
-    case 80: return {164, 2048, 32};
-    case 86: return {100, 1536, 16};
-    case 87: return {164, 1536, 16};
-    case 89: return {100, 1536, 24};
-    case 90: case 100: case 103: return {228, 2048, 32};
-    case 110: return {228, 1536, 24};
-    default: return {100, 1536, 24};  // 12.0, 12.1
+    case 70:
+      return {96, 2048, 32};
+    case 75:
+      return {64, 1024, 16};
+    case 80:
+      return {164, 2048, 32};
+    case 86:
+      return {100, 1536, 16};
+    case 87:
+      return {164, 1536, 16};
+    case 89:
+      return {100, 1536, 24};
+    case 90:
+    case 100:
+    case 103:
+      return {228, 2048, 32};
+    case 110:
+      return {228, 1536, 24};
+    default:
+      return {100, 1536, 24};  // 12.0, 12.1
   }
 }
 
@@ -44,14 +56,15 @@ Gpu gpu(const char* name, int cc, int sms, double clock_ghz, double mma_flops_cl
           .dram_gb_s = dram_gb_s};
 }
 
-// mma.sync on Hopper reaches about 0.62 of the 4096 that wgmma does (measured); the rate on 10.x and 11.0, whose full rate is tcgen05's
-// 8192, is not published: taken as Ampere's.
+// mma.sync on Hopper reaches about 0.62 of the 4096 that wgmma does (measured); the rate on 10.x and 11.0, whose full
+// rate is tcgen05's 8192, is not published: taken as Ampere's.
 constexpr double kHopperMma = 0.62 * 4096, kTcgen05GpuMma = 2048;
 
-// SMs, clock, DRAM: NVIDIA's datasheets and architecture whitepapers, the SXM form where there are several; boost clock, but for 9.0 and 10.x
-// the clock that the datasheet's dense tensor rate implies. mma: the datasheet's dense 16-bit rate with fp32 accumulation / (SMs * clock),
-// rounded to the power of two that it is up to rounding (GeForce and L40: half of their siblings'). Orin, Thor, DGX Spark: derived from
-// the published sparse INT8 or FP4 rate. Models, not promises: limits that decide whether something fits are those of sm_limits.
+// SMs, clock, DRAM: NVIDIA's datasheets and architecture whitepapers, the SXM form where there are several; boost
+// clock, but for 9.0 and 10.x the clock that the datasheet's dense tensor rate implies. mma: the datasheet's dense
+// 16-bit rate with fp32 accumulation / (SMs * clock), rounded to the power of two that it is up to rounding (GeForce
+// and L40: half of their siblings'). Orin, Thor, DGX Spark: derived from the published sparse INT8 or FP4 rate. Models,
+// not promises: limits that decide whether something fits are those of sm_limits.
 const std::array kTable = {
     gpu("V100", 70, 80, 1.53, 1024, 900),
     gpu("RTX 2080 Ti", 75, 68, 1.545, 512, 616),
@@ -86,22 +99,24 @@ struct Alias {
 
 // Keys as normalised. A series stands for its largest member.
 constexpr Alias kAliases[] = {
-    {"rtx20", "RTX 2080 Ti"}, {"rtx30", "RTX 3090"},   {"rtx40", "RTX 4090"}, {"rtx50", "RTX 5090"},
-    {"a10040gb", "A100"},     {"gb10", "DGX Spark"},   {"spark", "DGX Spark"}, {"agxorin", "Orin"},
+    {"rtx20", "RTX 2080 Ti"}, {"rtx30", "RTX 3090"},          {"rtx40", "RTX 4090"},  {"rtx50", "RTX 5090"},
+    {"a10040gb", "A100"},     {"gb10", "DGX Spark"},          {"spark", "DGX Spark"}, {"agxorin", "Orin"},
     {"agxthor", "Thor"},      {"rtx6000pro", "RTX PRO 6000"},
 };
 
 // Words that name the maker, the board or the product line, not the GPU.
-constexpr std::string_view kNoise[] = {"nvidia",  "geforce", "tesla", "jetson", "graphics", "gpu",       "blackwell", "workstation",
-                                       "server",  "edition", "sxm",   "sxm2",   "sxm4",     "sxm5",      "sxm6",      "hbm2",
-                                       "hbm2e",   "hbm3",    "hbm3e", "nvgpu",  "(nvgpu)"};
+constexpr std::string_view kNoise[] = {"nvidia",      "geforce", "tesla",   "jetson", "graphics", "gpu",   "blackwell",
+                                       "workstation", "server",  "edition", "sxm",    "sxm2",     "sxm4",  "sxm5",
+                                       "sxm6",        "hbm2",    "hbm2e",   "hbm3",   "hbm3e",    "nvgpu", "(nvgpu)"};
 
 // "NVIDIA A100-SXM4-80GB" -> "a10080gb", or without memory sizes "a100".
 std::string normalised(std::string_view name, bool drop_memory_size) {
   std::string out, word;
   const auto flush = [&] {
-    const bool memory = word.size() > 2 && word.ends_with("gb") && std::all_of(word.begin(), word.end() - 2, [](unsigned char c) { return std::isdigit(c); });
-    if (std::find(std::begin(kNoise), std::end(kNoise), word) == std::end(kNoise) && !(drop_memory_size && memory)) out += word;
+    const bool memory = word.size() > 2 && word.ends_with("gb") &&
+                        std::all_of(word.begin(), word.end() - 2, [](unsigned char c) { return std::isdigit(c); });
+    if (std::find(std::begin(kNoise), std::end(kNoise), word) == std::end(kNoise) && !(drop_memory_size && memory))
+      out += word;
     word.clear();
   };
   for (const unsigned char c : name) {
@@ -150,7 +165,8 @@ std::vector<std::string_view> near_names(const std::string& key) {
   std::vector<std::string_view> near;
   for (const Gpu& g : kTable) {
     const std::string name = normalised(g.name, false);
-    if (key.size() >= 2 && (edit_distance(key, name) <= 1 || key.starts_with(name) || name.starts_with(key))) near.push_back(g.name);
+    if (key.size() >= 2 && (edit_distance(key, name) <= 1 || key.starts_with(name) || name.starts_with(key)))
+      near.push_back(g.name);
   }
   return near;
 }
@@ -165,10 +181,13 @@ Result<Gpu> find_gpu(std::string_view name_or_cc) {
   if (const Gpu* g = find_capability(name_or_cc)) return *g;
 
   if (const auto near = near_names(normalised(name_or_cc, true)); !near.empty())
-    return fail(Code::kInvalidArgument, fmt::format("gpu '{}' is not in the table; near: {}", name_or_cc, fmt::join(near, ", ")));
+    return fail(Code::kInvalidArgument,
+                fmt::format("gpu '{}' is not in the table; near: {}", name_or_cc, fmt::join(near, ", ")));
   std::vector<std::string> known;
   for (const Gpu& g : kTable) known.push_back(g.name);
-  return fail(Code::kInvalidArgument, fmt::format("gpu '{}' is not in the table; known: {}, or a compute capability such as 8.9", name_or_cc, fmt::join(known, ", ")));
+  return fail(Code::kInvalidArgument,
+              fmt::format("gpu '{}' is not in the table; known: {}, or a compute capability such as 8.9", name_or_cc,
+                          fmt::join(known, ", ")));
 }
 
 }  // namespace flashfit

@@ -1,0 +1,71 @@
+#include "plan/candidates.hpp"
+
+#include <algorithm>
+
+#include "plan/model.hpp"
+
+namespace flashfit {
+
+bool of_problem(const Request& r, const Image& image) {
+  const ForwardConfig& c = image.variant->config;
+  return c.dtype == r.problem.dtype && c.head_dim == r.problem.head_dim &&
+         (r.variant == nullptr || r.variant == image.variant);
+}
+
+bool loads(const Request& r, const Image& image) {
+  const bool ptx = image.target.kind == Target::Kind::kPtx;
+  return runs_on(image.target, r.gpu.cc) &&
+         (ptx ? driver_compiles_ptx(r.driver) : !r.ptx_only && driver_loads_sass(r.driver));
+}
+
+std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m) {
+  if (p.batch == 0 || p.heads_q == 0) return 0;
+  std::int64_t slots = 0, grid = 0;
+  if (p.variable_length) {
+    if (p.total_q == 0) return 0;
+    if (__builtin_add_overflow(p.total_q / block_m, p.batch, &slots)) return std::nullopt;
+  } else {
+    const std::int64_t tiles = p.seqlen_q / block_m + (p.seqlen_q % block_m != 0);
+    if (__builtin_mul_overflow(tiles, p.batch, &slots)) return std::nullopt;
+  }
+  if (__builtin_mul_overflow(slots, p.heads_q, &grid) || grid > kMaxGrid) return std::nullopt;
+  return slots;
+}
+
+Registers registers_of(const ForwardConfig& config, const Image* image, std::span<const Image> images) {
+  if (image != nullptr && image->registers > 0) return {image->registers, false, image->local_bytes};
+  Registers most{0, false, 0};
+  for (const Image& other : images)
+    if (other.variant->config == config && other.registers > most.count)
+      most = {other.registers, false, other.local_bytes};
+  if (most.count > 0) return most;
+  const RegisterEstimate estimate = estimate_registers(config);
+  return {estimate.registers, true, 4 * (estimate.wanted - estimate.registers)};
+}
+
+std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
+  const ForwardConfig& c = image.variant->config;
+  const auto slots = slots_for(r.problem, c.block_m);
+  const Registers registers = registers_of(c, &image, r.images);
+  const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
+  if (!slots || resident.blocks == 0) return std::nullopt;
+  return ForwardPlan{.variant = image.variant,
+                     .image = &image,
+                     .slots = *slots,
+                     .grid = *slots * r.problem.heads_q,
+                     .threads = forward_threads(c),
+                     .shared_bytes = forward_shared_bytes(c),
+                     .workspace_bytes = 0,
+                     .registers = registers.count,
+                     .registers_estimated = registers.estimated,
+                     .model = forward_model(c, resident, registers.spill_bytes, r.problem, r.gpu)};
+}
+
+bool better(const ForwardPlan& a, const ForwardPlan& b) {
+  const Target s = a.image->target, t = b.image->target;
+  if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
+  if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
+  return a.model.microseconds < b.model.microseconds;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,54 @@
+#include "plan/forward.hpp"
+
+#include <fmt/format.h>
+
+#include "plan/candidates.hpp"
+#include "plan/misfit.hpp"
+
+namespace flashfit {
+
+Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                                 std::span<const Image> images, const PlanOptions& options) {
+  Request request{problem, gpu, driver, images, nullptr, options.ptx_only};
+  if (auto error = misfit_of_problem(problem, gpu, driver)) return tl::unexpected(std::move(*error));
+  if (!options.variant.empty()) {
+    const auto row = variant_named(options.variant, problem, images);
+    if (!row) return tl::unexpected(row.error());
+    request.variant = *row;
+  }
+  std::optional<ForwardPlan> best;
+  for_each_candidate(request, [&](const ForwardPlan& plan) {
+    if (!best || better(plan, *best)) best = plan;
+  });
+  if (!best) return tl::unexpected(misfit_of_images(request));
+  return *best;
+}
+
+std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images) {
+  const ForwardConfig& c = plan.variant->config;
+  const bool ptx = plan.image->target.kind == Target::Kind::kPtx;
+  if (plan.grid == 0) return "no rows: nothing to launch";
+
+  std::optional<ForwardPlan> second;
+  int others = 0;
+  for_each_candidate({problem, gpu, driver, images, nullptr, false}, [&](const ForwardPlan& other) {
+    if (other.variant == plan.variant) return;
+    ++others;
+    if (!second || better(other, *second)) second = other;
+  });
+  const std::string next =
+      second ? fmt::format("; of {} others {}x{} with {} warps is next at {:.2f} of its time", others,
+                           second->variant->config.block_m, second->variant->config.block_n,
+                           second->variant->config.warps, second->model.microseconds / plan.model.microseconds)
+             : "; no other row fits";
+  const std::string code =
+      ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image->target.cc / 10, plan.image->target.cc % 10)
+          : fmt::format("machine code {}", plan.image->target.str());
+  return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}", code,
+                     gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
+                     plan.model.blocks_per_sm == 1 ? "" : "s", plan.model.limited_by, plan.model.waves,
+                     plan.model.waves == 1 ? "" : "s", gpu.sms, plan.model.bound, next);
+}
+
+}  // namespace flashfit

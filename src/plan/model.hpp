@@ -1,0 +1,15 @@
+#pragma once
+// The time of a forward configuration on a GPU, by counting what each unit of an SM must do. docs/plan.md derives and
+// checks it.
+#include "attention/config.hpp"
+#include "attention/problem.hpp"
+#include "plan/forward.hpp"
+#include "plan/occupancy.hpp"
+
+namespace flashfit {
+
+/// `spill_bytes` a thread; occupancy.blocks >= 1.
+ForwardModel forward_model(const ForwardConfig& config, const Occupancy& occupancy, int spill_bytes,
+                           const ForwardProblem& problem, const Gpu& gpu);
+
+}  // namespace flashfit
