@@ -1,0 +1,100 @@
+#include "cpu/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "cpu/forward.hpp"
+#include "cpu/parallel.hpp"
+
+namespace flashfit::cpu {
+namespace {
+
+// Below this much arithmetic a thread costs more to wake than it saves.
+constexpr double kFlopsPerThread = 2e6;
+
+struct FreeAligned {
+  void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kScratchAlignment}); }
+};
+
+/// The sequences of a call and how they divide into tasks: one a block of rows that share a key-value head.
+class Work {
+ public:
+  Work(const ForwardCall& call, int rows) : call_(call), rows_(rows), first_task_(call.problem.batch + 1) {
+    for (std::int64_t b = 0; b < call.problem.batch; ++b) {
+      const RowBlock s = sequence(b);
+      first_task_[b + 1] = first_task_[b] + call.problem.heads_kv * blocks(s);
+      flops_ += 4.0 * static_cast<double>(s.seqlen_q * s.seqlen_k) * static_cast<double>(call.problem.heads_q * call.problem.head_dim);
+    }
+  }
+
+  std::int64_t tasks() const { return first_task_.back(); }
+  double flops() const { return flops_; }
+
+  RowBlock block(std::int64_t task) const {
+    const auto after = std::upper_bound(first_task_.begin(), first_task_.end(), task);
+    RowBlock block = sequence(after - first_task_.begin() - 1);
+    const std::int64_t count = blocks(block), index = task - *(after - 1);
+    block.kv_head = index / count;
+    block.begin = (count - 1 - index % count) * rows_;  // last rows first: under a causal mask they have the most work
+    block.rows = std::min<std::int64_t>(rows_, rows_in(block) - block.begin);
+    return block;
+  }
+
+ private:
+  RowBlock sequence(std::int64_t b) const {
+    const ForwardProblem& p = call_.problem;
+    if (!p.variable_length) return {b, 0, 0, 0, 0, 0, p.seqlen_q, p.seqlen_k};
+    const std::int32_t *q = call_.cu_seqlens_q + b, *k = call_.cu_seqlens_k + b;
+    return {0, 0, 0, 0, q[0], k[0], q[1] - q[0], k[1] - k[0]};
+  }
+  std::int64_t rows_in(const RowBlock& s) const { return s.seqlen_q * (call_.problem.heads_q / call_.problem.heads_kv); }
+  std::int64_t blocks(const RowBlock& s) const { return (rows_in(s) + rows_ - 1) / rows_; }
+
+  const ForwardCall& call_;
+  std::int64_t rows_;
+  std::vector<std::int64_t> first_task_;
+  double flops_ = 0;
+};
+
+Result<void> run(const ForwardCall& call, const Kernel& kernel, int threads) {
+  const Work work(call, kernel.rows);
+  threads = static_cast<int>(std::clamp<double>(work.flops() / kFlopsPerThread, 1, threads));
+  threads = static_cast<int>(std::min<std::int64_t>(threads, work.tasks()));
+  if (threads == 0) return {};
+  const std::size_t each = kernel.scratch_bytes(call.problem.head_dim) / sizeof(float);
+  const std::unique_ptr<float[], FreeAligned> scratch(new (std::align_val_t{kScratchAlignment}) float[each * threads]);
+
+  struct Context {
+    const ForwardCall& call;
+    const Kernel& kernel;
+    const Work& work;
+    float* scratch;
+    std::size_t each;
+  } context{call, kernel, work, scratch.get(), each};
+  Pool::run(
+      work.tasks(), threads,
+      [](void* opaque, std::int64_t task, int slot) {
+        const Context& c = *static_cast<Context*>(opaque);
+        c.kernel.run(c.call, c.work.block(task), c.scratch + slot * c.each);
+      },
+      &context);
+  return {};
+}
+
+}  // namespace
+
+Result<void> attention_forward_on(const ForwardCall& call, const Kernel& kernel, int threads) {
+  try {
+    return run(call, kernel, threads);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kOutOfMemory, fmt::format("attention on the CPU: no memory for {} threads with head_dim {}", threads, call.problem.head_dim));
+  }
+}
+
+Result<void> attention_forward(const ForwardCall& call) { return attention_forward_on(call, kernels().front(), default_threads()); }
+
+}  // namespace flashfit::cpu
