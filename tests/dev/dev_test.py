@@ -1,0 +1,80 @@
+"""What ./dev says to a wrong word, without building anything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def dev(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(ROOT / "dev"), *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_verb() -> None:
+    verbs = re.findall(
+        r"^  ([a-z]+)(?: \| [-a-z |]+)?\)", (ROOT / "dev").read_text().split("case $verb in")[1], re.MULTILINE
+    )
+    listed = re.findall(r"^  ([a-z]+) ", dev("help").stdout, re.MULTILINE)
+    assert sorted(verbs) == sorted(listed)
+    assert set(listed) == {"run", "test", "build", "lint", "images", "gpu", "clean", "help"}
+
+
+def test_no_verb_is_help() -> None:
+    assert dev().stdout == dev("help").stdout == dev("--help").stdout
+
+
+def test_from_any_folder(tmp_path: Path) -> None:
+    assert dev("help", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["tset"], 2, "dev: 'tset' is not a verb; ./dev help lists them"),
+        (["build", "--target", "9.0"], 1, "dev: build: '--target' is not an option; see ./dev help"),
+        (["build", "--targets"], 1, "dev: --targets needs a list such as 8.9,9.0"),
+        (
+            ["build", "--nvrtc", "no/such.so"],
+            1,
+            "dev: --nvrtc needs the path of a libnvrtc.so; 'no/such.so' is not there",
+        ),
+        (["images", "all"], 1, "dev: images: 'all' is not an option; see ./dev help"),
+        (["test", "--fast"], 1, "dev: test: '--fast' is not an option; see ./dev help"),
+        (["lint", "src"], 1, "dev: lint: 'src' is not an option; see ./dev help"),
+    ],
+)
+def test_a_wrong_word_is_one_clear_line(arguments: list[str], status: int, message: str) -> None:
+    result = dev(*arguments)
+    assert (result.returncode, result.stderr.strip()) == (status, message)
+
+
+def test_gpu_says_what_it_lacks_and_sets_nothing_up(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "dev", tmp_path)
+    result = subprocess.run([str(tmp_path / "dev"), "gpu"], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("dev: build/lib/libflashfit.so is missing: run ./dev build first")
+    assert [p.name for p in tmp_path.iterdir()] == ["dev"]
+
+
+def test_gpu_hands_its_arguments_to_the_system_python(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "dev", tmp_path)
+    (tmp_path / "build/lib").mkdir(parents=True)
+    (tmp_path / "build/lib/libflashfit.so").touch()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/gpu_check.py").write_text("import os, sys\nprint(sys.argv[1:], os.environ['PYTHONPATH'])\n")
+    result = subprocess.run([str(tmp_path / "dev"), "gpu", "--out", "a b"], capture_output=True, text=True, check=False)
+    assert result.stdout == "['--out', 'a b'] python\n", result.stderr
+
+
+def test_clean_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "dev", tmp_path)
+    for made in ("build", "build-asan", ".venv", ".mypy_cache", "src", "out"):
+        (tmp_path / made).mkdir()
+    subprocess.run([str(tmp_path / "dev"), "clean"], check=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["dev", "out", "src"]
