@@ -80,7 +80,7 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
 /* What flashfit would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_explain_args {
   uint32_t struct_size;
-  uint32_t flags;       /* FLASHFIT_CAUSAL */
+  uint32_t flags;       /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY */
   const char* gpu;      /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype;    /* "fp16", "bf16", "fp32" */
   int64_t batch, seqlen_q, seqlen_k, heads_q, heads_kv, head_dim;

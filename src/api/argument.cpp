@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace flashfit::api {
 namespace {
@@ -110,11 +109,10 @@ Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndi
 }
 
 bool elements_are_distinct(const Argument& a) {
-  std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};
-  std::sort(order.begin(), order.begin() + a.ndim, [&](int x, int y) { return a.stride[x] < a.stride[y]; });
+  std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};  // dimensions that the tensor lacks have size 0
+  std::ranges::sort(order, {}, [&](int d) { return a.stride[d]; });
   std::int64_t reach = 0;  // of the dimensions so far; cannot overflow: the whole extent did not
-  for (int i = 0; i < a.ndim; ++i) {
-    const int d = order[i];
+  for (const int d : order) {
     if (a.size[d] <= 1) continue;
     if (a.stride[d] <= reach) return false;
     reach += (a.size[d] - 1) * a.stride[d];

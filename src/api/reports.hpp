@@ -1,0 +1,22 @@
+#pragma once
+// The C API's JSON documents. docs/api.md lists the keys.
+#include <string>
+
+#include "base/error.hpp"
+#include "flashfit/flashfit.h"
+
+namespace flashfit::api {
+
+/// Errors: kInvalidArgument for a gpu, dtype or size that is none; kNoGpu if gpu is NULL on a machine without one. A
+/// misfit is an answer, no error.
+Result<std::string> explain_json(const flashfit_explain_args* args);
+
+/// [{"variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}], in the order of the variant
+/// table, then by target.
+std::string images_json();
+
+/// {"driver", "cuda", "no_gpu_reason", "gpus": [{"index", "gpu", "compute_capability", "sms",
+/// "shared_memory_limit_bytes"}]}; null where unknown.
+std::string gpus_json();
+
+}  // namespace flashfit::api
