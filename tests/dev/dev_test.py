@@ -78,3 +78,25 @@ def test_clean_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / made).mkdir()
     subprocess.run([str(tmp_path / "dev"), "clean"], check=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["dev", "out", "src"]
+
+
+def test_an_old_python_is_named(tmp_path: Path) -> None:
+    for name in ("dev", "requirements/run.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name, body in {
+        "tools/dev/system.sh": "exit 0",
+        "bin/python3": 'case "$1" in -c) exit 1 ;; *) echo Python 3.8.1 ;; esac',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    result = subprocess.run(
+        [str(tmp_path / "dev"), "build"],
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert result.stderr == f"dev: {tmp_path}/bin/python3 is Python 3.8.1; Python 3.9 or newer is needed\n"

@@ -183,13 +183,6 @@ def test_a_failing_apt_get_is_named(tmp_path: Path, system: str) -> None:
     assert result.stderr.splitlines()[-1].startswith("dev: apt-get could not install: libzstd-dev")
 
 
-def test_an_old_python_is_named(debian: Machine) -> None:
-    debian.command("python3", 'case "$*" in *version_info*) exit 1 ;; --version) echo Python 3.8.1 ;; esac')
-    result = debian.run()
-    assert result.returncode == 1
-    assert "Python 3.8.1; Python 3.9 or newer is needed" in result.stderr
-
-
 def test_a_compiler_that_the_user_chose_counts(debian: Machine) -> None:
     (debian.bin / "c++").unlink()
     debian.command("clang++", "exit 0")
