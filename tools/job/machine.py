@@ -1,0 +1,47 @@
+"""What this machine is, and what flashfit would run on it and on other GPUs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from typing import Any
+
+import flashfit
+
+BESIDE = ("L4", "L40", "H100")
+# One problem of each origin: the reports' attention kernel and the widest window list of SeedVR2's 25-frame clip, as a
+# batch of equal windows.
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "fp16 B2 H8 S512 D64 full": {"dtype": "fp16", "batch": 2, "heads_q": 8, "seqlen_q": 512, "head_dim": 64},
+    "bf16 B36 H20 S868 D128 full": {"dtype": "bf16", "batch": 36, "heads_q": 20, "seqlen_q": 868, "head_dim": 128},
+}
+
+
+def package(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def describe() -> dict[str, Any]:
+    """The facts of part 1 and of every result file."""
+    return {
+        "system": platform.platform(),
+        "cpu": f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores for this process",
+        "glibc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else "none",
+        "python": platform.python_version(),
+        "torch": package("torch"),
+        "numpy": package("numpy"),
+        "flashfit": flashfit.__version__,
+        **flashfit.gpus(),
+    }

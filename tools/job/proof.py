@@ -1,0 +1,117 @@
+"""What a result is held to: the error of a plain computation in the same dtype, both against fp64."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable
+
+import flashfit
+import numpy as np
+from flashfit import reference
+
+from tools.job.cases import Case
+
+Array = np.ndarray[Any, Any]
+DTYPES = {"fp16": np.float16, "fp32": np.float32}
+COSINE = 0.9999  # of embeddings to those of a plain fp64 run
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: passed if `value` is at most `bound` (errors) or at least `bound` (cosines). NaN never passes."""
+
+    what: str
+    backend: str
+    value: float
+    bound: float
+    at_least: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+@dataclass
+class Proof:
+    """Every check of a run."""
+
+    checks: list[Check] = field(default_factory=list)
+
+    def add(self, check: Check) -> Check:
+        self.checks.append(check)
+        return check
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [{**asdict(check), "passed": check.passed} for check in self.checks]
+
+
+def offsets(lengths: tuple[int, ...] | None) -> Array | None:
+    return None if lengths is None else np.cumsum([0, *lengths], dtype=np.int32)
+
+
+def inputs(case: Case, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Normal random q, k, v of a case, contiguous."""
+    random = np.random.default_rng(seed)
+    rows_q: tuple[int, ...] = (case.batch, case.seqlen_q)
+    rows_k: tuple[int, ...] = (case.batch, case.seqlen_k)
+    if case.lengths_q is not None and case.lengths_k is not None:
+        rows_q, rows_k = (sum(case.lengths_q),), (sum(case.lengths_k),)
+
+    def normal(rows: tuple[int, ...], heads: int) -> Array:
+        x: Array = random.standard_normal((*rows, heads, case.head_dim), np.float32)
+        return x.astype(DTYPES[case.dtype])
+
+    return normal(rows_q, case.heads), normal(rows_k, case.heads_kv), normal(rows_k, case.heads_kv)
+
+
+def max_error(out: Array, exact: Array) -> float:
+    return float(np.max(np.abs(out.astype(np.float64) - exact), initial=0.0))
+
+
+def bound(naive: Array, exact: Array) -> float:
+    """Twice the error of the naive same-dtype computation."""
+    return 2 * max_error(naive, exact)
+
+
+def check_case(case: Case, backend: str, proof: Proof) -> Check:
+    """flashfit on the CPU against fp64."""
+    q, k, v = inputs(case)
+    options: dict[str, Any] = {
+        "causal": case.causal,
+        "softmax_scale": case.softmax_scale,
+        "cu_seqlens_q": offsets(case.lengths_q),
+        "cu_seqlens_k": offsets(case.lengths_k),
+    }
+    out = np.asarray(flashfit.attention(q, k, v, **options))
+    exact = reference.attention(q, k, v, **options)
+    naive = reference.naive(q, k, v, **options)
+    return proof.add(Check(case.name, backend, max_error(out, exact), bound(naive, exact)))
+
+
+class Recorder:
+    """An attention of the model that holds every call, one a layer, to the fp64 reference on the same inputs."""
+
+    def __init__(
+        self, name: str, backend: str, attention: Callable[[Array, Array, Array, Array], Array], proof: Proof
+    ) -> None:
+        self.name = name
+        self.backend = backend
+        self.attention = attention
+        self.proof = proof
+        self.seconds: list[float] = []
+
+    def __call__(self, q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
+        start = time.perf_counter()
+        out = self.attention(q, k, v, cu_seqlens)
+        self.seconds.append(time.perf_counter() - start)
+        options: dict[str, Any] = {"cu_seqlens_q": cu_seqlens, "cu_seqlens_k": cu_seqlens}
+        exact = reference.attention(q, k, v, **options)
+        naive = reference.naive(q, k, v, **options)
+        what = f"{self.name}, layer {len(self.seconds)}"
+        self.proof.add(Check(what, self.backend, max_error(out, exact), bound(naive, exact)))
+        return out

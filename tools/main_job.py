@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The main job, `./dev run`: what flashfit chooses on this machine and others, the project's shapes and a real model
+through it, and the proof.
+
+Exits with 0 only if every check passed. --json FILE writes everything that is printed, and more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+import flashfit  # noqa: E402
+
+from tools.job import machine, shapes, text  # noqa: E402
+from tools.job.proof import Proof  # noqa: E402
+from tools.job.show import paragraph, section, table  # noqa: E402
+
+
+def show_machine(report: dict[str, Any]) -> None:
+    section("1. This machine, and what flashfit runs on it and on others")
+    facts = report["machine"] = machine.describe()
+    for name in ("system", "cpu", "glibc", "python", "numpy", "torch", "flashfit"):
+        print(f"{name:10} {facts[name]}")
+    print(f"{'driver':10} {facts['driver'] or 'none'}" + (f" (CUDA {facts['cuda']})" if facts["cuda"] else ""))
+    for gpu in facts["gpus"]:
+        print(f"GPU {gpu['index']:<6} {gpu['gpu']}, compute capability {gpu['compute_capability']}, {gpu['sms']} SMs")
+    if not facts["gpus"]:
+        print(f"{'GPU':10} none ({facts['no_gpu_reason']}): attention here runs on flashfit's CPU backend")
+    report["choices"] = {}
+    for problem, sizes in machine.PROBLEMS.items():
+        answers = flashfit.explain(None, **sizes) if facts["gpus"] else []
+        for name in machine.BESIDE:
+            answers += flashfit.explain(name, **sizes)
+        report["choices"][problem] = answers
+        print(f"\n{problem}:")
+        table(
+            ["GPU", "cc", "variant", "target", "shared memory", "limit", "registers"],
+            [
+                [
+                    answer["gpu"],
+                    answer["compute_capability"],
+                    answer["variant"] if answer["fits"] else "misfit",
+                    answer["target"] or "-",
+                    answer["shared_memory_bytes"] or "-",
+                    answer["shared_memory_limit_bytes"],
+                    answer["registers_per_thread"] or "-",
+                ]
+                for answer in answers
+            ],
+        )
+        for answer in answers:
+            paragraph(f"{answer['gpu']}: {answer['reason']}", "  ")
+
+
+def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
+    section("4. The proof")
+    print(
+        "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a plain"
+    )
+    print(
+        "computation in the same dtype. A cosine is the least over all sentences, against the model run in fp64 throughout.\n"
+    )
+    table(
+        ["what", "ran on", "measured", "bound", ""],
+        [
+            [
+                check.what,
+                check.backend,
+                f"{check.value:.9f}" if check.at_least else f"{check.value:.2e}",
+                f"at least {check.bound:g}" if check.at_least else f"at most {check.bound:.2e}",
+                "passed" if check.passed else "FAILED",
+            ]
+            for check in proof.checks
+        ],
+    )
+    failed = [check.what for check in proof.checks if not check.passed]
+    report["checks"] = proof.as_json()
+    report["passed"] = proof.passed
+    report["seconds"] = seconds
+    print(f"\n{len(proof.checks) - len(failed)} of {len(proof.checks)} checks passed in {seconds:.0f} s.")
+    for what in failed:
+        print(f"FAILED: {what}")
+    return proof.passed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write everything as JSON")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    report: dict[str, Any] = {}
+    proof = Proof()
+    try:
+        show_machine(report)
+        section("2. The shapes this project was made for")
+        report["shapes"] = shapes.run(report["machine"], proof)
+        section("3. A real model on real text: all-MiniLM-L6-v2 on the sentences of these docs")
+        report["model"] = text.run(ROOT, report["machine"], proof)
+    except (flashfit.FlashfitError, OSError) as error:
+        print(f"main job: {error}", file=sys.stderr)
+        return 1
+    passed = show_proof(report, proof, time.perf_counter() - start)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
