@@ -70,7 +70,8 @@ struct Fit {
   int spill_bytes = 0;  ///< a thread: registers wanted past the limit (estimated) or the image's local memory
   int threads = 0;
   int blocks_per_sm = 0;  ///< 0 if it does not fit
-  std::string binds;      ///< what refuses it ("shared memory: 163840 B (0x28000) a block > 101376 B, ..."), or limits blocks per SM
+  std::string binds;      ///< what refuses it ("shared memory: 163840 B (0x28000) a block > 101376 B, ..."), or limits
+                          ///< blocks per SM
   ForwardModel model;     ///< only if it fits
 };
 

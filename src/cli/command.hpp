@@ -1,0 +1,16 @@
+#pragma once
+// The subcommands. Each adds itself to the application and, when it runs, leaves its exit status.
+#include <CLI/CLI.hpp>
+
+namespace flashfit::cli {
+
+/// Exit statuses, the same for every subcommand.
+inline constexpr int kOk = 0;
+inline constexpr int kDoesNotFit = 1;  ///< the answer is no: a GPU asked for by name does not fit, or none of all does
+inline constexpr int kUsage = 2;       ///< a wrong option or value; one line on stderr names it
+
+void add_explain(CLI::App& app, int& status);
+void add_images(CLI::App& app, int& status);
+void add_gpus(CLI::App& app, int& status);
+
+}  // namespace flashfit::cli

@@ -1,0 +1,59 @@
+// flashfit images: the kernels that this build carries.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "images/image.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_json() {
+  Json list = Json::array();
+  for (const Image& i : carried_images())
+    list.push_back({{"variant", name_of(i.variant->config)},
+                    {"target", i.target.str()},
+                    {"registers_per_thread", i.registers ? Json(i.registers) : Json()},
+                    {"local_bytes_per_thread", i.local_bytes},
+                    {"shared_memory_bytes", i.shared_bytes},
+                    {"bytes", i.bytes}});
+  fmt::print("{}\n", list.dump(2));
+}
+
+void print_table() {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t total = 0;
+  for (const Image& i : carried_images()) {
+    total += i.bytes;
+    rows.push_back({name_of(i.variant->config), i.target.str(), i.registers ? std::to_string(i.registers) : "-",
+                    std::to_string(i.local_bytes), human_bytes(i.shared_bytes), human_bytes(i.bytes)});
+  }
+  if (!rows.empty())
+    fmt::print(
+        "{}",
+        table(
+            {{"variant"}, {"target"}, {"registers", true}, {"local B", true}, {"shared memory", true}, {"size", true}},
+            rows));
+  fmt::print("{} images, {} before compression\n", rows.size(), human_bytes(total));
+}
+
+}  // namespace
+
+void add_images(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand(
+      "images", "The kernels that this build carries: variant, target, registers, shared memory, size.");
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "a list of objects, one an image");
+  command->footer("\nExample:\n  flashfit images --json\nPTX has no registers of its own: the driver allocates them.");
+  command->callback([json, &status] {
+    *json ? print_json() : print_table();
+    status = kOk;
+  });
+}
+
+}  // namespace flashfit::cli

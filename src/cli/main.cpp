@@ -1,0 +1,32 @@
+// The command `flashfit`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/command.hpp"
+
+int main(int argc, char** argv) {
+  using namespace flashfit::cli;
+  CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
+  app.set_version_flag("--version", "flashfit " FLASHFIT_VERSION_TEXT);
+  app.footer("\nExample:\n  flashfit explain --gpu L4 --dtype fp16 --head-dim 64 --seqlen 512 --heads 8 --batch 2");
+  app.require_subcommand(0, 1);
+  int status = kUsage;
+  add_explain(app, status);
+  add_images(app, status);
+  add_gpus(app, status);
+  try {
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      fmt::print(stderr, "flashfit: a command is needed: explain, images or gpus; see flashfit --help\n");
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    std::string line = error.what();
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    fmt::print(stderr, "flashfit: {}\n", line);
+    return kUsage;
+  }
+  return status;
+}

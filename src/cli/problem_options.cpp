@@ -1,0 +1,98 @@
+#include "cli/problem_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/options.hpp"
+#include "gpu/device.hpp"
+#include "gpu/driver_versions.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+constexpr std::int64_t kMostRows = 1 << 30, kMostHeads = 65536, kMostBatch = 1 << 24;
+
+}  // namespace
+
+void ProblemOptions::add_to(CLI::App& app) {
+  app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
+  add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
+  add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, "queries of a sequence (default 2048)");
+  add_whole_number(app, "--seqlen-k", seqlen_k, 1, kMostRows, "keys of a sequence (default: as many as queries)");
+  add_whole_number(app, "--heads", heads, 1, kMostHeads, "query heads (default 8)");
+  add_whole_number(app, "--kv-heads", kv_heads, 1, kMostHeads,
+                   "key and value heads, a divisor of --heads (default: the same)");
+  add_whole_number(app, "--batch", batch, 1, kMostBatch, "sequences (default 1)");
+  app.add_flag("--causal", causal, "causal mask, bottom-right aligned");
+}
+
+ForwardProblem ProblemOptions::problem() const {
+  ForwardProblem p{.head_dim = static_cast<int>(head_dim),
+                   .batch = batch,
+                   .heads_q = heads,
+                   .heads_kv = kv_heads ? kv_heads : heads,
+                   .seqlen_q = seqlen,
+                   .seqlen_k = seqlen_k ? seqlen_k : seqlen,
+                   .causal = causal};
+  p.total_q = p.batch * p.seqlen_q;
+  p.total_k = p.batch * p.seqlen_k;
+  const DType types[] = {DType::kF16, DType::kBF16, DType::kF32};
+  const auto* type = std::find_if(std::begin(types), std::end(types), [&](DType t) { return name_of(t) == dtype; });
+  if (type == std::end(types)) wrong("--dtype", dtype, "must be fp16, bf16 or fp32");
+  p.dtype = *type;
+  if (heads % p.heads_kv != 0)
+    wrong("--kv-heads", std::to_string(kv_heads), fmt::format("must divide --heads {}", heads));
+  return p;
+}
+
+std::string describe(const ForwardProblem& p) {
+  return fmt::format("{}, head_dim {}, batch {}, {} heads{}, {} queries x {} keys, {}", name_of(p.dtype), p.head_dim,
+                     p.batch, p.heads_q,
+                     p.heads_kv == p.heads_q ? "" : fmt::format(" ({} of keys and values)", p.heads_kv), p.seqlen_q,
+                     p.seqlen_k, p.causal ? "causal" : "full");
+}
+
+void GpuOptions::add_to(CLI::App& app) {
+  app.add_option("--gpu", names,
+                 "a GPU (\"L4\", \"RTX 4090\"), a compute capability (\"8.9\") or \"all\"; may be repeated (default: "
+                 "this machine's)")
+      ->type_name("NAME")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--driver", driver,
+                 "assume this driver (\"535\", \"535.54.03\") or its CUDA version (\"12.2\"); default: new enough, or "
+                 "this machine's")
+      ->type_name("VERSION");
+}
+
+bool GpuOptions::all() const { return std::find(names.begin(), names.end(), "all") != names.end(); }
+
+std::vector<Gpu> GpuOptions::gpus(CudaVersion& driver_version) const {
+  std::vector<Gpu> gpus;
+  driver_version = 0;
+  if (all()) {
+    gpus.assign(gpu_table().begin(), gpu_table().end());
+  } else if (!names.empty()) {
+    for (const std::string& name : names) {
+      auto gpu = find_gpu(name);
+      if (!gpu) wrong("--" + gpu.error().message);
+      gpus.push_back(std::move(*gpu));
+    }
+  } else {
+    const Machine machine = this_machine();
+    if (machine.gpus.empty())
+      wrong(
+          fmt::format("--gpu: not given, and this machine has none ({}); name one, or \"all\"", machine.no_gpu_reason));
+    gpus = machine.gpus;
+    driver_version = machine.cuda;
+  }
+  if (!driver.empty()) {
+    const auto version = parse_driver(driver);
+    if (!version) wrong("--" + version.error().message);
+    driver_version = *version;
+  }
+  return gpus;
+}
+
+}  // namespace flashfit::cli
