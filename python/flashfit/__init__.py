@@ -1,0 +1,28 @@
+"""Fused attention that fits the GPU that is there.
+
+One library serves every NVIDIA GPU from compute capability 7.5 on, every Python from 3.9 on and every PyTorch, and the
+CPU where there is no GPU. Tensors are NumPy arrays or torch tensors; neither package is required, and torch is never
+imported here.
+"""
+
+from __future__ import annotations
+
+from ._attention import attention
+from ._errors import CudaError, FlashfitError, InvalidArgument, InvalidType, Misfit, NoGpu, OutOfMemory
+from ._reports import explain, gpus, images
+from ._version import __version__
+
+__all__ = [
+    "CudaError",
+    "FlashfitError",
+    "InvalidArgument",
+    "InvalidType",
+    "Misfit",
+    "NoGpu",
+    "OutOfMemory",
+    "__version__",
+    "attention",
+    "explain",
+    "gpus",
+    "images",
+]

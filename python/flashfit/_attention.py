@@ -1,0 +1,307 @@
+"""The attention call: reads tensors, allocates what is returned, and hands one block of memory to the C API."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from contextlib import nullcontext
+from typing import Any, Literal, TypeVar, overload
+
+from ._errors import InvalidArgument, InvalidType
+from ._library import library
+from ._tensors import CUDA, Memory, is_numpy, is_torch, numpy_memory, offsets_list, torch_memory
+
+T = TypeVar("T")
+
+# flashfit_attention_args; and a DLTensor followed by room for its four sizes and strides.
+_ARGS = struct.Struct("=IIQQQQQQQQQfI")
+_TENSOR = struct.Struct("=QiiiBBHQQQ4q4q")
+_DLTENSOR_BYTES = 48
+_NAMES = ("q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k")
+_CAUSAL = 1
+
+
+class _Frame:
+    """The arguments of one call in C's layout. Reused: filling one costs a fraction of building ctypes structures."""
+
+    __slots__ = ("_buffer", "_slots", "address")
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(_ARGS.size + len(_NAMES) * _TENSOR.size)
+        self.address = ctypes.addressof(self._buffer)
+        self._slots = [_ARGS.size + i * _TENSOR.size for i in range(len(_NAMES))]
+
+    def put_tensor(self, index: int, memory: Memory) -> int:
+        """Writes the descriptor of a tensor; returns its address."""
+        slot = self._slots[index]
+        address = self.address + slot
+        ndim = len(memory.shape)
+        pad = (0,) * (4 - ndim)  # more than four dimensions are refused by their number alone
+        _TENSOR.pack_into(
+            self._buffer,
+            slot,
+            memory.data,
+            memory.device_type,
+            memory.device_id,
+            ndim,
+            memory.code,
+            memory.bits,
+            1,
+            address + _DLTENSOR_BYTES,
+            address + _DLTENSOR_BYTES + 32,
+            0,
+            *memory.shape[:4],
+            *pad,
+            *memory.strides[:4],
+            *pad,
+        )
+        return address
+
+    def put_args(self, flags: int, tensors: list[int], stream: int, variant: int, scale: float) -> None:
+        _ARGS.pack_into(self._buffer, 0, _ARGS.size, flags, *tensors, stream, variant, scale, 0)
+
+
+# Free frames. A call takes one and puts it back, so that threads, and a call inside a call (a finaliser, a signal
+# handler), never share one; list.pop and list.append are atomic.
+_frames: list[_Frame] = []
+
+
+def _heads_inside(m: Memory) -> Memory:
+    """The view with tokens before heads of a tensor with heads before tokens."""
+    s, t = m.shape, m.strides
+    if len(s) < 3:
+        return m
+    return m._replace(shape=(*s[:-3], s[-2], s[-3], s[-1]), strides=(*t[:-3], t[-2], t[-3], t[-1]))
+
+
+def _raw_stream(stream: Any, device: int) -> int:
+    """The CUstream of what the caller gave; None means torch's current one."""
+    if stream is None:
+        torch: Any = sys.modules["torch"]
+        current = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        return int(current(device) if current else torch.cuda.current_stream(device).cuda_stream)
+    if hasattr(stream, "cuda_stream"):
+        return int(stream.cuda_stream)
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    raise InvalidType(
+        f"stream: {type(stream).__name__}; "
+        "accepted: None, a torch.cuda.Stream, an object with __cuda_stream__, an integer handle"
+    )
+
+
+def _scale(softmax_scale: Any) -> float:
+    """What the C API takes: 0 for the default, which a caller here names None."""
+    if softmax_scale is None:
+        return 0.0
+    try:
+        scale = float(softmax_scale)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"softmax_scale: {type(softmax_scale).__name__}; accepted: a number above 0, or None for 1 / sqrt(head_dim)"
+        ) from None
+    if not (0 < scale <= 3.4028234663852886e38) or struct.unpack("f", struct.pack("f", scale))[0] == 0:
+        raise InvalidArgument(
+            f"softmax_scale: {scale:g}; accepted: above 0 and finite in fp32, or None for 1 / sqrt(head_dim)"
+        )
+    return scale
+
+
+class _NumPy:
+    """How NumPy arrays are read and made."""
+
+    kind = "a NumPy array"
+    read = staticmethod(numpy_memory)
+
+    def __init__(self) -> None:
+        self._np: Any = sys.modules["numpy"]
+
+    def like(self, q: Any) -> Any:
+        return self._np.empty(q.shape, q.dtype)
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return self._np.empty(shape, self._np.float32)
+
+    def offsets(self, q: Any, values: list[int]) -> Any:
+        return self._np.array(values, self._np.int32)
+
+
+class _Torch:
+    """How torch tensors are read and made."""
+
+    kind = "a torch tensor"
+    read = staticmethod(torch_memory)
+
+    def __init__(self) -> None:
+        self._torch: Any = sys.modules["torch"]
+
+    def like(self, q: Any) -> Any:
+        return self._torch.empty_like(q)
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return q.new_empty(shape, dtype=self._torch.float32)
+
+    def offsets(self, q: Any, values: list[int]) -> Any:
+        return self._torch.tensor(values, dtype=self._torch.int32, device=q.device)
+
+
+def _maker(q: Any) -> _NumPy | _Torch:
+    if is_torch(q):
+        return _Torch()
+    if is_numpy(q):
+        return _NumPy()
+    raise InvalidType(f"q: {type(q).__module__}.{type(q).__name__}; accepted: a NumPy array or a torch tensor")
+
+
+@overload
+def attention(
+    q: T,
+    k: T,
+    v: T,
+    *,
+    causal: bool = ...,
+    softmax_scale: float | None = ...,
+    cu_seqlens_q: Any = ...,
+    cu_seqlens_k: Any = ...,
+    layout: Literal["bshd", "bhsd"] = ...,
+    return_lse: Literal[False] = ...,
+    out: T | None = ...,
+    stream: Any = ...,
+    variant: str | None = ...,
+) -> T: ...
+
+
+@overload
+def attention(
+    q: T,
+    k: T,
+    v: T,
+    *,
+    causal: bool = ...,
+    softmax_scale: float | None = ...,
+    cu_seqlens_q: Any = ...,
+    cu_seqlens_k: Any = ...,
+    layout: Literal["bshd", "bhsd"] = ...,
+    return_lse: Literal[True],
+    out: T | None = ...,
+    stream: Any = ...,
+    variant: str | None = ...,
+) -> tuple[T, T]: ...
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    softmax_scale: float | None = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    layout: Literal["bshd", "bhsd"] = "bshd",
+    return_lse: bool = False,
+    out: Any = None,
+    stream: Any = None,
+    variant: str | None = None,
+) -> Any:
+    """softmax(softmax_scale * q k^T) v over the keys that each query sees.
+
+    q, k, v: NumPy arrays or torch tensors, all alike: fp16, bf16 or, on the CPU, fp32; on the CPU or on one NVIDIA GPU;
+        any strides with 1 in the last dimension. layout "bshd": q [batch, seqlen_q, heads_q, head_dim], k and v
+        [batch, seqlen_k, heads_kv, head_dim]; "bhsd": heads before seqlen. heads_q is a multiple of heads_kv: query
+        head h reads key head h // (heads_q / heads_kv).
+    causal: query i sees key j iff j <= i + seqlen_k - seqlen_q. A query that sees no key gives 0, and -inf in lse.
+    softmax_scale: above 0; None for 1 / sqrt(head_dim).
+    cu_seqlens_q, cu_seqlens_k: both or neither. Sequences of any lengths, one after another: q [total_q, heads_q,
+        head_dim] and so on ("bhsd": heads first); sequence b is rows cu_seqlens[b] to cu_seqlens[b + 1]. int32 tensors
+        where q is, or lists or NumPy arrays, which are copied there (on a GPU that waits: give tensors inside a CUDA
+        graph). No max_seqlen is asked for: each thread block finds its sequence by binary search.
+    return_lse: also return the natural logarithm of each softmax's denominator, fp32 [batch, heads_q, seqlen_q], or
+        [heads_q, total_q].
+    out: where to write, of q's shape and dtype; None for a new one.
+    stream: for GPU tensors: None for torch's current stream, or a torch.cuda.Stream, an object with __cuda_stream__, or
+        an integer handle. What is returned belongs to that stream.
+    variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
+
+    Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu or CudaError, all FlashfitError, and
+    then has written nothing.
+    """
+    maker = _maker(q)
+    if layout not in ("bshd", "bhsd"):
+        raise InvalidArgument(f'layout: {layout!r}; accepted: "bshd", "bhsd"')
+    if variant is not None and not isinstance(variant, str):
+        raise InvalidType(f"variant: {type(variant).__name__}; accepted: a name from images(), or None")
+    ragged = cu_seqlens_q is not None or cu_seqlens_k is not None
+    if ragged and (cu_seqlens_q is None or cu_seqlens_k is None):
+        missing = "cu_seqlens_q" if cu_seqlens_q is None else "cu_seqlens_k"
+        raise InvalidArgument(
+            f"{missing}: None while the other is given; accepted: cu_seqlens_q and cu_seqlens_k, or neither"
+        )
+    scale = _scale(softmax_scale)
+    heads_first = layout == "bhsd"
+
+    def read(name: str, x: Any) -> Memory:
+        if is_torch(x) if isinstance(maker, _Torch) else is_numpy(x):
+            m = maker.read(name, x)
+            return _heads_inside(m) if heads_first else m
+        raise InvalidType(f"{name}: {type(x).__module__}.{type(x).__name__}; accepted: {maker.kind}, as q")
+
+    tensors = [read("q", q), read("k", k), read("v", v)]
+    shape = tensors[0].shape
+    rows_axis = 0 if ragged else 1
+    if len(shape) != (3 if ragged else 4):
+        order = (
+            ("[heads, total, head_dim]" if heads_first else "[total, heads, head_dim]") + " with cu_seqlens"
+            if ragged
+            else ""
+        )
+        order = order or ("[batch, heads, seqlen, head_dim]" if heads_first else "[batch, seqlen, heads, head_dim]")
+        raise InvalidArgument(f"q: {len(shape)} dimensions; accepted: {3 if ragged else 4}, {order}")
+    on_gpu = tensors[0].device_type == CUDA
+    raw_stream = _raw_stream(stream, tensors[0].device_id) if on_gpu else 0
+
+    # Made on the stream that uses it: torch's allocator hands freed memory only to work ordered after this call.
+    context: Any = nullcontext()
+    if on_gpu and stream is not None:
+        torch: Any = sys.modules["torch"]
+        context = torch.cuda.stream(torch.cuda.ExternalStream(raw_stream, device=q.device))
+    with context:
+        result = maker.like(q) if out is None else out
+        lse_shape = (shape[1], shape[0]) if ragged else (shape[0], shape[2], shape[1])
+        lse = maker.lse(q, lse_shape) if return_lse else None
+        offsets = [
+            cu
+            if cu is None or is_torch(cu)
+            else maker.offsets(q, offsets_list(name, cu, m.shape[rows_axis] if m.shape else 0))
+            for name, cu, m in (("cu_seqlens_q", cu_seqlens_q, tensors[0]), ("cu_seqlens_k", cu_seqlens_k, tensors[1]))
+        ]
+    tensors.append(read("out", result))
+    if isinstance(maker, _NumPy) and not result.flags.writeable:
+        raise InvalidArgument("out: read-only; accepted: a writable array")
+
+    try:
+        frame = _frames.pop()
+    except IndexError:
+        frame = _Frame()
+    try:
+        addresses = [frame.put_tensor(i, m) for i, m in enumerate(tensors)]
+        for i, extra in enumerate((lse, *offsets), start=len(tensors)):
+            addresses.append(
+                0
+                if extra is None
+                else frame.put_tensor(i, (torch_memory if is_torch(extra) else numpy_memory)(_NAMES[i], extra))
+            )
+        name = None if variant is None else ctypes.create_string_buffer(variant.encode())
+        frame.put_args(
+            _CAUSAL if causal else 0, addresses, raw_stream, 0 if name is None else ctypes.addressof(name), scale
+        )
+        lib = library()
+        status = lib.attention_forward(frame.address)
+    finally:
+        _frames.append(frame)
+    if status:
+        raise lib.error(status, " (shapes and strides in bshd order)" if heads_first else "")
+    return (result, lse) if return_lse else result

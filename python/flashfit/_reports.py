@@ -1,0 +1,83 @@
+"""What flashfit would run and why, what it carries, what this machine has: the C API's JSON documents as objects."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import operator
+from typing import Any, Callable
+
+from ._errors import InvalidArgument, InvalidType
+from ._library import ExplainArgs, library
+
+
+def _document(call: Callable[[Any], int]) -> Any:
+    text = ctypes.c_void_p()
+    status = call(ctypes.byref(text))
+    if status:
+        raise library().error(status)
+    try:
+        return json.loads(ctypes.string_at(text.value or 0))
+    finally:
+        library().c.flashfit_free(text)
+
+
+def _size(name: str, value: Any) -> int:
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise InvalidType(f"{name}: {value!r}; accepted: an integer") from None
+    if not -(2**63) <= size < 2**63:
+        raise InvalidArgument(f"{name}: {size}; accepted: 64 bits")
+    return size
+
+
+def explain(
+    gpu: str | None = None,
+    *,
+    head_dim: int,
+    seqlen_q: int,
+    heads_q: int,
+    dtype: str = "fp16",
+    batch: int = 1,
+    seqlen_k: int | None = None,
+    heads_kv: int | None = None,
+    causal: bool = False,
+    cuda_version: int = 0,
+) -> Any:
+    """What flashfit would run and why, or why nothing fits; needs no GPU.
+
+    gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16" or "bf16". seqlen_k and heads_kv default
+    to seqlen_q and heads_q. cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a
+    list with the object that docs/plan.md describes for each GPU.
+    """
+    for name, value in (("gpu", gpu), ("dtype", dtype)):
+        if not isinstance(value, (str, type(None))):
+            raise InvalidType(f"{name}: {value!r}; accepted: a string")
+    args = ExplainArgs(
+        struct_size=ctypes.sizeof(ExplainArgs),
+        flags=1 if causal else 0,
+        gpu=None if gpu is None else gpu.encode(),
+        dtype=dtype.encode(),
+        batch=_size("batch", batch),
+        seqlen_q=_size("seqlen_q", seqlen_q),
+        seqlen_k=_size("seqlen_k", seqlen_q if seqlen_k is None else seqlen_k),
+        heads_q=_size("heads_q", heads_q),
+        heads_kv=_size("heads_kv", heads_q if heads_kv is None else heads_kv),
+        head_dim=_size("head_dim", head_dim),
+        cuda_version=_size("cuda_version", cuda_version),
+    )
+    c = library().c
+    return _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
+
+
+def images() -> Any:
+    """The kernel images in the library: variant, target, registers, shared memory, bytes (docs/images.md)."""
+    c = library().c
+    return _document(lambda text: int(c.flashfit_images_json(text)))
+
+
+def gpus() -> Any:
+    """This machine's driver and GPUs, as flashfit sees them. No driver and no GPU are facts, not errors."""
+    c = library().c
+    return _document(lambda text: int(c.flashfit_gpus_json(text)))

@@ -1,0 +1,154 @@
+"""Reads NumPy arrays and torch tensors as what DLPack's struct holds, without importing either package."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ._errors import InvalidArgument, InvalidType
+
+CPU, CUDA = 1, 2
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX = 0, 1, 2, 4, 5
+
+
+class Memory(NamedTuple):
+    """A tensor's memory: what DLTensor holds, strides in elements."""
+
+    data: int
+    device_type: int
+    device_id: int
+    code: int
+    bits: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def is_torch(x: Any) -> bool:
+    """Whether x is a torch tensor. One exists only if its module was imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_numpy(x: Any) -> bool:
+    """Whether x is a NumPy array."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.ndarray)
+
+
+_numpy_dtypes: dict[Any, tuple[int, int, int]] = {}
+_torch_dtypes: dict[Any, tuple[int, int]] = {}
+
+
+def _numpy_dtype(name: str, dtype: Any) -> tuple[int, int, int]:
+    """DLPack code, bits and bytes."""
+    known = _numpy_dtypes.get(dtype)
+    if known:
+        return known
+    code = {"f": _FLOAT, "i": _INT, "u": _UINT, "c": _COMPLEX}.get(dtype.kind)
+    if dtype.name == "bfloat16":
+        code = _BFLOAT
+    if code is None or dtype.itemsize > 16:
+        raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: float16, bfloat16 (of ml_dtypes), float32")
+    if not dtype.isnative:
+        raise InvalidArgument(f"{name}: dtype is {dtype.str}, of the other byte order; accepted: this machine's")
+    _numpy_dtypes[dtype] = (code, dtype.itemsize * 8, dtype.itemsize)
+    return _numpy_dtypes[dtype]
+
+
+def numpy_memory(name: str, x: Any) -> Memory:
+    """Reads a NumPy array."""
+    code, bits, itemsize = _numpy_dtype(name, x.dtype)
+    strides = x.strides
+    if x.size and any(s % itemsize for s in strides):
+        raise InvalidArgument(
+            f"{name}: strides are {strides} bytes; accepted: multiples of its {itemsize}-byte elements"
+        )
+    return Memory(
+        x.__array_interface__["data"][0], CPU, 0, code, bits, x.shape, tuple([s // itemsize for s in strides])
+    )
+
+
+def _torch_dtype(name: str, dtype: Any) -> tuple[int, int]:
+    """DLPack code and bits."""
+    if not _torch_dtypes:
+        torch = sys.modules["torch"]
+        for code, names in (
+            (_FLOAT, "float16 float32 float64"),
+            (_BFLOAT, "bfloat16"),
+            (_INT, "int8 int16 int32 int64"),
+            (_UINT, "uint8"),
+            (_COMPLEX, "complex64 complex128"),
+        ):
+            for each in names.split():
+                known = getattr(torch, each)
+                _torch_dtypes[known] = (
+                    code,
+                    known.itemsize * 8
+                    if hasattr(known, "itemsize")
+                    else torch.empty(0, dtype=known).element_size() * 8,
+                )
+    found = _torch_dtypes.get(dtype)
+    if found is None:
+        raise InvalidArgument(
+            f"{name}: dtype is {dtype}; accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
+        )
+    return found
+
+
+def torch_memory(name: str, x: Any) -> Memory:
+    """Reads a torch tensor. Refuses what bare memory misrepresents: gradients, meta, sparse, lazily negated."""
+    torch: Any = sys.modules["torch"]
+    if x.requires_grad and torch.is_grad_enabled():
+        raise InvalidArgument(
+            f"{name}: requires grad, and flashfit has no backward yet; "
+            "accepted: tensors without, or a call under torch.no_grad()"
+        )
+    if x.layout is not torch.strided:
+        raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+    if x.is_neg() or x.is_conj():
+        raise InvalidArgument(f"{name}: a lazily negated or conjugated view; accepted: x.resolve_neg().resolve_conj()")
+    device = x.device
+    if device.type == "cpu":
+        device_type, device_id = CPU, 0
+    elif device.type == "cuda":
+        device_type, device_id = CUDA, device.index
+        if torch.version.hip:
+            raise InvalidArgument(f"{name}: device is an AMD GPU; accepted: cpu, NVIDIA GPUs")
+    else:
+        raise InvalidArgument(f"{name}: device is {device}; accepted: cpu, cuda")
+    code, bits = _torch_dtype(name, x.dtype)
+    try:
+        data = x.data_ptr()
+    except RuntimeError as error:
+        raise InvalidArgument(
+            f"{name}: a {type(x).__name__} without memory of its own ({error}); accepted: plain tensors"
+        ) from None
+    return Memory(data, device_type, device_id, code, bits, tuple(x.shape), x.stride())
+
+
+def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
+    """The values of cu_seqlens, a sequence or an integer array, checked as the C API checks those on the CPU."""
+    if is_numpy(x):
+        if x.ndim != 1:
+            raise InvalidArgument(f"{name}: shape is {x.shape}; accepted: (batch + 1,)")
+        x = x.tolist()
+    if not isinstance(x, Sequence) or isinstance(x, (str, bytes)):
+        raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of int32")
+    try:
+        values = [operator.index(v) for v in x]
+    except TypeError:
+        raise InvalidType(f"{name}: holds values that are no integers; accepted: integers") from None
+    if not values:
+        raise InvalidArgument(f"{name}: empty; accepted: batch + 1 offsets")
+    if values[0] != 0:
+        raise InvalidArgument(f"{name}: starts with {values[0]}; accepted: 0")
+    for i in range(1, len(values)):
+        if values[i] < values[i - 1]:
+            raise InvalidArgument(
+                f"{name}: {values[i]} follows {values[i - 1]} at [{i}]; accepted: values that never fall"
+            )
+    if values[-1] != batch_rows:
+        raise InvalidArgument(f"{name}: ends with {values[-1]}; accepted: {batch_rows}, the rows of {name[-1]}")
+    return values

@@ -1,0 +1,3 @@
+"""The package's version: that of the library that it loads."""
+
+__version__ = "0.1.0"
