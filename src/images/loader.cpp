@@ -1,0 +1,250 @@
+#include "images/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "gpu/device.hpp"
+#include "gpu/driver.hpp"
+#include "gpu/driver_versions.hpp"
+#include "gpu/limits.hpp"
+#include "images/carried.hpp"
+
+namespace flashfit {
+namespace {
+
+/// What the driver's refusal of an image means, or "".
+std::string meaning(const Driver& d, const Image& image, cu::Status status) {
+  const std::string cuda = "CUDA " + str(d.version);
+  switch (status) {
+    case 200:
+      return fmt::format("; the driver ({}) cannot read this image: it is damaged, or newer than the driver", cuda);
+    case 201:
+    case 709:
+      return "; the context was destroyed (cudaDeviceReset or cuDevicePrimaryCtxReset)";
+    case 209:
+      return fmt::format("; an image for {} has no code for this GPU", image.target.str());
+    case 218:
+      return fmt::format("; the driver ({}) cannot compile this PTX", cuda);
+    case 221:
+      return "; the driver's PTX compiler (libnvidia-ptxjitcompiler.so.1) is missing: it is part of the driver";
+    case 222:
+      return fmt::format("; this PTX is newer than the driver, which is for {}: a newer driver compiles it", cuda);
+    case 400:
+      return "; is the stream one of this GPU and of the current context?";
+    case 700:
+    case 702:
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719:
+      return "; an earlier kernel of this context failed, which shows only now: the context can no longer be used";
+    default:
+      return "";
+  }
+}
+
+/// One image on its way to one GPU: what every error of the driver is reported with.
+struct Errand {
+  const Driver& driver;
+  const Image& image;
+  int device;
+
+  Result<void> operator()(const char* call, cu::Status status) const {
+    if (!status) return {};
+    const Result<Gpu> gpu = live_gpu(device);
+    const std::string where =
+        gpu ? fmt::format("GPU {} ({}, {})", device, gpu->name, gpu->cc.str()) : fmt::format("GPU {}", device);
+    return fail(Code::kCuda,
+                fmt::format("{} for {} ({}) on {}{}", describe(driver, call, status), name_of(image.variant->config),
+                            image.target.str(), where, meaning(driver, image, status)));
+  }
+};
+
+/// Lets `body` allocate although a stream of this thread, or any under the global mode, is being captured: what it does
+/// is set-up that a replay must not repeat. CUDA Driver API, cuThreadExchangeStreamCaptureMode.
+template <class Body>
+Result<void> outside_capture(const Errand& errand, Body body) {
+  int mode = cu::kCaptureRelaxed;
+  if (Result<void> r =
+          errand("cuThreadExchangeStreamCaptureMode", errand.driver.cuThreadExchangeStreamCaptureMode(&mode));
+      !r)
+    return r;
+  const Result<void> done = body();
+  const Result<void> restored =
+      errand("cuThreadExchangeStreamCaptureMode", errand.driver.cuThreadExchangeStreamCaptureMode(&mode));
+  return done ? restored : done;
+}
+
+struct ImageState {
+  std::mutex setup;  ///< held while this image is loaded or configured, so that other images need not wait
+  std::atomic<cu::Kernel> kernel{nullptr};
+};
+
+struct DeviceState {
+  cu::Device handle = 0;
+  std::mutex setup;
+  std::atomic<cu::Context> primary{nullptr};
+};
+
+class Loader {
+ public:
+  Loader(const Driver& d, const std::vector<cu::Device>& handles)
+      : driver_(d),
+        images_(carried_images().size()),
+        devices_(handles.size()),
+        ready_(images_.size() * handles.size()) {
+    for (std::size_t i = 0; i < handles.size(); ++i) devices_[i].handle = handles[i];
+  }
+
+  /// Makes the image ready in a context of the device, then runs `body` in it with the kernel.
+  template <class Body>
+  Result<void> with(const Image& image, int device, Body body) {
+    const auto index = static_cast<std::size_t>(&image - carried_images().data());
+    if (index >= images_.size())
+      return fail(Code::kInternal, fmt::format("image {} is not one of carried_images()", image.entry));
+    if (device < 0 || static_cast<std::size_t>(device) >= devices_.size())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("GPU {}: this process has {} GPU(s), counted from 0", device, devices_.size()));
+    const Errand errand{driver_, image, device};
+    bool pushed = false;
+    if (Result<void> r = enter(errand, devices_[device], pushed); !r) return r;
+    Result<void> done = make_ready(errand, index);
+    if (done) done = body(errand, images_[index].kernel.load(std::memory_order_acquire));
+    if (!pushed) return done;
+    cu::Context popped = nullptr;
+    const Result<void> left = errand("cuCtxPopCurrent", driver_.cuCtxPopCurrent(&popped));
+    return done ? left : done;
+  }
+
+ private:
+  Result<void> enter(const Errand& errand, DeviceState& state, bool& pushed) {
+    cu::Context current = nullptr;
+    if (Result<void> r = errand("cuCtxGetCurrent", driver_.cuCtxGetCurrent(&current)); !r) return r;
+    if (current) {
+      cu::Device of = 0;
+      if (Result<void> r = errand("cuCtxGetDevice", driver_.cuCtxGetDevice(&of)); !r) return r;
+      if (of == state.handle) return {};
+    }
+    cu::Context primary = state.primary.load(std::memory_order_acquire);
+    if (!primary) {
+      const std::lock_guard lock(state.setup);
+      primary = state.primary.load(std::memory_order_relaxed);
+      if (!primary) {
+        const Result<void> retained = outside_capture(errand, [&] {
+          return errand("cuDevicePrimaryCtxRetain", driver_.cuDevicePrimaryCtxRetain(&primary, state.handle));
+        });
+        if (primary) state.primary.store(primary, std::memory_order_release);
+        if (!retained) return retained;
+      }
+    }
+    const cu::Status status = driver_.cuCtxPushCurrent(primary);
+    pushed = status == 0;
+    if (!pushed)
+      state.primary.store(nullptr,
+                          std::memory_order_release);  // destroyed by a reset: the next call retains the new one
+    return errand("cuCtxPushCurrent", status);
+  }
+
+  Result<void> make_ready(const Errand& errand, std::size_t index) {
+    std::atomic<bool>& ready = ready_[index * devices_.size() + errand.device];
+    if (ready.load(std::memory_order_acquire)) return {};
+    ImageState& state = images_[index];
+    const std::lock_guard lock(state.setup);
+    if (ready.load(std::memory_order_relaxed)) return {};
+    const Result<void> done = outside_capture(errand, [&]() -> Result<void> {
+      if (!state.kernel.load(std::memory_order_relaxed))
+        if (Result<void> r = load(errand, state); !r) return r;
+      if (errand.image.shared_bytes <= kStaticSharedBytes) return {};
+      return errand(
+          "cuKernelSetAttribute",
+          driver_.cuKernelSetAttribute(cu::kMaxDynamicSharedBytes, errand.image.shared_bytes,
+                                       state.kernel.load(std::memory_order_relaxed), devices_[errand.device].handle));
+    });
+    if (done) ready.store(true, std::memory_order_release);
+    return done;
+  }
+
+  Result<void> load(const Errand& errand, ImageState& state) {
+    Result<std::vector<std::byte>> bytes = image_bytes(errand.image);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (errand.image.target.kind == Target::Kind::kPtx)
+      bytes->push_back(std::byte{0});  // the driver takes PTX as a C string
+    cu::Library library = nullptr;
+    if (Result<void> r = errand("cuLibraryLoadData", driver_.cuLibraryLoadData(&library, bytes->data(), nullptr,
+                                                                               nullptr, 0, nullptr, nullptr, 0));
+        !r)
+      return r;
+    cu::Kernel kernel = nullptr;
+    Result<void> got =
+        errand("cuLibraryGetKernel", driver_.cuLibraryGetKernel(&kernel, library, errand.image.entry.c_str()));
+    if (!got) {
+      driver_.cuLibraryUnload(library);
+      return got;
+    }
+    state.kernel.store(kernel, std::memory_order_release);
+    return {};
+  }
+
+  const Driver& driver_;
+  std::vector<ImageState> images_;
+  std::vector<DeviceState> devices_;
+  std::vector<std::atomic<bool>> ready_;  ///< images x devices: loaded, and allowed its shared memory
+};
+
+/// The one loader of the process, made by the first call that finds a usable driver.
+Result<Loader*> loader() {
+  const Result<const Driver*> d = loading_driver();
+  if (!d) return tl::unexpected(d.error());
+  static std::atomic<Loader*> made{nullptr};
+  if (Loader* l = made.load(std::memory_order_acquire)) return l;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (Loader* l = made.load(std::memory_order_acquire)) return l;
+  int count = 0;
+  if (const cu::Status s = (*d)->cuDeviceGetCount(&count))
+    return fail(Code::kCuda, describe(**d, "cuDeviceGetCount", s));
+  std::vector<cu::Device> handles(count);
+  for (int i = 0; i < count; ++i)
+    if (const cu::Status s = (*d)->cuDeviceGet(&handles[i], i))
+      return fail(Code::kCuda, describe(**d, "cuDeviceGet", s));
+  Loader* l = new Loader(**d, handles);  // never freed: the driver may be gone when a static destructor would run
+  made.store(l, std::memory_order_release);
+  return l;
+}
+
+}  // namespace
+
+Result<void> prepare(const Image& image, int device) {
+  const Result<Loader*> l = loader();
+  if (!l) return tl::unexpected(l.error());
+  return (*l)->with(image, device, [](const Errand&, cu::Kernel) { return Result<void>{}; });
+}
+
+Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params) {
+  if (config.grid == 0) return {};
+  if (config.grid < 0 || config.grid > std::numeric_limits<int>::max())
+    return fail(Code::kInvalidArgument, fmt::format("grid {}: a launch takes 0 to 2147483647 blocks", config.grid));
+  if (config.threads < 1 || config.threads > kMaxThreadsPerBlock)
+    return fail(Code::kInvalidArgument,
+                fmt::format("threads {}: a block takes 1 to {}", config.threads, kMaxThreadsPerBlock));
+  if (config.shared_bytes < 0 || config.shared_bytes > image.shared_bytes)
+    return fail(Code::kInvalidArgument, fmt::format("shared_bytes {}: {} takes 0 to {}", config.shared_bytes,
+                                                    name_of(image.variant->config), image.shared_bytes));
+  const Result<Loader*> l = loader();
+  if (!l) return tl::unexpected(l.error());
+  return (*l)->with(image, device, [&](const Errand& errand, cu::Kernel kernel) {
+    void* arguments[] = {const_cast<void*>(params)};
+    return errand("cuLaunchKernel", errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), 1, 1,
+                                                                 static_cast<unsigned>(config.threads), 1, 1,
+                                                                 static_cast<unsigned>(config.shared_bytes),
+                                                                 static_cast<cu::Stream>(stream), arguments, nullptr));
+  });
+}
+
+}  // namespace flashfit

@@ -1,0 +1,407 @@
+// Loading and launching against the fake libcuda.so.1: every failure of every call, threads, devices, contexts, capture. The images are this
+// test's own: it defines carried_images() and image_bytes() in place of those of the library.
+#include "images/loader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "fake_cuda/fake_cuda.hpp"
+#include "fake_cuda/fresh_process.hpp"
+#include "gpu/driver.hpp"
+#include "images/carried.hpp"
+
+namespace flashfit {
+
+namespace {
+
+constexpr int kImages = 64, kSass = 32;  // the first 32 are SASS 8.9, the others PTX 8.0
+constexpr int kSharedBytes = 81920, kSmallSharedBytes = 32768;
+
+std::atomic<int> images_read{0};
+std::atomic<bool> unreadable{false};
+
+const std::vector<Image>& images() {
+  static const std::vector<Image> made = [] {
+    std::vector<Image> list;
+    for (int i = 0; i < kImages; ++i) {
+      const Target target = i < kSass ? Target{89, Target::Kind::kSass} : Target{80, Target::Kind::kPtx};
+      list.push_back({.variant = &forward_variants()[0],
+                      .target = target,
+                      .registers = 128,
+                      .local_bytes = 0,
+                      .shared_bytes = i % 2 ? kSmallSharedBytes : kSharedBytes,
+                      .bytes = 1,
+                      .entry = "kernel_" + std::to_string(i)});
+    }
+    return list;
+  }();
+  return made;
+}
+
+}  // namespace
+
+std::span<const Image> carried_images() { return images(); }
+
+Result<std::vector<std::byte>> image_bytes(const Image& image) {
+  ++images_read;
+  if (unreadable.exchange(false)) return fail(Code::kInternal, "the image cannot be unpacked");
+  if (image.target.kind == Target::Kind::kSass) return fake_cuda::make_image(image.target.cc, image.entry);
+  const std::string text = ".version 8.8\n.visible .entry " + image.entry;
+  const auto* first = reinterpret_cast<const std::byte*>(text.c_str());
+  return std::vector<std::byte>(first, first + text.size() + 1);
+}
+
+namespace {
+
+using fake_cuda::Context;
+using fake_cuda::expect_fresh;
+using fake_cuda::fake;
+using testing::HasSubstr;
+
+constexpr int kDevice0 = fake_cuda::kFirstDeviceHandle, kDevice1 = kDevice0 + 1;
+
+template <class Function>
+Function driver_function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), name));
+}
+void push(Context* context) {
+  ASSERT_EQ(driver_function<int (*)(unsigned)>("cuInit")(0), 0);
+  ASSERT_EQ(driver_function<int (*)(Context*)>("cuCtxPushCurrent_v2")(context), 0);
+}
+Context* pop() {
+  Context* popped = nullptr;
+  EXPECT_EQ(driver_function<int (*)(Context**)>("cuCtxPopCurrent_v2")(&popped), 0);
+  return popped;
+}
+Context* current() {
+  Context* c = nullptr;
+  driver_function<int (*)(Context**)>("cuCtxGetCurrent")(&c);
+  return c;
+}
+Context* make_context(int device) {
+  auto* c = new Context{device, false};
+  fake().contexts.insert(c);
+  return c;
+}
+
+ForwardParams some_params() {
+  ForwardParams p{};
+  p.q = reinterpret_cast<void*>(0x1000);
+  p.q_row = 64;
+  p.slots = 3;
+  p.softmax_scale = 0.125f;
+  return p;
+}
+
+constexpr LaunchConfig kConfig{.grid = 24, .threads = 128, .shared_bytes = kSmallSharedBytes};
+
+/// Two L4 and an H100. Each test takes images that no other has used, so that the order of tests does not matter within a process.
+class Loader : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const bool configured = [] {
+      fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA H100", 90)};
+      fake().param_bytes = sizeof(ForwardParams);
+      return true;
+    }();
+    ASSERT_TRUE(configured);
+    fake().launches.clear();
+  }
+  void TearDown() override {
+    EXPECT_THAT(fake().complaints, testing::IsEmpty());
+    EXPECT_EQ(fake().pushed, 0);
+    EXPECT_EQ(fake().relaxed, 0);
+    fake().complaints.clear();
+  }
+  static const Image& fresh(bool big_shared = true, Target::Kind kind = Target::Kind::kSass) {
+    static int used[2][2] = {};
+    const int n = used[kind == Target::Kind::kPtx][big_shared]++;
+    return images().at((kind == Target::Kind::kPtx ? kSass : 0) + 2 * n + (big_shared ? 0 : 1));
+  }
+};
+
+TEST_F(Loader, LaunchesInThePrimaryContextWithTheArgumentCopied) {
+  const Image& image = fresh();
+  const ForwardParams params = some_params();
+  ASSERT_TRUE(launch(image, 0, nullptr, {.grid = 7, .threads = 128, .shared_bytes = kSharedBytes}, &params));
+  ASSERT_EQ(fake().launches.size(), 1u);
+  const fake_cuda::Launch& l = fake().launches[0];
+  EXPECT_EQ(l.entry, image.entry);
+  EXPECT_EQ(l.device, kDevice0);
+  EXPECT_TRUE(l.context->primary);
+  EXPECT_EQ(l.stream, nullptr);
+  EXPECT_EQ(l.grid, 7u);
+  EXPECT_EQ(l.threads, 128u);
+  EXPECT_EQ(l.shared, static_cast<unsigned>(kSharedBytes));
+  ASSERT_EQ(l.params.size(), sizeof params);
+  EXPECT_EQ(std::memcmp(l.params.data(), &params, sizeof params), 0);
+  EXPECT_EQ(current(), nullptr);
+}
+
+TEST_F(Loader, UsesTheCallersContextAndStream) {
+  Context* mine = make_context(kDevice0);
+  fake_cuda::Stream stream{mine};
+  fake().streams.insert(&stream);
+  push(mine);
+  const int pushes = fake().calls("cuCtxPushCurrent_v2"), retains = fake().calls("cuDevicePrimaryCtxRetain");
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(fresh(), 0, &stream, kConfig, &params));
+  EXPECT_EQ(fake().launches.at(0).context, mine);
+  EXPECT_EQ(fake().launches.at(0).stream, &stream);
+  EXPECT_EQ(fake().calls("cuCtxPushCurrent_v2"), pushes);
+  EXPECT_EQ(fake().calls("cuDevicePrimaryCtxRetain"), retains);
+  EXPECT_EQ(pop(), mine);
+}
+
+TEST_F(Loader, ContextOfAnotherGpuStaysCurrent) {
+  Context* mine = make_context(kDevice0);
+  push(mine);
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(fresh(), 1, nullptr, kConfig, &params));
+  EXPECT_EQ(fake().launches.at(0).device, kDevice1);
+  EXPECT_TRUE(fake().launches.at(0).context->primary);
+  EXPECT_EQ(current(), mine);
+  EXPECT_FALSE(launch(fresh(), 2, nullptr, kConfig, &params));
+  EXPECT_EQ(current(), mine);
+  pop();
+}
+
+TEST_F(Loader, StreamOfAnotherContextIsExplained) {
+  fake_cuda::Stream stream{make_context(kDevice0)};
+  fake().streams.insert(&stream);
+  const ForwardParams params = some_params();
+  const Result<void> r = launch(fresh(), 0, &stream, kConfig, &params);
+  ASSERT_FALSE(r);
+  EXPECT_THAT(r.error().message, HasSubstr("cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE (invalid resource handle) for fwd_mma_"));
+  EXPECT_THAT(r.error().message, HasSubstr("is the stream one of this GPU and of the current context?"));
+}
+
+TEST_F(Loader, LoadsOncePerProcessAndConfiguresOncePerGpu) {
+  const Image& image = fresh();
+  const ForwardParams params = some_params();
+  const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute");
+  for (int n = 0; n < 10; ++n)
+    for (int device : {0, 1}) ASSERT_TRUE(launch(image, device, nullptr, kConfig, &params));
+  EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads + 1);
+  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets + 2);
+  EXPECT_LE(fake().retained[kDevice0], 1);
+  EXPECT_EQ(fake().launches.size(), 20u);
+}
+
+TEST_F(Loader, FewSharedBytesNeedNoAttribute) {
+  const int sets = fake().calls("cuKernelSetAttribute");
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(fresh(false), 0, nullptr, kConfig, &params));
+  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets);
+}
+
+TEST_F(Loader, PtxIsHandedOverAsAString) {
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(fresh(true, Target::Kind::kPtx), 2, nullptr, kConfig, &params));
+}
+
+TEST_F(Loader, PrepareDoesAllButTheLaunch) {
+  const Image& image = fresh();
+  ASSERT_TRUE(prepare(image, 1));
+  EXPECT_TRUE(fake().launches.empty());
+  const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute");
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(image, 1, nullptr, kConfig, &params));
+  EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads);
+  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets);
+}
+
+TEST_F(Loader, FirstLaunchInACaptureDoesNotBreakIt) {
+  fake().capturing = true;
+  const ForwardParams params = some_params();
+  EXPECT_TRUE(launch(fresh(), 0, nullptr, kConfig, &params));
+  EXPECT_FALSE(fake().capture_broken);
+  fake().capturing = false;
+}
+
+TEST_F(Loader, GridZeroCallsNothing) {
+  int before = 0, after = 0;
+  for (const auto& f : fake().functions) before += f.calls;
+  EXPECT_TRUE(launch(fresh(), 0, nullptr, {.grid = 0, .threads = 128, .shared_bytes = 0}, nullptr));
+  for (const auto& f : fake().functions) after += f.calls;
+  EXPECT_EQ(before, after);
+}
+
+TEST_F(Loader, WrongNumbersAreNamed) {
+  const Image& image = fresh();
+  const ForwardParams params = some_params();
+  const auto refused = [&](LaunchConfig config, int device = 0) {
+    const Result<void> r = launch(image, device, nullptr, config, &params);
+    return r ? "worked" : r.error().code == Code::kInvalidArgument ? r.error().message : "another code";
+  };
+  EXPECT_EQ(refused({2147483648, 128, 0}), "grid 2147483648: a launch takes 0 to 2147483647 blocks");
+  EXPECT_EQ(refused({-1, 128, 0}), "grid -1: a launch takes 0 to 2147483647 blocks");
+  EXPECT_EQ(refused({1, 0, 0}), "threads 0: a block takes 1 to 1024");
+  EXPECT_EQ(refused({1, 1025, 0}), "threads 1025: a block takes 1 to 1024");
+  EXPECT_THAT(refused({1, 128, -1}), HasSubstr("shared_bytes -1: fwd_mma_"));
+  EXPECT_THAT(refused({1, 128, kSharedBytes + 1}), HasSubstr("shared_bytes 81921: fwd_mma_"));
+  EXPECT_EQ(refused(kConfig, 3), "GPU 3: this process has 3 GPU(s), counted from 0");
+  EXPECT_EQ(refused(kConfig, -1), "GPU -1: this process has 3 GPU(s), counted from 0");
+  EXPECT_EQ(refused({2147483647, 1024, kSharedBytes}), "worked");
+}
+
+TEST_F(Loader, ImageThatIsNotCarriedIsRefused) {
+  const Image copy = images()[0];
+  const Result<void> r = prepare(copy, 0);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, Code::kInternal);
+}
+
+TEST_F(Loader, ImageForAnotherGpuIsExplainedAndUnloaded) {
+  const Image& image = fresh();
+  const std::size_t libraries = fake().libraries.size();
+  const ForwardParams params = some_params();
+  const Result<void> r = launch(image, 2, nullptr, kConfig, &params);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, Code::kCuda);
+  EXPECT_EQ(r.error().message, "cuLibraryGetKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for execution on the device) for " +
+                                   name_of(image.variant->config) + " (8.9) on GPU 2 (NVIDIA H100, 9.0); an image for 8.9 has no code for this GPU");
+  EXPECT_EQ(fake().libraries.size(), libraries);
+  EXPECT_TRUE(launch(image, 0, nullptr, kConfig, &params));
+}
+
+TEST_F(Loader, MeaningsOfWhatADriverRefuses) {
+  const auto refused = [&](const char* call, int code) {
+    fake().fail(call, code);
+    const Result<void> r = prepare(fresh(true, Target::Kind::kPtx), 0);
+    return r ? "worked" : r.error().message;
+  };
+  EXPECT_THAT(refused("cuLibraryLoadData", 200), HasSubstr("cannot read this image: it is damaged, or newer than the driver"));
+  EXPECT_THAT(refused("cuLibraryLoadData", 222), HasSubstr("CUDA_ERROR_UNSUPPORTED_PTX_VERSION"));
+  EXPECT_THAT(refused("cuLibraryLoadData", 222), HasSubstr("this PTX is newer than the driver, which is for CUDA 12.9"));
+  EXPECT_THAT(refused("cuLibraryLoadData", 221), HasSubstr("libnvidia-ptxjitcompiler.so.1"));
+  EXPECT_THAT(refused("cuKernelSetAttribute", 700), HasSubstr("an earlier kernel of this context failed"));
+}
+
+TEST_F(Loader, ImageThatCannotBeUnpackedIsTriedAgain) {
+  const Image& image = fresh();
+  unreadable = true;
+  const Result<void> r = prepare(image, 0);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().message, "the image cannot be unpacked");
+  EXPECT_TRUE(prepare(image, 0));
+}
+
+TEST_F(Loader, ThreadsShareOneLoad) {
+  std::vector<const Image*> shared;
+  for (int i = 0; i < 4; ++i) shared.push_back(&fresh(i % 2 == 0));
+  const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute"), read = images_read;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      const ForwardParams params = some_params();
+      for (int n = 0; n < 200; ++n) failures += !launch(*shared[(n + t) % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(fake().launches.size(), 1600u);
+  EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads + 4);
+  EXPECT_EQ(images_read, read + 4);
+  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets + 4);  // two images need it, on two GPUs
+  EXPECT_EQ(fake().retained[kDevice0], 1);
+  EXPECT_EQ(fake().retained[kDevice1], 1);
+}
+
+/// Every call that a launch makes, each failing at its first, second, … occurrence, in a process where nothing is loaded yet.
+class EveryFailure : public Loader, public testing::WithParamInterface<const char*> {
+ protected:
+  /// Launches a fresh image with the n-th call of `call` failing; false once the launch makes fewer calls than that.
+  bool inject(const std::string& call, int n) {
+    const std::string shown = call.substr(0, call.rfind("_v2"));
+    const Image& image = fresh();
+    const ForwardParams params = some_params();
+    const std::size_t libraries = fake().libraries.size(), launches = fake().launches.size();
+    fake().fail(call, 700, n);
+    const Result<void> failed = launch(image, 0, nullptr, kConfig, &params);
+    const bool happened = fake()[call].fail_in == 0;
+    fake().fail(call, 0, 0);
+    EXPECT_EQ(failed.has_value(), !happened) << call << " " << n;
+    if (!failed) {
+      EXPECT_EQ(failed.error().code, call == "cuInit" ? Code::kNoGpu : Code::kCuda);
+      EXPECT_THAT(failed.error().message, testing::StartsWith(shown + ": CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"));
+    }
+    EXPECT_EQ(fake().pushed, current() ? 1 : 0);
+    EXPECT_LE(fake().libraries.size(), libraries + 1);
+    const Result<void> again = launch(image, 0, nullptr, kConfig, &params);
+    EXPECT_TRUE(again) << again.error().message;
+    EXPECT_EQ(fake().libraries.size(), libraries + 1);
+    EXPECT_EQ(fake().libraries.size(), fake().kernels.size());
+    EXPECT_EQ(fake().launches.size(), launches + (happened && call != "cuCtxPopCurrent_v2" ? 1 : 2));
+    EXPECT_THAT(fake().complaints, testing::IsEmpty());
+    // A restored mode that could not be restored stays: only the driver could mend that.
+    EXPECT_EQ(fake().relaxed, call == "cuThreadExchangeStreamCaptureMode" ? fake().relaxed.load() : 0);
+    return happened;
+  }
+};
+
+TEST_P(EveryFailure, IsNamedLeavesNothingAndPasses) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const bool other_context : {false, true})
+    EXPECT_EXIT(
+        {
+          if (other_context) push(make_context(kDevice1));
+          int n = 1;
+          while (inject(GetParam(), n)) ++n;
+          std::fprintf(stderr, "%s failures: %d", HasFailure() ? "wrong" : "right", n - 1);
+          std::exit(HasFailure());
+        },
+        testing::ExitedWithCode(0), std::string(GetParam()) == "cuCtxGetDevice" && !other_context ? "right failures: 0" : "right failures: [1-9]");
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, EveryFailure,
+                         testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent",
+                                         "cuCtxGetDevice", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode",
+                                         "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelSetAttribute", "cuLaunchKernel"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(Loader, KernelThatIsNotFoundIsReportedEvenIfUnloadingFailsToo) {
+  fake().fail("cuLibraryGetKernel", 500);
+  fake().fail("cuLibraryUnload", 400);
+  const Result<void> r = prepare(fresh(), 0);
+  ASSERT_FALSE(r);
+  EXPECT_THAT(r.error().message, testing::StartsWith("cuLibraryGetKernel: CUDA_ERROR_NOT_FOUND"));
+}
+
+using LoaderDeathTest = Loader;
+
+TEST(LoaderWithoutADriverDeathTest, SaysWhatIsMissing) {
+  const auto try_both = [] {
+    const ForwardParams params = some_params();
+    const Result<void> a = prepare(images()[0], 0), b = launch(images()[0], 0, nullptr, kConfig, &params);
+    return a || b ? "worked" : a.error().message + (a.error().message == b.error().message ? "" : " differs");
+  };
+  expect_fresh("damaged", try_both, "^no NVIDIA driver: dlopen: .*libcuda.so.1: [^:]*\n$");
+  expect_fresh("old", [&] { setenv("FAKE_CUDA_VERSION", "11080", 1); return try_both(); }, "^the NVIDIA driver is for CUDA 11.8: [^:]*\n$");
+}
+
+TEST_F(LoaderDeathTest, ForkIsToldAndDoesNotHang) {
+  expect_fresh(
+      "whole",
+      [] {
+        const ForwardParams params = some_params();
+        if (!launch(images()[0], 0, nullptr, kConfig, &params)) return std::string("the parent cannot launch");
+        const pid_t child = fork();
+        if (child == 0) {
+          const Result<void> r = launch(images()[0], 0, nullptr, kConfig, &params);
+          _exit(!r && r.error().message.find("forked from one that had used CUDA") != std::string::npos ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        const bool told = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        return std::string(told && launch(images()[0], 0, nullptr, kConfig, &params) ? "told" : "not told");
+      },
+      "^told");
+}
+
+}  // namespace
+}  // namespace flashfit
