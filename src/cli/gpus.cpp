@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/reports.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "gpu/device.hpp"
@@ -12,43 +13,28 @@
 namespace flashfit::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-void print_json(const Machine& m) {
-  Json gpus = Json::array();
-  for (const Gpu& g : m.gpus)
-    gpus.push_back({{"gpu", g.name},
-                    {"compute_capability", g.cc.str()},
-                    {"sms", g.sms},
-                    {"shared_memory_limit_bytes", g.shared_bytes_block},
-                    {"shared_memory_sm_bytes", g.shared_bytes_sm},
-                    {"clock_ghz", g.clock_ghz},
-                    {"dram_gb_s", g.dram_gb_s}});
-  const Json all = {{"gpus", gpus},
-                    {"driver", m.driver_version.empty() ? Json() : Json(m.driver_version)},
-                    {"cuda", m.cuda ? Json(str(m.cuda)) : Json()},
-                    {"no_gpu_reason", m.no_gpu_reason.empty() ? Json() : Json(m.no_gpu_reason)}};
-  fmt::print("{}\n", all.dump(2));
-}
+void print_json() { fmt::print("{}
+", nlohmann::ordered_json::parse(api::gpus_json()).dump(2)); }
 
 void print_text(const Machine& m) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Gpu& g : m.gpus)
-    rows.push_back({g.name, g.cc.str(), std::to_string(g.sms), human_bytes(g.shared_bytes_block),
-                    human_bytes(g.shared_bytes_sm), fmt::format("{:.2f}", g.clock_ghz),
-                    fmt::format("{:.0f}", g.dram_gb_s)});
-  if (!rows.empty())
-    fmt::print("{}", table({{"gpu"},
-                            {"cc"},
-                            {"SMs", true},
-                            {"shared/block", true},
-                            {"shared/SM", true},
-                            {"GHz", true},
-                            {"DRAM GB/s", true}},
-                           rows));
-  if (!m.no_gpu_reason.empty()) fmt::print("{}: {}\n", m.gpus.empty() ? "no GPU" : "not every GPU", m.no_gpu_reason);
-  if (m.cuda)
-    fmt::print("driver {}, CUDA {}\n", m.driver_version.empty() ? "of unknown release" : m.driver_version, str(m.cuda));
+    std::vector<std::vector<std::string>> rows;
+    for (const Gpu& g : m.gpus)
+      rows.push_back({g.name, g.cc.str(), std::to_string(g.sms), human_bytes(g.shared_bytes_block),
+                      human_bytes(g.shared_bytes_sm), fmt::format("{:.2f}", g.clock_ghz),
+                      fmt::format("{:.0f}", g.dram_gb_s)});
+    if (!rows.empty())
+      fmt::print("{}", table({{"gpu"},
+                              {"cc"},
+                              {"SMs", true},
+                              {"shared/block", true},
+                              {"shared/SM", true},
+                              {"GHz", true},
+                              {"DRAM GB/s", true}},
+                             rows));
+    if (!m.no_gpu_reason.empty()) fmt::print("{}: {}\n", m.gpus.empty() ? "no GPU" : "not every GPU", m.no_gpu_reason);
+    if (m.cuda)
+      fmt::print("driver {}, CUDA {}\n", m.driver_version.empty() ? "of unknown release" : m.driver_version,
+                 str(m.cuda));
 }
 
 }  // namespace
@@ -59,8 +45,7 @@ void add_gpus(CLI::App& app, int& status) {
   command->add_flag("--json", *json, "one object: gpus, driver, cuda, no_gpu_reason");
   command->footer("\nExample:\n  flashfit gpus --json");
   command->callback([json, &status] {
-    const Machine machine = this_machine();
-    *json ? print_json(machine) : print_text(machine);
+    *json ? print_json() : print_text(this_machine());
     status = kOk;
   });
 }

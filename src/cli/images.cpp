@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/reports.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "images/image.hpp"
@@ -11,35 +12,26 @@
 namespace flashfit::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-void print_json() {
-  Json list = Json::array();
-  for (const Image& i : carried_images())
-    list.push_back({{"variant", name_of(i.variant->config)},
-                    {"target", i.target.str()},
-                    {"registers_per_thread", i.registers ? Json(i.registers) : Json()},
-                    {"local_bytes_per_thread", i.local_bytes},
-                    {"shared_memory_bytes", i.shared_bytes},
-                    {"bytes", i.bytes}});
-  fmt::print("{}\n", list.dump(2));
-}
+void print_json() { fmt::print("{}
+", nlohmann::ordered_json::parse(api::images_json()).dump(2)); }
 
 void print_table() {
-  std::vector<std::vector<std::string>> rows;
-  std::size_t total = 0;
-  for (const Image& i : carried_images()) {
-    total += i.bytes;
-    rows.push_back({name_of(i.variant->config), i.target.str(), i.registers ? std::to_string(i.registers) : "-",
-                    std::to_string(i.local_bytes), human_bytes(i.shared_bytes), human_bytes(i.bytes)});
-  }
-  if (!rows.empty())
-    fmt::print(
-        "{}",
-        table(
-            {{"variant"}, {"target"}, {"registers", true}, {"local B", true}, {"shared memory", true}, {"size", true}},
-            rows));
-  fmt::print("{} images, {} before compression\n", rows.size(), human_bytes(total));
+    std::vector<std::vector<std::string>> rows;
+    std::size_t total = 0;
+    for (const Image& i : carried_images()) {
+      total += i.bytes;
+      rows.push_back({name_of(i.variant->config), i.target.str(), i.registers ? std::to_string(i.registers) : "-",
+                      std::to_string(i.local_bytes), human_bytes(i.shared_bytes), human_bytes(i.bytes)});
+    }
+    if (!rows.empty())
+      fmt::print("{}", table({{"variant"},
+                              {"target"},
+                              {"registers", true},
+                              {"local B", true},
+                              {"shared memory", true},
+                              {"size", true}},
+                             rows));
+    fmt::print("{} images, {} before compression\n", rows.size(), human_bytes(total));
 }
 
 }  // namespace

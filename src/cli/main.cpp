@@ -22,6 +22,10 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "flashfit: a command is needed: explain, images or gpus; see flashfit --help\n");
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
+  } catch (const CLI::ExtrasError&) {
+    fmt::print(stderr, "flashfit: '{}' is not known here; see flashfit {}--help\n", app.remaining(true).front(),
+               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     std::string line = error.what();
     std::replace(line.begin(), line.end(), '\n', ' ');
