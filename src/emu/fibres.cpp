@@ -1,0 +1,55 @@
+#include "emu/fibres.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace flashfit::emu {
+namespace {
+
+using boost::context::fiber;
+using boost::context::stack_context;
+
+constexpr std::uint64_t kCanary = 0x5afe57ac'c0ffee00u;
+
+/// Gives Boost one stack of the pool; the pool keeps it.
+struct PooledStack {
+  std::byte* low;
+
+  stack_context allocate() const {
+    std::memcpy(low, &kCanary, sizeof kCanary);
+    stack_context context;
+    context.size = StackPool::kStackBytes;
+    context.sp = low + StackPool::kStackBytes;
+    return context;
+  }
+  void deallocate(stack_context&) const {}
+};
+
+}  // namespace
+
+StackPool::StackPool(int stacks) : memory_(new std::byte[static_cast<std::size_t>(stacks) * kStride]) {}
+
+bool StackPool::overflowed(int i) const { return std::memcmp(stack(i), &kCanary, sizeof kCanary) != 0; }
+
+void Fibres::prepare(int count, Body body, void* context) {
+  clear();
+  slots_.resize(static_cast<std::size_t>(count) + 1);
+  for (int i = 0; i < count; ++i)
+    slot(i) = fiber(std::allocator_arg, PooledStack{pool_.stack(i)}, [this, i, body, context](fiber&& starter) {
+      slot(previous_) = std::move(starter);
+      const int next = body(context, i);
+      previous_ = i;
+      running_ = next;
+      return std::move(slot(next));
+    });
+}
+
+void Fibres::switch_to(int i) {
+  previous_ = std::exchange(running_, i);
+  fiber suspended = std::move(slot(i)).resume();
+  slot(previous_) = std::move(suspended);
+}
+
+void Fibres::clear() { slots_.resize(1); }
+
+}  // namespace flashfit::emu
