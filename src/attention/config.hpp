@@ -1,11 +1,12 @@
 #pragma once
-// The forward kernel's compile-time configuration, and what it implies. Neutral: the plan takes shared memory from here without `arch`.
+// The forward kernel's compile-time configuration, and what it implies. Neutral: the plan takes shared memory from here
+// without `arch`.
 #include "base/types.hpp"
 
 namespace flashfit {
 
-/// One compiled form of the forward kernel. `warps` each own block_m / warps query rows; K and V tiles of block_n keys stream through
-/// a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
+/// One compiled form of the forward kernel. `warps` each own block_m / warps query rows; K and V tiles of block_n keys
+/// stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
 struct ForwardConfig {
   DType dtype;
   int head_dim, block_m, block_n, warps, stages, min_blocks;
@@ -19,7 +20,8 @@ constexpr int forward_shared_bytes(const ForwardConfig& c) {
   return (c.block_m + 2 * c.stages * c.block_n) * c.head_dim * size_of(c.dtype);
 }
 
-/// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape, the same for the build and for what-if.
+/// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape, the same for the build and for
+/// what-if.
 constexpr const char* forward_config_error(const ForwardConfig& c) {
   if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
   if (c.head_dim < 32 || c.head_dim > 256 || c.head_dim % 32) return "head_dim must be a multiple of 32 from 32 to 256";
@@ -31,19 +33,21 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
 }
 
 /// The kernel's one argument. Pointers and strides are of elements, strides 64-bit; rows are tokens.
-/// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] .. cu_seqlens[b + 1] of one long row axis.
+/// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] .. cu_seqlens[b + 1] of
+/// one long row axis.
 struct ForwardParams {
   const void *q, *k, *v;
   void* o;
-  float* lse;                                 ///< natural log, or nullptr
-  const int *cu_seqlens_q, *cu_seqlens_k;     ///< batch + 1 offsets, or nullptr when dense; need not be trusted: clamped to total_*
+  float* lse;  ///< natural log, or nullptr
+  const int *cu_seqlens_q,
+      *cu_seqlens_k;  ///< batch + 1 offsets, or nullptr when dense; need not be trusted: clamped to total_*
   long long q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head, o_batch, o_row, o_head;
-  long long lse_batch, lse_head;              ///< elements; rows are dense
-  int batch, heads, group;                    ///< group = query heads per key-value head
-  int seqlen_q, seqlen_k;                     ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
-  int slots;                                  ///< blocks per head: the grid is slots * heads
-  int causal;                                 ///< 1: bottom-right aligned
-  float softmax_scale;                        ///< > 0
+  long long lse_batch, lse_head;  ///< elements; rows are dense
+  int batch, heads, group;        ///< group = query heads per key-value head
+  int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
+  int slots;                      ///< blocks per head: the grid is slots * heads
+  int causal;                     ///< 1: bottom-right aligned
+  float softmax_scale;            ///< > 0
 };
 
 }  // namespace flashfit

@@ -1,8 +1,11 @@
 #pragma once
 // Fused attention forward over mma.sync (docs/kernels.md derives it).
-// A block owns block_m query rows of one head, a warp block_m / warps of them. K and V tiles stream through a ring of `stages` slots. Per key tile:
-//   S = Q K^T;  m' = max(m, rowmax S);  P = exp2((S - m') scale);  l = l exp2((m - m') scale) + rowsum P;  O = O exp2((m - m') scale) + P V.
-// At the end O / l is stored, and LSE = m scale + ln l. Only tiles that the mask's edge or the last key crosses are masked.
+// A block owns block_m query rows of one head, a warp block_m / warps of them. K and V tiles stream through a ring of
+// `stages` slots. Per key tile:
+//   S = Q K^T;  m' = max(m, rowmax S);  P = exp2((S - m') scale);  l = l exp2((m - m') scale) + rowsum P;  O = O
+//   exp2((m - m') scale) + P V.
+// At the end O / l is stored, and LSE = m scale + ln l. Only tiles that the mask's edge or the last key crosses are
+// masked.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
 #include "attention/mask.cuh"
@@ -31,17 +34,20 @@ struct ForwardKernel {
   static constexpr int kThreads = forward_threads(C);
   static constexpr int kMinBlocks = C.min_blocks;
   static constexpr int kWarpRows = C.block_m / C.warps;
-  static constexpr int kM = kWarpRows / 16;    // m16 tiles of a warp
-  static constexpr int kN = C.block_n / 8;     // n8 tiles of scores
-  static constexpr int kD = C.head_dim / 8;    // n8 tiles of output
+  static constexpr int kM = kWarpRows / 16;  // m16 tiles of a warp
+  static constexpr int kN = C.block_n / 8;   // n8 tiles of scores
+  static constexpr int kD = C.head_dim / 8;  // n8 tiles of output
 
   static void run(const Params& p) {
     const Work work = find_work<C.block_m>(p);
     if (work.queries == 0) return;
     Shared& s = arch::shared<Shared>();
-    const T* g_q = static_cast<const T*>(p.q) + work.sequence * p.q_batch + work.q_offset * p.q_row + work.head * p.q_head;
-    const T* g_k = static_cast<const T*>(p.k) + work.sequence * p.k_batch + work.k_offset * p.k_row + work.head / p.group * p.k_head;
-    const T* g_v = static_cast<const T*>(p.v) + work.sequence * p.v_batch + work.k_offset * p.v_row + work.head / p.group * p.v_head;
+    const T* g_q =
+        static_cast<const T*>(p.q) + work.sequence * p.q_batch + work.q_offset * p.q_row + work.head * p.q_head;
+    const T* g_k = static_cast<const T*>(p.k) + work.sequence * p.k_batch + work.k_offset * p.k_row +
+                   work.head / p.group * p.k_head;
+    const T* g_v = static_cast<const T*>(p.v) + work.sequence * p.v_batch + work.k_offset * p.v_row +
+                   work.head / p.group * p.v_head;
     const TileCopy<T, TileQ, kThreads> copy_q(g_q, p.q_row, work.queries);
     const TileCopy<T, TileKV, kThreads> copy_k(g_k, p.k_row, work.keys);
     const TileCopy<T, TileKV, kThreads> copy_v(g_v, p.v_row, work.keys);
@@ -80,7 +86,8 @@ struct ForwardKernel {
       multiply_pb<T>(o, scores, stage.v);
     }
     arch::cp_async_wait<0>();
-    store(o, rows, find_work<C.block_m>(p), p);  // found again: kept through the loop, it would cost 10 registers a thread
+    store(o, rows, find_work<C.block_m>(p),
+          p);  // found again: kept through the loop, it would cost 10 registers a thread
   }
 
  private:

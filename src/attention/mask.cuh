@@ -12,7 +12,8 @@ struct Visibility {
   int keys;
   int shift;  ///< causal: keys - queries; else so large that every row sees all keys
 
-  Visibility(int queries, int key_count, bool causal) : keys(key_count), shift(causal ? key_count - queries : key_count) {}
+  Visibility(int queries, int key_count, bool causal)
+      : keys(key_count), shift(causal ? key_count - queries : key_count) {}
 
   /// Negative if the row sees no key.
   int last(int row) const { return row + shift < keys ? row + shift : keys - 1; }
@@ -28,7 +29,8 @@ void mask(float (&c)[M][N8][4], int first_row, int first_key, const Visibility& 
   for (int m = 0; m < M; ++m)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int limit = visible.last(first_row + m * 16 + AccumulatorMap::row(lane, i)) - first_key - AccumulatorMap::col(lane, i);
+      const int limit =
+          visible.last(first_row + m * 16 + AccumulatorMap::row(lane, i)) - first_key - AccumulatorMap::col(lane, i);
 #pragma unroll
       for (int n = 0; n < N8; ++n)
         if (n * 8 > limit) c[m][n][i] = kMinusInfinity;

@@ -5,7 +5,8 @@
 
 namespace flashfit {
 
-/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence; offsets say where it begins on the row axes.
+/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence; offsets say where it
+/// begins on the row axes.
 struct Work {
   int sequence, head, first_row;
   int queries, keys;
@@ -14,13 +15,17 @@ struct Work {
 
 inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
-/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch, and a wrong value must not become a wild address.
-inline int bounded_offset(const int* cu_seqlens, int i, int total) { return clamp(arch::load(cu_seqlens, i), 0, total); }
+/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch, and a wrong value must not
+/// become a wild address.
+inline int bounded_offset(const int* cu_seqlens, int i, int total) {
+  return clamp(arch::load(cu_seqlens, i), 0, total);
+}
 
 /// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest.
 ///
-/// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least ceil(length / BlockM) per sequence,
-/// so a block finds its sequence by binary search, without max_seqlen, and at most one slot per sequence stays empty.
+/// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least
+/// ceil(length / BlockM) per sequence, so a block finds its sequence by binary search, without max_seqlen, and at most
+/// one slot per sequence stays empty.
 template <int BlockM>
 Work find_work(const ForwardParams& p) {
   const int block = arch::block().x;

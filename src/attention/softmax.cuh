@@ -5,8 +5,8 @@
 
 namespace flashfit {
 
-/// The running maximum of unscaled scores and the sum of exp2((score - max) * scale_log2) of one row. The sum is this lane's share; a row lies in
-/// four neighbouring lanes.
+/// The running maximum of unscaled scores and the sum of exp2((score - max) * scale_log2) of one row. The sum is this
+/// lane's share; a row lies in four neighbouring lanes.
 struct RowState {
   float max = kMinusInfinity, sum = 0;
 };
@@ -21,8 +21,9 @@ inline float row_sum(float x) {
   return x + arch::shuffle_xor(x, 2);
 }
 
-/// Scores of the next key tile -> weights relative to the new maximum, in place; the row states and the output so far follow the maximum.
-/// scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's argument.
+/// Scores of the next key tile -> weights relative to the new maximum, in place; the row states and the output so far
+/// follow the maximum. scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's
+/// argument.
 template <int M, int N8, int O8>
 void softmax_step(float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll

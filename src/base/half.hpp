@@ -1,5 +1,6 @@
 #pragma once
-// Conversions between fp32 and the 16-bit storage types, for hosts: round to nearest even, NaN stays NaN, subnormals kept.
+// Conversions between fp32 and the 16-bit storage types, for hosts: round to nearest even, NaN stays NaN, subnormals
+// kept.
 #include <bit>
 #include <cstdint>
 
@@ -39,7 +40,8 @@ constexpr f16 from_float<f16>(float x) {
   const std::uint32_t u = std::bit_cast<std::uint32_t>(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return {static_cast<unsigned short>(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu))};
   if (magnitude >= 0x477ff000u) return {static_cast<unsigned short>(sign | 0x7c00u)};  // 65520 and more round to inf
-  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 leaves the subnormal's bits in the mantissa, rounded by the FPU
+  if (magnitude <
+      0x38800000u) {  // below 2^-14: adding 0.5 leaves the subnormal's bits in the mantissa, rounded by the FPU
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return {static_cast<unsigned short>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
   }

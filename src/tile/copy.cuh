@@ -5,8 +5,8 @@
 
 namespace flashfit {
 
-/// Copies tiles of one [rows, Tile::kCols] matrix with `Threads` threads. Holds one 64-bit offset per thread; what else an address needs is uniform
-/// in the block, or the compiler keeps an address per copy in registers (docs/kernels.md).
+/// Copies tiles of one [rows, Tile::kCols] matrix with `Threads` threads. Holds one 64-bit offset per thread; what else
+/// an address needs is uniform in the block, or the compiler keeps an address per copy in registers (docs/kernels.md).
 template <class T, class Tile, int Threads>
 class TileCopy {
  public:
@@ -20,13 +20,15 @@ class TileCopy {
     const int left = rows_ - first_row - thread_row();
 #pragma unroll
     for (int r = 0; r < Tile::kRows; r += kRowsPerPass)
-      arch::cp_async_16(s_tile.data, Tile::offset(thread_row() + r, thread_col()), g_tile + r * row_stride_, offset_, r < left);
+      arch::cp_async_16(s_tile.data, Tile::offset(thread_row() + r, thread_col()), g_tile + r * row_stride_, offset_,
+                        r < left);
   }
 
  private:
   static constexpr int kChunks = Tile::kCols / 8;
   static constexpr int kRowsPerPass = Threads / kChunks;
-  static_assert(Threads % kChunks == 0 && Tile::kRows % kRowsPerPass == 0, "each pass copies whole rows, all passes the whole tile");
+  static_assert(Threads % kChunks == 0 && Tile::kRows % kRowsPerPass == 0,
+                "each pass copies whole rows, all passes the whole tile");
 
   static int thread_row() { return arch::thread() / kChunks; }
   static int thread_col() { return arch::thread() % kChunks * 8; }

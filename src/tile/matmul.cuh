@@ -17,8 +17,7 @@ void multiply_abt(float (&c)[M][N8][4], const TileA& s_a, int first_row, const T
   for (int k = 0; k < TileA::kCols; k += 16) {
     uint32 a[M][4];
 #pragma unroll
-    for (int m = 0; m < M; ++m)
-      arch::ldmatrix_x4(a[m], s_a.data, TileA::down(TileA::right(a_at, k), m * 16));
+    for (int m = 0; m < M; ++m) arch::ldmatrix_x4(a[m], s_a.data, TileA::down(TileA::right(a_at, k), m * 16));
 #pragma unroll
     for (int n = 0; n < N8; n += 2) {
       uint32 b[4];

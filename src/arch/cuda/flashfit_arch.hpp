@@ -1,5 +1,6 @@
 #pragma once
-// The contract of arch/arch.hpp on the GPU: the only PTX in the project. An instruction newer than the target is replaced under `if constexpr`.
+// The contract of arch/arch.hpp on the GPU: the only PTX in the project. An instruction newer than the target is
+// replaced under `if constexpr`.
 #include "base/types.hpp"
 #include "gpu/limits.hpp"
 
@@ -78,8 +79,8 @@ void store_if(bool inside, T* g_base, int64 offset, V value) {
 template <class T>
 void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside) {
   if constexpr (kTarget >= 80) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(s_base + s_offset)), "l"(g_base + g_offset),
-                 "r"(inside ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(s_base + s_offset)),
+                 "l"(g_base + g_offset), "r"(inside ? 16 : 0)
                  : "memory");
   } else {
     uint4 value = {0, 0, 0, 0};
@@ -113,11 +114,13 @@ void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset) {
 
 template <class T>
 void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1);
-/// Pure, so neither volatile nor a memory clobber. Turing has the k8 form alone: a's registers are k-major, so two halves make it.
+/// Pure, so neither volatile nor a memory clobber. Turing has the k8 form alone: a's registers are k-major, so two
+/// halves make it.
 template <>
 inline void mma_m16n8k16<f16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
   if constexpr (kTarget >= 80) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   } else {
@@ -131,7 +134,8 @@ inline void mma_m16n8k16<f16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, ui
 }
 template <>
 inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -145,7 +149,8 @@ struct SharedMemoryFits {
 
 /// The one entry point of every image.
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks) entry(const __grid_constant__ typename Kernel::Params p) {
+__global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks)
+    entry(const __grid_constant__ typename Kernel::Params p) {
   static_assert(SharedMemoryFits<sizeof(typename Kernel::Shared), max_shared_bytes(kTarget)>::kFits);
   Kernel::run(p);
 }

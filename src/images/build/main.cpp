@@ -1,0 +1,154 @@
+// flashfit_build_images: compiles every row and target of the variant table that is asked for, and packs the results
+// into one blob.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "images/blob.hpp"
+#include "images/build/cache.hpp"
+#include "images/build/nvrtc.hpp"
+#include "images/build/recipe.hpp"
+#include "images/build/resources.hpp"
+#include "images/build/workers.hpp"
+
+namespace flashfit {
+namespace {
+
+struct Options {
+  std::string nvrtc, targets = "all", cache, source, output;
+  int jobs = 2;
+};
+
+/// All targets of the table, or those of a list like "9.0,8.9"; "none" for a library without images.
+Result<std::vector<int>> parse_targets(const std::string& text) {
+  std::vector<int> known;
+  for (const ForwardVariant& v : forward_variants())
+    for (const Target& t : v.targets)
+      if (std::find(known.begin(), known.end(), t.cc) == known.end()) known.push_back(t.cc);
+  std::sort(known.begin(), known.end());
+  if (text == "all") return known;
+  std::vector<int> chosen;
+  if (text == "none") return chosen;
+  std::stringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](int cc) { return Target{.cc = cc}.str() == item; });
+    if (found == known.end()) {
+      std::string names;
+      for (int cc : known) names += (names.empty() ? "" : ", ") + Target{.cc = cc}.str();
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--targets {}: \"{}\" is not one of {}, all, none", text, item, names));
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+Result<void> compile(const Recipe& recipe, const Nvrtc& nvrtc, const Options& options, const ImageCache& cache) {
+  const bool ptx = recipe.target.kind == Target::Kind::kPtx;
+  std::vector<std::string> flags = recipe.options;
+  flags.push_back("-I" + options.source + "/arch/cuda");
+  flags.push_back("-I" + options.source);
+  Result<Compiled> made = nvrtc.compile(recipe.source, recipe.expression, flags, ptx);
+  if (!made) return fail(made.error().code, fmt::format("{}:\n{}", name_of(recipe), made.error().message));
+  CachedImage image{.entry = made->entry, .resources = {}, .bytes = std::move(made->bytes)};
+  if (!ptx) {
+    const Result<Resources> resources = parse_resources(made->log);
+    if (!resources)
+      return fail(resources.error().code, fmt::format("{}: {}", name_of(recipe), resources.error().message));
+    image.resources = *resources;
+  }
+  return cache.put(recipe.key, image);
+}
+
+Result<void> build(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result<std::vector<int>> targets = parse_targets(options.targets);
+  if (!targets) return tl::unexpected(targets.error());
+  std::vector<Recipe> recipes;
+  if (!targets->empty()) {
+    const Result<std::string> compiler = fingerprint(options.nvrtc);
+    if (!compiler)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--nvrtc {}: no such library (./dev build sets it up)", options.nvrtc));
+    Result<std::vector<Recipe>> all = make_recipes(*targets, options.source, *compiler);
+    if (!all) return tl::unexpected(all.error());
+    recipes = std::move(*all);
+  }
+
+  const ImageCache cache(options.cache);
+  std::vector<const Recipe*> missing;
+  for (const Recipe& r : recipes)
+    if (!cache.get(r.key)) missing.push_back(&r);
+  if (!missing.empty()) {
+    const Result<Nvrtc> nvrtc = Nvrtc::open(options.nvrtc);
+    if (!nvrtc) return tl::unexpected(nvrtc.error());
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    int done = 0;
+    const Result<void> ran = run_in_processes(
+        static_cast<int>(missing.size()), options.jobs,
+        [&](int i) { return compile(*missing[i], *nvrtc, options, cache); },
+        [&](int i) {
+          ++done;
+          if (terminal)
+            fmt::print(stderr, "\r\x1b[Kimages: {}/{} {}", done, missing.size(), name_of(*missing[i]));
+          else if (done % 20 == 0)
+            fmt::print(stderr, "images: {}/{}\n", done, missing.size());
+        });
+    if (terminal) fmt::print(stderr, "\r\x1b[K");
+    if (!ran) return ran;
+  }
+
+  std::vector<BlobEntry> entries;
+  std::vector<std::vector<std::byte>> images;
+  std::size_t plain = 0;
+  for (const Recipe& r : recipes) {
+    std::optional<CachedImage> image = cache.get(r.key);
+    if (!image)
+      return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", name_of(r)));
+    // Here and not where it is compiled: an image from the cache is held to the table as it is now.
+    if (r.target.kind == Target::Kind::kSass)
+      if (Result<void> ok = check_resources(r, image->resources); !ok) return ok;
+    entries.push_back({.variant = name_of(r.variant->config),
+                       .target = r.target,
+                       .registers = image->resources.registers,
+                       .local_bytes = image->resources.local_bytes(),
+                       .shared_bytes = forward_shared_bytes(r.variant->config),
+                       .entry = image->entry});
+    plain += image->bytes.size();
+    images.push_back(std::move(image->bytes));
+  }
+  const std::vector<std::byte> blob = pack_blob(std::move(entries), images);
+  std::ofstream out(options.output, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
+  out.close();
+  if (!out) return fail(Code::kInvalidArgument, fmt::format("--output {}: cannot be written", options.output));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(stderr, "images: {} carried, {} compiled now, {} KB packed to {} KB, {:.1f} s\n", recipes.size(),
+             missing.size(), plain / 1024, blob.size() / 1024, seconds);
+  return {};
+}
+
+}  // namespace
+}  // namespace flashfit
+
+int main(int argc, char** argv) {
+  flashfit::Options options;
+  CLI::App app("Compiles the kernel images that flashfit carries and packs them into one blob.");
+  app.add_option("--nvrtc", options.nvrtc, "libnvrtc.so.12 or later (not needed for --targets none)");
+  app.add_option("--targets", options.targets, "all, none, or a list such as 8.9,9.0")->capture_default_str();
+  app.add_option("--cache", options.cache, "folder of compiled images, by content")->required();
+  app.add_option("--source", options.source, "flashfit's src folder")->required();
+  app.add_option("--output", options.output, "the blob to write")->required();
+  app.add_option("--jobs", options.jobs, "compiler processes")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  if (const flashfit::Result<void> done = flashfit::build(options); !done) {
+    fmt::print(stderr, "flashfit_build_images: {}\n", done.error().message);
+    return 1;
+  }
+  return 0;
+}

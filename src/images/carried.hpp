@@ -1,0 +1,16 @@
+#pragma once
+// The bytes of carried images. The blob that src/images/build packed lies in the library's read-only data; nothing is
+// unpacked before it is needed.
+#include <cstddef>
+#include <vector>
+
+#include "base/error.hpp"
+#include "images/image.hpp"
+
+namespace flashfit {
+
+/// The image, decompressed: a cubin, or zero-terminated PTX text. `image` must be an element of carried_images().
+/// Error: Code::kInternal if the embedded data is damaged.
+Result<std::vector<std::byte>> image_bytes(const Image& image);
+
+}  // namespace flashfit
