@@ -5,6 +5,7 @@
 #include "attention/variants_table.hpp"
 
 namespace flashfit {
+
 std::span<const ForwardVariant> forward_variants() { return kForwardVariants; }
 
 std::string name_of(const ForwardConfig& c) {

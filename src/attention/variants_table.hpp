@@ -1,0 +1,43 @@
+#pragma once
+// The rows of the table of forward variants, for who must see them at compile time: tests that instantiate all kernels.
+// Others take forward_variants().
+#include "attention/variants.hpp"
+
+namespace flashfit {
+namespace variant_rows {
+
+using enum Target::Kind;
+using enum DType;
+
+// PTX of a row's oldest target runs on what comes after every machine code, and on any newer GPU in tests.
+inline constexpr Target kAmpereOn[] = {{80, kSass},  {86, kSass},  {89, kSass}, {90, kSass},
+                                       {100, kSass}, {120, kSass}, {80, kPtx}};
+inline constexpr Target kTuring[] = {{75, kSass}, {75, kPtx}};
+
+constexpr ForwardConfig row(DType t, int head_dim, int block_m, int block_n, int warps, int min_blocks) {
+  return {.dtype = t,
+          .head_dim = head_dim,
+          .block_m = block_m,
+          .block_n = block_n,
+          .warps = warps,
+          .stages = 2,
+          .min_blocks = min_blocks};
+}
+
+// Tall tiles feed each K and V fragment to two m16 tiles; short ones fill a GPU when there are few rows.
+inline constexpr ForwardVariant kAll[] = {
+    {row(kF16, 32, 128, 64, 4, 2), kAmpereOn},   {row(kF16, 32, 64, 64, 4, 3), kAmpereOn},
+    {row(kF16, 64, 128, 64, 4, 2), kAmpereOn},   {row(kF16, 64, 64, 64, 4, 3), kAmpereOn},
+    {row(kF16, 128, 128, 32, 4, 2), kAmpereOn},  {row(kF16, 128, 64, 32, 4, 2), kAmpereOn},
+    {row(kBF16, 32, 128, 64, 4, 2), kAmpereOn},  {row(kBF16, 32, 64, 64, 4, 3), kAmpereOn},
+    {row(kBF16, 64, 128, 64, 4, 2), kAmpereOn},  {row(kBF16, 64, 64, 64, 4, 3), kAmpereOn},
+    {row(kBF16, 128, 128, 32, 4, 2), kAmpereOn}, {row(kBF16, 128, 64, 32, 4, 2), kAmpereOn},
+    {row(kF16, 32, 64, 64, 4, 2), kTuring},      {row(kF16, 64, 64, 64, 4, 2), kTuring},
+    {row(kF16, 128, 64, 32, 4, 1), kTuring},
+};
+
+}  // namespace variant_rows
+
+inline constexpr std::span<const ForwardVariant> kForwardVariants = variant_rows::kAll;
+
+}  // namespace flashfit
