@@ -56,7 +56,8 @@ def gelu(x: Array) -> Array:
     at = (i / _ERF_STEPS).astype(x.dtype)
     d = z - at
     slope = 2 / math.sqrt(math.pi) * np.exp(-at * at)
-    return 0.5 * x * (1 + _ERF.astype(x.dtype)[i + 6 * _ERF_STEPS] + d * slope * (1 - at * d))
+    y: Array = 0.5 * x * (1 + _ERF.astype(x.dtype)[i + 6 * _ERF_STEPS] + d * slope * (1 - at * d))
+    return y
 
 
 class MiniLM:
@@ -107,15 +108,18 @@ class MiniLM:
             y = self._linear(gelu(self._linear(x, name + "intermediate.dense")), name + "output.dense")
             x = self._norm(x + y, name + "output.LayerNorm")
         pooled = np.add.reduceat(x, cu_seqlens[:-1], axis=0) / lengths[:, None]
-        return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: Array = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return unit
 
     def _linear(self, x: Array, name: str) -> Array:
-        return x @ self.weights[name + ".weight"].T + self.weights[name + ".bias"]
+        y: Array = x @ self.weights[name + ".weight"].T + self.weights[name + ".bias"]
+        return y
 
     def _norm(self, x: Array, name: str) -> Array:
         x = x - x.mean(axis=1, keepdims=True)
         x = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + self.dtype.type(self.epsilon))
-        return x * self.weights[name + ".weight"] + self.weights[name + ".bias"]
+        y: Array = x * self.weights[name + ".weight"] + self.weights[name + ".bias"]
+        return y
 
 
 def main() -> None:

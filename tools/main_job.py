@@ -64,12 +64,11 @@ def show_machine(report: dict[str, Any]) -> None:
 
 def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
     section("4. The proof")
-    print(
-        "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a plain"
+    paragraph(
+        "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a "
+        "plain computation in the same dtype. A cosine is the least over all sentences, against the model run in fp64."
     )
-    print(
-        "computation in the same dtype. A cosine is the least over all sentences, against the model run in fp64 throughout.\n"
-    )
+    print()
     table(
         ["what", "ran on", "measured", "bound", ""],
         [

@@ -88,8 +88,8 @@ def check_case(case: Case, backend: str, proof: Proof) -> Check:
         "cu_seqlens_k": offsets(case.lengths_k),
     }
     out = np.asarray(flashfit.attention(q, k, v, **options))
-    exact = reference.attention(q, k, v, **options)
-    naive = reference.naive(q, k, v, **options)
+    exact, _ = reference.attention(q, k, v, **options)
+    naive, _ = reference.naive(q, k, v, **options)
     return proof.add(Check(case.name, backend, max_error(out, exact), bound(naive, exact)))
 
 
@@ -110,8 +110,8 @@ class Recorder:
         out = self.attention(q, k, v, cu_seqlens)
         self.seconds.append(time.perf_counter() - start)
         options: dict[str, Any] = {"cu_seqlens_q": cu_seqlens, "cu_seqlens_k": cu_seqlens}
-        exact = reference.attention(q, k, v, **options)
-        naive = reference.naive(q, k, v, **options)
+        exact, _ = reference.attention(q, k, v, **options)
+        naive, _ = reference.naive(q, k, v, **options)
         what = f"{self.name}, layer {len(self.seconds)}"
         self.proof.add(Check(what, self.backend, max_error(out, exact), bound(naive, exact)))
         return out

@@ -33,12 +33,10 @@ def run(facts: dict[str, Any], proof: Proof) -> list[dict[str, Any]]:
 def on_cpu(proof: Proof) -> list[dict[str, Any]]:
     """The origin shapes as they are, and one head of SeedVR2's shortest window list."""
     cases = [*load("origin"), one_window()]
-    print(
-        "No GPU to run on: flashfit's CPU backend runs the 7 origin shapes and, in fp16, one head of SeedVR2's shortest list."
-    )
+    print("flashfit's CPU backend runs the 7 origin shapes and, in fp16, one head of SeedVR2's shortest list.")
     print("Times are medians on this CPU; they say nothing of a GPU. Errors are in part 4.\n")
     progress = Progress(len(cases))
-    results = []
+    results: list[dict[str, Any]] = []
     for case in cases:
         progress.step(case.name)
         q, k, v = inputs(case)

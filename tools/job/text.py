@@ -20,7 +20,8 @@ PAIRS = 5
 
 
 def exact_attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
-    return reference.attention(q, k, v, cu_seqlens_q=cu_seqlens, cu_seqlens_k=cu_seqlens)
+    offsets = cu_seqlens.tolist()
+    return reference.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets)[0]
 
 
 def runs(facts: dict[str, Any]) -> list[tuple[str, str, Attention, Any]]:
@@ -41,9 +42,7 @@ def run(root: Path, facts: dict[str, Any], proof: Proof) -> dict[str, Any]:
     model = MiniLM()
     _, cu_seqlens = model.tokens(texts)
     lengths = np.diff(cu_seqlens)
-    print(
-        f"{len(texts)} sentences of {lengths.min()} to {lengths.max()} tokens, {lengths.sum()} in all, without padding.\n"
-    )
+    print(f"{len(texts)} sentences of {lengths.min()} to {lengths.max()} tokens, {lengths.sum()} in all, unpadded.\n")
     plans = runs(facts)
     progress = Progress(1 + len(plans))
     progress.step("the model in fp64")

@@ -1,0 +1,143 @@
+"""Every carried variant against the fp64 reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import flashfit
+import torch
+
+from tools.gpu import exact, tensors
+from tools.gpu.variants import Candidate, code
+from tools.job.cases import Case, load
+
+KEY_TILE = 64  # the largest block_n carried
+
+
+@dataclass
+class Result:
+    """One case through one candidate; `problems` is empty where it is right."""
+
+    case: str
+    candidate: str
+    error: float
+    bound: float
+    lse_error: float
+    lse_bound: float
+    problems: list[str]
+
+
+@dataclass
+class Expected:
+    """What a case should give."""
+
+    case: Case
+    inputs: tensors.Inputs
+    out: Any
+    lse: Any
+    bound: float
+    lse_bound: float
+
+    @classmethod
+    def of(cls, case: Case, device: str) -> Expected:
+        inputs = tensors.make(case, device)
+        out, lse = exact.run(case, inputs, torch.float64)
+        return cls(case, inputs, out, lse, exact.bound(case, inputs, out, device), exact.lse_bound(lse))
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Equal bit for bit, NaN and signed zero included."""
+    kind = {2: torch.int16, 4: torch.int32}[a.element_size()]
+    return bool(torch.equal(a.contiguous().view(kind), b.contiguous().view(kind)))
+
+
+def run(expected: Expected, candidate: Candidate, device: str) -> Result:
+    case, inputs = expected.case, expected.inputs
+    result = Result(case.name, candidate.name, float("nan"), expected.bound, float("nan"), expected.lse_bound, [])
+    out = tensors.guarded(tuple(inputs.q.shape), inputs.q.dtype, device)
+    options = {**inputs.options(case), "variant": candidate.variant or None}
+    try:
+        with code(candidate.code):
+            _, lse = flashfit.attention(inputs.q, inputs.k, inputs.v, out=out.view, return_lse=True, **options)
+            again, lse_again = flashfit.attention(inputs.q, inputs.k, inputs.v, return_lse=True, **options)
+            without_lse = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
+    except flashfit.FlashfitError as refused:
+        result.problems.append(f"refused: {refused}")
+        return result
+    result.error = exact.max_error(out.view, expected.out)
+    result.lse_error = exact.max_error(lse, expected.lse)
+    if not result.error <= result.bound:
+        result.problems.append(f"error {result.error:.3g} > {result.bound:.3g}")
+    if not result.lse_error <= result.lse_bound:
+        result.problems.append(f"LSE error {result.lse_error:.3g} > {result.lse_bound:.3g}")
+    if not out.untouched_outside():
+        result.problems.append("wrote outside out")
+    if not (same_bits(out.view, again) and same_bits(lse, lse_again) and same_bits(out.view, without_lse)):
+        result.problems.append("a repeat differs")
+    return result
+
+
+def run_all(candidates: list[Candidate], device: str, quick: bool) -> Iterator[Result]:
+    """The correctness cases through every candidate of a dtype and head_dim, references computed once."""
+    kinds = dict.fromkeys((candidate.dtype, candidate.head_dim) for candidate in candidates)
+    for case in load("correctness")[:: 4 if quick else 1]:
+        for dtype, head_dim in kinds:
+            expected = Expected.of(case.of(dtype, head_dim), device)
+            for candidate in candidates:
+                if (candidate.dtype, candidate.head_dim) == (dtype, head_dim):
+                    yield run(expected, candidate, device)
+
+
+def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
+    """NaN in one row of q, k or v comes out where that row is used, and everywhere else no bit changes."""
+    for causal in (False, True):
+        case = Case(
+            heads=2,
+            heads_kv=2,
+            batch=2,
+            seqlen_q=200,
+            seqlen_k=200,
+            causal=causal,
+            head_dim=candidate.head_dim,
+            dtype=candidate.dtype,
+        )
+        clean = tensors.make(case, device)
+        options = {**clean.options(case), "variant": candidate.variant or None}
+        with code(candidate.code):
+            before = flashfit.attention(clean.q, clean.k, clean.v, **options)
+        for name in ("q", "k", "v"):
+            inputs = tensors.make(case, device)
+            getattr(inputs, name)[1, 70, 0] = float("nan")
+            nan = torch.zeros(before.shape[:3], dtype=torch.bool, device=device)
+            nan[1, slice(70, 71) if name == "q" else slice(70 if causal else 0, None), 0] = True
+            spared = ~nan
+            if name == "v" and causal:  # 0 * NaN is NaN: masked queries of the tile that holds the key are not spared
+                spared[1, 70 // KEY_TILE * KEY_TILE : 70, 0] = False
+            with code(candidate.code):
+                after = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
+            passed = bool(after[nan].isnan().all()) and same_bits(after[spared], before[spared])
+            yield f"NaN in {name}, {'causal' if causal else 'full'}: {candidate.name}", passed
+    case = Case(
+        heads=2,
+        heads_kv=2,
+        batch=3,
+        lengths_q=(50, 70, 60),
+        lengths_k=(50, 70, 60),
+        head_dim=candidate.head_dim,
+        dtype=candidate.dtype,
+    )
+    inputs = tensors.make(case, device)
+    options = {**inputs.options(case), "variant": candidate.variant or None}
+    with code(candidate.code):
+        before = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
+        inputs.k[50:120] = float("nan")
+        inputs.v[50:120] = float("nan")
+        after = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
+    passed = (
+        same_bits(after[:50], before[:50])
+        and same_bits(after[120:], before[120:])
+        and bool(after[50:120].isnan().all())
+    )
+    yield f"NaN in one sequence of three: {candidate.name}", passed

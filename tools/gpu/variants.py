@@ -1,0 +1,87 @@
+"""What a library carries for the GPU at hand, and how to ask for it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import flashfit
+from flashfit._library import library
+
+_PTX_ONLY = 2  # FLASHFIT_PTX_ONLY of flashfit.h
+_FLAGS_OFFSET = 4  # of flashfit_attention_args: after struct_size
+_NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)_")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A carried variant, as machine code or as PTX that the driver compiles. An empty variant lets the plan choose."""
+
+    variant: str
+    dtype: str
+    head_dim: int
+    code: str  # "SASS" or "PTX"
+
+    @property
+    def name(self) -> str:
+        return f"{self.variant or 'the plan'} {self.code}"
+
+
+def decimal(compute_capability: str) -> int:
+    major, minor = compute_capability.split("+")[0].split(".")
+    return int(major) * 10 + int(minor)
+
+
+def candidates(compute_capability: str) -> list[Candidate]:
+    """Every carried variant that a GPU can run: by machine code of its major version, by PTX of any older one."""
+    gpu = decimal(compute_capability)
+    found: dict[Candidate, None] = {}
+    for image in flashfit.images():
+        target = decimal(image["target"])
+        ptx = image["target"].endswith("+PTX")
+        if target > gpu or (not ptx and target // 10 != gpu // 10):
+            continue
+        parsed = _NAME.match(image["variant"])
+        if parsed is None:
+            raise ValueError(f"variant {image['variant']!r} does not name its dtype and head_dim")
+        found[Candidate(image["variant"], parsed[1], int(parsed[2]), "PTX" if ptx else "SASS")] = None
+    return list(found)
+
+
+def past_own_limits() -> list[str]:
+    """Images that need more shared memory than the GPU they are compiled for gives a block: there must be none, or a
+    run here proves nothing of it."""
+    limits: dict[str, int] = {}
+    wrong = []
+    for image in flashfit.images():
+        target = image["target"].split("+")[0]
+        if target not in limits:
+            answer = flashfit.explain(target, head_dim=64, seqlen_q=64, heads_q=1)[0]
+            limits[target] = answer["shared_memory_limit_bytes"]
+        if image["shared_memory_bytes"] > limits[target]:
+            wrong.append(f"{image['variant']} for {image['target']}: {image['shared_memory_bytes']} > {limits[target]}")
+    return wrong
+
+
+@contextmanager
+def code(which: str) -> Iterator[None]:
+    """Within it, "PTX" makes every call of this process use PTX even where machine code fits."""
+    if which != "PTX":
+        yield
+        return
+    lib: Any = library()
+    forward = lib.attention_forward
+
+    def ptx_only(address: int) -> int:
+        ctypes.c_uint32.from_address(address + _FLAGS_OFFSET).value |= _PTX_ONLY
+        return int(forward(address))
+
+    lib.attention_forward = ptx_only
+    try:
+        yield
+    finally:
+        lib.attention_forward = forward

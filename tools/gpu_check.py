@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""`./dev gpu`: every carried kernel on this machine's GPU against an fp64 reference, and its speed beside PyTorch's.
+
+Needs a GPU, PyTorch and what ./dev build made, here or elsewhere; no network, nothing installed. Each part has a time
+limit. Exits with 0 only if every check passed and every speed target was met. --json FILE keeps the raw samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+import flashfit  # noqa: E402
+import torch  # noqa: E402
+from flashfit._library import library  # noqa: E402
+
+from tools.gpu import correctness, ordering, speed  # noqa: E402
+from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
+from tools.job import machine, stats  # noqa: E402
+from tools.job.show import section, table  # noqa: E402
+
+QUERY = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu"
+
+
+def output_of(*command: str) -> str:
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+class Report:
+    """What is found, written to --json after each part."""
+
+    def __init__(self, path: Path | None, device: str) -> None:
+        self.path = path
+        self.start = time.monotonic()
+        self.failed: list[str] = []
+        library_bytes = library().path.read_bytes()
+        self.found: dict[str, Any] = {
+            "machine": machine.describe(),
+            "torch": torch.__version__,
+            "torch_cuda": torch.version.cuda,
+            "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+            "compute_capability": ".".join(map(str, torch.cuda.get_device_capability())) if device == "cuda" else None,
+            "git": output_of("git", "rev-parse", "HEAD"),
+            "library_sha256": hashlib.sha256(library_bytes).hexdigest(),
+            "seconds": {},
+            "nvidia_smi_query": QUERY,
+            "nvidia_smi": {},
+        }
+
+    def clocks(self, when: str) -> None:
+        self.found["nvidia_smi"][when] = output_of("nvidia-smi", f"--query-gpu={QUERY}", "--format=csv,noheader")
+
+    def part(self, name: str, limit: float, work: Callable[[], None]) -> None:
+        """Runs a part. Past its limit the process says where it hangs and ends; an error fails the part alone."""
+        section(name)
+        start = time.monotonic()
+        faulthandler.dump_traceback_later(limit, exit=True)
+        try:
+            work()
+        except Exception as error:
+            self.fail(f"{name}: {type(error).__name__}: {error}")
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        self.found["seconds"][name] = round(time.monotonic() - start, 2)
+        print(f"({self.found['seconds'][name]:.1f} s)", flush=True)
+        self.write()
+
+    def fail(self, what: str) -> None:
+        print(f"FAILED: {what}", flush=True)
+        self.failed.append(what)
+
+    def checks(self, found: Iterator[tuple[str, bool]], key: str) -> None:
+        for what, passed in found:
+            self.found.setdefault(key, []).append({"check": what, "passed": passed})
+            print(f"{'passed' if passed else 'FAILED'}  {what}", flush=True)
+            if not passed:
+                self.failed.append(what)
+
+    def write(self) -> None:
+        self.found["failed"] = self.failed
+        if self.path:
+            self.path.write_text(json.dumps(self.found, indent=1) + "\n", encoding="utf-8")
+
+
+def check_results(report: Report, carried: list[Candidate], device: str, quick: bool) -> None:
+    results = report.found["correctness"] = []
+    for result in correctness.run_all(carried, device, quick):
+        results.append(asdict(result))
+        for problem in result.problems:
+            report.fail(f"{result.candidate}: {result.case}: {problem}")
+    rows = []
+    for name in dict.fromkeys(result["candidate"] for result in results):
+        mine = [result for result in results if result["candidate"] == name]
+        wrong = sum(bool(result["problems"]) for result in mine)
+        worst = max((r["error"] / r["bound"] for r in mine if r["bound"]), default=0.0)
+        worst_lse = max((r["lse_error"] / r["lse_bound"] for r in mine), default=0.0)
+        rows.append([name, len(mine), wrong, f"{worst:.2f}", f"{worst_lse:.2f}", "passed" if not wrong else "FAILED"])
+    table(["variant", "cases", "wrong", "worst error / bound", "worst LSE error / bound", ""], rows)
+
+
+def nan_checks(carried: list[Candidate], device: str) -> Iterator[tuple[str, bool]]:
+    for candidate in carried:
+        yield from correctness.nan_stays(candidate, device)
+
+
+def time_all(report: Report, carried: list[Candidate], rounds: int, quick: bool) -> None:
+    report.clocks("before speed")
+    timings = report.found["speed"] = []
+    rows = []
+    for timed in speed.run_all(carried, rounds, quick):
+        timings.append(asdict(timed))
+        theirs = timed.samples.get(speed.THEIRS)
+        for name, samples in timed.samples.items():
+            ratio = stats.ratio(theirs, samples) if theirs and name != speed.THEIRS else None
+            aim = timed.target if name == speed.OURS else None
+            met = ratio is None or aim is None or ratio.median >= aim
+            if ratio is not None and not met:
+                report.fail(f"{timed.case}: {ratio} of PyTorch's speed, the target is {aim}")
+            estimate = stats.bootstrap([sample * 1e6 for sample in samples])
+            tflops = timed.flop / estimate.median / 1e6
+            aimed = f"{aim:g} {'met' if met else 'MISSED'}" if aim else ""
+            rows.append([timed.case, name, str(estimate), f"{tflops:.0f}", str(ratio or ""), aimed])
+        for problem in timed.problems:
+            report.fail(f"{timed.case}: {problem}")
+        print(f"timed {timed.case}", flush=True)
+        report.write()
+    report.clocks("after speed")
+    table(["case", "what ran", "us, median [95 %]", "TFLOP/s", "x PyTorch [95 %]", "target"], rows)
+
+
+def time_host(report: Report) -> None:
+    costs = report.found["host_seconds"] = speed.host_costs()
+    rows = [[name, str(stats.bootstrap([sample * 1e6 for sample in samples]))] for name, samples in costs.items()]
+    table(["a call keeps the host", "us, median [95 %]"], rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write everything, raw samples too")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the cases, few rounds")
+    parser.add_argument("--only", choices=["correctness", "speed"], help="one half")
+    parser.add_argument("--rounds", type=int, default=40, help="samples of each time (default 40)")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: the CPU backend's correctness")
+    arguments = parser.parse_args()
+    device = arguments.device
+    if device == "cuda" and not torch.cuda.is_available():
+        print("gpu: PyTorch sees no GPU on this machine; --device cpu checks the CPU backend", file=sys.stderr)
+        return 1
+    torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        report = Report(arguments.json, device)
+    except flashfit.FlashfitError as error:
+        print(f"gpu: {error}", file=sys.stderr)
+        return 1
+    quick = arguments.quick
+    rounds = 10 if quick else arguments.rounds
+    cpu = [Candidate("", dtype, head_dim, "CPU") for dtype in ("fp16", "bf16", "fp32") for head_dim in (32, 64, 128)]
+    carried = candidates(report.found["compute_capability"]) if device == "cuda" else cpu
+    print(f"{report.found['device']}, PyTorch {torch.__version__}, {len(carried)} variants x code to check")
+    if not carried:
+        report.fail("no carried image runs on this GPU")
+    if arguments.only != "speed":
+        limits = past_own_limits()
+        report.checks(
+            iter([(f"every image within its own GPU's shared memory {limits or ''}".rstrip(), not limits)]), "images"
+        )
+        report.part("Correctness", 200, lambda: check_results(report, carried, device, quick))
+        report.part("NaN", 60, lambda: report.checks(nan_checks(carried, device), "nan"))
+        if device == "cuda":
+            for name, part in (
+                ("Streams", ordering.streams),
+                ("CUDA graphs", ordering.graphs),
+                ("Threads", ordering.threads),
+                ("Devices", ordering.devices),
+            ):
+                report.part(name, 30, lambda part=part: report.checks(part(), "ordering"))  # type: ignore[misc]
+    if arguments.only != "correctness" and device == "cuda":
+        report.part("Speed", 180, lambda: time_all(report, carried, rounds, quick))
+        report.part("Host cost", 30, lambda: time_host(report))
+    report.write()
+    section("Result")
+    for what in report.failed:
+        print(f"FAILED: {what}")
+    print(f"{'FAILED' if report.failed else 'passed'} in {time.monotonic() - report.start:.0f} s")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The main job's parts that need a GPU and PyTorch: shapes beside SDPA, and the model's attention on the device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import flashfit
+import torch
+
+from tools.gpu import exact, tensors, timing
+from tools.job import seedvr, stats
+from tools.job.cases import Case, load, windows
+from tools.job.proof import Array, Check, Proof
+from tools.job.show import Progress, table
+
+ROUNDS = 30
+HEADS_HELD_TO_FP64 = 2  # of SeedVR2's 20: fp64 is slow on most GPUs, and heads are alike
+
+
+def name() -> str:
+    return str(torch.cuda.get_device_name())
+
+
+def attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
+    """The model's attention on the GPU; NumPy in, NumPy out."""
+    on_device = [torch.from_numpy(x).cuda() for x in (q, k, v, cu_seqlens)]
+    out = flashfit.attention(*on_device[:3], cu_seqlens_q=on_device[3], cu_seqlens_k=on_device[3])
+    result: Array = out.cpu().numpy()
+    return result
+
+
+def check(case: Case, proof: Proof) -> bool:
+    inputs = tensors.make(case, "cuda")
+    out = flashfit.attention(inputs.q, inputs.k, inputs.v, **inputs.options(case))
+    if case.lengths_q is not None:
+        heads = HEADS_HELD_TO_FP64
+        case = replace(case, heads=heads, heads_kv=heads)
+        inputs = replace(inputs, q=inputs.q[:, :heads], k=inputs.k[:, :heads], v=inputs.v[:, :heads])
+        out = out[:, :heads]
+    reference, _ = exact.run(case, inputs, torch.float64)
+    error, bound = exact.max_error(out, reference), exact.bound(case, inputs, reference, "cuda")
+    return proof.add(Check(case.name, name(), error, bound)).passed
+
+
+def shapes(proof: Proof) -> list[dict[str, Any]]:
+    """Every origin shape and window list: held to fp64, then timed beside SDPA. A wrong case is not timed."""
+    print(
+        "Medians of one interleaved run with 95 % bootstrap intervals, in microseconds; the ratio is PyTorch's time to"
+    )
+    print("flashfit's. PyTorch: SDPA's flash backend, for windows torch.nn.attention.varlen.varlen_attn.\n")
+    cases = [*load("origin"), *(windows(video, shifted) for video in seedvr.VIDEOS for shifted in (False, True))]
+    progress = Progress(len(cases))
+    results = []
+    for case in cases:
+        progress.step(case.name)
+        if not check(case, proof):
+            results.append({"case": case.name, "passed": False})
+            continue
+        results.append({"case": case.name, "passed": True, "seconds": beside_sdpa(case)})
+    progress.clear()
+    table(["case", "flashfit us", "PyTorch us", "ratio", "right"], [row(result) for result in results])
+    return results
+
+
+def beside_sdpa(case: Case) -> dict[str, list[float]]:
+    inputs = tensors.make(case, "cuda")
+    out = torch.empty_like(inputs.q)
+    options = inputs.options(case)
+    calls = {"flashfit": lambda: flashfit.attention(inputs.q, inputs.k, inputs.v, out=out, **options)}
+    peer = exact.sdpa(case, inputs)
+    try:
+        peer()
+        calls["PyTorch"] = peer
+    except (ImportError, RuntimeError) as error:
+        print(f"PyTorch does not run {case.name}: {str(error).splitlines()[0]}")
+    return timing.interleaved(calls, ROUNDS)
+
+
+def row(result: dict[str, Any]) -> list[str]:
+    if not result["passed"]:
+        return [result["case"], "-", "-", "-", "NO"]
+    ours, theirs = result["seconds"]["flashfit"], result["seconds"].get("PyTorch")
+    microseconds = [str(stats.bootstrap([s * 1e6 for s in samples])) if samples else "-" for samples in (ours, theirs)]
+    return [result["case"], *microseconds, str(stats.ratio(theirs, ours)) if theirs else "-", "yes"]
