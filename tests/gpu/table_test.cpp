@@ -37,7 +37,7 @@ TEST(GpuTable, RatesGiveThePublishedTflops) {
                                                       {"RTX 5090", 209.5},   {"RTX PRO 6000", 503.8}};
   for (const auto& [name, tflops] : published) {
     const Gpu g = find_gpu(name).value();
-    EXPECT_NEAR(g.sms * g.clock_ghz * g.mma_flops_clk_sm * 1e-3, tflops, 0.01 * tflops) << name;
+    EXPECT_NEAR(g.sms * g.clock_ghz * g.mma_flops_clk_sm * 1e-3, tflops, 0.02 * tflops) << name;
   }
 }
 

@@ -1,0 +1,92 @@
+#include "plan/explain.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/catalogue.hpp"
+#include "plan/problems.hpp"
+
+namespace flashfit {
+namespace {
+
+const char* const kKeys[] = {"gpu",
+                             "compute_capability",
+                             "fits",
+                             "family",
+                             "variant",
+                             "target",
+                             "shared_memory_bytes",
+                             "shared_memory_limit_bytes",
+                             "registers_per_thread",
+                             "registers_estimated",
+                             "blocks_per_sm",
+                             "grid",
+                             "threads",
+                             "bound",
+                             "modelled_us",
+                             "reason"};
+
+TEST(Explain, AFitAndAMisfitHaveTheSameKeys) {
+  const auto images = test::full_catalogue();
+  for (const Gpu& gpu : gpu_table())
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+      const auto j = explain_json(test::dense({.dtype = dtype}), gpu, 0, images);
+      for (const char* key : kKeys) ASSERT_TRUE(j.contains(key)) << key;
+      EXPECT_EQ(j.size(), std::size(kKeys));
+      EXPECT_EQ(j["gpu"], gpu.name);
+      EXPECT_EQ(j["shared_memory_limit_bytes"], gpu.shared_bytes_block);
+      EXPECT_TRUE(j["reason"].is_string());
+      EXPECT_EQ(j["variant"].is_null(), j["fits"] == false);
+      EXPECT_EQ(j["grid"].is_null(), j["fits"] == false);
+    }
+}
+
+TEST(Explain, SaysWhatThePlanSays) {
+  const auto images = test::full_catalogue();
+  const Gpu gpu = find_gpu("L4").value();
+  const ForwardProblem problem = test::dense({.batch = 2, .queries = 512});
+  const auto plan = plan_forward(problem, gpu, 0, images).value();
+  const auto j = explain_json(problem, gpu, 0, images);
+  EXPECT_EQ(j["compute_capability"], "8.9");
+  EXPECT_EQ(j["family"], "mma");
+  EXPECT_EQ(j["variant"], name_of(plan.variant->config));
+  EXPECT_EQ(j["target"], "8.9");
+  EXPECT_EQ(j["shared_memory_bytes"], plan.shared_bytes);
+  EXPECT_EQ(j["registers_per_thread"], plan.registers);
+  EXPECT_EQ(j["grid"], plan.grid);
+  EXPECT_THAT(j["reason"].get<std::string>(),
+              testing::AllOf(testing::HasSubstr("machine code 8.9 runs on 8.9"), testing::HasSubstr("next at 1.")));
+}
+
+TEST(Explain, PtxWithoutMachineCodeHasEstimatedRegisters) {
+  const auto ptx = test::catalogue_of({80, Target::Kind::kPtx});
+  const auto j = explain_json(test::dense({}), find_gpu("H100").value(), 0, ptx);
+  EXPECT_EQ(j["registers_estimated"], true);
+  EXPECT_THAT(j["reason"].get<std::string>(), testing::HasSubstr("PTX 8.0, compiled by the driver"));
+  const auto both = explain_json(test::dense({}), find_gpu("Orin").value(), 0, test::full_catalogue());
+  EXPECT_EQ(both["registers_estimated"], false);
+}
+
+TEST(Explain, NoRowsIsAFitThatLaunchesNothing) {
+  const auto j = explain_json(test::dense({.queries = 0}), find_gpu("L4").value(), 0, test::full_catalogue());
+  EXPECT_EQ(j["fits"], true);
+  EXPECT_EQ(j["grid"], 0);
+  EXPECT_EQ(j["reason"], "no rows: nothing to launch");
+}
+
+TEST(Explain, WhatIfHasTheSameKeysAndTheTile) {
+  const ForwardConfig c{DType::kF16, 128, 128, 128, 4, 2, 1};
+  for (const char* name : {"L4", "H100"}) {
+    const Gpu gpu = find_gpu(name).value();
+    const auto j = explain_json(what_if(c, test::dense({.head_dim = 128}), gpu, {}), gpu);
+    for (const char* key : kKeys) ASSERT_TRUE(j.contains(key)) << key;
+    EXPECT_EQ(j["shared_memory_bytes"], 163840);
+    EXPECT_EQ(j["shared_memory_static_limit_bytes"], 49152);
+    EXPECT_EQ(j["block_n"], 128);
+    EXPECT_EQ(j["variant"], nullptr);
+    EXPECT_EQ(j["fits"], std::string(name) == "H100");
+  }
+}
+
+}  // namespace
+}  // namespace flashfit

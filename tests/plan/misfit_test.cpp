@@ -1,0 +1,130 @@
+// Every misfit says the GPU, the value and what binds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/catalogue.hpp"
+#include "plan/forward.hpp"
+#include "plan/problems.hpp"
+
+namespace flashfit {
+namespace {
+
+using test::dense;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<Image> kAll = test::full_catalogue();
+
+Error refusal(const ForwardProblem& problem, const char* gpu, CudaVersion driver = 0,
+              std::span<const Image> images = kAll, const PlanOptions& options = {}) {
+  const auto plan = plan_forward(problem, find_gpu(gpu).value(), driver, images, options);
+  return plan ? Error{Code::kInternal, "a plan: " + name_of(plan->variant->config)} : plan.error();
+}
+
+void expect_misfit(const Error& error, const std::string& part) {
+  EXPECT_EQ(error.code, Code::kMisfit) << error.message;
+  EXPECT_THAT(error.message, AllOf(HasSubstr(part), Not(HasSubstr("\n"))));
+}
+
+TEST(Misfit, DtypesThatTheGpuLacks) {
+  expect_misfit(refusal(dense({.dtype = DType::kBF16}), "T4"), "dtype bf16: T4 (7.5) has no bf16 tensor cores");
+  expect_misfit(refusal(dense({.dtype = DType::kF32}), "L4"),
+                "dtype fp32: runs on the CPU only; on L4 (8.9) use fp16 or bf16");
+  expect_misfit(refusal(dense({.dtype = DType::kF32}), "T4"), "use fp16");
+}
+
+TEST(Misfit, HeadDimsThatAreNotCarried) {
+  for (const int head_dim : {1, 16, 63, 96, 256})
+    expect_misfit(refusal(dense({.head_dim = head_dim}), "A100"),
+                  "head_dim " + std::to_string(head_dim) + ": carried for fp16 are 32, 64, 128");
+}
+
+TEST(Misfit, GpusOlderThanEveryImage) {
+  expect_misfit(refusal(dense({}), "V100"),
+                "V100 (7.0) is older than every image of fp16 head_dim 64: carried are 7.5, 7.5+PTX, 8.0,");
+}
+
+TEST(Misfit, BuildsThatCarryOtherTargets) {
+  const auto hopper = test::catalogue_of({90, Target::Kind::kSass});
+  expect_misfit(refusal(dense({}), "L4", 0, hopper),
+                "L4 (8.9) is older than every image of fp16 head_dim 64: carried are 9.0");
+  expect_misfit(refusal(dense({}), "RTX 5090", 0, hopper),
+                "RTX 5090 (12.0) can load no image of fp16 head_dim 64: carried are 9.0");
+  expect_misfit(refusal(dense({}), "L4", 0, {}),
+                "dtype fp16: this build of flashfit carries no image for it (0 images in all)");
+  const auto turing = test::catalogue_of({75, Target::Kind::kSass});
+  expect_misfit(refusal(dense({.dtype = DType::kBF16}), "L4", 0, turing),
+                "dtype bf16: this build of flashfit carries no image for it");
+}
+
+TEST(Misfit, Drivers) {
+  expect_misfit(refusal(dense({}), "L4", 11080),
+                "driver: CUDA 11.8 is too old for flashfit's images; CUDA 12.0 (driver 525) or newer is needed");
+  expect_misfit(refusal(dense({}), "Orin", 12060),
+                "only PTX (7.5+PTX, 8.0+PTX) fits Orin (8.7), and CUDA 12.6 cannot compile it; CUDA 12.9 (driver 575)");
+  expect_misfit(refusal(dense({}), "B200", 12020),
+                "driver: CUDA 12.2 does not know B200 (10.0); CUDA 12.8 (driver 570) or newer is needed");
+  EXPECT_TRUE(plan_forward(dense({}), find_gpu("Orin").value(), 12090, kAll));
+  EXPECT_TRUE(plan_forward(dense({}), find_gpu("L4").value(), 12000, kAll));
+  EXPECT_TRUE(plan_forward(dense({}), find_gpu("RTX 5090").value(), 12080, kAll));
+}
+
+TEST(Misfit, SharedMemory) {
+  const Target anywhere[] = {{80, Target::Kind::kSass}};
+  const ForwardVariant large{{DType::kF16, 128, 128, 128, 4, 2, 1}, anywhere};
+  const Image image = test::synthetic_image(large, anywhere[0]);
+  expect_misfit(
+      refusal(dense({.head_dim = 128}), "L4", 0, {&image, 1}),
+      "shared memory: the smallest block of fp16 head_dim 128 takes 163840 B, L4 (8.9) gives a block 101376 B");
+  EXPECT_TRUE(plan_forward(dense({.head_dim = 128}), find_gpu("A100").value(), 0, {&image, 1}));
+}
+
+TEST(Misfit, TooManyBlocksOrRows) {
+  expect_misfit(refusal(dense({.batch = 1 << 24, .heads = 65536}), "H100"), "more than 2147483647 thread blocks");
+  expect_misfit(refusal(dense({.batch = INT64_MAX / 2, .queries = 1}), "H100"), "thread blocks");
+  expect_misfit(refusal(dense({.queries = kMaxRows + 1}), "H100"), "seqlen 1073741825: at most 1073741824 rows");
+  EXPECT_TRUE(plan_forward(dense({.heads = 1, .queries = kMaxRows}), find_gpu("H100").value(), 0, kAll));
+}
+
+TEST(Misfit, PtxAlone) {
+  const auto sass = test::catalogue_of({89, Target::Kind::kSass});
+  expect_misfit(refusal(dense({}), "L4", 0, sass, {.ptx_only = true}),
+                "PTX only: no PTX of fp16 head_dim 64 that L4 (8.9) takes; carried are 8.9");
+  expect_misfit(refusal(dense({}), "L4", 12020, kAll, {.ptx_only = true}), "CUDA 12.9 (driver 575) or newer");
+  const auto plan = plan_forward(dense({}), find_gpu("L4").value(), 0, kAll, {.ptx_only = true});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->image->target.str(), "8.0+PTX");
+}
+
+TEST(Forced, RowsByName) {
+  for (const ForwardVariant& row : forward_variants()) {
+    const std::string name = name_of(row.config);
+    const auto plan = plan_forward(dense({.dtype = row.config.dtype, .head_dim = row.config.head_dim}),
+                                   find_gpu("A100").value(), 0, kAll, {.variant = name});
+    ASSERT_TRUE(plan) << name << ": " << plan.error().message;
+    EXPECT_EQ(plan->variant, &row);
+  }
+}
+
+TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
+  const std::string d64 = name_of(forward_variants()[2].config), d128 = name_of(forward_variants()[4].config);
+  const Error unknown = refusal(dense({}), "L4", 0, kAll, {.variant = "fwd_foo"});
+  EXPECT_EQ(unknown.code, Code::kInvalidArgument);
+  EXPECT_THAT(unknown.message, AllOf(HasSubstr("variant 'fwd_foo' is no row of the table; for fp16 head_dim 64: "),
+                                     HasSubstr(d64), Not(HasSubstr(d128))));
+  const Error other = refusal(dense({}), "L4", 0, kAll, {.variant = d128});
+  EXPECT_EQ(other.code, Code::kInvalidArgument);
+  EXPECT_THAT(other.message, HasSubstr("is for fp16 head_dim 128, the problem is fp16 head_dim 64"));
+}
+
+TEST(Forced, RowsThatCannotRunAreMisfits) {
+  const auto hopper = test::catalogue_of({90, Target::Kind::kSass});
+  const std::string turing = name_of(forward_variants().back().config);
+  expect_misfit(
+      refusal(dense({.head_dim = forward_variants().back().config.head_dim}), "H100", 0, hopper, {.variant = turing}),
+      "carries no image of it");
+}
+
+}  // namespace
+}  // namespace flashfit
