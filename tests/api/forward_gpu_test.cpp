@@ -1,0 +1,189 @@
+// What reaches a GPU: the whole way from the C API to the launch, over the fake driver, with images of the test's own.
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <vector>
+
+#include "attention/config.hpp"
+#include "fake_cuda/fake_cuda.hpp"
+#include "images/image.hpp"
+#include "images/loader.hpp"
+#include "tensors.hpp"
+
+namespace flashfit {
+namespace {
+
+/// What launch() was asked.
+struct Launched {
+  const Image* image;
+  int device;
+  void* stream;
+  LaunchConfig config;
+  ForwardParams params;
+};
+std::vector<Launched> launched;
+Result<void> answer;
+
+std::vector<Image> images_for_8_9() {
+  std::vector<Image> images;
+  for (const ForwardVariant& variant : forward_variants()) {
+    images.push_back(
+        {&variant, {89, Target::Kind::kSass}, 168, 0, forward_shared_bytes(variant.config), 1000, "entry"});
+    images.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, forward_shared_bytes(variant.config), 1000, "entry"});
+  }
+  return images;
+}
+
+}  // namespace
+
+// In place of src/images.
+std::span<const Image> carried_images() {
+  static const std::vector<Image> images = images_for_8_9();
+  return images;
+}
+
+Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params) {
+  launched.push_back({&image, device, stream, config, *static_cast<const ForwardParams*>(params)});
+  return answer;
+}
+
+namespace test {
+namespace {
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    launched.clear();
+    answer = {};
+  }
+  const Launched& run_one(Call& c) {
+    EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
+    EXPECT_EQ(launched.size(), 1u);
+    EXPECT_TRUE(c.out->untouched());  // the CPU had no part in it
+    static const Launched none{};
+    return launched.empty() ? none : launched.back();
+  }
+};
+
+TEST_F(OnGpu, DenseWithGroupsAndStrides) {
+  Call c = Call::dense(DType::kF16, 2, 100, 70, 8, 2, 64);
+  c.q->strides() = {64, 2 * 8 * 64, 2 * 64, 1};  // [seqlen, heads, batch, head_dim] in memory
+  c.args.softmax_scale = 0.25f;
+  c.args.stream = &c;
+  c.pretend_gpu();
+  const Launched& l = run_one(c);
+  const ForwardParams& p = l.params;
+  EXPECT_EQ(l.device, 0);
+  EXPECT_EQ(l.stream, &c);
+  EXPECT_EQ(l.config.threads, forward_threads(l.image->variant->config));
+  EXPECT_EQ(l.config.shared_bytes, forward_shared_bytes(l.image->variant->config));
+  EXPECT_EQ(l.image->variant->config.head_dim, 64);
+  EXPECT_EQ(l.image->target, (Target{89, Target::Kind::kSass}));
+  const int tiles = (100 + l.image->variant->config.block_m - 1) / l.image->variant->config.block_m;
+  EXPECT_EQ(p.slots, 2 * tiles);
+  EXPECT_EQ(l.config.grid, 8 * p.slots);
+  EXPECT_EQ(p.q, c.q->dl.data);
+  EXPECT_EQ(p.k, c.k->dl.data);
+  EXPECT_EQ(p.v, c.v->dl.data);
+  EXPECT_EQ(p.o, c.out->dl.data);
+  EXPECT_EQ(p.lse, c.lse->dl.data);
+  EXPECT_EQ(p.cu_seqlens_q, nullptr);
+  EXPECT_EQ(p.cu_seqlens_k, nullptr);
+  EXPECT_THAT((std::vector{p.q_batch, p.q_row, p.q_head}), testing::ElementsAre(64, 1024, 128));
+  EXPECT_THAT((std::vector{p.k_batch, p.k_row, p.k_head}), testing::ElementsAre(70 * 128, 128, 64));
+  EXPECT_THAT((std::vector{p.v_batch, p.v_row, p.v_head}), testing::ElementsAre(70 * 128, 128, 64));
+  EXPECT_THAT((std::vector{p.o_batch, p.o_row, p.o_head}), testing::ElementsAre(100 * 512, 512, 64));
+  EXPECT_THAT((std::vector{p.lse_batch, p.lse_head}), testing::ElementsAre(800, 100));
+  EXPECT_THAT((std::vector{p.batch, p.heads, p.group, p.seqlen_q, p.seqlen_k, p.causal}),
+              testing::ElementsAre(2, 8, 4, 100, 70, 0));
+  EXPECT_EQ(p.softmax_scale, 0.25f);
+}
+
+TEST_F(OnGpu, VariableLengthCausal) {
+  Call c = Call::ragged({0, 130, 130, 200}, {0, 50, 60, 90}, DType::kBF16, 6, 3, 128);
+  c.args.flags = FLASHFIT_CAUSAL;
+  c.args.lse = nullptr;
+  c.q->dl.data = c.q->as<char>() - 64, c.q->dl.byte_offset = 64;
+  c.pretend_gpu();
+  const ForwardParams& p = run_one(c).params;
+  EXPECT_EQ(p.q, c.q->as<char>());
+  EXPECT_EQ(p.lse, nullptr);
+  EXPECT_EQ(p.cu_seqlens_q, c.cu_q->dl.data);
+  EXPECT_EQ(p.cu_seqlens_k, c.cu_k->dl.data);
+  EXPECT_THAT((std::vector{p.q_batch, p.q_row, p.q_head}), testing::ElementsAre(0, 768, 128));
+  EXPECT_THAT((std::vector{p.k_batch, p.k_row, p.k_head}), testing::ElementsAre(0, 384, 128));
+  EXPECT_THAT((std::vector{p.lse_batch, p.lse_head}), testing::ElementsAre(0, 200));
+  EXPECT_THAT((std::vector{p.batch, p.heads, p.group, p.seqlen_q, p.seqlen_k, p.causal}),
+              testing::ElementsAre(3, 6, 2, 200, 90, 1));
+  EXPECT_FLOAT_EQ(p.softmax_scale, 1 / std::sqrt(128.0f));
+  EXPECT_EQ(launched[0].config.grid, 6ll * p.slots);
+}
+
+TEST_F(OnGpu, ValuesOfCuSeqlensAreNotRead) {
+  Call c = Call::ragged({0, 3, 6}, {0, 3, 7}, DType::kF16, 4, 2, 64);
+  c.cu_q->dl.data = reinterpret_cast<void*>(0x7000);  // an address that only a GPU could read
+  c.pretend_gpu();
+  EXPECT_EQ(run_one(c).params.cu_seqlens_q, reinterpret_cast<const int*>(0x7000));
+}
+
+TEST_F(OnGpu, NoKeysStillLaunchNoRowsDoNot) {
+  Call zeros = Call::dense(DType::kF16, 2, 3, 0, 4, 2, 64);
+  zeros.k->dl.data = zeros.v->dl.data = nullptr;
+  zeros.pretend_gpu();
+  EXPECT_EQ(run_one(zeros).params.seqlen_k, 0);
+  launched.clear();
+  Call nothing = Call::dense(DType::kF16, 2, 0, 5, 4, 2, 64);
+  nothing.pretend_gpu();
+  EXPECT_EQ(nothing.run(), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_TRUE(launched.empty());
+}
+
+TEST_F(OnGpu, VariantAndPtxAreForced) {
+  const std::string name = name_of(forward_variants().back().config);
+  const ForwardConfig& config = forward_variants().back().config;
+  Call c = Call::dense(config.dtype, 1, 64, 64, 2, 2, config.head_dim);
+  c.args.variant = name.c_str();
+  c.args.flags = FLASHFIT_PTX_ONLY;
+  c.pretend_gpu();
+  const Launched& l = run_one(c);
+  EXPECT_EQ(name_of(l.image->variant->config), name);
+  EXPECT_EQ(l.image->target.kind, Target::Kind::kPtx);
+}
+
+TEST_F(OnGpu, MisfitsAndFailuresKeepTheirStatus) {
+  Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 48);
+  c.pretend_gpu();
+  EXPECT_EQ(c.run(), FLASHFIT_MISFIT);
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("48"));
+  EXPECT_TRUE(launched.empty());
+
+  Call far = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
+  far.pretend_gpu(3);
+  EXPECT_EQ(far.run(), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("3"));
+  far.pretend_gpu(64);
+  EXPECT_EQ(far.run(), FLASHFIT_INVALID_ARGUMENT);
+  far.pretend_gpu(-1);
+  EXPECT_EQ(far.run(), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_TRUE(launched.empty());
+
+  answer = fail(Code::kCuda, "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+  Call refused = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
+  refused.pretend_gpu();
+  EXPECT_EQ(refused.run(), FLASHFIT_CUDA);
+  EXPECT_STREQ(flashfit_last_error(), "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+}
+
+TEST_F(OnGpu, AsksTheDriverOnce) {
+  Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
+  c.pretend_gpu();
+  run_one(c);
+  const int before = fake_cuda::fake().calls("cuDeviceGetAttribute");
+  EXPECT_EQ(c.run(), FLASHFIT_OK);
+  EXPECT_EQ(fake_cuda::fake().calls("cuDeviceGetAttribute"), before);
+  EXPECT_THAT(fake_cuda::fake().complaints, testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace flashfit
