@@ -36,11 +36,14 @@ Result<Gpu> ask(const Driver& d, int index) {
   if (!count) return tl::unexpected(count.error());
   if (*count == 0) return fail(Code::kNoGpu, "the NVIDIA driver is there, but shows this process no GPU");
   if (index < 0 || index >= *count)
-    return fail(Code::kInvalidArgument, fmt::format("GPU {}: this process has {}", index, *count == 1 ? "GPU 0 only" : fmt::format("GPUs 0 to {}", *count - 1)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("GPU {}: this process has {}", index,
+                            *count == 1 ? "GPU 0 only" : fmt::format("GPUs 0 to {}", *count - 1)));
   cu::Device device = 0;
   if (const cu::Status s = d.cuDeviceGet(&device, index)) return fail(Code::kCuda, describe(d, "cuDeviceGet", s));
   char name[256] = "";
-  if (const cu::Status s = d.cuDeviceGetName(name, sizeof name, device)) return fail(Code::kCuda, describe(d, "cuDeviceGetName", s));
+  if (const cu::Status s = d.cuDeviceGetName(name, sizeof name, device))
+    return fail(Code::kCuda, describe(d, "cuDeviceGetName", s));
 
   cu::Status status = 0;
   const auto attribute = [&](cu::Attribute which) {
@@ -98,7 +101,8 @@ std::string parse_driver_version(std::string_view text) {
   for (auto at = text.begin(); (at = std::find_if(at, text.end(), digit)) != text.end();) {
     const auto end = std::find_if_not(at, text.end(), [&](char c) { return digit(c) || c == '.'; });
     const std::string_view run(&*at, static_cast<std::size_t>(end - at));
-    if (run.size() > 4 && std::all_of(run.begin(), run.begin() + 3, digit) && run[3] == '.' && digit(run.back())) return std::string(run);
+    if (run.size() > 4 && std::all_of(run.begin(), run.begin() + 3, digit) && run[3] == '.' && digit(run.back()))
+      return std::string(run);
     at = end;
   }
   return "";
@@ -114,7 +118,8 @@ Machine this_machine() {
     return machine;
   }
   machine.cuda = (*d)->version;
-  if (machine.driver_version.empty()) machine.driver_version = parse_driver_version((*d)->path.substr((*d)->path.rfind('/') + 1));
+  if (machine.driver_version.empty())
+    machine.driver_version = parse_driver_version((*d)->path.substr((*d)->path.rfind('/') + 1));
   const Result<int> count = device_count(**d);
   if (!count) machine.no_gpu_reason = count.error().message;
   for (int i = 0; i < count.value_or(0); ++i) {

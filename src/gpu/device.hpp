@@ -9,9 +9,10 @@
 
 namespace flashfit {
 
-/// GPU `index` of this process (the driver's order, after CUDA_VISIBLE_DEVICES), asked of the driver once and remembered. What the driver cannot
-/// tell (tensor-core rate; clocks where it reports 0) comes from the table: the row of the same name, else of the same compute capability, else
-/// of the newest one before it. Errors: driver()'s; kInvalidArgument names the index and what there is; kCuda names the call.
+/// GPU `index` of this process (the driver's order, after CUDA_VISIBLE_DEVICES), asked of the driver once and
+/// remembered. What the driver cannot tell (tensor-core rate; clocks where it reports 0) comes from the table: the row
+/// of the same name, else of the same compute capability, else of the newest one before it. Errors: driver()'s;
+/// kInvalidArgument names the index and what there is; kCuda names the call.
 Result<Gpu> live_gpu(int index);
 
 /// The CUDA version that the driver supports: 12090 is 12.9. Errors: driver()'s.
@@ -28,8 +29,8 @@ struct Machine {
 /// Never fails: a machine without a GPU is an answer.
 Machine this_machine();
 
-/// The driver's version in the text of /proc/driver/nvidia/version, or in the file name that libcuda.so.1 leads to ("libcuda.so.580.95.05"):
-/// the first run of digits and dots that starts with three digits. "" if there is none.
+/// The driver's version in the text of /proc/driver/nvidia/version, or in the file name that libcuda.so.1 leads to
+/// ("libcuda.so.580.95.05"): the first run of digits and dots that starts with three digits. "" if there is none.
 std::string parse_driver_version(std::string_view text);
 
 }  // namespace flashfit

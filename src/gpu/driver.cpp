@@ -17,7 +17,8 @@ namespace {
 
 constexpr cu::Status kNotInitialized = 3, kStub = 34, kNoDevice = 100, kNotReady = 802, kMismatch = 803, kCompat = 804;
 constexpr const char* kForked =
-    "this process was forked from one that had used CUDA, and a fork cannot use it: start the process anew (Python: multiprocessing's spawn or "
+    "this process was forked from one that had used CUDA, and a fork cannot use it: start the process anew (Python: "
+    "multiprocessing's spawn or "
     "forkserver), or fork before CUDA is first used";
 
 std::atomic<const Driver*> opened{nullptr};
@@ -44,7 +45,8 @@ const char* missing_base(void* lib, Driver& d) {
   if (!find(lib, "cuCtxGetDevice", d.cuCtxGetDevice)) return "cuCtxGetDevice";
   if (!find(lib, "cuCtxPushCurrent_v2", d.cuCtxPushCurrent)) return "cuCtxPushCurrent_v2";
   if (!find(lib, "cuCtxPopCurrent_v2", d.cuCtxPopCurrent)) return "cuCtxPopCurrent_v2";
-  if (!find(lib, "cuThreadExchangeStreamCaptureMode", d.cuThreadExchangeStreamCaptureMode)) return "cuThreadExchangeStreamCaptureMode";
+  if (!find(lib, "cuThreadExchangeStreamCaptureMode", d.cuThreadExchangeStreamCaptureMode))
+    return "cuThreadExchangeStreamCaptureMode";
   if (!find(lib, "cuLaunchKernel", d.cuLaunchKernel)) return "cuLaunchKernel";
   return nullptr;
 }
@@ -75,7 +77,10 @@ void* library() {
 
 tl::unexpected<Error> no_init(const Driver& d, cu::Status status) {
   if (status == kStub)
-    return fail(Code::kNoGpu, fmt::format("{} is the CUDA toolkit's link-time stub, not a driver: take its folder out of LD_LIBRARY_PATH", d.path));
+    return fail(
+        Code::kNoGpu,
+        fmt::format("{} is the CUDA toolkit's link-time stub, not a driver: take its folder out of LD_LIBRARY_PATH",
+                    d.path));
   std::string message = describe(d, "cuInit", status);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (status == kNoDevice && visible) message += fmt::format("; CUDA_VISIBLE_DEVICES is '{}'", visible);
@@ -94,11 +99,14 @@ Result<const Driver*> open_driver() {
   }
   Driver d{};
   d.path = path_of(lib);
-  if (const char* name = missing_base(lib, d)) return fail(Code::kNoGpu, fmt::format("{} has no {}: it is no usable NVIDIA driver", d.path, name));
+  if (const char* name = missing_base(lib, d))
+    return fail(Code::kNoGpu, fmt::format("{} has no {}: it is no usable NVIDIA driver", d.path, name));
   if (const cu::Status s = d.cuInit(0)) return no_init(d, s);
-  if (const cu::Status s = d.cuDriverGetVersion(&d.version)) return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
+  if (const cu::Status s = d.cuDriverGetVersion(&d.version))
+    return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
   missing_loading(lib, d);
-  // A fork would inherit locks and handles that the driver refuses there; the flag lets it be told before it can hang on one.
+  // A fork would inherit locks and handles that the driver refuses there; the flag lets it be told before it can hang
+  // on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   static_cast<void>(watched);
   const Driver* kept = new Driver(std::move(d));  // never freed: threads may still launch while the process exits
@@ -118,16 +126,20 @@ Result<const Driver*> driver() {
 
 Result<const Driver*> loading_driver() {
   Result<const Driver*> d = driver();
-  if (!d || ((*d)->cuLibraryLoadData && (*d)->cuLibraryUnload && (*d)->cuLibraryGetKernel && (*d)->cuKernelSetAttribute)) return d;
+  if (!d ||
+      ((*d)->cuLibraryLoadData && (*d)->cuLibraryUnload && (*d)->cuLibraryGetKernel && (*d)->cuKernelSetAttribute))
+    return d;
   const Driver& found = **d;
   if (found.version < 12000)
-    return fail(Code::kMisfit, fmt::format("the NVIDIA driver is for CUDA {}: flashfit needs 12.0 or later (Linux driver {} or later)",
-                                           str(found.version), first_branch(12000)));
+    return fail(Code::kMisfit,
+                fmt::format("the NVIDIA driver is for CUDA {}: flashfit needs 12.0 or later (Linux driver {} or later)",
+                            str(found.version), first_branch(12000)));
   const char* name = !found.cuLibraryLoadData    ? "cuLibraryLoadData"
                      : !found.cuLibraryUnload    ? "cuLibraryUnload"
                      : !found.cuLibraryGetKernel ? "cuLibraryGetKernel"
                                                  : "cuKernelSetAttribute";
-  return fail(Code::kMisfit, fmt::format("{} has no {}, although it says that it is for CUDA {}", found.path, name, str(found.version)));
+  return fail(Code::kMisfit, fmt::format("{} has no {}, although it says that it is for CUDA {}", found.path, name,
+                                         str(found.version)));
 }
 
 std::string describe(const Driver& d, const char* call, cu::Status status) {
@@ -137,12 +149,22 @@ std::string describe(const Driver& d, const char* call, cu::Status status) {
   std::string line = name ? fmt::format("{}: {}", call, name) : fmt::format("{}: error {}", call, status);
   if (text) line += fmt::format(" ({})", text);
   switch (status) {
-    case kNotInitialized: return line + "; " + kForked;
-    case kNoDevice: return line + "; the driver is there, but shows this process no GPU (a container must be given one)";
-    case kNotReady: return line + "; on a machine with NVSwitch this passes once nvidia-fabricmanager runs, in the driver's own version";
-    case kMismatch: return line + "; libcuda and the kernel module are of different drivers: reboot after an update, or remove the other libcuda";
-    case kCompat: return line + "; libcuda comes from a compatibility package (cuda-compat), which this GPU does not support: remove it";
-    default: return line;
+    case kNotInitialized:
+      return line + "; " + kForked;
+    case kNoDevice:
+      return line + "; the driver is there, but shows this process no GPU (a container must be given one)";
+    case kNotReady:
+      return line +
+             "; on a machine with NVSwitch this passes once nvidia-fabricmanager runs, in the driver's own version";
+    case kMismatch:
+      return line +
+             "; libcuda and the kernel module are of different drivers: reboot after an update, or remove the other "
+             "libcuda";
+    case kCompat:
+      return line +
+             "; libcuda comes from a compatibility package (cuda-compat), which this GPU does not support: remove it";
+    default:
+      return line;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// The CUDA driver, opened at run time: the few functions of libcuda.so.1 that flashfit calls, declared here so that no CUDA header is needed to
-// build and no CUDA library to load flashfit. Names, values and signatures are those of cuda.h (CUDA Driver API reference); their ABI is frozen.
+// The CUDA driver, opened at run time: the few functions of libcuda.so.1 that flashfit calls, declared here so that no
+// CUDA header is needed to build and no CUDA library to load flashfit. Names, values and signatures are those of cuda.h
+// (CUDA Driver API reference); their ABI is frozen.
 #include <string>
 
 #include "base/error.hpp"
@@ -37,8 +38,8 @@ enum class Attribute : int {
 };
 }  // namespace cu
 
-/// The functions, under the driver's own names. Those of the second group exist from CUDA 12.0 (driver 525) on: take them from
-/// loading_driver().
+/// The functions, under the driver's own names. Those of the second group exist from CUDA 12.0 (driver 525) on: take
+/// them from loading_driver().
 struct Driver {
   cu::Status (*cuInit)(unsigned flags);
   cu::Status (*cuDriverGetVersion)(int* version);
@@ -54,11 +55,13 @@ struct Driver {
   cu::Status (*cuCtxPushCurrent)(cu::Context);
   cu::Status (*cuCtxPopCurrent)(cu::Context*);
   cu::Status (*cuThreadExchangeStreamCaptureMode)(int* mode);
-  cu::Status (*cuLaunchKernel)(cu::Kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                               unsigned shared_bytes, cu::Stream, void** params, void** extra);
+  cu::Status (*cuLaunchKernel)(cu::Kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                               unsigned block_y, unsigned block_z, unsigned shared_bytes, cu::Stream, void** params,
+                               void** extra);
 
-  cu::Status (*cuLibraryLoadData)(cu::Library*, const void* code, int* jit_options, void** jit_values, unsigned jit_count, int* library_options,
-                                  void** library_values, unsigned library_count);
+  cu::Status (*cuLibraryLoadData)(cu::Library*, const void* code, int* jit_options, void** jit_values,
+                                  unsigned jit_count, int* library_options, void** library_values,
+                                  unsigned library_count);
   cu::Status (*cuLibraryUnload)(cu::Library);
   cu::Status (*cuLibraryGetKernel)(cu::Kernel*, cu::Library, const char* name);
   cu::Status (*cuKernelSetAttribute)(int attribute, int value, cu::Kernel, cu::Device);
@@ -67,17 +70,20 @@ struct Driver {
   std::string path;     ///< the file that libcuda.so.1 led to; "" if it cannot be told
 };
 
-/// The driver of this process, opened and initialised by the first call; thread safe, and one atomic load from the second call on. Success is
-/// remembered for good. A failure is not: the next call tries again (tens of microseconds without a driver, far from any launch), since some
-/// causes pass: a container's GPU that appears late, a fabric manager that is still starting (802).
-/// Errors: kNoGpu with the cause in one line (no libcuda.so.1 with the loader's own words, a toolkit's stub, no device, the meaning of cuInit's
-/// other errors); kCuda in a process forked from one that used CUDA.
+/// The driver of this process, opened and initialised by the first call; thread safe, and one atomic load from the
+/// second call on. Success is remembered for good. A failure is not: the next call tries again (tens of microseconds
+/// without a driver, far from any launch), since some causes pass: a container's GPU that appears late, a fabric
+/// manager that is still starting (802). Errors: kNoGpu with the cause in one line (no libcuda.so.1 with the loader's
+/// own words, a toolkit's stub, no device, the meaning of cuInit's other errors); kCuda in a process forked from one
+/// that used CUDA.
 Result<const Driver*> driver();
 
-/// The same, if it can load images: kMisfit names the driver's CUDA version when that is below 12.0, and a function that is missing.
+/// The same, if it can load images: kMisfit names the driver's CUDA version when that is below 12.0, and a function
+/// that is missing.
 Result<const Driver*> loading_driver();
 
-/// "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)": a call and the driver's own words, with what it means where that is known.
+/// "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)": a call and the driver's own words, with what it
+/// means where that is known.
 std::string describe(const Driver& driver, const char* call, cu::Status status);
 
 }  // namespace flashfit

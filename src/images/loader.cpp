@@ -16,37 +16,33 @@
 namespace flashfit {
 namespace {
 
-/// What the driver's refusal of an image means, or "".
-std::string meaning(const Driver& d, const Image& image, cu::Status status) {
-  const std::string cuda = "CUDA " + str(d.version);
-  switch (status) {
-    case 200:
-      return fmt::format("; the driver ({}) cannot read this image: it is damaged, or newer than the driver", cuda);
-    case 201:
-    case 709:
-      return "; the context was destroyed (cudaDeviceReset or cuDevicePrimaryCtxReset)";
-    case 209:
-      return fmt::format("; an image for {} has no code for this GPU", image.target.str());
-    case 218:
-      return fmt::format("; the driver ({}) cannot compile this PTX", cuda);
-    case 221:
-      return "; the driver's PTX compiler (libnvidia-ptxjitcompiler.so.1) is missing: it is part of the driver";
-    case 222:
-      return fmt::format("; this PTX is newer than the driver, which is for {}: a newer driver compiles it", cuda);
-    case 400:
-      return "; is the stream one of this GPU and of the current context?";
-    case 700:
-    case 702:
-    case 714:
-    case 715:
-    case 716:
-    case 717:
-    case 718:
-    case 719:
-      return "; an earlier kernel of this context failed, which shows only now: the context can no longer be used";
-    default:
-      return "";
-  }
+constexpr cu::Status kInvalidContext = 201, kContextDestroyed = 709;
+
+/// What a refusal means to who asked for a launch. Statuses from `first` to `last`; the first entry that fits counts.
+struct Meaning {
+  cu::Status first, last;
+  const char* text;
+};
+constexpr const char* kEarlierKernel =
+    "an earlier kernel of this context failed, which shows only now: the context can no longer be used";
+constexpr Meaning kMeanings[] = {
+    {200, 200, "the driver cannot read this image: it is damaged, or newer than the driver"},
+    {kInvalidContext, kInvalidContext, "the context was destroyed (cudaDeviceReset or cuDevicePrimaryCtxReset)"},
+    {209, 209, "this image has no code for this GPU"},
+    {218, 218, "the driver cannot compile this PTX"},
+    {221, 221, "the driver's PTX compiler (libnvidia-ptxjitcompiler.so.1) is missing: it is part of the driver"},
+    {222, 222, "this PTX is newer than the driver: a newer driver compiles it"},
+    {400, 400, "the stream is none of the driver's, or was destroyed"},
+    {700, 700, kEarlierKernel},
+    {702, 702, kEarlierKernel},
+    {kContextDestroyed, kContextDestroyed, "the context was destroyed (cudaDeviceReset or cuDevicePrimaryCtxReset)"},
+    {710, 719, kEarlierKernel},
+};
+
+std::string meaning(cu::Status status) {
+  for (const Meaning& m : kMeanings)
+    if (m.first <= status && status <= m.last) return std::string("; ") + m.text;
+  return "";
 }
 
 /// One image on its way to one GPU: what every error of the driver is reported with.
@@ -54,22 +50,23 @@ struct Errand {
   const Driver& driver;
   const Image& image;
   int device;
+  bool context_gone = false;
 
-  Result<void> operator()(const char* call, cu::Status status) const {
+  Result<void> operator()(const char* call, cu::Status status) {
     if (!status) return {};
+    context_gone |= status == kInvalidContext || status == kContextDestroyed;
     const Result<Gpu> gpu = live_gpu(device);
-    const std::string where =
-        gpu ? fmt::format("GPU {} ({}, {})", device, gpu->name, gpu->cc.str()) : fmt::format("GPU {}", device);
-    return fail(Code::kCuda,
-                fmt::format("{} for {} ({}) on {}{}", describe(driver, call, status), name_of(image.variant->config),
-                            image.target.str(), where, meaning(driver, image, status)));
+    const std::string what = gpu ? fmt::format("{}, {}, ", gpu->name, gpu->cc.str()) : "";
+    return fail(Code::kCuda, fmt::format("{} for {} ({}) on GPU {} ({}driver for CUDA {}){}",
+                                         describe(driver, call, status), name_of(image.variant->config),
+                                         image.target.str(), device, what, str(driver.version), meaning(status)));
   }
 };
 
 /// Lets `body` allocate although a stream of this thread, or any under the global mode, is being captured: what it does
 /// is set-up that a replay must not repeat. CUDA Driver API, cuThreadExchangeStreamCaptureMode.
 template <class Body>
-Result<void> outside_capture(const Errand& errand, Body body) {
+Result<void> outside_capture(Errand& errand, Body body) {
   int mode = cu::kCaptureRelaxed;
   if (Result<void> r =
           errand("cuThreadExchangeStreamCaptureMode", errand.driver.cuThreadExchangeStreamCaptureMode(&mode));
@@ -111,19 +108,22 @@ class Loader {
     if (device < 0 || static_cast<std::size_t>(device) >= devices_.size())
       return fail(Code::kInvalidArgument,
                   fmt::format("GPU {}: this process has {} GPU(s), counted from 0", device, devices_.size()));
-    const Errand errand{driver_, image, device};
+    Errand errand{driver_, image, device};
+    DeviceState& state = devices_[static_cast<std::size_t>(device)];
     bool pushed = false;
-    if (Result<void> r = enter(errand, devices_[device], pushed); !r) return r;
+    if (Result<void> r = enter(errand, state, pushed); !r) return r;
     Result<void> done = make_ready(errand, index);
     if (done) done = body(errand, images_[index].kernel.load(std::memory_order_acquire));
     if (!pushed) return done;
     cu::Context popped = nullptr;
     const Result<void> left = errand("cuCtxPopCurrent", driver_.cuCtxPopCurrent(&popped));
+    // After a reset the primary context must be retained again before it lives again.
+    if (errand.context_gone) state.primary.store(nullptr, std::memory_order_release);
     return done ? left : done;
   }
 
  private:
-  Result<void> enter(const Errand& errand, DeviceState& state, bool& pushed) {
+  Result<void> enter(Errand& errand, DeviceState& state, bool& pushed) {
     cu::Context current = nullptr;
     if (Result<void> r = errand("cuCtxGetCurrent", driver_.cuCtxGetCurrent(&current)); !r) return r;
     if (current) {
@@ -145,13 +145,12 @@ class Loader {
     }
     const cu::Status status = driver_.cuCtxPushCurrent(primary);
     pushed = status == 0;
-    if (!pushed)
-      state.primary.store(nullptr,
-                          std::memory_order_release);  // destroyed by a reset: the next call retains the new one
-    return errand("cuCtxPushCurrent", status);
+    Result<void> entered = errand("cuCtxPushCurrent", status);
+    if (errand.context_gone) state.primary.store(nullptr, std::memory_order_release);
+    return entered;
   }
 
-  Result<void> make_ready(const Errand& errand, std::size_t index) {
+  Result<void> make_ready(Errand& errand, std::size_t index) {
     std::atomic<bool>& ready = ready_[index * devices_.size() + errand.device];
     if (ready.load(std::memory_order_acquire)) return {};
     ImageState& state = images_[index];
@@ -170,11 +169,9 @@ class Loader {
     return done;
   }
 
-  Result<void> load(const Errand& errand, ImageState& state) {
+  Result<void> load(Errand& errand, ImageState& state) {
     Result<std::vector<std::byte>> bytes = image_bytes(errand.image);
     if (!bytes) return tl::unexpected(bytes.error());
-    if (errand.image.target.kind == Target::Kind::kPtx)
-      bytes->push_back(std::byte{0});  // the driver takes PTX as a C string
     cu::Library library = nullptr;
     if (Result<void> r = errand("cuLibraryLoadData", driver_.cuLibraryLoadData(&library, bytes->data(), nullptr,
                                                                                nullptr, 0, nullptr, nullptr, 0));
@@ -223,7 +220,7 @@ Result<Loader*> loader() {
 Result<void> prepare(const Image& image, int device) {
   const Result<Loader*> l = loader();
   if (!l) return tl::unexpected(l.error());
-  return (*l)->with(image, device, [](const Errand&, cu::Kernel) { return Result<void>{}; });
+  return (*l)->with(image, device, [](Errand&, cu::Kernel) { return Result<void>{}; });
 }
 
 Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params) {
@@ -238,7 +235,7 @@ Result<void> launch(const Image& image, int device, void* stream, const LaunchCo
                                                     name_of(image.variant->config), image.shared_bytes));
   const Result<Loader*> l = loader();
   if (!l) return tl::unexpected(l.error());
-  return (*l)->with(image, device, [&](const Errand& errand, cu::Kernel kernel) {
+  return (*l)->with(image, device, [&](Errand& errand, cu::Kernel kernel) {
     void* arguments[] = {const_cast<void*>(params)};
     return errand("cuLaunchKernel", errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), 1, 1,
                                                                  static_cast<unsigned>(config.threads), 1, 1,

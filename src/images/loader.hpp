@@ -19,13 +19,13 @@ struct LaunchConfig {
 /// device's memory.
 Result<void> prepare(const Image& image, int device);
 
-/// Queues one launch of `image` (one of carried_images()) on `stream` (a CUstream; nullptr is the legacy default
-/// stream) of GPU `device`, the kernel's one argument copied from `params`. Runs in the caller's current context if
-/// that is of `device`, else in the primary context of `device`, current for the call only. Thread safe; never waits
-/// for the GPU and allocates no device memory of its own; may be captured into a CUDA graph, the first launch too.
-/// Errors: driver()'s and loading_driver()'s; kInvalidArgument names the number that is wrong; kCuda: the driver's call
-/// and words, the image, the GPU, and what it means. After an error everything is as before the call, and a later call
-/// starts anew.
+/// Queues one launch of `image` (one of carried_images()) on `stream` (a CUstream of GPU `device`, or nullptr), the
+/// kernel's one argument copied from `params`. A stream brings its own context; nullptr is the legacy default stream of
+/// the caller's current context if that is of `device`, else of the primary context of `device`, which is current for
+/// the call only. Thread safe; never waits for the GPU, allocates no device memory of its own; may be captured into a
+/// CUDA graph, the first launch too. Errors: driver()'s and loading_driver()'s; kInvalidArgument names the number that
+/// is wrong; kCuda: the driver's call and words, the image, the GPU, and what it means. After an error everything is as
+/// before the call, and a later call starts anew.
 Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params);
 
 }  // namespace flashfit

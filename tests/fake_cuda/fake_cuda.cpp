@@ -1,6 +1,7 @@
-// A libcuda.so.1 without a GPU: every function that flashfit calls, checked argument by argument. A wrong argument is answered as the driver
-// answers it where that is documented, and recorded as a complaint. For programs that cannot reach the State the environment configures it:
-// FAKE_CUDA_GPUS="NVIDIA L4:89,NVIDIA H100:90" (empty: none), FAKE_CUDA_VERSION=12020, FAKE_CUDA_FAIL="cuInit:802".
+// A libcuda.so.1 without a GPU: every function that flashfit calls, checked argument by argument. A wrong argument is
+// answered as the driver answers it where that is documented, and recorded as a complaint. For programs that cannot
+// reach the State the environment configures it: FAKE_CUDA_GPUS="NVIDIA L4:89,NVIDIA H100:90" (empty: none),
+// FAKE_CUDA_VERSION=12020, FAKE_CUDA_FAIL="cuInit:802".
 #include "fake_cuda.hpp"
 
 #include <unistd.h>
@@ -12,8 +13,9 @@
 namespace fake_cuda {
 namespace {
 
-constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201,
-              kNoBinary = 209, kInvalidHandle = 400, kNotFound = 500, kCaptureUnsupported = 900;
+constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kNoDevice = 100, kInvalidDevice = 101,
+              kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209, kInvalidHandle = 400, kNotFound = 500,
+              kCaptureUnsupported = 900;
 
 struct ErrorText {
   int code;
@@ -74,11 +76,13 @@ int complain(const char* call, const std::string& what, int code) {
   return code;
 }
 
-/// Counts the call; what it must fail with, or 0. Takes no lock, so that the fake adds no order between threads that the caller lacks.
+/// Counts the call; what it must fail with, or 0. Takes no lock, so that the fake adds no order between threads that
+/// the caller lacks.
 int enter(int function) {
   Function& f = state().functions[function];
   f.calls.fetch_add(1, std::memory_order_relaxed);
-  if (f.fail_in.load(std::memory_order_relaxed) > 0 && f.fail_in.fetch_sub(1, std::memory_order_relaxed) == 1) return f.fail_with;
+  if (f.fail_in.load(std::memory_order_relaxed) > 0 && f.fail_in.fetch_sub(1, std::memory_order_relaxed) == 1)
+    return f.fail_with;
   const bool needs_init = function > index_of("cuDriverGetVersion");
   return needs_init && state().pid != getpid() ? kNotInitialized : kSuccess;
 }
@@ -105,13 +109,15 @@ extern "C" {
 State* fake_cuda_state() { return &state(); }
 
 int cuGetErrorName(int code, const char** name) {
-  const auto* e = std::find_if(std::begin(kErrors), std::end(kErrors), [&](const ErrorText& t) { return t.code == code; });
+  const auto* e =
+      std::find_if(std::begin(kErrors), std::end(kErrors), [&](const ErrorText& t) { return t.code == code; });
   *name = e == std::end(kErrors) ? nullptr : e->name;
   return *name ? kSuccess : kInvalidValue;
 }
 
 int cuGetErrorString(int code, const char** text) {
-  const auto* e = std::find_if(std::begin(kErrors), std::end(kErrors), [&](const ErrorText& t) { return t.code == code; });
+  const auto* e =
+      std::find_if(std::begin(kErrors), std::end(kErrors), [&](const ErrorText& t) { return t.code == code; });
   *text = e == std::end(kErrors) ? nullptr : e->text;
   return *text ? kSuccess : kInvalidValue;
 }
@@ -159,7 +165,8 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   const std::lock_guard lock(state().mutex);
   if (!known_device(device)) return complain("cuDeviceGetAttribute", "unknown device handle", kInvalidDevice);
   const auto found = gpu_of(device).attributes.find(attribute);
-  if (found == gpu_of(device).attributes.end()) return complain("cuDeviceGetAttribute", "unknown attribute " + std::to_string(attribute), kInvalidValue);
+  if (found == gpu_of(device).attributes.end())
+    return complain("cuDeviceGetAttribute", "unknown attribute " + std::to_string(attribute), kInvalidValue);
   *value = found->second;
   return kSuccess;
 }
@@ -212,14 +219,15 @@ int cuCtxPopCurrent_v2(Context** context) {
 int cuThreadExchangeStreamCaptureMode(int* mode) {
   if (const int code = enter(index_of("cuThreadExchangeStreamCaptureMode"))) return code;
   const std::lock_guard lock(state().mutex);
-  if (!mode || *mode < 0 || *mode > 2) return complain("cuThreadExchangeStreamCaptureMode", "no such mode", kInvalidValue);
+  if (!mode || *mode < 0 || *mode > 2)
+    return complain("cuThreadExchangeStreamCaptureMode", "no such mode", kInvalidValue);
   state().relaxed += (*mode != 0) - (capture_mode != 0);
   std::swap(*mode, capture_mode);
   return kSuccess;
 }
 
-int cuLibraryLoadData(Library** library, const void* code, int* jit_options, void** jit_values, unsigned jit_count, int* library_options,
-                      void** library_values, unsigned library_count) {
+int cuLibraryLoadData(Library** library, const void* code, int* jit_options, void** jit_values, unsigned jit_count,
+                      int* library_options, void** library_values, unsigned library_count) {
   if (const int failure = enter(index_of("cuLibraryLoadData"))) return failure;
   const std::lock_guard lock(state().mutex);
   if (!library || !code) return complain("cuLibraryLoadData", "no image", kInvalidValue);
@@ -227,15 +235,22 @@ int cuLibraryLoadData(Library** library, const void* code, int* jit_options, voi
     return complain("cuLibraryLoadData", "options that this fake does not know", kInvalidValue);
   if (breaks_capture()) return kCaptureUnsupported;
   const auto* bytes = static_cast<const unsigned char*>(code);
-  const bool elf = std::memcmp(bytes, "\x7f" "ELF", 4) == 0, ptx = bytes[0] == '/' || bytes[0] == '.';
+  const bool elf = std::memcmp(bytes,
+                               "\x7f"
+                               "ELF",
+                               4) == 0,
+             ptx = bytes[0] == '/' || bytes[0] == '.';
   if (!elf && !ptx) return complain("cuLibraryLoadData", "neither ELF nor PTX", kInvalidImage);
   Library made{0, ""};
-  if (ptx && !std::strstr(static_cast<const char*>(code), ".entry")) return complain("cuLibraryLoadData", "PTX without a kernel", kInvalidImage);
-  if (elf && bytes[18] + 256 * bytes[19] != 190) return complain("cuLibraryLoadData", "ELF of another machine than CUDA", kInvalidImage);
+  if (ptx && !std::strstr(static_cast<const char*>(code), ".entry"))
+    return complain("cuLibraryLoadData", "PTX without a kernel", kInvalidImage);
+  if (elf && bytes[18] + 256 * bytes[19] != 190)
+    return complain("cuLibraryLoadData", "ELF of another machine than CUDA", kInvalidImage);
   if (elf && std::memcmp(bytes + 64, "FAKECUDA", 8) == 0) {
     const std::string entry(reinterpret_cast<const char*>(bytes) + 74, bytes[73]);
     const std::vector<std::byte> whole = make_image(bytes[72], entry);
-    if (std::memcmp(whole.data(), bytes, whole.size()) != 0) return complain("cuLibraryLoadData", "the image is damaged", kInvalidImage);
+    if (std::memcmp(whole.data(), bytes, whole.size()) != 0)
+      return complain("cuLibraryLoadData", "the image is damaged", kInvalidImage);
     made = {bytes[72], entry};
   }
   state().libraries.insert(*library = new Library(made));
@@ -281,25 +296,36 @@ int cuKernelSetAttribute(int attribute, int value, Kernel* kernel, int device) {
   return kSuccess;
 }
 
-int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                   unsigned shared_bytes, Stream* stream, void** params, void** extra) {
+int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** params,
+                   void** extra) {
   if (const int code = enter(index_of("cuLaunchKernel"))) return code;
   const std::lock_guard lock(state().mutex);
   constexpr const char* kCall = "cuLaunchKernel";
   if (stack.empty()) return complain(kCall, "no context is current", kInvalidContext);
   if (!state().kernels.contains(kernel)) return complain(kCall, "unknown kernel", kInvalidHandle);
-  const Context& context = *stack.back();
-  if (stream && !state().streams.contains(stream)) return complain(kCall, "unknown stream", kInvalidHandle);
-  if (stream && stream->context != &context) return kInvalidHandle;
+  if (stream && !state().streams.contains(stream))
+    return kInvalidHandle;  // the caller's stream: no fault of who passes it on
+  const Context& context =
+      stream ? *stream->context : *stack.back();  // as cuda.h says of kernels that belong to no context
   if (grid_x < 1 || grid_x > 0x7fffffffu || grid_y != 1 || grid_z != 1) return complain(kCall, "grid", kInvalidValue);
   if (block_x < 1 || block_x > 1024 || block_y != 1 || block_z != 1) return complain(kCall, "block", kInvalidValue);
   const auto allowed = kernel->shared.find(context.device);
   const int limit = std::max(48 * 1024, allowed == kernel->shared.end() ? 0 : allowed->second);
-  if (shared_bytes > static_cast<unsigned>(limit)) return complain(kCall, "more shared memory than the kernel was allowed on this device", kInvalidValue);
+  if (shared_bytes > static_cast<unsigned>(limit))
+    return complain(kCall, "more shared memory than the kernel was allowed on this device", kInvalidValue);
   if (extra || !params || !params[0]) return complain(kCall, "one argument, through params", kInvalidValue);
-  if (reinterpret_cast<std::uintptr_t>(params[0]) % 8) return complain(kCall, "the argument is not aligned", kInvalidValue);
+  if (reinterpret_cast<std::uintptr_t>(params[0]) % 8)
+    return complain(kCall, "the argument is not aligned", kInvalidValue);
   const auto* first = static_cast<const std::byte*>(params[0]);
-  state().launches.push_back({kernel->entry, context.device, &context, stream, grid_x, block_x, shared_bytes, {first, first + state().param_bytes}});
+  state().launches.push_back({kernel->entry,
+                              context.device,
+                              &context,
+                              stream,
+                              grid_x,
+                              block_x,
+                              shared_bytes,
+                              {first, first + state().param_bytes}});
   return kSuccess;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The fake driver as a test sees it: what it pretends to be, what it was asked, what was wrong with it. fake_cuda.cpp implements the driver's
-// functions over one State; a test reaches the same State by fake().
+// The fake driver as a test sees it: what it pretends to be, what it was asked, what was wrong with it. fake_cuda.cpp
+// implements the driver's functions over one State; a test reaches the same State by fake().
 #include <dlfcn.h>
 
 #include <atomic>
@@ -73,7 +73,8 @@ inline Gpu make_gpu(std::string name, int cc) {
            {106, blocks}}};
 }
 
-/// Handles: the fake gives out addresses of these, and accepts no others. A device handle is not its index, so that a mix-up shows.
+/// Handles: the fake gives out addresses of these, and accepts no others. A device handle is not its index, so that a
+/// mix-up shows.
 inline constexpr int kFirstDeviceHandle = 1000;
 struct Context {
   int device;
@@ -111,8 +112,9 @@ struct State {
   // What it pretends to be.
   int version = 12090;
   std::vector<Gpu> gpus = {make_gpu("NVIDIA L4", 89)};
-  std::size_t param_bytes = 0;        ///< of the kernels' one argument
-  std::atomic<bool> capturing{false};  ///< a stream somewhere is captured in the global mode: allocating then ends the capture
+  std::size_t param_bytes = 0;  ///< of the kernels' one argument
+  std::atomic<bool> capturing{
+      false};  ///< a stream somewhere is captured in the global mode: allocating then ends the capture
 
   // What it was asked.
   Function functions[kFunctionCount];
@@ -141,10 +143,13 @@ struct State {
   }
 };
 
-/// An image that the fake takes: an ELF header for CUDA (e_machine 190), a marker, the compute capability, the kernel's name and a sum over all.
+/// An image that the fake takes: an ELF header for CUDA (e_machine 190), a marker, the compute capability, the kernel's
+/// name and a sum over all.
 inline std::vector<std::byte> make_image(int cc, std::string_view entry) {
   std::string text(64, '\0');
-  text.replace(0, 4, "\x7f" "ELF");
+  text.replace(0, 4,
+               "\x7f"
+               "ELF");
   text[18] = static_cast<char>(190);
   text += "FAKECUDA";
   text += static_cast<char>(cc);

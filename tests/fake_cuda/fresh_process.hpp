@@ -1,5 +1,6 @@
 #pragma once
-// A process keeps the driver that it opened: a case that needs another one, or one that nobody has opened, runs in a process of its own.
+// A process keeps the driver that it opened: a case that needs another one, or one that nobody has opened, runs in a
+// process of its own.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,9 +10,10 @@
 
 namespace fake_cuda {
 
-/// Runs `body` in a fresh process with LD_LIBRARY_PATH at a folder of the fakes ("whole", "lacking", "old", "damaged"; "": not set) and expects
-/// that the line it returns matches `regex`.
-inline void expect_fresh(const std::string& folder, const std::function<std::string()>& body, const std::string& regex) {
+/// Runs `body` in a fresh process with LD_LIBRARY_PATH at a folder of the fakes ("whole", "lacking", "old", "damaged";
+/// "": not set) and expects that the line it returns matches `regex`.
+inline void expect_fresh(const std::string& folder, const std::function<std::string()>& body,
+                         const std::string& regex) {
   const char* set = std::getenv("LD_LIBRARY_PATH");  // not set in a fresh process that runs without it
   const std::string before = set ? set : "";
   if (folder.empty())

@@ -1,5 +1,6 @@
-// Loading and launching against the fake libcuda.so.1: every failure of every call, threads, devices, contexts, capture. The images are this
-// test's own: it defines carried_images() and image_bytes() in place of those of the library.
+// Loading and launching against the fake libcuda.so.1: every failure of every call, threads, devices, contexts,
+// capture. The images are this test's own: it defines carried_images() and image_bytes() in place of those of the
+// library.
 #include "images/loader.hpp"
 
 #include <gmock/gmock.h>
@@ -99,12 +100,14 @@ ForwardParams some_params() {
 
 constexpr LaunchConfig kConfig{.grid = 24, .threads = 128, .shared_bytes = kSmallSharedBytes};
 
-/// Two L4 and an H100. Each test takes images that no other has used, so that the order of tests does not matter within a process.
+/// Two L4 and an H100. Each test takes images that no other has used, so that the order of tests does not matter within
+/// a process.
 class Loader : public testing::Test {
  protected:
   void SetUp() override {
     static const bool configured = [] {
-      fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA H100", 90)};
+      fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA L4", 89),
+                     fake_cuda::make_gpu("NVIDIA H100", 90)};
       fake().param_bytes = sizeof(ForwardParams);
       return true;
     }();
@@ -170,14 +173,41 @@ TEST_F(Loader, ContextOfAnotherGpuStaysCurrent) {
   pop();
 }
 
-TEST_F(Loader, StreamOfAnotherContextIsExplained) {
-  fake_cuda::Stream stream{make_context(kDevice0)};
+TEST_F(Loader, StreamBringsItsContext) {
+  Context* mine = make_context(kDevice0);
+  fake_cuda::Stream stream{mine};
   fake().streams.insert(&stream);
   const ForwardParams params = some_params();
-  const Result<void> r = launch(fresh(), 0, &stream, kConfig, &params);
+  EXPECT_TRUE(launch(fresh(), 0, &stream, kConfig, &params));
+  EXPECT_EQ(fake().launches.at(0).context, mine);
+}
+
+TEST_F(Loader, StreamThatIsNoneIsExplained) {
+  int none = 0;
+  const ForwardParams params = some_params();
+  const Result<void> r = launch(fresh(), 0, &none, kConfig, &params);
   ASSERT_FALSE(r);
-  EXPECT_THAT(r.error().message, HasSubstr("cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE (invalid resource handle) for fwd_mma_"));
-  EXPECT_THAT(r.error().message, HasSubstr("is the stream one of this GPU and of the current context?"));
+  EXPECT_THAT(r.error().message,
+              testing::StartsWith("cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE (invalid resource handle) for fwd_mma_"));
+  EXPECT_THAT(
+      r.error().message,
+      testing::EndsWith(
+          "on GPU 0 (NVIDIA L4, 8.9, driver for CUDA 12.9); the stream is none of the driver's, or was destroyed"));
+}
+
+TEST_F(Loader, PrimaryContextIsRetainedAgainAfterAReset) {
+  const Image& image = fresh();
+  ASSERT_TRUE(prepare(image, 1));
+  const int retained = fake().retained[kDevice1];
+  const ForwardParams params = some_params();
+  for (const char* call : {"cuLaunchKernel", "cuCtxPushCurrent_v2"}) {
+    fake().fail(call, 709);
+    const Result<void> r = launch(image, 1, nullptr, kConfig, &params);
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.error().message, HasSubstr("the context was destroyed (cudaDeviceReset"));
+    EXPECT_TRUE(launch(image, 1, nullptr, kConfig, &params));
+  }
+  EXPECT_EQ(fake().retained[kDevice1], retained + 2);
 }
 
 TEST_F(Loader, LoadsOncePerProcessAndConfiguresOncePerGpu) {
@@ -263,8 +293,11 @@ TEST_F(Loader, ImageForAnotherGpuIsExplainedAndUnloaded) {
   const Result<void> r = launch(image, 2, nullptr, kConfig, &params);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().code, Code::kCuda);
-  EXPECT_EQ(r.error().message, "cuLibraryGetKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for execution on the device) for " +
-                                   name_of(image.variant->config) + " (8.9) on GPU 2 (NVIDIA H100, 9.0); an image for 8.9 has no code for this GPU");
+  EXPECT_EQ(r.error().message,
+            "cuLibraryGetKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for execution on the "
+            "device) for " +
+                name_of(image.variant->config) +
+                " (8.9) on GPU 2 (NVIDIA H100, 9.0, driver for CUDA 12.9); this image has no code for this GPU");
   EXPECT_EQ(fake().libraries.size(), libraries);
   EXPECT_TRUE(launch(image, 0, nullptr, kConfig, &params));
 }
@@ -275,9 +308,10 @@ TEST_F(Loader, MeaningsOfWhatADriverRefuses) {
     const Result<void> r = prepare(fresh(true, Target::Kind::kPtx), 0);
     return r ? "worked" : r.error().message;
   };
-  EXPECT_THAT(refused("cuLibraryLoadData", 200), HasSubstr("cannot read this image: it is damaged, or newer than the driver"));
+  EXPECT_THAT(refused("cuLibraryLoadData", 200),
+              HasSubstr("cannot read this image: it is damaged, or newer than the driver"));
   EXPECT_THAT(refused("cuLibraryLoadData", 222), HasSubstr("CUDA_ERROR_UNSUPPORTED_PTX_VERSION"));
-  EXPECT_THAT(refused("cuLibraryLoadData", 222), HasSubstr("this PTX is newer than the driver, which is for CUDA 12.9"));
+  EXPECT_THAT(refused("cuLibraryLoadData", 222), HasSubstr("driver for CUDA 12.9); this PTX is newer than the driver"));
   EXPECT_THAT(refused("cuLibraryLoadData", 221), HasSubstr("libnvidia-ptxjitcompiler.so.1"));
   EXPECT_THAT(refused("cuKernelSetAttribute", 700), HasSubstr("an earlier kernel of this context failed"));
 }
@@ -295,24 +329,26 @@ TEST_F(Loader, ThreadsShareOneLoad) {
   std::vector<const Image*> shared;
   for (int i = 0; i < 4; ++i) shared.push_back(&fresh(i % 2 == 0));
   const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute"), read = images_read;
+  const int retains = fake().calls("cuDevicePrimaryCtxRetain");
   std::atomic<int> failures{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       const ForwardParams params = some_params();
-      for (int n = 0; n < 200; ++n) failures += !launch(*shared[(n + t) % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
+      for (int n = 0; n < 200; ++n)
+        failures += !launch(*shared[(n + t) % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(fake().launches.size(), 1600u);
   EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads + 4);
   EXPECT_EQ(images_read, read + 4);
-  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets + 4);  // two images need it, on two GPUs
-  EXPECT_EQ(fake().retained[kDevice0], 1);
-  EXPECT_EQ(fake().retained[kDevice1], 1);
+  EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets + 4);         // two images need it, on two GPUs
+  EXPECT_LE(fake().calls("cuDevicePrimaryCtxRetain"), retains + 2);  // one a GPU, if no test before this one did
 }
 
-/// Every call that a launch makes, each failing at its first, second, … occurrence, in a process where nothing is loaded yet.
+/// Every call that a launch makes, each failing at its first, second, … occurrence, in a process where nothing is
+/// loaded yet.
 class EveryFailure : public Loader, public testing::WithParamInterface<const char*> {
  protected:
   /// Launches a fresh image with the n-th call of `call` failing; false once the launch makes fewer calls than that.
@@ -328,7 +364,9 @@ class EveryFailure : public Loader, public testing::WithParamInterface<const cha
     EXPECT_EQ(failed.has_value(), !happened) << call << " " << n;
     if (!failed) {
       EXPECT_EQ(failed.error().code, call == "cuInit" ? Code::kNoGpu : Code::kCuda);
-      EXPECT_THAT(failed.error().message, testing::StartsWith(shown + ": CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"));
+      EXPECT_THAT(
+          failed.error().message,
+          testing::StartsWith(shown + ": CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"));
     }
     EXPECT_EQ(fake().pushed, current() ? 1 : 0);
     EXPECT_LE(fake().libraries.size(), libraries + 1);
@@ -355,13 +393,16 @@ TEST_P(EveryFailure, IsNamedLeavesNothingAndPasses) {
           std::fprintf(stderr, "%s failures: %d", HasFailure() ? "wrong" : "right", n - 1);
           std::exit(HasFailure());
         },
-        testing::ExitedWithCode(0), std::string(GetParam()) == "cuCtxGetDevice" && !other_context ? "right failures: 0" : "right failures: [1-9]");
+        testing::ExitedWithCode(0),
+        std::string(GetParam()) == "cuCtxGetDevice" && !other_context ? "right failures: 0" : "right failures: [1-9]");
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, EveryFailure,
-                         testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent",
-                                         "cuCtxGetDevice", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode",
-                                         "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelSetAttribute", "cuLaunchKernel"),
+                         testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
+                                         "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuCtxGetDevice",
+                                         "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+                                         "cuThreadExchangeStreamCaptureMode", "cuLibraryLoadData", "cuLibraryGetKernel",
+                                         "cuKernelSetAttribute", "cuLaunchKernel"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Loader, KernelThatIsNotFoundIsReportedEvenIfUnloadingFailsToo) {
@@ -381,7 +422,13 @@ TEST(LoaderWithoutADriverDeathTest, SaysWhatIsMissing) {
     return a || b ? "worked" : a.error().message + (a.error().message == b.error().message ? "" : " differs");
   };
   expect_fresh("damaged", try_both, "^no NVIDIA driver: dlopen: .*libcuda.so.1: [^:]*\n$");
-  expect_fresh("old", [&] { setenv("FAKE_CUDA_VERSION", "11080", 1); return try_both(); }, "^the NVIDIA driver is for CUDA 11.8: [^:]*\n$");
+  expect_fresh(
+      "old",
+      [&] {
+        setenv("FAKE_CUDA_VERSION", "11080", 1);
+        return try_both();
+      },
+      "^the NVIDIA driver is for CUDA 11.8: [^:]*\n$");
 }
 
 TEST_F(LoaderDeathTest, ForkIsToldAndDoesNotHang) {
