@@ -23,7 +23,6 @@ inline constexpr int kCaptureRelaxed = 2;         ///< CU_STREAM_CAPTURE_MODE_RE
 
 /// CUdevice_attribute
 enum class Attribute : int {
-  kMaxThreadsPerBlock = 1,
   kClockKhz = 13,
   kSms = 16,
   kMemoryClockKhz = 36,

@@ -92,6 +92,12 @@ bool known_device(int device) {
 }
 const Gpu& gpu_of(int device) { return state().gpus[static_cast<std::size_t>(device - kFirstDeviceHandle)]; }
 
+/// Whether machine code for `library` (0: unknown) runs on GPU `device`.
+bool runs_on(const Library& library, int device) {
+  const int gpu = gpu_of(device).cc();
+  return library.cc == 0 || (library.cc / 10 == gpu / 10 && library.cc <= gpu);
+}
+
 /// A call that allocates ends a capture unless its thread said that it knows.
 bool breaks_capture() {
   if (!state().capturing || capture_mode == 2) return false;
@@ -279,8 +285,7 @@ int cuLibraryGetKernel(Kernel** kernel, Library* library, const char* name) {
   if (!state().libraries.contains(library)) return complain("cuLibraryGetKernel", "unknown library", kInvalidHandle);
   if (!kernel || !name || !*name) return complain("cuLibraryGetKernel", "no name", kInvalidValue);
   if (!library->entry.empty() && library->entry != name) return kNotFound;
-  const int gpu = stack.empty() ? 0 : gpu_of(stack.back()->device).cc();
-  if (library->cc && gpu && (library->cc / 10 != gpu / 10 || library->cc > gpu)) return kNoBinary;
+  if (!stack.empty() && !runs_on(*library, stack.back()->device)) return kNoBinary;
   state().kernels.insert(*kernel = new Kernel{library, name, {}});
   return kSuccess;
 }
@@ -308,6 +313,7 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
     return kInvalidHandle;  // the caller's stream: no fault of who passes it on
   const Context& context =
       stream ? *stream->context : *stack.back();  // as cuda.h says of kernels that belong to no context
+  if (!runs_on(*kernel->library, context.device)) return kNoBinary;
   if (grid_x < 1 || grid_x > 0x7fffffffu || grid_y != 1 || grid_z != 1) return complain(kCall, "grid", kInvalidValue);
   if (block_x < 1 || block_x > 1024 || block_y != 1 || block_z != 1) return complain(kCall, "block", kInvalidValue);
   const auto allowed = kernel->shared.find(context.device);

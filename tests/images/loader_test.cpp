@@ -19,7 +19,7 @@ namespace flashfit {
 
 namespace {
 
-constexpr int kImages = 64, kSass = 32;  // the first 32 are SASS 8.9, the others PTX 8.0
+constexpr int kImages = 128, kSass = 96;  // the first 96 are SASS 8.9, the others PTX 8.0
 constexpr int kSharedBytes = 81920, kSmallSharedBytes = 32768;
 
 std::atomic<int> images_read{0};
@@ -300,6 +300,9 @@ TEST_F(Loader, ImageForAnotherGpuIsExplainedAndUnloaded) {
                 " (8.9) on GPU 2 (NVIDIA H100, 9.0, driver for CUDA 12.9); this image has no code for this GPU");
   EXPECT_EQ(fake().libraries.size(), libraries);
   EXPECT_TRUE(launch(image, 0, nullptr, kConfig, &params));
+  const Result<void> loaded = launch(image, 2, nullptr, kConfig, &params);
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, testing::StartsWith("cuLaunchKernel: CUDA_ERROR_NO_BINARY_FOR_GPU"));
 }
 
 TEST_F(Loader, MeaningsOfWhatADriverRefuses) {
