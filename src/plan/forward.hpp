@@ -45,8 +45,8 @@ struct ForwardPlan {
 };
 
 struct PlanOptions {
-  std::string_view variant;  ///< force this row by name (empty: choose)
-  bool ptx_only = false;     ///< use PTX even where machine code fits (tests of other targets' code on one GPU)
+  std::string_view variant = {};  ///< force this row by name (empty: choose)
+  bool ptx_only = false;          ///< use PTX even where machine code fits (tests of other targets' code on one GPU)
 };
 
 /// Code::kMisfit names the GPU, its compute capability and what binds: fp32, bf16 before 8.0, head_dim or dtype not

@@ -28,8 +28,8 @@ Occupancy occupancy(const Footprint& f, const Gpu& gpu) {
   };
   limit(gpu.threads_sm / f.threads, "threads");
   limit(warps_by_registers / warps, "registers");
-  limit(f.shared_bytes > gpu.shared_bytes_block ? 0 : gpu.shared_bytes_sm / (f.shared_bytes + reserved),
-        "shared memory");
+  const int shared = f.shared_bytes + reserved;
+  if (shared > 0) limit(f.shared_bytes > gpu.shared_bytes_block ? 0 : gpu.shared_bytes_sm / shared, "shared memory");
   return best;
 }
 
