@@ -1,0 +1,68 @@
+// Every case of the list, in every dtype, on every instruction set that this machine has.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cpu/attention.hpp"
+#include "cpu/forward.hpp"
+#include "cpu/kernel.hpp"
+#include "reference/cases.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using cpu::Kernel;
+
+class CpuCases : public ::testing::TestWithParam<std::tuple<DType, int>> {};
+
+TEST_P(CpuCases, AgreeWithTheReference) {
+  const auto [dtype, head_dim] = GetParam();
+  const Size size = dtype == DType::kF16 ? Size::kFull : Size::kSmall;  // the origin's shapes were fp16
+  for (const ForwardCase& c : forward_cases(dtype, head_dim, size)) {
+    ForwardData data = make_data(c);
+    const Expected expected = expect(data);
+    const Storage unwritten = *data.out.storage;
+    const std::vector<unsigned char> inputs[] = {data.q.storage->bytes, data.k.storage->bytes, data.v.storage->bytes};
+    for (const Kernel& kernel : cpu::kernels()) {
+      *data.out.storage = unwritten;
+      data.lse.assign(data.lse.size(), std::numeric_limits<float>::quiet_NaN());
+      ASSERT_TRUE(cpu::attention_forward_on(data.call(), kernel, 2).has_value());
+      const Verdict verdict = check(data, expected);
+      EXPECT_TRUE(verdict.ok) << kernel.name << ": " << verdict.message;
+      EXPECT_TRUE(inputs[0] == data.q.storage->bytes && inputs[1] == data.k.storage->bytes && inputs[2] == data.v.storage->bytes) << c.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuCases,
+                         ::testing::Combine(::testing::Values(DType::kF16, DType::kBF16, DType::kF32),
+                                            ::testing::Values(1, 7, 33, 64, 80, 96, 128, 256)),
+                         [](const auto& p) { return name_of(std::get<0>(p.param)) + std::string("_d") + std::to_string(std::get<1>(p.param)); });
+
+TEST(CpuAttention, PublicEntryRunsACase) {
+  ForwardCase c;
+  c.name = "entry";
+  c.seqlens_q = c.seqlens_k = {77};
+  ForwardData data = make_data(c);
+  ASSERT_TRUE(cpu::attention_forward(data.call()).has_value());
+  const Verdict verdict = check(data, expect(data));
+  EXPECT_TRUE(verdict.ok) << verdict.message;
+}
+
+TEST(CpuAttention, LseIsOptional) {
+  ForwardCase c;
+  c.name = "no_lse";
+  c.seqlens_q = c.seqlens_k = {20};
+  ForwardData with = make_data(c), without = make_data(c);
+  ASSERT_TRUE(cpu::attention_forward(with.call()).has_value());
+  ForwardCall call = without.call();
+  call.lse = nullptr;
+  ASSERT_TRUE(cpu::attention_forward(call).has_value());
+  EXPECT_EQ(with.out.storage->bytes, without.out.storage->bytes);
+}
+
+}  // namespace
+}  // namespace flashfit::testing

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/cases.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+/// Largest relative error of one rounding to nearest.
+double unit_roundoff(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24; }
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double x : values) {
+    if (std::isfinite(x)) most = std::max(most, std::abs(x));
+  }
+  return most;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    if (std::isfinite(difference)) most = std::max(most, difference);
+  }
+  return most;
+}
+
+double largest_value(const Tensor& t) {
+  double most = 0;
+  for (std::int64_t b = 0; b < t.batch; ++b) {
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      for (std::int64_t h = 0; h < t.heads; ++h) {
+        for (std::int64_t d = 0; d < t.dim; ++d) {
+          if (const double x = std::abs(t.get(b, r, h, d)); std::isfinite(x)) most = std::max(most, x);
+        }
+      }
+    }
+  }
+  return most;
+}
+
+reference::Problem reference_problem(const ForwardData& data) {
+  const ForwardCase& c = data.spec;
+  reference::Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, data.softmax_scale(), {}};
+  for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
+    const std::int64_t q_row = c.variable_length ? data.cu_seqlens_q[b] : 0, k_row = c.variable_length ? data.cu_seqlens_k[b] : 0;
+    p.sequences.push_back({q_row, k_row, c.seqlens_q[b], c.seqlens_k[b]});
+  }
+  return p;
+}
+
+/// The absolute error of `got`, infinite where NaN or an infinity is out of place.
+double error_of(double got, double want) {
+  if (std::isnan(want)) return std::isnan(got) ? 0 : HUGE_VAL;
+  if (got == want) return 0;
+  const double error = std::abs(got - want);
+  return std::isnan(error) ? HUGE_VAL : error;
+}
+
+}  // namespace
+
+Expected expect(const ForwardData& data) {
+  const reference::Problem p = reference_problem(data);
+  const reference::View q = data.q.reference_view(), k = data.k.reference_view(), v = data.v.reference_view();
+  Expected e;
+  e.exact = reference::attention(p, q, k, v);
+  const reference::Output naive = reference::naive_same_dtype(p, q, k, v);
+  e.naive_out_error = largest_difference(naive.out, e.exact.out);
+  e.naive_lse_error = largest_difference(naive.lse, e.exact.lse);
+  const double score_rounding = 0x1p-24 * reference::score_magnitude(p, q, k);
+  e.out_bound = 2 * e.naive_out_error + unit_roundoff(data.spec.dtype) * largest(e.exact.out) +
+                (0x1p-24 + 2 * score_rounding) * largest_value(data.v);
+  e.lse_bound = 2 * e.naive_lse_error + 0x1p-24 * largest(e.exact.lse) + score_rounding;
+  return e;
+}
+
+Verdict check(const ForwardData& data, const Expected& expected) {
+  const ForwardCase& c = data.spec;
+  Verdict verdict;
+  const auto refuse = [&](const char* what, std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t d, double got, double want, double bound) {
+    if (verdict.message.empty()) {
+      verdict.message = fmt::format("{}: {} of sequence {}, row {}, head {}, dim {} is {}, not {} within {:.3g}", c.name, what, b, i, h, d, got, want, bound);
+    }
+  };
+  std::int64_t index = 0;
+  for (std::size_t s = 0; s < c.seqlens_q.size(); ++s) {
+    const auto b = static_cast<std::int64_t>(s);
+    const std::int64_t first = c.variable_length ? data.cu_seqlens_q[s] : 0;
+    for (std::int64_t i = 0; i < c.seqlens_q[s]; ++i) {
+      for (std::int64_t h = 0; h < c.heads_q; ++h, ++index) {
+        const double lse = data.lse_at(b, i, h), want_lse = expected.exact.lse[index];
+        const double lse_error = error_of(lse, want_lse);
+        verdict.lse_error = std::max(verdict.lse_error, lse_error);
+        if (lse_error > expected.lse_bound) refuse("lse", b, i, h, 0, lse, want_lse, expected.lse_bound);
+        for (std::int64_t d = 0; d < c.head_dim; ++d) {
+          const double got = data.out.get(c.variable_length ? 0 : b, first + i, h, d), want = expected.exact.out[index * c.head_dim + d];
+          const double error = error_of(got, want);
+          verdict.out_error = std::max(verdict.out_error, error);
+          if (error > expected.out_bound) refuse("out", b, i, h, d, got, want, expected.out_bound);
+        }
+      }
+    }
+  }
+  if (verdict.message.empty() && !data.red_zones_intact()) verdict.message = fmt::format("{}: memory outside of the tensors was written", c.name);
+  verdict.ok = verdict.message.empty();
+  return verdict;
+}
+
+}  // namespace flashfit::testing

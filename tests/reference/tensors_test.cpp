@@ -1,0 +1,142 @@
+// The test tensors and the judge themselves: they must see what they are there to see.
+#include "reference/tensors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "reference/cases.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+TEST(Random, IsTheSameEverywhere) {
+  // SplitMix64's published first outputs for seed 1234567.
+  Random random(1234567);
+  EXPECT_EQ(random.bits(), 6457827717110365317u);
+  EXPECT_EQ(random.bits(), 3203168211198807973u);
+}
+
+TEST(Random, NormalHasMeanZeroAndDeviationOne) {
+  Random random(7);
+  double sum = 0, squares = 0;
+  constexpr int kCount = 100000;
+  for (int i = 0; i < kCount; ++i) {
+    const double x = random.normal();
+    sum += x, squares += x * x;
+  }
+  EXPECT_NEAR(sum / kCount, 0, 0.02);
+  EXPECT_NEAR(squares / kCount, 1, 0.02);
+}
+
+TEST(Tensor, SeesWritesOutsideOfItsElements) {
+  for (const Layout layout : {Layout::kBSHD, Layout::kBHSD, Layout::kPadded}) {
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+      Tensor t(dtype, layout, 2, 3, 2, 5);
+      Random random(1);
+      t.fill_normal(random);
+      EXPECT_TRUE(t.red_zones_intact());
+      t.storage->bytes[(t.origin - 1) * size_of(dtype)] = 0;
+      EXPECT_FALSE(t.red_zones_intact());
+      t.storage->bytes[(t.origin - 1) * size_of(dtype)] = 0xff;
+      EXPECT_TRUE(t.red_zones_intact());
+      t.storage->bytes.back() = 0;
+      EXPECT_FALSE(t.red_zones_intact());
+    }
+  }
+}
+
+TEST(Tensor, PaddingBetweenRowsIsPoisoned) {
+  Tensor t(DType::kF32, Layout::kPadded, 1, 2, 2, 4);
+  t.set(0, 0, 0, 3, 1.5);
+  EXPECT_EQ(t.get(0, 0, 0, 3), 1.5);
+  EXPECT_TRUE(std::isnan(t.get(0, 0, 0, 4)));
+  t.set(0, 0, 0, 4, 0);
+  EXPECT_FALSE(t.red_zones_intact());
+}
+
+TEST(Cases, NamesAreUniqueAndEveryKindIsThere) {
+  const std::vector<ForwardCase> cases = forward_cases(DType::kF16, 64, Size::kFull);
+  std::set<std::string> names;
+  int origin = 0, empty = 0;
+  for (const ForwardCase& c : cases) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+    EXPECT_THAT(c.name, ::testing::MatchesRegex("[a-z0-9_]+"));
+    EXPECT_EQ(c.seqlens_q.size(), c.seqlens_k.size());
+    origin += c.name.starts_with("origin_");
+    for (const std::int64_t n : c.seqlens_k) empty += n == 0;
+  }
+  EXPECT_EQ(origin, 7);
+  EXPECT_GT(empty, 4);
+}
+
+ForwardCase small_case() {
+  ForwardCase c;
+  c.name = "small";
+  c.head_dim = 8;
+  c.heads_q = 2;
+  c.seqlens_q = c.seqlens_k = {4, 4};
+  c.causal = true;
+  return c;
+}
+
+/// Writes the reference's own values: the judge must accept them.
+ForwardData right_answer(const ForwardCase& c) {
+  ForwardData data = make_data(c);
+  const Expected expected = expect(data);
+  std::int64_t index = 0;
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < 4; ++i) {
+      for (int h = 0; h < 2; ++h, ++index) {
+        data.lse[Tensor::kRedZone + (b * 2 + h) * 4 + i] = static_cast<float>(expected.exact.lse[index]);
+        for (int d = 0; d < 8; ++d) data.out.set(b, i, h, d, expected.exact.out[index * 8 + d]);
+      }
+    }
+  }
+  return data;
+}
+
+TEST(Check, AcceptsTheRoundedAnswerInEveryDtype) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+    ForwardCase c = small_case();
+    c.dtype = dtype;
+    const ForwardData data = right_answer(c);
+    const Verdict verdict = check(data, expect(data));
+    EXPECT_TRUE(verdict.ok) << verdict.message;
+  }
+}
+
+TEST(Check, RefusesWhatIsWrong) {
+  const ForwardData right = right_answer(small_case());
+  const Expected expected = expect(right);
+  const auto copy = [&] {
+    ForwardData data = right;
+    data.out.storage = std::make_shared<Storage>(*right.out.storage);
+    return data;
+  };
+  EXPECT_TRUE(check(copy(), expected).ok);
+
+  ForwardData off = copy();
+  off.out.set(1, 2, 1, 7, off.out.get(1, 2, 1, 7) + 0.02);
+  EXPECT_THAT(check(off, expected).message, ::testing::HasSubstr("out of sequence 1, row 2, head 1, dim 7"));
+
+  ForwardData nan = copy();
+  nan.out.set(0, 0, 0, 0, NAN);
+  EXPECT_FALSE(check(nan, expected).ok);
+
+  ForwardData lse = copy();
+  lse.lse[Tensor::kRedZone + 3] = -INFINITY;
+  EXPECT_THAT(check(lse, expected).message, ::testing::HasSubstr("lse of sequence 0, row 3, head 0"));
+
+  ForwardData unwritten = make_data(small_case());
+  EXPECT_FALSE(check(unwritten, expected).ok);
+
+  ForwardData stray = copy();
+  stray.lse.back() = 0;
+  EXPECT_THAT(check(stray, expected).message, ::testing::HasSubstr("outside of the tensors"));
+}
+
+}  // namespace
+}  // namespace flashfit::testing
