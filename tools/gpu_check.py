@@ -105,6 +105,8 @@ def check_results(report: Report, carried: list[Candidate], device: str, quick: 
         results.append(asdict(result))
         for problem in result.problems:
             report.fail(f"{result.candidate}: {result.case}: {problem}")
+        if len(results) % 100 == 0:
+            report.write()  # what is found before a time limit ends the process is kept
     rows = []
     for name in dict.fromkeys(result["candidate"] for result in results):
         mine = [result for result in results if result["candidate"] == name]

@@ -35,7 +35,8 @@ def show_machine(report: dict[str, Any]) -> None:
     for gpu in facts["gpus"]:
         print(f"GPU {gpu['index']:<6} {gpu['gpu']}, compute capability {gpu['compute_capability']}, {gpu['sms']} SMs")
     if not facts["gpus"]:
-        print(f"{'GPU':10} none ({facts['no_gpu_reason']}): attention here runs on flashfit's CPU backend")
+        print("GPU        none: attention here runs on flashfit's CPU backend")
+        paragraph(f"({facts['no_gpu_reason']})", " " * 11, " " * 11)
     report["choices"] = {}
     for problem, sizes in machine.PROBLEMS.items():
         answers = flashfit.explain(None, **sizes) if facts["gpus"] else []
@@ -59,14 +60,15 @@ def show_machine(report: dict[str, Any]) -> None:
             ],
         )
         for answer in answers:
-            paragraph(f"{answer['gpu']}: {answer['reason']}", "  ")
+            paragraph(f"{answer['gpu']}: {answer['reason']}", "  ", "    ")
 
 
 def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
     section("4. The proof")
     paragraph(
         "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a "
-        "plain computation in the same dtype. A cosine is the least over all sentences, against the model run in fp64."
+        "plain computation in the same dtype, for the model's layers twice its largest of the six. A cosine is the least "
+        "over all sentences, against the model run in fp64."
     )
     print()
     table(

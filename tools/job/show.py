@@ -12,9 +12,10 @@ def section(title: str) -> None:
     print(f"\n== {title}\n", flush=True)
 
 
-def paragraph(text: str, indent: str = "") -> None:
+def paragraph(text: str, first: str = "", rest: str = "") -> None:
+    """Filled to the terminal's width; `first` begins the first line, `rest` the others."""
     width = max(60, min(140, shutil.get_terminal_size((120, 24)).columns))
-    print(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent), flush=True)
+    print(textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest), flush=True)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -62,6 +62,7 @@ def run(root: Path, facts: dict[str, Any], proof: Proof) -> dict[str, Any]:
         progress.step(f"{name} on the {backend}")
         recorder = Recorder(name, backend, attention, proof)
         embeddings = model.embed(texts, recorder, dtype)
+        recorder.finish()
         cosine = float((embeddings * exact).sum(axis=1).min())
         proof.add(Check(f"{name}, cosine of the embeddings", backend, cosine, COSINE, at_least=True))
         results.append({"run": name, "backend": backend, "attention_seconds": recorder.seconds, "cosine": cosine})
@@ -83,8 +84,8 @@ def run(root: Path, facts: dict[str, Any], proof: Proof) -> dict[str, Any]:
     )
     pairs = nearest(embeddings)
     for similarity, i, j in pairs:
-        paragraph(f"{similarity:.3f}  {texts[i]}", "")
-        paragraph(texts[j], "       ")
+        paragraph(texts[i], f"{similarity:.3f}  ", " " * 7)
+        paragraph(texts[j], " " * 7, " " * 7)
     return {
         "sentences": len(texts),
         "tokens": int(lengths.sum()),
