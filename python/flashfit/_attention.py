@@ -19,6 +19,12 @@ _ARGS = struct.Struct("=IIQQQQQQQQQfI")
 _TENSOR = struct.Struct("=QiiiBBHQQQ4q4q")
 _DLTENSOR_BYTES = 48
 _NAMES = ("q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k")
+_SHAPES = {
+    ("bshd", False): "[batch, seqlen, heads, head_dim]",
+    ("bhsd", False): "[batch, heads, seqlen, head_dim]",
+    ("bshd", True): "[total, heads, head_dim] with cu_seqlens",
+    ("bhsd", True): "[heads, total, head_dim] with cu_seqlens",
+}
 _CAUSAL = 1
 
 
@@ -156,6 +162,46 @@ def _maker(q: Any) -> _NumPy | _Torch:
     raise InvalidType(f"q: {type(q).__module__}.{type(q).__name__}; accepted: a NumPy array or a torch tensor")
 
 
+def _read(maker: _NumPy | _Torch, name: str, x: Any, heads_first: bool) -> Memory:
+    """The memory of one tensor, tokens before heads; it must be of q's package."""
+    if not (is_torch(x) if isinstance(maker, _Torch) else is_numpy(x)):
+        raise InvalidType(f"{name}: {type(x).__module__}.{type(x).__name__}; accepted: {maker.kind}, as q")
+    memory = maker.read(name, x)
+    return _heads_inside(memory) if heads_first else memory
+
+
+def _lse_shape(q: tuple[int, ...]) -> tuple[int, ...]:
+    return (q[1], q[0]) if len(q) == 3 else (q[0], q[2], q[1])
+
+
+def _offsets(maker: _NumPy | _Torch, q: Any, name: str, cu_seqlens: Any, rows: int) -> Any:
+    """cu_seqlens as a tensor like q: a torch tensor for torch as it is, anything else read and copied."""
+    if cu_seqlens is None or is_torch(cu_seqlens):
+        return cu_seqlens
+    return maker.offsets(q, offsets_list(name, cu_seqlens, rows))
+
+
+def _on_stream(q: Any, raw_stream: int) -> Any:
+    torch: Any = sys.modules["torch"]
+    return torch.cuda.stream(torch.cuda.ExternalStream(raw_stream, device=q.device))
+
+
+def _call(flags: int, memories: list[Memory | None], stream: int, variant: str | None, scale: float) -> int:
+    """flashfit_attention_forward's status."""
+    try:
+        frame = _frames.pop()
+    except IndexError:
+        frame = _Frame()
+    try:
+        tensors = [0 if m is None else frame.put_tensor(i, m) for i, m in enumerate(memories)]
+        name = None if variant is None else ctypes.create_string_buffer(variant.encode())
+        frame.put_args(flags, tensors, stream, 0 if name is None else ctypes.addressof(name), scale)
+        status: int = library().attention_forward(frame.address)
+        return status
+    finally:
+        _frames.append(frame)
+
+
 @overload
 def attention(
     q: T,
@@ -234,74 +280,35 @@ def attention(
         raise InvalidArgument(f'layout: {layout!r}; accepted: "bshd", "bhsd"')
     if variant is not None and not isinstance(variant, str):
         raise InvalidType(f"variant: {type(variant).__name__}; accepted: a name from images(), or None")
-    ragged = cu_seqlens_q is not None or cu_seqlens_k is not None
-    if ragged and (cu_seqlens_q is None or cu_seqlens_k is None):
-        missing = "cu_seqlens_q" if cu_seqlens_q is None else "cu_seqlens_k"
+    ragged = cu_seqlens_q is not None
+    if ragged != (cu_seqlens_k is not None):
+        missing = "cu_seqlens_k" if ragged else "cu_seqlens_q"
         raise InvalidArgument(
             f"{missing}: None while the other is given; accepted: cu_seqlens_q and cu_seqlens_k, or neither"
         )
     scale = _scale(softmax_scale)
     heads_first = layout == "bhsd"
-
-    def read(name: str, x: Any) -> Memory:
-        if is_torch(x) if isinstance(maker, _Torch) else is_numpy(x):
-            m = maker.read(name, x)
-            return _heads_inside(m) if heads_first else m
-        raise InvalidType(f"{name}: {type(x).__module__}.{type(x).__name__}; accepted: {maker.kind}, as q")
-
-    tensors = [read("q", q), read("k", k), read("v", v)]
-    shape = tensors[0].shape
-    rows_axis = 0 if ragged else 1
-    if len(shape) != (3 if ragged else 4):
-        order = (
-            ("[heads, total, head_dim]" if heads_first else "[total, heads, head_dim]") + " with cu_seqlens"
-            if ragged
-            else ""
-        )
-        order = order or ("[batch, heads, seqlen, head_dim]" if heads_first else "[batch, seqlen, heads, head_dim]")
-        raise InvalidArgument(f"q: {len(shape)} dimensions; accepted: {3 if ragged else 4}, {order}")
+    tensors = [_read(maker, name, x, heads_first) for name, x in (("q", q), ("k", k), ("v", v))]
+    if len(tensors[0].shape) != (3 if ragged else 4):
+        wanted = _SHAPES[layout, ragged]
+        raise InvalidArgument(f"q: {len(tensors[0].shape)} dimensions; accepted: {3 if ragged else 4}, {wanted}")
     on_gpu = tensors[0].device_type == CUDA
     raw_stream = _raw_stream(stream, tensors[0].device_id) if on_gpu else 0
 
     # Made on the stream that uses it: torch's allocator hands freed memory only to work ordered after this call.
-    context: Any = nullcontext()
-    if on_gpu and stream is not None:
-        torch: Any = sys.modules["torch"]
-        context = torch.cuda.stream(torch.cuda.ExternalStream(raw_stream, device=q.device))
-    with context:
+    with _on_stream(q, raw_stream) if on_gpu and stream is not None else nullcontext():
         result = maker.like(q) if out is None else out
-        lse_shape = (shape[1], shape[0]) if ragged else (shape[0], shape[2], shape[1])
-        lse = maker.lse(q, lse_shape) if return_lse else None
-        offsets = [
-            cu
-            if cu is None or is_torch(cu)
-            else maker.offsets(q, offsets_list(name, cu, m.shape[rows_axis] if m.shape else 0))
-            for name, cu, m in (("cu_seqlens_q", cu_seqlens_q, tensors[0]), ("cu_seqlens_k", cu_seqlens_k, tensors[1]))
+        lse = maker.lse(q, _lse_shape(tensors[0].shape)) if return_lse else None
+        extras = [
+            lse,
+            _offsets(maker, q, "cu_seqlens_q", cu_seqlens_q, tensors[0].shape[0]),
+            _offsets(maker, q, "cu_seqlens_k", cu_seqlens_k, tensors[1].shape[0] if tensors[1].shape else 0),
         ]
-    tensors.append(read("out", result))
+    tensors.append(_read(maker, "out", result, heads_first))
     if isinstance(maker, _NumPy) and not result.flags.writeable:
         raise InvalidArgument("out: read-only; accepted: a writable array")
-
-    try:
-        frame = _frames.pop()
-    except IndexError:
-        frame = _Frame()
-    try:
-        addresses = [frame.put_tensor(i, m) for i, m in enumerate(tensors)]
-        for i, extra in enumerate((lse, *offsets), start=len(tensors)):
-            addresses.append(
-                0
-                if extra is None
-                else frame.put_tensor(i, (torch_memory if is_torch(extra) else numpy_memory)(_NAMES[i], extra))
-            )
-        name = None if variant is None else ctypes.create_string_buffer(variant.encode())
-        frame.put_args(
-            _CAUSAL if causal else 0, addresses, raw_stream, 0 if name is None else ctypes.addressof(name), scale
-        )
-        lib = library()
-        status = lib.attention_forward(frame.address)
-    finally:
-        _frames.append(frame)
+    memories = tensors + [None if x is None else _read(maker, n, x, False) for n, x in zip(_NAMES[4:], extras)]
+    status = _call(_CAUSAL if causal else 0, memories, raw_stream, variant, scale)
     if status:
-        raise lib.error(status, " (shapes and strides in bshd order)" if heads_first else "")
+        raise library().error(status, " (shapes and strides in bshd order)" if heads_first else "")
     return (result, lse) if return_lse else result

@@ -22,13 +22,13 @@ def _document(call: Callable[[Any], int]) -> Any:
         library().c.flashfit_free(text)
 
 
-def _size(name: str, value: Any) -> int:
+def _size(name: str, value: Any, bits: int = 64) -> int:
     try:
         size = operator.index(value)
     except TypeError:
         raise InvalidType(f"{name}: {value!r}; accepted: an integer") from None
-    if not -(2**63) <= size < 2**63:
-        raise InvalidArgument(f"{name}: {size}; accepted: 64 bits")
+    if not -(2 ** (bits - 1)) <= size < 2 ** (bits - 1):
+        raise InvalidArgument(f"{name}: {size}; accepted: {bits} bits")
     return size
 
 
@@ -51,8 +51,8 @@ def explain(
     to seqlen_q and heads_q. cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a
     list with the object that docs/plan.md describes for each GPU.
     """
-    for name, value in (("gpu", gpu), ("dtype", dtype)):
-        if not isinstance(value, (str, type(None))):
+    for name, value, optional in (("gpu", gpu, True), ("dtype", dtype, False)):
+        if not isinstance(value, str) and not (value is None and optional):
             raise InvalidType(f"{name}: {value!r}; accepted: a string")
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
@@ -65,7 +65,7 @@ def explain(
         heads_q=_size("heads_q", heads_q),
         heads_kv=_size("heads_kv", heads_q if heads_kv is None else heads_kv),
         head_dim=_size("head_dim", head_dim),
-        cuda_version=_size("cuda_version", cuda_version),
+        cuda_version=_size("cuda_version", cuda_version, 32),
     )
     c = library().c
     return _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))

@@ -109,6 +109,7 @@ Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndi
 }
 
 bool elements_are_distinct(const Argument& a) {
+  if (a.empty()) return true;
   std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};  // dimensions that the tensor lacks have size 0
   std::ranges::sort(order, {}, [&](int d) { return a.stride[d]; });
   std::int64_t reach = 0;  // of the dimensions so far; cannot overflow: the whole extent did not

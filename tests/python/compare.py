@@ -1,0 +1,42 @@
+"""How a result is held to the fp64 reference: at most twice the error of a plain computation in the same dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flashfit import reference
+
+EPSILON = float(np.finfo(np.float32).eps)
+
+
+def half_ulp(values: Any, dtype: Any) -> float:
+    """Half the distance between neighbours of dtype at the largest value: the error that no result can avoid."""
+    top = float(np.max(np.abs(values), initial=0.0))
+    mantissa = {"float32": 23, "float16": 10, "bfloat16": 7}[np.dtype(dtype).name]
+    return float(2.0 ** (np.floor(np.log2(top)) - mantissa - 1)) if top else 0.0
+
+
+def unavoidable(q: Any, k: Any, options: dict[str, Any]) -> float:
+    """The rounding of fp32 scores, by Cauchy and Schwarz: epsilon times the largest score that there could be."""
+    lengths = [np.max(np.linalg.norm(x.astype(np.float64), axis=-1), initial=0.0) for x in (q, k)]
+    return float(EPSILON * lengths[0] * lengths[1] * (options.get("softmax_scale") or q.shape[-1] ** -0.5))
+
+
+def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, **options: Any) -> None:
+    """Compares NumPy arrays; lse may be None."""
+    want, want_lse = reference.attention(q, k, v, **options)
+    fair, _ = reference.naive(q, k, v, **options)
+    assert out.shape == want.shape
+    error = np.max(np.abs(out.astype(np.float64) - want), initial=0.0)
+    bound = 2 * np.max(np.abs(fair.astype(np.float64) - want), initial=0.0) + half_ulp(want, q.dtype)
+    bound += unavoidable(q, k, options) * np.max(np.abs(v.astype(np.float64)), initial=0.0)  # few elements can be lucky
+    assert error <= bound, f"error {error:.3g} > {bound:.3g}"
+    if lse is not None:
+        assert lse.dtype == np.float32
+        assert lse.shape == want_lse.shape
+        empty = np.isneginf(want_lse)
+        assert np.array_equal(np.isneginf(lse), empty)
+        difference = np.abs(lse[~empty] - want_lse[~empty])
+        largest = np.max(np.abs(want_lse[~empty]), initial=0.0)
+        assert np.max(difference, initial=0.0) <= 4 * EPSILON * (1 + largest) + unavoidable(q, k, options)

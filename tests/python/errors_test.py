@@ -1,0 +1,166 @@
+"""What wrong calls say, and that nothing is written; that the package loads, or says why not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import flashfit
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ones(*shape: int, dtype: Any = np.float16) -> Any:
+    return np.ones(shape, dtype)
+
+
+Q, K = ones(2, 3, 4, 8), ones(2, 5, 2, 8)
+RAGGED = {"q": ones(6, 4, 8), "k": ones(7, 2, 8), "v": ones(7, 2, 8)}
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"q": [1.0]}, TypeError, "q: builtins.list; accepted: a NumPy array or a torch tensor"),
+    ({"k": None}, TypeError, "k: builtins.NoneType; accepted: a NumPy array, as q"),
+    ({"out": [1.0]}, TypeError, "out: builtins.list; accepted: a NumPy array, as q"),
+    ({"q": ones(3, 4, 8)}, ValueError, "q: 3 dimensions; accepted: 4, [batch, seqlen, heads, head_dim]"),
+    ({"q": ones()}, ValueError, "q: 0 dimensions; accepted: 4, [batch, seqlen, heads, head_dim]"),
+    ({"k": ones(1, 2, 5, 2, 8)}, ValueError, "k: 5 dimensions; accepted: 4, [batch, seqlen, heads, head_dim]"),
+    ({"k": ones(2, 5, 3, 8)}, ValueError, "k: 3 heads; accepted: a divisor of q's 4"),
+    ({"k": ones(2, 5, 2, 9)}, ValueError, "k: shape is (2, 5, 2, 9); accepted: head_dim 8, as q"),
+    ({"v": ones(2, 4, 2, 8)}, ValueError, "v: shape is (2, 4, 2, 8); accepted: (2, 5, 2, 8), as k"),
+    ({"out": ones(2, 3, 4, 9)}, ValueError, "out: shape is (2, 3, 4, 9); accepted: (2, 3, 4, 8), as q"),
+    ({"out": Q}, ValueError, "out: memory 0x"),
+    ({"q": Q.astype(np.float64)}, ValueError, "q: dtype is fp64 on cpu; accepted: fp16, bf16, on the CPU also fp32"),
+    ({"q": Q.astype(np.int32)}, ValueError, "q: dtype is int32 on cpu; accepted: fp16, bf16, on the CPU also fp32"),
+    ({"q": Q.astype(object)}, ValueError, "q: dtype is object; accepted: float16, bfloat16 (of ml_dtypes), float32"),
+    ({"q": Q.astype(">f2")}, ValueError, "q: dtype is >f2, of the other byte order; accepted: this machine's"),
+    ({"k": K.astype(np.float32)}, ValueError, "k: dtype is fp32; accepted: fp16, as q"),
+    ({"q": ones(2, 3, 4, 16)[..., ::2]}, ValueError, "q: strides are (192, 64, 16, 2); accepted: 1 in the last"),
+    ({"k": K[:, ::-1]}, ValueError, "k: strides are (80, -16, 8, 1); accepted: 0 or more"),
+    ({"softmax_scale": 0}, ValueError, "softmax_scale: 0; accepted: above 0 and finite in fp32, or None for"),
+    ({"softmax_scale": -1.5}, ValueError, "softmax_scale: -1.5; accepted: above 0 and finite in fp32, or None for"),
+    ({"softmax_scale": float("nan")}, ValueError, "softmax_scale: nan; accepted: above 0 and finite in fp32"),
+    ({"softmax_scale": 1e39}, ValueError, "softmax_scale: 1e+39; accepted: above 0 and finite in fp32"),
+    ({"softmax_scale": 1e-60}, ValueError, "softmax_scale: 1e-60; accepted: above 0 and finite in fp32"),
+    ({"softmax_scale": "big"}, TypeError, "softmax_scale: str; accepted: a number above 0, or None for"),
+    ({"layout": "sbhd"}, ValueError, 'layout: \'sbhd\'; accepted: "bshd", "bhsd"'),
+    ({"variant": 3}, TypeError, "variant: int; accepted: a name from images(), or None"),
+    ({"variant": "x"}, ValueError, 'variant: "x" with tensors on the CPU; accepted there: NULL'),
+    ({"cu_seqlens_q": [0, 3]}, ValueError, "cu_seqlens_k: None while the other is given; accepted: cu_seqlens_q and"),
+    ({"cu_seqlens_k": [0, 3]}, ValueError, "cu_seqlens_q: None while the other is given; accepted: cu_seqlens_q and"),
+    (
+        {"cu_seqlens_q": [0, 3], "cu_seqlens_k": [0, 3]},
+        ValueError,
+        "q: 4 dimensions; accepted: 3, [total, heads, head_dim] with cu_seqlens",
+    ),
+]
+
+CU: list[tuple[Any, Any, type[Exception], str]] = [
+    ([1, 6], [0, 7], ValueError, "cu_seqlens_q: starts with 1; accepted: 0"),
+    ([0, 4, 3, 6], [0, 1, 2, 7], ValueError, "cu_seqlens_q: 3 follows 4 at [2]; accepted: values that never fall"),
+    ([0, 6], [0, 8], ValueError, "cu_seqlens_k: ends with 8; accepted: 7, the rows of k"),
+    ([0, 2**40], [0, 7], ValueError, "cu_seqlens_q: ends with 1099511627776; accepted: 6, the rows of q"),
+    ([0, 3, 6], [0, 7], ValueError, "cu_seqlens_k: shape is (2); accepted: (3), as cu_seqlens_q"),
+    ([], [0, 7], ValueError, "cu_seqlens_q: empty; accepted: batch + 1 offsets"),
+    ([0, 5.5, 6], [0, 1, 7], TypeError, "cu_seqlens_q: holds values that are no integers; accepted: integers"),
+    (np.array([[0, 6]]), [0, 7], ValueError, "cu_seqlens_q: shape is (1, 2); accepted: (batch + 1,)"),
+    (np.array([0.0, 6.0]), [0, 7], TypeError, "cu_seqlens_q: holds values that are no integers; accepted: integers"),
+    (6, [0, 7], TypeError, "cu_seqlens_q: int; accepted: a list, a NumPy array or a torch tensor of int32"),
+    ("06", [0, 7], TypeError, "cu_seqlens_q: str; accepted: a list, a NumPy array or a torch tensor of int32"),
+]
+
+
+def message(kind: type[Exception], **arguments: Any) -> str:
+    """What attention() says, raised as `kind` and as FlashfitError."""
+    with pytest.raises(kind) as caught:
+        flashfit.attention(**arguments)
+    assert isinstance(caught.value, flashfit.FlashfitError)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("bent", "kind", "words"), WRONG, ids=[w[2][:40] for w in WRONG])
+def test_wrong_arguments(bent: dict[str, Any], kind: type[Exception], words: str) -> None:
+    out = np.full(Q.shape, 7, np.float16)
+    assert message(kind, **{"q": Q, "k": K, "v": K, "out": out, **bent}).startswith(words)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize(("cu_q", "cu_k", "kind", "words"), CU, ids=[w[3][:40] for w in CU])
+def test_wrong_cu_seqlens(cu_q: Any, cu_k: Any, kind: type[Exception], words: str) -> None:
+    assert message(kind, **RAGGED, cu_seqlens_q=cu_q, cu_seqlens_k=cu_k) == words
+
+
+def test_read_only_out() -> None:
+    out = np.empty_like(Q)
+    out.flags.writeable = False
+    assert message(ValueError, q=Q, k=K, v=K, out=out) == "out: read-only; accepted: a writable array"
+
+
+def test_fields_of_records_are_not_elements() -> None:
+    records = np.zeros((2, 3, 4, 8), [("x", np.float16), ("y", np.int8)])
+    words = "q: strides are (288, 96, 24, 3) bytes; accepted: multiples of its 2-byte elements"
+    assert message(ValueError, q=records["x"], k=K, v=K) == words
+
+
+def test_shapes_in_messages_name_their_order() -> None:
+    words = message(ValueError, q=Q.swapaxes(1, 2), k=ones(2, 3, 5, 8), v=K, layout="bhsd")
+    assert words == "k: 3 heads; accepted: a divisor of q's 4 (shapes and strides in bshd order)"
+
+
+def test_explain_says_which_argument_is_wrong() -> None:
+    arguments: dict[str, Any] = {"gpu": "L4", "head_dim": 64, "seqlen_q": 512, "heads_q": 8}
+    assert flashfit.explain(**arguments)[0]["gpu"] == "L4"
+    for bent, kind, words in (
+        ({"head_dim": 0}, ValueError, "head_dim: 0; accepted: 1 to"),
+        ({"heads_kv": 3}, ValueError, "heads_kv: 3; accepted: a divisor of heads_q, 8"),
+        ({"seqlen_q": 1.5}, TypeError, "seqlen_q: 1.5; accepted: an integer"),
+        ({"batch": 2**70}, ValueError, f"batch: {2**70}; accepted: 64 bits"),
+        ({"cuda_version": 2**31}, ValueError, f"cuda_version: {2**31}; accepted: 32 bits"),
+        ({"dtype": "int8"}, ValueError, 'dtype: "int8"; accepted: "fp16", "bf16", "fp32"'),
+        ({"dtype": None}, TypeError, "dtype: None; accepted: a string"),
+        ({"gpu": 89}, TypeError, "gpu: 89; accepted: a string"),
+        ({"gpu": "L5"}, ValueError, ""),
+    ):
+        with pytest.raises(kind) as caught:
+            flashfit.explain(**{**arguments, **bent})
+        assert str(caught.value).startswith(words)
+
+
+def test_documents() -> None:
+    machine = flashfit.gpus()
+    assert set(machine) == {"driver", "cuda", "no_gpu_reason", "gpus"}
+    assert machine["gpus"] or machine["no_gpu_reason"]
+    for image in flashfit.images():
+        assert image["variant"].startswith("fwd_")
+        assert image["bytes"] > 0
+
+
+def python(code: str, **environment: str) -> str:
+    """The last line that a fresh interpreter prints."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip().splitlines()[-1]
+
+
+def test_importing_loads_nothing() -> None:
+    code = "import sys, flashfit; print({'numpy', 'torch'} & set(sys.modules), flashfit.__version__)"
+    assert python(code, FLASHFIT_LIBRARY="/nowhere") == "set() 0.1.0"
+
+
+def test_a_missing_library_says_where_it_was_looked_for() -> None:
+    words = python("import flashfit; flashfit.gpus()", FLASHFIT_LIBRARY="/nowhere/lib.so")
+    assert words == (
+        "flashfit._errors.FlashfitError: libflashfit.so is not at /nowhere/lib.so; "
+        "build it (./dev build) or set FLASHFIT_LIBRARY to its path"
+    )
+
+
+def test_a_file_that_is_no_library(tmp_path: Path) -> None:
+    (tmp_path / "libflashfit.so").write_text("no library")
+    words = python("import flashfit; flashfit.gpus()", FLASHFIT_LIBRARY=str(tmp_path))
+    assert f"{tmp_path}/libflashfit.so does not load: " in words

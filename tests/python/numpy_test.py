@@ -1,0 +1,204 @@
+"""flashfit.attention on NumPy arrays, against the fp64 reference."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import threading
+from typing import Any
+
+import flashfit
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.python.compare import expect_right
+
+DTYPES = ["float16", "float32", "bfloat16"]
+
+
+def dtype_of(name: str) -> Any:
+    """The NumPy dtype; bfloat16 is ml_dtypes'."""
+    if name == "bfloat16":
+        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    return np.dtype(name)
+
+
+def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def inputs(q_shape: tuple[int, ...], k_shape: tuple[int, ...], dtype: Any = np.float16) -> tuple[Any, Any, Any]:
+    return normal(1, q_shape, dtype), normal(2, k_shape, dtype), normal(3, k_shape, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("sq", "sk", "heads", "kv", "dim"), [(65, 65, 4, 4, 64), (33, 70, 6, 2, 32), (70, 33, 2, 1, 128)]
+)
+def test_dense(dtype: str, causal: bool, sq: int, sk: int, heads: int, kv: int, dim: int) -> None:
+    q, k, v = inputs((2, sq, heads, dim), (2, sk, kv, dim), dtype_of(dtype))
+    out, lse = flashfit.attention(q, k, v, causal=causal, return_lse=True)
+    assert out.dtype == q.dtype
+    expect_right(out, lse, q, k, v, causal=causal)
+
+
+def test_heads_first_is_the_same() -> None:
+    q, k, v = inputs((2, 33, 4, 32), (2, 50, 2, 32))
+    out, lse = flashfit.attention(q, k, v, causal=True, return_lse=True)
+    swapped = [np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v)]
+    other, other_lse = flashfit.attention(*swapped, causal=True, layout="bhsd", return_lse=True)
+    assert other.shape == (2, 4, 33, 32)
+    np.testing.assert_array_equal(other.swapaxes(1, 2), out)
+    np.testing.assert_array_equal(other_lse, lse)
+
+
+@pytest.mark.parametrize("kind", ["list", "int32", "int64"])
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+def test_variable_length(kind: str, layout: str) -> None:
+    cu_q, cu_k = [0, 5, 5, 45, 46], [0, 9, 12, 40, 40]
+    q, k, v = inputs((46, 4, 32), (40, 2, 32))
+    options: Any = {"cu_seqlens_q": cu_q, "cu_seqlens_k": cu_k, "layout": layout, "causal": True}
+    if layout == "bhsd":
+        q, k, v = (np.ascontiguousarray(x.swapaxes(0, 1)) for x in (q, k, v))
+    given_cu = (
+        options
+        if kind == "list"
+        else {**options, "cu_seqlens_q": np.array(cu_q, kind), "cu_seqlens_k": np.array(cu_k, kind)}
+    )
+    out, lse = flashfit.attention(q, k, v, **given_cu, return_lse=True)
+    expect_right(out, lse, q, k, v, **options)
+
+
+def test_softmax_scale_and_out() -> None:
+    q, k, v = inputs((1, 20, 2, 32), (1, 20, 2, 32))
+    out = np.empty((1, 20, 2, 40), np.float16)[..., :32]
+    result = flashfit.attention(q, k, v, softmax_scale=0.5, out=out)
+    assert result is out
+    expect_right(out, None, q, k, v, softmax_scale=0.5)
+
+
+def test_no_keys_and_no_rows() -> None:
+    q, k, v = inputs((2, 3, 4, 8), (2, 0, 2, 8))
+    out, lse = flashfit.attention(q, k, v, return_lse=True)
+    assert not out.any()
+    assert np.isneginf(lse).all()
+    assert flashfit.attention(q[:, :0], k, v).shape == (2, 0, 4, 8)
+    assert flashfit.attention(q[:0], k[:0], v[:0]).shape == (0, 3, 4, 8)
+
+
+def test_nan_reaches_only_those_who_see_it() -> None:
+    q, k, v = inputs((1, 16, 1, 32), (1, 16, 1, 32), np.float32)
+    clean = flashfit.attention(q, k, v, causal=True)
+    k[0, 9], v[0, 9] = np.nan, np.inf
+    out = flashfit.attention(q, k, v, causal=True)
+    np.testing.assert_array_equal(out[0, :9], clean[0, :9])
+    assert np.isnan(out[0, 9:]).all()
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> dict[str, Any]:
+    """Any shape, dtype, mask, layout, and memory: dense, padded, transposed or broadcast."""
+    size = st.integers(1, 40)
+    kv = draw(st.integers(1, 3))
+    return {
+        "batch": draw(st.integers(1, 3)),
+        "sq": draw(size),
+        "sk": draw(size),
+        "kv": kv,
+        "heads": kv * draw(st.integers(1, 3)),
+        "dim": draw(st.integers(1, 72)),
+        "dtype": draw(st.sampled_from(["float16", "float32"])),
+        "causal": draw(st.booleans()),
+        "layout": draw(st.sampled_from(["bshd", "bhsd"])),
+        "memory": draw(
+            st.lists(st.sampled_from(["dense", "padded", "transposed", "broadcast"]), min_size=3, max_size=3)
+        ),
+        "scale": draw(st.sampled_from([None, 0.1, 1.0])),
+        "seed": draw(st.integers(0, 2**31)),
+    }
+
+
+def laid_out(x: Any, memory: str) -> Any:
+    """x in other memory; broadcast takes its first batch for all."""
+    if memory == "padded":
+        wide = np.full((*x.shape[:-2], x.shape[-2] + 1, x.shape[-1] + 3), np.nan, x.dtype)
+        view = wide[..., : x.shape[-2], : x.shape[-1]]
+        view[...] = x
+        return view
+    if memory == "transposed":
+        return np.ascontiguousarray(x.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3)
+    if memory == "broadcast":
+        return np.broadcast_to(x[:1], x.shape)
+    return x
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(problems())
+def test_any_problem(p: dict[str, Any]) -> None:
+    def shape(rows: int, heads: int) -> tuple[int, ...]:
+        middle = (rows, heads) if p["layout"] == "bshd" else (heads, rows)
+        return (p["batch"], *middle, p["dim"])
+
+    shapes = (shape(p["sq"], p["heads"]), shape(p["sk"], p["kv"]), shape(p["sk"], p["kv"]))
+    q, k, v = (
+        laid_out(normal(p["seed"] + i, s, p["dtype"]), memory) for i, (s, memory) in enumerate(zip(shapes, p["memory"]))
+    )
+    options: Any = {"causal": p["causal"], "layout": p["layout"], "softmax_scale": p["scale"]}
+    out, lse = flashfit.attention(q, k, v, **options, return_lse=True)
+    expect_right(out, lse, q, k, v, **options)
+
+
+def test_threads_do_not_share() -> None:
+    problems_by_thread = [inputs((1, 10 + i, 2, 32), (1, 20 + i, 2, 32)) for i in range(8)]
+    wanted = [flashfit.attention(*p) for p in problems_by_thread]
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        for _ in range(50):
+            if not np.array_equal(flashfit.attention(*problems_by_thread[i]), wanted[i]):
+                wrong.append(i)
+            with pytest.raises(flashfit.InvalidArgument, match=rf"^softmax_scale: -{i + 1};"):
+                flashfit.attention(*problems_by_thread[i], softmax_scale=-(i + 1))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_computes_too() -> None:
+    q, k, v = inputs((2, 256, 8, 64), (2, 256, 8, 64))
+    want = flashfit.attention(q, k, v)  # the threads of the CPU backend live before the fork
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(flashfit.attention(q, k, v), want) else 1)
+    deadline = threading.Timer(60, os.kill, (child, 9))
+    deadline.start()
+    _, status = os.waitpid(child, 0)
+    deadline.cancel()
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_memory_stays_flat() -> None:
+    q, k, v = inputs((1, 4, 1, 32), (1, 4, 1, 32))
+
+    def calls(n: int) -> None:
+        for _ in range(n):
+            flashfit.attention(q, k, v, cu_seqlens_q=None, return_lse=True)
+            with pytest.raises(flashfit.FlashfitError):
+                flashfit.attention(q, k, v[:, :2])
+
+    calls(500)
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(10_000)
+    gc.collect()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 1024, f"{grown} KiB more after 10,000 calls"
