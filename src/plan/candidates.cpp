@@ -65,7 +65,9 @@ bool better(const ForwardPlan& a, const ForwardPlan& b) {
   const Target s = a.image->target, t = b.image->target;
   if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
-  return a.model.microseconds < b.model.microseconds;
+  if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
+  if (s.cc != t.cc) return s.cc > t.cc;
+  return a.variant->config.block_m > b.variant->config.block_m;
 }
 
 }  // namespace flashfit

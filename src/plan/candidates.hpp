@@ -29,7 +29,8 @@ std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 /// Slots per head for a tile of block_m rows; nothing if slots * heads_q would exceed kMaxGrid.
 std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
 
-/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then the smaller modelled time.
+/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then the smaller modelled time; of
+/// equal ones the newer target, then the taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 
 /// The registers of a row's image, or of its machine code for other GPUs, or estimated; spills as the image or the

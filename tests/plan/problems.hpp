@@ -26,12 +26,12 @@ inline ForwardProblem dense(const Sizes& s) {
   return p;
 }
 
-/// `s.queries` rows in all, in s.batch sequences.
+/// `s.queries` rows in all, in s.batch sequences; no sequence has no rows.
 inline ForwardProblem ragged(const Sizes& s) {
   ForwardProblem p = dense(s);
   p.variable_length = true;
-  p.total_q = s.queries;
-  p.total_k = s.keys ? s.keys : s.queries;
+  p.total_q = s.batch ? s.queries : 0;
+  p.total_k = s.batch ? p.seqlen_k : 0;
   p.seqlen_q = s.batch ? (p.total_q + s.batch - 1) / s.batch : 0;
   p.seqlen_k = s.batch ? (p.total_k + s.batch - 1) / s.batch : 0;
   return p;

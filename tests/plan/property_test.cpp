@@ -5,8 +5,8 @@
 #include <random>
 
 #include "plan/catalogue.hpp"
-#include "plan/occupancy.hpp"
 #include "plan/forward.hpp"
+#include "plan/occupancy.hpp"
 #include "plan/problems.hpp"
 
 namespace flashfit {
@@ -122,6 +122,7 @@ TEST(AnyPlan, DoesNotDependOnTheOrderOfImages) {
       EXPECT_EQ(once.error().message, other.error().message);
     } else {
       EXPECT_EQ(once->image->target, other->image->target);
+      EXPECT_EQ(once->variant->config.block_m, other->variant->config.block_m);
       EXPECT_EQ(once->model.microseconds, other->model.microseconds);
     }
   }

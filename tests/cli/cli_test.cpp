@@ -1,0 +1,214 @@
+// The built command as people and scripts use it: exit status, stdout, stderr. What a build carries varies, so what
+// depends on images is checked for consistency, what does not to the letter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gpu/gpu.hpp"
+
+namespace flashfit {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+struct Ran {
+  int status;
+  std::string out, err;
+};
+
+Ran run(const std::string& arguments) {
+  const std::string errors = testing::TempDir() + "flashfit_cli_stderr_" + std::to_string(getpid());
+  FILE* pipe = popen((FLASHFIT_COMMAND " " + arguments + " 2>" + errors).c_str(), "r");
+  Ran ran{-1, "", ""};
+  std::array<char, 4096> buffer;
+  while (const std::size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) ran.out.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  std::stringstream text;
+  text << std::ifstream(errors).rdbuf();
+  ran.err = text.str();
+  std::remove(errors.c_str());
+  return ran;
+}
+
+TEST(Cli, VersionAndHelp) {
+  const Ran version = run("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_EQ(version.out, "flashfit 0.1.0\n");
+  for (const char* command : {"", "explain ", "images ", "gpus "}) {
+    const Ran help = run(command + std::string("--help"));
+    EXPECT_EQ(help.status, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Example")) << command;
+    EXPECT_EQ(help.err, "");
+  }
+}
+
+// One line on stderr that names the option, the value and what is accepted; nothing on stdout; status 2.
+TEST(Cli, WrongUse) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"", "a command is needed: explain, images or gpus"},
+      {"explane", "'explane' is not known here; see flashfit --help"},
+      {"explain --gpu L4 --bogus 3", "'--bogus' is not known here; see flashfit explain --help"},
+      {"explain --gpu L5", "--gpu 'L5' is not in the table; near: L4"},
+      {"explain --gpu nonsense", "--gpu 'nonsense' is not in the table; known: V100"},
+      {"explain --gpu L4 --gpu L5", "--gpu 'L5'"},
+      {"explain --gpu", "--gpu"},
+      {"explain --gpu L4 --dtype fp17", "--dtype 'fp17': must be fp16, bf16 or fp32"},
+      {"explain --gpu L4 --head-dim 0", "--head-dim '0': must be a whole number from 1 to 1024"},
+      {"explain --gpu L4 --head-dim 64.5", "--head-dim '64.5': must be a whole number"},
+      {"explain --gpu L4 --seqlen -1", "--seqlen '-1': must be a whole number from 0"},
+      {"explain --gpu L4 --seqlen 99999999999999999999", "--seqlen '99999999999999999999': must be"},
+      {"explain --gpu L4 --batch many", "--batch 'many': must be a whole number from 1"},
+      {"explain --gpu L4 --heads 8 --kv-heads 3", "--kv-heads '3': must divide --heads 8"},
+      {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},
+      {"explain --gpu L4 --tile 128", "--tile '128': must be ROWSxKEYS, for example 128x64"},
+      {"explain --gpu L4 --tile 128xx64", "--tile 'x64': must be a whole number"},
+      {"explain --gpu L4 --stages 3", "--stages '3': needs --tile"},
+      {"explain --gpu L4 --warps 8", "--warps '8': needs --tile"},
+      {"explain --gpu L4 --tile 128x64 --sweep", "--sweep"},
+      {"explain --gpu L4 --variant nonsense",
+       "--variant 'nonsense' is no row of the table; for fp16 head_dim 64: fwd_mma_fp16_d64_"},
+      {"images nonsense", "'nonsense' is not known here; see flashfit images --help"},
+  };
+  for (const auto& [arguments, message] : wrong) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 2) << arguments;
+    EXPECT_EQ(ran.out, "") << arguments;
+    EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr(message))) << arguments;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << arguments;
+  }
+}
+
+TEST(Cli, OriginTileDoesNotFitAnL4AndSaysWhere) {
+  const Ran ran = run("explain --gpu L4 --head-dim 128 --tile 128x128 --stages 2 --warps 4");
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(ran.err, "");
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("163840 B (0x28000)"), HasSubstr("> 101376 B, the opt-in limit on L4"),
+                             HasSubstr("49152 B is the limit of static __shared__ alone, the same on every GPU")));
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("fits      A100, A100 80GB, A30, Orin, GH200, H100, H200"),
+                             HasSubstr("not       V100, RTX 2080 Ti, T4, A10, A40, RTX 3090, L4, L40, L40S")));
+  EXPECT_EQ(run("explain --gpu H100 --head-dim 128 --tile 128x128").status, 0);
+}
+
+TEST(Cli, WhatIfAsJson) {
+  const Ran ran = run("explain --gpu L4 --gpu H100 --head-dim 128 --tile 128x128 --stages 2 --warps 4 --json");
+  EXPECT_EQ(ran.status, 1);
+  const Json list = Json::parse(ran.out);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]["gpu"], "L4");
+  EXPECT_EQ(list[0]["fits"], false);
+  EXPECT_EQ(list[0]["shared_memory_bytes"], 163840);
+  EXPECT_EQ(list[0]["shared_memory_limit_bytes"], 101376);
+  EXPECT_EQ(list[1]["fits"], true);
+}
+
+TEST(Cli, ExplainAsJsonIsAnObjectAGpu) {
+  const Ran ran = run("explain --gpu all --dtype fp16 --head-dim 64 --seqlen 512 --heads 8 --batch 2 --json");
+  const Json list = Json::parse(ran.out);
+  ASSERT_EQ(list.size(), gpu_table().size());
+  bool any = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i]["gpu"], gpu_table()[i].name);
+    for (const char* key : {"compute_capability", "fits", "family", "variant", "shared_memory_bytes",
+                            "shared_memory_limit_bytes", "registers_per_thread", "reason"})
+      EXPECT_TRUE(list[i].contains(key)) << key;
+    any = any || list[i]["fits"] == true;
+  }
+  EXPECT_EQ(ran.status, any ? 0 : 1);
+}
+
+TEST(Cli, ExplainTextAndJsonAgree) {
+  for (const char* gpu : {"L4", "H100", "V100", "'RTX 4090'"}) {
+    const std::string arguments =
+        std::string("explain --gpu ") + gpu + " --dtype bf16 --head-dim 128 --causal --driver 13.0";
+    const Ran text = run(arguments), json = run(arguments + " --json");
+    const Json j = Json::parse(json.out).at(0);
+    EXPECT_EQ(text.status, json.status);
+    EXPECT_EQ(text.status, j["fits"] == true ? 0 : 1);
+    EXPECT_THAT(text.out, HasSubstr(j["reason"].get<std::string>()));
+    if (j["fits"] == true) {
+      EXPECT_THAT(text.out, HasSubstr(j["variant"].get<std::string>()));
+    }
+  }
+}
+
+TEST(Cli, MisfitsThatNoImageCouldHelp) {
+  const Ran bf16 = run("explain --gpu T4 --dtype bf16");
+  EXPECT_EQ(bf16.status, 1);
+  EXPECT_THAT(bf16.out, HasSubstr("T4 (7.5) has no bf16 tensor cores"));
+  const Ran old = run("explain --gpu L4 --driver 470");
+  EXPECT_EQ(old.status, 1);
+  EXPECT_THAT(old.out,
+              HasSubstr("CUDA 11.4 is too old for flashfit's images; CUDA 12.0 (driver 525) or newer is needed"));
+}
+
+TEST(Cli, SweepListsFitsFastestFirst) {
+  const Ran ran = run("explain --gpu L4 --head-dim 128 --sweep --json");
+  EXPECT_EQ(ran.status, 0);
+  const Json list = Json::parse(ran.out);
+  ASSERT_GT(list.size(), 5u);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i]["fits"], true);
+    EXPECT_LE(list[i]["shared_memory_bytes"], 101376);
+    EXPECT_TRUE(i == 0 || list[i - 1]["modelled_us"] <= list[i]["modelled_us"]);
+  }
+  EXPECT_THAT(run("explain --gpu L4 --head-dim 128 --sweep").out,
+              HasSubstr("configurations fit, 101376 B shared memory a block"));
+  EXPECT_EQ(run("explain --gpu V100 --sweep").status, 1);
+}
+
+TEST(Cli, TablesAlignAndHaveNoColourInAPipe) {
+  const Ran ran = run("explain --gpu all --tile 128x64");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_THAT(ran.out, Not(HasSubstr("\033")));
+  std::istringstream lines(ran.out);
+  std::string line;
+  std::size_t capability = std::string::npos, rows = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+    if (line.starts_with("gpu ")) {
+      capability = line.find("cc");
+    } else if (capability != std::string::npos && rows < gpu_table().size()) {
+      EXPECT_EQ(line.substr(capability, gpu_table()[rows].cc.str().size()), gpu_table()[rows].cc.str()) << line;
+      ++rows;
+    }
+  }
+  EXPECT_EQ(rows, gpu_table().size());
+}
+
+TEST(Cli, ImagesAndGpusParse) {
+  const Ran images = run("images --json");
+  EXPECT_EQ(images.status, 0);
+  const Json list = Json::parse(images.out);
+  for (const Json& image : list) {
+    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith("fwd_mma_"));
+    EXPECT_GT(image["bytes"], 0);
+  }
+  EXPECT_THAT(run("images").out, HasSubstr(std::to_string(list.size()) + " images, "));
+
+  const Ran gpus = run("gpus --json");
+  EXPECT_EQ(gpus.status, 0);
+  const Json machine = Json::parse(gpus.out);
+  EXPECT_TRUE(!machine["gpus"].empty() || machine["no_gpu_reason"].is_string());
+  const Ran text = run("gpus");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_NE(text.out, "");
+  if (machine["gpus"].empty()) {
+    const Ran none = run("explain");
+    EXPECT_EQ(none.status, 2);
+    EXPECT_THAT(none.err, HasSubstr("--gpu: not given, and this machine has none"));
+  }
+}
+
+}  // namespace
+}  // namespace flashfit
