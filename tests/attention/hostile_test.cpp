@@ -1,0 +1,105 @@
+// What a caller can do to a kernel that the host cannot check before a launch: offsets of sequences in device memory,
+// and values that are no numbers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "emulated.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using Offsets = std::vector<std::int32_t>;
+
+class Hostile : public ::testing::TestWithParam<EmulatedForward> {
+ protected:
+  ForwardCase small(std::vector<std::int64_t> seqlens_q, std::vector<std::int64_t> seqlens_k,
+                    bool causal = false) const {
+    ForwardCase c;
+    c.name = "hostile";
+    c.dtype = GetParam().variant->config.dtype;
+    c.head_dim = GetParam().variant->config.head_dim;
+    c.heads_q = 2;
+    c.seqlens_q = std::move(seqlens_q);
+    c.seqlens_k = std::move(seqlens_k);
+    c.causal = causal;
+    return c;
+  }
+};
+
+TEST_P(Hostile, OffsetsNeverLeadOutsideTheTensors) {
+  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min(),
+                         kMost = std::numeric_limits<std::int32_t>::max();
+  const Offsets wrong[] = {{0, 90, 30, 200},
+                           {200, 90, 30, 0},
+                           {-5, 90, 150, 200},
+                           {0, 90, 150, 201},
+                           {0, 0, 0, 0},
+                           {7, 7, 7, 7},
+                           {kLeast, kMost, kLeast, kMost},
+                           {kMost, kLeast, kMost, kLeast},
+                           {kMost, kMost, 0, 200},
+                           {-1, -1, -1, kMost},
+                           {0, 200, 0, 200},
+                           {150, 200, 90, 0}};
+  for (const Offsets& q : wrong) {
+    for (const Offsets& k : wrong) {
+      ForwardCase spec = small({90, 60, 50}, {100, 40, 60}, &q == &k);
+      spec.variable_length = true;
+      ForwardData data = make_data(spec);
+      data.cu_seqlens_q = q;
+      data.cu_seqlens_k = k;
+      const auto ran = run(GetParam(), data, {});
+      ASSERT_TRUE(ran) << ran.error().message;
+      ASSERT_TRUE(data.red_zones_intact());
+    }
+  }
+}
+
+TEST_P(Hostile, NoLseIsWrittenWhenNoneIsWanted) {
+  const ForwardCase spec = small({70}, {200}, true);
+  ForwardData data = make_data(spec), with_lse = make_data(spec);
+  ASSERT_TRUE(run(GetParam(), data, {}, [](ForwardParams& p) { p.lse = nullptr; }));
+  ASSERT_TRUE(run(GetParam(), with_lse, {}));
+  for (const float x : data.lse) ASSERT_TRUE(std::isnan(x));
+  EXPECT_EQ(data.out.storage->bytes, with_lse.out.storage->bytes);
+}
+
+TEST_P(Hostile, SchedulesAgreeBitForBit) {
+  const ForwardCase spec = small({129, 129}, {257, 257}, true);
+  ForwardData first = make_data(spec);
+  ASSERT_TRUE(run(GetParam(), first, {}));
+  for (const std::uint32_t seed : {1u, 2u, 3u}) {
+    ForwardData again = make_data(spec);
+    ASSERT_TRUE(run(GetParam(), again, {.kernel = {}, .schedule = emu::Schedule::kRandom, .seed = seed}));
+    EXPECT_EQ(first.out.storage->bytes, again.out.storage->bytes) << "seed " << seed;
+  }
+}
+
+TEST_P(Hostile, NaNStaysInItsRow) {
+  const ForwardCase spec = small({70}, {200});
+  ForwardData data = make_data(spec), clean = make_data(spec);
+  data.q.set(0, 33, 1, 5, NAN);
+  ASSERT_TRUE(run(GetParam(), data, {}));
+  ASSERT_TRUE(run(GetParam(), clean, {}));
+  for (std::int64_t h = 0; h < 2; ++h) {
+    for (std::int64_t i = 0; i < 70; ++i) {
+      const bool wrong = h == 1 && i == 33;
+      ASSERT_EQ(std::isnan(data.lse_at(0, i, h)), wrong) << "row " << i;
+      for (std::int64_t d = 0; d < spec.head_dim; ++d) {
+        const double got = data.out.get(0, i, h, d);
+        if (wrong)
+          ASSERT_TRUE(std::isnan(got));
+        else
+          ASSERT_EQ(got, clean.out.get(0, i, h, d)) << "row " << i << " dim " << d;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
+                         [](const auto& kernel) { return name_of(kernel.param.variant->config); });
+
+}  // namespace
+}  // namespace flashfit::testing

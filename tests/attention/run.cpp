@@ -1,0 +1,71 @@
+#include <cmath>
+
+#include "emu/memory.hpp"
+#include "emulated.hpp"
+#include "plan/candidates.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+/// From the first element to the last: red zones stay outside.
+std::size_t bytes_of(const Tensor& t) {
+  if (t.batch == 0 || t.rows == 0 || t.heads == 0) return 0;
+  const std::int64_t last = t.index(t.batch - 1, t.rows - 1, t.heads - 1, t.dim - 1) - t.origin;
+  return static_cast<std::size_t>(last + 1) * size_of(t.storage->dtype);
+}
+
+emu::Memory memory_of(const ForwardData& data, const ForwardParams& p) {
+  emu::Memory memory;
+  memory.read_only("q", p.q, bytes_of(data.q));
+  memory.read_only("k", p.k, bytes_of(data.k));
+  memory.read_only("v", p.v, bytes_of(data.v));
+  memory.writable("o", p.o, bytes_of(data.out));
+  if (p.lse != nullptr) memory.writable("lse", p.lse, data.lse_count() * sizeof(float));
+  memory.read_only("cu_seqlens_q", p.cu_seqlens_q, data.cu_seqlens_q.size() * sizeof(std::int32_t));
+  memory.read_only("cu_seqlens_k", p.cu_seqlens_k, data.cu_seqlens_k.size() * sizeof(std::int32_t));
+  return memory;
+}
+
+ForwardParams params_of(const ForwardCall& call, std::int64_t slots) {
+  const ForwardProblem& p = call.problem;
+  ForwardParams k{};
+  k.q = call.q.data, k.q_batch = call.q.batch_stride, k.q_row = call.q.row_stride, k.q_head = call.q.head_stride;
+  k.k = call.k.data, k.k_batch = call.k.batch_stride, k.k_row = call.k.row_stride, k.k_head = call.k.head_stride;
+  k.v = call.v.data, k.v_batch = call.v.batch_stride, k.v_row = call.v.row_stride, k.v_head = call.v.head_stride;
+  k.o = call.o.data, k.o_batch = call.o.batch_stride, k.o_row = call.o.row_stride, k.o_head = call.o.head_stride;
+  k.seqlen_q = static_cast<int>(p.variable_length ? p.total_q : p.seqlen_q);
+  k.seqlen_k = static_cast<int>(p.variable_length ? p.total_k : p.seqlen_k);
+  k.lse = call.lse;
+  k.lse_head = k.seqlen_q;
+  k.lse_batch = p.variable_length ? 0 : p.heads_q * k.lse_head;
+  k.cu_seqlens_q = call.cu_seqlens_q;
+  k.cu_seqlens_k = call.cu_seqlens_k;
+  k.batch = static_cast<int>(p.batch);
+  k.heads = static_cast<int>(p.heads_q);
+  k.group = static_cast<int>(p.heads_q / p.heads_kv);
+  k.slots = static_cast<int>(slots);
+  k.causal = p.causal;
+  k.softmax_scale = call.softmax_scale;
+  return k;
+}
+
+}  // namespace
+
+Result<emu::Stats> run(const EmulatedForward& kernel, ForwardData& data, emu::Options options,
+                       const std::function<void(ForwardParams&)>& adjust) {
+  const ForwardCall call = data.call();
+  const auto slots = slots_for(call.problem, kernel.variant->config.block_m);
+  if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
+  ForwardParams params = params_of(call, *slots);
+  if (adjust) adjust(params);
+  options.kernel = name_of(kernel.variant->config);
+  return kernel.launch(params.slots * params.heads, params, memory_of(data, params), options);
+}
+
+std::vector<emu::Options> schedules() {
+  return {{.kernel = {}, .schedule = emu::Schedule::kRoundRobin, .seed = 1},
+          {.kernel = {}, .schedule = emu::Schedule::kReversed, .seed = 1},
+          {.kernel = {}, .schedule = emu::Schedule::kRandom, .seed = 7}};
+}
+
+}  // namespace flashfit::testing
