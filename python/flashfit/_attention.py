@@ -120,51 +120,51 @@ class _NumPy:
     """How NumPy arrays are read and made."""
 
     kind = "a NumPy array"
+    is_mine = staticmethod(is_numpy)
     read = staticmethod(numpy_memory)
 
-    def __init__(self) -> None:
-        self._np: Any = sys.modules["numpy"]
-
     def like(self, q: Any) -> Any:
-        return self._np.empty(q.shape, q.dtype)
+        return sys.modules["numpy"].empty(q.shape, q.dtype)
 
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return self._np.empty(shape, self._np.float32)
+        return sys.modules["numpy"].empty(shape, "float32")
 
     def offsets(self, q: Any, values: list[int]) -> Any:
-        return self._np.array(values, self._np.int32)
+        return sys.modules["numpy"].array(values, "int32")
 
 
 class _Torch:
     """How torch tensors are read and made."""
 
     kind = "a torch tensor"
+    is_mine = staticmethod(is_torch)
     read = staticmethod(torch_memory)
 
-    def __init__(self) -> None:
-        self._torch: Any = sys.modules["torch"]
-
     def like(self, q: Any) -> Any:
-        return self._torch.empty_like(q)
+        return sys.modules["torch"].empty_like(q)
 
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return q.new_empty(shape, dtype=self._torch.float32)
+        return q.new_empty(shape, dtype=sys.modules["torch"].float32)
 
     def offsets(self, q: Any, values: list[int]) -> Any:
-        return self._torch.tensor(values, dtype=self._torch.int32, device=q.device)
+        torch: Any = sys.modules["torch"]
+        return torch.tensor(values, dtype=torch.int32, device=q.device)
+
+
+_NUMPY, _TORCH = _NumPy(), _Torch()
 
 
 def _maker(q: Any) -> _NumPy | _Torch:
     if is_torch(q):
-        return _Torch()
+        return _TORCH
     if is_numpy(q):
-        return _NumPy()
+        return _NUMPY
     raise InvalidType(f"q: {type(q).__module__}.{type(q).__name__}; accepted: a NumPy array or a torch tensor")
 
 
 def _read(maker: _NumPy | _Torch, name: str, x: Any, heads_first: bool) -> Memory:
     """The memory of one tensor, tokens before heads; it must be of q's package."""
-    if not (is_torch(x) if isinstance(maker, _Torch) else is_numpy(x)):
+    if not maker.is_mine(x):
         raise InvalidType(f"{name}: {type(x).__module__}.{type(x).__name__}; accepted: {maker.kind}, as q")
     memory = maker.read(name, x)
     return _heads_inside(memory) if heads_first else memory
@@ -305,7 +305,7 @@ def attention(
             _offsets(maker, q, "cu_seqlens_k", cu_seqlens_k, tensors[1].shape[0] if tensors[1].shape else 0),
         ]
     tensors.append(_read(maker, "out", result, heads_first))
-    if isinstance(maker, _NumPy) and not result.flags.writeable:
+    if maker is _NUMPY and not result.flags.writeable:
         raise InvalidArgument("out: read-only; accepted: a writable array")
     memories = tensors + [None if x is None else _read(maker, n, x, False) for n, x in zip(_NAMES[4:], extras)]
     status = _call(_CAUSAL if causal else 0, memories, raw_stream, variant, scale)

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "flashfit/flashfit.h"
+#include "gpu/gpu.hpp"
 #include "images/image.hpp"
 
 namespace flashfit::test {
