@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
+#include <latch>
 
 #include "fake_cuda/fake_cuda.hpp"
 #include "fake_cuda/fresh_process.hpp"
@@ -24,6 +26,7 @@ constexpr int kSharedBytes = 81920, kSmallSharedBytes = 32768;
 
 std::atomic<int> images_read{0};
 std::atomic<bool> unreadable{false};
+std::atomic<int> unpacking_ms{0};
 
 const std::vector<Image>& images() {
   static const std::vector<Image> made = [] {
@@ -49,6 +52,7 @@ std::span<const Image> carried_images() { return images(); }
 
 Result<std::vector<std::byte>> image_bytes(const Image& image) {
   ++images_read;
+  std::this_thread::sleep_for(std::chrono::milliseconds(unpacking_ms));
   if (unreadable.exchange(false)) return fail(Code::kInternal, "the image cannot be unpacked");
   if (image.target.kind == Target::Kind::kSass) return fake_cuda::make_image(image.target.cc, image.entry);
   const std::string text = ".version 8.8\n.visible .entry " + image.entry;
@@ -333,15 +337,18 @@ TEST_F(Loader, ThreadsShareOneLoad) {
   for (int i = 0; i < 4; ++i) shared.push_back(&fresh(i % 2 == 0));
   const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute"), read = images_read;
   const int retains = fake().calls("cuDevicePrimaryCtxRetain");
+  unpacking_ms = 10;  // long enough that every thread comes for its first launch while the first one loads
+  std::latch start(8);
   std::atomic<int> failures{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       const ForwardParams params = some_params();
-      for (int n = 0; n < 200; ++n)
-        failures += !launch(*shared[(n + t) % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
+      start.arrive_and_wait();
+      for (int n = 0; n < 200; ++n) failures += !launch(*shared[n % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
     });
   for (std::thread& t : threads) t.join();
+  unpacking_ms = 0;
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(fake().launches.size(), 1600u);
   EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads + 4);
