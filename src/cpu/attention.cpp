@@ -27,7 +27,8 @@ class Work {
     for (std::int64_t b = 0; b < call.problem.batch; ++b) {
       const RowBlock s = sequence(b);
       first_task_[b + 1] = first_task_[b] + call.problem.heads_kv * blocks(s);
-      flops_ += 4.0 * static_cast<double>(s.seqlen_q * s.seqlen_k) * static_cast<double>(call.problem.heads_q * call.problem.head_dim);
+      flops_ += 4.0 * static_cast<double>(s.seqlen_q * s.seqlen_k) *
+                static_cast<double>(call.problem.heads_q * call.problem.head_dim);
     }
   }
 
@@ -51,7 +52,9 @@ class Work {
     const std::int32_t *q = call_.cu_seqlens_q + b, *k = call_.cu_seqlens_k + b;
     return {0, 0, 0, 0, q[0], k[0], q[1] - q[0], k[1] - k[0]};
   }
-  std::int64_t rows_in(const RowBlock& s) const { return s.seqlen_q * (call_.problem.heads_q / call_.problem.heads_kv); }
+  std::int64_t rows_in(const RowBlock& s) const {
+    return s.seqlen_q * (call_.problem.heads_q / call_.problem.heads_kv);
+  }
   std::int64_t blocks(const RowBlock& s) const { return (rows_in(s) + rows_ - 1) / rows_; }
 
   const ForwardCall& call_;
@@ -91,10 +94,13 @@ Result<void> attention_forward_on(const ForwardCall& call, const Kernel& kernel,
   try {
     return run(call, kernel, threads);
   } catch (const std::bad_alloc&) {
-    return fail(Code::kOutOfMemory, fmt::format("attention on the CPU: no memory for {} threads with head_dim {}", threads, call.problem.head_dim));
+    return fail(Code::kOutOfMemory, fmt::format("attention on the CPU: no memory for {} threads with head_dim {}",
+                                                threads, call.problem.head_dim));
   }
 }
 
-Result<void> attention_forward(const ForwardCall& call) { return attention_forward_on(call, kernels().front(), default_threads()); }
+Result<void> attention_forward(const ForwardCall& call) {
+  return attention_forward_on(call, kernels().front(), default_threads());
+}
 
 }  // namespace flashfit::cpu

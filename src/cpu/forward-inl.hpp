@@ -1,6 +1,7 @@
 // The forward for one block of query rows. Compiled once for each Highway target, hence the toggled guard.
 //
-// SIMD lanes are query rows, so that maxima and sums over keys never cross lanes, and K and V are read as scalars in the order in which they lie:
+// SIMD lanes are query rows, so that maxima and sums over keys never cross lanes, and K and V are read as scalars in
+// the order in which they lie:
 //   Q is transposed once: q[dim][row]
 //   for each block of keys: convert K and V to fp32, and for each panel of rows (as many as fill the registers)
 //     s[key][row]  = scale * sum over dim of k[key][dim] * q[dim][row]; keys that a row does not see become -inf
@@ -32,7 +33,8 @@ using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// A tile of kTile keys (or columns of V) by 3 vectors of rows holds its accumulators, 3 vectors and a scalar in the vector registers.
+// A tile of kTile keys (or columns of V) by 3 vectors of rows holds its accumulators, 3 vectors and a scalar in the
+// vector registers.
 inline constexpr int kTile = (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3) ? 4 : 8;
 inline constexpr int kVectors = 3;
 inline constexpr int kLanes = HWY_LANES(float);
@@ -50,7 +52,7 @@ struct Scratch {
   float *q, *o;              ///< [kPanels][dim][kPanel], [kPanels][columns][kPanel]
   float *max, *sum;          ///< [kPanels][kPanel]
 
-  std::size_t floats = 0;    ///< all of it
+  std::size_t floats = 0;  ///< all of it
 
   Scratch(std::size_t head_dim, float* base) : dim(head_dim), columns(round_up(head_dim, kTile)) {
     const auto take = [base, this](std::size_t count) {
@@ -65,7 +67,8 @@ struct Scratch {
 
 /// s[key][row] for kTile keys.
 template <int kV>
-HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, std::size_t dim, float scale, float* HWY_RESTRICT s) {
+HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, std::size_t dim, float scale,
+                           float* HWY_RESTRICT s) {
   const Tag d;
   Vec acc[kTile][kV];
   for (int j = 0; j < kTile; ++j) {
@@ -84,11 +87,12 @@ HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRIC
   }
 }
 
-/// o[column][row] for kTile columns: keys below `clear` are seen by all rows, those up to `end` by rows with key < visible[row].
-/// A weight of 0 does not do for the others: 0 * NaN is NaN.
+/// o[column][row] for kTile columns: keys below `clear` are seen by all rows, those up to `end` by rows with key <
+/// visible[row]. A weight of 0 does not do for the others: 0 * NaN is NaN.
 template <int kV>
-HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns, int clear, int end,
-                           const Vec* HWY_RESTRICT visible, const Vec* HWY_RESTRICT rescale, float* HWY_RESTRICT o) {
+HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns, int clear,
+                           int end, const Vec* HWY_RESTRICT visible, const Vec* HWY_RESTRICT rescale,
+                           float* HWY_RESTRICT o) {
   const Tag d;
   Vec acc[kTile][kV];
   for (int j = 0; j < kTile; ++j) {
@@ -116,10 +120,11 @@ HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRIC
   }
 }
 
-/// Turns scores of `keys` keys into weights, updates the running maximum and sum, and gives what older sums are to be multiplied by.
+/// Turns scores of `keys` keys into weights, updates the running maximum and sum, and gives what older sums are to be
+/// multiplied by.
 template <int kV>
-HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* HWY_RESTRICT visible, float* HWY_RESTRICT max,
-                        float* HWY_RESTRICT sum, Vec* HWY_RESTRICT rescale) {
+HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* HWY_RESTRICT visible,
+                        float* HWY_RESTRICT max, float* HWY_RESTRICT sum, Vec* HWY_RESTRICT rescale) {
   const Tag d;
   const Vec none = hn::Set(d, -kInfinity);
   Vec top[kV], shift[kV], total[kV];
@@ -154,9 +159,11 @@ HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* H
   for (int i = 0; i < kV; ++i) hn::Store(total[i], d, sum + i * kLanes);
 }
 
-/// One block of keys for one panel. visible[row] is how many of these keys the row sees, from `clear` (the least) to `end` (the most).
+/// One block of keys for one panel. visible[row] is how many of these keys the row sees, from `clear` (the least) to
+/// `end` (the most).
 template <int kV>
-HWY_INLINE void panel_step(const Scratch& at, int panel, const float* HWY_RESTRICT visible_rows, int clear, int end, float scale) {
+HWY_INLINE void panel_step(const Scratch& at, int panel, const float* HWY_RESTRICT visible_rows, int clear, int end,
+                           float scale) {
   const Tag d;
   Vec visible[kV], rescale[kV];
   for (int i = 0; i < kV; ++i) visible[i] = hn::Load(d, visible_rows + i * kLanes);
@@ -177,7 +184,8 @@ const T* row_of(const TensorView& t, std::int64_t batch, std::int64_t row, std::
 }
 
 /// Keys that row `r` of the block's sequence sees.
-inline std::int64_t visible_keys(const ForwardProblem& problem, const RowBlock& block, std::int64_t r, std::int64_t group) {
+inline std::int64_t visible_keys(const ForwardProblem& problem, const RowBlock& block, std::int64_t r,
+                                 std::int64_t group) {
   if (!problem.causal) return block.seqlen_k;
   return std::clamp<std::int64_t>(r / group + 1 + block.seqlen_k - block.seqlen_q, 0, block.seqlen_k);
 }
@@ -187,7 +195,8 @@ void load_queries(const ForwardCall& call, const RowBlock& block, std::int64_t g
   std::fill_n(at.q, kRows * at.dim, 0.0f);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const std::int64_t row = block.begin + r;
-    load_row(row_of<T>(call.q, block.batch, block.q_start + row / group, block.kv_head * group + row % group), at.row, at.dim);
+    load_row(row_of<T>(call.q, block.batch, block.q_start + row / group, block.kv_head * group + row % group), at.row,
+             at.dim);
     float* const to = at.q + r / kPanel * kPanel * at.dim + r % kPanel;
     for (std::size_t x = 0; x < at.dim; ++x) to[x * kPanel] = at.row[x];
   }
@@ -195,7 +204,8 @@ void load_queries(const ForwardCall& call, const RowBlock& block, std::int64_t g
 
 /// Rows past `keys` up to a whole tile are 0: nobody sees them, but their scores are computed.
 template <class T>
-void load_keys(const TensorView& t, const RowBlock& block, std::int64_t first, int keys, std::size_t dim, std::size_t stride, float* to) {
+void load_keys(const TensorView& t, const RowBlock& block, std::int64_t first, int keys, std::size_t dim,
+               std::size_t stride, float* to) {
   for (int key = 0; key < keys; ++key) {
     load_row(row_of<T>(t, block.batch, block.k_start + first + key, block.kv_head), to + key * stride, dim);
     std::fill(to + key * stride + dim, to + (key + 1) * stride, 0.0f);
@@ -260,9 +270,12 @@ void run_typed(const ForwardCall& call, const RowBlock& block, float* scratch) {
 
 inline void run(const ForwardCall& call, const RowBlock& block, float* scratch) {
   switch (call.problem.dtype) {
-    case DType::kF16: return run_typed<f16>(call, block, scratch);
-    case DType::kBF16: return run_typed<bf16>(call, block, scratch);
-    case DType::kF32: return run_typed<float>(call, block, scratch);
+    case DType::kF16:
+      return run_typed<f16>(call, block, scratch);
+    case DType::kBF16:
+      return run_typed<bf16>(call, block, scratch);
+    case DType::kF32:
+      return run_typed<float>(call, block, scratch);
   }
 }
 

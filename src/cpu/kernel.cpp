@@ -1,7 +1,8 @@
 #include "cpu/kernel.hpp"
 
-// Compiled once for each of these targets; the last two are Highway's fallbacks without SIMD (EMU128 by value: old versions lack it). Newer
-// AVX-512 targets add nothing here; vectors without a compile-time size (SVE, RVV) do not form arrays.
+// Compiled once for each of these targets; the last two are Highway's fallbacks without SIMD (EMU128 by value: old
+// versions lack it). Newer AVX-512 targets add nothing here; vectors without a compile-time size (SVE, RVV) do not form
+// arrays.
 #define HWY_DISABLED_TARGETS (~(HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_NEON | HWY_SCALAR | 1LL << 61))
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/forward-inl.hpp"
@@ -26,13 +27,14 @@ bool has_sse4() {
 
 bool has_avx2() {
   unsigned a, b, c = 0, d;
-  return has_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+  return has_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __get_cpuid(1, &a, &b, &c, &d) &&
+         (c & bit_F16C);
 }
 
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #endif
 

@@ -21,7 +21,8 @@ struct Format {
     const unsigned mantissa = bits & ((1u << mantissa_bits) - 1);
     const int exponent = static_cast<int>(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
     const double sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1 : 1;
-    if (exponent == (1 << exponent_bits) - 1) return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
+    if (exponent == (1 << exponent_bits) - 1)
+      return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
     if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
     return sign * std::ldexp(mantissa + (1u << mantissa_bits), exponent - bias - mantissa_bits);
   }
@@ -66,7 +67,8 @@ TYPED_TEST(Half, EveryValueMeansWhatItsBitsSayAndComesBack) {
 template <class T>
 ::testing::AssertionResult rounds_right(float x) {
   const double want = format_of(T{}).round(x), got = to_float(from_float<T>(x));
-  if (std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want)) return ::testing::AssertionSuccess();
+  if (std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want))
+    return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << std::hexfloat << x << " became " << got << ", not " << want;
 }
 
@@ -78,7 +80,8 @@ TYPED_TEST(Half, RoundsToNearestEvenAroundEveryValueAndEveryTie) {
     if (!std::isfinite(low)) continue;
     const float middle = std::isfinite(high) ? static_cast<float>((static_cast<double>(low) + high) / 2) : low;
     for (const float x : {low, middle}) {
-      for (const float near : {x, std::nextafter(x, kInfinity), std::nextafter(x, -kInfinity)}) ASSERT_TRUE(rounds_right<TypeParam>(near));
+      for (const float near : {x, std::nextafter(x, kInfinity), std::nextafter(x, -kInfinity)})
+        ASSERT_TRUE(rounds_right<TypeParam>(near));
     }
   }
 }

@@ -1,4 +1,6 @@
 // Every case of the list, in every dtype, on every instruction set that this machine has.
+#include "reference/cases.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,7 +11,6 @@
 #include "cpu/attention.hpp"
 #include "cpu/forward.hpp"
 #include "cpu/kernel.hpp"
-#include "reference/cases.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -32,7 +33,9 @@ TEST_P(CpuCases, AgreeWithTheReference) {
       ASSERT_TRUE(cpu::attention_forward_on(data.call(), kernel, 2).has_value());
       const Verdict verdict = check(data, expected);
       EXPECT_TRUE(verdict.ok) << kernel.name << ": " << verdict.message;
-      EXPECT_TRUE(inputs[0] == data.q.storage->bytes && inputs[1] == data.k.storage->bytes && inputs[2] == data.v.storage->bytes) << c.name;
+      EXPECT_TRUE(inputs[0] == data.q.storage->bytes && inputs[1] == data.k.storage->bytes &&
+                  inputs[2] == data.v.storage->bytes)
+          << c.name;
     }
   }
 }
@@ -40,7 +43,10 @@ TEST_P(CpuCases, AgreeWithTheReference) {
 INSTANTIATE_TEST_SUITE_P(All, CpuCases,
                          ::testing::Combine(::testing::Values(DType::kF16, DType::kBF16, DType::kF32),
                                             ::testing::Values(1, 7, 33, 64, 80, 96, 128, 256)),
-                         [](const auto& p) { return name_of(std::get<0>(p.param)) + std::string("_d") + std::to_string(std::get<1>(p.param)); });
+                         [](const auto& p) {
+                           return name_of(std::get<0>(p.param)) + std::string("_d") +
+                                  std::to_string(std::get<1>(p.param));
+                         });
 
 TEST(CpuAttention, PublicEntryRunsACase) {
   ForwardCase c;

@@ -51,7 +51,8 @@ TEST(CpuAttention, SameBitsWhateverTheThreads) {
         ForwardData many = make_data(big_case(dtype));
         ASSERT_TRUE(cpu::attention_forward_on(many.call(), kernel, threads).has_value());
         EXPECT_EQ(one.out.storage->bytes, many.out.storage->bytes) << kernel.name << " " << threads;
-        EXPECT_EQ(0, std::memcmp(one.lse.data(), many.lse.data(), one.lse.size() * sizeof(float))) << kernel.name << " " << threads;
+        EXPECT_EQ(0, std::memcmp(one.lse.data(), many.lse.data(), one.lse.size() * sizeof(float)))
+            << kernel.name << " " << threads;
       }
     }
   }
@@ -98,7 +99,8 @@ TEST(CpuAttention, NanStaysInTheRowsThatSeeIt) {
         for (std::int64_t h = 0; h < 2; ++h) {
           for (std::int64_t d = 0; d < c.head_dim; ++d) {
             if (row < from) {
-              ASSERT_EQ(dirty.out.get(0, row, h, d), clean.out.get(0, row, h, d)) << kernel.name << " row " << row << " from " << from;
+              ASSERT_EQ(dirty.out.get(0, row, h, d), clean.out.get(0, row, h, d))
+                  << kernel.name << " row " << row << " from " << from;
             } else {
               ASSERT_TRUE(std::isnan(dirty.out.get(0, row, h, d))) << kernel.name << " row " << row << " from " << from;
             }
@@ -147,7 +149,8 @@ TEST(CpuAttention, NeighbouringSequencesDoNotLeak) {
     ASSERT_TRUE(cpu::attention_forward_on(clean.call(), kernel, 2).has_value());
     ASSERT_TRUE(cpu::attention_forward_on(dirty.call(), kernel, 2).has_value());
     for (std::int64_t row = 0; row < 30; ++row) {
-      for (std::int64_t d = 0; d < c.head_dim; ++d) ASSERT_EQ(dirty.out.get(0, row, 0, d), clean.out.get(0, row, 0, d)) << kernel.name;
+      for (std::int64_t d = 0; d < c.head_dim; ++d)
+        ASSERT_EQ(dirty.out.get(0, row, 0, d), clean.out.get(0, row, 0, d)) << kernel.name;
     }
   }
 }

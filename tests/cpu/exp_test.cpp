@@ -30,9 +30,11 @@ TEST(CpuExp, EveryFloatWithinOneAndAHalfUlp) {
     const std::uint32_t step = &kernel == &kernels().front() ? 1 : 61;
     double worst = 0;
     for (std::uint64_t bits = std::bit_cast<std::uint32_t>(-0x1p-25f); bits <= last;) {
-      for (std::size_t i = 0; i < kChunk; ++i, bits += step) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(std::min<std::uint64_t>(bits, last)));
+      for (std::size_t i = 0; i < kChunk; ++i, bits += step)
+        x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(std::min<std::uint64_t>(bits, last)));
       kernel.exp(x.data(), y.data(), kChunk);
-      for (std::size_t i = 0; i < kChunk; ++i) worst = std::max(worst, units_in_last_place(y[i], std::exp(static_cast<double>(x[i]))));
+      for (std::size_t i = 0; i < kChunk; ++i)
+        worst = std::max(worst, units_in_last_place(y[i], std::exp(static_cast<double>(x[i]))));
     }
     EXPECT_LE(worst, 1.5) << kernel.name;
     RecordProperty(kernel.name, std::to_string(worst));
@@ -42,7 +44,9 @@ TEST(CpuExp, EveryFloatWithinOneAndAHalfUlp) {
 TEST(CpuExp, EndsOfTheRange) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float lowest = std::bit_cast<float>(std::bit_cast<std::uint32_t>(kLowest) + 1);
-  std::vector<float> x{0.0f, -0.0f, -0x1p-149f, -0x1p-30f, lowest, -88.0f, -104.0f, -1e30f, -std::numeric_limits<float>::max(), -kInfinity, NAN, -NAN};
+  std::vector<float> x{
+      0.0f,       -0.0f, -0x1p-149f, -0x1p-30f, lowest, -88.0f, -104.0f, -1e30f, -std::numeric_limits<float>::max(),
+      -kInfinity, NAN,   -NAN};
   const std::vector<float> want{1, 1, 1, 1, 0, 0, 0, 0, 0, 0};
   x.resize(64);
   std::vector<float> y(64);

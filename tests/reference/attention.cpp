@@ -11,21 +11,26 @@ namespace {
 
 double round_to(DType dtype, float x) {
   switch (dtype) {
-    case DType::kF16: return to_float(from_float<f16>(x));
-    case DType::kBF16: return to_float(from_float<bf16>(x));
-    case DType::kF32: break;
+    case DType::kF16:
+      return to_float(from_float<f16>(x));
+    case DType::kBF16:
+      return to_float(from_float<bf16>(x));
+    case DType::kF32:
+      break;
   }
   return x;
 }
 
 /// `rows` rows from `first` on of one head of one sequence, gathered.
 template <class Real>
-std::vector<Real> gather(const Problem& p, const View& t, std::int64_t batch, std::int64_t first, std::int64_t rows, std::int64_t head) {
+std::vector<Real> gather(const Problem& p, const View& t, std::int64_t batch, std::int64_t first, std::int64_t rows,
+                         std::int64_t head) {
   std::vector<Real> all;
   all.reserve(rows * p.head_dim);
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::int64_t at = batch * t.batch_stride + (first + i) * t.row_stride + head * t.head_stride;
-    for (std::int64_t d = 0; d < p.head_dim; ++d) all.push_back(static_cast<Real>(load(t.data, p.dtype, at + d * t.dim_stride)));
+    for (std::int64_t d = 0; d < p.head_dim; ++d)
+      all.push_back(static_cast<Real>(load(t.data, p.dtype, at + d * t.dim_stride)));
   }
   return all;
 }
@@ -72,7 +77,8 @@ void for_each_row(const Problem& p, const View& q, const View& k, const View& v,
       const auto kt = transposed(gather<Real>(p, k, batch, s.k_row, s.k_len, kv_head), p.head_dim);
       const auto vs = gather<Real>(p, v, batch, s.k_row, s.k_len, kv_head);
       for (std::int64_t i = 0; i < s.q_len; ++i) {
-        visit(Row<Real>{qs.data() + i * p.head_dim, kt.data(), vs.data(), s.k_len, visible(p, s, i), (first + i) * p.heads_q + h});
+        visit(Row<Real>{qs.data() + i * p.head_dim, kt.data(), vs.data(), s.k_len, visible(p, s, i),
+                        (first + i) * p.heads_q + h});
       }
     }
     first += s.q_len;
@@ -113,9 +119,12 @@ Output attention_in(const Problem& p, const View& q, const View& k, const View& 
 
 double load(const void* data, DType dtype, std::int64_t index) {
   switch (dtype) {
-    case DType::kF16: return to_float(static_cast<const f16*>(data)[index]);
-    case DType::kBF16: return to_float(static_cast<const bf16*>(data)[index]);
-    case DType::kF32: break;
+    case DType::kF16:
+      return to_float(static_cast<const f16*>(data)[index]);
+    case DType::kBF16:
+      return to_float(static_cast<const bf16*>(data)[index]);
+    case DType::kF32:
+      break;
   }
   return static_cast<const float*>(data)[index];
 }

@@ -72,7 +72,8 @@ TEST(Reference, EveryStrideCounts) {
 
 TEST(Reference, NaiveRoundsWhereTheDtypeWould) {
   // Weights 1/4 and 3/4 are exact; 0.1 is not: bf16 keeps 0.10009765625 of it, and 3/4 of that rounds again.
-  const bf16 q[1] = {from_float<bf16>(1)}, k[2] = {from_float<bf16>(0), from_float<bf16>(0)}, v[2] = {from_float<bf16>(0.1f), {0}};
+  const bf16 q[1] = {from_float<bf16>(1)}, k[2] = {from_float<bf16>(0), from_float<bf16>(0)},
+             v[2] = {from_float<bf16>(0.1f), {0}};
   Problem p = one_head(1, 2, 1, false);
   p.dtype = DType::kBF16;
   const double tenth = to_float(v[0]);
@@ -80,7 +81,8 @@ TEST(Reference, NaiveRoundsWhereTheDtypeWould) {
   // A score of 1.001 rounds to 1 in bf16, so the LSE shows that scores were rounded.
   const float fq[1] = {1.001f}, fk[1] = {1};
   const Problem single = one_head(1, 1, 1, false);
-  EXPECT_EQ(static_cast<float>(naive_same_dtype(single, {fq, 0, 1, 0, 1}, {fk, 0, 1, 0, 1}, {fk, 0, 1, 0, 1}).lse[0]), 1.001f);
+  EXPECT_EQ(static_cast<float>(naive_same_dtype(single, {fq, 0, 1, 0, 1}, {fk, 0, 1, 0, 1}, {fk, 0, 1, 0, 1}).lse[0]),
+            1.001f);
   const bf16 bq[1] = {from_float<bf16>(1.0078125f)}, bk[1] = {from_float<bf16>(1.0078125f)};
   Problem rounded = single;
   rounded.dtype = DType::kBF16;

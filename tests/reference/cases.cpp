@@ -43,9 +43,9 @@ class List {
 };
 
 void add_lengths(List& list) {
-  constexpr std::pair<int, int> kLengths[] = {{1, 1},    {1, 64},   {1, 200},  {5, 1},     {5, 63},   {16, 16},  {63, 65},   {64, 64},
-                                              {65, 127}, {65, 63},  {127, 1},  {128, 128}, {129, 5},  {128, 64}, {129, 129}, {64, 200},
-                                              {200, 64}, {200, 200}, {96, 257}, {3, 385}};
+  constexpr std::pair<int, int> kLengths[] = {
+      {1, 1},   {1, 64},    {1, 200}, {5, 1},    {5, 63},    {16, 16},  {63, 65},  {64, 64},   {65, 127}, {65, 63},
+      {127, 1}, {128, 128}, {129, 5}, {128, 64}, {129, 129}, {64, 200}, {200, 64}, {200, 200}, {96, 257}, {3, 385}};
   for (const auto& [sq, sk] : kLengths) {
     for (const bool causal : {false, true}) list.dense(fmt::format("q{}_k{}", sq, sk), 1, sq, sk, causal);
   }
@@ -69,8 +69,10 @@ void add_heads(List& list) {
 }
 
 void add_layouts(List& list) {
-  constexpr std::pair<Layout, const char*> kLayouts[] = {
-      {Layout::kBHSD, "bhsd"}, {Layout::kPadded, "padded"}, {Layout::kPackedQKV, "packed"}, {Layout::kHeadStride0, "head_stride_0"}};
+  constexpr std::pair<Layout, const char*> kLayouts[] = {{Layout::kBHSD, "bhsd"},
+                                                         {Layout::kPadded, "padded"},
+                                                         {Layout::kPackedQKV, "packed"},
+                                                         {Layout::kHeadStride0, "head_stride_0"}};
   for (const auto& [layout, name] : kLayouts) {
     for (const bool causal : {false, true}) {
       ForwardCase& c = list.dense(name, 2, 70, 100, causal);
@@ -110,11 +112,13 @@ void add_origin(List& list, Size size) {
     int batch, length, heads;
     bool causal;
   };
-  constexpr Shape kShapes[] = {{1, 512, 8, false}, {2, 512, 8, false}, {1, 512, 8, true}, {2, 512, 8, true},
+  constexpr Shape kShapes[] = {{1, 512, 8, false}, {2, 512, 8, false},  {1, 512, 8, true}, {2, 512, 8, true},
                                {1, 128, 4, false}, {1, 256, 16, false}, {4, 512, 8, false}};
   for (const Shape& s : kShapes) {
-    const int length = size == Size::kFull ? s.length : s.length / 4, heads = size == Size::kFull ? s.heads : s.heads / 4;
-    ForwardCase& c = list.dense(fmt::format("origin_b{}_s{}_h{}", s.batch, s.length, s.heads), s.batch, length, length, s.causal);
+    const int length = size == Size::kFull ? s.length : s.length / 4,
+              heads = size == Size::kFull ? s.heads : s.heads / 4;
+    ForwardCase& c =
+        list.dense(fmt::format("origin_b{}_s{}_h{}", s.batch, s.length, s.heads), s.batch, length, length, s.causal);
     c.heads_q = c.heads_kv = heads;
     c.layout = Layout::kBHSD;
   }

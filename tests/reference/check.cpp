@@ -46,7 +46,8 @@ reference::Problem reference_problem(const ForwardData& data) {
   const ForwardCase& c = data.spec;
   reference::Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, data.softmax_scale(), {}};
   for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
-    const std::int64_t q_row = c.variable_length ? data.cu_seqlens_q[b] : 0, k_row = c.variable_length ? data.cu_seqlens_k[b] : 0;
+    const std::int64_t q_row = c.variable_length ? data.cu_seqlens_q[b] : 0,
+                       k_row = c.variable_length ? data.cu_seqlens_k[b] : 0;
     p.sequences.push_back({q_row, k_row, c.seqlens_q[b], c.seqlens_k[b]});
   }
   return p;
@@ -80,9 +81,11 @@ Expected expect(const ForwardData& data) {
 Verdict check(const ForwardData& data, const Expected& expected) {
   const ForwardCase& c = data.spec;
   Verdict verdict;
-  const auto refuse = [&](const char* what, std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t d, double got, double want, double bound) {
+  const auto refuse = [&](const char* what, std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t d, double got,
+                          double want, double bound) {
     if (verdict.message.empty()) {
-      verdict.message = fmt::format("{}: {} of sequence {}, row {}, head {}, dim {} is {}, not {} within {:.3g}", c.name, what, b, i, h, d, got, want, bound);
+      verdict.message = fmt::format("{}: {} of sequence {}, row {}, head {}, dim {} is {}, not {} within {:.3g}",
+                                    c.name, what, b, i, h, d, got, want, bound);
     }
   };
   std::int64_t index = 0;
@@ -96,7 +99,8 @@ Verdict check(const ForwardData& data, const Expected& expected) {
         verdict.lse_error = std::max(verdict.lse_error, lse_error);
         if (lse_error > expected.lse_bound) refuse("lse", b, i, h, 0, lse, want_lse, expected.lse_bound);
         for (std::int64_t d = 0; d < c.head_dim; ++d) {
-          const double got = data.out.get(c.variable_length ? 0 : b, first + i, h, d), want = expected.exact.out[index * c.head_dim + d];
+          const double got = data.out.get(c.variable_length ? 0 : b, first + i, h, d),
+                       want = expected.exact.out[index * c.head_dim + d];
           const double error = error_of(got, want);
           verdict.out_error = std::max(verdict.out_error, error);
           if (error > expected.out_bound) refuse("out", b, i, h, d, got, want, expected.out_bound);
@@ -104,7 +108,8 @@ Verdict check(const ForwardData& data, const Expected& expected) {
       }
     }
   }
-  if (verdict.message.empty() && !data.red_zones_intact()) verdict.message = fmt::format("{}: memory outside of the tensors was written", c.name);
+  if (verdict.message.empty() && !data.red_zones_intact())
+    verdict.message = fmt::format("{}: memory outside of the tensors was written", c.name);
   verdict.ok = verdict.message.empty();
   return verdict;
 }

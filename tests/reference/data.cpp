@@ -27,7 +27,8 @@ void make_packed(ForwardData& data, std::int64_t batch, std::int64_t rows_q, std
   const std::int64_t rows = std::max(rows_q, rows_k), row = (c.heads_q + 2 * c.heads_kv) * c.head_dim;
   const auto storage = std::make_shared<Storage>(c.dtype, batch * rows * row + 2 * Tensor::kRedZone);
   const auto slice = [&](std::int64_t head, std::int64_t count, std::int64_t heads) {
-    return Tensor(storage, Tensor::kRedZone + head * c.head_dim, batch, count, heads, c.head_dim, rows * row, row, c.head_dim);
+    return Tensor(storage, Tensor::kRedZone + head * c.head_dim, batch, count, heads, c.head_dim, rows * row, row,
+                  c.head_dim);
   };
   data.q = slice(0, rows_q, c.heads_q);
   data.k = slice(c.heads_q, rows_k, c.heads_kv);
@@ -95,7 +96,8 @@ ForwardProblem ForwardData::problem() const {
 }
 
 float ForwardData::softmax_scale() const {
-  return static_cast<float>(spec.softmax_scale > 0 ? spec.softmax_scale : 1 / std::sqrt(static_cast<double>(spec.head_dim)));
+  return static_cast<float>(spec.softmax_scale > 0 ? spec.softmax_scale
+                                                   : 1 / std::sqrt(static_cast<double>(spec.head_dim)));
 }
 
 ForwardCall ForwardData::call() {
@@ -116,14 +118,16 @@ std::int64_t ForwardData::lse_count() const { return spec.heads_q * sum(spec.seq
 
 float ForwardData::lse_at(std::int64_t sequence, std::int64_t row, std::int64_t head) const {
   const std::int64_t rows = rows_of(spec, spec.seqlens_q);
-  const std::int64_t at = spec.variable_length ? head * rows + cu_seqlens_q[sequence] + row : (sequence * spec.heads_q + head) * rows + row;
+  const std::int64_t at =
+      spec.variable_length ? head * rows + cu_seqlens_q[sequence] + row : (sequence * spec.heads_q + head) * rows + row;
   return lse[Tensor::kRedZone + at];
 }
 
 bool ForwardData::red_zones_intact() const {
   const auto is_nan = [](float x) { return std::isnan(x); };
   return q.red_zones_intact() && k.red_zones_intact() && v.red_zones_intact() && out.red_zones_intact() &&
-         std::all_of(lse.begin(), lse.begin() + Tensor::kRedZone, is_nan) && std::all_of(lse.end() - Tensor::kRedZone, lse.end(), is_nan);
+         std::all_of(lse.begin(), lse.begin() + Tensor::kRedZone, is_nan) &&
+         std::all_of(lse.end() - Tensor::kRedZone, lse.end(), is_nan);
 }
 
 }  // namespace flashfit::testing

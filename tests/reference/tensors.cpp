@@ -34,15 +34,19 @@ double Random::uniform() { return (static_cast<double>(bits() >> 12) + 0.5) * 0x
 
 double Random::normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
 
-Storage::Storage(DType dtype, std::int64_t elements) : dtype(dtype), bytes(elements * size_of(dtype), kPoison), owned(elements, false) {}
+Storage::Storage(DType dtype, std::int64_t elements)
+    : dtype(dtype), bytes(elements * size_of(dtype), kPoison), owned(elements, false) {}
 
-Tensor::Tensor(DType dtype, Layout layout, std::int64_t batch, std::int64_t rows, std::int64_t heads, std::int64_t dim) {
+Tensor::Tensor(DType dtype, Layout layout, std::int64_t batch, std::int64_t rows, std::int64_t heads,
+               std::int64_t dim) {
   const Strides s = strides_of(layout, batch, rows, heads, dim);
-  *this = Tensor(std::make_shared<Storage>(dtype, s.elements + 2 * kRedZone), kRedZone, batch, rows, heads, dim, s.batch, s.row, s.head);
+  *this = Tensor(std::make_shared<Storage>(dtype, s.elements + 2 * kRedZone), kRedZone, batch, rows, heads, dim,
+                 s.batch, s.row, s.head);
 }
 
-Tensor::Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64_t batch, std::int64_t rows, std::int64_t heads,
-               std::int64_t dim, std::int64_t batch_stride, std::int64_t row_stride, std::int64_t head_stride)
+Tensor::Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64_t batch, std::int64_t rows,
+               std::int64_t heads, std::int64_t dim, std::int64_t batch_stride, std::int64_t row_stride,
+               std::int64_t head_stride)
     : storage(std::move(storage)),
       origin(origin),
       batch(batch),

@@ -1,5 +1,6 @@
 #pragma once
-// Tensors for tests, in memory that shows every stray write and makes every stray read visible: all bytes that belong to no element hold a NaN.
+// Tensors for tests, in memory that shows every stray write and makes every stray read visible: all bytes that belong
+// to no element hold a NaN.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,20 +15,22 @@ namespace flashfit::testing {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits();    ///< 64 random bits (SplitMix64)
-  double uniform();        ///< in (0, 1)
-  double normal();         ///< mean 0, standard deviation 1
+  std::uint64_t bits();  ///< 64 random bits (SplitMix64)
+  double uniform();      ///< in (0, 1)
+  double normal();       ///< mean 0, standard deviation 1
 
  private:
   std::uint64_t state_;
 };
 
-/// How a tensor [batch, row, head, head_dim] lies in memory. All but kHeadStride0 keep element strides multiples of 8 if head_dim is one.
+/// How a tensor [batch, row, head, head_dim] lies in memory. All but kHeadStride0 keep element strides multiples of 8
+/// if head_dim is one.
 enum class Layout : unsigned char {
   kBSHD,         ///< [batch][row][head][dim]
   kBHSD,         ///< [batch][head][row][dim]
   kPadded,       ///< kBSHD with 8 poisoned elements after each head and 16 after each row
-  kPackedQKV,    ///< q, k and v as slices of one [batch][row][q heads, k heads, v heads][dim] (rows of the longer of q and k)
+  kPackedQKV,    ///< q, k and v as slices of one [batch][row][q heads, k heads, v heads][dim] (rows of the longer of q
+                 ///< and k)
   kHeadStride0,  ///< one key-value head that all heads share by stride 0; q and out as kBSHD
 };
 
@@ -48,22 +51,24 @@ class Tensor {
   /// A tensor of its own storage. Layout: kBSHD, kBHSD or kPadded.
   Tensor(DType dtype, Layout layout, std::int64_t batch, std::int64_t rows, std::int64_t heads, std::int64_t dim);
   /// A tensor within `storage` at `origin` (elements).
-  Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64_t batch, std::int64_t rows, std::int64_t heads, std::int64_t dim,
-         std::int64_t batch_stride, std::int64_t row_stride, std::int64_t head_stride);
+  Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64_t batch, std::int64_t rows,
+         std::int64_t heads, std::int64_t dim, std::int64_t batch_stride, std::int64_t row_stride,
+         std::int64_t head_stride);
 
   std::int64_t index(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d) const {
     return origin + batch * batch_stride + row * row_stride + head * head_stride + d;
   }
   double get(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d) const;
-  void set(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d, double value);  ///< rounded to the dtype
+  void set(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d,
+           double value);  ///< rounded to the dtype
   void fill_normal(Random& random, double scale = 1);
 
-  TensorView view() const;                ///< for the library
+  TensorView view() const;  ///< for the library
   reference::View reference_view() const;
-  bool red_zones_intact() const;          ///< no byte outside of the elements of the storage changed
+  bool red_zones_intact() const;  ///< no byte outside of the elements of the storage changed
 
   std::shared_ptr<Storage> storage;
-  std::int64_t origin = 0;                ///< elements into storage: a copy of storage->bytes on a GPU is viewed from there
+  std::int64_t origin = 0;  ///< elements into storage: a copy of storage->bytes on a GPU is viewed from there
   std::int64_t batch = 0, rows = 0, heads = 0, dim = 0, batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
