@@ -8,6 +8,7 @@
 // masked.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
+#include "attention/containment.cuh"
 #include "attention/mask.cuh"
 #include "attention/schedule.cuh"
 #include "attention/softmax.cuh"
@@ -57,6 +58,7 @@ struct ForwardKernel {
     const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
     const int tiles = (visible.count(end_row - 1) + C.block_n - 1) / C.block_n;
     const int warp_tiles = (visible.count(warp_row + kWarpRows - 1) + C.block_n - 1) / C.block_n;
+    const int seen_by_all = visible.count(work.first_row) / C.block_n;
     const int whole_tiles = visible.count(warp_row) / C.block_n;  // seen whole by every row of the warp
 
     const auto start_tile = [&](int j) {
@@ -77,8 +79,10 @@ struct ForwardKernel {
       arch::cp_async_wait<C.stages - 2>();
       arch::sync_block();  // tile j is there for all; all have left the slot that is filled next
       start_tile(j + C.stages - 1);
+      auto& stage = s.stage[j % C.stages];
+      if (p.causal != 0 && j >= seen_by_all)
+        contain_non_finite<T, kThreads>(o, stage.v, warp_row, j * C.block_n, visible);
       if (j >= warp_tiles) continue;
-      const auto& stage = s.stage[j % C.stages];
       float scores[kM][kN][4] = {};
       multiply_abt<T>(scores, s.q, arch::warp() * kWarpRows, stage.k);
       if (j >= whole_tiles) mask(scores, warp_row, j * C.block_n, visible);

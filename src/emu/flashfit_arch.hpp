@@ -45,6 +45,11 @@ uint32 pack(float lo, float hi) {
   return from_float<T>(lo).bits | uint32{from_float<T>(hi).bits} << 16;
 }
 
+template <class T>
+float widen(T x) {
+  return to_float(x);
+}
+
 /// Addresses are made of integers: a pointer past its tensor must be reported, not formed.
 template <class T>
 std::uintptr_t address(const T* base, int64 offset) {
@@ -81,6 +86,13 @@ void cp_async_wait() {
 }
 
 inline void sync_block(Site site = {}) { emu::Machine::current().sync_block(site); }
+inline bool sync_block_or(bool x, Site site = {}) { return emu::Machine::current().sync_block_or(x, site); }
+
+template <class T>
+void load_16(uint32 (&r)[4], const T* s_base, int s_offset, Site site = {}) {
+  emu::Machine::current().check_shared(address(s_base, s_offset), sizeof r, site);
+  std::memcpy(r, reinterpret_cast<const void*>(address(s_base, s_offset)), sizeof r);
+}
 
 template <class T>
 void ldmatrix(const emu::Collective& op, uint32 (&r)[4], const T* s_base, int s_offset, Site site) {
