@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,17 @@ class Report:
         print(f"FAILED: {what}", flush=True)
         self.failed.append(what)
 
-    def checks(self, found: Iterator[tuple[str, bool]], key: str) -> None:
+    def checks(self, found: Iterator[tuple[str, bool]], key: str, many: bool = False) -> None:
+        """Keeps what each check found; of `many`, only failures are printed."""
+        results = self.found.setdefault(key, [])
         for what, passed in found:
-            self.found.setdefault(key, []).append({"check": what, "passed": passed})
-            print(f"{'passed' if passed else 'FAILED'}  {what}", flush=True)
+            results.append({"check": what, "passed": passed})
             if not passed:
-                self.failed.append(what)
+                self.fail(what)
+            elif not many:
+                print(f"passed  {what}", flush=True)
+        if many:
+            print(f"{sum(result['passed'] for result in results)} of {len(results)} passed", flush=True)
 
     def write(self) -> None:
         self.found["failed"] = self.failed
@@ -186,7 +192,7 @@ def main() -> int:
             iter([(f"every image within its own GPU's shared memory {limits or ''}".rstrip(), not limits)]), "images"
         )
         report.part("Correctness", 200, lambda: check_results(report, carried, device, quick))
-        report.part("NaN", 60, lambda: report.checks(nan_checks(carried, device), "nan"))
+        report.part("NaN", 60, lambda: report.checks(nan_checks(carried, device), "nan", many=True))
         if device == "cuda":
             for name, part in (
                 ("Streams", ordering.streams),
@@ -194,7 +200,7 @@ def main() -> int:
                 ("Threads", ordering.threads),
                 ("Devices", ordering.devices),
             ):
-                report.part(name, 30, lambda part=part: report.checks(part(), "ordering"))  # type: ignore[misc]
+                report.part(name, 30, partial(report.checks, part(), "ordering"))
     if arguments.only != "correctness" and device == "cuda":
         report.part("Speed", 180, lambda: time_all(report, carried, rounds, quick))
         report.part("Host cost", 30, lambda: time_host(report))

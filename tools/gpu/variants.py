@@ -28,7 +28,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        return f"{self.variant or 'the plan'} {self.code}"
+        return f"{self.variant or f'the choice for {self.dtype} D{self.head_dim}'} {self.code}"
 
 
 def decimal(compute_capability: str) -> int:
