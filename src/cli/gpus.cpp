@@ -13,28 +13,26 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}
-", nlohmann::ordered_json::parse(api::gpus_json()).dump(2)); }
+void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::gpus_json()).dump(2)); }
 
 void print_text(const Machine& m) {
-    std::vector<std::vector<std::string>> rows;
-    for (const Gpu& g : m.gpus)
-      rows.push_back({g.name, g.cc.str(), std::to_string(g.sms), human_bytes(g.shared_bytes_block),
-                      human_bytes(g.shared_bytes_sm), fmt::format("{:.2f}", g.clock_ghz),
-                      fmt::format("{:.0f}", g.dram_gb_s)});
-    if (!rows.empty())
-      fmt::print("{}", table({{"gpu"},
-                              {"cc"},
-                              {"SMs", true},
-                              {"shared/block", true},
-                              {"shared/SM", true},
-                              {"GHz", true},
-                              {"DRAM GB/s", true}},
-                             rows));
-    if (!m.no_gpu_reason.empty()) fmt::print("{}: {}\n", m.gpus.empty() ? "no GPU" : "not every GPU", m.no_gpu_reason);
-    if (m.cuda)
-      fmt::print("driver {}, CUDA {}\n", m.driver_version.empty() ? "of unknown release" : m.driver_version,
-                 str(m.cuda));
+  std::vector<std::vector<std::string>> rows;
+  for (const Gpu& g : m.gpus)
+    rows.push_back({g.name, g.cc.str(), std::to_string(g.sms), human_bytes(g.shared_bytes_block),
+                    human_bytes(g.shared_bytes_sm), fmt::format("{:.2f}", g.clock_ghz),
+                    fmt::format("{:.0f}", g.dram_gb_s)});
+  if (!rows.empty())
+    fmt::print("{}", table({{"gpu"},
+                            {"cc"},
+                            {"SMs", true},
+                            {"shared/block", true},
+                            {"shared/SM", true},
+                            {"GHz", true},
+                            {"DRAM GB/s", true}},
+                           rows));
+  if (!m.no_gpu_reason.empty()) fmt::print("{}: {}\n", m.gpus.empty() ? "no GPU" : "not every GPU", m.no_gpu_reason);
+  if (m.cuda)
+    fmt::print("driver {}, CUDA {}\n", m.driver_version.empty() ? "of unknown release" : m.driver_version, str(m.cuda));
 }
 
 }  // namespace

@@ -12,26 +12,23 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}
-", nlohmann::ordered_json::parse(api::images_json()).dump(2)); }
+void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::images_json()).dump(2)); }
 
 void print_table() {
-    std::vector<std::vector<std::string>> rows;
-    std::size_t total = 0;
-    for (const Image& i : carried_images()) {
-      total += i.bytes;
-      rows.push_back({name_of(i.variant->config), i.target.str(), i.registers ? std::to_string(i.registers) : "-",
-                      std::to_string(i.local_bytes), human_bytes(i.shared_bytes), human_bytes(i.bytes)});
-    }
-    if (!rows.empty())
-      fmt::print("{}", table({{"variant"},
-                              {"target"},
-                              {"registers", true},
-                              {"local B", true},
-                              {"shared memory", true},
-                              {"size", true}},
-                             rows));
-    fmt::print("{} images, {} before compression\n", rows.size(), human_bytes(total));
+  std::vector<std::vector<std::string>> rows;
+  std::size_t total = 0;
+  for (const Image& i : carried_images()) {
+    total += i.bytes;
+    rows.push_back({name_of(i.variant->config), i.target.str(), i.registers ? std::to_string(i.registers) : "-",
+                    std::to_string(i.local_bytes), human_bytes(i.shared_bytes), human_bytes(i.bytes)});
+  }
+  if (!rows.empty())
+    fmt::print(
+        "{}",
+        table(
+            {{"variant"}, {"target"}, {"registers", true}, {"local B", true}, {"shared memory", true}, {"size", true}},
+            rows));
+  fmt::print("{} images, {} before compression\n", rows.size(), human_bytes(total));
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ TEST(Misfit, Drivers) {
                 "only PTX (7.5+PTX, 8.0+PTX) fits Orin (8.7), and CUDA 12.6 cannot compile it; CUDA 12.9 (driver 575)");
   expect_misfit(refusal(dense({}), "B200", 12020),
                 "driver: CUDA 12.2 does not know B200 (10.0); CUDA 12.8 (driver 570) or newer is needed");
+  expect_misfit(refusal(dense({}), "Orin", 12080), "CUDA 12.8 cannot compile it");
   EXPECT_TRUE(plan_forward(dense({}), find_gpu("Orin").value(), 12090, kAll));
   EXPECT_TRUE(plan_forward(dense({}), find_gpu("L4").value(), 12000, kAll));
   EXPECT_TRUE(plan_forward(dense({}), find_gpu("RTX 5090").value(), 12080, kAll));
