@@ -13,7 +13,7 @@ inline constexpr int kLanes = 32;
 struct Collective {
   const char* name;
   void (*execute)(void* const* lanes);
-  std::uint64_t Stats::*counter;
+  std::uint64_t Stats::* counter;
 };
 
 struct ShuffleXorOperands {

@@ -1,6 +1,6 @@
 #include "emu/fibres.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 namespace flashfit::emu {
@@ -9,14 +9,16 @@ namespace {
 using boost::context::fiber;
 using boost::context::stack_context;
 
-constexpr std::uint64_t kCanary = 0x5afe57ac'c0ffee00u;
+// The last bytes of a stack: a frame may jump over one word.
+constexpr std::size_t kUntouchedBytes = 512;
+constexpr std::byte kUntouched{0x5a};
 
 /// Gives Boost one stack of the pool; the pool keeps it.
 struct PooledStack {
   std::byte* low;
 
   stack_context allocate() const {
-    std::memcpy(low, &kCanary, sizeof kCanary);
+    std::fill_n(low, kUntouchedBytes, kUntouched);
     stack_context context;
     context.size = StackPool::kStackBytes;
     context.sp = low + StackPool::kStackBytes;
@@ -29,7 +31,9 @@ struct PooledStack {
 
 StackPool::StackPool(int stacks) : memory_(new std::byte[static_cast<std::size_t>(stacks) * kStride]) {}
 
-bool StackPool::overflowed(int i) const { return std::memcmp(stack(i), &kCanary, sizeof kCanary) != 0; }
+bool StackPool::overflowed(int i) const {
+  return !std::all_of(stack(i), stack(i) + kUntouchedBytes, [](std::byte b) { return b == kUntouched; });
+}
 
 void Fibres::prepare(int count, Body body, void* context) {
   clear();

@@ -72,8 +72,7 @@ void Machine::run_block() {
         return self.thread_ended();
       },
       this);
-  now_ = {static_cast<int>(warps_.size()) - 1, kLanes - 1};
-  now_ = next_thread();
+  now_ = scheduler_.first(ready_);
   fibres_.switch_to(thread());
   if (finding_.empty() && shared_.red_zone_touched())
     finding_ = fmt::format("{}: block ({},{},{}): wrote outside its shared memory of {} bytes", options_.kernel,

@@ -54,7 +54,7 @@ class Machine {
   /// may be accessed so.
   void check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site);
   void check_shared(std::uintptr_t address, std::size_t bytes, Site site);
-  void count(std::uint64_t Stats::*counter) { ++(stats_.*counter); }
+  void count(std::uint64_t Stats::* counter) { ++(stats_.*counter); }
 
  private:
   /// A mask of lanes a field, but for the collective that some of them wait in.

@@ -32,6 +32,11 @@ class Scheduler {
  public:
   Scheduler(Schedule schedule, std::uint32_t seed) : schedule_(schedule), random_(seed) {}
 
+  /// The thread that a block of so many warps starts with.
+  ThreadIndex first(std::span<const std::uint32_t> ready) {
+    return next(ready, {schedule_ == Schedule::kReversed ? static_cast<int>(ready.size()) - 1 : 0, first_lane()});
+  }
+
   /// A thread of `ready` (a mask of lanes for each warp) to follow `now`; warp = -1 if there is none.
   ThreadIndex next(std::span<const std::uint32_t> ready, ThreadIndex now) {
     const int warps = static_cast<int>(ready.size());

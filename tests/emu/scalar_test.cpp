@@ -1,0 +1,84 @@
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "kernel.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+struct Places {
+  std::array<std::array<int, 4>, 96> seen{};  ///< thread -> block.x, grid.y, warp, lane
+};
+
+TEST(Places, EachThreadKnowsItsOwn) {
+  Places places;
+  const auto ran = run_block<96>(places, [](Places& p) {
+    arch::sync_block();
+    p.seen[arch::thread()] = {arch::block().x, arch::grid().y, arch::warp(), arch::lane()};
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  for (int t = 0; t < 96; ++t) EXPECT_EQ(places.seen[t], (std::array{0, 1, t / 32, t % 32}));
+  EXPECT_EQ(ran->barriers, 96u);
+}
+
+struct Grid {
+  using Params = Grid*;
+  using Shared = NoShared;
+  static constexpr int kThreads = 32, kMinBlocks = 1;
+  std::set<std::array<int, 3>> blocks;
+  static void run(const Params& p) {
+    if (arch::lane() == 0) p->blocks.insert({arch::block().x, arch::block().y, arch::block().z});
+  }
+};
+
+TEST(Places, AllBlocksRun) {
+  Grid grid;
+  const auto ran = emu::launch<Grid>({3, 4, 5}, &grid, {});
+  ASSERT_TRUE(ran);
+  EXPECT_EQ(ran->blocks, 60u);
+  EXPECT_EQ(grid.blocks.size(), 60u);
+  EXPECT_EQ(emu::launch<Grid>({0, 1, 1}, &grid, {})->blocks, 0u);
+}
+
+TEST(Scalars, AsTheContractSays) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(arch::exp2(-kInfinity), 0);
+  EXPECT_EQ(arch::exp2(3), 8);
+  EXPECT_EQ(arch::log2(0), -kInfinity);
+  EXPECT_EQ(arch::log2(8), 3);
+  EXPECT_EQ(arch::max(1, 2), 2);
+  EXPECT_EQ(arch::max(NAN, 2), 2);
+  EXPECT_EQ(arch::max(2, NAN), 2);
+  EXPECT_TRUE(std::isnan(arch::max(NAN, NAN)));
+  EXPECT_EQ(arch::pack<f16>(1, -2), 0xc0003c00u);
+  EXPECT_EQ(arch::pack<bf16>(1, -2), 0xc0003f80u);
+}
+
+struct Lanes {
+  std::array<float, 64> value{};
+  std::array<bool, 64> flag{};
+};
+
+TEST(Warp, ShufflesAndVotesStayInTheWarp) {
+  for (const auto schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Lanes lanes;
+    const auto ran = run_block<64>(lanes,
+                                   [](Lanes& l) {
+                                     l.value[arch::thread()] = arch::shuffle_xor(static_cast<float>(arch::thread()), 5);
+                                     l.flag[arch::thread()] = arch::any(arch::thread() == 40);
+                                   },
+                                   {}, {.kernel = "k", .schedule = schedule, .seed = 3});
+    ASSERT_TRUE(ran);
+    for (int t = 0; t < 64; ++t) {
+      EXPECT_EQ(lanes.value[t], t ^ 5);
+      EXPECT_EQ(lanes.flag[t], t >= 32);
+    }
+    EXPECT_EQ(ran->shuffles, 2u);
+    EXPECT_EQ(ran->votes, 2u);
+  }
+}
+
+}  // namespace
+}  // namespace flashfit::testing
