@@ -66,9 +66,9 @@ def show_machine(report: dict[str, Any]) -> None:
 def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
     section("4. The proof")
     paragraph(
-        "Largest absolute error against an fp64 computation of the same inputs. The bound is twice the error of a "
-        "plain computation in the same dtype; the model's layers share one, twice its largest error in the six. A cosine is "
-        "the least over all sentences, against the model run in fp64."
+        "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a "
+        "plain computation in the same dtype and one rounding (docs/numerics.md). A cosine is the least over all "
+        "sentences, against the model run in fp64."
     )
     print()
     table(
