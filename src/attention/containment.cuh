@@ -38,18 +38,24 @@ void contain_non_finite(float (&o)[M][D8][4], Tile& s_v, int first_row, int firs
   if (!arch::sync_block_or(found)) return;
 
   const int lane = arch::lane();
+  int last[M][2];
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) last[m][h] = visible.last(first_row + m * 16 + AccumulatorMap::row(lane, 2 * h));
 #pragma unroll 1
   for (int key = 0; key < Tile::kRows; ++key)
 #pragma unroll
     for (int n = 0; n < D8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const T value = s_v.data[Tile::offset(key, n * 8 + AccumulatorMap::col(lane, i))];
+      for (int c = 0; c < 2; ++c) {
+        const T value = s_v.data[Tile::offset(key, n * 8 + AccumulatorMap::col(lane, c))];
         if (is_finite(value)) continue;
 #pragma unroll
         for (int m = 0; m < M; ++m)
-          if (first_key + key <= visible.last(first_row + m * 16 + AccumulatorMap::row(lane, i)))
-            o[m][n][i] += arch::widen(value);
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+            if (first_key + key <= last[m][h]) o[m][n][2 * h + c] += arch::widen(value);
       }
   arch::sync_block();
 #pragma unroll 1
