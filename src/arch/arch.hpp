@@ -10,6 +10,8 @@
 //       the block's shared memory, 1024-byte aligned, contents undefined
 //
 // Scalars.
+//   constexpr bool kHas<T>;
+//       whether the target computes with T (f16, bf16)
 //   float exp2(float), log2(float);
 //       2 ulp of fp32; exp2(-inf) = 0, log2(0) = -inf; subnormal results may be 0
 //   float max(float, float);

@@ -22,6 +22,7 @@ struct ForwardKernel {
   static_assert(forward_config_error(C) == nullptr);
   using Params = ForwardParams;
   using T = Element<C.dtype>;
+  static_assert(arch::kHas<T>, "bf16 needs compute capability 8.0");
   using TileQ = SwizzledTile<T, C.block_m, C.head_dim>;
   using TileKV = SwizzledTile<T, C.block_n, C.head_dim>;
   struct Shared {

@@ -13,6 +13,9 @@ namespace flashfit::arch {
 using emu::Index3;
 using emu::Site;
 
+template <class T>
+inline constexpr bool kHas = true;
+
 inline Index3 block() { return emu::Machine::current().block(); }
 inline Index3 grid() { return emu::Machine::current().grid(); }
 inline int lane() { return emu::Machine::current().now().lane; }

@@ -9,6 +9,11 @@ namespace flashfit::arch {
 /// The compute capability compiled for: 89 is 8.9.
 inline constexpr int kTarget = __CUDA_ARCH__ / 10;
 
+template <class T>
+inline constexpr bool kHas = true;
+template <>
+inline constexpr bool kHas<bf16> = kTarget >= 80;
+
 struct Index3 {
   int x, y, z;
 };
@@ -68,7 +73,6 @@ inline uint32 pack<f16>(float lo, float hi) {
     return l | uint32(h) << 16;
   }
 }
-/// bf16 is 8.0 and later; the variant table has no older row.
 template <>
 inline uint32 pack<bf16>(float lo, float hi) {
   uint32 r;
