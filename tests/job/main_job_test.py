@@ -53,7 +53,10 @@ def test_a_wrong_result_fails_the_job() -> None:
     # One element of one attention, off by more than twice the rounding of a plain computation.
     done = run(
         prelude="""
+sys.path.insert(0, '.')
 import flashfit
+from tools.job import sentences
+sentences.of_docs = lambda root: ['A few sentences are enough.', 'They are of two lengths, this one is longer.']
 right = flashfit.attention
 def wrong(q, *rest, **options):
     out = right(q, *rest, **options)
