@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,8 @@ def test_gelu(dtype: Any, tolerance: float) -> None:
 
 def test_the_command_prints_similarities() -> None:
     command = [sys.executable, str(ROOT / "examples" / "minilm.py"), *TEXTS[:2], "--fp16"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT / "python")})
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [float(row[i]) for i, row in enumerate(rows)] == [1.0, 1.0]
     assert float(rows[0][1]) == float(rows[1][0]) > 0.7
