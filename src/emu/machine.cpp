@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "emu/fibres.hpp"
+
 namespace flashfit::emu {
 namespace {
 
@@ -39,10 +41,12 @@ Machine::Machine(const Program& program, const Memory& memory, const Options& op
       options_(options),
       scheduler_(options.schedule, options.seed),
       shared_(program.shared_bytes),
-      fibres_(program.threads),
+      fibres_(std::make_unique<Fibres>(program.threads)),
       warps_(static_cast<std::size_t>(program.threads / kLanes)),
       ready_(warps_.size()),
       copies_(static_cast<std::size_t>(program.threads)) {}
+
+Machine::~Machine() = default;
 
 Result<Stats> Machine::run(Index3 grid) {
   grid_ = grid;
@@ -50,7 +54,7 @@ Result<Stats> Machine::run(Index3 grid) {
   for (block_.z = 0; block_.z < grid.z && finding_.empty(); ++block_.z)
     for (block_.y = 0; block_.y < grid.y && finding_.empty(); ++block_.y)
       for (block_.x = 0; block_.x < grid.x && finding_.empty(); ++block_.x) run_block();
-  fibres_.clear();
+  fibres_->clear();
   running = outer;
   if (!finding_.empty()) return fail(Code::kInternal, finding_);
   return stats_;
@@ -64,7 +68,7 @@ void Machine::run_block() {
   for (CopyQueue& copies : copies_) copies.clear();
   live_ = program_.threads;
   waiting_ = 0;
-  fibres_.prepare(
+  fibres_->prepare(
       program_.threads,
       [](void* machine, int) {
         Machine& self = *static_cast<Machine*>(machine);
@@ -73,7 +77,7 @@ void Machine::run_block() {
       },
       this);
   now_ = scheduler_.first(ready_);
-  fibres_.switch_to(thread());
+  fibres_->switch_to(thread());
   if (finding_.empty() && shared_.red_zone_touched())
     finding_ = fmt::format("{}: block ({},{},{}): wrote outside its shared memory of {} bytes", options_.kernel,
                            block_.x, block_.y, block_.z, shared_.size());
@@ -88,11 +92,11 @@ void Machine::yield() {
   const ThreadIndex next = next_thread();
   if (next.warp < 0) stop("deadlock: " + waits());
   now_ = next;
-  fibres_.switch_to(thread());
+  fibres_->switch_to(thread());
 }
 
 int Machine::thread_ended() {
-  if (fibres_.overflowed(thread()))
+  if (fibres_->overflowed(thread()))
     finding_ = where() + fmt::format("used more than {} bytes of stack", StackPool::kStackBytes);
   Warp& w = warp();
   if (w.arrived != 0)
@@ -211,7 +215,7 @@ std::string Machine::where() const {
 
 void Machine::stop(const std::string& what, const Site* site) {
   finding_ = where() + (site != nullptr ? in_words(*site) + ": " : "") + what;
-  fibres_.switch_to(Fibres::kHost);
+  fibres_->switch_to(Fibres::kHost);
   std::abort();  // the host unwinds this fibre and never resumes it
 }
 

@@ -1,14 +1,13 @@
 #pragma once
 // The emulated multiprocessor: one block at a time, a fibre for each of its threads. flashfit_arch.hpp calls it for the
 // thread that runs.
-#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "emu/collective.hpp"
 #include "emu/copies.hpp"
-#include "emu/fibres.hpp"
 #include "emu/index3.hpp"
 #include "emu/memory.hpp"
 #include "emu/options.hpp"
@@ -17,6 +16,8 @@
 #include "emu/site.hpp"
 
 namespace flashfit::emu {
+
+class Fibres;
 
 /// What is launched: `run` is called on every thread's fibre.
 struct Program {
@@ -34,6 +35,7 @@ class Machine {
   static Machine& current() { return *running; }
 
   Machine(const Program& program, const Memory& memory, const Options& options);
+  ~Machine();
 
   /// All blocks, one after another. A finding ends the launch.
   Result<Stats> run(Index3 grid);
@@ -87,7 +89,7 @@ class Machine {
   Stats stats_;
   Scheduler scheduler_;
   SharedMemory shared_;
-  Fibres fibres_;
+  std::unique_ptr<Fibres> fibres_;
   std::vector<Warp> warps_;
   std::vector<std::uint32_t> ready_;
   std::vector<CopyQueue> copies_;

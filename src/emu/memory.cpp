@@ -23,6 +23,7 @@ std::string Memory::describe(std::uintptr_t address) const {
   const Tensor* nearest = nullptr;
   for (const Tensor& t : tensors_)
     if (nearest == nullptr || distance(t) < distance(*nearest)) nearest = &t;
+  if (address < 4096) return fmt::format("byte {} from a null pointer", address);
   if (nearest == nullptr) return "an address of no tensor, as none is registered";
   const Tensor& t = *nearest;
   if (address < t.base) return fmt::format("{} bytes before {} ({} bytes)", t.base - address, t.name, t.bytes);

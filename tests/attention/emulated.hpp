@@ -30,6 +30,9 @@ const std::vector<EmulatedForward>& emulated_forwards();
 Result<emu::Stats> run(const EmulatedForward& kernel, ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust = {});
 
+/// A dense case whose q, k, v and out have strides of their own each, which none of the case's layouts gives.
+ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
+
 /// The three schedules that every case is run under.
 std::vector<emu::Options> schedules();
 

@@ -20,7 +20,7 @@ class Hostile : public ::testing::TestWithParam<EmulatedForward> {
     c.name = "hostile";
     c.dtype = GetParam().variant->config.dtype;
     c.head_dim = GetParam().variant->config.head_dim;
-    c.heads_q = 2;
+    c.heads_q = c.heads_kv = 2;
     c.seqlens_q = std::move(seqlens_q);
     c.seqlens_k = std::move(seqlens_k);
     c.causal = causal;
@@ -64,6 +64,16 @@ TEST_P(Hostile, NoLseIsWrittenWhenNoneIsWanted) {
   ASSERT_TRUE(run(GetParam(), with_lse, {}));
   for (const float x : data.lse) ASSERT_TRUE(std::isnan(x));
   EXPECT_EQ(data.out.storage->bytes, with_lse.out.storage->bytes);
+}
+
+TEST_P(Hostile, EachTensorHasItsOwnStrides) {
+  const ForwardCase spec = small({70, 70}, {200, 200}, true);
+  ForwardData data = make_data_of_mixed_layouts(spec);
+  const Expected expected = expect(data);
+  const auto ran = run(GetParam(), data, {});
+  ASSERT_TRUE(ran) << ran.error().message;
+  const Verdict verdict = check(data, expected);
+  EXPECT_TRUE(verdict.ok) << verdict.message;
 }
 
 TEST_P(Hostile, SchedulesAgreeBitForBit) {
