@@ -21,22 +21,26 @@ bool both_finite(uint32 word) {
   return (word & kLow) != kLow && (word & kHigh) != kHigh;
 }
 
-/// Adds the non-finite values of the tile to the output rows that see their keys, then makes them 0 in the tile, which
-/// multiplied as usual gives the rest. `o` covers rows first_row ..; the tile's keys are first_key ... All threads of
-/// the block call it together, after the tile has landed.
-template <class T, int Threads, int M, int D8, class Tile>
-void contain_non_finite(float (&o)[M][D8][4], Tile& s_v, int first_row, int first_key, const Visibility& visible) {
-  constexpr int kPerThread = Tile::kRows * Tile::kCols / 8 / Threads;
+/// Whether the tile holds a NaN or an infinity. All threads of the block call it together, after the tile has landed.
+template <class T, int Threads, class Tile>
+bool any_non_finite(const Tile& s_v) {
   bool found = false;
 #pragma unroll
-  for (int i = 0; i < kPerThread; ++i) {
+  for (int i = 0; i < Tile::kRows * Tile::kCols / 8 / Threads; ++i) {
     uint32 words[4];
     arch::load_16(words, s_v.data, (i * Threads + arch::thread()) * 8);
 #pragma unroll
     for (const uint32 word : words) found |= !both_finite<T>(word);
   }
-  if (!arch::sync_block_or(found)) return;
+  return arch::sync_block_or(found);
+}
 
+/// Adds the non-finite values of the tile to the output rows that see their keys, then makes them 0 in the tile, which
+/// multiplied as usual gives the rest. `o` covers rows first_row .. and follows this tile's maximum already (infinity
+/// times a later correction of 0 would be a NaN); the tile's keys are first_key ... All threads of the block call it
+/// together.
+template <class T, int Threads, int M, int D8, class Tile>
+void contain_non_finite(float (&o)[M][D8][4], Tile& s_v, int first_row, int first_key, const Visibility& visible) {
   const int lane = arch::lane();
   int last[M][2];
 #pragma unroll

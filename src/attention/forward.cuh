@@ -81,14 +81,15 @@ struct ForwardKernel {
       arch::sync_block();  // tile j is there for all; all have left the slot that is filled next
       start_tile(j + C.stages - 1);
       auto& stage = s.stage[j % C.stages];
-      if (p.causal != 0 && j >= seen_by_all)
-        contain_non_finite<T, kThreads>(o, stage.v, warp_row, j * C.block_n, visible);
-      if (j >= warp_tiles) continue;
+      const bool tainted = p.causal != 0 && j >= seen_by_all && any_non_finite<T, kThreads>(stage.v);
       float scores[kM][kN][4] = {};
-      multiply_abt<T>(scores, s.q, arch::warp() * kWarpRows, stage.k);
-      if (j >= whole_tiles) mask(scores, warp_row, j * C.block_n, visible);
-      softmax_step(scores, o, rows, p.softmax_scale * kLog2E);
-      multiply_pb<T>(o, scores, stage.v);
+      if (j < warp_tiles) {
+        multiply_abt<T>(scores, s.q, arch::warp() * kWarpRows, stage.k);
+        if (j >= whole_tiles) mask(scores, warp_row, j * C.block_n, visible);
+        softmax_step(scores, o, rows, p.softmax_scale * kLog2E);
+      }
+      if (tainted) contain_non_finite<T, kThreads>(o, stage.v, warp_row, j * C.block_n, visible);
+      if (j < warp_tiles) multiply_pb<T>(o, scores, stage.v);
     }
     arch::cp_async_wait<0>();
     store(o, rows, find_work<C.block_m>(p),
