@@ -79,10 +79,9 @@ def main() -> int:
     """Measures every case; 1 if --limit was passed."""
     options = arguments()
     os.environ["FLASHFIT_NUM_THREADS"] = str(options.threads)  # read once, at the first call
+    import flashfit
     import torch
     import torch.nn.functional as functional
-
-    import flashfit
 
     torch.set_num_threads(options.threads)
     types = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

@@ -12,16 +12,15 @@ inline constexpr int kMaxRegistersPerThread = 255;
 inline constexpr int kRegistersPerSm = 64 * 1024;
 inline constexpr int kMaxThreadsPerBlock = 1024;
 
-/// Opt-in shared memory of one block in bytes, by compute capability as a decimal (89 = 8.9); 0 if it is not in the table.
+/// Opt-in shared memory of one block in bytes, by compute capability as a decimal (89 = 8.9); 0 if it is not in the
+/// table.
 constexpr int max_shared_bytes(int cc) {
-  switch (cc) {
-    case 70: return 96 * 1024;
-    case 75: return 64 * 1024;
-    case 80: case 87: return 163 * 1024;
-    case 86: case 89: case 120: case 121: return 99 * 1024;
-    case 90: case 100: case 103: case 110: return 227 * 1024;
-    default: return 0;
-  }
+  if (cc == 70) return 96 * 1024;
+  if (cc == 75) return 64 * 1024;
+  if (cc == 80 || cc == 87) return 163 * 1024;
+  if (cc == 86 || cc == 89 || cc == 120 || cc == 121) return 99 * 1024;
+  if (cc == 90 || cc == 100 || cc == 103 || cc == 110) return 227 * 1024;
+  return 0;
 }
 
 }  // namespace flashfit

@@ -28,11 +28,9 @@ class Mutant:
 
 def read_mutants(path: Path) -> list[Mutant]:
     """The defects of the list, with one that changes nothing before them: the tests must pass it."""
-    mutants = [Mutant("none", "", "", "")]
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            mutants.append(Mutant(*re.split(r"\s+\|(?:\s+|$)", line.rstrip(), maxsplit=3)))
-    return mutants
+    lines = [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()]
+    listed = [Mutant(*re.split(r"\s+\|(?:\s+|$)", line, maxsplit=3)) for line in lines if line and line[0] != "#"]
+    return [Mutant("none", "", "", ""), *listed]
 
 
 def defective(text: str, mutant: Mutant) -> str:
