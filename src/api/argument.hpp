@@ -1,6 +1,6 @@
 #pragma once
-// One DLPack argument, read once: shape and strides normalised, memory bounded, so that the rules of a call compare
-// plain numbers.
+// One DLPack argument, read once: shape and strides normalised, memory bounded,
+// so that the rules of a call compare plain numbers.
 #include <dlpack/dlpack.h>
 
 #include <array>
@@ -36,8 +36,8 @@ struct Argument {
 
 /// Reads `tensor`, whose shape is written like `layout` ("[batch, seqlen, heads, head_dim]") and has `ndim` (1 to 4)
 /// dimensions. Refuses: NULL, another ndim, sizes below 0 or past kMaxSize, devices other than the CPU and CUDA, vector
-/// lanes, negative strides, NULL data of a tensor that has elements, data off its natural alignment, and memory whose
-/// extent overflows.
+/// lanes, negative strides, NULL data of a tensor that has elements,
+/// data off its natural alignment, and memory whose extent overflows.
 Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout);
 
 /// Whether no two elements can share an address: sorted by stride, each dimension steps past all smaller ones.

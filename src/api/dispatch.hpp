@@ -6,8 +6,8 @@
 namespace flashfit::api {
 
 /// Computes (CPU) or queues on the stream (GPU). On a GPU nothing waits and no memory is allocated, neither the host's
-/// nor, but for the first call of an image, the driver's. Errors: those of the backends; kMisfit also when a plan needs
-/// more than the C API can give.
+/// nor, but for the first call of an image, the driver's. Errors: those of the backends;
+/// kMisfit also when a plan needs more than the C API can give.
 Result<void> dispatch_forward(const CheckedForward& checked);
 
 }  // namespace flashfit::api

@@ -11,8 +11,8 @@ namespace flashfit::api {
 /// misfit is an answer, no error.
 Result<std::string> explain_json(const flashfit_explain_args* args);
 
-/// [{"variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}], in the order of the variant
-/// table, then by target.
+/// [{"variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}],
+/// in the order of the variant table, then by target.
 std::string images_json();
 
 /// {"driver", "cuda", "no_gpu_reason", "gpus": [{"index", "gpu", "compute_capability", "sms",

@@ -23,8 +23,8 @@ struct CheckedForward {
 /// wrong rows but no foreign memory).
 Result<CheckedForward> check_forward(const flashfit_attention_args* args);
 
-/// The caller's struct in this library's version: fields that an older caller lacks are 0; a newer caller may not set
-/// what this library lacks.
+/// The caller's struct in this library's version: fields that an older caller lacks are 0;
+/// a newer caller may not set what this library lacks.
 Result<flashfit_attention_args> current_version(const flashfit_attention_args* args);
 Result<flashfit_explain_args> current_version(const flashfit_explain_args* args);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The forward kernel's compile-time configuration, and what it implies. Neutral: the plan takes shared memory from here
-// without `arch`.
+// The forward kernel's compile-time configuration, and what it implies.
+// Neutral: the plan takes shared memory from here without `arch`.
 #include "base/types.hpp"
 
 namespace flashfit {
@@ -20,8 +20,8 @@ constexpr int forward_shared_bytes(const ForwardConfig& c) {
   return (c.block_m + 2 * c.stages * c.block_n) * c.head_dim * size_of(c.dtype);
 }
 
-/// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape, the same for the build and for
-/// what-if.
+/// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,
+/// the same for the build and for what-if.
 constexpr const char* forward_config_error(const ForwardConfig& c) {
   if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
   if (c.head_dim < 32 || c.head_dim > 256 || c.head_dim % 32) return "head_dim must be a multiple of 32 from 32 to 256";
@@ -33,8 +33,8 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
 }
 
 /// The kernel's one argument. Pointers and strides are of elements, strides 64-bit; rows are tokens.
-/// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] .. cu_seqlens[b + 1] of
-/// one long row axis.
+/// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] ..
+/// cu_seqlens[b + 1] of one long row axis.
 struct ForwardParams {
   const void *q, *k, *v;
   void* o;

@@ -37,8 +37,8 @@ bool any_non_finite(const Tile& s_v) {
 
 /// Adds the non-finite values of the tile to the output rows that see their keys, then makes them 0 in the tile, which
 /// multiplied as usual gives the rest. `o` covers rows first_row .. and follows this tile's maximum already (infinity
-/// times a later correction of 0 would be a NaN); the tile's keys are first_key ... All threads of the block call it
-/// together.
+/// times a later correction of 0 would be a NaN); the tile's keys are first_key ...
+/// All threads of the block call it together.
 template <class T, int Threads, int M, int D8, class Tile>
 void contain_non_finite(float (&o)[M][D8][4], Tile& s_v, int first_row, int first_key, const Visibility& visible) {
   const int lane = arch::lane();

@@ -4,8 +4,8 @@
 // `stages` slots. Per key tile:
 //   S = Q K^T;  m' = max(m, rowmax S);  P = exp2((S - m') scale);  l = l exp2((m - m') scale) + rowsum P;  O = O
 //   exp2((m - m') scale) + P V.
-// At the end O / l is stored, and LSE = m scale + ln l. Only tiles that the mask's edge or the last key crosses are
-// masked.
+// At the end O / l is stored, and LSE = m scale + ln l. Only tiles that the
+// mask's edge or the last key crosses are masked.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
 #include "attention/containment.cuh"

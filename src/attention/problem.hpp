@@ -1,6 +1,6 @@
 #pragma once
-// What is asked: the shape of one attention forward (the plan's input) and the call with its pointers (a backend's
-// input). Host only.
+// What is asked: the shape of one attention forward (the plan's input) and the call
+// with its pointers (a backend's input). Host only.
 #include <cstdint>
 
 #include "base/types.hpp"
@@ -18,15 +18,15 @@ struct ForwardProblem {
   bool causal = false, variable_length = false;
 };
 
-/// A checked tensor [batch, row, head, head_dim] whose last stride is 1. Strides in elements. Variable length:
-/// batch_stride is 0.
+/// A checked tensor [batch, row, head, head_dim] whose last stride is 1.
+/// Strides in elements. Variable length: batch_stride is 0.
 struct TensorView {
   void* data = nullptr;
   std::int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
-/// A checked call. Nothing here needs to be validated again: sizes agree, pointers are non-null where the tensor has
-/// elements.
+/// A checked call. Nothing here needs to be validated again:
+/// sizes agree, pointers are non-null where the tensor has elements.
 struct ForwardCall {
   ForwardProblem problem;
   TensorView q, k, v, o;

@@ -5,8 +5,8 @@
 
 namespace flashfit {
 
-/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence; offsets say where it
-/// begins on the row axes.
+/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence;
+/// offsets say where it begins on the row axes.
 struct Work {
   int sequence, head, first_row;
   int queries, keys;
@@ -15,8 +15,8 @@ struct Work {
 
 inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
-/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch, and a wrong value must not
-/// become a wild address.
+/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch,
+/// and a wrong value must not become a wild address.
 inline int bounded_offset(const int* cu_seqlens, int i, int total) {
   return clamp(arch::load(cu_seqlens, i), 0, total);
 }

@@ -22,8 +22,8 @@ inline float row_sum(float x) {
 }
 
 /// Scores of the next key tile -> weights relative to the new maximum, in place; the row states and the output so far
-/// follow the maximum. scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's
-/// argument.
+/// follow the maximum. scale_log2 = softmax_scale * log2(e) > 0:
+/// the scale costs nothing, as it is folded into exp2's argument.
 template <int M, int N8, int O8>
 void softmax_step(float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll

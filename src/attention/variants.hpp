@@ -1,6 +1,6 @@
 #pragma once
-// The one table of forward variants: the build makes images of it, the plan chooses from it, tests run all of it. Host
-// only.
+// The one table of forward variants: the build makes images of it,
+// the plan chooses from it, tests run all of it. Host only.
 #include <span>
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-// Conversions between fp32 and the 16-bit storage types, for hosts: round to nearest even, NaN stays NaN, subnormals
-// kept.
+// Conversions between fp32 and the 16-bit storage types, for hosts:
+// round to nearest even, NaN stays NaN, subnormals kept.
 #include <bit>
 #include <cstdint>
 

@@ -6,8 +6,8 @@ namespace flashfit {
 using uint32 = unsigned int;
 using int64 = long long;
 
-/// IEEE binary16 as storage only: arithmetic happens in fp32 (kernels convert through `arch`, hosts through
-/// base/half.hpp).
+/// IEEE binary16 as storage only: arithmetic happens in fp32
+/// (kernels convert through `arch`, hosts through base/half.hpp).
 struct f16 {
   static constexpr unsigned short kExponentBits = 0x7c00;
   unsigned short bits;

@@ -15,12 +15,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// e^x for x <= 0 within 1.5 units in the last place (tests/cpu/exp_test.cpp tries every float); below ln(2^-126), -inf
 /// included, exactly 0; NaN stays.
 ///
-/// x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n (1 + r + r^2 q(r)). q has degree 4, fitted for least relative error
-/// of the whole: 2^-28.
+/// x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n (1 + r + r^2 q(r)).
+/// q has degree 4, fitted for least relative error of the whole: 2^-28.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_nonpositive(D d, V x) {
-  // Added to a number of magnitude below 2^22, this rounds it to an integer held in the lowest mantissa bits; 127 is
-  // the exponent's bias.
+  // Added to a number of magnitude below 2^22, this rounds it to an integer held in the
+  // lowest mantissa bits; 127 is the exponent's bias.
   const V magic = hn::Set(d, 0x1.8p23f + 127.0f);
   const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);

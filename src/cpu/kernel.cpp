@@ -1,8 +1,8 @@
 #include "cpu/kernel.hpp"
 
 // Compiled once for each of these targets; the last two are Highway's fallbacks without SIMD (EMU128 by value: old
-// versions lack it). Newer AVX-512 targets add nothing here; vectors without a compile-time size (SVE, RVV) do not form
-// arrays.
+// versions lack it). Newer AVX-512 targets add nothing here;
+// vectors without a compile-time size (SVE, RVV) do not form arrays.
 #define HWY_DISABLED_TARGETS (~(HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_NEON | HWY_SCALAR | 1LL << 61))
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/forward-inl.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// A pool of threads that lives until the process ends: made at the first use, made anew in a forked child, shared by
-// all callers.
+// A pool of threads that lives until the process ends: made at the first use,
+// made anew in a forked child, shared by all callers.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 
 namespace flashfit::cpu {
 
-/// Threads that a call uses by default: FLASHFIT_NUM_THREADS if it is 1 to 1024, else the CPUs that this process may
-/// run on. Read once.
+/// Threads that a call uses by default: FLASHFIT_NUM_THREADS if it is 1 to 1024,
+/// else the CPUs that this process may run on. Read once.
 inline int default_threads() {
   static const int threads = [] {
     if (const char* const text = std::getenv("FLASHFIT_NUM_THREADS")) {
@@ -61,8 +61,8 @@ class Pool {
     bool wants_more() const { return joined < threads && next.load(std::memory_order_relaxed) < tasks; }
   };
 
-  // A forked child has none of its parent's threads, and the parent's mutex may be locked for ever: it leaves the old
-  // pool and starts one.
+  // A forked child has none of its parent's threads, and the parent's mutex may be locked for ever:
+  // it leaves the old pool and starts one.
   static Pool& instance() {
     static std::atomic<Pool*> current{nullptr};
     Pool* pool = current.load(std::memory_order_acquire);

@@ -1,6 +1,6 @@
 #pragma once
-// Instructions that a warp's 32 lanes execute together. Each lane hands in its operands; the last one to arrive
-// executes for all.
+// Instructions that a warp's 32 lanes execute together. Each lane hands in its operands;
+// the last one to arrive executes for all.
 #include "base/types.hpp"
 #include "emu/options.hpp"
 
@@ -8,8 +8,8 @@ namespace flashfit::emu {
 
 inline constexpr int kLanes = 32;
 
-/// `execute` gets the operands of lanes 0 .. 31, each a pointer to the instruction's operand struct below. Identity is
-/// the address.
+/// `execute` gets the operands of lanes 0 .. 31, each a pointer to the instruction's
+/// operand struct below. Identity is the address.
 struct Collective {
   const char* name;
   void (*execute)(void* const* lanes);

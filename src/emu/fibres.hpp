@@ -1,6 +1,6 @@
 #pragma once
-// A stack and a suspended computation for every thread of a block (Boost.Context), switched between without a way back
-// through a dispatcher.
+// A stack and a suspended computation for every thread of a block (Boost.Context),
+// switched between without a way back through a dispatcher.
 #include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of arch/arch.hpp on CPU fibres. Each function takes its caller's place as a defaulted last argument, for
-// findings.
+// The contract of arch/arch.hpp on CPU fibres. Each function takes its caller's
+// place as a defaulted last argument, for findings.
 #include <cmath>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 #pragma once
-// The emulated multiprocessor: one block at a time, a fibre for each of its threads. flashfit_arch.hpp calls it for the
-// thread that runs.
+// The emulated multiprocessor: one block at a time, a fibre for each of its threads.
+// flashfit_arch.hpp calls it for the thread that runs.
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,8 +52,8 @@ class Machine {
   void copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site);
   void commit_copies() { copies_[thread()].commit(); }
   void wait_copies(int pending) { copies_[thread()].wait(static_cast<std::size_t>(pending)); }
-  /// Ends the launch unless the bytes are aligned to `alignment`, inside one tensor or the block's shared memory, and
-  /// may be accessed so.
+  /// Ends the launch unless the bytes are aligned to `alignment`,
+  /// inside one tensor or the block's shared memory, and may be accessed so.
   void check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site);
   void check_shared(std::uintptr_t address, std::size_t bytes, Site site);
   void count(std::uint64_t Stats::* counter) { ++(stats_.*counter); }

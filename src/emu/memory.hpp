@@ -9,8 +9,8 @@ namespace flashfit::emu {
 
 enum class Access : unsigned char { kRead, kWrite };
 
-/// The tensors of a launch. Bounds are those of the bytes that belong to the tensor: its red zones and padding stay
-/// outside.
+/// The tensors of a launch. Bounds are those of the bytes that belong to the tensor:
+/// its red zones and padding stay outside.
 class Memory {
  public:
   /// The kernel may read `bytes` from `base` on. An empty tensor may be added: findings then name it.

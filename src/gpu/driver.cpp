@@ -105,8 +105,8 @@ Result<const Driver*> open_driver() {
   if (const cu::Status s = d.cuDriverGetVersion(&d.version))
     return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
   missing_loading(lib, d);
-  // A fork would inherit locks and handles that the driver refuses there; the flag lets it be told before it can hang
-  // on one.
+  // A fork would inherit locks and handles that the driver refuses there;
+  // the flag lets it be told before it can hang on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   static_cast<void>(watched);
   const Driver* kept = new Driver(std::move(d));  // never freed: threads may still launch while the process exits

@@ -37,8 +37,8 @@ enum class Attribute : int {
 };
 }  // namespace cu
 
-/// The functions, under the driver's own names. Those of the second group exist from CUDA 12.0 (driver 525) on: take
-/// them from loading_driver().
+/// The functions, under the driver's own names. Those of the second group exist from CUDA 12.0
+/// (driver 525) on: take them from loading_driver().
 struct Driver {
   cu::Status (*cuInit)(unsigned flags);
   cu::Status (*cuDriverGetVersion)(int* version);
@@ -73,16 +73,16 @@ struct Driver {
 /// second call on. Success is remembered for good. A failure is not: the next call tries again (tens of microseconds
 /// without a driver, far from any launch), since some causes pass: a container's GPU that appears late, a fabric
 /// manager that is still starting (802). Errors: kNoGpu with the cause in one line (no libcuda.so.1 with the loader's
-/// own words, a toolkit's stub, no device, the meaning of cuInit's other errors); kCuda in a process forked from one
-/// that used CUDA.
+/// own words, a toolkit's stub, no device, the meaning of cuInit's other errors);
+/// kCuda in a process forked from one that used CUDA.
 Result<const Driver*> driver();
 
-/// The same, if it can load images: kMisfit names the driver's CUDA version when that is below 12.0, and a function
-/// that is missing.
+/// The same, if it can load images: kMisfit names the driver's CUDA version when that
+/// is below 12.0, and a function that is missing.
 Result<const Driver*> loading_driver();
 
-/// "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)": a call and the driver's own words, with what it
-/// means where that is known.
+/// "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)":
+/// a call and the driver's own words, with what it means where that is known.
 std::string describe(const Driver& driver, const char* call, cu::Status status);
 
 }  // namespace flashfit

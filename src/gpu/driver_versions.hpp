@@ -16,12 +16,12 @@ Result<CudaVersion> parse_driver(std::string_view text);
 /// 12020 -> "12.2".
 std::string str(CudaVersion version);
 
-/// The oldest driver branch that brings this CUDA version or a newer one; 0 if none is known. For messages: 12090 ->
-/// 575.
+/// The oldest driver branch that brings this CUDA version or a newer one;
+/// 0 if none is known. For messages: 12090 -> 575.
 int first_branch(CudaVersion version);
 
-/// The CUDA version of the first drivers that know a GPU of this capability, where that is newer than what images
-/// need: 12.8 for Blackwell.
+/// The CUDA version of the first drivers that know a GPU of this capability,
+/// where that is newer than what images need: 12.8 for Blackwell.
 CudaVersion first_driver_for(ComputeCapability gpu);
 
 }  // namespace flashfit

@@ -11,8 +11,8 @@
 namespace flashfit {
 namespace {
 
-// What follows from the compute capability alone. Source: CUDA C++ Programming Guide, technical specifications per
-// compute capability.
+// What follows from the compute capability alone. Source: CUDA C++ Programming Guide,
+// technical specifications per compute capability.
 struct SmLimits {
   int shared_kb, threads, blocks;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What each GPU can do: the one struct that the plan decides by, filled from the table (any machine) or from the live
-// device.
+// What each GPU can do: the one struct that the plan decides by, filled from the table
+// (any machine) or from the live device.
 #include <span>
 #include <string>
 #include <string_view>

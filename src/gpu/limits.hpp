@@ -12,8 +12,8 @@ inline constexpr int kMaxRegistersPerThread = 255;
 inline constexpr int kRegistersPerSm = 64 * 1024;
 inline constexpr int kMaxThreadsPerBlock = 1024;
 
-/// Opt-in shared memory of one block in bytes, by compute capability as a decimal (89 = 8.9); 0 if it is not in the
-/// table.
+/// Opt-in shared memory of one block in bytes, by compute capability as a decimal
+/// (89 = 8.9); 0 if it is not in the table.
 constexpr int max_shared_bytes(int cc) {
   if (cc == 70) return 96 * 1024;
   if (cc == 75) return 64 * 1024;

@@ -1,6 +1,6 @@
 #pragma once
-// What a carried image was compiled for, and the rules of what runs where (CUDA C++ Programming Guide, "Binary" and
-// "PTX Compatibility").
+// What a carried image was compiled for, and the rules of what runs where
+// (CUDA C++ Programming Guide, "Binary" and "PTX Compatibility").
 #include <compare>
 #include <string>
 
@@ -31,11 +31,11 @@ struct Target {
 /// integrated 8.7 only exactly; PTX: anything not older.
 bool runs_on(Target target, ComputeCapability gpu);
 
-/// Whether PTX made by the carried toolkit (12.9: ISA 8.8) can be compiled by a driver of this CUDA version; true if
-/// unknown (0).
+/// Whether PTX made by the carried toolkit (12.9: ISA 8.8) can be compiled by a
+/// driver of this CUDA version; true if unknown (0).
 bool driver_compiles_ptx(CudaVersion driver);
-/// The oldest driver that loads carried SASS: 12.0 (cuLibraryLoadData; minor-version compatibility); true if unknown
-/// (0).
+/// The oldest driver that loads carried SASS: 12.0 (cuLibraryLoadData;
+/// minor-version compatibility); true if unknown (0).
 bool driver_loads_sass(CudaVersion driver);
 
 }  // namespace flashfit

@@ -2,8 +2,8 @@
 // The packed images: a JSON index and one compressed frame a target, so that a GPU decompresses only what can run on
 // it.
 //   "FFIMAGES", u64 bytes of the index, the index, the frames.
-// Kernels of one target resemble each other: together in one zstd frame they take a tenth of their size, alone a
-// quarter.
+// Kernels of one target resemble each other: together in one zstd frame they
+// take a tenth of their size, alone a quarter.
 #include <cstddef>
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of carried images. The blob that src/images/build packed lies in the library's read-only data; nothing is
-// unpacked before it is needed.
+// The bytes of carried images. The blob that src/images/build packed lies in the library's
+// read-only data; nothing is unpacked before it is needed.
 #include <cstddef>
 #include <vector>
 

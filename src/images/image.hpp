@@ -19,8 +19,8 @@ struct Image {
   std::string entry;  ///< the kernel's (mangled) name in the image
 };
 
-/// Everything this library carries, in the order of the variant table, then by target. Read once from the embedded
-/// index; never throws.
+/// Everything this library carries, in the order of the variant table, then by target.
+/// Read once from the embedded index; never throws.
 std::span<const Image> carried_images();
 
 }  // namespace flashfit

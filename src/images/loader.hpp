@@ -1,6 +1,6 @@
 #pragma once
-// Carried images on a live GPU: loaded once, launched on the caller's stream. docs/loading.md says what is kept and for
-// how long.
+// Carried images on a live GPU: loaded once, launched on the caller's stream.
+// docs/loading.md says what is kept and for how long.
 #include <cstdint>
 
 #include "base/error.hpp"
@@ -15,8 +15,8 @@ struct LaunchConfig {
 };
 
 /// Makes `image` (one of carried_images()) ready on GPU `device`: what the first launch() would do, the launch itself
-/// left out. Call it where the first launch may not take long (an image of PTX is compiled here) or must not touch the
-/// device's memory.
+/// left out. Call it where the first launch may not take long (an image of PTX is
+/// compiled here) or must not touch the device's memory.
 Result<void> prepare(const Image& image, int device);
 
 /// Queues one launch of `image` (one of carried_images()) on `stream` (a CUstream of GPU `device`, or nullptr), the

@@ -10,8 +10,8 @@ struct AccumulatorMap {
   static constexpr int col(int lane, int i) { return lane % 4 * 2 + i % 2; }
 };
 
-/// ldmatrix.x4 reads four 8x8 matrices; lane l gives the address of row l % 8 of matrix l / 8. Two orders of the four
-/// are used.
+/// ldmatrix.x4 reads four 8x8 matrices; lane l gives the address of row l % 8 of
+/// matrix l / 8. Two orders of the four are used.
 struct LdmatrixMap {
   // Matrices run down the rows, then right: the A operand, and with .trans the B operand from a [k, n] tile.
   static constexpr int down_row(int lane) { return lane % 16; }

@@ -1,14 +1,14 @@
 #pragma once
-// Shared-memory tiles whose ldmatrix and 16-byte copies meet no bank conflict. One truth for kernels, emulator and
-// tests.
+// Shared-memory tiles whose ldmatrix and 16-byte copies meet no bank conflict.
+// One truth for kernels, emulator and tests.
 #include "base/types.hpp"
 
 namespace flashfit {
 
 /// Rows x Cols of 16-bit elements, in panels of up to 64 columns (128 bytes a row). Inside a panel the index of a
 /// 16-byte chunk is XORed with the row, so that 8 consecutive rows of one column chunk, what an 8x8 matrix of ldmatrix
-/// reads, lie in 8 different groups of four banks. With narrow panels (32 columns) two rows share 128 bytes; then the
-/// row pair is what is XORed.
+/// reads, lie in 8 different groups of four banks. With narrow panels
+/// (32 columns) two rows share 128 bytes; then the row pair is what is XORed.
 template <class T, int Rows, int Cols>
 struct SwizzledTile {
   static_assert(sizeof(T) == 2 && Cols % 32 == 0);
@@ -24,8 +24,8 @@ struct SwizzledTile {
     const int chunk = (col / 8 % kChunks) ^ (row / kRowsPerLine % kChunks);
     return col / kPanel * (Rows * kPanel) + row * kPanel + chunk * 8 + col % 8;
   }
-  /// offset(row, col + cols) from offset(row, col), for col < 16 and cols a multiple of 16: one XOR, where offset()
-  /// costs a dozen instructions.
+  /// offset(row, col + cols) from offset(row, col), for col < 16 and cols a multiple of 16:
+  /// one XOR, where offset() costs a dozen instructions.
   static constexpr int right(int offset, int cols) {
     return cols / kPanel * (Rows * kPanel) + (offset ^ cols % kPanel);
   }

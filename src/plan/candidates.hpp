@@ -33,8 +33,8 @@ std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m
 /// equal ones the newer target, then the taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 
-/// The registers of a row's image, or of its machine code for other GPUs, or estimated; spills as the image or the
-/// estimate has them.
+/// The registers of a row's image, or of its machine code for other GPUs, or estimated;
+/// spills as the image or the estimate has them.
 struct Registers {
   int count;
   bool estimated;

@@ -15,8 +15,8 @@
 
 namespace flashfit {
 
-/// Most rows (queries or keys) of a sequence, or of the row axis when the length varies: the kernel counts rows in
-/// 32-bit integers.
+/// Most rows (queries or keys) of a sequence, or of the row axis when the length varies:
+/// the kernel counts rows in 32-bit integers.
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
 /// Most thread blocks of a launch. Source: CUDA C++ Programming Guide, maximum x-dimension of a grid.
 inline constexpr std::int64_t kMaxGrid = (std::int64_t{1} << 31) - 1;
@@ -51,8 +51,8 @@ struct PlanOptions {
 
 /// Code::kMisfit names the GPU, its compute capability and what binds: fp32, bf16 before 8.0, head_dim or dtype not
 /// carried, no image for this GPU, driver too old, shared memory, too many rows or blocks. Code::kInvalidArgument:
-/// options.variant is no row's name or of another dtype or head_dim. `driver` 0 = unknown, taken as new enough. The
-/// plan points into `images`.
+/// options.variant is no row's name or of another dtype or head_dim.
+/// `driver` 0 = unknown, taken as new enough. The plan points into `images`.
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
 

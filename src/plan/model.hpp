@@ -1,6 +1,6 @@
 #pragma once
-// The time of a forward configuration on a GPU, by counting what each unit of an SM must do. docs/plan.md derives and
-// checks it.
+// The time of a forward configuration on a GPU, by counting what each unit of an
+// SM must do. docs/plan.md derives and checks it.
 #include "attention/config.hpp"
 #include "attention/problem.hpp"
 #include "plan/forward.hpp"

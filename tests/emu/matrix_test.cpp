@@ -57,8 +57,8 @@ struct Product {
   float a[16][16], b[16][8], c[16][8];  ///< c += a b
 };
 
-/// Operands by the PTX ISA's fragments: a as ldmatrix's down order gives it, b's registers hold two consecutive k of
-/// one column.
+/// Operands by the PTX ISA's fragments: a as ldmatrix's down order gives it,
+/// b's registers hold two consecutive k of one column.
 template <class T>
 struct Multiply {
   void operator()(Product<T>& p) const {

@@ -76,8 +76,8 @@ int complain(const char* call, const std::string& what, int code) {
   return code;
 }
 
-/// Counts the call; what it must fail with, or 0. Takes no lock, so that the fake adds no order between threads that
-/// the caller lacks.
+/// Counts the call; what it must fail with, or 0. Takes no lock,
+/// so that the fake adds no order between threads that the caller lacks.
 int enter(int function) {
   Function& f = state().functions[function];
   f.calls.fetch_add(1, std::memory_order_relaxed);

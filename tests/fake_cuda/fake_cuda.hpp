@@ -73,8 +73,8 @@ inline Gpu make_gpu(std::string name, int cc) {
            {106, blocks}}};
 }
 
-/// Handles: the fake gives out addresses of these, and accepts no others. A device handle is not its index, so that a
-/// mix-up shows.
+/// Handles: the fake gives out addresses of these, and accepts no others.
+/// A device handle is not its index, so that a mix-up shows.
 inline constexpr int kFirstDeviceHandle = 1000;
 struct Context {
   int device;
@@ -143,8 +143,8 @@ struct State {
   }
 };
 
-/// An image that the fake takes: an ELF header for CUDA (e_machine 190), a marker, the compute capability, the kernel's
-/// name and a sum over all.
+/// An image that the fake takes: an ELF header for CUDA (e_machine 190), a marker,
+/// the compute capability, the kernel's name and a sum over all.
 inline std::vector<std::byte> make_image(int cc, std::string_view entry) {
   std::string text(64, '\0');
   text.replace(0, 4,

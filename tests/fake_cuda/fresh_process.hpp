@@ -1,6 +1,6 @@
 #pragma once
-// A process keeps the driver that it opened: a case that needs another one, or one that nobody has opened, runs in a
-// process of its own.
+// A process keeps the driver that it opened: a case that needs another one,
+// or one that nobody has opened, runs in a process of its own.
 #include <gtest/gtest.h>
 
 #include <cstdio>

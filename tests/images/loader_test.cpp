@@ -1,6 +1,6 @@
 // Loading and launching against the fake libcuda.so.1: every failure of every call, threads, devices, contexts,
-// capture. The images are this test's own: it defines carried_images() and image_bytes() in place of those of the
-// library.
+// capture. The images are this test's own: it defines carried_images() and
+// image_bytes() in place of those of the library.
 #include "images/loader.hpp"
 
 #include <gmock/gmock.h>
@@ -104,8 +104,8 @@ ForwardParams some_params() {
 
 constexpr LaunchConfig kConfig{.grid = 24, .threads = 128, .shared_bytes = kSmallSharedBytes};
 
-/// Two L4 and an H100. Each test takes images that no other has used, so that the order of tests does not matter within
-/// a process.
+/// Two L4 and an H100. Each test takes images that no other has used,
+/// so that the order of tests does not matter within a process.
 class Loader : public testing::Test {
  protected:
   void SetUp() override {
@@ -357,8 +357,8 @@ TEST_F(Loader, ThreadsShareOneLoad) {
   EXPECT_LE(fake().calls("cuDevicePrimaryCtxRetain"), retains + 2);  // one a GPU, if no test before this one did
 }
 
-/// Every call that a launch makes, each failing at its first, second, … occurrence, in a process where nothing is
-/// loaded yet.
+/// Every call that a launch makes, each failing at its first, second, … occurrence,
+/// in a process where nothing is loaded yet.
 class EveryFailure : public Loader, public testing::WithParamInterface<const char*> {
  protected:
   /// Launches a fresh image with the n-th call of `call` failing; false once the launch makes fewer calls than that.

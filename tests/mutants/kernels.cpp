@@ -1,5 +1,5 @@
-// Two rows of the table, compiled from a copy of the sources with one defect: fp16 with tall tiles, and the largest
-// head of bf16.
+// Two rows of the table, compiled from a copy of the sources with one defect:
+// fp16 with tall tiles, and the largest head of bf16.
 #include "shard.hpp"
 
 namespace flashfit::testing {

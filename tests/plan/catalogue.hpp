@@ -1,6 +1,6 @@
 #pragma once
-// Images that no compiler made, so that plans do not depend on what a build carries: every row of the table for every
-// target of it.
+// Images that no compiler made, so that plans do not depend on what a build carries:
+// every row of the table for every target of it.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// What the plan chooses on every GPU of the table for the problems that people bring. `plan_golden_test --update`
-// writes the files anew.
+// What the plan chooses on every GPU of the table for the problems that people bring.
+// `plan_golden_test --update` writes the files anew.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

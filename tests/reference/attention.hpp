@@ -37,17 +37,17 @@ struct Output {
 /// A value of `dtype` as a double.
 double load(const void* data, DType dtype, std::int64_t index);
 
-/// fp64 throughout. A query that sees no key gives 0 and LSE -inf. Keys that it does not see contribute nothing, not
-/// even 0 * NaN.
+/// fp64 throughout. A query that sees no key gives 0 and LSE -inf.
+/// Keys that it does not see contribute nothing, not even 0 * NaN.
 Output attention(const Problem& problem, const View& q, const View& k, const View& v);
 
 /// The roundings of a plain computation in the dtype: scores accumulated in fp32 and rounded to the dtype, softmax in
-/// fp32 rounded to the dtype, their product with V accumulated in fp32 and rounded to the dtype. LSE in fp32, of the
-/// rounded scores.
+/// fp32 rounded to the dtype, their product with V accumulated in fp32 and rounded
+/// to the dtype. LSE in fp32, of the rounded scores.
 Output naive_same_dtype(const Problem& problem, const View& q, const View& k, const View& v);
 
-/// The largest softmax_scale * sum over dim of |q * k| over visible pairs: what rounding errors of scores are relative
-/// to.
+/// The largest softmax_scale * sum over dim of |q * k| over visible pairs:
+/// what rounding errors of scores are relative to.
 double score_magnitude(const Problem& problem, const View& q, const View& k);
 
 }  // namespace flashfit::reference

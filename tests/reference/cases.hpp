@@ -28,8 +28,8 @@ enum class Size : unsigned char {
 };
 
 /// Every lengths' edge around tiles of 64 and 128, no keys, causal with both Sq < Sk and Sq > Sk, GQA and MQA, ragged
-/// batches with empty sequences, all layouts, three and more blocks of keys, and the origin's seven shapes (those at
-/// head_dim 64 alone).
+/// batches with empty sequences, all layouts, three and more blocks of keys,
+/// and the origin's seven shapes (those at head_dim 64 alone).
 std::vector<ForwardCase> forward_cases(DType dtype, std::int64_t head_dim, Size size);
 
 /// A case with its memory. Movable; `call()` points into it.

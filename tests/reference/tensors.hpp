@@ -1,6 +1,6 @@
 #pragma once
-// Tensors for tests, in memory that shows every stray write and makes every stray read visible: all bytes that belong
-// to no element hold a NaN.
+// Tensors for tests, in memory that shows every stray write and makes every stray read visible:
+// all bytes that belong to no element hold a NaN.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,8 +23,8 @@ class Random {
   std::uint64_t state_;
 };
 
-/// How a tensor [batch, row, head, head_dim] lies in memory. All but kHeadStride0 keep element strides multiples of 8
-/// if head_dim is one.
+/// How a tensor [batch, row, head, head_dim] lies in memory. All but kHeadStride0 keep
+/// element strides multiples of 8 if head_dim is one.
 enum class Layout : unsigned char {
   kBSHD,         ///< [batch][row][head][dim]
   kBHSD,         ///< [batch][head][row][dim]

@@ -140,8 +140,8 @@ void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset) {
 
 template <class T>
 void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1);
-/// Pure, so neither volatile nor a memory clobber. Turing has the k8 form alone: a's registers are k-major, so two
-/// halves make it.
+/// Pure, so neither volatile nor a memory clobber. Turing has the k8 form alone:
+/// a's registers are k-major, so two halves make it.
 template <>
 inline void mma_m16n8k16<f16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
   if constexpr (kTarget >= 80) {

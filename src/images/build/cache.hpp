@@ -1,6 +1,6 @@
 #pragma once
-// Compiled images by content: a file a key. Workers write into it, the packer reads from it, so it is also how they
-// talk.
+// Compiled images by content: a file a key. Workers write into it,
+// the packer reads from it, so it is also how they talk.
 #include <filesystem>
 #include <optional>
 #include <string>

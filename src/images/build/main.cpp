@@ -1,5 +1,5 @@
-// flashfit_build_images: compiles every row and target of the variant table that is asked for, and packs the results
-// into one blob.
+// flashfit_build_images: compiles every row and target of the variant table that is
+// asked for, and packs the results into one blob.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -27,8 +27,8 @@ Result<std::string> read(const fs::path& file) {
   return text.str();
 }
 
-/// Appends the text of `file` and of what it includes, each once. Kernels include only files of ours, from src/ and the
-/// arch backend.
+/// Appends the text of `file` and of what it includes, each once.
+/// Kernels include only files of ours, from src/ and the arch backend.
 Result<void> append_closure(const fs::path& file, const fs::path& source_dir, std::set<fs::path>& seen,
                             std::string& out) {
   if (!seen.insert(file).second) return {};

@@ -15,12 +15,12 @@ struct Resources {
   int local_bytes() const { return stack_bytes > spill_store_bytes ? stack_bytes : spill_store_bytes; }
 };
 
-/// Error: the report lacks the lines that 12.x and 13.x print (another compiler must be looked at before its images are
-/// trusted).
+/// Error: the report lacks the lines that 12.x and 13.x print
+/// (another compiler must be looked at before its images are trusted).
 Result<Resources> parse_resources(const std::string& log);
 
-/// Error, one line: spills or local memory past what the row states, or shared memory past the target's limit, with the
-/// numbers.
+/// Error, one line: spills or local memory past what the row states,
+/// or shared memory past the target's limit, with the numbers.
 Result<void> check_resources(const Recipe& recipe, const Resources& resources);
 
 }  // namespace flashfit

@@ -9,8 +9,8 @@
 namespace flashfit {
 
 /// Calls work(i) for i in 0 .. count in `processes` children; each takes the next i that nobody has. A child reports
-/// each i to `done` in the parent, in order of completion. The first error ends all and is returned. Call it before the
-/// process has threads.
+/// each i to `done` in the parent, in order of completion. The first error ends all and is returned.
+/// Call it before the process has threads.
 Result<void> run_in_processes(int count, int processes, const std::function<Result<void>(int)>& work,
                               const std::function<void(int)>& done);
 
