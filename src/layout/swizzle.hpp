@@ -1,5 +1,5 @@
 #pragma once
-// Shared-memory tiles whose ldmatrix and 16-byte copies meet no bank conflict.
+// Shared-memory tiles whose ldmatrix meets no bank conflict, nor do 16-byte copies of 32, 64, 128 or 256 columns.
 // One truth for kernels, emulator and tests.
 #include "base/types.hpp"
 
@@ -7,8 +7,8 @@ namespace flashfit {
 
 /// Rows x Cols of 16-bit elements, in panels of up to 64 columns (128 bytes a row). Inside a panel the index of a
 /// 16-byte chunk is XORed with the row, so that 8 consecutive rows of one column chunk, what an 8x8 matrix of ldmatrix
-/// reads, lie in 8 different groups of four banks. With narrow panels
-/// (32 columns) two rows share 128 bytes; then the row pair is what is XORed.
+/// reads, lie in 8 different groups of four banks. With narrow panels (32 columns) two rows share 128 bytes; then the
+/// row pair is what is XORed.
 template <class T, int Rows, int Cols>
 struct SwizzledTile {
   static_assert(sizeof(T) == 2 && Cols % 32 == 0);

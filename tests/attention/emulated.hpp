@@ -33,6 +33,10 @@ Result<emu::Stats> run(const EmulatedForward& kernel, ForwardData& data, emu::Op
 /// A dense case whose q, k, v and out have strides of their own each, which none of the case's layouts gives.
 ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 
+/// Runs a causal case with NaN and infinities among its values: the first output element that is not as it must be, or
+/// "". Rows that do not see a value's key keep their bits; the others get it in that column alone.
+std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options);
+
 /// The three schedules that every case is run under.
 std::vector<emu::Options> schedules();
 

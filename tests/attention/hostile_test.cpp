@@ -108,6 +108,10 @@ TEST_P(Hostile, NaNStaysInItsRow) {
   }
 }
 
+TEST_P(Hostile, NonFiniteValuesReachTheQueriesThatSeeThem) {
+  for (const emu::Options& options : schedules()) EXPECT_EQ(containment_defect(GetParam(), options), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
                          [](const auto& kernel) { return name_of(kernel.param.variant->config); });
 

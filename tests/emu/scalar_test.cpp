@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -26,7 +27,7 @@ TEST(Places, EachThreadKnowsItsOwn) {
 struct Grid {
   using Params = Grid*;
   using Shared = NoShared;
-  static constexpr int kThreads = 32, kMinBlocks = 1;
+  static constexpr int kThreads = 32;
   std::set<std::array<int, 3>> blocks;
   static void run(const Params& p) {
     if (arch::lane() == 0) p->blocks.insert({arch::block().x, arch::block().y, arch::block().z});
@@ -54,6 +55,8 @@ TEST(Scalars, AsTheContractSays) {
   EXPECT_TRUE(std::isnan(arch::max(NAN, NAN)));
   EXPECT_EQ(arch::pack<f16>(1, -2), 0xc0003c00u);
   EXPECT_EQ(arch::pack<bf16>(1, -2), 0xc0003f80u);
+  EXPECT_EQ(arch::widen(f16{0xc000}), -2);
+  EXPECT_EQ(arch::widen(bf16{0xc000}), -2);
 }
 
 struct Lanes {
@@ -78,6 +81,50 @@ TEST(Warp, ShufflesAndVotesStayInTheWarp) {
     EXPECT_EQ(ran->shuffles, 2u);
     EXPECT_EQ(ran->votes, 2u);
   }
+}
+
+struct Votes {
+  std::array<std::array<bool, 3>, 96> said{};  ///< thread -> the answer of each of three barriers
+};
+
+TEST(Block, AVoteIsOfItsOwnBarrier) {
+  for (const auto schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Votes votes;
+    const auto ran = run_block<96>(votes,
+                                   [](Votes& v) {
+                                     for (int i = 0; i < 3; ++i)
+                                       v.said[arch::thread()][i] = arch::sync_block_or(i == 1 && arch::thread() == 70);
+                                   },
+                                   {}, {.kernel = "k", .schedule = schedule, .seed = 5});
+    ASSERT_TRUE(ran) << ran.error().message;
+    for (const auto& said : votes.said) EXPECT_EQ(said, (std::array{false, true, false}));
+  }
+}
+
+struct Sixteen {
+  std::array<uint32, 4> words{};
+};
+struct Halves {
+  f16 data[64];
+};
+
+TEST(Block, LoadsSixteenBytesOfSharedMemory) {
+  Sixteen read;
+  const auto ran = run_block<32, Halves>(read, [](Sixteen& r) {
+    Halves& s = arch::shared<Halves>();
+    s.data[arch::thread()].bits = static_cast<unsigned short>(arch::thread());
+    arch::sync_block();
+    uint32 words[4];
+    arch::load_16(words, s.data, 8);
+    if (arch::thread() == 0) std::copy(words, words + 4, r.words.begin());
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(read.words, (std::array<uint32, 4>{0x00090008, 0x000b000a, 0x000d000c, 0x000f000e}));
+  const auto past = run_block<32, Halves>(read, [](Sixteen&) {
+    uint32 words[4];
+    arch::load_16(words, arch::shared<Halves>().data, 60);
+  });
+  EXPECT_FALSE(past);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Runs the kernels that it is linked with through the emulated tests' cases. Exit 0: all right; 1: the first defect
-// found, in one line.
+// Runs the kernels that it is linked with through the emulated tests' cases.
+// Exit 0: all right; 1: the first defect found, in one line.
 #include <cmath>
 #include <cstdio>
 
@@ -42,6 +42,8 @@ std::string first_defect() {
     const ForwardCase& last = cases.back();
     if (std::string defect = defect_on(kernel, last, make_data_of_mixed_layouts); !defect.empty()) return defect;
     if (std::string defect = defect_on_hostile(kernel, cases.front()); !defect.empty()) return defect;
+    for (const emu::Options& options : schedules())
+      if (std::string defect = containment_defect(kernel, options); !defect.empty()) return "containment: " + defect;
   }
   return {};
 }
