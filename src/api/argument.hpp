@@ -56,7 +56,7 @@ bool is_dtype(DLDataType t, DLDataTypeCode code, int bits);
 /// "(2, 512, 8, 64)".
 std::string text(std::span<const std::int64_t> sizes);
 /// "fp16", "int64", "fp16x4".
-std::string text(DLDataType dtype);
+std::string text(DLDataType t);
 /// "cpu", "cuda:1", "DLPack device type 10".
 std::string text(DLDevice device);
 

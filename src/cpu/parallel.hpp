@@ -91,9 +91,12 @@ class Pool {
     sigset_t all, before;  // the host's signal handlers run on the host's threads
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      for (; threads_ < wanted; ++threads_) std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error&) {  // no more threads: those there are do the work
+    for (; threads_ < wanted; ++threads_) {
+      try {
+        std::thread([this] { serve(); }).detach();
+      } catch (const std::system_error&) {
+        break;  // no more threads: those there are do the work
+      }
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -42,7 +42,7 @@ class Fibres {
   bool overflowed(int i) const { return pool_.overflowed(i); }
 
  private:
-  boost::context::fiber& slot(int i) { return slots_[static_cast<std::size_t>(i + 1)]; }
+  boost::context::fiber& slot(int i) { return slots_[static_cast<std::size_t>(i) + 1]; }
 
   StackPool pool_;
   std::vector<boost::context::fiber> slots_ =

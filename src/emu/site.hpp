@@ -9,6 +9,7 @@ struct Site {
   const char* file;
   unsigned line;
 
+  // NOLINTNEXTLINE(google-explicit-constructor): a default argument written `= {}` takes no explicit one.
   constexpr Site(const char* caller_file = __builtin_FILE(), unsigned caller_line = __builtin_LINE())
       : file(caller_file), line(caller_line) {}
 

@@ -99,10 +99,9 @@ TEST(Findings, FreshSharedMemoryIsPoison) {
 TEST(Findings, LanesThatMeetAtDifferentPlaces) {
   Buffer b{};
   const auto two_sites = run_block<32>(b, [](Buffer&) {
-    if (arch::lane() < 16)
-      arch::shuffle_xor(0, 1);
-    else
-      arch::shuffle_xor(0, 1);
+    const auto here = [] { arch::shuffle_xor(0, 1); };
+    const auto there = [] { arch::shuffle_xor(0, 1); };
+    arch::lane() < 16 ? here() : there();
   });
   expect_finding(two_sites, "lane 16", "shuffle_xor while lanes 0-15 wait in shuffle_xor at findings_test.cpp:");
   const auto two_kinds = run_block<32>(b, [](Buffer&) {
@@ -113,10 +112,9 @@ TEST(Findings, LanesThatMeetAtDifferentPlaces) {
   });
   expect_finding(two_kinds, "lane 1 ", "shuffle_xor while lane 0 wait in any");
   const auto two_barriers = run_block<32>(b, [](Buffer&) {
-    if (arch::lane() == 0)
-      arch::sync_block();
-    else
-      arch::sync_block();
+    const auto here = [] { arch::sync_block(); };
+    const auto there = [] { arch::sync_block(); };
+    arch::lane() == 0 ? here() : there();
   });
   expect_finding(two_barriers, "sync_block while lane 0 of its warp wait in the one at findings_test.cpp:");
 }
@@ -136,9 +134,7 @@ TEST(Findings, LanesThatLeft) {
 TEST(Findings, DeadlockSaysWhoWaitsForWhat) {
   Buffer b{};
   const auto ran = run_block<64>(b, [](Buffer&) {
-    if (arch::warp() == 0 && arch::lane() < 4)
-      arch::sync_block();
-    else if (arch::warp() == 0)
+    if (arch::warp() == 0 && arch::lane() >= 4)
       arch::any(true);
     else
       arch::sync_block();

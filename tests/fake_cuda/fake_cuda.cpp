@@ -232,8 +232,8 @@ int cuThreadExchangeStreamCaptureMode(int* mode) {
   return kSuccess;
 }
 
-int cuLibraryLoadData(Library** library, const void* code, int* jit_options, void** jit_values, unsigned jit_count,
-                      int* library_options, void** library_values, unsigned library_count) {
+int cuLibraryLoadData(Library** library, const void* code, const int* jit_options, void** jit_values,
+                      unsigned jit_count, const int* library_options, void** library_values, unsigned library_count) {
   if (const int failure = enter(index_of("cuLibraryLoadData"))) return failure;
   const std::lock_guard lock(state().mutex);
   if (!library || !code) return complain("cuLibraryLoadData", "no image", kInvalidValue);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "gpu/limits.hpp"
 #include "images/carried.hpp"
 
 namespace flashfit {

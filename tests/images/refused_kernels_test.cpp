@@ -12,13 +12,14 @@ using testing::HasSubstr;
 
 /// What NVRTC says of a kernel with this ForwardConfig, "" if it compiles.
 std::string refusal(const std::string& config, const std::string& architecture) {
+  const std::string sources = SOURCE_DIR;
   const Result<Nvrtc> nvrtc = Nvrtc::open(NVRTC);
   EXPECT_TRUE(nvrtc) << nvrtc.error().message;
   const Result<Compiled> made = nvrtc->compile(
       "#include \"attention/forward.cuh\"\n",
       fmt::format("flashfit::arch::entry<flashfit::ForwardKernel<flashfit::ForwardConfig{{{}}}>>", config),
-      {"--gpu-architecture=" + architecture, "--std=c++20", "-default-device", "-I" SOURCE_DIR "/arch/cuda",
-       "-I" SOURCE_DIR},
+      {"--gpu-architecture=" + architecture, "--std=c++20", "-default-device", "-I" + sources + "/arch/cuda",
+       "-I" + sources},
       false);
   return made ? "" : made.error().message;
 }
