@@ -33,7 +33,7 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   struct {
     const char* name;
     std::int64_t value, least;
-  } sizes[] = {{"batch", args.batch, 1},     {"seqlen_q", args.seqlen_q, 1}, {"seqlen_k", args.seqlen_k, 0},
+  } sizes[] = {{"batch", args.batch, 1},     {"seqlen_q", args.seqlen_q, 0}, {"seqlen_k", args.seqlen_k, 0},
                {"heads_q", args.heads_q, 1}, {"heads_kv", args.heads_kv, 1}, {"head_dim", args.head_dim, 1}};
   for (const auto& size : sizes) {
     if (size.value < size.least || size.value > kMaxSize) {

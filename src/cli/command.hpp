@@ -8,6 +8,7 @@ namespace flashfit::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kDoesNotFit = 1;  ///< the answer is no: a GPU asked for by name does not fit, or none of all does
 inline constexpr int kUsage = 2;       ///< a wrong option or value; one line on stderr names it
+inline constexpr int kFailed = 3;      ///< the answer could not be written, or memory ran out
 
 void add_explain(CLI::App& app, int& status);
 void add_images(CLI::App& app, int& status);

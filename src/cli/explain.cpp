@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -44,13 +46,17 @@ std::string registers(const Json& j) {
 }
 
 ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
-  const auto x = e.tile.find('x');
-  if (x == std::string::npos) wrong("--tile", e.tile, "must be ROWSxKEYS, for example 128x64");
-  const auto side = [&](const std::string& text) { return static_cast<int>(whole_number("--tile", text, 16, 4096)); };
+  const std::string_view tile = e.tile;
+  std::optional<std::int64_t> rows, keys;
+  if (const auto x = tile.find('x'); x != tile.npos) {
+    rows = whole_number(tile.substr(0, x), 16, 4096);
+    keys = whole_number(tile.substr(x + 1), 16, 4096);
+  }
+  if (!rows || !keys) wrong("--tile", e.tile, "must be ROWSxKEYS, each from 16 to 4096, for example 128x64");
   ForwardConfig c{.dtype = problem.dtype,
                   .head_dim = problem.head_dim,
-                  .block_m = side(e.tile.substr(0, x)),
-                  .block_n = side(e.tile.substr(x + 1)),
+                  .block_m = static_cast<int>(*rows),
+                  .block_n = static_cast<int>(*keys),
                   .warps = static_cast<int>(e.warps ? e.warps : 4),
                   .stages = static_cast<int>(e.stages ? e.stages : 2),
                   .min_blocks = 1};

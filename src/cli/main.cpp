@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include "cli/command.hpp"
 
-int main(int argc, char** argv) {
-  using namespace flashfit::cli;
+namespace flashfit::cli {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
   app.set_version_flag("--version", "flashfit " FLASHFIT_VERSION_TEXT);
   app.footer("\nExample:\n  flashfit explain --gpu L4 --dtype fp16 --head-dim 64 --seqlen 512 --heads 8 --batch 2");
@@ -33,4 +36,18 @@ int main(int argc, char** argv) {
     return kUsage;
   }
   return status;
+}
+
+}  // namespace
+}  // namespace flashfit::cli
+
+int main(int argc, char** argv) {
+  try {
+    const int status = flashfit::cli::run(argc, argv);
+    if (std::fflush(stdout) == 0) return status;
+    std::perror("flashfit: standard output");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flashfit: %s\n", error.what());
+  }
+  return flashfit::cli::kFailed;
 }

@@ -19,7 +19,7 @@ void ProblemOptions::add_to(CLI::App& app) {
   app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
   add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
   add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, "queries of a sequence (default 2048)");
-  add_whole_number(app, "--seqlen-k", seqlen_k, 1, kMostRows, "keys of a sequence (default: as many as queries)");
+  add_whole_number(app, "--seqlen-k", seqlen_k, 0, kMostRows, "keys of a sequence (default: as many as queries)");
   add_whole_number(app, "--heads", heads, 1, kMostHeads, "query heads (default 8)");
   add_whole_number(app, "--kv-heads", kv_heads, 1, kMostHeads,
                    "key and value heads, a divisor of --heads (default: the same)");
@@ -33,7 +33,7 @@ ForwardProblem ProblemOptions::problem() const {
                    .heads_q = heads,
                    .heads_kv = kv_heads ? kv_heads : heads,
                    .seqlen_q = seqlen,
-                   .seqlen_k = seqlen_k ? seqlen_k : seqlen,
+                   .seqlen_k = seqlen_k.value_or(seqlen),
                    .causal = causal};
   p.total_q = p.batch * p.seqlen_q;
   p.total_k = p.batch * p.seqlen_k;

@@ -1,6 +1,8 @@
 #pragma once
 // The options that describe a problem, the GPUs and the driver.
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,8 @@ namespace flashfit::cli {
 
 struct ProblemOptions {
   std::string dtype = "fp16";
-  std::int64_t head_dim = 64, batch = 1, heads = 8, kv_heads = 0, seqlen = 2048, seqlen_k = 0;
+  std::int64_t head_dim = 64, batch = 1, heads = 8, kv_heads = 0, seqlen = 2048;
+  std::optional<std::int64_t> seqlen_k;
   bool causal = false;
 
   void add_to(CLI::App& app);

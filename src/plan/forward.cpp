@@ -37,11 +37,14 @@ std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, c
     ++others;
     if (!second || better(other, *second)) second = other;
   });
-  const std::string next =
-      second ? fmt::format("; of {} others {}x{} with {} warps is next at {:.2f} of its time", others,
-                           second->variant->config.block_m, second->variant->config.block_n,
-                           second->variant->config.warps, second->model.microseconds / plan.model.microseconds)
-             : "; no other row fits";
+  std::string next = "; no other row fits";
+  if (second) {
+    const ForwardConfig& o = second->variant->config;
+    const std::string row = fmt::format("{}x{} with {} warps", o.block_m, o.block_n, o.warps);
+    const double share = second->model.microseconds / plan.model.microseconds;
+    next = others == 1 ? fmt::format("; the one other row, {}, takes {:.2f} of its time", row, share)
+                       : fmt::format("; of {} others {} is next at {:.2f} of its time", others, row, share);
+  }
   const std::string code =
       ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image->target.cc / 10, plan.image->target.cc % 10)
           : fmt::format("machine code {}", plan.image->target.str());

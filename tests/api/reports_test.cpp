@@ -69,7 +69,7 @@ TEST(Explain, SaysWhichArgumentIsWrong) {
   refused([](auto& a) { a.dtype = nullptr; }, "dtype: NULL; accepted: \"fp16\", \"bf16\", \"fp32\"");
   refused([](auto& a) { a.batch = 0; }, "batch: 0; accepted: 1 to 2147418112");
   refused([](auto& a) { a.seqlen_k = -1; }, "seqlen_k: -1; accepted: 0 to 2147418112");
-  refused([](auto& a) { a.seqlen_q = 1ll << 40; }, "seqlen_q: 1099511627776; accepted: 1 to 2147418112");
+  refused([](auto& a) { a.seqlen_q = 1ll << 40; }, "seqlen_q: 1099511627776; accepted: 0 to 2147418112");
   refused([](auto& a) { a.heads_kv = 3; }, "heads_kv: 3; accepted: a divisor of heads_q, 8");
   refused([](auto& a) { a.cuda_version = -1; }, "cuda_version: -1; accepted: 12090 for 12.9, or 0");
   refused([](auto& a) { a.gpu = nullptr; }, "gpu: NULL, this machine's, but .*; accepted: a GPU's name or \"all\"",

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "gpu/gpu.hpp"
 
@@ -71,8 +72,10 @@ TEST(Cli, WrongUse) {
       {"explain --gpu L4 --batch many", "--batch 'many': must be a whole number from 1"},
       {"explain --gpu L4 --heads 8 --kv-heads 3", "--kv-heads '3': must divide --heads 8"},
       {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},
-      {"explain --gpu L4 --tile 128", "--tile '128': must be ROWSxKEYS, for example 128x64"},
-      {"explain --gpu L4 --tile 128xx64", "--tile 'x64': must be a whole number"},
+      {"explain --gpu L4 --tile 128", "--tile '128': must be ROWSxKEYS, each from 16 to 4096, for example 128x64"},
+      {"explain --gpu L4 --tile 128xx64", "--tile '128xx64': must be ROWSxKEYS"},
+      {"explain --gpu L4 --tile 128x8", "--tile '128x8': must be ROWSxKEYS"},
+      {"explain --gpu L4 --tile x", "--tile 'x': must be ROWSxKEYS"},
       {"explain --gpu L4 --stages 3", "--stages '3': needs --tile"},
       {"explain --gpu L4 --warps 8", "--warps '8': needs --tile"},
       {"explain --gpu L4 --tile 128x64 --sweep", "--sweep"},
@@ -150,6 +153,24 @@ TEST(Cli, MisfitsThatNoImageCouldHelp) {
   EXPECT_EQ(old.status, 1);
   EXPECT_THAT(old.out,
               HasSubstr("CUDA 11.4 is too old for flashfit's images; CUDA 12.0 (driver 525) or newer is needed"));
+}
+
+TEST(Cli, NoQueriesAndNoKeysAreAProblemToo) {
+  for (const char* lengths : {"--seqlen 0", "--seqlen 0 --seqlen-k 512", "--seqlen 512 --seqlen-k 0"}) {
+    const Ran ran = run(std::string("explain --gpu L4 --json ") + lengths);
+    EXPECT_NE(ran.status, 2) << ran.err;
+    const Json j = Json::parse(ran.out).at(0);
+    if (j["fits"] == true) {
+      EXPECT_EQ(j["grid"] == 0, std::string_view(lengths).starts_with("--seqlen 0")) << lengths;
+    }
+  }
+  EXPECT_THAT(run("explain --gpu V100 --seqlen 512 --seqlen-k 0").out, HasSubstr("512 queries x 0 keys"));
+}
+
+TEST(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
+  const Ran ran = run("explain --gpu L4 --tile 128x64 >/dev/full");
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr("No space left on device")));
 }
 
 TEST(Cli, SweepListsFitsFastestFirst) {
