@@ -30,7 +30,7 @@ void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
 namespace flashfit::testing {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 ForwardCase big_case(DType dtype) {
   ForwardCase c;
@@ -89,8 +89,8 @@ TEST(CpuAttention, NanStaysInTheRowsThatSeeIt) {
       ForwardData clean = make_data(c), dirty = make_data(c);
       for (std::int64_t row = from; row < 130; ++row) {
         for (std::int64_t d = 0; d < c.head_dim; ++d) {
-          dirty.k.set(0, row, 0, d, row % 3 == 0 ? kInfinity : NAN);
-          dirty.v.set(0, row, 0, d, row % 2 == 0 ? -kInfinity : NAN);
+          dirty.k.set(0, row, 0, d, row % 3 == 0 ? kInfinity : std::nan(""));
+          dirty.v.set(0, row, 0, d, row % 2 == 0 ? -kInfinity : std::nan(""));
         }
       }
       ASSERT_TRUE(cpu::attention_forward_on(clean.call(), kernel, 1).has_value());

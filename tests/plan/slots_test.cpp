@@ -28,14 +28,15 @@ TEST(Slots, GridLimitIsExact) {
 }
 
 TEST(Slots, EveryTileOfEverySequenceHasASlotOfItsOwn) {
-  std::mt19937 random(7);
+  std::mt19937 engine(7);
+  const auto below = [&](unsigned limit) { return static_cast<int>(engine() % limit); };
   for (int round = 0; round < 300; ++round) {
-    const int block_m = round % 2 ? 64 : 128, batch = 1 + random() % 20;
+    const int block_m = round % 2 ? 64 : 128, batch = 1 + below(20);
     std::int64_t offset = 0;
     std::set<std::int64_t> taken;
     std::size_t tiles = 0;
     for (int b = 0; b < batch; ++b) {
-      const std::int64_t length = random() % 4 ? random() % 400 : 0;
+      const std::int64_t length = below(4) > 0 ? below(400) : 0;
       for (std::int64_t t = 0; t < (length + block_m - 1) / block_m; ++t, ++tiles)
         taken.insert(offset / block_m + b + t);
       offset += length;
