@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from contextlib import nullcontext
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from ._errors import InvalidArgument, InvalidType
@@ -14,10 +14,10 @@ from ._tensors import CUDA, Memory, is_numpy, is_torch, numpy_memory, offsets_li
 
 T = TypeVar("T")
 
-# flashfit_attention_args; and a DLTensor followed by room for its four sizes and strides.
+# flashfit_attention_args; and, by the number of dimensions, a DLTensor followed by its sizes and strides.
 _ARGS = struct.Struct("=IIQQQQQQQQQfI")
-_TENSOR = struct.Struct("=QiiiBBHQQQ4q4q")
-_DLTENSOR_BYTES = 48
+_TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
+_DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
 _NAMES = ("q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k")
 _SHAPES = {
     ("bshd", False): "[batch, seqlen, heads, head_dim]",
@@ -34,33 +34,34 @@ class _Frame:
     __slots__ = ("_buffer", "_slots", "address")
 
     def __init__(self) -> None:
-        self._buffer = ctypes.create_string_buffer(_ARGS.size + len(_NAMES) * _TENSOR.size)
+        self._buffer = ctypes.create_string_buffer(_ARGS.size + len(_NAMES) * _TENSOR_BYTES)
         self.address = ctypes.addressof(self._buffer)
-        self._slots = [_ARGS.size + i * _TENSOR.size for i in range(len(_NAMES))]
+        self._slots = [_ARGS.size + i * _TENSOR_BYTES for i in range(len(_NAMES))]
 
     def put_tensor(self, index: int, memory: Memory) -> int:
         """Writes the descriptor of a tensor; returns its address."""
+        data, device_type, device_id, code, bits, shape, strides = memory
+        ndim = len(shape)
         slot = self._slots[index]
         address = self.address + slot
-        ndim = len(memory.shape)
-        pad = (0,) * (4 - ndim)  # more than four dimensions are refused by their number alone
-        _TENSOR.pack_into(
+        sizes = address + _DLTENSOR_BYTES
+        if ndim > 4:  # refused by their number alone
+            shape, strides = shape[:4], strides[:4]
+        _TENSOR[len(shape)].pack_into(
             self._buffer,
             slot,
-            memory.data,
-            memory.device_type,
-            memory.device_id,
+            data,
+            device_type,
+            device_id,
             ndim,
-            memory.code,
-            memory.bits,
-            1,
-            address + _DLTENSOR_BYTES,
-            address + _DLTENSOR_BYTES + 32,
-            0,
-            *memory.shape[:4],
-            *pad,
-            *memory.strides[:4],
-            *pad,
+            code,
+            bits,
+            1,  # lanes
+            sizes,
+            sizes + 8 * len(shape),
+            0,  # byte_offset
+            *shape,
+            *strides,
         )
         return address
 
@@ -105,6 +106,8 @@ def _scale(softmax_scale: Any) -> float:
         return 0.0
     try:
         scale = float(softmax_scale)
+    except OverflowError:
+        scale = float("inf")  # an integer past any float
     except (TypeError, ValueError):
         raise InvalidType(
             f"softmax_scale: {type(softmax_scale).__name__}; accepted: a number above 0, or None for 1 / sqrt(head_dim)"
@@ -159,7 +162,10 @@ def _maker(q: Any) -> _NumPy | _Torch:
         return _TORCH
     if is_numpy(q):
         return _NUMPY
-    raise InvalidType(f"q: {type(q).__module__}.{type(q).__name__}; accepted: a NumPy array or a torch tensor")
+    raise InvalidType(
+        f"q: {type(q).__module__}.{type(q).__name__}; "
+        "accepted: a NumPy array or a torch tensor, such as numpy.asarray or torch.from_dlpack make"
+    )
 
 
 def _read(maker: _NumPy | _Torch, name: str, x: Any, heads_first: bool) -> Memory:
@@ -176,7 +182,9 @@ def _lse_shape(q: tuple[int, ...]) -> tuple[int, ...]:
 
 def _offsets(maker: _NumPy | _Torch, q: Any, name: str, cu_seqlens: Any, rows: int) -> Any:
     """cu_seqlens as a tensor like q: a torch tensor for torch as it is, anything else read and copied."""
-    if cu_seqlens is None or is_torch(cu_seqlens):
+    if is_torch(cu_seqlens):
+        if maker is not _TORCH:
+            raise InvalidType(f"{name}: a torch tensor; accepted: a list or a NumPy array, as q is a NumPy array")
         return cu_seqlens
     return maker.offsets(q, offsets_list(name, cu_seqlens, rows))
 
@@ -186,7 +194,7 @@ def _on_stream(q: Any, raw_stream: int) -> Any:
     return torch.cuda.stream(torch.cuda.ExternalStream(raw_stream, device=q.device))
 
 
-def _call(flags: int, memories: list[Memory | None], stream: int, variant: str | None, scale: float) -> int:
+def _call(flags: int, memories: Sequence[Memory | None], stream: int, variant: str | None, scale: float) -> int:
     """flashfit_attention_forward's status."""
     try:
         frame = _frames.pop()
@@ -269,7 +277,7 @@ def attention(
         [heads_q, total_q].
     out: where to write, of q's shape and dtype; None for a new one.
     stream: for GPU tensors: None for torch's current stream, or a torch.cuda.Stream, an object with __cuda_stream__, or
-        an integer handle. What is returned belongs to that stream.
+        an integer handle. What is returned belongs to that stream. For CPU tensors: None.
     variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
 
     Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu or CudaError, all FlashfitError, and
@@ -286,28 +294,49 @@ def attention(
         raise InvalidArgument(
             f"{missing}: None while the other is given; accepted: cu_seqlens_q and cu_seqlens_k, or neither"
         )
+    if causal is not True and causal is not False:
+        raise InvalidType(f"causal: {causal!r}; accepted: True, False")
     scale = _scale(softmax_scale)
     heads_first = layout == "bhsd"
-    tensors = [_read(maker, name, x, heads_first) for name, x in (("q", q), ("k", k), ("v", v))]
-    if len(tensors[0].shape) != (3 if ragged else 4):
-        wanted = _SHAPES[layout, ragged]
-        raise InvalidArgument(f"q: {len(tensors[0].shape)} dimensions; accepted: {3 if ragged else 4}, {wanted}")
-    on_gpu = tensors[0].device_type == CUDA
-    raw_stream = _raw_stream(stream, tensors[0].device_id) if on_gpu else 0
+    q_memory = _read(maker, "q", q, heads_first)
+    k_memory = _read(maker, "k", k, heads_first)
+    v_memory = _read(maker, "v", v, heads_first)
+    shape = q_memory.shape
+    if len(shape) != (3 if ragged else 4):
+        raise InvalidArgument(f"q: {len(shape)} dimensions; accepted: {3 if ragged else 4}, {_SHAPES[layout, ragged]}")
+    on_gpu = q_memory.device_type == CUDA
+    if not on_gpu and (stream is not None or variant is not None):
+        given = f"stream: {stream!r}" if stream is not None else f"variant: {variant!r}"
+        raise InvalidArgument(f"{given} with tensors on the CPU; accepted there: None")
+    raw_stream = _raw_stream(stream, q_memory.device_id) if on_gpu else 0
 
-    # Made on the stream that uses it: torch's allocator hands freed memory only to work ordered after this call.
-    with _on_stream(q, raw_stream) if on_gpu and stream is not None else nullcontext():
-        result = maker.like(q) if out is None else out
-        lse = maker.lse(q, _lse_shape(tensors[0].shape)) if return_lse else None
-        extras = [
-            lse,
-            _offsets(maker, q, "cu_seqlens_q", cu_seqlens_q, tensors[0].shape[0]),
-            _offsets(maker, q, "cu_seqlens_k", cu_seqlens_k, tensors[1].shape[0] if tensors[1].shape else 0),
-        ]
-    tensors.append(_read(maker, "out", result, heads_first))
+    def made() -> tuple[Any, Any, Any, Any]:
+        return (
+            maker.like(q) if out is None else out,
+            maker.lse(q, _lse_shape(shape)) if return_lse else None,
+            _offsets(maker, q, "cu_seqlens_q", cu_seqlens_q, shape[0]) if ragged else None,
+            _offsets(maker, q, "cu_seqlens_k", cu_seqlens_k, k_memory.shape[0] if k_memory.shape else 0)
+            if ragged
+            else None,
+        )
+
+    if on_gpu and stream is not None:
+        # On the stream that uses it: torch's allocator hands freed memory only to work ordered after this call.
+        with _on_stream(q, raw_stream):
+            result, lse, cu_q, cu_k = made()
+    else:
+        result, lse, cu_q, cu_k = made()
+    memories = (
+        q_memory,
+        k_memory,
+        v_memory,
+        _read(maker, "out", result, heads_first),
+        None if lse is None else _read(maker, "lse", lse, False),
+        None if cu_q is None else _read(maker, "cu_seqlens_q", cu_q, False),
+        None if cu_k is None else _read(maker, "cu_seqlens_k", cu_k, False),
+    )
     if maker is _NUMPY and not result.flags.writeable:
         raise InvalidArgument("out: read-only; accepted: a writable array")
-    memories = tensors + [None if x is None else _read(maker, n, x, False) for n, x in zip(_NAMES[4:], extras)]
     status = _call(_CAUSAL if causal else 0, memories, raw_stream, variant, scale)
     if status:
         raise library().error(status, " (shapes and strides in bshd order)" if heads_first else "")

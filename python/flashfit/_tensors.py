@@ -60,11 +60,14 @@ def _numpy_dtype(name: str, dtype: Any) -> tuple[int, int, int]:
 def numpy_memory(name: str, x: Any) -> Memory:
     """Reads a NumPy array."""
     code, bits, itemsize = _numpy_dtype(name, x.dtype)
+    if hasattr(x, "mask"):
+        raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
     strides = x.strides
-    if x.size and any(s % itemsize for s in strides):
-        raise InvalidArgument(
-            f"{name}: strides are {strides} bytes; accepted: multiples of its {itemsize}-byte elements"
-        )
+    for s in strides:
+        if s % itemsize and x.size:
+            raise InvalidArgument(
+                f"{name}: strides are {strides} bytes; accepted: multiples of its {itemsize}-byte elements"
+            )
     return Memory(
         x.__array_interface__["data"][0], CPU, 0, code, bits, x.shape, tuple([s // itemsize for s in strides])
     )
@@ -91,9 +94,10 @@ def _torch_dtype(name: str, dtype: Any) -> tuple[int, int]:
                 )
     found = _torch_dtypes.get(dtype)
     if found is None:
-        raise InvalidArgument(
-            f"{name}: dtype is {dtype}; accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
-        )
+        accepted = "torch.float16, torch.bfloat16, on the CPU also torch.float32"
+        if name.startswith("cu_seqlens"):
+            accepted = "torch.int32"
+        raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {accepted}")
     return found
 
 
@@ -107,17 +111,16 @@ def torch_memory(name: str, x: Any) -> Memory:
         )
     if x.layout is not torch.strided:
         raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
-    if x.is_neg() or x.is_conj():
-        raise InvalidArgument(f"{name}: a lazily negated or conjugated view; accepted: x.resolve_neg().resolve_conj()")
-    device = x.device
-    if device.type == "cpu":
+    if x.is_neg():  # only complex tensors are lazily conjugated, and their dtype is refused
+        raise InvalidArgument(f"{name}: a lazily negated view; accepted: {name}.resolve_neg()")
+    if x.is_cpu:  # device.type makes a new string each time
         device_type, device_id = CPU, 0
-    elif device.type == "cuda":
-        device_type, device_id = CUDA, device.index
+    elif x.is_cuda:
+        device_type, device_id = CUDA, x.get_device()
         if torch.version.hip:
             raise InvalidArgument(f"{name}: device is an AMD GPU; accepted: cpu, NVIDIA GPUs")
     else:
-        raise InvalidArgument(f"{name}: device is {device}; accepted: cpu, cuda")
+        raise InvalidArgument(f"{name}: device is {x.device}; accepted: cpu, cuda")
     code, bits = _torch_dtype(name, x.dtype)
     try:
         data = x.data_ptr()
@@ -125,7 +128,14 @@ def torch_memory(name: str, x: Any) -> Memory:
         raise InvalidArgument(
             f"{name}: a {type(x).__name__} without memory of its own ({error}); accepted: plain tensors"
         ) from None
-    return Memory(data, device_type, device_id, code, bits, tuple(x.shape), x.stride())
+    return Memory(data, device_type, device_id, code, bits, x.shape, x.stride())
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidType(f"{name}: holds {value!r}; accepted: integers") from None
 
 
 def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
@@ -136,10 +146,7 @@ def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
         x = x.tolist()
     if not isinstance(x, Sequence) or isinstance(x, (str, bytes)):
         raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of int32")
-    try:
-        values = [operator.index(v) for v in x]
-    except TypeError:
-        raise InvalidType(f"{name}: holds values that are no integers; accepted: integers") from None
+    values = [_integer(name, v) for v in x]
     if not values:
         raise InvalidArgument(f"{name}: empty; accepted: batch + 1 offsets")
     if values[0] != 0:

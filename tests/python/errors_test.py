@@ -23,7 +23,12 @@ Q, K = ones(2, 3, 4, 8), ones(2, 5, 2, 8)
 RAGGED = {"q": ones(6, 4, 8), "k": ones(7, 2, 8), "v": ones(7, 2, 8)}
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"q": [1.0]}, TypeError, "q: builtins.list; accepted: a NumPy array or a torch tensor"),
+    (
+        {"q": [1.0]},
+        TypeError,
+        "q: builtins.list; accepted: a NumPy array or a torch tensor, such as numpy.asarray or torch.from_dlpack make",
+    ),
+    ({"q": np.ma.ones(Q.shape, np.float16)}, ValueError, "q: a masked array, whose mask would be ignored; accepted: "),
     ({"k": None}, TypeError, "k: builtins.NoneType; accepted: a NumPy array, as q"),
     ({"out": [1.0]}, TypeError, "out: builtins.list; accepted: a NumPy array, as q"),
     ({"q": ones(3, 4, 8)}, ValueError, "q: 3 dimensions; accepted: 4, [batch, seqlen, heads, head_dim]"),
@@ -46,10 +51,13 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"softmax_scale": float("nan")}, ValueError, "softmax_scale: nan; accepted: above 0 and finite in fp32"),
     ({"softmax_scale": 1e39}, ValueError, "softmax_scale: 1e+39; accepted: above 0 and finite in fp32"),
     ({"softmax_scale": 1e-60}, ValueError, "softmax_scale: 1e-60; accepted: above 0 and finite in fp32"),
+    ({"softmax_scale": 10**400}, ValueError, "softmax_scale: inf; accepted: above 0 and finite in fp32"),
     ({"softmax_scale": "big"}, TypeError, "softmax_scale: str; accepted: a number above 0, or None for"),
     ({"layout": "sbhd"}, ValueError, 'layout: \'sbhd\'; accepted: "bshd", "bhsd"'),
     ({"variant": 3}, TypeError, "variant: int; accepted: a name from images(), or None"),
-    ({"variant": "x"}, ValueError, 'variant: "x" with tensors on the CPU; accepted there: NULL'),
+    ({"variant": "x"}, ValueError, "variant: 'x' with tensors on the CPU; accepted there: None"),
+    ({"stream": 7}, ValueError, "stream: 7 with tensors on the CPU; accepted there: None"),
+    ({"causal": "no"}, TypeError, "causal: 'no'; accepted: True, False"),
     ({"cu_seqlens_q": [0, 3]}, ValueError, "cu_seqlens_k: None while the other is given; accepted: cu_seqlens_q and"),
     ({"cu_seqlens_k": [0, 3]}, ValueError, "cu_seqlens_q: None while the other is given; accepted: cu_seqlens_q and"),
     (
@@ -66,9 +74,9 @@ CU: list[tuple[Any, Any, type[Exception], str]] = [
     ([0, 2**40], [0, 7], ValueError, "cu_seqlens_q: ends with 1099511627776; accepted: 6, the rows of q"),
     ([0, 3, 6], [0, 7], ValueError, "cu_seqlens_k: shape is (2); accepted: (3), as cu_seqlens_q"),
     ([], [0, 7], ValueError, "cu_seqlens_q: empty; accepted: batch + 1 offsets"),
-    ([0, 5.5, 6], [0, 1, 7], TypeError, "cu_seqlens_q: holds values that are no integers; accepted: integers"),
+    ([0, 5.5, 6], [0, 1, 7], TypeError, "cu_seqlens_q: holds 5.5; accepted: integers"),
     (np.array([[0, 6]]), [0, 7], ValueError, "cu_seqlens_q: shape is (1, 2); accepted: (batch + 1,)"),
-    (np.array([0.0, 6.0]), [0, 7], TypeError, "cu_seqlens_q: holds values that are no integers; accepted: integers"),
+    (np.array([0.0, 6.0]), [0, 7], TypeError, "cu_seqlens_q: holds 0.0; accepted: integers"),
     (6, [0, 7], TypeError, "cu_seqlens_q: int; accepted: a list, a NumPy array or a torch tensor of int32"),
     ("06", [0, 7], TypeError, "cu_seqlens_q: str; accepted: a list, a NumPy array or a torch tensor of int32"),
 ]

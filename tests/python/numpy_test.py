@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 import flashfit
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,9 +22,7 @@ DTYPES = ["float16", "float32", "bfloat16"]
 
 def dtype_of(name: str) -> Any:
     """The NumPy dtype; bfloat16 is ml_dtypes'."""
-    if name == "bfloat16":
-        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
-    return np.dtype(name)
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> Any:

@@ -106,7 +106,7 @@ def test_tensors_whose_memory_is_not_their_value() -> None:
     assert refused(q, k.to_sparse(), v) == "k: layout is torch.sparse_coo; accepted: torch.strided"
     negative = torch.complex(v, v).conj().imag
     assert negative.is_neg()
-    assert refused(q, k, negative[..., :32]).startswith("v: a lazily negated or conjugated view; accepted: ")
+    assert refused(q, k, negative[..., :32]) == "v: a lazily negated view; accepted: v.resolve_neg()"
     fake = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode()
     with fake:
         words = refused(*(torch.ones(1, 4, 2, 32) for _ in range(3)))
@@ -125,6 +125,11 @@ def test_other_wrong_tensors() -> None:
     assert refused(torch.ones(1, 4, 2, 64).half()[..., ::2], k, v).startswith("q: strides are ")
     with pytest.raises(TypeError, match=r"^v: numpy\.ndarray; accepted: a torch tensor, as q$"):
         flashfit.attention(q, k, v.numpy())
+    with pytest.raises(TypeError, match=r"^cu_seqlens_k: a torch tensor; accepted: a list or a NumPy array, as q is"):
+        flashfit.attention(*(x[0].numpy() for x in (q, k, v)), cu_seqlens_q=[0, 4], cu_seqlens_k=torch.tensor([0, 4]))
+    bools = torch.tensor([False, True])
+    words = "cu_seqlens_q: dtype is torch.bool; accepted: torch.int32"
+    assert refused(q[0], k[0], v[0], cu_seqlens_q=bools, cu_seqlens_k=bools) == words
     cu = torch.tensor([0, 4], dtype=torch.int64)
     assert (
         refused(q[0], k[0], v[0], cu_seqlens_q=cu, cu_seqlens_k=cu) == "cu_seqlens_q: dtype is int64; accepted: int32"
