@@ -1,6 +1,7 @@
 #pragma once
-// Keeps a NaN or infinity in a value row away from the queries that do not see its key. A tensor core multiplies it with
-// the masked weight, and 0 * NaN is NaN. Only tiles that a causal mask crosses can need this, and only if one is there.
+// Keeps a NaN or infinity in a value row away from the queries that do not see its key. A tensor core multiplies it
+// with the masked weight, and 0 * NaN is NaN.
+// Only tiles that a causal mask crosses can need this, and only if one is there.
 #include "arch/arch.hpp"
 #include "attention/mask.cuh"
 #include "layout/fragment.hpp"
