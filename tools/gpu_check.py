@@ -44,6 +44,14 @@ def output_of(*command: str) -> str:
         return "unknown"
 
 
+def revision() -> str:
+    """What ./dev build wrote beside the library: the commit that it was made from."""
+    try:
+        return (ROOT / "build" / "lib" / "revision").read_text(encoding="utf-8").strip()
+    except OSError:
+        return "unknown"
+
+
 class Report:
     """What is found, written to --json after each part."""
 
@@ -58,7 +66,7 @@ class Report:
             "torch_cuda": torch.version.cuda,
             "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
             "compute_capability": ".".join(map(str, torch.cuda.get_device_capability())) if device == "cuda" else None,
-            "git": output_of("git", "rev-parse", "HEAD"),
+            "git": revision(),
             "library_sha256": hashlib.sha256(library_bytes).hexdigest(),
             "seconds": {},
             "nvidia_smi_query": QUERY,

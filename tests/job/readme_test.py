@@ -1,0 +1,21 @@
+"""README's table of speed is that of the committed result file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools import readme_speed
+
+
+def test_table_is_that_of_the_results() -> None:
+    readme = (readme_speed.ROOT / "README.md").read_text(encoding="utf-8")
+    results = json.loads(Path(readme_speed.RESULTS).read_text(encoding="utf-8"))
+    assert readme_speed.written(readme, readme_speed.table(results)) == readme
+
+
+def test_another_result_would_be_another_table() -> None:
+    readme = (readme_speed.ROOT / "README.md").read_text(encoding="utf-8")
+    results = json.loads(Path(readme_speed.RESULTS).read_text(encoding="utf-8"))
+    results["speed"][0]["samples"]["the plan"] = [1.0]
+    assert readme_speed.written(readme, readme_speed.table(results)) != readme
