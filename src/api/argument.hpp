@@ -26,7 +26,7 @@ struct Argument {
   std::array<std::int64_t, kMaxDims> size{};
   std::array<std::int64_t, kMaxDims>
       stride{};  ///< elements; 0 for dimensions of size 1 (their stride means nothing), 1 for such a last one
-  std::uintptr_t begin = 0, end = 0;  ///< bytes from the first to past the last element; equal if there are none
+  std::uintptr_t begin = 0, end = 0;  ///< bytes from the first to past the last element; both 0 if there are none
 
   std::span<const std::int64_t> shape() const { return {size.data(), static_cast<std::size_t>(ndim)}; }
   std::span<const std::int64_t> strides() const { return {stride.data(), static_cast<std::size_t>(ndim)}; }
@@ -46,10 +46,9 @@ bool elements_are_distinct(const Argument& a);
 /// Whether strides are those of a row-major array without gaps.
 bool is_contiguous(const Argument& a);
 
-/// Whether the memory from the first to the last element of both has a byte in common.
-inline bool overlap(const Argument& a, const Argument& b) {
-  return a.begin < b.end && b.begin < a.end && !a.empty() && !b.empty();
-}
+/// Whether the memory from the first to the last element of both has a byte in common. Tensors without elements end at
+/// address 0, below any other's begin.
+inline bool overlap(const Argument& a, const Argument& b) { return a.begin < b.end && b.begin < a.end; }
 
 bool is_dtype(DLDataType t, DLDataTypeCode code, int bits);
 

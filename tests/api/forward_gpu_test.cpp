@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 #include "attention/config.hpp"
@@ -126,16 +127,18 @@ TEST_F(OnGpu, ValuesOfCuSeqlensAreNotRead) {
   EXPECT_EQ(run_one(c).params.cu_seqlens_q, reinterpret_cast<const int*>(0x7000));
 }
 
-TEST_F(OnGpu, NoKeysStillLaunchNoRowsDoNot) {
+TEST_F(OnGpu, NoKeysStillLaunchNoRowsAndNoHeadsDoNot) {
   Call zeros = Call::dense(DType::kF16, 2, 3, 0, 4, 2, 64);
   zeros.k->dl.data = zeros.v->dl.data = nullptr;
   zeros.pretend_gpu();
   EXPECT_EQ(run_one(zeros).params.seqlen_k, 0);
   launched.clear();
-  Call nothing = Call::dense(DType::kF16, 2, 0, 5, 4, 2, 64);
-  nothing.pretend_gpu();
-  EXPECT_EQ(nothing.run(), FLASHFIT_OK) << flashfit_last_error();
-  EXPECT_TRUE(launched.empty());
+  for (const auto& [rows, heads_q, heads_kv] : {std::tuple{0, 4, 2}, {3, 0, 2}, {3, 0, 0}}) {
+    Call nothing = Call::dense(DType::kF16, 2, rows, 5, heads_q, heads_kv, 64);
+    nothing.pretend_gpu();
+    EXPECT_EQ(nothing.run(), FLASHFIT_OK) << flashfit_last_error();
+    EXPECT_TRUE(launched.empty());
+  }
 }
 
 TEST_F(OnGpu, VariantAndPtxAreForced) {
