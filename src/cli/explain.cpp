@@ -24,7 +24,7 @@ Examples:
   flashfit explain --gpu all --dtype bf16 --head-dim 128 --driver 535
   flashfit explain --gpu L4 --head-dim 128 --tile 128x128 --stages 2 --warps 4
   flashfit explain --gpu H100 --head-dim 128 --sweep
-Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wrong use.)";
+Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wrong use, 3 not written.)";
 
 struct Explain {
   ProblemOptions problem;
@@ -48,7 +48,7 @@ std::string registers(const Json& j) {
 ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   const std::string_view tile = e.tile;
   std::optional<std::int64_t> rows, keys;
-  if (const auto x = tile.find('x'); x != tile.npos) {
+  if (const auto x = tile.find('x'); x != std::string_view::npos) {
     rows = whole_number(tile.substr(0, x), 16, 4096);
     keys = whole_number(tile.substr(x + 1), 16, 4096);
   }

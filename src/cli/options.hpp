@@ -16,18 +16,8 @@ namespace flashfit::cli {
 /// A whole number from low to high, in digits alone (or after a minus); nothing if `text` is no such number.
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t low, std::int64_t high);
 
-/// Adds an option that takes a whole number from low to high; anything else is wrong(). Value: an integer or an
-/// optional of one, which keeps its default where the option is not given.
-template <class Value>
-CLI::Option* add_whole_number(CLI::App& app, const std::string& option, Value& value, std::int64_t low,
-                              std::int64_t high, const std::string& help) {
-  const auto set = [=, &value](const std::string& text) {
-    const auto number = whole_number(text, low, high);
-    if (!number)
-      wrong(option, text, "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-    value = *number;
-  };
-  return app.add_option_function<std::string>(option, set, help)->type_name("N");
-}
+/// Adds an option that takes a whole number from low to high; anything else is wrong().
+CLI::Option* add_whole_number(CLI::App& app, const std::string& option, std::int64_t& value, std::int64_t low,
+                              std::int64_t high, const std::string& help);
 
 }  // namespace flashfit::cli

@@ -33,7 +33,7 @@ ForwardProblem ProblemOptions::problem() const {
                    .heads_q = heads,
                    .heads_kv = kv_heads ? kv_heads : heads,
                    .seqlen_q = seqlen,
-                   .seqlen_k = seqlen_k.value_or(seqlen),
+                   .seqlen_k = seqlen_k < 0 ? seqlen : seqlen_k,
                    .causal = causal};
   p.total_q = p.batch * p.seqlen_q;
   p.total_k = p.batch * p.seqlen_k;

@@ -2,7 +2,6 @@
 // The options that describe a problem, the GPUs and the driver.
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace flashfit::cli {
 struct ProblemOptions {
   std::string dtype = "fp16";
   std::int64_t head_dim = 64, batch = 1, heads = 8, kv_heads = 0, seqlen = 2048;
-  std::optional<std::int64_t> seqlen_k;
+  std::int64_t seqlen_k = -1;  ///< -1: as many as queries
   bool causal = false;
 
   void add_to(CLI::App& app);

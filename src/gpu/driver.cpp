@@ -104,7 +104,7 @@ Result<const Driver*> open_driver() {
   if (const cu::Status s = d.cuInit(0)) return no_init(d, s);
   if (const cu::Status s = d.cuDriverGetVersion(&d.version))
     return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
-  missing_loading(lib, d);
+  d.lacks = missing_loading(lib, d);
   // A fork would inherit locks and handles that the driver refuses there;
   // the flag lets it be told before it can hang on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
@@ -126,20 +126,14 @@ Result<const Driver*> driver() {
 
 Result<const Driver*> loading_driver() {
   Result<const Driver*> d = driver();
-  if (!d ||
-      ((*d)->cuLibraryLoadData && (*d)->cuLibraryUnload && (*d)->cuLibraryGetKernel && (*d)->cuKernelSetAttribute))
-    return d;
+  if (!d || !(*d)->lacks) return d;
   const Driver& found = **d;
   if (found.version < 12000)
     return fail(Code::kMisfit,
                 fmt::format("the NVIDIA driver is for CUDA {}: flashfit needs 12.0 or later (Linux driver {} or later)",
                             str(found.version), first_branch(12000)));
-  const char* name = !found.cuLibraryLoadData    ? "cuLibraryLoadData"
-                     : !found.cuLibraryUnload    ? "cuLibraryUnload"
-                     : !found.cuLibraryGetKernel ? "cuLibraryGetKernel"
-                                                 : "cuKernelSetAttribute";
-  return fail(Code::kMisfit, fmt::format("{} has no {}, although it says that it is for CUDA {}", found.path, name,
-                                         str(found.version)));
+  return fail(Code::kMisfit, fmt::format("{} has no {}, although it says that it is for CUDA {}", found.path,
+                                         found.lacks, str(found.version)));
 }
 
 std::string describe(const Driver& d, const char* call, cu::Status status) {

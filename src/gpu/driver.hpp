@@ -66,6 +66,7 @@ struct Driver {
   cu::Status (*cuKernelSetAttribute)(int attribute, int value, cu::Kernel, cu::Device);
 
   CudaVersion version;  ///< 12090 is 12.9
+  const char* lacks;    ///< the first function of the second group that is missing; nullptr: none
   std::string path;     ///< the file that libcuda.so.1 led to; "" if it cannot be told
 };
 

@@ -116,9 +116,11 @@ Result<BlobIndex> read_blob(std::span<const std::byte> blob) {
 Result<std::vector<std::byte>> unpack_image(std::span<const std::byte> blob, const BlobIndex& index,
                                             const BlobEntry& entry) {
   const BlobFrame& frame = index.frames[entry.frame];
+  const std::byte* compressed = blob.data() + index.begin + frame.offset;
+  // Before the memory is asked for: a damaged size could be any.
+  if (ZSTD_getFrameContentSize(compressed, frame.compressed) != frame.bytes) return damaged("a frame's size is wrong");
   std::vector<std::byte> plain(frame.bytes);
-  const std::size_t n =
-      ZSTD_decompress(plain.data(), plain.size(), blob.data() + index.begin + frame.offset, frame.compressed);
+  const std::size_t n = ZSTD_decompress(plain.data(), plain.size(), compressed, frame.compressed);
   if (ZSTD_isError(n) != 0 || n != plain.size())
     return damaged(ZSTD_isError(n) != 0 ? ZSTD_getErrorName(n) : "a frame is cut short");
   return std::vector<std::byte>(plain.begin() + static_cast<std::ptrdiff_t>(entry.offset),

@@ -24,6 +24,8 @@ const Carried& carried() {
     Carried c;
     // Damage shows as an empty library here and as an error in image_bytes; there is no third place to say it.
     if (Result<BlobIndex> index = read_blob(embedded_blob())) c.index = std::move(*index);
+    // Likewise a name that the table lacks: no plan could use the image.
+    std::erase_if(c.index.entries, [](const BlobEntry& e) { return find_forward_variant(e.variant) == nullptr; });
     for (const BlobEntry& e : c.index.entries)
       c.images.push_back({.variant = find_forward_variant(e.variant),
                           .target = e.target,

@@ -86,6 +86,17 @@ TEST(Blob, AnyFlippedBitOfTheIndexIsHarmless) {
   }
 }
 
+TEST(Blob, AFrameOfAnotherSizeThanItsIndexSaysIsRefusedBeforeMemoryIsAskedFor) {
+  const Packed p;
+  BlobIndex index = *read_blob(p.blob);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1} << 60}) {
+    index.frames[index.entries[0].frame].bytes = size;
+    const auto image = unpack_image(p.blob, index, index.entries[0]);
+    ASSERT_FALSE(image);
+    EXPECT_EQ(image.error().message, "the images inside this library are damaged: a frame's size is wrong");
+  }
+}
+
 // The library that is built: what it carries is what the table says, whole.
 TEST(CarriedImages, AreThoseOfTheTable) {
   std::set<std::pair<std::string, std::string>> seen;

@@ -28,6 +28,15 @@ TEST(Workers, AnErrorIsHandedOnWhole) {
   EXPECT_EQ(ran.error().message, "item 4:\nits log");
 }
 
+TEST(Workers, LongErrorsOfSeveralWorkersDoNotMix) {
+  const Result<void> ran = run_in_processes(
+      8, 8, [](int i) { return Result<void>(fail(Code::kInternal, std::string(100000, char('a' + i)))); }, [](int) {});
+  ASSERT_FALSE(ran);
+  const std::string& message = ran.error().message;
+  EXPECT_GT(message.size(), 4000u);
+  EXPECT_EQ(message.find_first_not_of(message[0]), std::string::npos);
+}
+
 TEST(Workers, AWorkerThatDiesIsNoticed) {
   const Result<void> ran = run_in_processes(
       10, 2,

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "images/blob.hpp"
 #include "images/build/cache.hpp"
@@ -133,11 +136,8 @@ Result<void> build(const Options& options) {
   return {};
 }
 
-}  // namespace
-}  // namespace flashfit
-
-int main(int argc, char** argv) {
-  flashfit::Options options;
+int run(int argc, char** argv) {
+  Options options;
   CLI::App app("Compiles the kernel images that flashfit carries and packs them into one blob.");
   app.add_option("--nvrtc", options.nvrtc, "libnvrtc.so.12 or later (not needed for --targets none)");
   app.add_option("--targets", options.targets, "all, none, or a list such as 8.9,9.0")->capture_default_str();
@@ -146,9 +146,21 @@ int main(int argc, char** argv) {
   app.add_option("--output", options.output, "the blob to write")->required();
   app.add_option("--jobs", options.jobs, "compiler processes")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  if (const flashfit::Result<void> done = flashfit::build(options); !done) {
+  if (const Result<void> done = build(options); !done) {
     fmt::print(stderr, "flashfit_build_images: {}\n", done.error().message);
     return 1;
   }
   return 0;
+}
+
+}  // namespace
+}  // namespace flashfit
+
+int main(int argc, char** argv) {
+  try {
+    return flashfit::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flashfit_build_images: %s\n", error.what());
+    return 1;
+  }
 }

@@ -71,10 +71,14 @@ Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& ex
   if (function<LoweredName*>("nvrtcGetLoweredName")(program, expression.c_str(), &lowered) != 0 || lowered == nullptr)
     return fail(Code::kInternal, fmt::format("NVRTC gives no name for {}", expression));
   out.entry = lowered;
-  function<Size*>(ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize")(program, &size);
-  out.bytes.resize(size);
-  function<Get*>(ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN")(program, reinterpret_cast<char*>(out.bytes.data()));
-  return out;
+  const char* kind = ptx ? "PTX" : "CUBIN";
+  if (function<Size*>(fmt::format("nvrtcGet{}Size", kind).c_str())(program, &size) == 0) {
+    out.bytes.resize(size);
+    if (function<Get*>(fmt::format("nvrtcGet{}", kind).c_str())(program, reinterpret_cast<char*>(out.bytes.data())) ==
+        0)
+      return out;
+  }
+  return fail(Code::kInternal, fmt::format("NVRTC gives no {} of {}", kind, expression));
 }
 
 }  // namespace flashfit
