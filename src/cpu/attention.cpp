@@ -64,6 +64,7 @@ class Work {
 };
 
 Result<void> run(const ForwardCall& call, const Kernel& kernel, int threads) {
+  if (call.problem.heads_q == 0 || call.problem.heads_kv == 0) return {};  // else rows are grouped by their ratio
   const Work work(call, kernel.rows);
   threads = static_cast<int>(std::clamp<double>(work.flops() / kFlopsPerThread, 1, threads));
   threads = static_cast<int>(std::min<std::int64_t>(threads, work.tasks()));

@@ -8,6 +8,8 @@
 //     m', p, l     = the online softmax's running maximum, weights and sum
 //     o[dim][row]  = o * exp(m - m') + sum over key of v[key][dim] * p[key][row]
 //   o / l is transposed back.
+// Long sums are made of short ones, so that rounding errors do not grow with their length (docs/numerics.md): over keys
+// one a block, added with compensation, over dims one for every kChain.
 #if defined(FLASHFIT_CPU_FORWARD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef FLASHFIT_CPU_FORWARD_INL
 #undef FLASHFIT_CPU_FORWARD_INL
@@ -42,6 +44,7 @@ inline constexpr int kPanel = kVectors * kLanes;
 inline constexpr int kPanels = 96 / kPanel;
 inline constexpr int kRows = kPanels * kPanel;
 inline constexpr int kKeys = 64;
+inline constexpr std::size_t kChain = 32;
 
 constexpr std::size_t round_up(std::size_t x, std::size_t to) { return (x + to - 1) / to * to; }
 
@@ -49,8 +52,8 @@ constexpr std::size_t round_up(std::size_t x, std::size_t to) { return (x + to -
 struct Scratch {
   std::size_t dim, columns;  ///< head_dim, and rounded up to whole tiles
   float *k, *v, *s, *row;    ///< [kKeys][dim], [kKeys][columns], [kKeys][kPanel], [columns]
-  float *q, *o;              ///< [kPanels][dim][kPanel], [kPanels][columns][kPanel]
-  float *max, *sum;          ///< [kPanels][kPanel]
+  float *q, *o, *o_lost;     ///< [kPanels][dim][kPanel], the others [kPanels][columns][kPanel]
+  float *max, *sum, *lost;   ///< [kPanels][kPanel]
 
   std::size_t floats = 0;  ///< all of it
 
@@ -61,20 +64,32 @@ struct Scratch {
       return part;
     };
     k = take(kKeys * dim), v = take(kKeys * columns), s = take(kKeys * kPanel), row = take(columns);
-    q = take(kRows * dim), o = take(kRows * columns), max = take(kRows), sum = take(kRows);
+    q = take(kRows * dim), o = take(kRows * columns), o_lost = take(kRows * columns);
+    max = take(kRows), sum = take(kRows), lost = take(kRows);
   }
 };
 
-/// s[key][row] for kTile keys.
-template <int kV>
-HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, std::size_t dim, float scale,
-                           float* HWY_RESTRICT s) {
+/// total = total * rescale + part by Kahan's summation; `lost` is what rounding has taken from total so far.
+HWY_INLINE void add_block(Vec part, Vec rescale, float* HWY_RESTRICT total, float* HWY_RESTRICT lost) {
+  const Tag d;
+  const Vec old = hn::Mul(hn::Load(d, total), rescale);
+  const Vec added = hn::MulAdd(hn::Load(d, lost), rescale, part);
+  const Vec sum = hn::Add(old, added);
+  const Vec rest = hn::Sub(added, hn::Sub(sum, old));
+  hn::Store(sum, d, total);
+  hn::Store(hn::IfThenZeroElse(hn::IsNaN(rest), rest), d, lost);  // an infinite sum stays infinite
+}
+
+/// What dims [begin, end) add to the scores of kTile keys: s = (s + sum) * factor, or sum * factor for the first dims.
+template <int kV, bool kFirst>
+HWY_INLINE void score_chain(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, std::size_t begin,
+                            std::size_t end, std::size_t dim, float factor, float* HWY_RESTRICT s) {
   const Tag d;
   Vec acc[kTile][kV];
-  for (int j = 0; j < kTile; ++j) {
-    for (int i = 0; i < kV; ++i) acc[j][i] = hn::Zero(d);
+  for (auto& sums : acc) {
+    for (int i = 0; i < kV; ++i) sums[i] = hn::Zero(d);
   }
-  for (std::size_t x = 0; x < dim; ++x) {
+  for (std::size_t x = begin; x < end; ++x) {
     Vec row[kV];
     for (int i = 0; i < kV; ++i) row[i] = hn::Load(d, q + x * kPanel + i * kLanes);
     for (int j = 0; j < kTile; ++j) {
@@ -83,7 +98,25 @@ HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRIC
     }
   }
   for (int j = 0; j < kTile; ++j) {
-    for (int i = 0; i < kV; ++i) hn::Store(hn::Mul(acc[j][i], hn::Set(d, scale)), d, s + j * kPanel + i * kLanes);
+    for (int i = 0; i < kV; ++i) {
+      float* const at = s + j * kPanel + i * kLanes;
+      if constexpr (!kFirst) acc[j][i] = hn::Add(hn::Load(d, at), acc[j][i]);
+      hn::Store(hn::Mul(acc[j][i], hn::Set(d, factor)), d, at);
+    }
+  }
+}
+
+/// s[key][row] for kTile keys.
+template <int kV>
+HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, std::size_t dim, float scale,
+                           float* HWY_RESTRICT s) {
+  const auto factor = [dim, scale](std::size_t end) { return end == dim ? scale : 1.0f; };
+  std::size_t end = std::min(kChain, dim);
+  score_chain<kV, true>(q, k, 0, end, dim, factor(end), s);
+  while (end < dim) {
+    const std::size_t begin = end;
+    end = std::min(begin + kChain, dim);
+    score_chain<kV, false>(q, k, begin, end, dim, factor(end), s);
   }
 }
 
@@ -92,11 +125,11 @@ HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRIC
 template <int kV>
 HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns, int clear,
                            int end, const Vec* HWY_RESTRICT visible, const Vec* HWY_RESTRICT rescale,
-                           float* HWY_RESTRICT o) {
+                           float* HWY_RESTRICT o, float* HWY_RESTRICT lost) {
   const Tag d;
   Vec acc[kTile][kV];
-  for (int j = 0; j < kTile; ++j) {
-    for (int i = 0; i < kV; ++i) acc[j][i] = hn::Mul(hn::Load(d, o + j * kPanel + i * kLanes), rescale[i]);
+  for (auto& sums : acc) {
+    for (int i = 0; i < kV; ++i) sums[i] = hn::Zero(d);
   }
   for (int key = 0; key < clear; ++key) {
     Vec weight[kV];
@@ -115,8 +148,16 @@ HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRIC
       }
     }
   }
+  // By way of memory: with add_block's own registers in sight, compilers spill accumulators within the loops above.
+  HWY_ALIGN float part[kTile * kPanel];
   for (int j = 0; j < kTile; ++j) {
-    for (int i = 0; i < kV; ++i) hn::Store(acc[j][i], d, o + j * kPanel + i * kLanes);
+    for (int i = 0; i < kV; ++i) hn::Store(acc[j][i], d, part + j * kPanel + i * kLanes);
+  }
+  for (int at = 0; at < kTile * kPanel; at += kPanel) {
+    for (int i = 0; i < kV; ++i) {
+      const int x = at + i * kLanes;
+      add_block(hn::Load(d, part + x), rescale[i], o + x, lost + x);
+    }
   }
 }
 
@@ -124,7 +165,8 @@ HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRIC
 /// multiplied by.
 template <int kV>
 HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* HWY_RESTRICT visible,
-                        float* HWY_RESTRICT max, float* HWY_RESTRICT sum, Vec* HWY_RESTRICT rescale) {
+                        float* HWY_RESTRICT max, float* HWY_RESTRICT sum, float* HWY_RESTRICT lost,
+                        Vec* HWY_RESTRICT rescale) {
   const Tag d;
   const Vec none = hn::Set(d, -kInfinity);
   Vec top[kV], shift[kV], total[kV];
@@ -145,7 +187,7 @@ HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* H
     // Rows that have seen nothing yet: -inf - 0 is -inf, whose exponential is 0; -inf - -inf would be NaN.
     shift[i] = hn::IfThenElse(hn::Eq(top[i], none), hn::Zero(d), top[i]);
     rescale[i] = exp_nonpositive(d, hn::Sub(hn::Load(d, max + i * kLanes), shift[i]));
-    total[i] = hn::Mul(hn::Load(d, sum + i * kLanes), rescale[i]);
+    total[i] = hn::Zero(d);
     hn::Store(top[i], d, max + i * kLanes);
   }
   for (int key = 0; key < keys; ++key) {
@@ -156,7 +198,9 @@ HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* H
       hn::Store(weight, d, at);
     }
   }
-  for (int i = 0; i < kV; ++i) hn::Store(total[i], d, sum + i * kLanes);
+  for (int i = 0; i < kV; ++i) {
+    add_block(total[i], rescale[i], sum + i * kLanes, lost + i * kLanes);
+  }
 }
 
 /// One block of keys for one panel. visible[row] is how many of these keys the row sees, from `clear` (the least) to
@@ -171,10 +215,12 @@ HWY_INLINE void panel_step(const Scratch& at, int panel, const float* HWY_RESTRI
   for (int key = 0; key < keys; key += kTile) {
     score_tile<kV>(at.q + panel * kPanel * at.dim, at.k + key * at.dim, at.dim, scale, at.s + key * kPanel);
   }
-  softmax<kV>(at.s, clear, keys, visible, at.max + panel * kPanel, at.sum + panel * kPanel, rescale);
-  float* const o = at.o + panel * kPanel * at.columns;
+  softmax<kV>(at.s, clear, keys, visible, at.max + panel * kPanel, at.sum + panel * kPanel, at.lost + panel * kPanel,
+              rescale);
+  const std::size_t o = panel * kPanel * at.columns;
   for (std::size_t c = 0; c < at.columns; c += kTile) {
-    value_tile<kV>(at.s, at.v + c, at.columns, clear, end, visible, rescale, o + c * kPanel);
+    value_tile<kV>(at.s, at.v + c, at.columns, clear, end, visible, rescale, at.o + o + c * kPanel,
+                   at.o_lost + o + c * kPanel);
   }
 }
 
@@ -237,8 +283,10 @@ void run_typed(const ForwardCall& call, const RowBlock& block, float* scratch) {
   const int panels = static_cast<int>((block.rows + kPanel - 1) / kPanel);
   load_queries<T>(call, block, group, at);
   std::fill_n(at.o, kRows * at.columns, 0.0f);
+  std::fill_n(at.o_lost, kRows * at.columns, 0.0f);
   std::fill_n(at.max, kRows, -kInfinity);
   std::fill_n(at.sum, kRows, 0.0f);
+  std::fill_n(at.lost, kRows, 0.0f);
 
   const std::int64_t last = visible_keys(problem, block, block.begin + block.rows - 1, group);
   for (std::int64_t first = 0; first < last; first += kKeys) {

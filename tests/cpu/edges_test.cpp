@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "cpu/attention.hpp"
 #include "cpu/forward.hpp"
@@ -213,6 +214,36 @@ TEST(CpuAttention, WideHeads) {
       const Verdict verdict = check(data, expected);
       EXPECT_TRUE(verdict.ok) << kernel.name << ": " << verdict.message;
     }
+  }
+}
+
+TEST(CpuAttention, NoHeadsIsNoWork) {
+  ForwardCase c;
+  c.name = "no_heads";
+  c.seqlens_q = c.seqlens_k = {20};
+  for (const auto& [heads_q, heads_kv] : {std::pair{0, 1}, {0, 0}, {1, 0}}) {
+    ForwardData data = make_data(c);
+    const std::vector<unsigned char> before = data.out.storage->bytes;
+    ForwardCall call = data.call();
+    call.problem.heads_q = heads_q, call.problem.heads_kv = heads_kv;
+    ASSERT_TRUE(cpu::attention_forward(call).has_value());
+    EXPECT_EQ(data.out.storage->bytes, before);
+  }
+}
+
+/// A later block of keys must leave an infinite sum as it is.
+TEST(CpuAttention, InfiniteValueGivesInfinity) {
+  for (const cpu::Kernel& kernel : cpu::kernels()) {
+    ForwardCase c;
+    c.name = "infinite_value";
+    c.dtype = DType::kF32;
+    c.seqlens_q = {3}, c.seqlens_k = {300};
+    ForwardData data = make_data(c);
+    data.v.set(0, 5, 0, 2, kInfinity);
+    ASSERT_TRUE(cpu::attention_forward_on(data.call(), kernel, 1).has_value());
+    const Verdict verdict = check(data, expect(data));
+    EXPECT_TRUE(verdict.ok) << kernel.name << ": " << verdict.message;
+    EXPECT_EQ(data.out.get(0, 1, 0, 2), kInfinity) << kernel.name;
   }
 }
 

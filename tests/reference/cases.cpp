@@ -72,6 +72,7 @@ void add_layouts(List& list) {
   constexpr std::pair<Layout, const char*> kLayouts[] = {{Layout::kBHSD, "bhsd"},
                                                          {Layout::kPadded, "padded"},
                                                          {Layout::kPackedQKV, "packed"},
+                                                         {Layout::kMixed, "mixed"},
                                                          {Layout::kHeadStride0, "head_stride_0"}};
   for (const auto& [layout, name] : kLayouts) {
     for (const bool causal : {false, true}) {
@@ -92,6 +93,9 @@ void add_ragged(List& list) {
     ForwardCase& c = list.ragged("ragged", {0, 1, 65, 0, 128, 17}, {3, 0, 65, 0, 129, 200}, causal);
     c.heads_q = 2;
     c.heads_kv = 1;
+    ForwardCase& grouped = list.ragged("ragged_grouped", {3, 70, 0, 33, 1}, {80, 5, 9, 130, 64}, causal);
+    grouped.heads_q = 6;
+    grouped.heads_kv = 2;
     list.ragged("ragged_all_empty", {0, 0}, {0, 0}, causal);
     list.ragged("ragged_one", {150}, {150}, causal);
     list.ragged("ragged_short", {1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}, causal);

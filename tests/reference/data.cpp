@@ -22,6 +22,18 @@ std::int64_t rows_of(const ForwardCase& c, const std::vector<std::int64_t>& leng
   return lengths.empty() ? 0 : lengths[0];
 }
 
+/// Of tensors with storage of their own.
+struct Layouts {
+  Layout q, k, v, out;
+};
+
+Layouts layouts_of(Layout layout) {
+  if (layout == Layout::kMixed) return {Layout::kBSHD, Layout::kBHSD, Layout::kPadded, Layout::kPadded};
+  const bool own = layout == Layout::kBSHD || layout == Layout::kBHSD || layout == Layout::kPadded;
+  const Layout all = own ? layout : Layout::kBSHD;
+  return {all, all, all, all};
+}
+
 void make_packed(ForwardData& data, std::int64_t batch, std::int64_t rows_q, std::int64_t rows_k) {
   const ForwardCase& c = data.spec;
   const std::int64_t rows = std::max(rows_q, rows_k), row = (c.heads_q + 2 * c.heads_kv) * c.head_dim;
@@ -49,16 +61,15 @@ ForwardData make_data(const ForwardCase& spec) {
   const auto sequences = static_cast<std::int64_t>(spec.seqlens_q.size());
   const std::int64_t batch = spec.variable_length ? 1 : sequences;
   const std::int64_t rows_q = rows_of(spec, spec.seqlens_q), rows_k = rows_of(spec, spec.seqlens_k);
-  const bool own = spec.layout == Layout::kBSHD || spec.layout == Layout::kBHSD || spec.layout == Layout::kPadded;
-  const Layout plain = own ? spec.layout : Layout::kBSHD;
-  data.q = Tensor(spec.dtype, plain, batch, rows_q, spec.heads_q, spec.head_dim);
-  data.out = Tensor(spec.dtype, plain, batch, rows_q, spec.heads_q, spec.head_dim);
+  const Layouts layouts = layouts_of(spec.layout);
+  data.q = Tensor(spec.dtype, layouts.q, batch, rows_q, spec.heads_q, spec.head_dim);
+  data.out = Tensor(spec.dtype, layouts.out, batch, rows_q, spec.heads_q, spec.head_dim);
   if (spec.layout == Layout::kPackedQKV) {
     make_packed(data, batch, rows_q, rows_k);
   } else {
     const std::int64_t heads = spec.layout == Layout::kHeadStride0 ? 1 : spec.heads_kv;
-    data.k = Tensor(spec.dtype, plain, batch, rows_k, heads, spec.head_dim);
-    data.v = Tensor(spec.dtype, plain, batch, rows_k, heads, spec.head_dim);
+    data.k = Tensor(spec.dtype, layouts.k, batch, rows_k, heads, spec.head_dim);
+    data.v = Tensor(spec.dtype, layouts.v, batch, rows_k, heads, spec.head_dim);
   }
   Random random(spec.seed);
   data.q.fill_normal(random, spec.q_scale);

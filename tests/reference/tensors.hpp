@@ -31,6 +31,7 @@ enum class Layout : unsigned char {
   kPadded,       ///< kBSHD with 8 poisoned elements after each head and 16 after each row
   kPackedQKV,    ///< q, k and v as slices of one [batch][row][q heads, k heads, v heads][dim] (rows of the longer of q
                  ///< and k)
+  kMixed,        ///< q as kBSHD, k as kBHSD, v and out as kPadded: no stride of one serves for another
   kHeadStride0,  ///< one key-value head that all heads share by stride 0; q and out as kBSHD
 };
 

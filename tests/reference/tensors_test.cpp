@@ -57,6 +57,20 @@ TEST(Tensor, PaddingBetweenRowsIsPoisoned) {
   EXPECT_FALSE(t.red_zones_intact());
 }
 
+TEST(Cases, MixedLayoutSharesNoStride) {
+  ForwardCase c;
+  c.name = "mixed";
+  c.heads_q = 4, c.heads_kv = 2;
+  c.seqlens_q = c.seqlens_k = {5, 5};
+  c.layout = Layout::kMixed;
+  const ForwardData data = make_data(c);
+  for (const auto& [a, b] : {std::pair{&data.q, &data.k}, {&data.k, &data.v}, {&data.q, &data.v}}) {
+    EXPECT_NE(a->row_stride, b->row_stride);
+    EXPECT_NE(a->head_stride, b->head_stride);
+    EXPECT_NE(a->batch_stride, b->batch_stride);
+  }
+}
+
 TEST(Cases, NamesAreUniqueAndEveryKindIsThere) {
   const std::vector<ForwardCase> cases = forward_cases(DType::kF16, 64, Size::kFull);
   std::set<std::string> names;
