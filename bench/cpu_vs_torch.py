@@ -38,6 +38,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def machine() -> str:
+    """The processor's name."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {len(names)} CPUs"
+
+
 def milliseconds(call: Callable[[], object]) -> float:
     """One call's time."""
     time.sleep(PAUSE_S)
@@ -116,7 +123,8 @@ def main() -> int:
     print(f"worst median ratio {worst:.2f} of {len(cases)} cases")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": options.threads, "torch": torch.__version__, "cases": cases}, file, indent=1)
+            versions = {"flashfit": flashfit.__version__, "torch": torch.__version__}
+            json.dump({"machine": machine(), "threads": options.threads, **versions, "cases": cases}, file, indent=1)
     return int(options.limit is not None and worst > options.limit)
 
 
