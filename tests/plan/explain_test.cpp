@@ -41,6 +41,24 @@ TEST(Explain, AFitAndAMisfitHaveTheSameKeys) {
     }
 }
 
+TEST(Explain, CountsTheOtherRowsInGoodEnglish) {
+  const auto catalogue = test::full_catalogue();
+  std::vector<Image> images;
+  const ForwardProblem problem = test::dense({.batch = 2, .queries = 512});
+  const Gpu gpu = find_gpu("L4").value();
+  const char* const expected[] = {"; no other row fits", "; the one other row, ", "; of 2 others "};
+  for (const Image& image : catalogue) {
+    const ForwardConfig& c = image.variant->config;
+    if (images.size() == 3 || image.target != Target{89, Target::Kind::kSass} || c.dtype != problem.dtype ||
+        c.head_dim != problem.head_dim)
+      continue;
+    images.push_back(image);
+    EXPECT_THAT(explain_json(problem, gpu, 0, images)["reason"].get<std::string>(),
+                testing::HasSubstr(expected[images.size() - 1]));
+  }
+  EXPECT_GE(images.size(), 2u);
+}
+
 TEST(Explain, SaysWhatThePlanSays) {
   const auto images = test::full_catalogue();
   const Gpu gpu = find_gpu("L4").value();
