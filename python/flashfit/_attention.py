@@ -6,11 +6,23 @@ import ctypes
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Union, overload
 
 from ._errors import InvalidArgument, InvalidType
 from ._library import library
-from ._tensors import CUDA, Memory, is_numpy, is_torch, numpy_memory, offsets_list, torch_memory
+from ._tensors import (
+    CUDA,
+    Memory,
+    cuda_array_interface,
+    cuda_array_memory,
+    cuda_array_stream,
+    is_cuda_array,
+    is_numpy,
+    is_torch,
+    numpy_memory,
+    offsets_list,
+    torch_memory,
+)
 
 T = TypeVar("T")
 
@@ -82,12 +94,8 @@ def _heads_inside(m: Memory) -> Memory:
     return m._replace(shape=(*s[:-3], s[-2], s[-3], s[-1]), strides=(*t[:-3], t[-2], t[-3], t[-1]))
 
 
-def _raw_stream(stream: Any, device: int) -> int:
-    """The CUstream of what the caller gave; None means torch's current one."""
-    if stream is None:
-        torch: Any = sys.modules["torch"]
-        current = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-        return int(current(device) if current else torch.cuda.current_stream(device).cuda_stream)
+def _raw_stream(stream: Any) -> int:
+    """The CUstream of what the caller gave."""
     if hasattr(stream, "cuda_stream"):
         return int(stream.cuda_stream)
     if hasattr(stream, "__cuda_stream__"):
@@ -154,21 +162,41 @@ class _Torch:
         return torch.tensor(values, dtype=torch.int32, device=q.device)
 
 
-_NUMPY, _TORCH = _NumPy(), _Torch()
+class _CudaArray:
+    """How objects with __cuda_array_interface__ are read. None is made: flashfit allocates no GPU memory."""
+
+    kind = "an object with __cuda_array_interface__"
+    is_mine = staticmethod(is_cuda_array)
+    read = staticmethod(cuda_array_memory)
+
+    def like(self, q: Any) -> Any:
+        raise InvalidArgument(f"out: None; accepted: {self.kind}, as q, since flashfit allocates no GPU memory for it")
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        raise InvalidArgument(
+            f"return_lse: True; accepted: False where q is {self.kind}, since flashfit allocates no GPU memory for it"
+        )
 
 
-def _maker(q: Any) -> _NumPy | _Torch:
+_Maker = Union[_NumPy, _Torch, _CudaArray]
+_NUMPY, _TORCH, _CUDA_ARRAY = _NumPy(), _Torch(), _CudaArray()
+
+
+def _maker(q: Any) -> _Maker:
     if is_torch(q):
         return _TORCH
     if is_numpy(q):
         return _NUMPY
+    if is_cuda_array(q):
+        return _CUDA_ARRAY
     raise InvalidType(
         f"q: {type(q).__module__}.{type(q).__name__}; "
-        "accepted: a NumPy array or a torch tensor, such as numpy.asarray or torch.from_dlpack make"
+        "accepted: a NumPy array or a torch tensor, such as numpy.asarray or torch.from_dlpack make, "
+        "or an object with __cuda_array_interface__"
     )
 
 
-def _read(maker: _NumPy | _Torch, name: str, x: Any, heads_first: bool) -> Memory:
+def _read(maker: _Maker, name: str, x: Any, heads_first: bool) -> Memory:
     """The memory of one tensor, tokens before heads; it must be of q's package."""
     if not maker.is_mine(x):
         raise InvalidType(f"{name}: {type(x).__module__}.{type(x).__name__}; accepted: {maker.kind}, as q")
@@ -180,13 +208,23 @@ def _lse_shape(q: tuple[int, ...]) -> tuple[int, ...]:
     return (q[1], q[0]) if len(q) == 3 else (q[0], q[2], q[1])
 
 
-def _offsets(maker: _NumPy | _Torch, q: Any, name: str, cu_seqlens: Any, rows: int) -> Any:
-    """cu_seqlens as a tensor like q: a torch tensor for torch as it is, anything else read and copied."""
+def _offsets(maker: _Maker, q: Any, name: str, cu_seqlens: Any, rows: int) -> Any:
+    """cu_seqlens as a tensor like q: a torch tensor for torch as it is, anything else read and copied; for an object
+    with __cuda_array_interface__ as it is, since only such an object is taken."""
+    if isinstance(maker, _CudaArray):
+        return cu_seqlens
     if is_torch(cu_seqlens):
         if maker is not _TORCH:
             raise InvalidType(f"{name}: a torch tensor; accepted: a list or a NumPy array, as q is a NumPy array")
         return cu_seqlens
     return maker.offsets(q, offsets_list(name, cu_seqlens, rows))
+
+
+def _torch_stream(device: int) -> int:
+    """torch's current stream as a CUstream."""
+    torch: Any = sys.modules["torch"]
+    current = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return int(current(device) if current else torch.cuda.current_stream(device).cuda_stream)
 
 
 def _on_stream(q: Any, raw_stream: int) -> Any:
@@ -263,10 +301,10 @@ def attention(
 ) -> Any:
     """softmax(softmax_scale * q k^T) v over the keys that each query sees.
 
-    q, k, v: NumPy arrays or torch tensors, all alike: fp16, bf16 or, on the CPU, fp32; on the CPU or on one NVIDIA GPU;
-        any strides with 1 in the last dimension. layout "bshd": q [batch, seqlen_q, heads_q, head_dim], k and v
-        [batch, seqlen_k, heads_kv, head_dim]; "bhsd": heads before seqlen. heads_q is a multiple of heads_kv: query
-        head h reads key head h // (heads_q / heads_kv).
+    q, k, v: NumPy arrays, torch tensors or objects with __cuda_array_interface__ (CuPy, Numba), all alike: fp16, bf16
+        or, on the CPU, fp32; on the CPU or on one NVIDIA GPU; any strides with 1 in the last dimension. layout "bshd":
+        q [batch, seqlen_q, heads_q, head_dim], k and v [batch, seqlen_k, heads_kv, head_dim]; "bhsd": heads before
+        seqlen. heads_q is a multiple of heads_kv: query head h reads key head h // (heads_q / heads_kv).
     causal: query i sees key j iff j <= i + seqlen_k - seqlen_q. A query that sees no key gives 0, and -inf in lse.
     softmax_scale: above 0; None for 1 / sqrt(head_dim).
     cu_seqlens_q, cu_seqlens_k: both or neither. Sequences of any lengths, one after another: q [total_q, heads_q,
@@ -275,9 +313,11 @@ def attention(
         graph). No max_seqlen is asked for: each thread block finds its sequence by binary search.
     return_lse: also return the natural logarithm of each softmax's denominator, fp32 [batch, heads_q, seqlen_q], or
         [heads_q, total_q].
-    out: where to write, of q's shape and dtype; None for a new one.
-    stream: for GPU tensors: None for torch's current stream, or a torch.cuda.Stream, an object with __cuda_stream__, or
-        an integer handle. What is returned belongs to that stream. For CPU tensors: None.
+    out: where to write, of q's shape and dtype; None for a new one. Objects with __cuda_array_interface__ need it, and
+        return no lse: flashfit allocates no GPU memory for them.
+    stream: for GPU tensors: None for torch's current stream, or the stream that __cuda_array_interface__ names; or a
+        torch.cuda.Stream, an object with __cuda_stream__, or an integer handle. What is returned belongs to that
+        stream. For CPU tensors: None.
     variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
 
     Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu or CudaError, all FlashfitError, and
@@ -308,7 +348,11 @@ def attention(
     if not on_gpu and (stream is not None or variant is not None):
         given = f"stream: {stream!r}" if stream is not None else f"variant: {variant!r}"
         raise InvalidArgument(f"{given} with tensors on the CPU; accepted there: None")
-    raw_stream = _raw_stream(stream, q_memory.device_id) if on_gpu else 0
+    raw_stream = 0
+    if on_gpu and stream is not None:
+        raw_stream = _raw_stream(stream)
+    elif on_gpu and maker is _TORCH:
+        raw_stream = _torch_stream(q_memory.device_id)
 
     def made() -> tuple[Any, Any, Any, Any]:
         return (
@@ -320,7 +364,7 @@ def attention(
             else None,
         )
 
-    if on_gpu and stream is not None:
+    if maker is _TORCH and on_gpu and stream is not None:
         # On the stream that uses it: torch's allocator hands freed memory only to work ordered after this call.
         with _on_stream(q, raw_stream):
             result, lse, cu_q, cu_k = made()
@@ -337,6 +381,12 @@ def attention(
     )
     if maker is _NUMPY and not result.flags.writeable:
         raise InvalidArgument("out: read-only; accepted: a writable array")
+    if maker is _CUDA_ARRAY:
+        if cuda_array_interface("out", result)["data"][1]:
+            raise InvalidArgument("out: read-only; accepted: a writable array")
+        if stream is None:
+            arrays = (q, k, v, result, None, cu_q, cu_k)
+            raw_stream = cuda_array_stream({name: x for name, x in zip(_NAMES, arrays) if x is not None})
     status = _call(_CAUSAL if causal else 0, memories, raw_stream, variant, scale)
     if status:
         raise library().error(status, " (shapes and strides in bshd order)" if heads_first else "")

@@ -1,8 +1,10 @@
-"""Reads NumPy arrays and torch tensors as what DLPack's struct holds, without importing either package."""
+"""Reads NumPy arrays, torch tensors and objects with __cuda_array_interface__ as what DLPack's struct holds, without
+importing any package of theirs."""
 
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -129,6 +131,89 @@ def torch_memory(name: str, x: Any) -> Memory:
             f"{name}: a {type(x).__name__} without memory of its own ({error}); accepted: plain tensors"
         ) from None
     return Memory(data, device_type, device_id, code, bits, x.shape, x.stride())
+
+
+def is_cuda_array(x: Any) -> bool:
+    """Whether x is an object with __cuda_array_interface__ other than a torch tensor, which is read as itself."""
+    return not is_torch(x) and hasattr(x, "__cuda_array_interface__")
+
+
+_TYPESTR = re.compile(r"[<|]([fiuc])([1-9]|16)")
+_TYPESTR_CODES = {"f": _FLOAT, "i": _INT, "u": _UINT, "c": _COMPLEX}
+
+
+def cuda_array_interface(name: str, x: Any) -> dict[str, Any]:
+    """The interface of x, of a version that is known."""
+    interface = x.__cuda_array_interface__
+    if not isinstance(interface, dict):
+        raise InvalidType(f"{name}: __cuda_array_interface__ is a {type(interface).__name__}; accepted: a dict")
+    version = interface.get("version")
+    if version not in (2, 3):
+        raise InvalidArgument(f"{name}: __cuda_array_interface__ is of version {version}; accepted: 2, 3")
+    return interface
+
+
+def _device_index(x: Any) -> int:
+    """The interface names no device; CuPy's device.id does, and else GPU 0 is meant."""
+    device = getattr(x, "device", None)
+    index = getattr(device, "id", device)
+    return index if isinstance(index, int) and not isinstance(index, bool) else 0
+
+
+def cuda_array_memory(name: str, x: Any) -> Memory:
+    """Reads an object with __cuda_array_interface__."""
+    interface = cuda_array_interface(name, x)
+    try:
+        data = operator.index(interface["data"][0])
+        shape = tuple([operator.index(n) for n in interface["shape"]])
+        bytes_apart = interface.get("strides")
+        if bytes_apart is not None:
+            bytes_apart = tuple([operator.index(s) for s in bytes_apart])
+        typestr = str(interface["typestr"])
+    except (KeyError, IndexError, TypeError) as error:
+        raise InvalidType(
+            f"{name}: __cuda_array_interface__ is malformed ({type(error).__name__}: {error}); "
+            "accepted: data, shape, typestr, strides as its versions 2 and 3 define them"
+        ) from None
+    known = _TYPESTR.fullmatch(typestr)
+    if known is None:
+        accepted = "'<i4'" if name.startswith("cu_seqlens") else "'<f2' (this interface has no bf16)"
+        raise InvalidArgument(f"{name}: typestr is {typestr!r}; accepted: {accepted}")
+    code, itemsize = _TYPESTR_CODES[known[1]], int(known[2])
+    if interface.get("mask") is not None:
+        raise InvalidArgument(f"{name}: an array with a mask, which would be ignored; accepted: plain arrays")
+    if bytes_apart is None:
+        strides = [1] * len(shape)
+        for i in range(len(shape) - 1, 0, -1):
+            strides[i - 1] = strides[i] * shape[i]
+    else:
+        if len(bytes_apart) != len(shape):
+            raise InvalidArgument(f"{name}: {len(bytes_apart)} strides; accepted: {len(shape)}, as its shape has")
+        if any(s % itemsize for s in bytes_apart) and 0 not in shape:
+            raise InvalidArgument(
+                f"{name}: strides are {bytes_apart} bytes; accepted: multiples of its {itemsize}-byte elements"
+            )
+        strides = [s // itemsize for s in bytes_apart]
+    return Memory(data, CUDA, _device_index(x), code, 8 * itemsize, shape, tuple(strides))
+
+
+def cuda_array_stream(arrays: dict[str, Any]) -> int:
+    """The CUstream that the arrays are ready on, 0 (the legacy default stream) where none names one."""
+    first, found = "", None
+    for name, x in arrays.items():
+        stream = cuda_array_interface(name, x).get("stream")
+        if stream is None:
+            continue
+        if not isinstance(stream, int) or isinstance(stream, bool) or stream == 0:
+            raise InvalidArgument(
+                f"{name}: stream is {stream!r} in __cuda_array_interface__; "
+                "accepted: None, 1 (legacy default), 2 (per-thread default), a handle"
+            )
+        if found is None:
+            first, found = name, stream
+        elif found != stream:
+            raise InvalidArgument(f"{name}: stream is {stream}; accepted: {found}, as {first}, or stream=")
+    return found or 0
 
 
 def _integer(name: str, value: Any) -> int:

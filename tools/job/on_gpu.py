@@ -51,13 +51,13 @@ def shapes(proof: Proof) -> list[dict[str, Any]]:
     print("flashfit's. PyTorch: SDPA's flash backend, for windows torch.nn.attention.varlen.varlen_attn.\n")
     cases = [*load("origin"), *(windows(video, shifted) for video in seedvr.VIDEOS for shifted in (False, True))]
     progress = Progress(len(cases))
-    results = []
+    results: list[dict[str, Any]] = []
     for case in cases:
         progress.step(case.name)
-        if not check(case, proof):
-            results.append({"case": case.name, "passed": False})
-            continue
-        results.append({"case": case.name, "passed": True, "seconds": beside_sdpa(case)})
+        results.append({"case": case.name, "backend": name(), "passed": False})
+        with proof.failing(case.name, name()):
+            if check(case, proof):
+                results[-1].update(seconds=beside_sdpa(case), passed=True)
     progress.clear()
     table(["case", "flashfit us", "PyTorch us", "ratio", "right"], [row(result) for result in results])
     return results

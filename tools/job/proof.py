@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable
 
@@ -20,17 +23,27 @@ COSINE = 0.9999  # of embeddings to those of a plain fp64 run
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison: passed if `value` is at most `bound` (errors) or at least `bound` (cosines). NaN never passes."""
+    """One comparison: passed if `value` is at most `bound` (errors) or at least `bound` (cosines). NaN never passes;
+    it is the value of what could not be computed, and `message` says why."""
 
     what: str
     backend: str
     value: float
     bound: float
     at_least: bool = False
+    message: str = ""
 
     @property
     def passed(self) -> bool:
         return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def figures(self) -> tuple[str, str]:
+        """What was measured, and the bound."""
+        if self.message:
+            return "-", "-"
+        if self.at_least:
+            return f"{self.value:.9f}", f"at least {self.bound:g}"
+        return f"{self.value:.2e}", f"at most {self.bound:.2e}"
 
 
 @dataclass
@@ -43,12 +56,25 @@ class Proof:
         self.checks.append(check)
         return check
 
+    @contextlib.contextmanager
+    def failing(self, what: str, backend: str) -> Iterator[None]:
+        """An error of flashfit, CUDA or PyTorch inside becomes a failed check."""
+        try:
+            yield
+        except RuntimeError as error:
+            lines = str(error).splitlines() or [type(error).__name__]
+            self.add(Check(what, backend, math.nan, 0, message=lines[0]))
+
     @property
     def passed(self) -> bool:
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     def as_json(self) -> list[dict[str, Any]]:
-        return [{**asdict(check), "passed": check.passed} for check in self.checks]
+        """JSON has no NaN nor infinity: null stands for them."""
+        return [
+            {**asdict(check), "value": check.value if math.isfinite(check.value) else None, "passed": check.passed}
+            for check in self.checks
+        ]
 
 
 def offsets(lengths: tuple[int, ...] | None) -> Array | None:

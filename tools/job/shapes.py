@@ -1,9 +1,8 @@
-"""Part 2 of the main job: SeedVR2's windows and the origin shapes, on the GPU where there is one that PyTorch can use,
-else on the CPU backend."""
+"""Part 2 of the main job: SeedVR2's windows and the origin shapes, on the GPU where there is one, beside PyTorch's SDPA
+where PyTorch is there and sees the GPU; else on the CPU backend."""
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
 import time
 from dataclasses import replace
@@ -12,22 +11,15 @@ from typing import Any
 import flashfit
 import numpy as np
 
-from tools.job import seedvr
+from tools.job import machine, seedvr
 from tools.job.cases import Case, load, windows
 from tools.job.proof import Proof, check_case, inputs
 from tools.job.show import Progress, table
 
 
 def run(facts: dict[str, Any], proof: Proof) -> list[dict[str, Any]]:
-    if facts["gpus"] and importlib.util.find_spec("torch"):
-        from tools.job import on_gpu
-
-        return on_gpu.shapes(proof)
-    if facts["gpus"]:
-        print(
-            "PyTorch is not installed, and nothing else here allocates GPU memory: the CPU backend runs the shapes.\n"
-        )
-    return on_cpu(proof)
+    gpu = machine.gpu_parts(facts)
+    return gpu.shapes(proof) if gpu else on_cpu(proof)
 
 
 def on_cpu(proof: Proof) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@ to fp64 layer by layer."""
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from flashfit import reference
 
 from examples.minilm import Attention, MiniLM, flashfit_attention
-from tools.job import sentences
+from tools.job import machine, sentences
 from tools.job.proof import COSINE, Array, Check, Proof, Recorder
 from tools.job.show import Progress, paragraph, table
 
@@ -30,10 +29,8 @@ def runs(facts: dict[str, Any]) -> list[tuple[str, str, Attention, Any]]:
         ("MiniLM fp32", "CPU", flashfit_attention, np.float32),
         ("MiniLM fp16", "CPU", flashfit_attention, np.float16),
     ]
-    if facts["gpus"] and importlib.util.find_spec("torch"):
-        from tools.job import on_gpu
-
-        found.append(("MiniLM fp16", on_gpu.name(), on_gpu.attention, np.float16))
+    if gpu := machine.gpu_parts(facts):
+        found.append(("MiniLM fp16", gpu.name(), gpu.attention, np.float16))
     return found
 
 
@@ -60,11 +57,12 @@ def run(root: Path, facts: dict[str, Any], proof: Proof) -> dict[str, Any]:
     embeddings = exact
     for name, backend, attention, dtype in plans:
         progress.step(f"{name} on the {backend}")
-        recorder = Recorder(name, backend, attention, proof)
-        embeddings = model.embed(texts, recorder, dtype)
-        cosine = float((embeddings * exact).sum(axis=1).min())
-        proof.add(Check(f"{name}, cosine of the embeddings", backend, cosine, COSINE, at_least=True))
-        results.append({"run": name, "backend": backend, "attention_seconds": recorder.seconds, "cosine": cosine})
+        with proof.failing(name, backend):
+            recorder = Recorder(name, backend, attention, proof)
+            embeddings = model.embed(texts, recorder, dtype)
+            cosine = float((embeddings * exact).sum(axis=1).min())
+            proof.add(Check(f"{name}, cosine of the embeddings", backend, cosine, COSINE, at_least=True))
+            results.append({"run": name, "backend": backend, "attention_seconds": recorder.seconds, "cosine": cosine})
     progress.clear()
     table(
         ["run", "attention ran on", "attention ms, 6 layers", "least cosine to fp64"],

@@ -1,0 +1,144 @@
+// What Python's tests ask of the driver beyond what flashfit calls: memory, streams, events and graphs. Memory is the
+// host's, so that a copy is one; work on streams is done when it is asked for, and takes 1 ms by every pair of events.
+#include <cstdint>
+
+#include "fake_cuda.hpp"
+
+namespace {
+
+constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201;
+std::map<std::uint64_t, std::size_t> allocated;  // address and bytes
+std::mutex mutex;
+
+/// Whether bytes [address, address + bytes) lie in one allocation.
+bool inside(std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  auto after = allocated.upper_bound(address);
+  if (after == allocated.begin()) return false;
+  const auto& [start, size] = *--after;
+  return address - start <= size && bytes <= size - (address - start);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+fake_cuda::State* fake_cuda_state();
+int cuCtxGetDevice(int* device);
+int cuCtxPushCurrent_v2(fake_cuda::Context* context);
+int cuCtxPopCurrent_v2(fake_cuda::Context** context);
+
+int cuCtxSetCurrent(fake_cuda::Context* context) {
+  int device = 0;
+  fake_cuda::Context* old = nullptr;
+  if (cuCtxGetDevice(&device) == kSuccess) cuCtxPopCurrent_v2(&old);
+  return cuCtxPushCurrent_v2(context);
+}
+
+int cuCtxSynchronize() {
+  int device = 0;
+  return cuCtxGetDevice(&device);
+}
+
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  int device = 0;
+  if (cuCtxGetDevice(&device) != kSuccess) return kInvalidContext;
+  if (bytes == 0) return kInvalidValue;
+  void* const made = bytes >> 40 ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!made) return kOutOfMemory;
+  *address = reinterpret_cast<std::uint64_t>(made);
+  const std::lock_guard lock(mutex);
+  allocated[*address] = bytes;
+  return kSuccess;
+}
+
+int cuMemFree_v2(std::uint64_t address) {
+  const std::lock_guard lock(mutex);
+  if (allocated.erase(address) == 0) return kInvalidValue;
+  std::free(reinterpret_cast<void*>(address));
+  return kSuccess;
+}
+
+int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+  if (!inside(to, bytes)) return kInvalidValue;
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return kSuccess;
+}
+
+int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+  if (!inside(from, bytes)) return kInvalidValue;
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return kSuccess;
+}
+
+int cuMemsetD16_v2(std::uint64_t to, std::uint16_t value, std::size_t count) {
+  if (to % 2 || !inside(to, 2 * count)) return kInvalidValue;
+  auto* const first = reinterpret_cast<std::uint16_t*>(to);
+  for (std::size_t i = 0; i < count; ++i) first[i] = value;
+  return kSuccess;
+}
+
+int cuStreamCreate(fake_cuda::Stream** stream, unsigned flags) {
+  int device = 0;
+  if (flags > 1) return kInvalidValue;
+  if (cuCtxGetDevice(&device) != kSuccess) return kInvalidContext;
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  s.streams.insert(*stream = new fake_cuda::Stream{s.primary.at(device)});
+  return kSuccess;
+}
+
+int cuStreamDestroy_v2(fake_cuda::Stream* stream) {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  if (s.streams.erase(stream) == 0) return kInvalidValue;
+  delete stream;
+  return kSuccess;
+}
+
+int cuStreamBeginCapture_v2(fake_cuda::Stream* stream, int mode) {
+  return stream && mode <= 2 ? kSuccess : kInvalidValue;
+}
+int cuStreamEndCapture(fake_cuda::Stream* stream, void** graph) {
+  *graph = new char;
+  return stream ? kSuccess : kInvalidValue;
+}
+int cuGraphInstantiateWithFlags(void** ready, void* graph, unsigned long long flags) {
+  *ready = new char;
+  return graph && flags == 0 ? kSuccess : kInvalidValue;
+}
+int cuGraphLaunch(void* ready, fake_cuda::Stream* stream) { return ready && stream ? kSuccess : kInvalidValue; }
+int cuGraphDestroy(void* graph) {
+  delete static_cast<char*>(graph);
+  return kSuccess;
+}
+int cuGraphExecDestroy(void* ready) { return cuGraphDestroy(ready); }
+
+int cuEventCreate(void** event, unsigned flags) {
+  *event = new char;
+  return flags == 0 ? kSuccess : kInvalidValue;
+}
+int cuEventRecord(void* event, fake_cuda::Stream*) { return event ? kSuccess : kInvalidValue; }
+int cuEventSynchronize(void* event) { return event ? kSuccess : kInvalidValue; }
+int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+  *milliseconds = 1.0f;
+  return start && end && start != end ? kSuccess : kInvalidValue;
+}
+int cuEventDestroy_v2(void* event) { return cuGraphDestroy(event); }
+
+/// Launches so far, for tests that cannot read the State.
+int fake_cuda_launches() {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  return static_cast<int>(s.launches.size());
+}
+
+/// Allocations that are not freed.
+int fake_cuda_allocations() {
+  const std::lock_guard lock(mutex);
+  return static_cast<int>(allocated.size());
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,117 @@
+"""The main job's parts that need a GPU but no PyTorch: NumPy makes the inputs and holds the results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import flashfit
+import numpy as np
+
+from tools.job import seedvr, stats
+from tools.job.cases import Case, load, windows
+from tools.job.cuda_array import POISON, CudaArray, timed
+from tools.job.proof import DTYPES, Array, Check, Proof, inputs, offsets
+from tools.job.proof import check as held_to_fp64
+from tools.job.show import Progress, paragraph, table
+
+ROUNDS = 30
+# Random numbers of a window list, repeated: a list has up to 600 million elements a tensor. A prime larger than the
+# longest sequence, so that no two rows of a sequence are alike.
+DRAWN = 8_442_883
+
+
+def name() -> str:
+    return str(flashfit.gpus()["gpus"][0]["gpu"])
+
+
+def attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
+    """The model's attention on the GPU; NumPy in, NumPy out."""
+    on_device = [CudaArray.of(x) for x in (q, k, v, cu_seqlens)]
+    out = CudaArray.poisoned(q.shape, q.dtype)
+    flashfit.attention(*on_device[:3], cu_seqlens_q=on_device[3], cu_seqlens_k=on_device[3], out=out)
+    return out.numpy()
+
+
+def cases() -> list[Case]:
+    lists = [windows(video, shifted) for video in seedvr.VIDEOS for shifted in (False, True)]
+    return [*load("origin"), *(replace(case, dtype="fp16") for case in lists)]
+
+
+def make(case: Case) -> tuple[Array, Array, Array]:
+    """q, k and v: those of the CPU's check, or for windows numbers that are cheap to make."""
+    if case.lengths_q is None:
+        return inputs(case)
+    drawn = np.random.default_rng(0).standard_normal(DRAWN, np.float32).astype(DTYPES[case.dtype])
+    shape = (sum(case.lengths_q), case.heads, case.head_dim)
+    q, k, v = (np.resize(np.roll(drawn, i * DRAWN // 3), shape) for i in range(3))
+    return q, k, v
+
+
+def parts(case: Case) -> list[tuple[str, tuple[Any, ...]]]:
+    """What of a result is held to fp64, as the check's name and an index of q, k, v and out, [batch, rows, heads,
+    head_dim]: all of a dense one, of a window list head 0 of the longest and the shortest sequence."""
+    if case.lengths_q is None:
+        return [(case.name, (slice(None),))]
+    starts = np.cumsum([0, *case.lengths_q])
+    found = []
+    for which in (max, min):
+        length = which(case.lengths_q)
+        start = int(starts[case.lengths_q.index(length)])
+        what = f"{case.name}, head 0 of {length} tokens"
+        found.append((what, (None, slice(start, start + length), slice(0, 1))))
+    return found
+
+
+def run_case(case: Case, backend: str, proof: Proof) -> list[float] | None:
+    """The result held to fp64, then seconds of each sample; None for a wrong result, which is not timed."""
+    q, k, v = make(case)
+    on_device = [CudaArray.of(x) for x in (q, k, v)]
+    out = CudaArray.poisoned(q.shape, q.dtype)
+    options: dict[str, Any] = {"causal": case.causal, "softmax_scale": case.softmax_scale, "out": out}
+    cu_seqlens = offsets(case.lengths_q)
+    if cu_seqlens is not None:
+        options["cu_seqlens_q"] = options["cu_seqlens_k"] = CudaArray.of(cu_seqlens)
+    flashfit.attention(*on_device, **options)
+    result = out.numpy()
+    unwritten = int(np.count_nonzero(result.view(np.uint16) == POISON))
+    checks = [Check(f"{case.name}, elements not written", backend, unwritten, 0)] if unwritten else []
+    plain = {"causal": case.causal, "softmax_scale": case.softmax_scale}
+    for what, part in parts(case):
+        checks.append(held_to_fp64(what, backend, result[part], q[part], k[part], v[part], plain))
+    if not all(proof.add(check).passed for check in checks):
+        return None
+    return timed(lambda stream: flashfit.attention(*on_device, stream=stream, **options), ROUNDS)
+
+
+def shapes(proof: Proof) -> list[dict[str, Any]]:
+    """Every origin shape and window list: held to fp64, then timed. A wrong case is not timed."""
+    backend = name()
+    paragraph(
+        f"flashfit on the {backend}, without PyTorch. Medians with 95 % bootstrap intervals. SeedVR2 computes in bf16; "
+        "here its window lists are fp16, as NumPy and __cuda_array_interface__ have no bf16. fp64 on a CPU is slow: of "
+        "a window list head 0 of its longest and its shortest sequence are held to it, and every element must have "
+        "been written."
+    )
+    print()
+    todo = cases()
+    progress = Progress(len(todo))
+    results: list[dict[str, Any]] = []
+    for case in todo:
+        progress.step(case.name)
+        results.append({"case": case.name, "backend": backend, "passed": False})
+        with proof.failing(case.name, backend):
+            seconds = run_case(case, backend, proof)
+            if seconds is not None:
+                tflops = case.flop() / stats.bootstrap(seconds).median / 1e12
+                results[-1].update(passed=True, seconds={"flashfit": seconds}, tflops=tflops)
+    progress.clear()
+    table(["case", "flashfit us", "TFLOP/s", "right"], [row(result) for result in results])
+    return results
+
+
+def row(result: dict[str, Any]) -> list[str]:
+    if not result["passed"]:
+        return [result["case"], "-", "-", "NO"]
+    microseconds = stats.bootstrap([s * 1e6 for s in result["seconds"]["flashfit"]])
+    return [result["case"], str(microseconds), f"{result['tflops']:.1f}", "yes"]
