@@ -29,7 +29,7 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         f"{gpu}, driver {results['machine']['driver']}, SM clock {before[2]} before, torch {results['torch']};",
         "medians of interleaved graph replays in microseconds, and PyTorch's time over flashfit's with its 95 %",
-        "interval. PyTorch is SDPA's flash backend, for windows `varlen_attn`. `./dev gpu --json FILE` measures it anew.",
+        "interval. PyTorch is SDPA's flash backend, for windows `varlen_attn`. `./dev gpu --json FILE` measures anew.",
         "",
         "| case | flashfit | PyTorch | ratio |",
         "| --- | --- | --- | --- |",
