@@ -16,8 +16,8 @@
 //       2 ulp of fp32; exp2(-inf) = 0, log2(0) = -inf; subnormal results may be 0
 //   float max(float, float);
 //       the other operand if one is NaN
-//   float shuffle_xor(float x, int mask);  bool any(bool);
-//       x of lane ^ mask; whether any lane says so. All 32 lanes call together
+//   float shuffle_xor(float x, int mask);  uint32 ballot(bool);
+//       x of lane ^ mask; bit l is lane l's answer. All 32 lanes call together
 //   uint32 pack<T>(float lo, float hi);  float widen<T>(T);
 //       two T (f16, bf16), rounded to nearest even, lo in the low half; T to fp32, exactly
 //
@@ -32,10 +32,8 @@
 //       closes this thread's group of copies
 //   void cp_async_wait<Pending>();
 //       until at most Pending of this thread's groups are in flight; others see them after sync_block
-//   void load_16<T>(uint32 (&r)[4], const T* s_base, int s_offset);
-//       16 aligned bytes of shared memory
-//   void sync_block();  bool sync_block_or(bool);
-//       all threads of the block; orders shared memory. The second says whether any thread's argument was true
+//   void sync_block();
+//       all threads of the block; orders shared memory
 //
 // Matrices. All 32 lanes call together; fragments as in layout/fragment.hpp.
 //   void ldmatrix_x4<T>(uint32 (&r)[4], const T* s_base, int s_offset);  ldmatrix_x4_trans<T>(...)

@@ -11,6 +11,12 @@ struct Work {
   int sequence, head, first_row;
   int queries, keys;
   int q_offset, k_offset;  ///< 0 when dense (the batch stride finds the sequence)
+
+  /// Row 0 of this sequence and a head in a tensor with these strides.
+  template <class T>
+  T* row_of(T* g_base, int64 batch, int64 row, int64 head_stride, int of_head, int offset) const {
+    return g_base + sequence * batch + offset * row + of_head * head_stride;
+  }
 };
 
 inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }

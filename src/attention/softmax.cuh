@@ -5,6 +5,11 @@
 
 namespace flashfit {
 
+/// Neither NaN nor an infinity.
+inline bool is_finite(float x) { return x * 0.f == 0.f; }
+
+inline constexpr float kLog2E = 1.44269504088896341f;
+
 /// The running maximum of unscaled scores and the sum of exp2((score - max) * scale_log2) of one row. The sum is this
 /// lane's share; a row lies in four neighbouring lanes.
 struct RowState {

@@ -9,13 +9,11 @@ using int64 = long long;
 /// IEEE binary16 as storage only: arithmetic happens in fp32
 /// (kernels convert through `arch`, hosts through base/half.hpp).
 struct f16 {
-  static constexpr unsigned short kExponentBits = 0x7c00;
   unsigned short bits;
 };
 
 /// bfloat16 (the upper half of a binary32) as storage only.
 struct bf16 {
-  static constexpr unsigned short kExponentBits = 0x7f80;
   unsigned short bits;
 };
 

@@ -21,9 +21,9 @@ struct ShuffleXorOperands {
   int mask;
   float result;
 };
-struct AnyOperands {
+struct BallotOperands {
   bool value;
-  bool result;
+  uint32 result;
 };
 struct LdmatrixOperands {
   const void* row;  ///< 16 bytes of shared memory, checked
@@ -35,6 +35,6 @@ struct MmaOperands {
   uint32 b[2];
 };
 
-extern const Collective kShuffleXor, kAny, kLdmatrixX4, kLdmatrixX4Trans, kMmaM16N8K16F16, kMmaM16N8K16BF16;
+extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaM16N8K16F16, kMmaM16N8K16BF16;
 
 }  // namespace flashfit::emu

@@ -37,9 +37,9 @@ inline float shuffle_xor(float x, int mask, Site site = {}) {
   return operands.result;
 }
 
-inline bool any(bool x, Site site = {}) {
-  emu::AnyOperands operands{x, false};
-  emu::Machine::current().meet(emu::kAny, &operands, site);
+inline uint32 ballot(bool x, Site site = {}) {
+  emu::BallotOperands operands{x, 0};
+  emu::Machine::current().meet(emu::kBallot, &operands, site);
   return operands.result;
 }
 
@@ -89,14 +89,6 @@ void cp_async_wait() {
 }
 
 inline void sync_block(Site site = {}) { emu::Machine::current().sync_block(site); }
-inline bool sync_block_or(bool x, Site site = {}) { return emu::Machine::current().sync_block_or(x, site); }
-
-template <class T>
-void load_16(uint32 (&r)[4], const T* s_base, int s_offset, Site site = {}) {
-  emu::Machine::current().check_shared(address(s_base, s_offset), sizeof r, site);
-  std::memcpy(r, reinterpret_cast<const void*>(address(s_base, s_offset)), sizeof r);
-}
-
 template <class T>
 void ldmatrix(const emu::Collective& op, uint32 (&r)[4], const T* s_base, int s_offset, Site site) {
   emu::Machine& machine = emu::Machine::current();

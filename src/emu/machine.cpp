@@ -155,16 +155,9 @@ void Machine::sync_block(Site site) {
   if ((ready() & lane_bit()) == 0) yield();
 }
 
-bool Machine::sync_block_or(bool x, Site site) {
-  vote_ = vote_ || x;
-  sync_block(site);
-  return voted_;  // until this thread arrives at the next one, no other vote can end
-}
-
 void Machine::release_barrier_if_all_wait() {
   if (waiting_ != live_) return;
   waiting_ = 0;
-  voted_ = std::exchange(vote_, false);
   for (std::size_t i = 0; i < warps_.size(); ++i) ready_[i] |= std::exchange(warps_[i].in_barrier, 0u);
 }
 

@@ -48,7 +48,6 @@ class Machine {
   /// Meets the warp's other lanes in `op`; on return it has been executed.
   void meet(const Collective& op, void* operands, Site site);
   void sync_block(Site site);
-  bool sync_block_or(bool x, Site site);
   void copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site);
   void commit_copies() { copies_[thread()].commit(); }
   void wait_copies(int pending) { copies_[thread()].wait(static_cast<std::size_t>(pending)); }
@@ -96,7 +95,6 @@ class Machine {
   Index3 block_{}, grid_{};
   ThreadIndex now_{};
   int live_ = 0, waiting_ = 0;
-  bool vote_ = false, voted_ = false;  ///< of the barrier being gathered, and of the last one
   std::string finding_;
 };
 

@@ -20,10 +20,10 @@ void shuffle_xor(void* const* lanes) {
   }
 }
 
-void any(void* const* lanes) {
-  bool one = false;
-  for (int l = 0; l < kLanes; ++l) one |= of<AnyOperands>(lanes, l).value;
-  for (int l = 0; l < kLanes; ++l) of<AnyOperands>(lanes, l).result = one;
+void ballot(void* const* lanes) {
+  uint32 bits = 0;
+  for (int l = 0; l < kLanes; ++l) bits |= uint32{of<BallotOperands>(lanes, l).value} << l;
+  for (int l = 0; l < kLanes; ++l) of<BallotOperands>(lanes, l).result = bits;
 }
 
 /// Register k of lane l gets row l / 4, columns 2 (l % 4) and the next of matrix k, whose rows the lanes 8 k .. 8 k + 7
@@ -44,7 +44,7 @@ void ldmatrix_x4(void* const* lanes) {
 }  // namespace
 
 constexpr Collective kShuffleXor{"shuffle_xor", shuffle_xor, &Stats::shuffles};
-constexpr Collective kAny{"any", any, &Stats::votes};
+constexpr Collective kBallot{"ballot", ballot, &Stats::votes};
 constexpr Collective kLdmatrixX4{"ldmatrix_x4", ldmatrix_x4<false>, &Stats::ldmatrix};
 constexpr Collective kLdmatrixX4Trans{"ldmatrix_x4_trans", ldmatrix_x4<true>, &Stats::ldmatrix};
 

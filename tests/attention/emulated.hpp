@@ -34,7 +34,7 @@ Result<emu::Stats> run(const EmulatedForward& kernel, ForwardData& data, emu::Op
 ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 
 /// Runs a causal case with NaN and infinities among its values: the first output element that is not as it must be, or
-/// "". Rows that do not see a value's key keep their bits; the others get it in that column alone.
+/// "". Rows that do not see a value's key are as without it; the others get it in that column alone.
 std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options);
 
 /// The three schedules that every case is run under.

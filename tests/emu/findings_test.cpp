@@ -106,11 +106,11 @@ TEST(Findings, LanesThatMeetAtDifferentPlaces) {
   expect_finding(two_sites, "lane 16", "shuffle_xor while lanes 0-15 wait in shuffle_xor at findings_test.cpp:");
   const auto two_kinds = run_block<32>(b, [](Buffer&) {
     if (arch::lane() % 2 == 0)
-      arch::any(true);
+      arch::ballot(true);
     else
       arch::shuffle_xor(0, 1);
   });
-  expect_finding(two_kinds, "lane 1 ", "shuffle_xor while lane 0 wait in any");
+  expect_finding(two_kinds, "lane 1 ", "shuffle_xor while lane 0 wait in ballot");
   const auto two_barriers = run_block<32>(b, [](Buffer&) {
     const auto here = [] { arch::sync_block(); };
     const auto there = [] { arch::sync_block(); };
@@ -122,25 +122,25 @@ TEST(Findings, LanesThatMeetAtDifferentPlaces) {
 TEST(Findings, LanesThatLeft) {
   Buffer b{};
   const auto early = run_block<32>(b, [](Buffer&) {
-    if (arch::lane() != 0) arch::any(true);
+    if (arch::lane() != 0) arch::ballot(true);
   });
-  expect_finding(early, "any without lane 0, which left the kernel");
+  expect_finding(early, "ballot without lane 0, which left the kernel");
   const auto late = run_block<32>(b, [](Buffer&) {
-    if (arch::lane() != 31) arch::any(true);
+    if (arch::lane() != 31) arch::ballot(true);
   });
-  expect_finding(late, "lane 31", "left while lanes 0-30 of its warp wait in any");
+  expect_finding(late, "lane 31", "left while lanes 0-30 of its warp wait in ballot");
 }
 
 TEST(Findings, DeadlockSaysWhoWaitsForWhat) {
   Buffer b{};
   const auto ran = run_block<64>(b, [](Buffer&) {
     if (arch::warp() == 0 && arch::lane() >= 4)
-      arch::any(true);
+      arch::ballot(true);
     else
       arch::sync_block();
   });
   expect_finding(ran, "deadlock",
-                 "warp 0 lanes 4-31 wait in any at findings_test.cpp:", "warp 0 lanes 0-3 wait in sync_block",
+                 "warp 0 lanes 4-31 wait in ballot at findings_test.cpp:", "warp 0 lanes 0-3 wait in sync_block",
                  "warp 1 lanes 0-31 wait in sync_block");
 }
 
@@ -149,7 +149,7 @@ TEST(Findings, ABarrierWaitsForLivingThreadsAlone) {
   EXPECT_TRUE(run_block<64>(b, [](Buffer&) {
     if (arch::warp() == 1) return;
     arch::sync_block();
-    arch::any(true);
+    arch::ballot(true);
   }));
 }
 

@@ -61,7 +61,7 @@ TEST(Scalars, AsTheContractSays) {
 
 struct Lanes {
   std::array<float, 64> value{};
-  std::array<bool, 64> flag{};
+  std::array<uint32, 64> votes{};
 };
 
 TEST(Warp, ShufflesAndVotesStayInTheWarp) {
@@ -70,61 +70,17 @@ TEST(Warp, ShufflesAndVotesStayInTheWarp) {
     const auto ran = run_block<64>(lanes,
                                    [](Lanes& l) {
                                      l.value[arch::thread()] = arch::shuffle_xor(static_cast<float>(arch::thread()), 5);
-                                     l.flag[arch::thread()] = arch::any(arch::thread() == 40);
+                                     l.votes[arch::thread()] = arch::ballot(arch::thread() % 9 == 4);
                                    },
                                    {}, {.kernel = "k", .schedule = schedule, .seed = 3});
     ASSERT_TRUE(ran);
     for (int t = 0; t < 64; ++t) {
       EXPECT_EQ(lanes.value[t], t ^ 5);
-      EXPECT_EQ(lanes.flag[t], t >= 32);
+      EXPECT_EQ(lanes.votes[t], t < 32 ? 0x80402010u : 0x04020100u) << t;
     }
     EXPECT_EQ(ran->shuffles, 2u);
     EXPECT_EQ(ran->votes, 2u);
   }
-}
-
-struct Votes {
-  std::array<std::array<bool, 3>, 96> said{};  ///< thread -> the answer of each of three barriers
-};
-
-TEST(Block, AVoteIsOfItsOwnBarrier) {
-  for (const auto schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
-    Votes votes;
-    const auto ran = run_block<96>(votes,
-                                   [](Votes& v) {
-                                     for (int i = 0; i < 3; ++i)
-                                       v.said[arch::thread()][i] = arch::sync_block_or(i == 1 && arch::thread() == 70);
-                                   },
-                                   {}, {.kernel = "k", .schedule = schedule, .seed = 5});
-    ASSERT_TRUE(ran) << ran.error().message;
-    for (const auto& said : votes.said) EXPECT_EQ(said, (std::array{false, true, false}));
-  }
-}
-
-struct Sixteen {
-  std::array<uint32, 4> words{};
-};
-struct Halves {
-  f16 data[64];
-};
-
-TEST(Block, LoadsSixteenBytesOfSharedMemory) {
-  Sixteen read;
-  const auto ran = run_block<32, Halves>(read, [](Sixteen& r) {
-    Halves& s = arch::shared<Halves>();
-    s.data[arch::thread()].bits = static_cast<unsigned short>(arch::thread());
-    arch::sync_block();
-    uint32 words[4];
-    arch::load_16(words, s.data, 8);
-    if (arch::thread() == 0) std::copy(words, words + 4, r.words.begin());
-  });
-  ASSERT_TRUE(ran) << ran.error().message;
-  EXPECT_EQ(read.words, (std::array<uint32, 4>{0x00090008, 0x000b000a, 0x000d000c, 0x000f000e}));
-  const auto past = run_block<32, Halves>(read, [](Sixteen&) {
-    uint32 words[4];
-    arch::load_16(words, arch::shared<Halves>().data, 60);
-  });
-  EXPECT_FALSE(past);
 }
 
 }  // namespace

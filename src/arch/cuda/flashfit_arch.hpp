@@ -43,7 +43,7 @@ inline float log2(float x) {
 }
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline float shuffle_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
-inline bool any(bool x) { return __any_sync(~0u, x); }
+inline uint32 ballot(bool x) { return __ballot_sync(~0u, x); }
 
 template <class T>
 float widen(T x);
@@ -113,15 +113,6 @@ void cp_async_wait() {
   if constexpr (kTarget >= 80) asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 inline void sync_block() { __syncthreads(); }
-inline bool sync_block_or(bool x) { return __syncthreads_or(x) != 0; }
-
-template <class T>
-void load_16(uint32 (&r)[4], const T* s_base, int s_offset) {
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(s_base + s_offset))
-               : "memory");
-}
 
 template <class T>
 void ldmatrix_x4(uint32 (&r)[4], const T* s_base, int s_offset) {
