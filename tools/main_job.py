@@ -3,6 +3,12 @@
 through it, and the proof.
 
 Exits with 0 only if every check passed. --json FILE writes everything that is printed, and more.
+
+On a GPU the shapes run beside PyTorch's SDPA where PyTorch is there and sees the GPU; without PyTorch, or with
+--without-torch, through the driver alone. A call to the GPU that fails is a failed check. A machine that lacks the
+model's packages runs the rest with --only shapes, by any Python with NumPy:
+
+    PYTHONPATH=python python3 tools/main_job.py --only shapes [--without-torch]
 """
 
 from __future__ import annotations

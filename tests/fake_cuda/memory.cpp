@@ -72,6 +72,10 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
   return kSuccess;
 }
 
+int cuMemcpyDtoD_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  return inside(from, bytes) ? cuMemcpyHtoD_v2(to, reinterpret_cast<const void*>(from), bytes) : kInvalidValue;
+}
+
 int cuMemsetD16_v2(std::uint64_t to, std::uint16_t value, std::size_t count) {
   if (to % 2 || !inside(to, 2 * count)) return kInvalidValue;
   auto* const first = reinterpret_cast<std::uint16_t*>(to);

@@ -27,6 +27,19 @@ def test_what_is_copied_there_comes_back(array: str) -> None:
     assert prints(code) == "True True"
 
 
+@pytest.mark.parametrize("shape", [(7, 9), (2, 2), (1, 5), (31, 4), (0, 3)])
+def test_repeated_values(shape: tuple[int, int]) -> None:
+    code = (
+        f"x = np.arange(5, dtype='f2'); print((CudaArray.repeating({shape}, x).numpy() == np.resize(x, {shape})).all())"
+    )
+    assert prints(code) == "True"
+
+
+def test_rows() -> None:
+    code = "x = np.arange(60.).reshape(5, 3, 4); print((CudaArray.of(x).rows(2, 4) == x[2:4]).all())"
+    assert prints(code) == "True"
+
+
 def test_poison_is_nan() -> None:
     assert prints("print(np.isnan(CudaArray.poisoned((3, 5), 'f2').numpy()).all())") == "True"
 

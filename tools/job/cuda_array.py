@@ -76,22 +76,45 @@ class CudaArray:
         return made
 
     @classmethod
+    def repeating(cls, shape: tuple[int, ...], values: Array) -> CudaArray:
+        """`values` again and again, the copies made on the GPU."""
+        made = cls(shape, values.dtype)
+        source = np.ascontiguousarray(values)
+        done = min(source.nbytes, made.nbytes)
+        if done:
+            _call("cuMemcpyHtoD_v2", made._address, c_void_p(source.ctypes.data), c_size_t(done))
+        while done < made.nbytes:
+            more = min(done, made.nbytes - done)  # what is there is whole repetitions
+            _call("cuMemcpyDtoD_v2", made._at(done), made._address, c_size_t(more))
+            done += more
+        _call("cuCtxSynchronize")
+        return made
+
+    @classmethod
     def poisoned(cls, shape: tuple[int, ...], dtype: Any) -> CudaArray:
         """Full of POISON: what a kernel does not write shows."""
         made = cls(shape, dtype)
         if made.nbytes:
             _call("cuMemsetD16_v2", made._address, c_ushort(POISON), c_size_t(made.nbytes // 2))
-            _call("cuCtxSynchronize")  # a set, unlike a copy, may still run when its call returns
+            _call("cuCtxSynchronize")  # unlike a copy from the host, it may still run when its call returns
         return made
 
     def numpy(self) -> Array:
         """A copy on the host."""
+        return self.rows(0, self.shape[0])
+
+    def rows(self, start: int, stop: int) -> Array:
+        """A copy on the host of self[start:stop], a part of the first dimension."""
         use_gpu()
         _call("cuCtxSynchronize")
-        array = np.empty(self.shape, self.dtype)
-        if self.nbytes:
-            _call("cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), self._address, c_size_t(self.nbytes))
+        array = np.empty((stop - start, *self.shape[1:]), self.dtype)
+        if array.nbytes:
+            offset = start * (array.nbytes // (stop - start))
+            _call("cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), self._at(offset), c_size_t(array.nbytes))
         return array
+
+    def _at(self, offset: int) -> c_ulonglong:
+        return c_ulonglong(self._address.value + offset)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
