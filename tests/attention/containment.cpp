@@ -19,7 +19,7 @@ struct Taint {
 
 // In the first tile of keys, in a low half alone, both signs in one column (together NaN), and on the diagonal's last
 // row.
-constexpr Taint kTaints[] = {{5, 3, kInfinity},   {5, 4, -kInfinity},   {31, 0, NAN},  {70, 8, NAN},
+constexpr Taint kTaints[] = {{5, 3, kInfinity},   {5, 4, -kInfinity},   {31, 5, NAN},  {70, 8, NAN},
                              {130, 7, kInfinity}, {131, 7, -kInfinity}, {199, 31, NAN}};
 
 /// What a taint makes of a row that sees it; one that does not is as without.
