@@ -64,23 +64,21 @@ def test_what_is_not_written_fails_and_is_not_timed(tmp_path: Path) -> None:
     assert not any(check["passed"] for check in report["checks"])
 
 
-def test_one_wrong_element_of_a_sequence_fails() -> None:
-    done = run(
-        FEW
-        + ON_THE_CPU
-        + """
+def test_one_wrong_element_fails_and_is_not_timed(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    wrong = """
 def wrong(*tensors, **options):
     attention(*tensors, **options)
     host(options['out']).reshape(-1)[3] += 0.05
 flashfit.attention = wrong
-""",
-        "--only",
-        "shapes",
-    )
+"""
+    done = run(FEW + ON_THE_CPU + wrong, "--only", "shapes", "--json", str(file))
     assert done.returncode == 1
     assert (
         "FAILED: SeedVR2 1 frame 720x1280, 16 shifted windows H20 D128 fp16 full, head 0 of 149 tokens" in done.stdout
     )
+    right = {shape["case"]: "seconds" in shape for shape in json.loads(file.read_text())["shapes"]}
+    assert right["SeedVR2 1 frame 720x1280, 16 shifted windows H20 D128 fp16 full"] is False
 
 
 def test_a_failing_call_is_a_failed_check() -> None:
