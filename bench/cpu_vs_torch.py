@@ -107,7 +107,8 @@ def main() -> int:
                         return flashfit.attention(q, k, v, causal=causal, out=out)
 
                     def theirs(views: Any = views, causal: bool = causal) -> object:
-                        return functional.scaled_dot_product_attention(*views, is_causal=causal)
+                        q, k, v = views
+                        return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
                     result = measure(ours, theirs, options.repeats)
                     case = {"dtype": dtype, "shape": shape, "causal": causal, **result}
