@@ -88,8 +88,16 @@ def run_all(candidates: list[Candidate], device: str, quick: bool) -> Iterator[R
                     yield run(expected, candidate, device)
 
 
+def near(a: Any, b: Any) -> bool:
+    """Two roundings of the dtype apart at most, at each element. NaN is near nothing."""
+    allowed = 2 * torch.finfo(b.dtype).eps * b.double().abs().clamp(min=1)
+    return bool(((a.double() - b.double()).abs() <= allowed).all())
+
+
 def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
-    """NaN in one row of q, k or v comes out where that row is used, and everywhere else no bit changes."""
+    """NaN in one row of q, k or v comes out where that row is used, and everywhere else no bit changes. But for a value
+    that a causal mask hides: rows that it reached are computed again, as exactly, by other additions
+    (docs/kernels.md)."""
     for causal in (False, True):
         case = Case(
             heads=2,
@@ -112,7 +120,8 @@ def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
             nan[1, slice(70, 71) if name == "q" else slice(70 if causal else 0, None), 0] = True
             with code(candidate.code):
                 after = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
-            passed = bool(after[nan].isnan().all()) and same_bits(after[~nan], before[~nan])
+            same = near if causal and name == "v" else same_bits
+            passed = bool(after[nan].isnan().all()) and same(after[~nan], before[~nan])
             yield f"NaN in {name}, {'causal' if causal else 'full'}: {candidate.name}", passed
     case = Case(
         heads=2,
