@@ -1,12 +1,18 @@
-/* flashfit: fused attention that fits the GPU that is there. C API, thread safe.
+/* flashfit: fused attention that fits the GPU that is there. C API, thread safe; flashfit.hpp is C++ over it.
  *
  * Every call returns a status; the message of the calling thread's last failure is flashfit_last_error(): one line that
  * names the argument, its value and what is accepted. Nothing throws, aborts, synchronises or allocates device memory.
- * The library loads without a GPU or driver; it opens libcuda.so.1 when a GPU tensor is first used. */
+ * The library loads without a GPU or driver; it opens libcuda.so.1 when a GPU tensor is first used.
+ *
+ * The environment is read once, by the first call that needs it; unset, empty and 0 mean no:
+ * - FLASHFIT_LOG=1: one line on stderr for each distinct decision (backend, GPU, variant, image, grid, or why not).
+ * - FLASHFIT_DISABLE=1: attention calls are refused with FLASHFIT_DISABLED; =gpu: those of GPU tensors alone; any
+ *   other value: with FLASHFIT_INVALID_ARGUMENT. */
 #ifndef FLASHFIT_FLASHFIT_H_
 #define FLASHFIT_FLASHFIT_H_
 
 #include <dlpack/dlpack.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -30,11 +36,27 @@ typedef enum flashfit_status {
   FLASHFIT_NO_GPU = 3,           /* GPU tensors given, but no driver or no usable GPU */
   FLASHFIT_CUDA = 4,             /* the driver refused a call */
   FLASHFIT_OUT_OF_MEMORY = 5,    /* host memory */
-  FLASHFIT_INTERNAL = 6          /* a defect of flashfit */
+  FLASHFIT_INTERNAL = 6,         /* a defect of flashfit */
+  FLASHFIT_DISABLED = 7          /* refused by FLASHFIT_DISABLE in the environment; nothing was launched or written */
 } flashfit_status;
+
+/* "FLASHFIT_MISFIT"; of a number that is no status "FLASHFIT_UNKNOWN". Static, never NULL. */
+FLASHFIT_API const char* flashfit_status_name(flashfit_status status);
 
 /* Version of the library that is loaded: major * 10000 + minor * 100 + patch. */
 FLASHFIT_API uint32_t flashfit_version(void);
+
+/* What the library that is loaded can do, by name; ends with NULL; static. Names are added, never changed:
+ *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided
+ *   attention.prepare, attention.workspace, explain, explain.tile
+ *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
+ *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
+ *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
+ *   env.log, env.disable               FLASHFIT_LOG, FLASHFIT_DISABLE */
+FLASHFIT_API const char* const* flashfit_features(void);
+
+/* 1 if flashfit_features() has the name, 0 if not or if it is NULL. */
+FLASHFIT_API int flashfit_has_feature(const char* name);
 
 /* The calling thread's last failure, "" if none. Valid until this thread's next call. Never NULL. */
 FLASHFIT_API const char* flashfit_last_error(void);
@@ -67,7 +89,7 @@ typedef struct flashfit_attention_args {
   /* sizeof(flashfit_attention_args). Newer libraries take older callers; older ones take newer if what they lack is 0.
    */
   uint32_t struct_size;
-  uint32_t flags; /* FLASHFIT_CAUSAL ... */
+  uint32_t flags; /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY */
   const DLTensor* q;
   const DLTensor* k;
   const DLTensor* v;
@@ -79,21 +101,74 @@ typedef struct flashfit_attention_args {
   const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   float softmax_scale; /* > 0 and finite; 0 means 1 / sqrt(head_dim) */
   uint32_t reserved;   /* 0 */
+  /* Since 0.2. Scratch memory on the tensors' device, 256-byte aligned, that overlaps none of them and is no other
+   * call's until the stream has passed this one; at least as many bytes as flashfit_attention_workspace says, and not
+   * looked at if that is 0. */
+  void* workspace;
+  uint64_t workspace_bytes;
 } flashfit_attention_args;
 
+/* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
 FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention_args* args);
+
+/* *bytes: the workspace that the same call of flashfit_attention_forward needs; 0 on the CPU. Checks the same
+ * arguments, except for the workspace, and gives the same errors; launches nothing. */
+FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
+
+/* All of flashfit_attention_forward but the launch: the same checks, except for the workspace, and the kernel loaded on
+ * that GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */
+FLASHFIT_API flashfit_status flashfit_attention_prepare(const flashfit_attention_args* args);
+
+#define FLASHFIT_VARIABLE_LENGTH 4u /* of flashfit_explain_args alone */
 
 /* What flashfit would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_explain_args {
   uint32_t struct_size;
-  uint32_t flags;    /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY */
+  uint32_t flags;    /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH */
   const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype; /* "fp16", "bf16", "fp32" */
-  int64_t batch, seqlen_q, seqlen_k, heads_q, heads_kv, head_dim;
+  int64_t batch, seqlen_q, seqlen_k, heads_q, heads_kv, head_dim; /* of variable length: seqlen_q and seqlen_k are 0 */
   /* The driver's CUDA version to assume (12090 = 12.9); 0: this machine's if gpu is NULL, else new enough. */
   int32_t cuda_version;
   uint32_t reserved; /* 0 */
+  /* Since 0.2. */
+  const char* variant;      /* force a row of `flashfit images` by name; or NULL */
+  int64_t total_q, total_k; /* rows over all sequences, with FLASHFIT_VARIABLE_LENGTH; else 0 */
+  /* What if: would a kernel of this tile fit, whether or not it is carried? 16 to 4096 rows and keys, 1 to 32 warps,
+   * 2 to 8 stages, 0 meaning 4 warps and 2 stages; all 0: no such question. Not with variant or FLASHFIT_PTX_ONLY. */
+  int32_t block_m, block_n, warps, stages;
 } flashfit_explain_args;
+
+/* One GPU's answer. A misfit is an answer too: fits is 0, reason says what binds, what is unknown is 0 or "".
+ * Text is cut where it is longer. */
+typedef struct flashfit_plan {
+  uint32_t struct_size; /* sizeof(flashfit_plan): the caller sets it in the first, the library in all */
+  int32_t fits;         /* 1 or 0 */
+  int32_t cc_major, cc_minor;
+  int32_t block_m, block_n, warps, stages; /* of the kernel: query rows and keys of a tile, ... */
+  int32_t threads;                         /* a block */
+  int32_t shared_memory_bytes;             /* dynamic, a block */
+  int32_t shared_memory_limit_bytes;       /* of a block on this GPU, opt-in */
+  int32_t registers_per_thread;
+  int32_t registers_estimated; /* 1: no compiled image knows them */
+  int32_t spill_bytes;         /* a thread */
+  int32_t blocks_per_sm;
+  int32_t reserved;         /* 0 */
+  int64_t grid;             /* thread blocks; 0 of a what-if, and where there are no rows */
+  uint64_t workspace_bytes; /* what flashfit_attention_workspace would say; 0 of a what-if */
+  double modelled_us;       /* by counting: it ranks variants, it is no promise */
+  char gpu[64];             /* "L4" */
+  char family[16];          /* "mma" */
+  char variant[64];         /* a row of `flashfit images`; "" if a what-if is none */
+  char target[16];          /* of the image: "8.9", "8.0+PTX"; "" of a what-if */
+  char bound[32];           /* what the model spends most on: "tensor cores", "DRAM", ... */
+  char reason[512];         /* one line: why this plan, or why none */
+} flashfit_plan;
+
+/* Fills plans[0] to plans[min(capacity, *count) - 1]; *count is the number of GPUs that args->gpu means, even if
+ * capacity is smaller. plans may be NULL if capacity is 0, so a first call counts and a second fills. */
+FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,
+                                              size_t* count);
 
 /* JSON documents (docs/plan.md, docs/images.md describe the keys). *json is freed by flashfit_free. */
 FLASHFIT_API flashfit_status flashfit_explain_json(const flashfit_explain_args* args, char** json);

@@ -8,12 +8,13 @@ imported here.
 from __future__ import annotations
 
 from ._attention import attention
-from ._errors import CudaError, FlashfitError, InvalidArgument, InvalidType, Misfit, NoGpu, OutOfMemory
+from ._errors import CudaError, Disabled, FlashfitError, InvalidArgument, InvalidType, Misfit, NoGpu, OutOfMemory
 from ._reports import explain, gpus, images
 from ._version import __version__
 
 __all__ = [
     "CudaError",
+    "Disabled",
     "FlashfitError",
     "InvalidArgument",
     "InvalidType",

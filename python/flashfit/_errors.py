@@ -31,5 +31,16 @@ class OutOfMemory(FlashfitError, MemoryError):  # noqa: N818 - named for what it
     """Host memory ran out."""
 
 
+class Disabled(FlashfitError):  # noqa: N818 - named for what it says
+    """FLASHFIT_DISABLE in the environment refuses the call; nothing was launched or written."""
+
+
 #: By flashfit_status.
-BY_STATUS: dict[int, type[FlashfitError]] = {1: InvalidArgument, 2: Misfit, 3: NoGpu, 4: CudaError, 5: OutOfMemory}
+BY_STATUS: dict[int, type[FlashfitError]] = {
+    1: InvalidArgument,
+    2: Misfit,
+    3: NoGpu,
+    4: CudaError,
+    5: OutOfMemory,
+    7: Disabled,
+}
