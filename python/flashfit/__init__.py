@@ -8,7 +8,17 @@ imported here.
 from __future__ import annotations
 
 from ._attention import attention
-from ._errors import CudaError, Disabled, FlashfitError, InvalidArgument, InvalidType, Misfit, NoGpu, OutOfMemory
+from ._errors import (
+    CudaError,
+    Disabled,
+    FlashfitError,
+    InvalidArgument,
+    InvalidType,
+    Misfit,
+    NoGpu,
+    OutOfMemory,
+    Unsupported,
+)
 from ._reports import explain, gpus, images
 from ._version import __version__
 
@@ -21,6 +31,7 @@ __all__ = [
     "Misfit",
     "NoGpu",
     "OutOfMemory",
+    "Unsupported",
     "__version__",
     "attention",
     "explain",

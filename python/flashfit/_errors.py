@@ -15,6 +15,10 @@ class InvalidType(FlashfitError, TypeError):  # noqa: N818 - named for what it s
     """An argument is of a type that is not taken."""
 
 
+class Unsupported(FlashfitError, NotImplementedError):  # noqa: N818 - named for what it says
+    """An option of another library's interface that flashfit does not compute; the message says what it does."""
+
+
 class Misfit(FlashfitError):  # noqa: N818 - named for what it says
     """The call is sound, but nothing carried fits this GPU or driver; the message says what binds."""
 
