@@ -1,0 +1,26 @@
+# What `cmake --install` puts in place: a tree that may be moved, with all that C and C++ users need; and, as the component `python`, which the wheel
+# alone asks for, the compiled files of the Python package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED DOC "Folder that holds dlpack/dlpack.h (libdlpack-dev)")
+mark_as_advanced(DLPACK_INCLUDE_DIR)
+set(third_party ${CMAKE_INSTALL_INCLUDEDIR}/flashfit/third_party)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/flashfit)
+
+install(TARGETS flashfit_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# dlpack.h comes along, as a system header: our users need not look for it, and their own is taken where it is named.
+target_include_directories(flashfit SYSTEM INTERFACE $<INSTALL_INTERFACE:${third_party}>)
+install(TARGETS flashfit EXPORT flashfitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/flashfit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(FILES ${DLPACK_INCLUDE_DIR}/dlpack/dlpack.h DESTINATION ${third_party}/dlpack)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(EXPORT flashfitTargets NAMESPACE flashfit:: DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake DESTINATION ${package})
+
+# The way from the .pc file to the tree's root, so that the tree may be moved.
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/flashfit.pc.in ${PROJECT_BINARY_DIR}/cmake/flashfit.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/cmake/flashfit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
