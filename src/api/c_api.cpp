@@ -16,8 +16,17 @@ namespace {
 /// A plain array, so that recording a failure cannot fail and threads leave nothing behind; longer messages are cut.
 thread_local char last_error[4096] = "";
 
+/// Control characters come with the caller's own strings and with the driver's; as \xNN they leave it one line.
 flashfit_status record(flashfit_status status, std::string_view message) noexcept {
-  const std::size_t length = message.copy(last_error, sizeof last_error - 1);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::size_t length = 0;
+  for (const char c : message) {
+    const auto byte = static_cast<unsigned char>(c);
+    const char escaped[] = {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    const std::string_view shown = byte < 0x20 || byte == 0x7f ? std::string_view(escaped, 4) : std::string_view(&c, 1);
+    if (length + shown.size() >= sizeof last_error) break;
+    length += shown.copy(last_error + length, shown.size());
+  }
   last_error[length] = '\0';
   return status;
 }

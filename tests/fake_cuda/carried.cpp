@@ -1,0 +1,35 @@
+// In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every row of the variant table,
+// in a form that the fake driver takes.
+#include "images/carried.hpp"
+
+#include "fake_cuda.hpp"
+
+namespace flashfit {
+namespace {
+
+std::vector<Image> made_images() {
+  std::vector<Image> images;
+  for (const ForwardVariant& variant : forward_variants()) {
+    const int shared_bytes = forward_shared_bytes(variant.config);
+    const std::string entry = "kernel_" + name_of(variant.config);
+    images.push_back({&variant, {89, Target::Kind::kSass}, 168, 0, shared_bytes, 1000, entry});
+    images.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, shared_bytes, 1000, entry});
+  }
+  return images;
+}
+
+}  // namespace
+
+std::span<const Image> carried_images() {
+  static const std::vector<Image>& images = *new std::vector<Image>(made_images());
+  return images;
+}
+
+Result<std::vector<std::byte>> image_bytes(const Image& image) {
+  if (image.target.kind == Target::Kind::kSass) return fake_cuda::make_image(image.target.cc, image.entry);
+  const std::string text = ".version 8.8\n.visible .entry " + image.entry;
+  const auto* first = reinterpret_cast<const std::byte*>(text.c_str());
+  return std::vector<std::byte>(first, first + text.size() + 1);
+}
+
+}  // namespace flashfit

@@ -1,0 +1,238 @@
+#include "attention_input.hpp"
+
+#include <algorithm>
+
+namespace flashfit::fuzz {
+namespace {
+
+constexpr DLDataType kDTypes[] = {{kDLFloat, 16, 1}, {kDLBfloat, 16, 1}, {kDLFloat, 32, 1}};
+constexpr int kHeadDims[] = {64, 8, 128, 1, 32, 24, 16, 7};
+/// Where the largest DLTensor reader stops: dimensions past this are refused by their number alone.
+constexpr int kMostDims = 8;
+
+std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+  return strides;
+}
+
+/// Addresses that no tensor has: the calls must be refused, or be a GPU's.
+void* wild(Bytes& bytes) {
+  constexpr std::uintptr_t kWild[] = {0x7f0000000000, 0x10, ~std::uintptr_t{0}, ~std::uintptr_t{0} - 15,
+                                      0x7f0000000002};
+  return reinterpret_cast<void*>(bytes.below(2) ? bytes.number<std::uintptr_t>() : bytes.pick(kWild));
+}
+
+}  // namespace
+
+AttentionInput::AttentionInput(Bytes& bytes, Arena& arena) {
+  for (int i = 0; i < kTensors; ++i) stands_for_[i] = i;
+  arena.reset();
+  lay_out(bytes, arena);
+  for (int twists = 0; !bytes.empty() && twists < 12; ++twists) twist(bytes, arena);
+  seal();
+}
+
+void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
+  const unsigned mode = bytes.byte();
+  const bool gpu = mode & 1, ragged = mode & 2, heads_first = mode & 4, padded = mode & 8;
+  args_.flags = mode & 16 ? FLASHFIT_CAUSAL : 0;
+  const DLDataType dtype = kDTypes[bytes.below(gpu ? 2 : 3)];
+  const auto batch = static_cast<std::int64_t>(1 + bytes.below(2)), rows_q = static_cast<std::int64_t>(bytes.below(13)),
+             rows_k = static_cast<std::int64_t>(bytes.below(13)),
+             heads_kv = static_cast<std::int64_t>(1 + bytes.below(2)),
+             heads_q = heads_kv * static_cast<std::int64_t>(1 + bytes.below(2));
+  const std::int64_t dim = bytes.pick(kHeadDims);
+
+  const auto shape = [&](std::int64_t rows, std::int64_t heads) {
+    return ragged ? std::vector{rows, heads, dim} : std::vector{batch, rows, heads, dim};
+  };
+  std::uint8_t* free = arena.begin() + 64;
+  const auto place = [&](int index, std::vector<std::int64_t> sizes, DLDataType type) {
+    Tensor& t = tensors_[index];
+    t.ndim = static_cast<int>(sizes.size());
+    t.shape = std::move(sizes);
+    t.strides = row_major(t.shape);
+    const std::size_t heads = t.shape.size() - 2;
+    if (index <= kOut && heads_first) {  // as [.., heads, rows, head_dim] lies in memory
+      t.strides[heads - 1] = dim;
+      t.strides[heads] = dim * t.shape[heads - 1];
+    } else if (index <= kOut && padded) {
+      t.strides[heads - 1] += 8;
+      if (heads == 2) t.strides[0] = t.strides[1] * t.shape[1];
+    }
+    t.dl = {free, {gpu ? kDLCUDA : kDLCPU, 0}, 0, type, nullptr, nullptr, 0};
+    std::int64_t elements = 1;
+    for (std::size_t d = 0; d < t.shape.size(); ++d)
+      elements += std::max<std::int64_t>(t.shape[d] - 1, 0) * t.strides[d];
+    free += (static_cast<std::size_t>(elements) * type.bits / 8 + 127) / 64 * 64;
+  };
+  place(kQ, shape(rows_q, heads_q), dtype);
+  place(kK, shape(rows_k, heads_kv), dtype);
+  place(kV, shape(rows_k, heads_kv), dtype);
+  place(kOut, shape(rows_q, heads_q), dtype);
+  place(kLse, ragged ? std::vector{heads_q, rows_q} : std::vector{batch, heads_q, rows_q}, {kDLFloat, 32, 1});
+  const std::pair<int, std::int64_t> offsets[] = {{kCuQ, rows_q}, {kCuK, rows_k}};
+  for (const auto& [index, rows] : offsets) {
+    place(index, {batch + 1}, {kDLInt, 32, 1});
+    auto* values = static_cast<std::int32_t*>(tensors_[index].dl.data);
+    values[0] = 0;
+    for (std::int64_t b = 1; b <= batch; ++b)
+      values[b] = b == batch ? static_cast<std::int32_t>(rows) : static_cast<std::int32_t>(rows * b / batch);
+    tensors_[index].given = ragged;
+  }
+  tensors_[kLse].given = !(mode & 32);
+  args_.struct_size = sizeof args_;
+}
+
+void AttentionInput::twist(Bytes& bytes, Arena& arena) {
+  constexpr std::size_t kOfTensor = 14, kOfAll = 3;
+  const std::size_t what = bytes.below(kOfTensor + kOfAll + 9);
+  if (what < kOfTensor) return twist_tensor(what, any(bytes), bytes, arena);
+  if (what < kOfTensor + kOfAll) return twist_all(what - kOfTensor, bytes);
+  constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2", "two\nlines\x1b[2J", "\xff\xfe"};
+  constexpr std::uint32_t kSizes[] = {0, 4, 80, 87, 88, 89, 96, 104, 4096, 4097, ~0u};
+  switch (what - kOfTensor - kOfAll) {
+    case 0:
+      args_.flags = bytes.below(2) ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(4));
+      return;
+    case 1: {
+      const auto bits = bytes.number<std::uint32_t>();
+      std::memcpy(&args_.softmax_scale, &bits, sizeof bits);
+      return;
+    }
+    case 2:
+      args_.stream = reinterpret_cast<void*>(bytes.number<std::uintptr_t>());
+      return;
+    case 3:
+      args_.reserved = bytes.number<std::uint32_t>();
+      return;
+    case 4:
+      args_.struct_size = bytes.below(2) ? bytes.number<std::uint32_t>() : bytes.pick(kSizes);
+      return;
+    case 5:
+      tail_.assign(bytes.below(64), bytes.byte());
+      return;
+    case 6:
+      null_args_ = bytes.below(2) == 0;
+      return;
+    case 7:
+      stands_for_[bytes.below(kTensors)] = static_cast<int>(bytes.below(kTensors));
+      return;
+    default:
+      if (const std::size_t length = bytes.below(4) ? 0 : bytes.byte() * 64) {
+        variant_.assign(length, static_cast<char>(bytes.byte() | 1));
+      } else {
+        variant_ = bytes.pick(kVariants);
+      }
+      args_.variant = variant_.c_str();
+  }
+}
+
+void AttentionInput::twist_tensor(std::size_t what, Tensor& t, Bytes& bytes, Arena& arena) {
+  const auto dimension = [&](std::vector<std::int64_t>& list) -> std::int64_t& {
+    return list[bytes.below(list.size())];
+  };
+  switch (what) {
+    case 0:
+      t.dl.data = nullptr;
+      return;
+    case 1:
+      t.dl.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(t.dl.data) + bytes.number<std::int16_t>());
+      return;
+    case 2:
+      t.dl.data = wild(bytes);
+      return;
+    case 3:
+      t.dl.byte_offset = static_cast<std::uint64_t>(bytes.odd_number());
+      return;
+    case 4:
+      if (!t.shape.empty()) dimension(t.shape) = bytes.odd_number();
+      return;
+    case 5:
+      if (!t.strides.empty()) dimension(t.strides) = bytes.odd_number();
+      return;
+    case 6:
+      t.null_strides = true;
+      return;
+    case 7:
+      t.null_shape = true;
+      return;
+    case 8:
+      t.ndim = bytes.below(2) ? static_cast<int>(bytes.odd_number()) : static_cast<int>(bytes.below(kMostDims));
+      t.shape.resize(static_cast<std::size_t>(std::clamp(t.ndim, 0, kMostDims)), 1);
+      t.strides.resize(t.shape.size(), 1);
+      return;
+    case 9:
+      t.dl.dtype = {static_cast<std::uint8_t>(bytes.below(8)), bytes.byte(),
+                    static_cast<std::uint16_t>(bytes.below(3) ? bytes.number<std::uint16_t>() : 1)};
+      return;
+    case 10:
+      t.dl.device = {static_cast<DLDeviceType>(bytes.below(16)), static_cast<int>(bytes.odd_number())};
+      return;
+    case 11:
+      t.given = !t.given;
+      return;
+    case 12: {
+      const Tensor& other = any(bytes);
+      t.dl.data =
+          reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(other.dl.data) + bytes.number<std::int16_t>());
+      return;
+    }
+    default: {
+      const auto at = reinterpret_cast<std::uintptr_t>(t.dl.data) + 4 * bytes.below(4);
+      const auto value = static_cast<std::int32_t>(bytes.odd_number());
+      if (arena.contains({at, at + sizeof value})) std::memcpy(reinterpret_cast<void*>(at), &value, sizeof value);
+    }
+  }
+}
+
+/// What only together makes a sound call of odd numbers: the same size everywhere, one dtype, one device.
+void AttentionInput::twist_all(std::size_t what, Bytes& bytes) {
+  if (what == 0) {
+    const std::size_t d = bytes.below(4), group = bytes.below(3);
+    const std::int64_t size = bytes.odd_number(), stride = bytes.below(2) ? bytes.odd_number() : 0;
+    constexpr int kGroups[3][5] = {{kQ, kK, kV, kOut, kLse}, {kQ, kOut, kLse, kQ, kQ}, {kK, kV, kK, kK, kK}};
+    for (const int index : kGroups[group]) {
+      Tensor& t = tensors_[index];
+      // lse is [batch, heads, rows]: its last two are the other way round.
+      const std::size_t at = index != kLse ? d : t.shape.size() == 3 && d > 0 ? 3 - d : d;
+      if (at >= t.shape.size()) continue;
+      t.shape[at] = size;
+      if (index != kLse && index != kOut) t.strides[at] = stride;
+      if (index == kLse) t.strides = {}, t.null_strides = true;
+    }
+    return;
+  }
+  const DLDataType dtype = kDTypes[bytes.below(3)];
+  const DLDevice device = {bytes.below(2) ? kDLCUDA : kDLCUDAHost, static_cast<int>(bytes.odd_number())};
+  for (int index = 0; index < kTensors; ++index) {
+    if (what == 1 && index <= kOut) tensors_[index].dl.dtype = dtype;
+    if (what == 2) tensors_[index].dl.device = device;
+  }
+}
+
+void AttentionInput::seal() {
+  const DLTensor** slots[] = {&args_.q,           &args_.k, &args_.v, &args_.out, &args_.lse, &args_.cu_seqlens_q,
+                              &args_.cu_seqlens_k};
+  for (int i = 0; i < kTensors; ++i) {
+    Tensor& t = tensors_[i];
+    t.dl.ndim = t.ndim;
+    t.dl.shape = t.null_shape ? nullptr : t.shape.data();
+    t.dl.strides = t.null_strides || t.strides.empty() ? nullptr : t.strides.data();
+    *slots[i] = tensors_[stands_for_[i]].given ? &tensors_[stands_for_[i]].dl : nullptr;
+  }
+  // A size that no version can have promises nothing about what follows it.
+  const std::size_t size = args_.struct_size <= 4096 ? std::max<std::size_t>(args_.struct_size, 4) : sizeof args_;
+  sealed_ = std::make_unique<std::uint8_t[]>(size);
+  std::memcpy(sealed_.get(), &args_, std::min(size, sizeof args_));
+  if (size > sizeof args_)
+    std::copy_n(tail_.begin(), std::min(tail_.size(), size - sizeof args_), sealed_.get() + sizeof args_);
+}
+
+const flashfit_attention_args* AttentionInput::args() const {
+  return null_args_ ? nullptr : reinterpret_cast<const flashfit_attention_args*>(sealed_.get());
+}
+
+}  // namespace flashfit::fuzz

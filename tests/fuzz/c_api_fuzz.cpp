@@ -1,0 +1,128 @@
+// The fuzz target: any input becomes calls of the C API, whose answers are held to flashfit.h (oracle.hpp, answer.hpp).
+// Runs under libFuzzer, or under replay.cpp where there is none. GPU tensors meet tests/fake_cuda: nothing there is
+// dereferenced, so their addresses may be anything.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "answer.hpp"
+#include "attention_input.hpp"
+#include "explain_input.hpp"
+#include "fake_cuda/fake_cuda.hpp"
+#include "oracle.hpp"
+
+namespace flashfit::fuzz {
+namespace {
+
+void check_forward(const Answer& answer, const Expected& e) {
+  const flashfit_status status = answer.status;
+  if (e.verdict == Expected::kRefused && status != FLASHFIT_INVALID_ARGUMENT)
+    finding("accepted, although: " + e.why, answer);
+  if (e.verdict == Expected::kEither && status == FLASHFIT_INVALID_ARGUMENT) return;
+  if (e.verdict != Expected::kRefused && !e.on_gpu && status != FLASHFIT_OK)
+    finding("a sound call on the CPU failed", answer);
+  if (e.verdict != Expected::kRefused && e.on_gpu && status == FLASHFIT_INVALID_ARGUMENT &&
+      answer.message.rfind("variant", 0) != 0 && e.device >= 0 &&
+      e.device < static_cast<int>(fake_cuda::fake().gpus.size()))
+    finding("a sound call on a GPU was refused", answer);
+  if (status == FLASHFIT_NO_GPU || status == FLASHFIT_OUT_OF_MEMORY) finding("a failure without a cause", answer);
+}
+
+void check_written(const Arena& arena, const Answer& answer, const Expected& e) {
+  const bool may_write = answer.status == FLASHFIT_OK && !e.on_gpu;
+  const bool as_promised = arena.changed_only([&](std::uintptr_t at) {
+    return may_write && std::ranges::any_of(e.written, [at](Range r) { return r.begin <= at && at < r.end; });
+  });
+  if (!as_promised) finding(may_write ? "wrote past out and lse" : "wrote although it computed nothing", answer);
+}
+
+void check_driver(const Answer& answer, const Expected& e) {
+  fake_cuda::State& driver = fake_cuda::fake();
+  for (const std::string& complaint : driver.complaints) finding("the driver was misused: " + complaint, answer);
+  const std::size_t launches = answer.status == FLASHFIT_OK && e.on_gpu && e.writes ? 1 : 0;
+  if (driver.launches.size() != launches) finding("launched when it should not, or not when it should", answer);
+  if (driver.pushed != 0 || driver.relaxed != 0) finding("left the caller's context or capture mode changed", answer);
+  driver.launches.clear();
+}
+
+void forward(Bytes& bytes) {
+  static Arena& arena = *new Arena;
+  const AttentionInput input(bytes, arena);
+  const Expected e = expected_of(input.args(), arena);
+  if (!e.callable) return;
+  arena.save();
+  std::vector<std::uint8_t> computed;
+  Answer first{};
+  for (const bool again : {false, true}) {
+    arena.restore();
+    if (e.verdict != Expected::kRefused) arena.forbid_all_but(e.on_gpu ? std::vector<Range>{} : e.memory);
+    const Answer answer = ask([&] { return flashfit_attention_forward(input.args()); });
+    arena.lift();
+    check_forward(answer, e);
+    check_written(arena, answer, e);
+    check_driver(answer, e);
+    if (again && (answer != first || arena.copy() != computed)) finding("the same call twice gave two answers", answer);
+    if (!again) first = answer, computed = arena.copy();
+  }
+}
+
+void check_document(const Answer& answer, const char* json) {
+  if ((answer.status == FLASHFIT_OK) != (json != nullptr))
+    finding("a document with a failure, or none with success", answer);
+  if (json && !nlohmann::json::accept(json)) finding(std::string("no JSON: ") + json, answer);
+}
+
+void explain(Bytes& bytes) {
+  const ExplainInput input(bytes);
+  std::string before;
+  for (const bool again : {false, true}) {
+    char* json = reinterpret_cast<char*>(&json);
+    const Answer answer = ask([&] { return flashfit_explain_json(input.args(), &json); });
+    check_document(answer, json);
+    const std::string text = answer.message + (json ? json : "");
+    flashfit_free(json);
+    if (answer.status == FLASHFIT_INVALID_ARGUMENT && input.is_sound()) finding("a sound question was refused", answer);
+    if (answer.status == FLASHFIT_OK && !input.is_sound()) finding("an unsound question was answered", answer);
+    if (again && text != before) finding("the same question twice gave two answers", answer);
+    before = text;
+  }
+}
+
+void documents(Bytes& bytes) {
+  fake_cuda::State& driver = fake_cuda::fake();
+  driver.version = static_cast<int>(bytes.odd_number());
+  for (const auto document : {flashfit_gpus_json, flashfit_images_json}) {
+    char* json = nullptr;
+    const Answer answer = ask([&] { return document(&json); });
+    check_document(answer, json);
+    flashfit_free(json);
+  }
+  flashfit_free(nullptr);
+  if (ask([&] { return flashfit_gpus_json(nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
+    finding("nowhere to put a document was accepted", {});
+}
+
+}  // namespace
+}  // namespace flashfit::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  fake_cuda::fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA H100", 90),
+                            fake_cuda::make_gpu("NVIDIA GeForce RTX 2080", 75)};
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flashfit::fuzz;
+  Bytes bytes(data, size);
+  switch (bytes.below(8)) {
+    case 6:
+      explain(bytes);
+      break;
+    case 7:
+      documents(bytes);
+      break;
+    default:
+      forward(bytes);
+  }
+  return 0;
+}

@@ -1,0 +1,232 @@
+#include "oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+namespace flashfit::fuzz {
+namespace {
+
+using Wide = __int128;
+constexpr Wide kMax64 = INT64_MAX, kMaxAddress = UINTPTR_MAX;
+constexpr std::int64_t kMaxSize = 2147418112;  // docs/api.md
+constexpr std::uint32_t kFirstStruct = 88;     // the struct of version 0.1.0
+constexpr int kMostElementsLookedAt = 1 << 16;
+constexpr double kMostWork = 4e6;
+
+struct Refused {
+  const char* why;
+};
+/// The caller lies about memory that flashfit must read to judge the call.
+struct Unanswerable {};
+void require(bool sound, const char* why) {
+  if (!sound) throw Refused{why};
+}
+
+struct Tensor {
+  std::vector<Wide> size, step;
+  DLDataType dtype{};
+  DLDevice device{};
+  bool empty = false, open = false;
+  Wide begin = 0, end = 0;
+
+  bool on_gpu() const { return device.device_type == kDLCUDA; }
+  Range range() const { return {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)}; }
+};
+
+bool is(DLDataType t, int code, int bits) { return t.code == code && t.bits == bits && t.lanes == 1; }
+
+Tensor read(const DLTensor* t, std::size_t dims) {
+  require(t, "NULL");
+  require(t->device.device_type == kDLCPU || t->device.device_type == kDLCUDAHost || t->device.device_type == kDLCUDA,
+          "device type");
+  require(t->ndim == static_cast<int>(dims) && t->shape, "dimensions");
+  Tensor r;
+  r.dtype = t->dtype;
+  r.device = t->device.device_type == kDLCUDA ? t->device : DLDevice{kDLCPU, 0};
+  require(r.dtype.lanes == 1 && r.dtype.bits >= 8 && r.dtype.bits % 8 == 0, "dtype");
+  r.size.assign(t->shape, t->shape + dims);
+  for (const Wide s : r.size) require(s >= 0 && s <= kMaxSize, "size");
+  r.empty = std::ranges::count(r.size, 0) > 0;
+  Wide elements = 1;
+  r.step.resize(dims);
+  for (std::size_t d = dims; d-- > 0;) {
+    r.step[d] = t->strides ? t->strides[d] : static_cast<std::int64_t>(elements);
+    elements *= std::max<Wide>(r.size[d], 1);
+    if (elements <= kMax64) continue;
+    // Of an empty tensor only the sizes that come after its zero are known not to matter.
+    require(r.empty, "more elements than 64 bits count");
+    r.open = true;
+    return r;
+  }
+  if (r.empty) return r;
+  Wide last = 0;
+  for (std::size_t d = 0; d < dims; ++d) {
+    if (r.size[d] == 1) continue;
+    require(r.step[d] >= 0, "negative stride");
+    last += (r.size[d] - 1) * r.step[d];
+  }
+  require(t->data, "data");
+  const Wide item = r.dtype.bits / 8;
+  r.begin = static_cast<Wide>(reinterpret_cast<std::uintptr_t>(t->data)) + t->byte_offset;
+  r.end = r.begin + (last + 1) * item;
+  require((last + 1) * item <= kMax64 && r.end <= kMaxAddress, "address space");
+  require(r.begin % item == 0, "alignment of an element");
+  return r;
+}
+
+bool contiguous(const Tensor& t) {
+  Wide step = 1;
+  for (std::size_t d = t.size.size(); d-- > 0; step *= t.size[d])
+    if (!t.empty && t.size[d] > 1 && t.step[d] != step) return false;
+  return true;
+}
+
+/// Calls `visit` with the offset of every element of the dimensions before `until`, in elements.
+template <class Visit>
+void each(const Tensor& t, std::size_t until, Visit visit, std::size_t d = 0, Wide at = 0) {
+  if (d == until) return visit(at);
+  for (Wide i = 0; i < t.size[d]; ++i) each(t, until, visit, d + 1, at + (t.size[d] == 1 ? 0 : i * t.step[d]));
+}
+
+Wide elements_of(const Tensor& t) {
+  Wide count = 1;
+  for (const Wide s : t.size) count *= s;
+  return count;
+}
+
+/// Whether every element has a place of its own; nothing if there are too many to look at.
+std::optional<bool> distinct(const Tensor& t) {
+  if (t.empty) return true;
+  if (elements_of(t) > kMostElementsLookedAt) return std::nullopt;
+  std::set<Wide> seen;
+  bool twice = false;
+  each(t, t.size.size(), [&](Wide at) { twice |= !seen.insert(at).second; });
+  return !twice;
+}
+
+/// src/api takes only nested strides: each step passes all that smaller steps reach.
+bool nested(const Tensor& t) {
+  std::vector<std::pair<Wide, Wide>> steps;
+  for (std::size_t d = 0; d < t.size.size(); ++d)
+    if (t.size[d] > 1) steps.emplace_back(t.step[d], t.size[d]);
+  std::ranges::sort(steps);
+  Wide reach = 0;
+  for (const auto& [step, size] : steps) {
+    if (step <= reach) return false;
+    reach += step * (size - 1);
+  }
+  return true;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) { return !a.empty && !b.empty && a.begin < b.end && b.begin < a.end; }
+
+void check_offsets(const Tensor& cu, Wide rows, const Arena& readable) {
+  if (!readable.contains(cu.range())) throw Unanswerable{};
+  const auto* values = reinterpret_cast<const std::int32_t*>(cu.begin);
+  const auto count = static_cast<std::size_t>(cu.size[0]);
+  require(values[0] == 0 && std::is_sorted(values, values + count) && values[count - 1] == rows, "cu_seqlens");
+}
+
+void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e) {
+  require((a.flags & ~(FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY)) == 0, "flags");
+  require(a.reserved == 0, "reserved");
+  require(!a.cu_seqlens_q == !a.cu_seqlens_k, "one of two cu_seqlens");
+  const bool ragged = a.cu_seqlens_q;
+  const std::size_t dims = ragged ? 3 : 4, heads = dims - 2, dim = dims - 1;
+  const Tensor q = read(a.q, dims), k = read(a.k, dims), v = read(a.v, dims), out = read(a.out, dims);
+  std::vector<Tensor> lse, cu;
+  if (a.lse) lse.push_back(read(a.lse, dims - 1));
+  if (ragged) cu = {read(a.cu_seqlens_q, 1), read(a.cu_seqlens_k, 1)};
+  std::vector<const Tensor*> all{&q, &k, &v, &out};
+  for (const auto* list : {&lse, &cu})
+    for (const Tensor& t : *list) all.push_back(&t);
+
+  for (const Tensor* t : all)
+    require(t->device.device_type == q.device.device_type && t->device.device_id == q.device.device_id,
+            "mixed devices");
+  require(is(q.dtype, kDLFloat, 16) || is(q.dtype, kDLBfloat, 16) || (is(q.dtype, kDLFloat, 32) && !q.on_gpu()),
+          "dtype");
+  for (const Tensor* t : {&k, &v, &out}) require(is(t->dtype, q.dtype.code, q.dtype.bits), "mixed dtypes");
+  for (const Tensor& t : lse) require(is(t.dtype, kDLFloat, 32), "dtype of lse");
+  for (const Tensor& t : cu) require(is(t.dtype, kDLInt, 32), "dtype of cu_seqlens");
+
+  require(q.size[dim] > 0 && k.size[dim] == q.size[dim], "head_dim");
+  require(ragged || k.size[0] == q.size[0], "batch");
+  require(k.size[heads] == 0 ? q.size[heads] == 0 : q.size[heads] % k.size[heads] == 0, "heads");
+  require(v.size == k.size && out.size == q.size, "shape of v or out");
+  const std::vector<Wide> lse_size =
+      ragged ? std::vector{q.size[1], q.size[0]} : std::vector{q.size[0], q.size[2], q.size[1]};
+  for (const Tensor& t : lse) require(t.size == lse_size && contiguous(t), "lse");
+  for (const Tensor& t : cu)
+    require(t.size[0] >= 1 && t.size[0] == cu[0].size[0] && contiguous(t), "cu_seqlens' shape");
+
+  for (const Tensor* t : {&q, &k, &v, &out}) require(t->empty || t->size[dim] == 1 || t->step[dim] == 1, "last stride");
+  const std::optional<bool> own_places = distinct(out);
+  require(own_places.value_or(true), "out's elements lie on one another");
+  for (const Tensor* t : {&q, &k, &v, &out}) {
+    if (!q.on_gpu() || t->empty) continue;
+    require(t->begin % (t == &out ? 4 : 16) == 0, "alignment on a GPU");
+    for (std::size_t d = 0; d < dim; ++d)
+      require(t->size[d] == 1 || t->step[d] % (t == &out ? 2 : 8) == 0, "stride on a GPU");
+  }
+  for (const Tensor* t : all) require(t == &out || !overlap(out, *t), "out overlaps");
+  for (const Tensor& t : lse)
+    for (const Tensor* other : all) require(other == &t || !overlap(t, *other), "lse overlaps");
+  if (ragged && !q.on_gpu()) {
+    check_offsets(cu[0], q.size[0], readable);
+    check_offsets(cu[1], k.size[0], readable);
+  }
+  require(q.on_gpu() || !a.variant, "variant on the CPU");
+  require(a.softmax_scale == 0 || (a.softmax_scale > 0 && std::isfinite(a.softmax_scale)), "softmax_scale");
+
+  e.verdict = Expected::kAccepted;
+  for (const Tensor* t : all) {
+    if (t->open) e.verdict = Expected::kEither;
+    if (!t->empty && !t->open) e.memory.push_back(t->range());
+  }
+  if (!out.empty && (!own_places || !nested(out))) e.verdict = Expected::kEither;
+  e.on_gpu = q.on_gpu();
+  e.device = q.device.device_id;
+  e.writes = !q.empty;
+  e.work = static_cast<double>(elements_of(q)) * static_cast<double>(std::max<Wide>(ragged ? k.size[0] : k.size[1], 1));
+  if (!e.writes || e.on_gpu || elements_of(out) > kMostElementsLookedAt) return;
+  const Wide item = out.dtype.bits / 8;
+  each(out, dim, [&](Wide at) {
+    const Wide first = out.begin + at * item;
+    e.written.push_back(
+        {static_cast<std::uintptr_t>(first), static_cast<std::uintptr_t>(first + out.size[dim] * item)});
+  });
+  for (const Tensor& t : lse) e.written.push_back(t.range());
+}
+
+}  // namespace
+
+Expected expected_of(const flashfit_attention_args* args, const Arena& readable) {
+  Expected e;
+  try {
+    require(args, "args is NULL");
+    const std::uint32_t size = args->struct_size;
+    require(size >= kFirstStruct && size <= 4096, "struct_size");
+    flashfit_attention_args mine{};
+    std::memcpy(&mine, args, std::min<std::size_t>(size, sizeof mine));
+    const auto* bytes = reinterpret_cast<const char*>(args);
+    require(size <= sizeof mine ||
+                std::count(bytes + sizeof mine, bytes + size, 0) == size - static_cast<std::int64_t>(sizeof mine),
+            "set past the struct");
+    judge(mine, readable, e);
+  } catch (const Refused& refused) {
+    e.why = refused.why;
+  } catch (const Unanswerable&) {
+    e.callable = false;
+  }
+  // A sound call whose tensors lie elsewhere: flashfit would do as it is told. One that takes minutes shows nothing
+  // more.
+  if (e.verdict != Expected::kRefused && !e.on_gpu)
+    e.callable = e.work < kMostWork && std::ranges::all_of(e.memory, [&](Range r) { return readable.contains(r); });
+  return e;
+}
+
+}  // namespace flashfit::fuzz

@@ -1,0 +1,33 @@
+#pragma once
+// What flashfit.h says of a call, written apart from src/api: 128-bit arithmetic for whatever may overflow, and element
+// by element where src/api reasons about strides.
+#include <string>
+#include <vector>
+
+#include "arena.hpp"
+#include "flashfit/flashfit.h"
+
+namespace flashfit::fuzz {
+
+struct Expected {
+  enum Verdict {
+    kRefused,   ///< FLASHFIT_INVALID_ARGUMENT, and no tensor's memory is looked at but cu_seqlens
+    kAccepted,  ///< sound: computed on the CPU, or brought before the plan
+    kEither     ///< flashfit.h leaves it open: the rule of src/api may be stricter than what is sound
+  };
+  Verdict verdict = kRefused;
+  std::string why;       ///< for kRefused: the rule, for whoever reads a finding
+  bool callable = true;  ///< false: what the call says of its memory is not so, and flashfit could not know
+  bool on_gpu = false;
+  int device = 0;
+  double work = 0;  ///< multiply-adds, if accepted
+  bool writes = false;
+  std::vector<Range> memory;   ///< of every tensor with elements, first to last element
+  std::vector<Range> written;  ///< each row of out's elements, and lse
+};
+
+/// `args` may be NULL or hold anything; the memory of tensors is not read, but that of cu_seqlens where `readable` says
+/// that it may be.
+Expected expected_of(const flashfit_attention_args* args, const Arena& readable);
+
+}  // namespace flashfit::fuzz
