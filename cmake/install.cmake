@@ -9,9 +9,8 @@ set(third_party ${CMAKE_INSTALL_INCLUDEDIR}/flashfit/third_party)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/flashfit)
 
 install(TARGETS flashfit_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# dlpack.h comes along, as a system header: our users need not look for it, and their own is taken where it is named.
-target_include_directories(flashfit SYSTEM INTERFACE $<INSTALL_INTERFACE:${third_party}>)
-install(TARGETS flashfit EXPORT flashfitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# dlpack.h comes along: users need not look for it. CMake takes folders of imported targets for those of system headers.
+install(TARGETS flashfit EXPORT flashfitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${third_party})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/flashfit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES ${DLPACK_INCLUDE_DIR}/dlpack/dlpack.h DESTINATION ${third_party}/dlpack)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -22,5 +21,6 @@ install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DI
 
 # The way from the .pc file to the tree's root, so that the tree may be moved.
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/flashfit.pc.in ${PROJECT_BINARY_DIR}/cmake/flashfit.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/flashfit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
