@@ -49,6 +49,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return moved
 
 
+def check_headers(tree: Path, used: str) -> None:
+    """dlpack.h is the tree's own, so that no system needs one."""
+    used = used.replace("\\ ", " ")
+    assert f"{tree.name}/include/flashfit/third_party/dlpack/dlpack.h" in used.replace("/lib/pkgconfig/../..", "")
+    assert "/usr/include/dlpack" not in used
+
+
 def libraries(tree: Path) -> Path:
     """lib, or lib64 where that is the system's custom."""
     return next(p for p in tree.glob("lib*") if p.is_dir())
@@ -93,14 +100,18 @@ def test_cmake_users(tree: Path, tmp_path: Path, standard: str) -> None:
         *("-DCMAKE_C_STANDARD=99", f"-DCMAKE_CXX_STANDARD={standard}", "-DCMAKE_CXX_STANDARD_REQUIRED=ON"),
     )
     run("cmake", "--build", tmp_path)
+    check_headers(tree, run("ninja", "-C", tmp_path, "-t", "deps"))
     for source in sources:
         check_example(source, tmp_path / source.name.replace(".", "_"))
 
 
-@pytest.mark.parametrize(("wanted", "found"), [("0.1", True), ("0.1.0", True), ("0.2", False), ("1.0", False)])
+@pytest.mark.parametrize(
+    ("wanted", "found"), [("0.1", True), ("0.1.0", True), ("0.0", False), ("0.2", False), ("1.0", False)]
+)
 def test_cmake_finds_only_versions_that_serve(tree: Path, tmp_path: Path, wanted: str, found: bool) -> None:
-    project = "cmake_minimum_required(VERSION 3.22)\nproject(wants LANGUAGES NONE)\nfind_package(flashfit {} CONFIG REQUIRED)\n"
-    (tmp_path / "CMakeLists.txt").write_text(project.format(wanted))
+    lines = ["cmake_minimum_required(VERSION 3.22)", "project(wants LANGUAGES NONE)"]
+    lines.append(f"find_package(flashfit {wanted} CONFIG REQUIRED)")
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines))
     command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), f"-DCMAKE_PREFIX_PATH={tree}"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode == 0) == found, result.stderr
@@ -117,5 +128,7 @@ def test_pkg_config_users(tree: Path, tmp_path: Path, source: Path, standard: st
     # pkg-config escapes what a shell would split.
     flags = run("pkg-config", "--cflags", "--libs", "flashfit", **found).strip()
     compiler = os.environ.get("CC", "cc") if source.suffix == ".c" else os.environ.get("CXX", "c++")
-    run("sh", "-c", f"exec {compiler} -std={standard} {' '.join(STRICT)} '{source}' -o '{tmp_path}/program' {flags}")
+    strict = " ".join([f"-std={standard}", *STRICT])
+    run("sh", "-c", f"exec {compiler} {strict} -MMD -MF '{tmp_path}/used' '{source}' -o '{tmp_path}/program' {flags}")
+    check_headers(tree, (tmp_path / "used").read_text())
     check_example(source, tmp_path / "program", LD_LIBRARY_PATH=str(libraries(tree)))
