@@ -34,11 +34,13 @@ RANK = {
     "plan": 6,
     "api": 7,
     "cli": 8,
+    "python": 8,
 }
 NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
     "cpu": {"base", "gpu", "layout", "attention"},
     "inspect": {"base", "gpu"},
+    "python": {"api"},
 }
 LAYERS = {*RANK, *NARROWER}
 DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe"}
