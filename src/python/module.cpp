@@ -1,5 +1,6 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_forward. It decides nothing: what it
-// cannot read it leaves to the Python package, which has the words, and what the C API refuses it hands back as a status.
+// cannot read it leaves to the Python package, which has the words, and what the C API refuses it hands back as a
+// status.
 #include <cstdint>
 #include <new>
 
@@ -56,8 +57,8 @@ PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   if (PyErr_Occurred()) return nullptr;
 
   Tensor tensors[kFlags];
-  const DLTensor** const slots[] = {&call.q,   &call.k,            &call.v,           &call.out,
-                                    &call.lse, &call.cu_seqlens_q, &call.cu_seqlens_k};
+  const DLTensor** const slots[] = {&call.q,           &call.k, &call.v, &call.out, &call.lse, &call.cu_seqlens_q,
+                                    &call.cu_seqlens_k};
   for (int i = kQ; i <= kCuSeqlensK; ++i) {
     if (args[i] == Py_None) continue;
     const bool heads_first = i <= kOut && args[kHeadsFirst] == Py_True;

@@ -26,8 +26,8 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"q": [1.0]},
         TypeError,
-        "q: builtins.list; accepted: a NumPy array or a torch tensor, such as numpy.asarray or torch.from_dlpack make, "
-        "or an object with __cuda_array_interface__",
+        "q: builtins.list; accepted: an array of NumPy, torch, CuPy or JAX, "
+        "or an object with __dlpack__ or __cuda_array_interface__",
     ),
     ({"q": np.ma.ones(Q.shape, np.float16)}, ValueError, "q: a masked array, whose mask would be ignored; accepted: "),
     ({"k": None}, TypeError, "k: builtins.NoneType; accepted: a NumPy array, as q"),

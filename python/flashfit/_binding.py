@@ -1,0 +1,88 @@
+"""How a call reaches the C API: through the compiled module `_flashfit_native`, or through ctypes where it does not load.
+
+Both offer one function, attend(), with the same arguments; ctypes takes tensors as Memory alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+from ._errors import FlashfitError, InvalidArgument
+from ._frames import frames_attend
+from ._library import library
+
+_MODULE = "_flashfit_native"
+
+#: attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first):
+#: flashfit_attention_forward's status, or UNREADABLE if a tensor has to be given as a Memory.
+Attend = Callable[..., int]
+UNREADABLE = -1
+
+
+def _compiled(beside: Path) -> ModuleType | None:
+    """The compiled module that lies beside the library, None where this Python cannot load it."""
+    path = beside.parent / f"{_MODULE}.abi3.so"
+    if not path.is_file():
+        return None
+    loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(path))
+    spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
+    if spec is None:
+        return None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError:  # a free-threaded Python, or an interpreter with a lock of its own
+        return None
+    return module
+
+
+class Binding:
+    """The way that is used: its name, "native" or "ctypes", and its attend()."""
+
+    def __init__(self) -> None:
+        asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"
+        if asked not in ("native", "ctypes"):
+            raise InvalidArgument(f"FLASHFIT_PYTHON_BINDING: {asked!r}; accepted: native, ctypes, or unset")
+        loaded = library()
+        # METH_FASTCALL joined the limited API in 3.10.
+        self.native = _compiled(loaded.path) if asked == "native" and sys.version_info >= (3, 10) else None
+        self.attend: Attend
+        if self.native:
+            address = ctypes.cast(loaded.attention_forward, ctypes.c_void_p).value
+            self.native.connect(address)
+            self.name, self.attend = "native", self.native.attend
+        else:
+            self.name, self.attend = "ctypes", frames_attend
+
+    def connect_torch(self, tensor: Any, dtypes: dict[Any, tuple[int, int]], current_stream: Any) -> None:
+        """Lets attend() read torch tensors, those of releases without DLPack's C exchange API too."""
+        if self.native:
+            self.native.connect_torch(tensor, {t: code << 8 | bits for t, (code, bits) in dtypes.items()}, current_stream)
+
+
+_lock = Lock()
+_binding: Binding | None = None
+
+
+def binding() -> Binding:
+    """The binding, made once."""
+    global _binding
+    if _binding is None:
+        with _lock:
+            if _binding is None:
+                _binding = Binding()
+    return _binding
+
+
+def failure(status: int, heads_first: bool) -> FlashfitError:
+    """The exception for a status of attend() above 0."""
+    return library().error(status, " (shapes and strides in bshd order)" if heads_first else "")

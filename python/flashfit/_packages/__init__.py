@@ -1,0 +1,30 @@
+"""The array packages whose arrays flashfit takes. None is imported: an array can only exist if its package was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._errors import InvalidType
+from .._tensors import full_name
+from .base import Package
+from .cuda_arrays import CudaArrays
+from .cupy_arrays import CuPy
+from .dlpack_arrays import DLPack
+from .jax_arrays import Jax
+from .numpy_arrays import NumPy
+from .torch_tensors import Torch
+
+TORCH = Torch()
+#: The first that owns an array reads it: the general ones come last.
+_PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaArrays())
+
+
+def package_of(q: Any) -> Package:
+    """The package of q."""
+    for package in _PACKAGES:
+        if package.owns(q):
+            return package
+    raise InvalidType(
+        f"q: {full_name(q)}; accepted: an array of NumPy, torch, CuPy or JAX, "
+        "or an object with __dlpack__ or __cuda_array_interface__"
+    )

@@ -1,0 +1,39 @@
+"""CuPy arrays."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+from .dlpack_arrays import DLPack
+
+
+class CuPy(DLPack):
+    """How CuPy arrays are read, by DLPack, and made."""
+
+    kind = "a CuPy array"
+
+    def owns(self, x: Any) -> bool:
+        cupy: Any = sys.modules.get("cupy")
+        return cupy is not None and isinstance(x, cupy.ndarray)
+
+    def stream(self, q: Any, arrays: dict[str, Any]) -> int:
+        with q.device:
+            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+
+    def allocating_on(self, q: Any, stream: int) -> AbstractContextManager[Any]:
+        external: AbstractContextManager[Any] = sys.modules["cupy"].cuda.ExternalStream(stream, q.device.id)
+        return external
+
+    def like(self, q: Any) -> Any:
+        with q.device:
+            return sys.modules["cupy"].empty(q.shape, q.dtype)
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        with q.device:
+            return sys.modules["cupy"].empty(shape, "float32")
+
+    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+        with q.device:
+            return sys.modules["cupy"].array(values, "int32")

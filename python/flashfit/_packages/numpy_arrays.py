@@ -1,0 +1,63 @@
+"""NumPy arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .._errors import InvalidArgument, InvalidType
+from .._tensors import BFLOAT, COMPLEX, CPU, FLOAT, INT, UINT, Memory, offsets_list, strides_in_elements
+from .base import Package
+
+_CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX}
+_known: dict[Any, tuple[int, int, int]] = {}
+
+
+def _dtype(name: str, dtype: Any) -> tuple[int, int, int]:
+    """DLPack code, bits and bytes."""
+    known = _known.get(dtype)
+    if known:
+        return known
+    code = BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
+    if code is None or dtype.itemsize > 16:
+        raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: float16, bfloat16 (of ml_dtypes), float32")
+    if not dtype.isnative:
+        raise InvalidArgument(f"{name}: dtype is {dtype.str}, of the other byte order; accepted: this machine's")
+    _known[dtype] = (code, dtype.itemsize * 8, dtype.itemsize)
+    return _known[dtype]
+
+
+class NumPy(Package):
+    """How NumPy arrays are read and made."""
+
+    kind = "a NumPy array"
+
+    def owns(self, x: Any) -> bool:
+        numpy = sys.modules.get("numpy")
+        return numpy is not None and isinstance(x, numpy.ndarray)
+
+    def read(self, name: str, x: Any, stream: int) -> Memory:
+        code, bits, itemsize = _dtype(name, x.dtype)
+        if hasattr(x, "mask"):
+            raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
+        strides = strides_in_elements(name, x.shape, x.strides, itemsize)
+        return Memory(x.__array_interface__["data"][0], CPU, 0, code, bits, x.shape, strides)
+
+    def like(self, q: Any) -> Any:
+        return sys.modules["numpy"].empty(q.shape, q.dtype)
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return sys.modules["numpy"].empty(shape, "float32")
+
+    def offsets(self, name: str, q: Any, cu_seqlens: Any, rows: int) -> Any:
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(cu_seqlens, torch.Tensor):
+            raise InvalidType(f"{name}: a torch tensor; accepted: a list or a NumPy array, as q is a NumPy array")
+        return self.integers(name, q, offsets_list(name, cu_seqlens, rows))
+
+    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+        return sys.modules["numpy"].array(values, "int32")
+
+    def check_writable(self, out: Any, memory: Memory) -> None:
+        if not out.flags.writeable:
+            raise InvalidArgument("out: read-only; accepted: a writable array")

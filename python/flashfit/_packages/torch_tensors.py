@@ -1,0 +1,98 @@
+"""torch tensors, read with care: every odd one is refused in words. `_torch.py` has the quick way for plain ones."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+from .._errors import InvalidArgument
+from .._tensors import BFLOAT, COMPLEX, CPU, CUDA, FLOAT, INT, UINT, Memory
+from .base import Package
+
+_NAMES = (
+    (FLOAT, "float16 float32 float64"),
+    (BFLOAT, "bfloat16"),
+    (INT, "int8 int16 int32 int64"),
+    (UINT, "uint8"),
+    (COMPLEX, "complex64 complex128"),
+)
+
+
+def torch_dtypes() -> dict[Any, tuple[int, int]]:
+    """torch.dtype -> DLPack code and bits."""
+    torch: Any = sys.modules["torch"]
+    dtypes = [(code, getattr(torch, each)) for code, names in _NAMES for each in names.split()]
+    return {dtype: (code, dtype.itemsize * 8) for code, dtype in dtypes}
+
+
+class Torch(Package):
+    """How torch tensors are read and made."""
+
+    kind = "a torch tensor"
+
+    def __init__(self) -> None:
+        self._dtypes: dict[Any, tuple[int, int]] = {}
+
+    def owns(self, x: Any) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(x, torch.Tensor)
+
+    def _dtype(self, name: str, dtype: Any) -> tuple[int, int]:
+        if not self._dtypes:
+            self._dtypes = torch_dtypes()
+        found = self._dtypes.get(dtype)
+        if found is None:
+            accepted = "torch.float16, torch.bfloat16, on the CPU also torch.float32"
+            if name.startswith("cu_seqlens"):
+                accepted = "torch.int32"
+            raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {accepted}")
+        return found
+
+    def read(self, name: str, x: Any, stream: int) -> Memory:
+        torch: Any = sys.modules["torch"]
+        if x.requires_grad and torch.is_grad_enabled():
+            raise InvalidArgument(
+                f"{name}: requires grad, and flashfit has no backward yet; "
+                "accepted: tensors without, or a call under torch.no_grad()"
+            )
+        if x.layout is not torch.strided:
+            raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+        if x.is_neg():  # only complex tensors are lazily conjugated, and their dtype is refused
+            raise InvalidArgument(f"{name}: a lazily negated view; accepted: {name}.resolve_neg()")
+        if x.is_cpu:  # device.type makes a new string each time
+            device_type, device_id = CPU, 0
+        elif x.is_cuda:
+            device_type, device_id = CUDA, x.get_device()
+            if torch.version.hip:
+                raise InvalidArgument(f"{name}: device is an AMD GPU; accepted: cpu, NVIDIA GPUs")
+        else:
+            raise InvalidArgument(f"{name}: device is {x.device}; accepted: cpu, cuda")
+        code, bits = self._dtype(name, x.dtype)
+        try:
+            data = x.data_ptr()
+        except RuntimeError as error:
+            said = str(error).splitlines()[0]
+            raise InvalidArgument(
+                f"{name}: a {type(x).__name__} without memory of its own ({said}); accepted: plain tensors"
+            ) from None
+        return Memory(data, device_type, device_id, code, bits, tuple(x.shape), x.stride())
+
+    def stream(self, q: Any, arrays: dict[str, Any]) -> int:
+        return int(sys.modules["torch"].cuda.current_stream(q.device).cuda_stream) if q.is_cuda else 0
+
+    def allocating_on(self, q: Any, stream: int) -> AbstractContextManager[Any]:
+        # torch's allocator hands freed memory only to work ordered after this call on that stream.
+        torch: Any = sys.modules["torch"]
+        on: AbstractContextManager[Any] = torch.cuda.stream(torch.cuda.ExternalStream(stream, device=q.device))
+        return on
+
+    def like(self, q: Any) -> Any:
+        return sys.modules["torch"].empty_like(q)
+
+    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return q.new_empty(shape, dtype=sys.modules["torch"].float32)
+
+    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+        torch: Any = sys.modules["torch"]
+        return torch.tensor(values, dtype=torch.int32, device=q.device)
