@@ -19,6 +19,20 @@ install(EXPORT flashfitTargets NAMESPACE flashfit:: DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake DESTINATION ${package})
 
+# The wheel's, in the folders that scikit-build-core names. A wheel holds no links: the library goes by its bare name.
+set(compiled flashfit flashfit_cli)
+if(TARGET flashfit_python)
+  list(APPEND compiled flashfit_python)
+endif()
+add_custom_target(flashfit_wheel DEPENDS ${compiled})
+if(SKBUILD)
+  install(PROGRAMS $<TARGET_FILE:flashfit> DESTINATION flashfit RENAME libflashfit.so COMPONENT python EXCLUDE_FROM_ALL)
+  install(TARGETS flashfit_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
+  if(TARGET flashfit_python)
+    install(TARGETS flashfit_python LIBRARY DESTINATION flashfit COMPONENT python EXCLUDE_FROM_ALL)
+  endif()
+endif()
+
 # The way from the .pc file to the tree's root, so that the tree may be moved.
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
