@@ -1,0 +1,72 @@
+"""The way from FlashAttention-2's arguments to flashfit.attention, and from its result to theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._attention import attention
+from .._errors import FlashfitError, InvalidArgument, InvalidType
+from .._packages import TORCH
+from ._options import shown
+
+
+def _unit_stride(x: Any) -> Any:
+    """x, copied where its last dimension is strided, as FlashAttention-2 does."""
+    try:
+        return x if x.stride(-1) == 1 else x.contiguous()
+    except (AttributeError, TypeError, IndexError, RuntimeError):
+        return x  # no strided tensor: flashfit.attention says what it is
+
+
+def _no_probabilities(q: Any) -> Any:
+    """S_dmask: FlashAttention-2 returns no elements without dropout."""
+    return q.new_empty((0,)) if TORCH.owns(q) else q[:0].reshape(0)
+
+
+def attend(
+    q: Any,
+    k: Any,
+    v: Any,
+    names: dict[str, str],
+    *,
+    softmax_scale: float | None,
+    causal: bool,
+    return_attn_probs: bool,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+) -> Any:
+    """out, or (out, softmax_lse, S_dmask). `names` has what the caller calls flashfit.attention's arguments."""
+    if TORCH.owns(q):
+        q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
+    try:
+        result: Any = attention(
+            q,
+            k,
+            v,
+            causal=causal,
+            softmax_scale=softmax_scale,
+            cu_seqlens_q=cu_seqlens_q,
+            cu_seqlens_k=cu_seqlens_k,
+            return_lse=bool(return_attn_probs),  # type: ignore[call-overload]
+        )
+    except FlashfitError as error:
+        name, colon, words = str(error).partition(": ")
+        if name not in names:
+            raise
+        raise type(error)(names[name] + colon + words) from None
+    return (*result, _no_probabilities(q)) if return_attn_probs else result
+
+
+def unpack(name: str, packed: Any, parts: int, dim: int, accepted: str) -> tuple[Any, ...]:
+    """The slices of a packed tensor along `dim`: views, never copies. `accepted` is its shape in words."""
+    shape = getattr(packed, "shape", None)
+    if not isinstance(shape, tuple):
+        raise InvalidType(f"{name}: {shown(packed)}; accepted: a NumPy array or a torch tensor, {accepted}")
+    if len(shape) != dim + 3:
+        raise InvalidArgument(f"{name}: {len(shape)} dimensions; accepted: {dim + 3}, {accepted}")
+    if shape[dim] != parts:
+        raise InvalidArgument(f"{name}: shape is {tuple(shape)}; accepted: {accepted}")
+    if TORCH.owns(packed):
+        return tuple(packed.unbind(dim))
+    before = (slice(None),) * dim
+    return tuple([packed[(*before, part)] for part in range(parts)])

@@ -1,0 +1,201 @@
+"""FlashAttention-2's functions for batches of sequences of one length."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar, overload
+
+from ._call import attend, unpack
+from ._options import refuse_unsupported
+
+T = TypeVar("T")
+
+
+@overload
+def flash_attn_func(
+    q: T,
+    k: T,
+    v: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    return_attn_probs: Literal[False] = ...,
+) -> T: ...
+
+
+@overload
+def flash_attn_func(
+    q: T,
+    k: T,
+    v: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    *,
+    return_attn_probs: Literal[True],
+) -> tuple[T, T, T]: ...
+
+
+def flash_attn_func(
+    q: Any,
+    k: Any,
+    v: Any,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Any = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """softmax(softmax_scale * q k^T) v over the keys that each query sees.
+
+    q: [batch, seqlen_q, heads_q, head_dim]; k, v: [batch, seqlen_k, heads_kv, head_dim]: torch tensors or NumPy arrays,
+        fp16 or bf16, on the CPU also fp32; heads_q a multiple of heads_kv.
+    softmax_scale: above 0; None for 1 / sqrt(head_dim).
+    causal: query i sees key j iff j <= i + seqlen_k - seqlen_q: aligned at the bottom right. A query that sees no key
+        gives 0, and -inf in softmax_lse.
+    deterministic: every result is, whatever is given.
+    dropout_p, window_size, softcap, alibi_slopes: only their defaults are taken.
+
+    Returns out, [batch, seqlen_q, heads_q, head_dim] of q's dtype; with return_attn_probs=True (out, softmax_lse,
+    S_dmask): softmax_lse fp32 [batch, heads_q, seqlen_q], the natural logarithm of each softmax's denominator; S_dmask
+    with no elements, as without dropout. Raises Unsupported for an option that flashfit does not compute, and what
+    flashfit.attention raises.
+    """
+    refuse_unsupported(
+        {
+            "dropout_p": dropout_p,
+            "window_size": window_size,
+            "softcap": softcap,
+            "alibi_slopes": alibi_slopes,
+        }
+    )
+    return attend(q, k, v, {}, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
+
+
+@overload
+def flash_attn_kvpacked_func(
+    q: T,
+    kv: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    return_attn_probs: Literal[False] = ...,
+) -> T: ...
+
+
+@overload
+def flash_attn_kvpacked_func(
+    q: T,
+    kv: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    *,
+    return_attn_probs: Literal[True],
+) -> tuple[T, T, T]: ...
+
+
+def flash_attn_kvpacked_func(
+    q: Any,
+    kv: Any,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Any = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_func with keys and values in one tensor, of which they are views.
+
+    q: [batch, seqlen_q, heads_q, head_dim]; kv: [batch, seqlen_k, 2, heads_kv, head_dim], keys first; dtypes, the other
+    parameters, results and errors are those of flash_attn_func.
+    """
+    refuse_unsupported(
+        {
+            "dropout_p": dropout_p,
+            "window_size": window_size,
+            "softcap": softcap,
+            "alibi_slopes": alibi_slopes,
+        }
+    )
+    k, v = unpack("kv", kv, 2, 2, "[batch, seqlen_k, 2, heads_kv, head_dim]")
+    names = {"k": "kv[:, :, 0]", "v": "kv[:, :, 1]"}
+    return attend(q, k, v, names, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
+
+
+@overload
+def flash_attn_qkvpacked_func(
+    qkv: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    return_attn_probs: Literal[False] = ...,
+) -> T: ...
+
+
+@overload
+def flash_attn_qkvpacked_func(
+    qkv: T,
+    dropout_p: float = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    alibi_slopes: Any = ...,
+    deterministic: bool = ...,
+    *,
+    return_attn_probs: Literal[True],
+) -> tuple[T, T, T]: ...
+
+
+def flash_attn_qkvpacked_func(
+    qkv: Any,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Any = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_func with queries, keys and values in one tensor, of which they are views.
+
+    qkv: [batch, seqlen, 3, heads, head_dim], queries first, then keys; dtypes, the other parameters, results and errors
+    are those of flash_attn_func.
+    """
+    refuse_unsupported(
+        {
+            "dropout_p": dropout_p,
+            "window_size": window_size,
+            "softcap": softcap,
+            "alibi_slopes": alibi_slopes,
+        }
+    )
+    q, k, v = unpack("qkv", qkv, 3, 2, "[batch, seqlen, 3, heads, head_dim]")
+    names = {"q": "qkv[:, :, 0]", "k": "qkv[:, :, 1]", "v": "qkv[:, :, 2]"}
+    return attend(q, k, v, names, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
