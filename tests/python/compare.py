@@ -30,7 +30,8 @@ def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, **options: Any) -> 
     assert out.shape == want.shape
     error = np.max(np.abs(out.astype(np.float64) - want), initial=0.0)
     bound = 2 * np.max(np.abs(fair.astype(np.float64) - want), initial=0.0) + half_ulp(want, q.dtype)
-    bound += unavoidable(q, k, options) * np.max(np.abs(v.astype(np.float64)), initial=0.0)  # few elements can be lucky
+    # Few elements can be lucky in naive(): one rounding of a partial sum, and what those of scores come to.
+    bound += (EPSILON / 2 + unavoidable(q, k, options)) * np.max(np.abs(v.astype(np.float64)), initial=0.0)
     assert error <= bound, f"error {error:.3g} > {bound:.3g}"
     if lse is not None:
         assert lse.dtype == np.float32
