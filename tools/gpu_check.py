@@ -29,6 +29,7 @@ import flashfit  # noqa: E402
 import torch  # noqa: E402
 from flashfit._library import library  # noqa: E402
 
+from bench import call_cost  # noqa: E402
 from tools.gpu import correctness, ordering, speed  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine, stats  # noqa: E402
@@ -162,7 +163,7 @@ def time_all(report: Report, carried: list[Candidate], rounds: int, quick: bool)
 
 
 def time_host(report: Report) -> None:
-    costs = report.found["host_seconds"] = speed.host_costs()
+    costs = report.found["host_seconds"] = call_cost.measure("cuda")
     rows = [[name, str(stats.bootstrap([sample * 1e6 for sample in samples]))] for name, samples in costs.items()]
     table(["a call keeps the host", "us, median [95 %]"], rows)
 

@@ -237,12 +237,10 @@ def attention(
         handle. What is returned belongs to that stream; of JAX arrays it is complete. For CPU arrays: None.
     variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
 
-    torch tensors: torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
+    torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
 
     Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all
     FlashfitError, and then has written nothing.
     """
     handler = _handlers.get(type(q)) or _handler(q)
-    return handler(
-        q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant
-    )
+    return handler(q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant)

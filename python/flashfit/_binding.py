@@ -1,4 +1,4 @@
-"""How a call reaches the C API: through the compiled module `_flashfit_native`, or through ctypes where it does not load.
+"""How a call reaches the C API: through the compiled module `_flashfit_native`, or ctypes where it does not load.
 
 Both offer one function, attend(), with the same arguments; ctypes takes tensors as Memory alone.
 """
@@ -14,11 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any
 
 from ._errors import FlashfitError, InvalidArgument
 from ._frames import frames_attend
-from ._library import library
+from ._library import default_paths, library
 
 _MODULE = "_flashfit_native"
 
@@ -28,11 +27,8 @@ Attend = Callable[..., int]
 UNREADABLE = -1
 
 
-def _compiled(beside: Path) -> ModuleType | None:
-    """The compiled module that lies beside the library, None where this Python cannot load it."""
-    path = beside.parent / f"{_MODULE}.abi3.so"
-    if not path.is_file():
-        return None
+def compiled_module(path: Path) -> ModuleType | None:
+    """The compiled module in this file, None where this Python cannot load it."""
     loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(path))
     spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
     if spec is None:
@@ -45,6 +41,15 @@ def _compiled(beside: Path) -> ModuleType | None:
     return module
 
 
+def _find_module(beside: Path) -> ModuleType | None:
+    """The compiled module: beside the library, or where this package's own library would be."""
+    if sys.version_info < (3, 10):  # METH_FASTCALL joined the limited API then
+        return None
+    folders = [beside.parent, *(path.parent for path in default_paths())]
+    path = next((f for folder in folders if (f := folder / f"{_MODULE}.abi3.so").is_file()), None)
+    return compiled_module(path) if path else None
+
+
 class Binding:
     """The way that is used: its name, "native" or "ctypes", and its attend()."""
 
@@ -53,8 +58,7 @@ class Binding:
         if asked not in ("native", "ctypes"):
             raise InvalidArgument(f"FLASHFIT_PYTHON_BINDING: {asked!r}; accepted: native, ctypes, or unset")
         loaded = library()
-        # METH_FASTCALL joined the limited API in 3.10.
-        self.native = _compiled(loaded.path) if asked == "native" and sys.version_info >= (3, 10) else None
+        self.native = _find_module(loaded.path) if asked == "native" else None
         self.attend: Attend
         if self.native:
             address = ctypes.cast(loaded.attention_forward, ctypes.c_void_p).value
@@ -62,11 +66,6 @@ class Binding:
             self.name, self.attend = "native", self.native.attend
         else:
             self.name, self.attend = "ctypes", frames_attend
-
-    def connect_torch(self, tensor: Any, dtypes: dict[Any, tuple[int, int]], current_stream: Any) -> None:
-        """Lets attend() read torch tensors, those of releases without DLPack's C exchange API too."""
-        if self.native:
-            self.native.connect_torch(tensor, {t: code << 8 | bits for t, (code, bits) in dtypes.items()}, current_stream)
 
 
 _lock = Lock()

@@ -19,6 +19,11 @@ def _candidates() -> list[Path]:
     if override:
         path = Path(override)
         return [path / _NAME if path.is_dir() else path]
+    return default_paths()
+
+
+def default_paths() -> list[Path]:
+    """Where an installed package has the library, and where a build in the tree has it."""
     here = Path(__file__).resolve().parent
     return [here / _NAME, here.parent.parent / "build" / "lib" / _NAME]
 

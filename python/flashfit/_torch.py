@@ -14,11 +14,11 @@ from ._attention import attend_with_care, check_ndim, flags_of, heads_are_first,
 from ._binding import UNREADABLE, binding, failure
 from ._errors import Disabled
 from ._packages import TORCH
-from ._packages.torch_tensors import torch_dtypes
-from ._tensors import offsets_list
+from ._packages.torch_tensors import module_reader
 
 _binding = binding()
-_binding.connect_torch(torch.Tensor, torch_dtypes(), getattr(torch._C, "_cuda_getCurrentRawStream", None))
+if _binding.native:
+    _binding.native.connect_torch(*module_reader())
 _attend = _binding.attend
 
 _Tensor, _empty_like, _float32 = torch.Tensor, torch.empty_like, torch.float32

@@ -92,17 +92,3 @@ def run_all(candidates: list[Candidate], rounds: int, quick: bool) -> Iterator[T
 def best_code(candidate: Candidate, candidates: list[Candidate]) -> bool:
     """Machine code where the variant has it, else PTX: one time a variant."""
     return candidate.code == "SASS" or not any(c.variant == candidate.variant and c.code == "SASS" for c in candidates)
-
-
-def host_costs() -> dict[str, list[float]]:
-    """Seconds a call keeps the host, at a size whose kernel is shorter than that."""
-    q, k, v = (torch.randn(1, 16, 1, 64, device="cuda", dtype=torch.float16) for _ in range(3))
-    out = torch.empty_like(q)
-    qt, kt, vt = (x.transpose(1, 2) for x in (q, k, v))
-    attention, sdpa = flashfit.attention, torch.nn.functional.scaled_dot_product_attention
-    return {
-        "flashfit.attention(out=)": timing.host_cost(lambda: attention(q, k, v, out=out)),
-        "flashfit.attention": timing.host_cost(lambda: attention(q, k, v)),
-        "torch SDPA": timing.host_cost(lambda: sdpa(qt, kt, vt)),
-        "torch empty_like": timing.host_cost(lambda: torch.empty_like(q)),
-    }

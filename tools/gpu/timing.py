@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Mapping
 from typing import Any, Callable
 
@@ -51,17 +50,3 @@ def interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str
             replay, count = ready[name]
             samples[name].append(_once(replay) / count)
     return samples
-
-
-def host_cost(call: Callable[[], Any], loops: int = 20, calls: int = 200) -> list[float]:
-    """Seconds that a call keeps the host, `loops` samples; the device is idle when a loop starts and waited for
-    outside the time."""
-    samples = []
-    for _ in range(loops + 1):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        samples.append((time.perf_counter() - start) / calls)
-    torch.cuda.synchronize()
-    return samples[1:]

@@ -26,6 +26,14 @@ def torch_dtypes() -> dict[Any, tuple[int, int]]:
     return {dtype: (code, dtype.itemsize * 8) for code, dtype in dtypes}
 
 
+def module_reader() -> tuple[Any, dict[Any, int], Any]:
+    """What `_flashfit_native.connect_torch` takes."""
+    torch: Any = sys.modules["torch"]
+    dtypes = {dtype: code << 8 | bits for dtype, (code, bits) in torch_dtypes().items()}
+    # Private, but Inductor's generated code calls it too; builds without CUDA lack it.
+    return torch.Tensor, dtypes, getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
 class Torch(Package):
     """How torch tensors are read and made."""
 
