@@ -1,0 +1,103 @@
+"""What torch's tracers see in place of a call: results without values, after the checks that need none.
+
+Sizes may be symbolic. Conditions on them go through torch._check, which turns them into guards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from ._attention import check_ndim, heads_are_first, is_ragged, lse_shape
+from ._errors import InvalidArgument
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _require(condition: Any, words: Callable[[], str]) -> None:
+    """Refuses unless the condition holds. One on symbolic sizes raises torch's RuntimeError with the same words."""
+    if not isinstance(condition, bool):
+        torch._check(condition, words)
+    elif not condition:
+        raise InvalidArgument(words())
+
+
+def _check_like_q(q: Any, tensors: dict[str, Any]) -> None:
+    """Number of dimensions, device and dtype of the others."""
+    for name, x in tensors.items():
+        if x.dim() != q.dim():
+            raise InvalidArgument(f"{name}: {x.dim()} dimensions; accepted: {q.dim()}, as q")
+        if x.device != q.device:
+            raise InvalidArgument(f"{name}: device is {x.device}; accepted: {q.device}, where q is")
+        if x.dtype != q.dtype:
+            raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: {q.dtype}, as q")
+
+
+def _check_offsets(q: Any, offsets: dict[str, Any]) -> None:
+    for name, x in offsets.items():
+        if x.dim() != 1:
+            raise InvalidArgument(f"{name}: {x.dim()} dimensions; accepted: 1, [batch + 1]")
+        if x.device != q.device:
+            raise InvalidArgument(f"{name}: device is {x.device}; accepted: {q.device}, where q is")
+        if x.dtype != torch.int32:
+            raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: torch.int32")
+    lengths_q, lengths_k = (x.shape[0] for x in offsets.values())
+    _require(lengths_q >= 1, lambda: f"cu_seqlens_q: {lengths_q} offsets; accepted: batch + 1")
+    _require(
+        lengths_k == lengths_q, lambda: f"cu_seqlens_k: {lengths_k} offsets; accepted: {lengths_q}, as cu_seqlens_q"
+    )
+
+
+def _check_sizes(q: Any, k: Any, v: Any, heads: int, ragged: bool) -> None:
+    head_dim, heads_q, heads_k = q.shape[-1], q.shape[heads], k.shape[heads]
+    _require(head_dim >= 1, lambda: f"q: shape is {tuple(q.shape)}; accepted: head_dim from 1")
+    _require(k.shape[-1] == head_dim, lambda: f"k: shape is {tuple(k.shape)}; accepted: head_dim {head_dim}, as q")
+    if not ragged:
+        batch = q.shape[0]
+        _require(k.shape[0] == batch, lambda: f"k: shape is {tuple(k.shape)}; accepted: batch {batch}, as q")
+    none = heads_k == 0
+    divides = heads_q == 0 if isinstance(none, bool) and none else heads_q % heads_k == 0
+    _require(divides, lambda: f"k: {heads_k} heads; accepted: a divisor of q's {heads_q}")
+    for mine, other in zip(v.shape, k.shape):
+        _require(mine == other, lambda: f"v: shape is {tuple(v.shape)}; accepted: {tuple(k.shape)}, as k")
+
+
+def fake(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    causal: bool,
+    softmax_scale: Any,
+    layout: str,
+    return_lse: bool,
+    out: Any,
+) -> Any:
+    """out, or (out, lse), of the shapes, dtypes, devices and strides that a call gives."""
+    ragged, heads_first = is_ragged(cu_seqlens_q, cu_seqlens_k), heads_are_first(layout)
+    check_ndim(q.dim(), layout, ragged)
+    on_cpu = q.device.type in ("cpu", "meta")
+    if q.dtype not in _HALVES and not (on_cpu and q.dtype == torch.float32):
+        raise InvalidArgument(
+            f"q: dtype is {q.dtype} on {q.device}; "
+            "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
+        )
+    _check_like_q(q, {"k": k, "v": v} if out is None else {"k": k, "v": v, "out": out})
+    _check_sizes(q, k, v, -3 if heads_first else -2, ragged)
+    if ragged:
+        _check_offsets(q, {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
+    if softmax_scale is not None:
+        _require(
+            softmax_scale > 0,
+            lambda: f"softmax_scale: {softmax_scale}; accepted: above 0 and finite, or None for 1 / sqrt(head_dim)",
+        )
+    if out is None:
+        out = torch.empty_like(q)
+    else:
+        for mine, other in zip(out.shape, q.shape):
+            _require(mine == other, lambda: f"out: shape is {tuple(out.shape)}; accepted: {tuple(q.shape)}, as q")
+    if not return_lse:
+        return out
+    return out, q.new_empty(lse_shape(q.shape, heads_first), dtype=torch.float32)

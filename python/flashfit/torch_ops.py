@@ -1,0 +1,153 @@
+"""PyTorch's own way to flashfit: torch.ops.flashfit.*, registered when this module is imported.
+
+Code that is compiled, exported, autocast, vmapped, traced or profiled reaches flashfit through these operators; `call`
+is flashfit.attention over them. docs/pytorch.md has the schemas and what happens in each case.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from ._attention import check_ndim, flags_of, heads_are_first, is_ragged
+from ._errors import InvalidArgument, InvalidType
+from ._tensors import full_name, offsets_list
+from ._torch import compute
+from ._torch_fakes import fake
+from ._torch_rules import autocast, batch, guard_gradients
+
+_OPTIONS = (
+    "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, *, "
+    'bool causal=False, float? softmax_scale=None, str layout="bshd"'
+)
+#: The shapes are flashfit.attention's. out is no keyword: dynamo of torch 2.4 expects operators to return such a one.
+_SCHEMAS = {
+    "attention": f"(Tensor q, Tensor k, Tensor v, {_OPTIONS}) -> Tensor",
+    "attention_lse": f"(Tensor q, Tensor k, Tensor v, {_OPTIONS}) -> (Tensor, Tensor)",
+    "attention_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> ()",
+    "attention_lse_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> Tensor",
+}
+
+
+def _kernel(run: Any, return_lse: bool, has_out: bool) -> Any:
+    """An operator's kernel over compute() or fake()."""
+
+    def allocating(
+        q: Any,
+        k: Any,
+        v: Any,
+        cu_seqlens_q: Any = None,
+        cu_seqlens_k: Any = None,
+        *,
+        causal: bool = False,
+        softmax_scale: float | None = None,
+        layout: str = "bshd",
+    ) -> Any:
+        return run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, None)
+
+    def writing(
+        q: Any,
+        k: Any,
+        v: Any,
+        out: Any,
+        cu_seqlens_q: Any = None,
+        cu_seqlens_k: Any = None,
+        *,
+        causal: bool = False,
+        softmax_scale: float | None = None,
+        layout: str = "bshd",
+    ) -> Any:
+        found = run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        return found[1] if return_lse else None
+
+    return writing if has_out else allocating
+
+
+def _register() -> Any:
+    """Defines the operators; they live as long as what is returned."""
+    library = torch.library.Library("flashfit", "FRAGMENT")
+    # Compiled code has to keep the strides that the tracer saw: those of out follow q's.
+    strides = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+    for name, schema in _SCHEMAS.items():
+        library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag, strides))
+        op = getattr(torch.ops.flashfit, name).default
+        return_lse, has_out = "lse" in name, "out" in name
+        kernel = _kernel(compute, return_lse, has_out)
+        for device in ("CPU", "CUDA"):
+            library.impl(name, kernel, device)
+            library.impl(name, autocast(op, device.lower()), f"Autocast{device}")
+        library.impl(name, guard_gradients(op, kernel, has_out), "Autograd", with_keyset=True)
+        torch.library.register_fake(f"flashfit::{name}", _kernel(fake, return_lse, has_out), lib=library)
+        if not has_out and hasattr(torch.library, "register_vmap"):  # torch 2.4 makes a call for each
+            torch.library.register_vmap(f"flashfit::{name}", batch(op), lib=library)
+    return library
+
+
+def _register_once() -> None:
+    """Once a process, whatever imports this: a reload, another thread, another copy of the package."""
+    shared = vars(torch.ops).setdefault("_flashfit_registered", {"lock": threading.Lock()})
+    with shared["lock"]:
+        if "library" not in shared:
+            shared["library"] = _register()
+
+
+_register_once()
+
+
+def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
+    """cu_seqlens of x's rows as a tensor. Compiled code is made once for many values: a list would make it anew."""
+    if isinstance(cu_seqlens, torch.Tensor):
+        return cu_seqlens
+    if torch.compiler.is_compiling():
+        given = full_name(cu_seqlens)
+        raise InvalidType(f"{name}: {given} in compiled code; accepted there: an int32 tensor where q is")
+    rows = x.shape[row] if x.dim() > row else 0
+    return torch.tensor(offsets_list(name, cu_seqlens, rows), dtype=torch.int32, device=q.device)
+
+
+def call(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    softmax_scale: float | None = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    layout: str = "bshd",
+    return_lse: bool = False,
+    out: Any = None,
+    stream: Any = None,
+    variant: str | None = None,
+) -> Any:
+    """flashfit.attention of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
+
+    As flashfit.attention, but: stream and variant are None (the operators run on torch's current stream), and compiled
+    code takes cu_seqlens as tensors alone.
+    """
+    for name, x in (("q", q), ("k", k), ("v", v), ("out", q if out is None else out)):
+        if not isinstance(x, torch.Tensor):
+            raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor")
+        if x.layout is not torch.strided:
+            raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+    if stream is not None or variant is not None:
+        given = "stream" if stream is not None else "variant"
+        raise InvalidArgument(f"{given}: given to torch.ops.flashfit; accepted there: None")
+    flags_of(causal)
+    row = 1 if heads_are_first(layout) else 0
+    if is_ragged(cu_seqlens_q, cu_seqlens_k):
+        check_ndim(q.dim(), layout, True)
+        cu_seqlens_q = _offsets("cu_seqlens_q", q, cu_seqlens_q, q, row)
+        cu_seqlens_k = _offsets("cu_seqlens_k", q, cu_seqlens_k, k, row)
+    if softmax_scale is not None:
+        softmax_scale = float(softmax_scale)
+    ops = torch.ops.flashfit
+    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout}
+    if out is None:
+        op = ops.attention_lse if return_lse else ops.attention
+        return op(q, k, v, cu_seqlens_q, cu_seqlens_k, **options)
+    op = ops.attention_lse_out if return_lse else ops.attention_out
+    lse = op(q, k, v, out, cu_seqlens_q, cu_seqlens_k, **options)
+    return (out, lse) if return_lse else out
