@@ -61,28 +61,28 @@ def attention(
     variant: Any,
 ) -> Any:
     """flashfit.attention() of torch tensors."""
+    if _is_compiling() or not _is_plain(q, k, v):
+        from .torch_ops import call
+
+        return call(
+            q,
+            k,
+            v,
+            causal=causal,
+            softmax_scale=softmax_scale,
+            cu_seqlens_q=cu_seqlens_q,
+            cu_seqlens_k=cu_seqlens_k,
+            layout=layout,
+            return_lse=return_lse,
+            out=out,
+            stream=stream,
+            variant=variant,
+        )
     if stream is not None or variant is not None:
         return attend_with_care(
             TORCH, q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant
         )
-    if cu_seqlens_q is not None or cu_seqlens_k is not None:
-        cu_seqlens_q, cu_seqlens_k = _offsets(q, k, cu_seqlens_q, cu_seqlens_k, layout)
-    if _is_compiling() or not _is_plain(q, k, v):
-        return compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
     return compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
-
-
-def _offsets(q: Any, k: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, layout: Any) -> tuple[Any, Any]:
-    """cu_seqlens as tensors: lists and NumPy arrays are copied to where q is."""
-    is_ragged(cu_seqlens_q, cu_seqlens_k)
-    if isinstance(cu_seqlens_q, _Tensor) and isinstance(cu_seqlens_k, _Tensor):
-        return cu_seqlens_q, cu_seqlens_k
-    check_ndim(q.dim(), layout, True)
-    rows = 1 if heads_are_first(layout) else 0
-    return (
-        TORCH.offsets("cu_seqlens_q", q, cu_seqlens_q, q.shape[rows]),
-        TORCH.offsets("cu_seqlens_k", q, cu_seqlens_k, k.shape[rows] if k.dim() > rows else 0),
-    )
 
 
 def compute(
