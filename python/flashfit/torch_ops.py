@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from ._attention import check_ndim, flags_of, heads_are_first, is_ragged
+from ._attention import check_ndim, flags_of, heads_are_first, is_ragged, scale_of
 from ._errors import InvalidArgument, InvalidType
-from ._tensors import full_name, offsets_list
+from ._packages import TORCH
+from ._tensors import full_name, offsets_list, raw_stream
 from ._torch import compute
 from ._torch_fakes import fake
 from ._torch_rules import autocast, batch, guard_gradients
@@ -107,6 +108,14 @@ def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
     return torch.tensor(offsets_list(name, cu_seqlens, rows), dtype=torch.int32, device=q.device)
 
 
+def _run(q: Any, k: Any, v: Any, out: Any, cu_q: Any, cu_k: Any, return_lse: bool, options: dict[str, Any]) -> Any:
+    ops = torch.ops.flashfit
+    if out is None:
+        return (ops.attention_lse if return_lse else ops.attention)(q, k, v, cu_q, cu_k, **options)
+    lse = (ops.attention_lse_out if return_lse else ops.attention_out)(q, k, v, out, cu_q, cu_k, **options)
+    return (out, lse) if return_lse else out
+
+
 def call(
     q: Any,
     k: Any,
@@ -124,17 +133,17 @@ def call(
 ) -> Any:
     """flashfit.attention of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
 
-    As flashfit.attention, but: stream and variant are None (the operators run on torch's current stream), and compiled
-    code takes cu_seqlens as tensors alone.
+    As flashfit.attention, but for variant, which is None. In compiled code stream is None too, cu_seqlens are tensors.
     """
+    compiling = torch.compiler.is_compiling()
     for name, x in (("q", q), ("k", k), ("v", v), ("out", q if out is None else out)):
         if not isinstance(x, torch.Tensor):
-            raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor")
+            raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
-    if stream is not None or variant is not None:
-        given = "stream" if stream is not None else "variant"
-        raise InvalidArgument(f"{given}: given to torch.ops.flashfit; accepted there: None")
+    if variant is not None or (stream is not None and (compiling or not q.is_cuda)):
+        given = "stream" if variant is None else "variant"
+        raise InvalidArgument(f"{given}: given in compiled code, under a mode of torch or on the CPU; accepted: None")
     flags_of(causal)
     row = 1 if heads_are_first(layout) else 0
     if is_ragged(cu_seqlens_q, cu_seqlens_k):
@@ -142,12 +151,11 @@ def call(
         cu_seqlens_q = _offsets("cu_seqlens_q", q, cu_seqlens_q, q, row)
         cu_seqlens_k = _offsets("cu_seqlens_k", q, cu_seqlens_k, k, row)
     if softmax_scale is not None:
+        if not compiling:
+            scale_of(softmax_scale)
         softmax_scale = float(softmax_scale)
-    ops = torch.ops.flashfit
     options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout}
-    if out is None:
-        op = ops.attention_lse if return_lse else ops.attention
-        return op(q, k, v, cu_seqlens_q, cu_seqlens_k, **options)
-    op = ops.attention_lse_out if return_lse else ops.attention_out
-    lse = op(q, k, v, out, cu_seqlens_q, cu_seqlens_k, **options)
-    return (out, lse) if return_lse else out
+    if stream is None:
+        return _run(q, k, v, out, cu_seqlens_q, cu_seqlens_k, return_lse, options)
+    with TORCH.allocating_on(q, raw_stream(stream)):
+        return _run(q, k, v, out, cu_seqlens_q, cu_seqlens_k, return_lse, options)
