@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define FLASHFIT_VERSION_MAJOR 0
-#define FLASHFIT_VERSION_MINOR 1
+#define FLASHFIT_VERSION_MINOR 2
 #define FLASHFIT_VERSION_PATCH 0
 
 #if defined(__GNUC__)

@@ -86,9 +86,8 @@ Result<void> read_memory(const DLTensor& t, Argument& a, std::int64_t elements) 
 
 }  // namespace
 
-Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout) {
+Result<void> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout, Argument& a) {
   if (!tensor) return fail(Code::kInvalidArgument, fmt::format("{}: NULL; accepted: a tensor {}", name, layout));
-  Argument a;
   a.name = name;
   a.ndim = ndim;
   a.dtype = tensor->dtype;
@@ -102,14 +101,14 @@ Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndi
                 fmt::format("{}: dtype is {}; accepted: whole bytes, one lane", name, text(a.dtype)));
   }
   std::int64_t elements = 0;
-  if (auto ok = read_shape(*tensor, layout, a); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = read_strides(*tensor, a, elements); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = read_memory(*tensor, a, elements); !ok) return tl::unexpected(std::move(ok.error()));
-  return a;
+  Result<void> ok = read_shape(*tensor, layout, a);
+  if (ok) ok = read_strides(*tensor, a, elements);
+  if (ok) ok = read_memory(*tensor, a, elements);
+  return ok;
 }
 
 bool elements_are_distinct(const Argument& a) {
-  if (a.empty()) return true;
+  if (is_contiguous(a)) return true;
   std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};  // dimensions that the tensor lacks have size 0
   std::ranges::sort(order, {}, [&](int d) { return a.stride[d]; });
   std::int64_t reach = 0;  // of the dimensions so far; cannot overflow: the whole extent did not

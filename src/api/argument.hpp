@@ -38,7 +38,8 @@ struct Argument {
 /// dimensions. Refuses: NULL, another ndim, sizes below 0 or past kMaxSize, devices other than the CPU and CUDA, vector
 /// lanes, negative strides, NULL data of a tensor that has elements,
 /// data off its natural alignment, and memory whose extent overflows.
-Result<Argument> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout);
+/// Fills `a`, which is as new.
+Result<void> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout, Argument& a);
 
 /// Whether no two elements can share an address: sorted by stride, each dimension steps past all smaller ones.
 bool elements_are_distinct(const Argument& a);

@@ -5,7 +5,12 @@
 #include <new>
 #include <string_view>
 
+#include "api/decision_log.hpp"
 #include "api/dispatch.hpp"
+#include "api/features.hpp"
+#include "api/one_line.hpp"
+#include "api/plans.hpp"
+#include "api/refuse.hpp"
 #include "api/reports.hpp"
 #include "api/tensor_check.hpp"
 #include "flashfit/flashfit.h"
@@ -16,18 +21,8 @@ namespace {
 /// A plain array, so that recording a failure cannot fail and threads leave nothing behind; longer messages are cut.
 thread_local char last_error[4096] = "";
 
-/// Control characters come with the caller's own strings and with the driver's; as \xNN they leave it one line.
 flashfit_status record(flashfit_status status, std::string_view message) noexcept {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::size_t length = 0;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    const char escaped[] = {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    const std::string_view shown = byte < 0x20 || byte == 0x7f ? std::string_view(escaped, 4) : std::string_view(&c, 1);
-    if (length + shown.size() >= sizeof last_error) break;
-    length += shown.copy(last_error + length, shown.size());
-  }
-  last_error[length] = '\0';
+  write_one_line(message, last_error, sizeof last_error);
   return status;
 }
 
@@ -45,6 +40,8 @@ flashfit_status status_of(Code code) {
       return FLASHFIT_OUT_OF_MEMORY;
     case Code::kInternal:
       return FLASHFIT_INTERNAL;
+    case Code::kDisabled:
+      return FLASHFIT_DISABLED;
   }
   return FLASHFIT_INTERNAL;
 }
@@ -61,6 +58,15 @@ flashfit_status guarded(Body body) noexcept {
   } catch (...) {
     return record(FLASHFIT_INTERNAL, "an exception of unknown type");
   }
+}
+
+/// Checks the arguments and hands the call to `step`, one of dispatch.hpp.
+template <class Step>
+Result<void> attention(const flashfit_attention_args* args, Step step) {
+  const auto checked = check_forward(args);
+  const Result<void> done = checked ? step(*checked) : Result<void>(tl::unexpected(checked.error()));
+  if (!done && logging()) log_refusal(checked ? &*checked : nullptr, done.error());
+  return done;
 }
 
 Result<void> check_target(char** json) {
@@ -88,12 +94,65 @@ uint32_t flashfit_version(void) {
 
 const char* flashfit_last_error(void) { return api::last_error; }
 
-flashfit_status flashfit_attention_forward(const flashfit_attention_args* args) {
-  return api::guarded([&]() -> Result<void> {
-    const auto checked = api::check_forward(args);
-    if (!checked) return tl::unexpected(checked.error());
-    return api::dispatch_forward(*checked);
+const char* flashfit_status_name(flashfit_status status) {
+  switch (status) {
+    case FLASHFIT_OK:
+      return "FLASHFIT_OK";
+    case FLASHFIT_INVALID_ARGUMENT:
+      return "FLASHFIT_INVALID_ARGUMENT";
+    case FLASHFIT_MISFIT:
+      return "FLASHFIT_MISFIT";
+    case FLASHFIT_NO_GPU:
+      return "FLASHFIT_NO_GPU";
+    case FLASHFIT_CUDA:
+      return "FLASHFIT_CUDA";
+    case FLASHFIT_OUT_OF_MEMORY:
+      return "FLASHFIT_OUT_OF_MEMORY";
+    case FLASHFIT_INTERNAL:
+      return "FLASHFIT_INTERNAL";
+    case FLASHFIT_DISABLED:
+      return "FLASHFIT_DISABLED";
+  }
+  return "FLASHFIT_UNKNOWN";
+}
+
+const char* const* flashfit_features(void) {
+  static constexpr const char* kNone[] = {nullptr};
+  const char* const* list = kNone;
+  api::guarded([&]() -> Result<void> {
+    list = api::features();
+    return {};
   });
+  return list;
+}
+
+int flashfit_has_feature(const char* name) {
+  for (const char* const* feature = flashfit_features(); name && *feature; ++feature)
+    if (std::string_view(*feature) == name) return 1;
+  return 0;
+}
+
+flashfit_status flashfit_attention_forward(const flashfit_attention_args* args) {
+  return api::guarded([&] { return api::attention(args, api::dispatch_forward); });
+}
+
+flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes) {
+  return api::guarded([&]() -> Result<void> {
+    if (!bytes) return api::refuse("bytes: NULL; accepted: where to put the workspace's size");
+    *bytes = 0;
+    return api::attention(args, [&](const api::CheckedForward& checked) {
+      return api::dispatch_workspace(checked).map([&](std::uint64_t needed) { *bytes = needed; });
+    });
+  });
+}
+
+flashfit_status flashfit_attention_prepare(const flashfit_attention_args* args) {
+  return api::guarded([&] { return api::attention(args, api::dispatch_prepare); });
+}
+
+flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,
+                                 size_t* count) {
+  return api::guarded([&] { return api::explain_plans(args, plans, capacity, count); });
 }
 
 flashfit_status flashfit_explain_json(const flashfit_explain_args* args, char** json) {

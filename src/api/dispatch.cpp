@@ -1,60 +1,61 @@
 #include "api/dispatch.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-#include <atomic>
-#include <memory>
-
+#include "api/decision_log.hpp"
+#include "api/environment.hpp"
+#include "api/gpu_plan.hpp"
+#include "api/refuse.hpp"
 #include "attention/params.hpp"
 #include "cpu/attention.hpp"
-#include "gpu/device.hpp"
-#include "images/image.hpp"
 #include "images/loader.hpp"
-#include "plan/forward.hpp"
 
 namespace flashfit::api {
 namespace {
 
-/// live_gpu() without its copy, for calls that take microseconds.
-/// Kept for good: threads may still call while the process exits.
-Result<const Gpu*> remembered_gpu(int index) {
-  static std::array<std::atomic<const Gpu*>, 64> known{};
-  if (index < 0 || static_cast<std::size_t>(index) >= known.size()) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("q: device is cuda:{}; accepted: cuda:0 to cuda:{}", index, known.size() - 1));
-  }
-  if (const Gpu* gpu = known[index].load(std::memory_order_acquire)) return gpu;
-  Result<Gpu> asked = live_gpu(index);
-  if (!asked) return tl::unexpected(std::move(asked.error()));
-  auto mine = std::make_unique<const Gpu>(std::move(*asked));
-  const Gpu* first = nullptr;
-  if (known[index].compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel)) return mine.release();
-  return first;
+Result<void> check_enabled(const CheckedForward& checked) {
+  using enum Environment::Disable;
+  const Environment& e = environment();
+  if (e.disable == kNothing || (e.disable == kGpu && !checked.on_gpu)) return {};
+  if (e.disable == kUnknown) return refuse("FLASHFIT_DISABLE: \"{}\"; accepted: 1, gpu, 0 or nothing", e.disable_value);
+  return fail(Code::kDisabled, fmt::format("attention: FLASHFIT_DISABLE={} is set; accepted: {}", e.disable_value,
+                                           e.disable == kGpu ? "tensors on the CPU" : "no call"));
 }
 
-Result<void> forward_on_gpu(const CheckedForward& checked) {
-  const auto gpu = remembered_gpu(checked.device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  const auto plan =
-      plan_forward(checked.call.problem, **gpu, *driver, carried_images(), {checked.variant, checked.ptx_only});
-  if (!plan) return tl::unexpected(plan.error());
-  if (plan->workspace_bytes) {
-    return fail(Code::kInternal, fmt::format("the plan asks for {} bytes of workspace, which this call cannot give",
-                                             plan->workspace_bytes));
-  }
-  const ForwardParams params = forward_params(checked.call, plan->slots);
-  return launch(*plan->image, checked.device, checked.stream, {plan->grid, plan->threads, plan->shared_bytes}, &params);
+/// Whether anything is to be written; no keys is another matter: zeros are.
+bool has_rows(const ForwardProblem& p) { return p.total_q != 0 && p.heads_q != 0; }
+
+/// What runs on a GPU for this call; nullptr if nothing does.
+Result<const ForwardPlan*> gpu_work(const CheckedForward& checked) {
+  if (auto ok = check_enabled(checked); !ok) return tl::unexpected(std::move(ok.error()));
+  if (checked.on_gpu && has_rows(checked.call.problem)) return plan_on_gpu(checked);
+  return nullptr;
 }
 
 }  // namespace
 
 Result<void> dispatch_forward(const CheckedForward& checked) {
-  const ForwardProblem& p = checked.call.problem;
-  if (p.total_q == 0 || p.heads_q == 0) return {};  // nothing to write; no keys is another matter: zeros are
-  return checked.on_gpu ? forward_on_gpu(checked) : cpu::attention_forward(checked.call);
+  const auto plan = gpu_work(checked);
+  if (!plan) return tl::unexpected(plan.error());
+  if (!*plan) {
+    if (!has_rows(checked.call.problem)) return {};
+    if (logging()) log_cpu(checked);
+    return cpu::attention_forward(checked.call);
+  }
+  const ForwardPlan& work = **plan;
+  if (work.workspace_bytes) {
+    if (auto ok = check_workspace(checked.workspace, work.workspace_bytes); !ok) return ok;
+  }
+  const ForwardParams params = forward_params(checked.call, work.slots);
+  return launch(*work.image, checked.device, checked.stream, {work.grid, work.threads, work.shared_bytes}, &params);
+}
+
+Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked) {
+  return gpu_work(checked).map([](const ForwardPlan* plan) { return plan ? plan->workspace_bytes : 0; });
+}
+
+Result<void> dispatch_prepare(const CheckedForward& checked) {
+  const auto plan = gpu_work(checked);
+  if (!plan) return tl::unexpected(plan.error());
+  return *plan ? prepare(*(*plan)->image, checked.device) : Result<void>{};
 }
 
 }  // namespace flashfit::api

@@ -7,8 +7,7 @@
 
 namespace flashfit::api {
 
-/// Errors: kInvalidArgument for a gpu, dtype or size that is none; kNoGpu if gpu is NULL on a machine without one. A
-/// misfit is an answer, no error.
+/// Errors: read_explain()'s. A misfit is an answer, no error.
 Result<std::string> explain_json(const flashfit_explain_args* args);
 
 /// [{"variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}],

@@ -3,6 +3,7 @@
 // anything is launched or written.
 #include <string_view>
 
+#include "api/memory_rules.hpp"
 #include "attention/problem.hpp"
 #include "base/error.hpp"
 #include "flashfit/flashfit.h"
@@ -16,16 +17,12 @@ struct CheckedForward {
   flashfit_stream stream = nullptr;
   std::string_view variant;  ///< empty: choose
   bool ptx_only = false;
+  Workspace workspace;  ///< checked once the plan says what it needs
 };
 
 /// Errors (Code::kInvalidArgument): one line with the argument, its value and what is accepted. cu_seqlens are read
 /// only on the CPU; on a GPU their values are the caller's promise (kernels clamp them, so that a broken promise reads
 /// wrong rows but no foreign memory).
 Result<CheckedForward> check_forward(const flashfit_attention_args* args);
-
-/// The caller's struct in this library's version: fields that an older caller lacks are 0;
-/// a newer caller may not set what this library lacks.
-Result<flashfit_attention_args> current_version(const flashfit_attention_args* args);
-Result<flashfit_explain_args> current_version(const flashfit_explain_args* args);
 
 }  // namespace flashfit::api

@@ -1,46 +1,47 @@
-// Structs that grow: what callers built against another flashfit.h may pass.
-#include <fmt/format.h>
+#include "api/versioned.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "api/tensor_check.hpp"
+#include "api/refuse.hpp"
 
 namespace flashfit::api {
 namespace {
 
 /// Past any version to come: a larger struct_size was never set.
-constexpr std::uint32_t kAbsurdSize = 4096;
+constexpr std::size_t kAbsurdSize = 4096;
 
-/// `first_size` is the struct's size in its first version.
 template <class Args>
-Result<Args> read_versioned(const Args* args, std::uint32_t first_size) {
-  if (!args) return fail(Code::kInvalidArgument, "args: NULL; accepted: a filled struct");
-  const std::uint32_t size = args->struct_size;
-  if (size < first_size || size > kAbsurdSize) {
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("args: struct_size is {}; accepted: sizeof of the struct, {} in this version", size, sizeof(Args)));
-  }
+Result<Args> read_versioned(const Args* args, std::size_t first_size) {
+  if (!args) return refuse("args: NULL; accepted: a filled struct");
+  const std::size_t size = args->struct_size;
+  if (auto ok = check_struct_size("args", size, first_size, sizeof(Args)); !ok)
+    return tl::unexpected(std::move(ok.error()));
   const char* bytes = reinterpret_cast<const char*>(args);
   if (size > sizeof(Args) && std::any_of(bytes + sizeof(Args), bytes + size, [](char c) { return c != 0; })) {
-    return fail(Code::kInvalidArgument, fmt::format("args: struct_size is {} and fields past {} are set, which "
-                                                    "flashfit {}.{}.{} does not know; accepted: 0 there",
-                                                    size, sizeof(Args), FLASHFIT_VERSION_MAJOR, FLASHFIT_VERSION_MINOR,
-                                                    FLASHFIT_VERSION_PATCH));
+    return refuse(
+        "args: struct_size is {} and fields past {} are set, which flashfit {}.{}.{} does not know; accepted: 0 there",
+        size, sizeof(Args), FLASHFIT_VERSION_MAJOR, FLASHFIT_VERSION_MINOR, FLASHFIT_VERSION_PATCH);
   }
   Args mine{};
-  std::memcpy(&mine, args, std::min<std::size_t>(size, sizeof(Args)));
-  if (mine.reserved)
-    return fail(Code::kInvalidArgument, fmt::format("args: reserved is {}; accepted: 0", mine.reserved));
+  std::memcpy(&mine, args, std::min(size, sizeof(Args)));
+  if (mine.reserved) return refuse("args: reserved is {}; accepted: 0", mine.reserved);
   return mine;
 }
 
 }  // namespace
 
-Result<flashfit_attention_args> current_version(const flashfit_attention_args* args) {
-  return read_versioned(args, 88);
+Result<void> check_struct_size(const char* name, std::size_t size, std::size_t first, std::size_t mine) {
+  if (size >= first && size <= kAbsurdSize) return {};
+  return refuse("{}: struct_size is {}; accepted: sizeof of the struct, {} in this version", name, size, mine);
 }
-Result<flashfit_explain_args> current_version(const flashfit_explain_args* args) { return read_versioned(args, 80); }
+
+Result<flashfit_attention_args> current_version(const flashfit_attention_args* args) {
+  return read_versioned(args, kFirstAttentionSize);
+}
+
+Result<flashfit_explain_args> current_version(const flashfit_explain_args* args) {
+  return read_versioned(args, kFirstExplainSize);
+}
 
 }  // namespace flashfit::api

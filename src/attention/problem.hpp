@@ -16,6 +16,7 @@ struct ForwardProblem {
                seqlen_k = 0;  ///< dense: per sequence; variable length: the mean, rounded up (for the model only)
   std::int64_t total_q = 0, total_k = 0;  ///< rows over all sequences
   bool causal = false, variable_length = false;
+  bool operator==(const ForwardProblem&) const = default;
 };
 
 /// A checked tensor [batch, row, head, head_dim] whose last stride is 1.

@@ -13,6 +13,7 @@ enum class Code {
   kCuda,             ///< the driver refused a call; the message names the call and the driver's own words
   kOutOfMemory,      ///< host memory
   kInternal,         ///< a defect of flashfit
+  kDisabled,         ///< the environment refuses the call
 };
 
 struct Error {

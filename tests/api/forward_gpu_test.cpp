@@ -7,49 +7,15 @@
 
 #include "attention/config.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "images/image.hpp"
-#include "images/loader.hpp"
+#include "gpu_double.hpp"
 #include "tensors.hpp"
 
-namespace flashfit {
+namespace flashfit::test {
 namespace {
 
-/// What launch() was asked.
-struct Launched {
-  const Image* image;
-  int device;
-  void* stream;
-  LaunchConfig config;
-  ForwardParams params;
-};
-std::vector<Launched> launched;
-Result<void> answer;
-
-std::vector<Image> images_for_8_9() {
-  std::vector<Image> images;
-  for (const ForwardVariant& variant : forward_variants()) {
-    images.push_back(
-        {&variant, {89, Target::Kind::kSass}, 168, 0, forward_shared_bytes(variant.config), 1000, "entry"});
-    images.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, forward_shared_bytes(variant.config), 1000, "entry"});
-  }
-  return images;
-}
-
-}  // namespace
-
-// In place of src/images.
-std::span<const Image> carried_images() {
-  static const std::vector<Image> images = images_for_8_9();
-  return images;
-}
-
-Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params) {
-  launched.push_back({&image, device, stream, config, *static_cast<const ForwardParams*>(params)});
-  return answer;
-}
-
-namespace test {
-namespace {
+using gpu_double::answer;
+using gpu_double::launched;
+using gpu_double::Launched;
 
 class OnGpu : public testing::Test {
  protected:
@@ -188,5 +154,4 @@ TEST_F(OnGpu, AsksTheDriverOnce) {
 }
 
 }  // namespace
-}  // namespace test
-}  // namespace flashfit
+}  // namespace flashfit::test

@@ -101,7 +101,7 @@ TEST(Gpus, NoDriverIsAFact) {
   EXPECT_THAT(json["no_gpu_reason"].get<std::string>(), testing::HasSubstr("libcuda.so.1"));
 }
 
-TEST(Versions, TheLibrarySaysItsOwn) { EXPECT_EQ(flashfit_version(), 100u); }
+TEST(Versions, TheLibrarySaysItsOwn) { EXPECT_EQ(flashfit_version(), 200u); }
 
 }  // namespace
 }  // namespace flashfit::test

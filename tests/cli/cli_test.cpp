@@ -45,7 +45,7 @@ Ran run(const std::string& arguments) {
 TEST(Cli, VersionAndHelp) {
   const Ran version = run("--version");
   EXPECT_EQ(version.status, 0);
-  EXPECT_EQ(version.out, "flashfit 0.1.0\n");
+  EXPECT_EQ(version.out, "flashfit 0.2.0\n");
   for (const char* command : {"", "explain ", "images ", "gpus "}) {
     const Ran help = run(command + std::string("--help"));
     EXPECT_EQ(help.status, 0) << command;

@@ -1,0 +1,22 @@
+#pragma once
+// What the environment asks of the library, read once by the first call that needs it.
+#include <string>
+
+namespace flashfit::api {
+
+struct Environment {
+  enum class Disable { kNothing, kGpu, kAll, kUnknown };
+
+  bool log = false;                     ///< FLASHFIT_LOG
+  Disable disable = Disable::kNothing;  ///< FLASHFIT_DISABLE
+  std::string disable_value;            ///< as it was set, for messages
+};
+
+/// Kept for good: threads may still ask while the process exits.
+const Environment& environment();
+
+/// Unset (nullptr), empty and "0" are no. FLASHFIT_LOG: anything else is yes. FLASHFIT_DISABLE: "1" is all, "gpu" the
+/// GPU, anything else kUnknown, since a misspelt wish to be disabled is not to be ignored.
+Environment parse_environment(const char* log, const char* disable);
+
+}  // namespace flashfit::api

@@ -1,0 +1,55 @@
+#include "api/features.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "images/image.hpp"
+
+namespace flashfit::api {
+namespace {
+
+/// Of the API and of the CPU backend, which takes every dtype.
+constexpr const char* kAlways[] = {
+    "attention.forward",
+    "attention.forward.causal",
+    "attention.forward.gqa",
+    "attention.forward.lse",
+    "attention.forward.strided",
+    "attention.forward.varlen",
+    "attention.prepare",
+    "attention.workspace",
+    "cpu.bf16",
+    "cpu.fp16",
+    "cpu.fp32",
+    "env.disable",
+    "env.log",
+    "explain",
+    "explain.tile",
+};
+
+struct Features {
+  std::set<std::string> names{std::begin(kAlways), std::end(kAlways)};
+  std::vector<const char*> list;
+
+  Features() {
+    for (const Image& image : carried_images()) {
+      const ForwardConfig& c = image.variant->config;
+      names.insert(
+          {"gpu", fmt::format("gpu.{}", name_of(c.dtype)), fmt::format("gpu.{}.d{}", name_of(c.dtype), c.head_dim)});
+    }
+    for (const std::string& name : names) list.push_back(name.c_str());
+    list.push_back(nullptr);
+  }
+};
+
+}  // namespace
+
+const char* const* features() {
+  static const Features& once = *new Features;
+  return once.list.data();
+}
+
+}  // namespace flashfit::api

@@ -1,0 +1,97 @@
+#include "api/memory_rules.hpp"
+
+#include "api/refuse.hpp"
+
+namespace flashfit::api {
+namespace {
+
+/// What GPUs' allocators give and kernels may count on.
+constexpr std::uintptr_t kWorkspaceAlignment = 256;
+
+/// `vector_bytes` at an address and `vector_elements` a stride are what the kernels load or store at once.
+Result<void> check_gpu_alignment(const Argument& a, unsigned vector_bytes, int vector_elements) {
+  if (a.begin % vector_bytes)
+    return refuse("{}: address {:#x}; accepted on a GPU: multiples of {} bytes", a.name, a.begin, vector_bytes);
+  for (int i = 0; i + 1 < a.ndim; ++i) {
+    if (a.stride[i] % vector_elements) {
+      return refuse("{}: strides are {}; accepted on a GPU: multiples of {} elements but for the last", a.name,
+                    text(a.strides()), vector_elements);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_layouts(const ForwardTensors& t) {
+  for (const Argument* a : {&t.q, &t.k, &t.v, &t.out}) {
+    if (a->stride[a->ndim - 1] != 1)
+      return refuse("{}: strides are {}; accepted: 1 in the last dimension", a->name, text(a->strides()));
+  }
+  for (const Argument* a : {&t.lse, &t.cu_q, &t.cu_k}) {
+    if (*a->name && !is_contiguous(*a))
+      return refuse("{}: strides are {}; accepted: contiguous", a->name, text(a->strides()));
+  }
+  if (!elements_are_distinct(t.out)) {
+    return refuse("out: shape {} with strides {} puts elements on one another; accepted: each element its own place",
+                  text(t.out.shape()), text(t.out.strides()));
+  }
+  if (!t.q.on_gpu()) return {};
+  for (const Argument* a : {&t.q, &t.k, &t.v}) {
+    if (auto ok = check_gpu_alignment(*a, 16, 8); !ok) return ok;
+  }
+  return check_gpu_alignment(t.out, 4, 2);
+}
+
+Result<void> check_overlaps(const ForwardTensors& t) {
+  for (const Argument* written : {&t.out, &t.lse}) {
+    for (const Argument* other : {&t.q, &t.k, &t.v, &t.cu_q, &t.cu_k, &t.lse}) {
+      if (written != other && overlap(*written, *other)) {
+        return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
+                      written->name, written->begin, written->end, other->name, other->begin, other->end);
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> check_offsets(const Argument& cu, const Argument& rows) {
+  const auto* offsets = static_cast<const std::int32_t*>(cu.data);
+  const std::int64_t last = cu.size[0] - 1;
+  if (offsets[0] != 0) return refuse("{}: starts with {}; accepted: 0", cu.name, offsets[0]);
+  for (std::int64_t i = 0; i < last; ++i) {
+    if (offsets[i + 1] < offsets[i])
+      return refuse("{}: {} follows {} at [{}]; accepted: values that never fall", cu.name, offsets[i + 1], offsets[i],
+                    i + 1);
+  }
+  if (offsets[last] != rows.size[0])
+    return refuse("{}: ends with {}; accepted: {}, the rows of {}", cu.name, offsets[last], rows.size[0], rows.name);
+  return {};
+}
+
+Workspace workspace_of(const flashfit_attention_args& args, const ForwardTensors& tensors) {
+  Workspace w{args.workspace, args.workspace_bytes, {}};
+  if (!w.data) return w;
+  for (std::size_t i = 0; const Argument* a : tensors.all()) w.tensors[i++] = {a->name, a->begin, a->end};
+  return w;
+}
+
+Result<void> check_workspace(const Workspace& w, std::uint64_t needed) {
+  if (!w.data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
+  if (w.bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", w.bytes, needed);
+  const auto begin = reinterpret_cast<std::uintptr_t>(w.data);
+  std::uintptr_t end;
+  if (begin % kWorkspaceAlignment)
+    return refuse("workspace: address {:#x}; accepted: multiples of {} bytes", begin, kWorkspaceAlignment);
+  if (__builtin_add_overflow(begin, w.bytes, &end))
+    return refuse("workspace: {} bytes at {:#x} leave the address space", w.bytes, begin);
+  for (const Workspace::Memory& t : w.tensors) {
+    if (begin < t.end && t.begin < end) {
+      return refuse("workspace: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", begin,
+                    end, t.name, t.begin, t.end);
+    }
+  }
+  return {};
+}
+
+}  // namespace flashfit::api
