@@ -22,7 +22,7 @@ def test_help_lists_every_verb() -> None:
     )
     listed = re.findall(r"^  ([a-z]+) ", dev("help").stdout, re.MULTILINE)
     assert sorted(verbs) == sorted(listed)
-    assert set(listed) == {"run", "test", "build", "lint", "images", "gpu", "clean", "help"}
+    assert set(listed) == {"run", "test", "build", "wheel", "matrix", "lint", "images", "gpu", "clean", "help"}
 
 
 def test_no_verb_is_help() -> None:
@@ -45,6 +45,8 @@ def test_from_any_folder(tmp_path: Path) -> None:
             "dev: --nvrtc needs the path of a libnvrtc.so; 'no/such.so' is not there",
         ),
         (["images", "all"], 1, "dev: images: 'all' is not an option; see ./dev help"),
+        (["wheel", "--tests"], 1, "dev: wheel: '--tests' is not an option; see ./dev help"),
+        (["matrix", "3.12"], 1, "dev: matrix: '3.12' is not an option; see ./dev help"),
         (["test", "--fast"], 1, "dev: test: '--fast' is not an option; see ./dev help"),
         (["lint", "src"], 1, "dev: lint: 'src' is not an option; see ./dev help"),
     ],
@@ -74,7 +76,7 @@ def test_gpu_hands_its_arguments_to_the_system_python(tmp_path: Path) -> None:
 
 def test_clean_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
     shutil.copy(ROOT / "dev", tmp_path)
-    for made in ("build", "build-asan", ".venv", ".mypy_cache", "src", "out"):
+    for made in ("build", "build-asan", "dist", ".venv", ".mypy_cache", "src", "out"):
         (tmp_path / made).mkdir()
     subprocess.run([str(tmp_path / "dev"), "clean"], check=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["dev", "out", "src"]

@@ -39,7 +39,7 @@ class Machine:
         (root / "etc/os-release").write_text(f'ID={name}\nVERSION_ID="{version}"\n')
         for tool in ("bash", "env"):
             (self.bin / tool).symlink_to(shutil.which(tool) or "")
-        for tool in ("c++", "cmake", "ninja", "python3"):
+        for tool in ("c++", "cmake", "ninja", "pkg-config", "python3"):
             self.command(tool, "exit 0")
         for header in [*HEADERS.values(), *TEST_HEADERS.values()]:
             self.header(header)
@@ -119,6 +119,21 @@ def test_commands_count_too(debian: Machine, command: str, package: str) -> None
     result = debian.run()
     assert result.returncode == 1
     assert f"missing system packages: {package}" in result.stderr
+
+
+def test_users_programs_are_found_through_pkg_config_in_tests_alone(debian: Machine) -> None:
+    (debian.bin / "pkg-config").unlink()
+    debian.user(1000)
+    assert debian.run("run").returncode == 0
+    assert "missing system packages: pkg-config (" in debian.run("test").stderr
+
+
+def test_the_headers_of_the_python_in_use_count(debian: Machine) -> None:
+    debian.command("python3", 'case "$2" in *Python.h*) exit 1 ;; esac')
+    debian.user(1000)
+    result = debian.run()
+    assert result.returncode == 1
+    assert "missing system packages: python3-dev (" in result.stderr
 
 
 def test_headers_of_an_architecture_folder_count(debian: Machine) -> None:

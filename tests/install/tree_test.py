@@ -123,7 +123,7 @@ def test_cmake_finds_only_versions_that_serve(tree: Path, tmp_path: Path, wanted
     ids=lambda x: x.name if isinstance(x, Path) else x,
 )
 def test_pkg_config_users(tree: Path, tmp_path: Path, source: Path, standard: str) -> None:
-    assert shutil.which("pkg-config"), "pkg-config is missing (Debian package pkgconf)"
+    assert shutil.which("pkg-config"), "pkg-config is missing (the Debian package of that name)"
     found = {"PKG_CONFIG_PATH": str(libraries(tree) / "pkgconfig")}
     # pkg-config escapes what a shell would split.
     flags = run("pkg-config", "--cflags", "--libs", "flashfit", **found).strip()

@@ -13,9 +13,11 @@ die() {
 # Debian's package and what shows that it is there: a command or a header. Files are looked for, not dpkg's records, so that the same look
 # serves any system and takes no time.
 commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3")
+python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
   "libcli11-dev=CLI/CLI.hpp" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h")
 if [[ $needs == test ]]; then
+  commands+=("pkg-config=pkg-config")
   headers+=("libboost-context-dev=boost/context/fiber.hpp" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
 
@@ -25,6 +27,7 @@ missing_packages() {
     command -v "${pair#*=}" >/dev/null || echo "${pair%%=*}"
   done
   python3 -c 'import importlib.util as i, sys; sys.exit(not i.find_spec("ensurepip"))' 2>/dev/null || echo python3-venv
+  python3 -c "$python_headers" 2>/dev/null || echo python3-dev
   for pair in "${headers[@]}"; do
     compgen -G "$root/usr/include/${pair#*=}" >/dev/null || compgen -G "$root/usr/include/*/${pair#*=}" >/dev/null ||
       compgen -G "$root/usr/local/include/${pair#*=}" >/dev/null || echo "${pair%%=*}"

@@ -1,0 +1,228 @@
+"""Whether the flashfit that is installed in this Python does what it should, without the repository.
+
+`./dev matrix` runs it in each environment. Prints a line of JSON: what was checked, the binding, nanoseconds per call,
+and failures, of which there should be none. Needs nothing but what it checks.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+#: What a Python must not need for `import flashfit`.
+OPTIONAL = ("numpy", "torch", "cupy", "jax", "ml_dtypes")
+
+
+def has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def python(code: str, **environment: str) -> str:
+    """What another process of this Python prints."""
+    command = [sys.executable, "-I", "-c", code]
+    result = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout.strip()
+
+
+def check_import_needs_nothing() -> None:
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL}))"
+    assert python(f"{blocked}; import flashfit; print(len(flashfit.gpus()) > 0)") == "True"
+
+
+def check_installed_files() -> None:
+    import flashfit
+    from flashfit._library import library
+
+    package = Path(flashfit.__file__).resolve().parent
+    assert package == Path(sysconfig.get_path("platlib"), "flashfit").resolve(), package
+    assert library().path == package / "libflashfit.so"
+    assert (package / "py.typed").exists()
+
+
+def check_command() -> None:
+    import flashfit
+
+    command = Path(sysconfig.get_path("scripts"), "flashfit")
+    output = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == f"flashfit {flashfit.__version__}"
+
+
+def check_binding() -> None:
+    expected = os.environ.get("FLASHFIT_PYTHON_BINDING", "native" if can_be_native() else "ctypes")
+    assert binding_name() == expected, f"{binding_name()} instead of {expected}"
+
+
+def can_be_native() -> bool:
+    """The compiled module is of the limited API of 3.10, which free-threaded Pythons do not load."""
+    return sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+def binding_name() -> str:
+    from flashfit._binding import binding
+
+    return binding().name
+
+
+def check_numpy_is_enough() -> None:
+    code = "import sys, numpy, flashfit; x = numpy.ones((1, 4, 2, 8), numpy.float32); flashfit.attention(x, x, x)"
+    assert python(f"{code}; print('torch' in sys.modules)") == "False"
+
+
+def check_numpy() -> None:
+    import flashfit
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((2, n, h, 64)) for n, h in ((37, 4), (53, 2), (53, 2)))
+    for dtype, bound in ((np.float32, 1e-5), (np.float16, 2e-3)):
+        out, lse = flashfit.attention(*(x.astype(dtype) for x in (q, k, v)), causal=True, return_lse=True)
+        for batch in range(2):
+            for head in range(4):
+                seen = np.arange(53) <= np.arange(37)[:, None] + 53 - 37
+                query, key, value = q[batch, :, head], k[batch, :, head // 2], v[batch, :, head // 2]
+                weights = np.where(seen, np.exp(query @ key.T / 8), 0)
+                expected = weights @ value / weights.sum(1, keepdims=True)
+                assert np.abs(out[batch, :, head] - expected).max() < bound
+                assert np.abs(lse[batch, head] - np.log(weights.sum(1))).max() < bound
+
+
+def check_numpy_errors() -> None:
+    import flashfit
+    import numpy as np
+
+    q, k = np.ones((1, 4, 4, 8), np.float32), np.ones((1, 4, 3, 8), np.float32)
+    message = ""
+    try:
+        flashfit.attention(q, k, k)
+    except ValueError as error:
+        message = str(error)
+    assert message.startswith("k: 3 heads"), f"3 heads for 4: {message!r}"
+    assert "\n" not in message
+
+
+def naive(q: Any, k: Any, v: Any, causal: bool) -> tuple[Any, Any]:
+    """Attention in fp64 of tensors [batch, heads, seqlen, head_dim], and lse."""
+    import torch
+
+    q, k, v = (x.double() for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+    if causal:
+        seen = torch.ones(scores.shape[2:]).tril(scores.shape[3] - scores.shape[2]).bool()
+        scores = scores.masked_fill(~seen, float("-inf"))
+    return scores.softmax(3) @ v, scores.logsumexp(3)
+
+
+def close(result: Any, expected: Any, bound: float) -> None:
+    assert result.shape == expected.shape, (result.shape, expected.shape)
+    error = (result.double() - expected).abs().max().item()
+    assert error < bound, f"{error:.1e} instead of at most {bound:.1e}"
+
+
+def random_tensors(dtype: Any) -> tuple[Any, Any, Any]:
+    """q, k and v [batch, heads, seqlen, head_dim], two queries' heads to one of keys."""
+    import torch
+
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(2, h, n, 64).to(dtype) for h, n in ((4, 37), (2, 53), (2, 53)))
+    return q, k, v
+
+
+def check_torch() -> None:
+    import flashfit
+    import torch
+
+    for dtype, bound in ((torch.float32, 1e-5), (torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+        q, k, v = random_tensors(dtype)
+        for causal in (False, True):
+            expected, expected_lse = naive(q, k, v, causal)
+            out, lse = flashfit.attention(q, k, v, causal=causal, layout="bhsd", return_lse=True)
+            close(out, expected, bound)
+            close(lse, expected_lse, bound)
+            tokens_first = (x.transpose(1, 2).contiguous() for x in (q, k, v))
+            close(flashfit.attention(*tokens_first, causal=causal).transpose(1, 2), expected, bound)
+
+
+def check_torch_varlen() -> None:
+    import flashfit
+    import torch
+
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(20, 2, 32, dtype=torch.bfloat16) for _ in range(3))
+    offsets = torch.tensor([0, 3, 3, 20], dtype=torch.int32)
+    out, lse = flashfit.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets, return_lse=True)
+    for rows in (slice(0, 3), slice(3, 20)):
+        query, key, value = (x[rows].transpose(0, 1)[None] for x in (q, k, v))
+        expected, expected_lse = naive(query, key, value, causal=False)
+        close(out[rows].transpose(0, 1)[None], expected, 2e-2)
+        close(lse[None, :, rows], expected_lse, 2e-2)
+
+
+def check_torch_compile() -> None:
+    import flashfit
+    import torch
+
+    q, k, v = random_tensors(torch.float32)
+
+    def model(q: Any, k: Any, v: Any) -> Any:
+        return flashfit.attention(q * 2, k, v, causal=True, layout="bhsd") + 1
+
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    close(compiled(q, k, v), naive(q * 2, k, v, True)[0] + 1, 1e-5)
+
+
+def nanoseconds_per_call() -> float:
+    """The best of seven rounds of the smallest call, its one output allocated."""
+    import flashfit
+
+    if has("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+        x = torch.ones(1, 1, 1, 8)
+    else:
+        import numpy as np
+
+        x = np.ones((1, 1, 1, 8), np.float32)
+    best = float("inf")
+    for _ in range(7):
+        start = time.perf_counter_ns()
+        for _ in range(1000):
+            flashfit.attention(x, x, x)
+        best = min(best, (time.perf_counter_ns() - start) / 1000)
+    return best
+
+
+def failure_of(check: Callable[[], None]) -> str:
+    """The check's exception, "" if there is none."""
+    try:
+        check()
+    except Exception:
+        return traceback.format_exc(limit=-3)
+    return ""
+
+
+def main() -> None:
+    checks: list[Callable[[], None]] = [check_import_needs_nothing, check_installed_files, check_command, check_binding]
+    if has("numpy"):
+        checks += [check_numpy_is_enough, check_numpy, check_numpy_errors]
+    if has("torch"):
+        checks += [check_torch, check_torch_varlen, check_torch_compile]
+    failures = {c.__name__: failure for c in checks if (failure := failure_of(c))}
+    ns = None if failures or not (has("numpy") or has("torch")) else nanoseconds_per_call()
+    names = [c.__name__ for c in checks]
+    print(json.dumps({"checks": names, "failures": failures, "binding": binding_name(), "ns": ns}))
+
+
+if __name__ == "__main__":
+    main()

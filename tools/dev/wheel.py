@@ -1,0 +1,94 @@
+"""Packs build/ into one wheel for every Python, named after the oldest C library that serves; `./dev wheel` sets it up.
+
+usage: wheel.py BUILD OUTPUT
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPILED = {"flashfit/libflashfit.so", "flashfit/_flashfit_native.abi3.so"}
+
+
+class WheelError(Exception):
+    """The wheel would not serve; says why in one line."""
+
+
+def python(*arguments: str | Path) -> str:
+    """Standard output of a module of this Python; what it says of a failure is part of the exception."""
+    result = subprocess.run(
+        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        raise WheelError(f"{' '.join(result.args[2:])} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+    return result.stdout
+
+
+def pack(build: Path, folder: Path) -> Path:
+    """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
+    python(
+        *("pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"),
+        *("-C", f"build-dir={build}", "-w", folder, "."),
+    )
+    forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX"]
+    subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def check_contents(wheel: Path) -> None:
+    """The compiled files are there, and nothing that a user has no use for."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    if missing := COMPILED - names:
+        raise WheelError(f"{wheel.name} lacks {', '.join(sorted(missing))}")
+    if alien := [n for n in names if not n.startswith("flashfit") or "__pycache__" in n]:
+        raise WheelError(f"{wheel.name} holds {', '.join(alien)}")
+
+
+def check_limited_api(wheel: Path) -> None:
+    """The module keeps to the limited API of Python 3.10."""
+    with tempfile.TemporaryDirectory() as folder:
+        module = zipfile.ZipFile(wheel).extract("flashfit/_flashfit_native.abi3.so", folder)
+        python("abi3audit", "--strict", "--assume-minimum-abi3", "3.10", module)
+
+
+def platform(wheel: Path) -> str:
+    """The platform tag of the oldest C library that has every symbol asked for."""
+    found = json.loads(python("auditwheel", "show", "--json", wheel))
+    if found["external_libs"]:
+        raise WheelError(f"{wheel.name} needs libraries beside the C library: {', '.join(found['external_libs'])}")
+    tag: str = found["overall_tag"]
+    if not tag.startswith("manylinux"):
+        raise WheelError(
+            f"{wheel.name} serves this system alone ({tag}): a symbol or an instruction set is of no common platform"
+        )
+    return tag
+
+
+def main(build: Path, output: Path) -> int:
+    """Leaves the wheel in OUTPUT, in place of former ones of this version, and prints a line about it."""
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output) as folder:
+        try:
+            wheel = pack(build, Path(folder))
+            check_contents(wheel)
+            check_limited_api(wheel)
+            named = python("wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
+        except WheelError as refused:
+            print(f"dev: wheel: {refused}", file=sys.stderr)
+            return 1
+        for former in output.glob(f"{named.split('-py3-')[0]}-*.whl"):
+            former.unlink()
+        made = Path(folder, named).rename(output / named)
+    print(f"{made.relative_to(Path.cwd())}  {made.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(Path(a).resolve() for a in sys.argv[1:])))
