@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 C_EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
 CXX_EXAMPLES = sorted((ROOT / "examples").glob("*.cpp"))
+#: As the header and the package have it.
+MAJOR, MINOR = re.findall(r"\d+", (ROOT / "python/flashfit/_version.py").read_text())[:2]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -97,7 +100,12 @@ def test_cmake_users(tree: Path, tmp_path: Path, standard: str) -> None:
         "cmake",
         *("-S", Path(__file__).parent / "consumer", "-B", tmp_path, "-G", "Ninja"),
         *(f"-DCMAKE_PREFIX_PATH={tree}", f"-DEXAMPLES={';'.join(map(str, sources))}"),
-        *("-DCMAKE_C_STANDARD=99", f"-DCMAKE_CXX_STANDARD={standard}", "-DCMAKE_CXX_STANDARD_REQUIRED=ON"),
+        *(
+            f"-DWANTED={MAJOR}.{MINOR}",
+            "-DCMAKE_C_STANDARD=99",
+            f"-DCMAKE_CXX_STANDARD={standard}",
+            "-DCMAKE_CXX_STANDARD_REQUIRED=ON",
+        ),
     )
     run("cmake", "--build", tmp_path)
     check_headers(tree, run("ninja", "-C", tmp_path, "-t", "deps"))
@@ -106,7 +114,14 @@ def test_cmake_users(tree: Path, tmp_path: Path, standard: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"), [("0.1", True), ("0.1.0", True), ("0.0", False), ("0.2", False), ("1.0", False)]
+    ("wanted", "found"),
+    [
+        (f"{MAJOR}.{MINOR}", True),
+        (f"{MAJOR}.{MINOR}.0", True),
+        (f"{MAJOR}.{int(MINOR) - 1}", False),
+        (f"{MAJOR}.{int(MINOR) + 1}", False),
+        (f"{int(MAJOR) + 1}.{MINOR}", False),
+    ],
 )
 def test_cmake_finds_only_versions_that_serve(tree: Path, tmp_path: Path, wanted: str, found: bool) -> None:
     lines = ["cmake_minimum_required(VERSION 3.22)", "project(wants LANGUAGES NONE)"]
