@@ -34,7 +34,8 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
     """What is timed, by name."""
     import flashfit
     import torch
-    from flashfit._binding import binding
+    from flashfit._binding import binding, compiled_module
+    from flashfit._packages.torch_tensors import module_reader
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
     dtype = torch.float16
@@ -51,13 +52,10 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
         "flashfit.attention(return_lse=True)": lambda: attention(q, k, v, return_lse=True),
         "torch.ops.flashfit.attention": lambda: torch.ops.flashfit.attention(q, k, v),
     }
-    native = binding().native
-    if native and NOWORK.is_file():
-        # A module of its own, whose C function is not the library's.
-        from flashfit._binding import compiled_module
-        from flashfit._packages.torch_tensors import module_reader
-
-        alone = compiled_module(Path(native.__spec__.origin))
+    # A second copy of the module, whose C function is not the library's.
+    path = getattr(binding().native, "__file__", None)
+    alone = compiled_module(Path(path)) if path and NOWORK.is_file() else None
+    if alone:
         nothing = ctypes.CDLL(str(NOWORK)).flashfit_nothing
         alone.connect(ctypes.cast(nothing, ctypes.c_void_p).value)
         alone.connect_torch(*module_reader())

@@ -114,15 +114,15 @@ def compute(
         )
     error = failure(status, heads_first)
     if isinstance(error, Disabled) and q.is_cuda and os.environ.get("FLASHFIT_DISABLE") == "gpu":
-        return _on_cpu(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        return _on_cpu(q, k, v, cu_seqlens_q, cu_seqlens_k, (causal, softmax_scale, layout, return_lse), out)
     raise error
 
 
-def _on_cpu(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, *options: Any) -> Any:
+def _on_cpu(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, options: tuple[Any, ...], out: Any) -> Any:
     """compute() of GPU tensors on the CPU, copied there and back: what FLASHFIT_DISABLE=gpu asks for."""
-    *options_before_out, out = options
-    copies = [x if x is None else x.cpu() for x in (q, k, v, cu_seqlens_q, cu_seqlens_k)]
-    answer = compute(*copies, *options_before_out, None)
-    result, lse = answer if isinstance(answer, tuple) else (answer, None)
+    q_here, k_here, v_here, cu_q, cu_k = (x if x is None else x.cpu() for x in (q, k, v, cu_seqlens_q, cu_seqlens_k))
+    causal, softmax_scale, layout, return_lse = options
+    answer = compute(q_here, k_here, v_here, cu_q, cu_k, causal, softmax_scale, layout, return_lse, None)
+    result, lse = answer if return_lse else (answer, None)
     result = (_empty_like(q) if out is None else out).copy_(result)
     return result if lse is None else (result, lse.to(q.device))

@@ -99,7 +99,6 @@ def test_gradients() -> None:
         assert torch.equal(flashfit.attention(q, k, v), want)
 
 
-@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_tensors_whose_memory_is_not_their_value() -> None:
     q, k, v = tensors((1, 4, 2, 32), (1, 4, 2, 32), "float32")
     assert refused(q.to("meta"), k, v) == "q: device is meta; accepted: cpu, cuda"
@@ -107,12 +106,6 @@ def test_tensors_whose_memory_is_not_their_value() -> None:
     negative = torch.complex(v, v).conj().imag
     assert negative.is_neg()
     assert refused(q, k, negative[..., :32]) == "v: a lazily negated view; accepted: v.resolve_neg()"
-    fake = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode()
-    with fake:
-        words = refused(*(torch.ones(1, 4, 2, 32) for _ in range(3)))
-    assert words.startswith("q: ")
-    with pytest.raises(flashfit.InvalidArgument, match=r"^q: "):
-        torch.vmap(lambda x: flashfit.attention(x, x, x))(torch.ones(3, 1, 4, 2, 32))
 
 
 def test_other_wrong_tensors() -> None:

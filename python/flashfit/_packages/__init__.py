@@ -14,6 +14,8 @@ from .jax_arrays import Jax
 from .numpy_arrays import NumPy
 from .torch_tensors import Torch
 
+__all__ = ["TORCH", "Package", "package_of"]
+
 TORCH = Torch()
 #: The first that owns an array reads it: the general ones come last.
 _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaArrays())

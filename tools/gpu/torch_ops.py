@@ -1,0 +1,133 @@
+"""torch.ops.flashfit on a GPU: compiled, captured, autocast, on streams and devices; against flashfit.attention."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import flashfit
+import torch
+from flashfit import torch_ops
+
+from tools.gpu import tensors
+from tools.gpu.correctness import same_bits
+from tools.gpu.ordering import BUSY_CYCLES, CASE
+
+Checks = Iterator[tuple[str, bool]]
+
+
+def _function(q: Any, k: Any, v: Any) -> Any:
+    out, lse = flashfit.attention(q * 2, k, v, causal=True, return_lse=True)
+    return out + 1, lse
+
+
+def _alike(found: Any, wanted: Any) -> bool:
+    return all(same_bits(x, y) for x, y in zip(found, wanted))
+
+
+def _inputs(seed: int = 0, device: str = "cuda") -> tuple[Any, Any, Any]:
+    made = tensors.make(CASE, device, seed)
+    return made.q, made.k, made.v
+
+
+def operators() -> Checks:
+    """Each operator on the current stream, a stream argument, and an input that autocast casts."""
+    q, k, v = _inputs()
+    want, want_lse = flashfit.attention(q, k, v, return_lse=True)
+    ops = torch.ops.flashfit
+    yield "attention", same_bits(ops.attention(q, k, v), want)
+    yield "attention_lse", _alike(ops.attention_lse(q, k, v), (want, want_lse))
+    out = torch.full_like(q, float("nan"))
+    yield "attention_lse_out", same_bits(ops.attention_lse_out(q, k, v, out), want_lse) and same_bits(out, want)
+    with torch.autocast("cuda", dtype=q.dtype):
+        yield "autocast: fp32 inputs in its dtype", same_bits(flashfit.attention(q.float(), k.float(), v), want)
+    found = torch.library.opcheck(ops.attention_lse.default, (q, k, v), {"causal": True})
+    yield f"opcheck {found}", set(found.values()) == {"SUCCESS"}
+
+
+def streams() -> Checks:
+    """The operator is ordered after what is queued on the current stream, and `call` after that on its argument."""
+    q, k, v = _inputs()
+    want, values = flashfit.attention(q, k, v), q.clone()
+    for how in ("current stream", "stream argument of call"):
+        q.fill_(float("nan"))
+        side = torch.cuda.Stream()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(BUSY_CYCLES)
+            q.copy_(values)
+            if how == "current stream":
+                out = torch.ops.flashfit.attention(q, k, v)
+        if how != "current stream":
+            out = torch_ops.call(q, k, v, stream=side)
+        early = not side.query()
+        side.synchronize()
+        yield f"{how}: ordered after its work, without waiting for it", early and same_bits(out, want)
+
+
+def compiled() -> Checks:
+    """fullgraph with each backend; inductor where triton is."""
+    backends = ["eager", "aot_eager"] + (["inductor"] if importlib.util.find_spec("triton") else [])
+    for backend in backends:
+        torch._dynamo.reset()
+        function = torch.compile(_function, backend=backend, fullgraph=True)
+        yield (
+            f"compiled by {backend}",
+            all(_alike(function(*_inputs(seed)), _function(*_inputs(seed))) for seed in (1, 2)),
+        )
+
+
+def graphs() -> Checks:
+    """Replays compute from what the inputs hold; also those that mode="reduce-overhead" makes."""
+    q, k, v = _inputs()
+    cu = torch.tensor([0, 100, 512], dtype=torch.int32, device="cuda")
+    ragged = {"cu_seqlens_q": cu, "cu_seqlens_k": cu}
+    torch.ops.flashfit.attention(q, k, v)
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        out = torch.ops.flashfit.attention(q, k, v)
+        packed = torch.ops.flashfit.attention(q[0], k[0], v[0], **ragged)
+    passed = True
+    for seed in (1, 2):
+        for x, y in zip((q, k, v), _inputs(seed)):
+            x.copy_(y)
+        graph.replay()
+        torch.cuda.synchronize()
+        passed = passed and same_bits(out, flashfit.attention(q, k, v))
+        passed = passed and same_bits(packed, flashfit.attention(q[0], k[0], v[0], **ragged))
+    yield "captured and replayed, dense and of variable length", passed
+    if importlib.util.find_spec("triton"):
+        torch._dynamo.reset()
+        function = torch.compile(_function, mode="reduce-overhead", fullgraph=True)
+        passed = True
+        for seed in range(4):  # the first calls warm up and capture
+            inputs = _inputs(seed)
+            passed = passed and _alike([x.clone() for x in function(*inputs)], _function(*inputs))
+        yield 'compiled with mode="reduce-overhead"', passed
+
+
+def devices() -> Checks:
+    """Tensors of the second GPU while the first is current."""
+    if torch.cuda.device_count() < 2:
+        return
+    q, k, v = (x.to("cuda:1") for x in _inputs())
+    want = flashfit.attention(q, k, v)
+    yield "cuda:1 while cuda:0 is current", same_bits(torch.ops.flashfit.attention(q, k, v), want)
+    yield (
+        "compiled, cuda:1 while cuda:0 is current",
+        same_bits(torch.compile(torch_ops.call, backend="aot_eager", fullgraph=True)(q, k, v), want),
+    )
+    try:
+        torch.ops.flashfit.attention(q, k.to("cuda:0"), v)
+        refused = False
+    except flashfit.InvalidArgument:
+        refused = True
+    yield "q on cuda:1 with k on cuda:0 is refused", refused
+
+
+def checks() -> Checks:
+    for part in (operators, streams, compiled, graphs, devices):
+        for what, passed in part():
+            yield f"torch.ops: {part.__name__}: {what}", passed
