@@ -30,7 +30,7 @@ import torch  # noqa: E402
 from flashfit._library import library  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import correctness, ordering, packages, speed  # noqa: E402
+from tools.gpu import correctness, ordering, packages, speed, torch_ops  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine, stats  # noqa: E402
 from tools.job.show import section, table  # noqa: E402
@@ -211,6 +211,7 @@ def main() -> int:
                 ("Other packages", packages.all_packages),
             ):
                 report.part(name, 60, partial(report.checks, part(), "ordering"))
+            report.part("PyTorch's operators", 240, partial(report.checks, torch_ops.checks(), "torch_ops"))
     if arguments.only != "correctness" and device == "cuda":
         report.part("Speed", 180, lambda: time_all(report, carried, rounds, quick))
         report.part("Host cost", 30, lambda: time_host(report))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -33,7 +34,7 @@ def dense(dtype: str = "float32") -> tuple[Any, Any, Any]:
 def test_gradients_are_refused(attend: Any, which: str, fake: bool) -> None:
     tensors = dict(zip("qkv", dense()))
     tensors[which].requires_grad_()
-    mode = FakeTensorMode() if fake else nullcontext()
+    mode: Any = FakeTensorMode() if fake else nullcontext()
     with mode:
         if fake:
             tensors = {name: mode.from_tensor(x) for name, x in tensors.items()}
@@ -63,12 +64,13 @@ def test_transforms_that_differentiate_are_refused(attend: Any) -> None:
     def loss(q: Any) -> Any:
         return attend(q, k, v).sum()
 
-    for differentiate in (
+    derivatives: tuple[Callable[[], Any], ...] = (
         lambda: torch.func.grad(loss)(q),
         lambda: torch.vmap(torch.func.grad(loss))(q[None]),
         lambda: torch.func.grad(lambda q: torch.vmap(loss)(q[None]).sum())(q),
         lambda: torch.func.vjp(loss, q),
-    ):
+    )
+    for differentiate in derivatives:
         with pytest.raises(flashfit.InvalidArgument, match=r"^q: requires grad"):
             differentiate()
     with pytest.raises(flashfit.InvalidArgument, match=r"^q: has a tangent"):
