@@ -30,6 +30,11 @@ def memory(x: Any) -> Memory:
     return Memory(x.ctypes.data, 1, 0, code, bits, x.shape, strides)
 
 
+def module() -> Any:
+    """_flashfit_native."""
+    return binding().native
+
+
 def ways() -> list[Any]:
     """attend() of each."""
     native = binding().native
@@ -90,7 +95,7 @@ def test_what_cannot_be_read_is_left_to_the_caller(attend: Any) -> None:
 )
 def test_wrong_use_of_the_module_raises(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
-        binding().native.attend(*wrong)
+        module().attend(*wrong)
 
 
 @needs_module
@@ -108,7 +113,7 @@ def test_wrong_use_of_the_module_raises(wrong: tuple[Any, ...]) -> None:
 )
 def test_malformed_tuples_are_unreadable(tensor: Any) -> None:
     k = memory(K)
-    assert binding().native.attend(tensor, k, k, k, None, None, None, 0, 0.0, 0, None, False) == UNREADABLE
+    assert module().attend(tensor, k, k, k, None, None, None, 0, 0.0, 0, None, False) == UNREADABLE
 
 
 def in_fresh_python(code: str, **environment: str) -> str:

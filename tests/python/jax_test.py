@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flashfit
@@ -56,13 +57,14 @@ def test_what_waits_to_be_computed_is_waited_for() -> None:
 
 def test_refusals() -> None:
     q, k, v = arrays()
-    for call, words in (
+    cases: tuple[tuple[Callable[[], Any], str], ...] = (
         (lambda: jax.jit(flashfit.attention)(q, k, v), "q: traced by JAX, without memory; accepted: arrays outside of"),
         (lambda: jax.vmap(flashfit.attention)(q, k, v), "q: traced by JAX, without memory; accepted: arrays outside"),
         (lambda: flashfit.attention(q, k, v, out=q), "out: a JAX array, which never changes; accepted: None"),
         (lambda: flashfit.attention(q, np.asarray(k), v), "k: numpy.ndarray; accepted: a JAX array, as q"),
         (lambda: flashfit.attention(q.astype("int8"), k, v), "q: dtype is int8 on cpu; accepted: fp16, bf16"),
-    ):
+    )
+    for call, words in cases:
         with pytest.raises(flashfit.FlashfitError) as caught:
             call()
         assert str(caught.value).startswith(words)
