@@ -103,10 +103,15 @@ def last_line(text: str) -> str:
     return ([line for line in text.splitlines() if line.strip()] or ["it says nothing"])[-1][:160]
 
 
+def environment_key(version: str, torch: str | None) -> str:
+    """Names all that decides what an environment holds."""
+    key = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:8]
+    return f"python{version}-{f'torch{torch}' if torch else 'bare'}-{key}"
+
+
 def environment_of(python: Path, version: str, torch: str | None, folder: Path) -> Path:
     """The environment with NumPy and, if asked for, this PyTorch; made where it is not there yet."""
-    key = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:8]
-    environment = folder / f"python{version}-{f'torch{torch}' if torch else 'bare'}-{key}"
+    environment = folder / environment_key(version, torch)
     ready = environment / ".ready"
     if ready.exists() and run(environment / "bin/python", "-c", "").returncode == 0:
         return environment

@@ -1,0 +1,93 @@
+"""What ./dev matrix makes of environments that fail, that pass and that cannot be had; no environment is made here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.dev import matrix
+
+GOOD = matrix.Verdict(["check_numpy"], {}, "native", 1234.5)
+
+
+@pytest.fixture(autouse=True)
+def no_environments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(matrix, "pythons", lambda: {"3.11": Path(sys.executable)})
+    monkeypatch.setattr(matrix, "environment_of", lambda *_: tmp_path)
+    monkeypatch.setattr(matrix, "pip", lambda *_, **__: subprocess.CompletedProcess([], 0, "", ""))
+    monkeypatch.setattr(matrix, "check", lambda *_: GOOD)
+
+
+def outcome(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, str], str]:
+    """The exit status, the result of each Python and the last line."""
+    status = matrix.main(tmp_path / "a.whl", tmp_path / "environments")
+    table = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    column = table[0].index("result")
+    return status, {line.split()[0]: line[column:] for line in table[1:-1]}, table[-1]
+
+
+def test_what_passed_and_what_is_not_here_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, results, last = outcome(tmp_path, capsys)
+    assert status == 0
+    assert results.pop("3.11") == "passed"
+    assert set(results) == {f"3.{m}" for m in matrix.MINORS if m != 11}
+    assert all(result == f"not run: no Python {version} here" for version, result in results.items())
+    assert last == "1 passed, 0 failed, 6 not run"
+
+
+def test_nothing_ran_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "pythons", dict)
+    status, results, last = outcome(tmp_path, capsys)
+    assert status == 1
+    assert "passed" not in results.values()
+    assert last == "0 passed, 0 failed, 7 not run"
+
+
+def test_one_failure_fails_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(_environment: Path, binding: str) -> matrix.Verdict:
+        if binding == "ctypes":
+            raise matrix.FailedError("check_numpy: wrong")
+        return GOOD
+
+    monkeypatch.setattr(matrix, "check", check)
+    monkeypatch.setattr(matrix, "pythons", lambda: dict.fromkeys(("3.11", "3.14t"), Path(sys.executable)))
+    status, results, last = outcome(tmp_path, capsys)
+    assert status == 1
+    assert (results["3.11"], results["3.14t"]) == ("FAILED", "FAILED")
+    assert last == "0 passed, 2 failed, 6 not run"
+
+
+def test_failures_in_the_verdict_are_failures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    line = '{"checks": ["a"], "failures": {"a": "AssertionError: off by one"}, "binding": "native", "ns": null}'
+    monkeypatch.setattr(matrix, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, f"noise\n{line}\n", ""))
+    with pytest.raises(matrix.FailedError, match="off by one"):
+        matrix.check(tmp_path, "")
+
+
+def test_a_package_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(matrix, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, "", ""))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 0, 10**12))
+    refusal = subprocess.CompletedProcess([], 1, "", "WARNING: retries\nERROR: No matching distribution\n\n")
+    monkeypatch.setattr(matrix, "pip", lambda *_, **__: refusal)
+    key = matrix.environment_key("3.12", "2.9.1")
+    (tmp_path / key).mkdir()
+    with pytest.raises(matrix.UnavailableError, match="ERROR: No matching distribution"):
+        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path)
+    assert not (tmp_path / key).exists(), "half an environment would be taken for a whole one"
+
+
+def test_a_full_disk_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12 - 10**9, 10**9))
+    with pytest.raises(matrix.UnavailableError, match=r"torch needs 9 GB, .* has 1 GB free"):
+        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path)

@@ -1,0 +1,51 @@
+"""What ./dev wheel refuses to hand out."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools.dev import wheel
+
+
+def a_wheel(folder: Path, *names: str) -> Path:
+    path = folder / "flashfit-1.0-py3-none-linux_x86_64.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        for name in names:
+            file.writestr(name, "")
+    return path
+
+
+def test_the_compiled_files_must_be_there(tmp_path: Path) -> None:
+    wheel.check_contents(a_wheel(tmp_path, *wheel.COMPILED, "flashfit/__init__.py", "flashfit-1.0.dist-info/METADATA"))
+    with pytest.raises(wheel.WheelError, match=r"lacks flashfit/_flashfit_native.abi3.so$"):
+        wheel.check_contents(a_wheel(tmp_path, "flashfit/libflashfit.so"))
+
+
+@pytest.mark.parametrize("name", ["tests/a_test.py", "libzstd.so.1", "flashfit/__pycache__/a.pyc"])
+def test_nothing_else_is_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(wheel.WheelError, match=f"holds {name}"):
+        wheel.check_contents(a_wheel(tmp_path, *wheel.COMPILED, name))
+
+
+@pytest.mark.parametrize(
+    ("tag", "libraries", "message"),
+    [
+        ("linux_x86_64", {}, "serves this system alone"),
+        ("manylinux_2_34_x86_64", {"libzstd.so.1": "/usr/lib/libzstd.so.1"}, r"beside the C library: libzstd.so.1$"),
+    ],
+)
+def test_what_serves_few_systems_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tag: str, libraries: dict[str, str], message: str
+) -> None:
+    monkeypatch.setattr(wheel, "python", lambda *_: json.dumps({"overall_tag": tag, "external_libs": libraries}))
+    with pytest.raises(wheel.WheelError, match=message):
+        wheel.platform(Path("a.whl"))
+
+
+def test_a_tool_that_fails_is_quoted() -> None:
+    with pytest.raises(wheel.WheelError, match="no_such_module failed"):
+        wheel.python("no_such_module")
