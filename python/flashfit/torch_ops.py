@@ -15,7 +15,7 @@ from ._attention import check_ndim, flags_of, heads_are_first, is_ragged, scale_
 from ._errors import InvalidArgument, InvalidType
 from ._packages import TORCH
 from ._tensors import full_name, offsets_list, raw_stream
-from ._torch import compute
+from ._torch_compute import compute
 from ._torch_fakes import fake
 from ._torch_rules import autocast, batch, guard_gradients
 

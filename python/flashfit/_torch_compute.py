@@ -1,0 +1,64 @@
+"""A call on torch tensors with memory of their own, on torch's current stream: eager and in torch.ops."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from ._attention import attend_with_care, check_ndim, flags_of, heads_are_first, is_ragged, lse_shape, scale_of
+from ._binding import UNREADABLE, binding, failure
+from ._errors import Disabled
+from ._packages import TORCH
+from ._packages.torch_tensors import module_reader
+
+_binding = binding()
+if _binding.native:
+    _binding.native.connect_torch(*module_reader())
+_attend = _binding.attend
+_empty_like, _float32 = torch.empty_like, torch.float32
+_INVALID_ARGUMENT = 1  # FLASHFIT_INVALID_ARGUMENT
+
+
+def compute(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    causal: Any,
+    softmax_scale: Any,
+    layout: Any,
+    return_lse: bool,
+    out: Any,
+) -> Any:
+    """The call, unaware of modes and transforms: plain eager code and the operators' kernels come here."""
+    heads_first = heads_are_first(layout)
+    flags, scale = flags_of(causal), scale_of(softmax_scale)
+    lse = None
+    if return_lse:
+        check_ndim(q.dim(), layout, is_ragged(cu_seqlens_q, cu_seqlens_k))
+        lse = q.new_empty(lse_shape(q.shape, heads_first), dtype=_float32)
+    result = _empty_like(q) if out is None else out
+    status = _attend(q, k, v, result, lse, cu_seqlens_q, cu_seqlens_k, flags, scale, None, None, heads_first)
+    if status == 0:
+        return (result, lse) if return_lse else result
+    if status in (UNREADABLE, _INVALID_ARGUMENT):  # the careful way has the words
+        return attend_with_care(
+            TORCH, q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, None, None
+        )
+    error = failure(status, heads_first)
+    if isinstance(error, Disabled) and q.is_cuda and os.environ.get("FLASHFIT_DISABLE") == "gpu":
+        return _on_cpu(q, k, v, cu_seqlens_q, cu_seqlens_k, (causal, softmax_scale, layout, return_lse), out)
+    raise error
+
+
+def _on_cpu(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, options: tuple[Any, ...], out: Any) -> Any:
+    """compute() of GPU tensors on the CPU, copied there and back: what FLASHFIT_DISABLE=gpu asks for."""
+    q_here, k_here, v_here, cu_q, cu_k = (x if x is None else x.cpu() for x in (q, k, v, cu_seqlens_q, cu_seqlens_k))
+    causal, softmax_scale, layout, return_lse = options
+    answer = compute(q_here, k_here, v_here, cu_q, cu_k, causal, softmax_scale, layout, return_lse, None)
+    result, lse = answer if return_lse else (answer, None)
+    result = (_empty_like(q) if out is None else out).copy_(result)
+    return result if lse is None else (result, lse.to(q.device))
