@@ -23,6 +23,10 @@ Result<const Gpu*> remembered_gpu(int index) {
   }
   if (const Gpu* gpu = known[index].load(std::memory_order_acquire)) return gpu;
   Result<Gpu> asked = live_gpu(index);
+  if (!asked && asked.error().code == Code::kInvalidArgument) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("q: device is cuda:{}; accepted: a GPU that is there ({})", index, asked.error().message));
+  }
   if (!asked) return tl::unexpected(std::move(asked.error()));
   auto mine = std::make_unique<const Gpu>(std::move(*asked));
   const Gpu* first = nullptr;

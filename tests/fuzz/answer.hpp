@@ -49,6 +49,13 @@ inline bool names_an_argument(std::string_view message) {
                                          "bytes",
                                          "plans",
                                          "capacity",
+                                         "plans[0]",
+                                         "block_m",
+                                         "block_n",
+                                         "warps",
+                                         "stages",
+                                         "total_q",
+                                         "total_k",
                                          "count"};
   const std::string_view name = message.substr(0, message.find_first_of(": '"));
   for (const std::string_view known : kNames)

@@ -25,7 +25,7 @@ struct Range {
 
 class Arena {
  public:
-  static constexpr std::size_t kBytes = 192 * 1024;
+  static constexpr std::size_t kBytes = 96 * 1024;
 
   Arena() : memory_(kBytes + kAlignment), saved_(kBytes) {
     const auto raw = reinterpret_cast<std::uintptr_t>(memory_.data());
@@ -47,6 +47,7 @@ class Arena {
   void reset() { std::memcpy(begin_, original_.data(), kBytes); }
   void save() { std::memcpy(saved_.data(), begin_, kBytes); }
   void restore() { std::memcpy(begin_, saved_.data(), kBytes); }
+  bool is(const std::vector<std::uint8_t>& content) const { return std::memcmp(content.data(), begin_, kBytes) == 0; }
   std::vector<std::uint8_t> copy() const { return {begin_, begin_ + kBytes}; }
 
   /// Whether every byte is as save() found it, but for those that `may_change` accepts by their address.

@@ -39,8 +39,8 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
   const bool gpu = mode & 1, ragged = mode & 2, heads_first = mode & 4, padded = mode & 8;
   args_.flags = mode & 16 ? FLASHFIT_CAUSAL : 0;
   const DLDataType dtype = kDTypes[bytes.below(gpu ? 2 : 3)];
-  const auto batch = static_cast<std::int64_t>(1 + bytes.below(2)), rows_q = static_cast<std::int64_t>(bytes.below(13)),
-             rows_k = static_cast<std::int64_t>(bytes.below(13)),
+  const auto batch = static_cast<std::int64_t>(1 + bytes.below(2)), rows_q = static_cast<std::int64_t>(bytes.below(7)),
+             rows_k = static_cast<std::int64_t>(bytes.below(7)),
              heads_kv = static_cast<std::int64_t>(1 + bytes.below(2)),
              heads_q = heads_kv * static_cast<std::int64_t>(1 + bytes.below(2));
   const std::int64_t dim = bytes.pick(kHeadDims);
@@ -88,7 +88,7 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
 
 void AttentionInput::twist(Bytes& bytes, Arena& arena) {
   constexpr std::size_t kOfTensor = 14, kOfAll = 3;
-  const std::size_t what = bytes.below(kOfTensor + kOfAll + 9);
+  const std::size_t what = bytes.below(kOfTensor + kOfAll + 10);
   if (what < kOfTensor) return twist_tensor(what, any(bytes), bytes, arena);
   if (what < kOfTensor + kOfAll) return twist_all(what - kOfTensor, bytes);
   constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2", "two\nlines\x1b[2J", "\xff\xfe"};
@@ -119,6 +119,10 @@ void AttentionInput::twist(Bytes& bytes, Arena& arena) {
       return;
     case 7:
       stands_for_[bytes.below(kTensors)] = static_cast<int>(bytes.below(kTensors));
+      return;
+    case 8:
+      args_.workspace = wild(bytes);
+      args_.workspace_bytes = static_cast<std::uint64_t>(bytes.odd_number());
       return;
     default:
       if (const std::size_t length = bytes.below(4) ? 0 : bytes.byte() * 64) {

@@ -27,24 +27,35 @@ void check_forward(const Answer& answer, const Expected& e) {
   if (status == FLASHFIT_NO_GPU || status == FLASHFIT_OUT_OF_MEMORY) finding("a failure without a cause", answer);
 }
 
-void check_written(const Arena& arena, const Answer& answer, const Expected& e) {
-  const bool may_write = answer.status == FLASHFIT_OK && !e.on_gpu;
+void check_written(const Arena& arena, const Answer& answer, const Expected& e, bool compute) {
+  const bool may_write = compute && answer.status == FLASHFIT_OK && !e.on_gpu;
   const bool as_promised = arena.changed_only([&](std::uintptr_t at) {
     return may_write && std::ranges::any_of(e.written, [at](Range r) { return r.begin <= at && at < r.end; });
   });
   if (!as_promised) finding(may_write ? "wrote past out and lse" : "wrote although it computed nothing", answer);
 }
 
-void check_driver(const Answer& answer, const Expected& e) {
+void check_driver(const Answer& answer, const Expected& e, bool launch) {
   fake_cuda::State& driver = fake_cuda::fake();
   for (const std::string& complaint : driver.complaints) finding("the driver was misused: " + complaint, answer);
-  const std::size_t launches = answer.status == FLASHFIT_OK && e.on_gpu && e.writes ? 1 : 0;
+  const std::size_t launches = launch && answer.status == FLASHFIT_OK && e.on_gpu && e.writes ? 1 : 0;
   if (driver.launches.size() != launches) finding("launched when it should not, or not when it should", answer);
   if (driver.pushed != 0 || driver.relaxed != 0) finding("left the caller's context or capture mode changed", answer);
   driver.launches.clear();
 }
 
-void forward(Bytes& bytes) {
+enum class Call { kForward, kWorkspace, kPrepare };
+
+Answer call(Call which, const flashfit_attention_args* args) {
+  if (which == Call::kForward) return ask([&] { return flashfit_attention_forward(args); });
+  if (which == Call::kPrepare) return ask([&] { return flashfit_attention_prepare(args); });
+  std::uint64_t bytes = ~std::uint64_t{0};
+  const Answer answer = ask([&] { return flashfit_attention_workspace(args, &bytes); });
+  if (bytes != 0) finding("a workspace of " + std::to_string(bytes) + " bytes", answer);  // no kernel has one yet
+  return answer;
+}
+
+void attention(Bytes& bytes, Call which) {
   static Arena& arena = *new Arena;
   const AttentionInput input(bytes, arena);
   const Expected e = expected_of(input.args(), arena);
@@ -55,12 +66,12 @@ void forward(Bytes& bytes) {
   for (const bool again : {false, true}) {
     arena.restore();
     if (e.verdict != Expected::kRefused) arena.forbid_all_but(e.on_gpu ? std::vector<Range>{} : e.memory);
-    const Answer answer = ask([&] { return flashfit_attention_forward(input.args()); });
+    const Answer answer = call(which, input.args());
     arena.lift();
     check_forward(answer, e);
-    check_written(arena, answer, e);
-    check_driver(answer, e);
-    if (again && (answer != first || arena.copy() != computed)) finding("the same call twice gave two answers", answer);
+    check_written(arena, answer, e, which == Call::kForward);
+    check_driver(answer, e, which == Call::kForward);
+    if (again && (answer != first || !arena.is(computed))) finding("the same call twice gave two answers", answer);
     if (!again) first = answer, computed = arena.copy();
   }
 }
@@ -71,6 +82,31 @@ void check_document(const Answer& answer, const char* json) {
   if (json && !nlohmann::json::accept(json)) finding(std::string("no JSON: ") + json, answer);
 }
 
+/// flashfit_explain must say of the same GPUs what the document said, in memory of exactly as many structs.
+void check_plans(Bytes& bytes, const flashfit_explain_args* args, const Answer& document, const char* json) {
+  constexpr std::uint32_t kSizes[] = {sizeof(flashfit_plan), 816, 0, 4, sizeof(flashfit_plan) - 1, 1024, 4097};
+  const std::uint32_t size = bytes.pick(kSizes);
+  const std::size_t capacity = bytes.below(4), room = std::max<std::size_t>(size, 4);
+  const auto memory = std::make_unique<std::uint8_t[]>(capacity * room);
+  auto* plans = capacity ? reinterpret_cast<flashfit_plan*>(memory.get()) : nullptr;
+  if (plans) plans->struct_size = size;
+  std::size_t count = 77;
+  const Answer answer = ask([&] { return flashfit_explain(args, plans, capacity, &count); });
+  if (answer.status != FLASHFIT_OK) {
+    if (count != 0) finding("plans counted by a failure", answer);
+    if (document.status == FLASHFIT_OK && (!plans || size == sizeof(flashfit_plan))) finding("plans refused", answer);
+    return;
+  }
+  if (document.status != FLASHFIT_OK) finding("plans, but no document", answer);
+  const auto list = nlohmann::json::parse(json);
+  if (list.size() != count) finding("as many plans as the document has", answer);
+  for (std::size_t i = 0; i < std::min(capacity, count); ++i) {
+    const auto& plan = *reinterpret_cast<const flashfit_plan*>(memory.get() + i * size);
+    if (plan.struct_size != size || list[i].at("fits").get<bool>() != (plan.fits == 1))
+      finding("a plan that is not the document's", answer);
+  }
+}
+
 void explain(Bytes& bytes) {
   const ExplainInput input(bytes);
   std::string before;
@@ -79,9 +115,10 @@ void explain(Bytes& bytes) {
     const Answer answer = ask([&] { return flashfit_explain_json(input.args(), &json); });
     check_document(answer, json);
     const std::string text = answer.message + (json ? json : "");
+    if (!again) check_plans(bytes, input.args(), answer, json);
     flashfit_free(json);
     if (answer.status == FLASHFIT_INVALID_ARGUMENT && input.is_sound()) finding("a sound question was refused", answer);
-    if (answer.status == FLASHFIT_OK && !input.is_sound()) finding("an unsound question was answered", answer);
+    if (answer.status == FLASHFIT_OK && !input.may_be_answered()) finding("an unsound question was answered", answer);
     if (again && text != before) finding("the same question twice gave two answers", answer);
     before = text;
   }
@@ -100,6 +137,15 @@ void documents(Bytes& bytes) {
   if (ask([&] { return flashfit_gpus_json(nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a document was accepted", {});
+  if (ask([&] { return flashfit_attention_workspace(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_explain(nullptr, nullptr, bytes.byte(), nullptr); }).status !=
+          FLASHFIT_INVALID_ARGUMENT)
+    finding("nowhere to put a number was accepted", {});
+  const std::string name(bytes.below(9), static_cast<char>(bytes.byte()));
+  if (flashfit_has_feature(nullptr) || flashfit_has_feature(name.c_str()) || !flashfit_has_feature("explain"))
+    finding("a feature of no such name", {});
+  if (*flashfit_status_name(static_cast<flashfit_status>(bytes.below(8))) != 'F')
+    finding("a status without a name", {});
 }
 
 }  // namespace
@@ -115,6 +161,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace flashfit::fuzz;
   Bytes bytes(data, size);
   switch (bytes.below(8)) {
+    case 4:
+      attention(bytes, Call::kWorkspace);
+      break;
+    case 5:
+      attention(bytes, Call::kPrepare);
+      break;
     case 6:
       explain(bytes);
       break;
@@ -122,7 +174,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       documents(bytes);
       break;
     default:
-      forward(bytes);
+      attention(bytes, Call::kForward);
   }
   return 0;
 }
