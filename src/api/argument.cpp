@@ -35,21 +35,23 @@ Result<void> read_shape(const DLTensor& t, const char* layout, Argument& a) {
   return {};
 }
 
-/// Fills strides; `elements` gets their count.
+/// Fills strides; `elements` gets their count. A dimension of size 0 or 1 is never stepped along: frameworks leave
+/// anything in its stride.
 Result<void> read_strides(const DLTensor& t, Argument& a, std::int64_t& elements) {
   elements = 1;
+  bool falls = false;
   for (int i = a.ndim - 1; i >= 0; --i) {
-    a.stride[i] = t.strides ? t.strides[i] : elements;
+    const std::int64_t given = t.strides ? t.strides[i] : elements;
+    a.stride[i] = a.size[i] > 1 ? given : i == a.ndim - 1;
+    falls |= a.stride[i] < 0;
     if (__builtin_mul_overflow(elements, a.size[i], &elements)) {
       return fail(Code::kInvalidArgument,
                   fmt::format("{}: shape {} has more elements than 64 bits count", a.name, text(a.shape())));
     }
   }
-  // A dimension of size 0 or 1 is never stepped along: frameworks leave anything in its stride.
-  for (int i = 0; i < a.ndim; ++i) {
-    if (a.size[i] <= 1 || elements == 0) a.stride[i] = i == a.ndim - 1 ? 1 : 0;
-  }
-  if (std::ranges::any_of(a.strides(), [](std::int64_t s) { return s < 0; })) {
+  if (elements == 0) {
+    for (int i = 0; i < a.ndim; ++i) a.stride[i] = i == a.ndim - 1;
+  } else if (falls) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: strides are {}; accepted: 0 or more", a.name, text(a.strides())));
   }
@@ -73,7 +75,8 @@ Result<void> read_memory(const DLTensor& t, Argument& a, std::int64_t elements) 
                 fmt::format("{}: shape {} with strides {} and byte_offset {} leaves the address space", a.name,
                             text(a.shape()), text(a.strides()), t.byte_offset));
   }
-  if (begin % item_bytes) {
+  // A division by what is known only now would cost as much as all other checks.
+  if (item_bytes == 2 ? begin % 2 : item_bytes == 4 ? begin % 4 : begin % item_bytes) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: address {:#x} (data + byte_offset); accepted: multiples of {} bytes for {}", a.name,
                             begin, item_bytes, text(a.dtype)));

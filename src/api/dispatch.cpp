@@ -3,6 +3,7 @@
 #include "api/decision_log.hpp"
 #include "api/environment.hpp"
 #include "api/gpu_plan.hpp"
+#include "api/memory_rules.hpp"
 #include "api/refuse.hpp"
 #include "attention/params.hpp"
 #include "cpu/attention.hpp"
@@ -42,7 +43,8 @@ Result<void> dispatch_forward(const CheckedForward& checked) {
   }
   const ForwardPlan& work = **plan;
   if (work.workspace_bytes) {
-    if (auto ok = check_workspace(checked.workspace, work.workspace_bytes); !ok) return ok;
+    auto ok = check_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, checked.tensors);
+    if (!ok) return ok;
   }
   const ForwardParams params = forward_params(checked.call, work.slots);
   return launch(*work.image, checked.device, checked.stream, {work.grid, work.threads, work.shared_bytes}, &params);

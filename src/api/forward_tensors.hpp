@@ -1,7 +1,5 @@
 #pragma once
 // The tensors of an attention call: read, and held to what must agree among them.
-#include <array>
-
 #include "api/argument.hpp"
 #include "base/types.hpp"
 #include "flashfit/flashfit.h"
@@ -12,8 +10,6 @@ namespace flashfit::api {
 struct ForwardTensors {
   Argument q, k, v, out, lse, cu_q, cu_k;
   bool has_lse = false, ragged = false;
-
-  std::array<const Argument*, 7> all() const { return {&q, &k, &v, &out, &lse, &cu_q, &cu_k}; }
 };
 
 Result<void> read_tensors(const flashfit_attention_args& args, ForwardTensors& tensors);

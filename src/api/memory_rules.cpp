@@ -9,7 +9,8 @@ namespace {
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
 /// `vector_bytes` at an address and `vector_elements` a stride are what the kernels load or store at once.
-Result<void> check_gpu_alignment(const Argument& a, unsigned vector_bytes, int vector_elements) {
+template <std::uintptr_t vector_bytes, std::int64_t vector_elements>
+Result<void> check_gpu_alignment(const Argument& a) {
   if (a.begin % vector_bytes)
     return refuse("{}: address {:#x}; accepted on a GPU: multiples of {} bytes", a.name, a.begin, vector_bytes);
   for (int i = 0; i + 1 < a.ndim; ++i) {
@@ -38,9 +39,9 @@ Result<void> check_layouts(const ForwardTensors& t) {
   }
   if (!t.q.on_gpu()) return {};
   for (const Argument* a : {&t.q, &t.k, &t.v}) {
-    if (auto ok = check_gpu_alignment(*a, 16, 8); !ok) return ok;
+    if (auto ok = check_gpu_alignment<16, 8>(*a); !ok) return ok;
   }
-  return check_gpu_alignment(t.out, 4, 2);
+  return check_gpu_alignment<4, 2>(t.out);
 }
 
 Result<void> check_overlaps(const ForwardTensors& t) {
@@ -69,26 +70,19 @@ Result<void> check_offsets(const Argument& cu, const Argument& rows) {
   return {};
 }
 
-Workspace workspace_of(const flashfit_attention_args& args, const ForwardTensors& tensors) {
-  Workspace w{args.workspace, args.workspace_bytes, {}};
-  if (!w.data) return w;
-  for (std::size_t i = 0; const Argument* a : tensors.all()) w.tensors[i++] = {a->name, a->begin, a->end};
-  return w;
-}
-
-Result<void> check_workspace(const Workspace& w, std::uint64_t needed) {
-  if (!w.data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
-  if (w.bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", w.bytes, needed);
-  const auto begin = reinterpret_cast<std::uintptr_t>(w.data);
+Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed, const ForwardTensors& t) {
+  if (!data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
+  if (bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", bytes, needed);
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t end;
   if (begin % kWorkspaceAlignment)
     return refuse("workspace: address {:#x}; accepted: multiples of {} bytes", begin, kWorkspaceAlignment);
-  if (__builtin_add_overflow(begin, w.bytes, &end))
-    return refuse("workspace: {} bytes at {:#x} leave the address space", w.bytes, begin);
-  for (const Workspace::Memory& t : w.tensors) {
-    if (begin < t.end && t.begin < end) {
+  if (__builtin_add_overflow(begin, bytes, &end))
+    return refuse("workspace: {} bytes at {:#x} leave the address space", bytes, begin);
+  for (const Argument* a : {&t.q, &t.k, &t.v, &t.out, &t.lse, &t.cu_q, &t.cu_k}) {
+    if (begin < a->end && a->begin < end) {
       return refuse("workspace: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", begin,
-                    end, t.name, t.begin, t.end);
+                    end, a->name, a->begin, a->end);
     }
   }
   return {};

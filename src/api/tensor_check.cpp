@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "api/memory_rules.hpp"
 #include "api/problem_rows.hpp"
 #include "api/refuse.hpp"
 #include "api/versioned.hpp"
@@ -36,48 +37,56 @@ ForwardProblem problem_of(const ForwardTensors& t, DType dtype, bool causal) {
   return p;
 }
 
-}  // namespace
-
-Result<CheckedForward> check_forward(const flashfit_attention_args* caller_args) {
-  const auto args = current_version(caller_args);
-  if (!args) return tl::unexpected(args.error());
-  if (const std::uint32_t unknown = args->flags & ~kKnownFlags) {
+/// Fills `checked`, which is as new.
+Result<void> check(const flashfit_attention_args& args, CheckedForward& checked) {
+  if (const std::uint32_t unknown = args.flags & ~kKnownFlags) {
     return refuse("flags: {:#x} is unknown; accepted: FLASHFIT_CAUSAL ({:#x}), FLASHFIT_PTX_ONLY ({:#x})", unknown,
                   FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY);
   }
-  ForwardTensors t;
-  if (auto ok = read_tensors(*args, t); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = check_devices(t); !ok) return tl::unexpected(std::move(ok.error()));
+  ForwardTensors& t = checked.tensors;
+  if (auto ok = read_tensors(args, t); !ok) return ok;
+  if (auto ok = check_devices(t); !ok) return ok;
   const auto dtype = check_dtypes(t);
   if (!dtype) return tl::unexpected(dtype.error());
-  for (const auto& check : {check_shapes, check_layouts, check_overlaps}) {
-    if (auto ok = check(t); !ok) return tl::unexpected(std::move(ok.error()));
-  }
+  if (auto ok = check_shapes(t); !ok) return ok;
+  if (auto ok = check_layouts(t); !ok) return ok;
+  if (auto ok = check_overlaps(t); !ok) return ok;
   if (t.ragged && !t.q.on_gpu()) {
-    if (auto ok = check_offsets(t.cu_q, t.q); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = check_offsets(t.cu_k, t.k); !ok) return tl::unexpected(std::move(ok.error()));
+    if (auto ok = check_offsets(t.cu_q, t.q); !ok) return ok;
+    if (auto ok = check_offsets(t.cu_k, t.k); !ok) return ok;
   }
-  if (args->variant && !t.q.on_gpu())
-    return refuse("variant: \"{}\" with tensors on the CPU; accepted there: NULL", args->variant);
-
-  CheckedForward checked;
-  checked.call.problem = problem_of(t, *dtype, args->flags & FLASHFIT_CAUSAL);
-  const auto scale = check_scale(args->softmax_scale, checked.call.problem.head_dim);
+  if (args.variant && !t.q.on_gpu())
+    return refuse("variant: \"{}\" with tensors on the CPU; accepted there: NULL", args.variant);
+  const auto scale = check_scale(args.softmax_scale, t.q.size[t.q.ndim - 1]);
   if (!scale) return tl::unexpected(scale.error());
-  checked.call.softmax_scale = *scale;
-  checked.call.q = view_of(t.q);
-  checked.call.k = view_of(t.k);
-  checked.call.v = view_of(t.v);
-  checked.call.o = view_of(t.out);
-  checked.call.lse = static_cast<float*>(t.lse.data);
-  checked.call.cu_seqlens_q = static_cast<const std::int32_t*>(t.cu_q.data);
-  checked.call.cu_seqlens_k = static_cast<const std::int32_t*>(t.cu_k.data);
+
+  ForwardCall& call = checked.call;
+  call.problem = problem_of(t, *dtype, args.flags & FLASHFIT_CAUSAL);
+  call.softmax_scale = *scale;
+  call.q = view_of(t.q);
+  call.k = view_of(t.k);
+  call.v = view_of(t.v);
+  call.o = view_of(t.out);
+  call.lse = static_cast<float*>(t.lse.data);
+  call.cu_seqlens_q = static_cast<const std::int32_t*>(t.cu_q.data);
+  call.cu_seqlens_k = static_cast<const std::int32_t*>(t.cu_k.data);
   checked.on_gpu = t.q.on_gpu();
   checked.device = t.q.on_gpu() ? t.q.device.device_id : 0;
-  checked.stream = args->stream;
-  checked.workspace = workspace_of(*args, t);
-  checked.variant = args->variant ? args->variant : "";
-  checked.ptx_only = args->flags & FLASHFIT_PTX_ONLY;
+  checked.stream = args.stream;
+  checked.workspace = args.workspace;
+  checked.workspace_bytes = args.workspace_bytes;
+  checked.variant = args.variant ? args.variant : "";
+  checked.ptx_only = args.flags & FLASHFIT_PTX_ONLY;
+  return {};
+}
+
+}  // namespace
+
+Result<CheckedForward> check_forward(const flashfit_attention_args* caller_args) {
+  Result<CheckedForward> checked;  // filled in place: a copy would cost as much as the checks
+  auto args = current_version(caller_args);
+  Result<void> ok = args ? check(*args, *checked) : Result<void>(tl::unexpected(std::move(args.error())));
+  if (!ok) checked = tl::unexpected(std::move(ok.error()));
   return checked;
 }
 

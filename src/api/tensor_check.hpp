@@ -3,7 +3,7 @@
 // anything is launched or written.
 #include <string_view>
 
-#include "api/memory_rules.hpp"
+#include "api/forward_tensors.hpp"
 #include "attention/problem.hpp"
 #include "base/error.hpp"
 #include "flashfit/flashfit.h"
@@ -17,7 +17,9 @@ struct CheckedForward {
   flashfit_stream stream = nullptr;
   std::string_view variant;  ///< empty: choose
   bool ptx_only = false;
-  Workspace workspace;  ///< checked once the plan says what it needs
+  ForwardTensors tensors;
+  void* workspace = nullptr;  ///< checked once the plan says what it needs
+  std::uint64_t workspace_bytes = 0;
 };
 
 /// Errors (Code::kInvalidArgument): one line with the argument, its value and what is accepted. cu_seqlens are read

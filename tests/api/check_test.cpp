@@ -46,11 +46,11 @@ void to_gpu(Call& c) { c.pretend_gpu(); }
 
 const Wrong kWrong[] = {
     {"StructSizeZero", [](Call& c) { c.args.struct_size = 0; },
-     "args: struct_size is 0; accepted: sizeof of the struct, 88 in this version"},
+     "args: struct_size is 0; accepted: sizeof of the struct, 104 in this version"},
     {"StructSizeSmall", [](Call& c) { c.args.struct_size = 80; },
-     "args: struct_size is 80; accepted: sizeof of the struct, 88 in this version"},
+     "args: struct_size is 80; accepted: sizeof of the struct, 104 in this version"},
     {"StructSizeGarbage", [](Call& c) { c.args.struct_size = 0xdeadbeef; },
-     "args: struct_size is 3735928559; accepted: sizeof of the struct, 88 in this version"},
+     "args: struct_size is 3735928559; accepted: sizeof of the struct, 104 in this version"},
     {"Reserved", [](Call& c) { c.args.reserved = 7; }, "args: reserved is 7; accepted: 0"},
     {"Flags", [](Call& c) { c.args.flags = FLASHFIT_CAUSAL | 8; },
      "flags: 0x8 is unknown; accepted: FLASHFIT_CAUSAL (0x1), FLASHFIT_PTX_ONLY (0x2)"},
@@ -267,7 +267,7 @@ TEST(Versions, NewerCallersMaySetWhatIsKnown) {
   EXPECT_EQ(flashfit_attention_forward(&newer.known), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_STREQ(
       flashfit_last_error(),
-      "args: struct_size is 96 and fields past 88 are set, which flashfit 0.1.0 does not know; accepted: 0 there");
+      "args: struct_size is 112 and fields past 104 are set, which flashfit 0.2.0 does not know; accepted: 0 there");
 }
 
 TEST(Refused, NullArgs) {

@@ -143,6 +143,50 @@ TEST_F(OnGpu, MisfitsAndFailuresKeepTheirStatus) {
   EXPECT_STREQ(flashfit_last_error(), "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
 }
 
+TEST_F(OnGpu, PreparesTheImageThatItWillLaunch) {
+  Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
+  c.pretend_gpu();
+  gpu_double::prepared.clear();
+  EXPECT_EQ(flashfit_attention_prepare(&c.args), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_TRUE(launched.empty());
+  ASSERT_EQ(gpu_double::prepared.size(), 1u);
+  EXPECT_EQ(gpu_double::prepared[0], run_one(c).image);
+  answer = fail(Code::kCuda, "cuLibraryLoadData: CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_EQ(flashfit_attention_prepare(&c.args), FLASHFIT_CUDA);
+}
+
+TEST_F(OnGpu, RememberedPlansAreThoseOfTheProblem) {
+  // More problems than are remembered, twice, each unlike the one before it in one thing.
+  std::vector<Call> calls;
+  for (const int rows : {1, 64, 65, 200, 1000}) {
+    calls.push_back(Call::dense(DType::kF16, 1, rows, 64, 2, 2, 64));
+    calls.push_back(Call::dense(DType::kBF16, 1, rows, 64, 2, 2, 64));
+    calls.push_back(Call::dense(DType::kBF16, 2, rows, 64, 2, 2, 64));
+    calls.push_back(Call::dense(DType::kBF16, 2, rows, 64, 2, 2, 128));
+    calls.push_back(Call::ragged({0, rows}, {0, 64}, DType::kF16, 2, 2, 128));
+    calls.push_back(Call::dense(DType::kF16, 1, rows, 64, 2, 2, 128));
+    calls.push_back(Call::dense(DType::kF16, 1, rows, 64, 2, 2, 128));
+    calls.back().args.flags = FLASHFIT_PTX_ONLY;
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (Call& c : calls) {
+      c.pretend_gpu();
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        launched.clear();
+        const Launched& l = run_one(c);
+        const auto& q = c.q->shape();
+        const ForwardConfig& config = l.image->variant->config;
+        EXPECT_EQ(config.head_dim, q.back());
+        EXPECT_EQ(dl_dtype(config.dtype).code, c.q->dl.dtype.code);
+        EXPECT_EQ(l.image->target.kind == Target::Kind::kPtx, c.args.flags == FLASHFIT_PTX_ONLY);
+        const std::int64_t slots =
+            c.cu_q ? q[0] / config.block_m + 1 : q[0] * ((q[1] + config.block_m - 1) / config.block_m);
+        EXPECT_EQ(l.params.slots, slots);
+      }
+    }
+  }
+}
+
 TEST_F(OnGpu, AsksTheDriverOnce) {
   Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
   c.pretend_gpu();

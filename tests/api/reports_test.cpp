@@ -61,9 +61,9 @@ TEST(Explain, SaysWhichArgumentIsWrong) {
     EXPECT_THAT(flashfit_last_error(), testing::MatchesRegex(pattern));
   };
   refused([](auto& a) { a.struct_size = 8; },
-          "args: struct_size is 8; accepted: sizeof of the struct, 80 in this version");
+          "args: struct_size is 8; accepted: sizeof of the struct, 120 in this version");
   refused([](auto& a) { a.reserved = 1; }, "args: reserved is 1; accepted: 0");
-  refused([](auto& a) { a.flags = 4; }, "flags: 0x4 is unknown; accepted: .*");
+  refused([](auto& a) { a.flags = 8; }, "flags: 0x8 is unknown; accepted: .*");
   refused([](auto& a) { a.gpu = "Voodoo 2"; }, ".*Voodoo 2.*");
   refused([](auto& a) { a.dtype = "fp8"; }, "dtype: \"fp8\"; accepted: \"fp16\", \"bf16\", \"fp32\"");
   refused([](auto& a) { a.dtype = nullptr; }, "dtype: NULL; accepted: \"fp16\", \"bf16\", \"fp32\"");
@@ -76,6 +76,20 @@ TEST(Explain, SaysWhichArgumentIsWrong) {
           FLASHFIT_NO_GPU);
   EXPECT_EQ(flashfit_explain_json(nullptr, nullptr), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_STREQ(flashfit_last_error(), "json: NULL; accepted: where to put the document's address");
+}
+
+TEST(Explain, VariableLengthAndTilesAreReachable) {
+  flashfit_explain_args a = arguments("L4");
+  a.flags = FLASHFIT_VARIABLE_LENGTH;
+  a.seqlen_q = a.seqlen_k = 0;
+  a.total_q = 900, a.total_k = 1000;
+  EXPECT_EQ(explain(a).size(), 1u);
+  a = arguments("L4");
+  a.head_dim = 128;
+  a.block_m = a.block_n = 128;
+  const Json json = explain(a);
+  EXPECT_EQ(json[0]["fits"], false);
+  EXPECT_EQ(json[0]["shared_memory_bytes"], 163840);
 }
 
 TEST(Images, AllThatIsCarried) {

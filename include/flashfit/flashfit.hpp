@@ -1,0 +1,355 @@
+// flashfit: fused attention that fits the GPU that is there. C++17 over the C API of flashfit.h, header only.
+//
+// Nothing here throws but Expected::value(), and that only where exceptions are on; all that allocates on the host may
+// throw std::bad_alloc as usual. Everything may be called from any thread; objects are the caller's to share.
+#ifndef FLASHFIT_FLASHFIT_HPP_
+#define FLASHFIT_FLASHFIT_HPP_
+
+#include <flashfit/flashfit.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace flashfit {
+inline namespace v0 {
+
+/// FLASHFIT_OK, FLASHFIT_INVALID_ARGUMENT, ...: flashfit.h says when.
+using Status = flashfit_status;
+
+/// "FLASHFIT_MISFIT".
+inline std::string_view name_of(Status status) { return flashfit_status_name(status); }
+
+/// Why a call failed: one line that names the argument, its value and what is accepted.
+struct Error {
+  Status status;
+  std::string message;
+};
+
+/// What Expected::value() throws where there is no value; what() is the error's message.
+class BadExpectedAccess : public std::exception {
+ public:
+  explicit BadExpectedAccess(Error error) : error_(std::move(error)) {}
+  const Error& error() const noexcept { return error_; }
+  const char* what() const noexcept override { return error_.message.c_str(); }
+
+ private:
+  Error error_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void no_value(const Error& error) {
+#if defined(__cpp_exceptions)
+  throw BadExpectedAccess(error);
+#else
+  std::fprintf(stderr, "flashfit: value() of an error: %s\n", error.message.c_str());
+  std::abort();
+#endif
+}
+
+}  // namespace detail
+
+/// A value or why there is none: the part of std::expected<T, Error> that is needed.
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  using value_type = T;
+  using error_type = Error;
+
+  Expected(T value) : either_(std::in_place_index<0>, std::move(value)) {}
+  Expected(Error error) : either_(std::in_place_index<1>, std::move(error)) {}
+
+  bool has_value() const noexcept { return either_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  /// Throws BadExpectedAccess where there is none; without exceptions prints the error and aborts.
+  T& value() & { return has_value() ? **this : (detail::no_value(error()), **this); }
+  const T& value() const& { return has_value() ? **this : (detail::no_value(error()), **this); }
+  T&& value() && { return std::move(value()); }
+
+  /// Only where there is a value.
+  T& operator*() & noexcept { return *std::get_if<0>(&either_); }
+  const T& operator*() const& noexcept { return *std::get_if<0>(&either_); }
+  T&& operator*() && noexcept { return std::move(**this); }
+  T* operator->() noexcept { return std::get_if<0>(&either_); }
+  const T* operator->() const noexcept { return std::get_if<0>(&either_); }
+
+  /// Only where there is none.
+  const Error& error() const noexcept { return *std::get_if<1>(&either_); }
+
+  template <class U>
+  T value_or(U&& other) const {
+    return has_value() ? **this : static_cast<T>(std::forward<U>(other));
+  }
+  /// next(value), an Expected, or this error.
+  template <class Next>
+  auto and_then(Next&& next) const -> std::invoke_result_t<Next, const T&> {
+    if (has_value()) return std::forward<Next>(next)(**this);
+    return error();
+  }
+
+ private:
+  std::variant<T, Error> either_;
+};
+
+template <>
+class [[nodiscard]] Expected<void> {
+ public:
+  using value_type = void;
+  using error_type = Error;
+
+  Expected() = default;
+  Expected(Error error) : error_(std::move(error)) {}
+
+  bool has_value() const noexcept { return !error_; }
+  explicit operator bool() const noexcept { return has_value(); }
+  /// Throws BadExpectedAccess after a failure; without exceptions prints the error and aborts.
+  void value() const {
+    if (error_) detail::no_value(*error_);
+  }
+  /// Only after a failure.
+  const Error& error() const noexcept { return *error_; }
+  /// next(), an Expected, or this error.
+  template <class Next>
+  auto and_then(Next&& next) const -> std::invoke_result_t<Next> {
+    if (has_value()) return std::forward<Next>(next)();
+    return error();
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+inline constexpr DLDataType kFp16{kDLFloat, 16, 1}, kBf16{kDLBfloat, 16, 1}, kFp32{kDLFloat, 32, 1},
+    kInt32{kDLInt, 32, 1};
+
+inline constexpr DLDevice kCpu{kDLCPU, 0};
+/// GPU `index` of this process, in the driver's order.
+constexpr DLDevice cuda(int index = 0) { return {kDLCUDA, index}; }
+
+/// A tensor's shape and strides (its own) and memory, which is the caller's or a DLPack producer's. Copies share it.
+class Tensor {
+ public:
+  /// `data` is on `device` and outlives all calls with this tensor. `strides` in elements; none: row-major contiguous.
+  /// Inputs are only read, so their memory may be const. Nothing is checked here: calls do.
+  Tensor(const void* data, DLDataType dtype, std::vector<std::int64_t> shape, DLDevice device = kCpu,
+         std::vector<std::int64_t> strides = {})
+      : data_(const_cast<void*>(data)),
+        dtype_(dtype),
+        device_(device),
+        shape_(std::move(shape)),
+        strides_(std::move(strides)) {}
+
+  /// fp32 of the CPU; on a GPU `device` says which.
+  Tensor(const float* data, std::vector<std::int64_t> shape, DLDevice device = kCpu,
+         std::vector<std::int64_t> strides = {})
+      : Tensor(data, kFp32, std::move(shape), device, std::move(strides)) {}
+
+  /// int32, for cu_seqlens.
+  Tensor(const std::int32_t* data, std::vector<std::int64_t> shape, DLDevice device = kCpu)
+      : Tensor(data, kInt32, std::move(shape), device) {}
+
+  /// Of a tensor that stays the caller's, with its memory.
+  explicit Tensor(const DLTensor& t)
+      : Tensor(t.data ? static_cast<const char*>(t.data) + t.byte_offset : nullptr, t.dtype,
+               {t.shape, t.shape + t.ndim}, t.device) {
+    if (t.strides) strides_.assign(t.strides, t.strides + t.ndim);
+  }
+
+  /// Takes a producer's tensor over: its deleter is called when the last copy goes.
+  explicit Tensor(DLManagedTensor* managed) : Tensor(managed->dl_tensor) {
+    owner_.reset(managed, [](DLManagedTensor* m) {
+      if (m->deleter) m->deleter(m);
+    });
+  }
+
+  void* data() const noexcept { return data_; }
+  DLDataType dtype() const noexcept { return dtype_; }
+  DLDevice device() const noexcept { return device_; }
+  const std::vector<std::int64_t>& shape() const noexcept { return shape_; }
+  /// Elements; empty: row-major contiguous.
+  const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
+
+  /// For C; valid while this object lives and is not assigned to.
+  DLTensor dl() const noexcept {
+    auto* strides = strides_.size() == shape_.size() ? const_cast<std::int64_t*>(strides_.data()) : nullptr;
+    return {
+        data_,   device_, static_cast<std::int32_t>(shape_.size()), dtype_, const_cast<std::int64_t*>(shape_.data()),
+        strides, 0};
+  }
+
+ private:
+  void* data_;
+  DLDataType dtype_;
+  DLDevice device_;
+  std::vector<std::int64_t> shape_, strides_;
+  std::shared_ptr<DLManagedTensor> owner_;
+};
+
+/// What attention() may be told beyond its tensors; all may stay as they are.
+struct AttentionOptions {
+  bool causal = false;                   ///< key j is visible to query i iff j <= i + seqlen_k - seqlen_q
+  float softmax_scale = 0;               ///< above 0 and finite; 0: 1 / sqrt(head_dim)
+  const Tensor* lse = nullptr;           ///< fp32, contiguous: [batch, heads_q, seqlen_q], or [heads_q, total_q]
+  const Tensor* cu_seqlens_q = nullptr;  ///< int32 [batch + 1], contiguous; both or neither: variable length
+  const Tensor* cu_seqlens_k = nullptr;
+  flashfit_stream stream = nullptr;   ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
+  const char* variant = nullptr;      ///< forces a row of `flashfit images`
+  bool ptx_only = false;              ///< PTX even where machine code fits
+  void* workspace = nullptr;          ///< on the tensors' device, 256-byte aligned
+  std::uint64_t workspace_bytes = 0;  ///< at least what workspace() says
+};
+
+namespace detail {
+
+inline Error error_of(Status status) { return {status, flashfit_last_error()}; }
+
+/// Calls `function(const flashfit_attention_args*)`.
+template <class Function>
+Expected<void> with_args(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                         const AttentionOptions& options, Function function) {
+  const DLTensor tensors[] = {q.dl(), k.dl(), v.dl(), out.dl()};
+  std::optional<DLTensor> extra[3];
+  const Tensor* given[] = {options.lse, options.cu_seqlens_q, options.cu_seqlens_k};
+  for (int i = 0; i < 3; ++i)
+    if (given[i]) extra[i] = given[i]->dl();
+  flashfit_attention_args args{};
+  args.struct_size = sizeof args;
+  args.flags = (options.causal ? FLASHFIT_CAUSAL : 0) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0);
+  args.q = &tensors[0];
+  args.k = &tensors[1];
+  args.v = &tensors[2];
+  args.out = &tensors[3];
+  args.lse = extra[0] ? &*extra[0] : nullptr;
+  args.cu_seqlens_q = extra[1] ? &*extra[1] : nullptr;
+  args.cu_seqlens_k = extra[2] ? &*extra[2] : nullptr;
+  args.stream = options.stream;
+  args.variant = options.variant;
+  args.softmax_scale = options.softmax_scale;
+  args.workspace = options.workspace;
+  args.workspace_bytes = options.workspace_bytes;
+  const Status status = function(&args);
+  if (status != FLASHFIT_OK) return error_of(status);
+  return {};
+}
+
+/// The document that `function(char**)` makes.
+template <class Function>
+Expected<std::string> document(Function function) {
+  char* json = nullptr;
+  const Status status = function(&json);
+  if (status != FLASHFIT_OK) return error_of(status);
+  const std::unique_ptr<char, void (*)(char*)> owned(json, flashfit_free);
+  return std::string(json);
+}
+
+}  // namespace detail
+
+/// out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
+/// q, out [batch, seqlen_q, heads_q, head_dim], k, v [batch, seqlen_k, heads_kv, head_dim]; with cu_seqlens q, out
+/// [total_q, heads_q, head_dim], k, v [total_k, heads_kv, head_dim]. One dtype: fp16, bf16, on the CPU also fp32. On
+/// the CPU the result is there on return, on a GPU the work is queued on the stream. flashfit.h has every rule and
+/// status.
+inline Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                                const AttentionOptions& options = {}) {
+  return detail::with_args(q, k, v, out, options, flashfit_attention_forward);
+}
+
+/// Bytes of workspace that the same call of attention() needs; checks its arguments but for the workspace.
+inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                                         const AttentionOptions& options = {}) {
+  std::uint64_t bytes = 0;
+  return detail::with_args(
+             q, k, v, out, options,
+             [&](const flashfit_attention_args* args) { return flashfit_attention_workspace(args, &bytes); })
+      .and_then([&]() -> Expected<std::uint64_t> { return bytes; });
+}
+
+/// All of attention() but the launch: checks, but for the workspace, and loads the kernel.
+inline Expected<void> prepare(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                              const AttentionOptions& options = {}) {
+  return detail::with_args(q, k, v, out, options, flashfit_attention_prepare);
+}
+
+/// A GPU's answer; flashfit.h describes the members.
+using Plan = flashfit_plan;
+
+/// A question about a problem and GPUs, which need not be there. Members are those of flashfit_explain_args.
+struct Question {
+  std::string gpu;  ///< "L4", "8.9", "all"; "": the GPUs of this machine
+  std::string dtype = "fp16";
+  std::int64_t batch = 1, seqlen_q = 0, seqlen_k = 0, heads_q = 1, heads_kv = 1, head_dim = 64;
+  bool causal = false, ptx_only = false;
+  bool variable_length = false;           ///< rows are total_q and total_k; seqlen_q and seqlen_k stay 0
+  std::int64_t total_q = 0, total_k = 0;  ///< over all sequences
+  int cuda_version = 0;                   ///< of the driver: 12090 is 12.9; 0: this machine's, or new enough
+  std::string variant;                    ///< forces a row of `flashfit images`; "": chooses
+  int block_m = 0, block_n = 0, warps = 0, stages = 0;  ///< what if; 0: no such question
+
+  /// For C; valid while this object lives unchanged.
+  flashfit_explain_args c() const noexcept {
+    flashfit_explain_args a{};
+    a.struct_size = sizeof a;
+    a.flags = (causal ? FLASHFIT_CAUSAL : 0) | (ptx_only ? FLASHFIT_PTX_ONLY : 0) |
+              (variable_length ? FLASHFIT_VARIABLE_LENGTH : 0);
+    a.gpu = gpu.empty() ? nullptr : gpu.c_str();
+    a.dtype = dtype.c_str();
+    a.batch = batch, a.seqlen_q = seqlen_q, a.seqlen_k = seqlen_k;
+    a.heads_q = heads_q, a.heads_kv = heads_kv, a.head_dim = head_dim;
+    a.cuda_version = cuda_version;
+    a.variant = variant.empty() ? nullptr : variant.c_str();
+    a.total_q = total_q, a.total_k = total_k;
+    a.block_m = block_m, a.block_n = block_n, a.warps = warps, a.stages = stages;
+    return a;
+  }
+};
+
+/// What would run and why: one plan a GPU. A misfit is an answer, no error.
+inline Expected<std::vector<Plan>> explain(const Question& question) {
+  const flashfit_explain_args args = question.c();
+  std::size_t count = 0;
+  Status status = flashfit_explain(&args, nullptr, 0, &count);
+  std::vector<Plan> plans(count);
+  if (status == FLASHFIT_OK && count > 0) {
+    plans[0].struct_size = sizeof(Plan);
+    status = flashfit_explain(&args, plans.data(), plans.size(), &count);
+  }
+  if (status != FLASHFIT_OK) return detail::error_of(status);
+  if (count < plans.size()) plans.resize(count);
+  return plans;
+}
+
+/// JSON documents; docs/api.md and docs/plan.md list the keys.
+inline Expected<std::string> explain_json(const Question& question) {
+  const flashfit_explain_args args = question.c();
+  return detail::document([&](char** json) { return flashfit_explain_json(&args, json); });
+}
+inline Expected<std::string> images_json() { return detail::document(flashfit_images_json); }
+/// This machine: GPUs, driver; no GPU is a fact, not an error.
+inline Expected<std::string> gpus_json() { return detail::document(flashfit_gpus_json); }
+
+/// Of the library that is loaded: major * 10000 + minor * 100 + patch.
+inline std::uint32_t version() { return flashfit_version(); }
+
+/// What it can do, by name: flashfit.h lists the names.
+inline std::vector<std::string_view> features() {
+  std::vector<std::string_view> names;
+  for (const char* const* name = flashfit_features(); *name; ++name) names.emplace_back(*name);
+  return names;
+}
+inline bool has_feature(const std::string& name) { return flashfit_has_feature(name.c_str()) != 0; }
+
+}  // namespace v0
+}  // namespace flashfit
+
+#endif  // FLASHFIT_FLASHFIT_HPP_

@@ -1,0 +1,106 @@
+// A plan that needs workspace, which none of the table does yet: a double of the plan asks for 1000 bytes.
+#include <gmock/gmock.h>
+
+#include "gpu_double.hpp"
+#include "plan/forward.hpp"
+#include "tensors.hpp"
+
+namespace flashfit {
+
+// In place of src/plan/forward.cpp.
+Result<ForwardPlan> plan_forward(const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image> images,
+                                 const PlanOptions&) {
+  return ForwardPlan{.variant = images.front().variant,
+                     .image = images.data(),
+                     .slots = 1,
+                     .grid = 4,
+                     .threads = 128,
+                     .shared_bytes = 0,
+                     .workspace_bytes = 1000};
+}
+std::string reason_for(const ForwardPlan&, const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image>) {
+  return "";
+}
+
+namespace test {
+namespace {
+
+class Workspace : public testing::Test {
+ protected:
+  Workspace() {
+    gpu_double::launched.clear();
+    call_.pretend_gpu();
+    call_.args.workspace = memory_;
+    call_.args.workspace_bytes = sizeof memory_;
+  }
+  void refused(const char* pattern) {
+    EXPECT_EQ(call_.run(), FLASHFIT_INVALID_ARGUMENT);
+    EXPECT_THAT(flashfit_last_error(), testing::MatchesRegex(pattern));
+    EXPECT_TRUE(gpu_double::launched.empty());
+  }
+  Call call_ = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
+  alignas(256) char memory_[1024];
+};
+
+TEST_F(Workspace, QueryAndPrepareDoWithoutIt) {
+  call_.args.workspace = nullptr, call_.args.workspace_bytes = 0;
+  std::uint64_t bytes = 0;
+  EXPECT_EQ(flashfit_attention_workspace(&call_.args, &bytes), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(bytes, 1000u);
+  EXPECT_EQ(flashfit_attention_prepare(&call_.args), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(flashfit_attention_workspace(&call_.args, nullptr), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(flashfit_last_error(), "bytes: NULL; accepted: where to put the workspace's size");
+  EXPECT_TRUE(gpu_double::launched.empty());
+}
+
+TEST_F(Workspace, IsTaken) {
+  EXPECT_EQ(call_.run(), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(gpu_double::launched.size(), 1u);
+}
+
+TEST_F(Workspace, IsRefusedInWords) {
+  const auto given = call_.args;
+  call_.args.workspace = nullptr;
+  refused("workspace: NULL; accepted: 1000 bytes of device memory");
+  call_.args = given;
+  call_.args.workspace_bytes = 999;
+  refused("workspace_bytes: 999; accepted: 1000 or more");
+  call_.args = given;
+  call_.args.workspace = memory_ + 16;
+  refused("workspace: address 0x[0-9a-f]+; accepted: multiples of 256 bytes");
+  call_.args = given;
+  call_.args.workspace_bytes = UINT64_MAX;
+  refused("workspace: 18446744073709551615 bytes at 0x[0-9a-f]+ leave the address space");
+  call_.args = given;
+  call_.lse->dl.data = memory_ + 512;
+  refused(
+      "workspace: memory 0x[0-9a-f]+ to 0x[0-9a-f]+ overlaps lse's 0x[0-9a-f]+ to 0x[0-9a-f]+; accepted: memory "
+      "of its own");
+}
+
+TEST_F(Workspace, IsNothingToCallsThatNeedNone) {
+  Call cpu = Call::dense(), none = Call::dense(DType::kF16, 1, 0, 64, 2, 2, 64);
+  none.pretend_gpu();
+  for (Call* c : {&cpu, &none}) {
+    c->args.workspace = memory_ + 1;  // off its alignment
+    std::uint64_t bytes = 1;
+    EXPECT_EQ(flashfit_attention_workspace(&c->args, &bytes), FLASHFIT_OK);
+    EXPECT_EQ(bytes, 0u);
+    EXPECT_EQ(flashfit_attention_prepare(&c->args), FLASHFIT_OK);
+    EXPECT_TRUE(c->out->untouched());
+    EXPECT_EQ(c->run(), FLASHFIT_OK) << flashfit_last_error();
+  }
+}
+
+TEST_F(Workspace, QueryChecksTheSameArguments) {
+  call_.args.softmax_scale = -1;
+  std::uint64_t bytes = 1;
+  EXPECT_EQ(flashfit_attention_workspace(&call_.args, &bytes), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(flashfit_last_error(), testing::StartsWith("softmax_scale: -1"));
+  EXPECT_EQ(bytes, 0u);
+  EXPECT_EQ(flashfit_attention_prepare(&call_.args), FLASHFIT_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace flashfit
