@@ -35,7 +35,7 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
     import flashfit
     import torch
     from flashfit._binding import binding, compiled_module
-    from flashfit._packages.torch_tensors import module_reader
+    from flashfit._packages.torch_tensors import module_connection
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
     dtype = torch.float32 if device == "cpu" else torch.float16  # SDPA's CPU kernel takes fp32 best
@@ -58,7 +58,7 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
     if alone:
         nothing = ctypes.CDLL(str(NOWORK)).flashfit_nothing
         alone.connect(ctypes.cast(nothing, ctypes.c_void_p).value)
-        alone.connect_torch(*module_reader())
+        alone.connect_torch(*module_connection())
         attend = alone.attend
         calls["binding"] = lambda: attend(q, k, v, out, None, None, None, 0, 0.0, None, None, False)
     return calls

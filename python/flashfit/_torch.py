@@ -11,33 +11,13 @@ from typing import Any
 import torch
 
 from ._attention import attend_with_care
+from ._binding import binding
 from ._packages import TORCH
 from ._torch_compute import compute
 from .torch_ops import call
 
-_Tensor = torch.Tensor
+_native = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
-_is_grad_enabled = torch.is_grad_enabled
-_dispatch_modes = torch._C._len_torch_dispatch_stack
-_transform = torch._C._functorch.peek_interpreter_stack
-_tracing = torch._C._get_tracing_state
-_autocasting = torch._C._is_any_autocast_enabled
-
-
-def _is_plain(q: Any, k: Any, v: Any) -> bool:
-    """Whether the tensors are torch's own and nothing watches or changes calls: no mode, transform, trace, autocast,
-    gradient or lazily negated view."""
-    return (
-        type(q) is _Tensor
-        and type(k) is _Tensor
-        and type(v) is _Tensor
-        and not (_is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad))
-        and not _dispatch_modes()
-        and _transform() is None
-        and _tracing() is None
-        and not _autocasting()
-        and not (q.is_neg() or k.is_neg() or v.is_neg())
-    )
 
 
 def attention(
@@ -55,23 +35,28 @@ def attention(
     variant: Any,
 ) -> Any:
     """flashfit.attention() with its arguments in their order."""
-    if _is_compiling() or not _is_plain(q, k, v):
-        return call(
-            q,
-            k,
-            v,
-            causal=causal,
-            softmax_scale=softmax_scale,
-            cu_seqlens_q=cu_seqlens_q,
-            cu_seqlens_k=cu_seqlens_k,
-            layout=layout,
-            return_lse=return_lse,
-            out=out,
-            stream=stream,
-            variant=variant,
-        )
-    if stream is not None or variant is not None:
-        return attend_with_care(
-            TORCH, q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant
-        )
-    return compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+    if not _is_compiling():
+        if stream is not None or variant is not None:
+            arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
+            return attend_with_care(TORCH, *arguments, stream, variant)
+        if _native:
+            if softmax_scale is None and not return_lse:
+                found = _native.attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout)
+                if found is not NotImplemented:
+                    return found
+            if _native.is_plain(q, k, v, out):
+                return compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+    return call(
+        q,
+        k,
+        v,
+        causal=causal,
+        softmax_scale=softmax_scale,
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k,
+        layout=layout,
+        return_lse=return_lse,
+        out=out,
+        stream=stream,
+        variant=variant,
+    )

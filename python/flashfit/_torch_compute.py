@@ -11,11 +11,11 @@ from ._attention import attend_with_care, check_ndim, flags_of, heads_are_first,
 from ._binding import UNREADABLE, binding, failure
 from ._errors import Disabled
 from ._packages import TORCH
-from ._packages.torch_tensors import module_reader
+from ._packages.torch_tensors import module_connection
 
 _binding = binding()
 if _binding.native:
-    _binding.native.connect_torch(*module_reader())
+    _binding.native.connect_torch(*module_connection())
 _attend = _binding.attend
 _empty_like, _float32 = torch.empty_like, torch.float32
 _INVALID_ARGUMENT = 1  # FLASHFIT_INVALID_ARGUMENT
@@ -37,7 +37,7 @@ def compute(
     heads_first = heads_are_first(layout)
     flags, scale = flags_of(causal), scale_of(softmax_scale)
     lse = None
-    if return_lse:
+    if return_lse and not q.is_nested:  # a nested tensor has no shape
         check_ndim(q.dim(), layout, is_ragged(cu_seqlens_q, cu_seqlens_k))
         lse = q.new_empty(lse_shape(q.shape, heads_first), dtype=_float32)
     result = _empty_like(q) if out is None else out

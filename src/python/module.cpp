@@ -1,10 +1,10 @@
-// _flashfit_native: the shortest way from Python objects to flashfit_attention_forward. It decides nothing: what it
-// cannot read it leaves to the Python package, which has the words, and what the C API refuses it hands back as a
-// status.
+// _flashfit_native: the shortest way from Python objects to flashfit_attention_forward. It words nothing: what it
+// cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
 #include <new>
 
 #include "flashfit/flashfit.h"
+#include "python/eager.hpp"
 #include "python/tensor.hpp"
 
 namespace flashfit::python {
@@ -16,9 +16,18 @@ using Forward = decltype(&flashfit_attention_forward);
 struct State {
   Forward forward = nullptr;
   TensorTypes types;
+  Eager eager;
 };
 
 State& state_of(PyObject* module) { return *static_cast<State*>(PyModule_GetState(module)); }
+
+/// False, with an exception, unless a function got the arguments that it wants.
+bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& state) {
+  if (count == wanted && state.forward) return true;
+  PyErr_Format(PyExc_TypeError, "%s: %zd arguments, %s; accepted: %zd, after connect()", name, count,
+               state.forward ? "connected" : "not connected", wanted);
+  return false;
+}
 
 PyObject* connect(PyObject* module, PyObject* address) {
   void* forward = PyLong_AsVoidPtr(address);
@@ -28,64 +37,104 @@ PyObject* connect(PyObject* module, PyObject* address) {
 }
 
 PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  if (count != 3 || !PyDict_Check(args[1])) {
-    PyErr_SetString(PyExc_TypeError, "connect_torch: accepted: a tensor type, a dict of dtypes, a callable or None");
+  State& state = state_of(module);
+  if (!expect("connect_torch", count, 6, state)) return nullptr;
+  if (!PyDict_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "connect_torch: dtypes; accepted: a dict");
     return nullptr;
   }
-  state_of(module).types.set_torch(args[0], args[1], args[2]);
+  if (!state.eager.connect(args[0], args[3], args[4], args[5])) return nullptr;
+  state.types.set_torch(args[0], args[1], args[2]);
   return Py_NewRef(Py_None);
 }
 
-/// Where each argument of attend() stands.
-enum Place { kQ, kK, kV, kOut, kLse, kCuSeqlensQ, kCuSeqlensK, kFlags, kScale, kStream, kVariant, kHeadsFirst, kCount };
+/// A call's tensors, by their place in the arguments of attend().
+enum Place { kQ, kK, kV, kOut, kLse, kCuSeqlensQ, kCuSeqlensK, kTensors };
+using Objects = PyObject* [kTensors];
 
 constexpr int kUnreadable = -1;
 
-PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  State& state = state_of(module);
-  if (count != kCount || !state.forward) {
-    PyErr_Format(PyExc_TypeError, "attend: %zd arguments, %s; accepted: %d, after connect()", count,
-                 state.forward ? "connected" : "not connected", static_cast<int>(kCount));
-    return nullptr;
+/// The status of the call, or kUnreadable. `call` has all but its tensors, and its stream unless `find_stream`.
+int run(State& state, const Objects& objects, bool heads_first, bool find_stream, flashfit_attention_args& call) {
+  Tensor tensors[kTensors];
+  const DLTensor** const slots[kTensors] = {
+      &call.q, &call.k, &call.v, &call.out, &call.lse, &call.cu_seqlens_q, &call.cu_seqlens_k};
+  for (int i = kQ; i < kTensors; ++i) {
+    if (objects[i] == Py_None) continue;
+    if (!tensors[i].read(objects[i], state.types, heads_first && i <= kOut)) return kUnreadable;
+    *slots[i] = &tensors[i].get();
   }
-  flashfit_attention_args call{};
+  if (find_stream && !current_stream(tensors[kQ], state.types, &call.stream)) return kUnreadable;
   call.struct_size = sizeof call;
+  flashfit_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = state.forward(&call);
+  Py_END_ALLOW_THREADS;
+  return status;
+}
+
+PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kFlags = kTensors, kScale, kStream, kVariant, kHeadsFirst, kCount };
+  State& state = state_of(module);
+  if (!expect("attend", count, kCount, state)) return nullptr;
+  flashfit_attention_args call{};
   call.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
   call.softmax_scale = static_cast<float>(PyFloat_AsDouble(args[kScale]));
   if (args[kVariant] != Py_None) call.variant = PyBytes_AsString(args[kVariant]);
   if (args[kStream] != Py_None) call.stream = PyLong_AsVoidPtr(args[kStream]);
   if (PyErr_Occurred()) return nullptr;
+  const Objects objects{args[kQ], args[kK], args[kV], args[kOut], args[kLse], args[kCuSeqlensQ], args[kCuSeqlensK]};
+  return PyLong_FromLong(run(state, objects, args[kHeadsFirst] == Py_True, args[kStream] == Py_None, call));
+}
 
-  Tensor tensors[kFlags];
-  const DLTensor** const slots[] = {&call.q,           &call.k, &call.v, &call.out, &call.lse, &call.cu_seqlens_q,
-                                    &call.cu_seqlens_k};
-  for (int i = kQ; i <= kCuSeqlensK; ++i) {
-    if (args[i] == Py_None) continue;
-    const bool heads_first = i <= kOut && args[kHeadsFirst] == Py_True;
-    if (!tensors[i].read(args[i], state.types, heads_first)) return PyLong_FromLong(kUnreadable);
-    *slots[i] = &tensors[i].get();
-  }
-  if (args[kStream] == Py_None && !current_stream(tensors[kQ], state.types, &call.stream))
-    return PyLong_FromLong(kUnreadable);
+bool is_text(PyObject* object, const char* text) {
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+}
 
-  flashfit_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = state.forward(&call);
-  Py_END_ALLOW_THREADS;
-  return PyLong_FromLong(status);
+PyObject* is_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  return PyBool_FromLong(state_of(module).eager.is_plain(args, static_cast<int>(count)));
+}
+
+PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount };
+  State& state = state_of(module);
+  if (!expect("attend_plain", count, kCount, state)) return nullptr;
+  const bool heads_first = is_text(args[kLayout], "bhsd");
+  const bool known = heads_first || is_text(args[kLayout], "bshd");
+  const bool causal = args[kCausal] == Py_True;
+  if (!known || (!causal && args[kCausal] != Py_False) || !state.eager.is_plain(args, kResult + 1))
+    return Py_NewRef(Py_NotImplemented);
+  Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(Py_NewRef(args[kResult])));
+  if (!out) return nullptr;
+  flashfit_attention_args call{};
+  call.flags = causal ? FLASHFIT_CAUSAL : 0;
+  const Objects objects{args[kQuery], args[kKey], args[kValue], out.get(), Py_None, args[kOffsetsQ], args[kOffsetsK]};
+  if (run(state, objects, heads_first, true, call) != FLASHFIT_OK) return Py_NewRef(Py_NotImplemented);
+  return out.release();
+}
+
+PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef methods[] = {
     {"connect", connect, METH_O, "connect(address): of flashfit_attention_forward in the library that is loaded."},
-    {"connect_torch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(connect_torch)), METH_FASTCALL,
-     "connect_torch(tensor_type, dtypes, current_stream): how tensors of torch without the exchange API are read; "
-     "dtypes maps torch.dtype to DLPack code * 256 + bits, current_stream a device index to a CUstream."},
-    {"attend", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(attend)), METH_FASTCALL,
+    {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
+     "connect_torch(tensor_type, dtypes, current_stream, quiet, is_grad_enabled, empty_like): torch's functions. "
+     "dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream maps a device index to a CUstream, or is "
+     "None; quiet is a tuple of pairs (callable, object): eager mode is plain while each returns its object."},
+    {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first): "
      "flashfit_attention_forward's status, or -1 if a tensor cannot be read. Tensors: None, objects whose type has "
      "DLPack's C exchange API, torch tensors, or (data, device type, device index, DLPack code, bits, shape, strides). "
      "stream: a CUstream, or None for the current one of q's package. variant: bytes or None. heads_first: q, k, v and "
      "out have heads before tokens."},
+    {"is_plain", fastcall(is_plain), METH_FASTCALL,
+     "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
+    {"attend_plain", fastcall(attend_plain), METH_FASTCALL,
+     "attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout): out, or a new tensor where it is None, "
+     "with the attention of plain torch tensors in plain eager mode. NotImplemented, with nothing written, for "
+     "anything else and for what the C API refuses."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -94,10 +143,15 @@ int execute(PyObject* module) {
   return 0;
 }
 
-int traverse(PyObject* module, visitproc visit, void* arg) { return state_of(module).types.traverse(visit, arg); }
+int traverse(PyObject* module, visitproc visit, void* arg) {
+  const State& state = state_of(module);
+  const int stopped = state.types.traverse(visit, arg);
+  return stopped ? stopped : state.eager.traverse(visit, arg);
+}
 
 int clear(PyObject* module) {
   state_of(module).types.clear();
+  state_of(module).eager.clear();
   return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "python/tensor.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace flashfit::python {
 namespace {
@@ -10,11 +9,6 @@ namespace {
 long long integer_at(PyObject* tuple, Py_ssize_t index) {
   PyObject* item = PyTuple_GetItem(tuple, index);
   return item ? PyLong_AsLongLong(item) : -1;
-}
-
-void replace(PyObject*& slot, PyObject* object) {
-  Py_IncRef(object);
-  Py_DecRef(std::exchange(slot, object));
 }
 
 const ExchangeApi* find_exchange(PyTypeObject* type) {

@@ -26,12 +26,20 @@ def torch_dtypes() -> dict[Any, tuple[int, int]]:
     return {dtype: (code, dtype.itemsize * 8) for code, dtype in dtypes}
 
 
-def module_reader() -> tuple[Any, dict[Any, int], Any]:
-    """What `_flashfit_native.connect_torch` takes."""
+def module_connection() -> tuple[Any, ...]:
+    """What `_flashfit_native.connect_torch` takes: how tensors are read, and what says that eager mode is plain."""
     torch: Any = sys.modules["torch"]
+    c = torch._C
     dtypes = {dtype: code << 8 | bits for dtype, (code, bits) in torch_dtypes().items()}
-    # Private, but Inductor's generated code calls it too; builds without CUDA lack it.
-    return torch.Tensor, dtypes, getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    quiet = (
+        (c._len_torch_dispatch_stack, 0),  # modes, such as fake tensors' or a profiler's
+        (c._functorch.peek_interpreter_stack, None),  # vmap, grad, functionalize
+        (c._is_tracing, False),  # torch.jit.trace
+        (c._is_any_autocast_enabled, False),
+    )
+    # The stream's function is private, but Inductor's generated code calls it too; builds without CUDA lack it.
+    stream = getattr(c, "_cuda_getCurrentRawStream", None)
+    return torch.Tensor, dtypes, stream, quiet, torch.is_grad_enabled, torch.empty_like
 
 
 class Torch(Package):
@@ -66,6 +74,8 @@ class Torch(Package):
             )
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+        if x.is_nested:
+            raise InvalidArgument(f"{name}: a nested tensor, which has no shape; accepted: plain tensors")
         if x.is_neg():  # only complex tensors are lazily conjugated, and their dtype is refused
             raise InvalidArgument(f"{name}: a lazily negated view; accepted: {name}.resolve_neg()")
         if x.is_cpu:  # device.type makes a new string each time
