@@ -101,6 +101,12 @@ int cuStreamDestroy_v2(fake_cuda::Stream* stream) {
   return kSuccess;
 }
 
+int cuStreamSynchronize(fake_cuda::Stream* stream) {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  return s.streams.contains(stream) ? kSuccess : kInvalidValue;
+}
+
 int cuStreamBeginCapture_v2(fake_cuda::Stream* stream, int mode) {
   return stream && mode <= 2 ? kSuccess : kInvalidValue;
 }

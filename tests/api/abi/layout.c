@@ -1,0 +1,84 @@
+/* The layout that callers were compiled with: numbers may be added, never changed. Fails to compile if one is. */
+#include <flashfit/flashfit.h>
+
+/* GNU C has both in C99; C11 and later have them by these names. */
+#define HOLDS(what) _Static_assert(what, #what)
+#define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
+
+HOLDS(sizeof(flashfit_attention_args) == 104);
+AT(flashfit_attention_args, struct_size, 0);
+AT(flashfit_attention_args, flags, 4);
+AT(flashfit_attention_args, q, 8);
+AT(flashfit_attention_args, k, 16);
+AT(flashfit_attention_args, v, 24);
+AT(flashfit_attention_args, out, 32);
+AT(flashfit_attention_args, lse, 40);
+AT(flashfit_attention_args, cu_seqlens_q, 48);
+AT(flashfit_attention_args, cu_seqlens_k, 56);
+AT(flashfit_attention_args, stream, 64);
+AT(flashfit_attention_args, variant, 72);
+AT(flashfit_attention_args, softmax_scale, 80);
+AT(flashfit_attention_args, reserved, 84);
+AT(flashfit_attention_args, workspace, 88);
+AT(flashfit_attention_args, workspace_bytes, 96);
+
+HOLDS(sizeof(flashfit_explain_args) == 120);
+AT(flashfit_explain_args, struct_size, 0);
+AT(flashfit_explain_args, flags, 4);
+AT(flashfit_explain_args, gpu, 8);
+AT(flashfit_explain_args, dtype, 16);
+AT(flashfit_explain_args, batch, 24);
+AT(flashfit_explain_args, seqlen_q, 32);
+AT(flashfit_explain_args, seqlen_k, 40);
+AT(flashfit_explain_args, heads_q, 48);
+AT(flashfit_explain_args, heads_kv, 56);
+AT(flashfit_explain_args, head_dim, 64);
+AT(flashfit_explain_args, cuda_version, 72);
+AT(flashfit_explain_args, reserved, 76);
+AT(flashfit_explain_args, variant, 80);
+AT(flashfit_explain_args, total_q, 88);
+AT(flashfit_explain_args, total_k, 96);
+AT(flashfit_explain_args, block_m, 104);
+AT(flashfit_explain_args, block_n, 108);
+AT(flashfit_explain_args, warps, 112);
+AT(flashfit_explain_args, stages, 116);
+
+HOLDS(sizeof(flashfit_plan) == 792);
+AT(flashfit_plan, struct_size, 0);
+AT(flashfit_plan, fits, 4);
+AT(flashfit_plan, cc_major, 8);
+AT(flashfit_plan, cc_minor, 12);
+AT(flashfit_plan, block_m, 16);
+AT(flashfit_plan, block_n, 20);
+AT(flashfit_plan, warps, 24);
+AT(flashfit_plan, stages, 28);
+AT(flashfit_plan, threads, 32);
+AT(flashfit_plan, shared_memory_bytes, 36);
+AT(flashfit_plan, shared_memory_limit_bytes, 40);
+AT(flashfit_plan, registers_per_thread, 44);
+AT(flashfit_plan, registers_estimated, 48);
+AT(flashfit_plan, spill_bytes, 52);
+AT(flashfit_plan, blocks_per_sm, 56);
+AT(flashfit_plan, reserved, 60);
+AT(flashfit_plan, grid, 64);
+AT(flashfit_plan, workspace_bytes, 72);
+AT(flashfit_plan, modelled_us, 80);
+AT(flashfit_plan, gpu, 88);
+AT(flashfit_plan, family, 152);
+AT(flashfit_plan, variant, 168);
+AT(flashfit_plan, target, 232);
+AT(flashfit_plan, bound, 248);
+AT(flashfit_plan, reason, 280);
+
+HOLDS(FLASHFIT_OK == 0);
+HOLDS(FLASHFIT_INVALID_ARGUMENT == 1);
+HOLDS(FLASHFIT_MISFIT == 2);
+HOLDS(FLASHFIT_NO_GPU == 3);
+HOLDS(FLASHFIT_CUDA == 4);
+HOLDS(FLASHFIT_OUT_OF_MEMORY == 5);
+HOLDS(FLASHFIT_INTERNAL == 6);
+HOLDS(FLASHFIT_DISABLED == 7);
+HOLDS(sizeof(flashfit_status) == 4);
+HOLDS(FLASHFIT_CAUSAL == 1);
+HOLDS(FLASHFIT_PTX_ONLY == 2);
+HOLDS(FLASHFIT_VARIABLE_LENGTH == 4);

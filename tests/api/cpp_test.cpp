@@ -1,0 +1,136 @@
+// flashfit.hpp as a user meets it: C++17, the shared library, no header of the source tree beside the public ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <flashfit/flashfit.hpp>
+#include <limits>
+#include <type_traits>
+
+namespace {
+
+using flashfit::Expected;
+using flashfit::Tensor;
+
+struct Small {
+  float q[4] = {1, 0, 0, 1}, k[4] = {1, 0, 0, 1}, v[4] = {1, 2, 3, 4}, out[4] = {}, lse[2] = {};
+  Tensor tq{q, {1, 2, 1, 2}}, tk{k, {1, 2, 1, 2}}, tv{v, {1, 2, 1, 2}}, to{out, {1, 2, 1, 2}}, tl{lse, {1, 1, 2}};
+};
+
+TEST(Attention, WithOptions) {
+  Small s;
+  flashfit::AttentionOptions options;
+  options.causal = true;
+  options.softmax_scale = 1;
+  options.lse = &s.tl;
+  const auto done = flashfit::attention(s.tq, s.tk, s.tv, s.to, options);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(s.out[0], 1);  // the first query sees the first key alone
+  EXPECT_EQ(s.out[1], 2);
+  const float second = std::exp(1.0f) / (1 + std::exp(1.0f));
+  EXPECT_NEAR(s.out[2], 1 * (1 - second) + 3 * second, 1e-6);
+  EXPECT_NEAR(s.lse[1], std::log(1 + std::exp(1.0f)), 1e-6);
+  EXPECT_EQ(flashfit::workspace(s.tq, s.tk, s.tv, s.to, options).value(), 0u);
+  EXPECT_TRUE(flashfit::prepare(s.tq, s.tk, s.tv, s.to, options));
+}
+
+TEST(Attention, VariableLengthAndStrides) {
+  // Two sequences of one row each; q is every second row of its memory.
+  const float q[4] = {1, 9, 2, 9}, k[2] = {1, 1}, v[2] = {5, 7};
+  float out[2] = {};
+  const std::int32_t cu[3] = {0, 1, 2};
+  const Tensor offsets(cu, {3});
+  flashfit::AttentionOptions options;
+  options.cu_seqlens_q = options.cu_seqlens_k = &offsets;
+  const auto done = flashfit::attention(Tensor(q, {2, 1, 1}, flashfit::kCpu, {2, 1, 1}), Tensor(k, {2, 1, 1}),
+                                        Tensor(v, {2, 1, 1}), Tensor(out, {2, 1, 1}), options);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(out[0], 5);
+  EXPECT_EQ(out[1], 7);
+}
+
+TEST(Attention, ErrorsAreValues) {
+  Small s;
+  const auto done = flashfit::attention(s.tq, Tensor(s.k, {1, 2, 1, 1}), s.tv, s.to);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_EQ(done.error().message, "k: shape is (1, 2, 1, 1); accepted: head_dim 2, as q");
+  EXPECT_EQ(flashfit::name_of(done.error().status), "FLASHFIT_INVALID_ARGUMENT");
+  EXPECT_THROW(done.value(), flashfit::BadExpectedAccess);
+  const auto bytes = flashfit::workspace(s.tq, Tensor(s.k, {1, 2, 1, 1}), s.tv, s.to);
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.value_or(7u), 7u);
+  try {
+    (void)bytes.value();
+    ADD_FAILURE();
+  } catch (const flashfit::BadExpectedAccess& e) {
+    EXPECT_STREQ(e.what(), done.error().message.c_str());
+  }
+  const Tensor gpu(s.q, {1, 2, 1, 2}, flashfit::cuda(1));
+  EXPECT_EQ(flashfit::attention(s.tq, gpu, s.tv, s.to).error().message,
+            "k: device is cuda:1; accepted: cpu, where q is");
+}
+
+TEST(Expecting, ChainsAndMoves) {
+  const Expected<int> two = 2, none = flashfit::Error{FLASHFIT_MISFIT, "no"};
+  const auto doubled = [](int x) -> Expected<int> { return 2 * x; };
+  EXPECT_EQ(*two.and_then(doubled).and_then(doubled), 8);
+  EXPECT_EQ(none.and_then(doubled).error().message, "no");
+  Expected<std::unique_ptr<int>> owner = std::make_unique<int>(3);
+  EXPECT_EQ(*std::move(owner).value(), 3);
+  Expected<std::string> text = std::string("abc");
+  EXPECT_EQ(text->size(), 3u);
+}
+
+TEST(DLPack, IsTakenOverAndGivenBack) {
+  static int deleted = 0;
+  deleted = 0;
+  static float memory[3] = {0, 1, 2};
+  static std::int64_t shape[2] = {1, 2}, strides[2] = {2, 1};
+  auto* managed = new DLManagedTensor{};
+  managed->dl_tensor = {memory, {kDLCPU, 0}, 2, flashfit::kFp32, shape, strides, 4};
+  managed->deleter = [](DLManagedTensor* m) {
+    ++deleted;
+    delete m;
+  };
+  {
+    const Tensor first(managed);
+    const Tensor second = first;
+    EXPECT_EQ(second.data(), memory + 1);
+    EXPECT_EQ(second.shape(), (std::vector<std::int64_t>{1, 2}));
+    EXPECT_EQ(second.strides(), (std::vector<std::int64_t>{2, 1}));
+    EXPECT_EQ(second.dl().ndim, 2);
+    EXPECT_EQ(deleted, 0);
+  }
+  EXPECT_EQ(deleted, 1);
+}
+
+TEST(Explaining, PlansAndDocuments) {
+  flashfit::Question question;
+  question.gpu = "all";
+  question.seqlen_q = question.seqlen_k = 512;
+  question.head_dim = 128;
+  question.block_m = question.block_n = 128;
+  const auto plans = flashfit::explain(question);
+  ASSERT_TRUE(plans) << plans.error().message;
+  ASSERT_GT(plans->size(), 10u);
+  int fit = 0;
+  for (const flashfit::Plan& plan : *plans) fit += plan.fits;
+  EXPECT_GT(fit, 0);
+  EXPECT_LT(fit, static_cast<int>(plans->size()));
+  EXPECT_NE(flashfit::explain_json(question)->find("\"L4\""), std::string::npos);
+  question.gpu = "Voodoo 2";
+  EXPECT_EQ(flashfit::explain(question).error().status, FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_EQ(flashfit::explain_json(question).error().status, FLASHFIT_INVALID_ARGUMENT);
+}
+
+TEST(Library, SaysWhatItIs) {
+  EXPECT_EQ(flashfit::version(),
+            FLASHFIT_VERSION_MAJOR * 10000u + FLASHFIT_VERSION_MINOR * 100 + FLASHFIT_VERSION_PATCH);
+  EXPECT_TRUE(flashfit::has_feature("cpu.fp32"));
+  EXPECT_FALSE(flashfit::has_feature("teleport"));
+  EXPECT_FALSE(flashfit::features().empty());
+  EXPECT_EQ(flashfit::images_json()->front(), '[');
+  EXPECT_EQ(flashfit::gpus_json()->front(), '{');
+}
+
+}  // namespace
