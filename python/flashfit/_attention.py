@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 from ._binding import binding, failure
 from ._errors import InvalidArgument, InvalidType
 from ._packages import TORCH, Package, package_of
-from ._tensors import CUDA, Memory, full_name, raw_stream
+from ._tensors import CUDA, Memory, full_name, raw_stream, shown
 
 T = TypeVar("T")
 
@@ -51,16 +51,14 @@ def flags_of(causal: Any) -> int:
         return _CAUSAL
     if causal is False:
         return 0
-    raise InvalidType(f"causal: {causal!r}; accepted: True, False")
+    raise InvalidType(f"causal: {shown(causal)}; accepted: True, False")
 
 
 def heads_are_first(layout: Any) -> bool:
     """Whether heads come before tokens."""
-    if layout == "bshd":
-        return False
-    if layout == "bhsd":
-        return True
-    raise InvalidArgument(f'layout: {layout!r}; accepted: "bshd", "bhsd"')
+    if isinstance(layout, str) and layout in ("bshd", "bhsd"):
+        return layout == "bhsd"
+    raise InvalidArgument(f'layout: {shown(layout)}; accepted: "bshd", "bhsd"')
 
 
 def is_ragged(cu_seqlens_q: Any, cu_seqlens_k: Any) -> bool:
@@ -79,10 +77,10 @@ def lse_shape(q: tuple[int, ...], heads_first: bool) -> tuple[int, ...]:
     return q[:-1] if heads_first else (*q[:-3], q[-2], q[-3])
 
 
-def check_ndim(ndim: int, layout: str, ragged: bool) -> None:
-    """Refuses a q of other dimensions than the layout has."""
+def check_ndim(ndim: int, layout: str, ragged: bool, name: str = "q") -> None:
+    """Refuses a tensor of other dimensions than the layout has."""
     if ndim != (3 if ragged else 4):
-        raise InvalidArgument(f"q: {ndim} dimensions; accepted: {3 if ragged else 4}, {_SHAPES[layout, ragged]}")
+        raise InvalidArgument(f"{name}: {ndim} dimensions; accepted: {3 if ragged else 4}, {_SHAPES[layout, ragged]}")
 
 
 def attend_with_care(
@@ -117,9 +115,10 @@ def attend_with_care(
 
     q_memory, k_memory, v_memory = read("q", q), read("k", k), read("v", v)
     check_ndim(len(q_memory.shape), layout, ragged)
+    check_ndim(len(k_memory.shape), layout, ragged, "k")
     on_gpu = q_memory.device_type == CUDA
     if not on_gpu and (stream is not None or variant is not None):
-        said = f"stream: {stream!r}" if stream is not None else f"variant: {variant!r}"
+        said = f"stream: {shown(stream)}" if stream is not None else f"variant: {shown(variant)}"
         raise InvalidArgument(f"{said} with tensors on the CPU; accepted there: None")
     rows = 1 if heads_first else 0
     with package.allocating_on(q, queue) if on_gpu and stream is not None else nullcontext():
@@ -128,8 +127,7 @@ def attend_with_care(
         cu_q = cu_k = None
         if ragged:
             cu_q = package.offsets("cu_seqlens_q", q, cu_seqlens_q, q_memory.shape[rows])
-            k_rows = k_memory.shape[rows] if len(k_memory.shape) > rows else 0
-            cu_k = package.offsets("cu_seqlens_k", q, cu_seqlens_k, k_rows)
+            cu_k = package.offsets("cu_seqlens_k", q, cu_seqlens_k, k_memory.shape[rows])
     out_memory = read("out", result)
     if out is not None:
         package.check_writable(out, out_memory)
@@ -242,5 +240,7 @@ def attention(
     Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all
     FlashfitError, and then has written nothing.
     """
+    if return_lse is not True and return_lse is not False:
+        raise InvalidType(f"return_lse: {shown(return_lse)}; accepted: True, False")
     handler = _handlers.get(type(q)) or _handler(q)
     return handler(q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant)

@@ -47,9 +47,10 @@ def explain(
 ) -> Any:
     """What flashfit would run and why, or why nothing fits; needs no GPU.
 
-    gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16" or "bf16". seqlen_k and heads_kv default
-    to seqlen_q and heads_q. cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a
-    list with the object that docs/plan.md describes for each GPU.
+    gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16" or "bf16". batch, seqlen_q, seqlen_k,
+    heads_q, heads_kv, head_dim and causal are attention()'s; seqlen_k and heads_kv default to seqlen_q and heads_q.
+    cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
+    docs/plan.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
     for name, value, optional in (("gpu", gpu, True), ("dtype", dtype, False)):
         if not isinstance(value, str) and not (value is None and optional):

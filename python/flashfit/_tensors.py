@@ -47,11 +47,19 @@ def full_name(x: Any) -> str:
     return f"{type(x).__module__}.{type(x).__qualname__}"
 
 
+def shown(value: Any) -> str:
+    """A value in an error's one line: arrays by their shape, anything long cut."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidType(f"{name}: holds {value!r}; accepted: integers") from None
+        raise InvalidType(f"{name}: holds {shown(value)}; accepted: integers") from None
 
 
 def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
@@ -77,16 +85,23 @@ def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
     return values
 
 
+def _handle(stream: Any) -> Any:
+    """What the caller's object has for a CUstream, None for nothing."""
+    try:
+        if hasattr(stream, "cuda_stream"):  # torch.cuda.Stream
+            return stream.cuda_stream
+        if hasattr(stream, "__cuda_stream__"):
+            return stream.__cuda_stream__()[1]
+    except (TypeError, LookupError):
+        return None
+    return getattr(stream, "ptr", stream)  # cupy.cuda.Stream of older releases
+
+
 def raw_stream(stream: Any) -> int:
     """The CUstream of what the caller gave."""
-    if hasattr(stream, "cuda_stream"):  # torch.cuda.Stream
-        return int(stream.cuda_stream)
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
-    if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 2**64:
-        return stream
-    if hasattr(stream, "ptr") and isinstance(stream.ptr, int):  # cupy.cuda.Stream of older releases
-        return int(stream.ptr)
+    handle = _handle(stream)
+    if isinstance(handle, int) and not isinstance(handle, bool) and 0 <= handle < 2**64:
+        return handle
     said = repr(stream) if isinstance(stream, int) else type(stream).__name__
     raise InvalidType(
         f"stream: {said}; accepted: None, a torch.cuda.Stream, an object with __cuda_stream__, an integer handle"

@@ -141,6 +141,8 @@ def call(
             raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+    if out is not None and not compiling and out.is_neg():  # the dispatcher writes to a resolved copy, and fails
+        raise InvalidArgument("out: a lazily negated view; accepted: out.resolve_neg()")
     if variant is not None or (stream is not None and (compiling or not q.is_cuda)):
         given = "stream" if variant is None else "variant"
         raise InvalidArgument(f"{given}: given in compiled code, under a mode of torch or on the CPU; accepted: None")

@@ -7,7 +7,7 @@ from typing import Any
 from .._attention import attention
 from .._errors import FlashfitError, InvalidArgument, InvalidType
 from .._packages import TORCH
-from ._options import shown
+from .._tensors import shown
 
 
 def _unit_stride(x: Any) -> Any:

@@ -6,14 +6,7 @@ from numbers import Real
 from typing import Any, Callable
 
 from .._errors import InvalidArgument, InvalidType, Unsupported
-
-
-def shown(value: Any) -> str:
-    """A value in an error's one line: arrays by their shape, anything long cut."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+from .._tensors import shown
 
 
 def _is_zero(value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from .._errors import InvalidArgument, InvalidType
 from .._packages import TORCH
-from ._options import shown
+from .._tensors import shown
 
 T = TypeVar("T")
 
