@@ -23,15 +23,15 @@ def unavoidable(q: Any, k: Any, options: dict[str, Any]) -> float:
     return float(EPSILON * lengths[0] * lengths[1] * (options.get("softmax_scale") or q.shape[-1] ** -0.5))
 
 
-def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, **options: Any) -> None:
-    """Compares NumPy arrays; lse may be None."""
+def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, *, sums: int = 1, **options: Any) -> None:
+    """Compares NumPy arrays; lse may be None. `sums`: how many roundings of partial sums naive() may be lucky in."""
     want, want_lse = reference.attention(q, k, v, **options)
     fair, _ = reference.naive(q, k, v, **options)
     assert out.shape == want.shape
     error = np.max(np.abs(out.astype(np.float64) - want), initial=0.0)
     bound = 2 * np.max(np.abs(fair.astype(np.float64) - want), initial=0.0) + half_ulp(want, q.dtype)
-    # Few elements can be lucky in naive(): one rounding of a partial sum, and what those of scores come to.
-    bound += (EPSILON / 2 + unavoidable(q, k, options)) * np.max(np.abs(v.astype(np.float64)), initial=0.0)
+    # What naive() can be lucky in where elements are few: sums, and the roundings of scores.
+    bound += (sums * EPSILON / 2 + unavoidable(q, k, options)) * np.max(np.abs(v.astype(np.float64)), initial=0.0)
     assert error <= bound, f"error {error:.3g} > {bound:.3g}"
     if lse is not None:
         assert lse.dtype == np.float32
