@@ -155,7 +155,8 @@ def call(
     if softmax_scale is not None:
         if not compiling:
             scale_of(softmax_scale)
-        softmax_scale = float(softmax_scale)
+        # The product makes torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
+        softmax_scale = float(softmax_scale) * 1.0
     options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout}
     if stream is None:
         return _run(q, k, v, out, cu_seqlens_q, cu_seqlens_k, return_lse, options)

@@ -147,13 +147,9 @@ def test_gradients_are_refused_when_compiled(backend: str, attend: Any) -> None:
 
 def test_compiled_code_takes_no_lists_streams_or_variants() -> None:
     q, k, v = (x[0] for x in dense())
-    cases: list[tuple[str, dict[str, Any]]] = [
-        ("cu_seqlens_q: builtins.list in compiled code; accepted", {"cu_seqlens_q": [0, 5], "cu_seqlens_k": [0, 7]}),
-        ("stream: given in compiled code", {"stream": 7}),
-        ("variant: given in compiled code", {"variant": "x"}),
-    ]
-    for words, options in cases:
-        with pytest.raises(Exception, match=words):
+    cases: list[dict[str, Any]] = [{"cu_seqlens_q": [0, 5], "cu_seqlens_k": [0, 7]}, {"stream": 7}, {"variant": "x"}]
+    for options in cases:
+        with pytest.raises(Exception, match=r"in compiled code.*; accepted"):
             torch.compile(lambda o: flashfit.attention(q, k, v, **o), backend="eager", fullgraph=True)(options)
 
 
@@ -166,22 +162,21 @@ def test_wrong_shapes_are_refused_when_compiled() -> None:
             )
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules, which inductor imports
+@pytest.mark.filterwarnings("ignore:.torch.jit")  # of torch's own modules, which inductor imports
 def test_inductor() -> None:
     """Skipped only where no C++ compiler is: inductor needs one for the CPU."""
-    from torch._inductor import cpp_builder, exc
-
-    try:
-        cpp_builder.get_cpp_compiler()
-    except exc.InvalidCxxCompiler:
-        pytest.skip("inductor found no C++ compiler")
     for dynamic in (False, True):
         compiled = torch.compile(both, backend="inductor", fullgraph=True, dynamic=dynamic)
         for seqlen in (5, 9):
             q, k, v = dense(seqlen)
             # Inputs whose strides inductor would choose otherwise.
             k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (k, v))
-            out, lse = compiled(q, k, v)
+            try:
+                out, lse = compiled(q, k, v)
+            except Exception as error:
+                if "InvalidCxxCompiler" in str(error):
+                    pytest.skip("inductor found no C++ compiler")
+                raise
             want, want_lse = both(q, k, v)
             torch.testing.assert_close(out, want, rtol=2e-3, atol=2e-3)
             torch.testing.assert_close(lse, want_lse, rtol=1e-5, atol=1e-5)
@@ -219,6 +214,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         return flashfit.attention(q, k, v, causal=True)
 
 
+@pytest.mark.filterwarnings("ignore:At pre-dispatch tracing")  # torch 2.4 of any operator
 @pytest.mark.parametrize("strict", [False, True])
 def test_export_saved_and_run_elsewhere(strict: bool, tmp_path: Path) -> None:
     batch, rows, keys = (torch.export.Dim(name, max=1000) for name in ("batch", "rows", "keys"))
@@ -237,7 +233,7 @@ def test_export_saved_and_run_elsewhere(strict: bool, tmp_path: Path) -> None:
     assert run_python(code, str(tmp_path)) == "True"
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.torch.jit")
 def test_jit_trace_records_the_call() -> None:
     traced = torch.jit.trace(lambda q, k, v: flashfit.attention(q, k, v), dense())
     assert "flashfit::attention" in str(traced.graph)

@@ -56,7 +56,7 @@ def test_gradients_of_out_are_refused() -> None:
     assert torch.equal(out, flashfit.attention(q, k, v))
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own derivatives
+@pytest.mark.filterwarnings("ignore:.torch.jit")  # of torch's own derivatives
 @pytest.mark.parametrize("attend", ENTRIES)
 def test_transforms_that_differentiate_are_refused(attend: Any) -> None:
     q, k, v = dense()
@@ -79,7 +79,7 @@ def test_transforms_that_differentiate_are_refused(attend: Any) -> None:
     assert torch.equal(torch.func.grad(lambda x: (x * attend(q, k, v)).sum())(q), flashfit.attention(q, k, v))
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own derivatives
+@pytest.mark.filterwarnings("ignore:.torch.jit")  # of torch's own derivatives
 @pytest.mark.parametrize("attend", [torch_ops.call, torch.ops.flashfit.attention.default])
 def test_forward_mode_is_refused(attend: Any) -> None:
     q, k, v = dense()
