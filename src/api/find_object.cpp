@@ -1,24 +1,18 @@
 // The unwinder that is linked in from g++ 12 on asks the C library for _dl_find_object, which came with glibc 2.35 and
 // would be the newest thing that flashfit needs. This one answers by dl_iterate_phdr, as older unwinders did; only a
 // thrown exception asks.
+#include <dlfcn.h>
 #include <link.h>
 
 #include <cstdint>
 
-namespace {
+#if __GLIBC_PREREQ(2, 35)  // on what is older, no unwinder asks
 
-// glibc's dl_find_object, which older headers lack, as it is on x86-64.
-struct FoundObject {
-  unsigned long long flags;
-  void* map_start;
-  void* map_end;
-  link_map* map;
-  void* eh_frame_header;
-};
+namespace {
 
 struct Search {
   std::uintptr_t address;
-  FoundObject* found;
+  dl_find_object* found;
 };
 
 int look(dl_phdr_info* object, std::size_t, void* data) {
@@ -31,21 +25,20 @@ int look(dl_phdr_info* object, std::size_t, void* data) {
     if (segment.p_type == PT_GNU_EH_FRAME) eh_frame_header = reinterpret_cast<void*>(start);
     if (segment.p_type != PT_LOAD || search->address < start || search->address - start >= segment.p_memsz) continue;
     holds_address = true;
-    search->found->map_start = reinterpret_cast<void*>(start);
-    search->found->map_end = reinterpret_cast<void*>(start + segment.p_memsz);
+    search->found->dlfo_map_start = reinterpret_cast<void*>(start);
+    search->found->dlfo_map_end = reinterpret_cast<void*>(start + segment.p_memsz);
   }
-  search->found->eh_frame_header = eh_frame_header;
+  search->found->dlfo_eh_frame = eh_frame_header;
   return holds_address;
 }
 
 }  // namespace
 
-// 0 and the object that holds the address, or -1. Under the symbol's name, as the name itself may be declared; hidden,
-// so that it serves us alone.
-extern "C" __attribute__((visibility("hidden"))) int flashfit_find_object(void* address, FoundObject* found) __asm__(
-    "_dl_find_object");
-
-int flashfit_find_object(void* address, FoundObject* found) {
+// 0 and the object that holds the address, or -1. Hidden like all that is not declared as shown: it serves us alone.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc's are names reserved to it.
+int _dl_find_object(void* address, dl_find_object* found) noexcept {
   Search search{reinterpret_cast<std::uintptr_t>(address), found};
-  return dl_iterate_phdr(look, &search) != 0 && found->eh_frame_header != nullptr ? 0 : -1;
+  return dl_iterate_phdr(look, &search) != 0 && found->dlfo_eh_frame != nullptr ? 0 : -1;
 }
+
+#endif
