@@ -71,7 +71,7 @@ NUMPY_DTYPES = [
     *(">f2", ">f4", "object", "U3", "S2", "V2", "M8[s]", "m8[s]", "f2,f2"),
     *(np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3fn", "float8_e5m2", "int4")),
 ]
-TORCH_DTYPES = ["float64", "int16", "int64", "bool", "uint8", "complex64", "complex32", "float8_e4m3fn", "uint16"]
+TORCH_DTYPES = ["float64", "int16", "int64", "bool", "uint8", "complex64", "float8_e4m3fn", "uint16"]
 
 
 def a_dtype(draw: st.DrawFn, problem: Problem, call: dict[str, Any]) -> Names:

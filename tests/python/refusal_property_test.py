@@ -117,6 +117,10 @@ def test_offsets(package: str, name: str, spoil: Any) -> None:
     refused_here(package, True, {name: spoil(LENGTHS)}, *OFFSETS)  # of two lengths that differ, either may be wrong
 
 
+def test_k_of_too_few_dimensions_is_blamed_before_its_offsets(package: str) -> None:
+    refused_here(package, True, {"k": valid(package, True)["k"][0]}, "k")
+
+
 @pytest.mark.parametrize("name", OFFSETS)
 @pytest.mark.parametrize("bend", [bend for _, bend in BAD_TORCH_OFFSETS], ids=[name for name, _ in BAD_TORCH_OFFSETS])
 def test_offsets_in_tensors(torch: Any, name: str, bend: Any) -> None:
