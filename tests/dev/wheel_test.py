@@ -48,4 +48,4 @@ def test_what_serves_few_systems_is_refused(
 
 def test_a_tool_that_fails_is_quoted() -> None:
     with pytest.raises(wheel.WheelError, match="no_such_module failed"):
-        wheel.python("no_such_module")
+        wheel.python("-m", "no_such_module")

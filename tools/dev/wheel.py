@@ -20,22 +20,27 @@ class WheelError(Exception):
     """The wheel would not serve; says why in one line."""
 
 
+#: The hook that pip calls; pip itself learnt to pass settings on only after the one of Ubuntu 22.04.
+BUILD_WHEEL = """
+import sys
+from scikit_build_core.build import build_wheel
+build_wheel(sys.argv[1], {"build-dir": sys.argv[2]})
+"""
+
+
 def python(*arguments: str | Path) -> str:
-    """Standard output of a module of this Python; what it says of a failure is part of the exception."""
+    """Standard output of this Python; what it says of a failure is part of the exception."""
     result = subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if result.returncode:
-        raise WheelError(f"{' '.join(result.args[2:])} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+        raise WheelError(f"{' '.join(result.args[1:])} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
     return result.stdout
 
 
 def pack(build: Path, folder: Path) -> Path:
     """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
-    python(
-        *("pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"),
-        *("-C", f"build-dir={build}", "-w", folder, "."),
-    )
+    python("-c", BUILD_WHEEL, folder, build)
     forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX"]
     subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
     (wheel,) = folder.glob("*.whl")
@@ -55,12 +60,12 @@ def check_limited_api(wheel: Path) -> None:
     """The module keeps to the limited API of Python 3.10."""
     with tempfile.TemporaryDirectory() as folder:
         module = zipfile.ZipFile(wheel).extract("flashfit/_flashfit_native.abi3.so", folder)
-        python("abi3audit", "--strict", "--assume-minimum-abi3", "3.10", module)
+        python("-m", "abi3audit", "--strict", "--assume-minimum-abi3", "3.10", module)
 
 
 def platform(wheel: Path) -> str:
     """The platform tag of the oldest C library that has every symbol asked for."""
-    found = json.loads(python("auditwheel", "show", "--json", wheel))
+    found = json.loads(python("-m", "auditwheel", "show", "--json", wheel))
     if found["external_libs"]:
         raise WheelError(f"{wheel.name} needs libraries beside the C library: {', '.join(found['external_libs'])}")
     tag: str = found["overall_tag"]
@@ -79,7 +84,7 @@ def main(build: Path, output: Path) -> int:
             wheel = pack(build, Path(folder))
             check_contents(wheel)
             check_limited_api(wheel)
-            named = python("wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
+            named = python("-m", "wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
         except WheelError as refused:
             print(f"dev: wheel: {refused}", file=sys.stderr)
             return 1
