@@ -34,7 +34,8 @@ def python(*arguments: str | Path) -> str:
         [sys.executable, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if result.returncode:
-        raise WheelError(f"{' '.join(result.args[1:])} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+        name = "scikit-build-core" if arguments[0] == "-c" else arguments[1]
+        raise WheelError(f"{name} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
     return result.stdout
 
 
