@@ -15,6 +15,9 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 from flashfit import torch_ops  # noqa: E402
 
+# Of torch 2.15 in every compiled function.
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
+
 ENTRIES = [flashfit.attention, torch_ops.call]
 BACKENDS = ["eager", "aot_eager"]
 

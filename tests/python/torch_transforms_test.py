@@ -15,6 +15,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+# Of torch 2.15 in every compiled function.
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
+
 ENTRIES = [flashfit.attention, torch_ops.call]
 NO_BACKWARD = (
     "requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
@@ -209,8 +212,10 @@ def test_parameters_and_subclasses() -> None:
 def test_inference_mode() -> None:
     with torch.inference_mode():
         q, k, v = dense()
-        out = torch.zeros_like(q)
+        out, blank = torch.zeros_like(q), torch.zeros_like(q)
         torch.ops.flashfit.attention_out(q, k, v, out)
         assert torch.equal(out, torch_ops.call(q, k, v))
     # Inference tensors outside, beside one that autograd could know.
     assert torch.equal(torch.ops.flashfit.attention(q, k, v.clone()), out)
+    torch.ops.flashfit.attention_out(q.clone(), k, v, blank)
+    assert torch.equal(blank, out)
