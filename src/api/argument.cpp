@@ -25,12 +25,14 @@ Result<void> read_shape(const DLTensor& t, const char* layout, Argument& a) {
   if (!t.shape)
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: shape is NULL; accepted: {} sizes, {}", a.name, a.ndim, layout));
-  std::copy_n(t.shape, a.ndim, a.size.begin());
-  for (const std::int64_t size : a.shape()) {
-    if (size < 0 || size > kMaxSize) {
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{}: shape is {}; accepted: sizes from 0 to {}", a.name, text(a.shape()), kMaxSize));
-    }
+  bool fits = true;
+  for (int i = 0; i < a.ndim; ++i) {
+    a.size[i] = t.shape[i];
+    fits &= a.size[i] >= 0 && a.size[i] <= kMaxSize;
+  }
+  if (!fits) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: shape is {}; accepted: sizes from 0 to {}", a.name, text(a.shape()), kMaxSize));
   }
   return {};
 }

@@ -11,6 +11,8 @@
 namespace flashfit::api {
 
 struct CheckedForward {
+  CheckedForward() {}  // NOLINT(modernize-use-equals-default): a default one would be zeroed first, a fifth of the check
+
   ForwardCall call;
   bool on_gpu = false;
   int device = 0;  ///< CUDA device index; 0 on the CPU
