@@ -100,6 +100,8 @@ _register_once()
 def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
     """cu_seqlens of x's rows as a tensor. Compiled code is made once for many values: a list would make it anew."""
     if isinstance(cu_seqlens, torch.Tensor):
+        if cu_seqlens.layout is not torch.strided:
+            raise InvalidArgument(f"{name}: layout is {cu_seqlens.layout}; accepted: torch.strided")
         return cu_seqlens
     if torch.compiler.is_compiling():
         given = full_name(cu_seqlens)
@@ -141,6 +143,8 @@ def call(
             raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+        if not compiling and (x.is_nested or x.is_quantized):
+            raise InvalidArgument(f"{name}: a {'nested' if x.is_nested else 'quantised'} tensor; accepted: plain ones")
     if out is not None and not compiling and out.is_neg():  # the dispatcher writes to a resolved copy, and fails
         raise InvalidArgument("out: a lazily negated view; accepted: out.resolve_neg()")
     if variant is not None or (stream is not None and (compiling or not q.is_cuda)):
@@ -150,6 +154,7 @@ def call(
     row = 1 if heads_are_first(layout) else 0
     if is_ragged(cu_seqlens_q, cu_seqlens_k):
         check_ndim(q.dim(), layout, True)
+        check_ndim(k.dim(), layout, True, "k")
         cu_seqlens_q = _offsets("cu_seqlens_q", q, cu_seqlens_q, q, row)
         cu_seqlens_k = _offsets("cu_seqlens_k", q, cu_seqlens_k, k, row)
     if softmax_scale is not None:
