@@ -11,9 +11,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <list>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace flashfit::cpu {
@@ -94,8 +94,8 @@ class Pool {
     for (; threads_ < wanted; ++threads_) {
       try {
         std::thread([this] { serve(); }).detach();
-      } catch (const std::system_error&) {
-        break;  // no more threads: those there are do the work
+      } catch (const std::exception&) {
+        break;  // no more threads, or no memory for one: those there are do the work
       }
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

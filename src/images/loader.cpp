@@ -63,6 +63,23 @@ struct Errand {
   }
 };
 
+/// Undoes what a call did to its thread where an exception (host memory) ends the call before it does so itself.
+template <class Undo>
+class Otherwise {
+ public:
+  explicit Otherwise(Undo undo) : undo_(std::move(undo)) {}
+  Otherwise(const Otherwise&) = delete;
+  Otherwise& operator=(const Otherwise&) = delete;
+  ~Otherwise() {
+    if (needed_) undo_();
+  }
+  void done() { needed_ = false; }
+
+ private:
+  Undo undo_;
+  bool needed_ = true;
+};
+
 /// Lets `body` allocate although a stream of this thread, or any under the global mode, is being captured: what it does
 /// is set-up that a replay must not repeat. CUDA Driver API, cuThreadExchangeStreamCaptureMode.
 template <class Body>
@@ -72,7 +89,9 @@ Result<void> outside_capture(Errand& errand, Body body) {
           errand("cuThreadExchangeStreamCaptureMode", errand.driver.cuThreadExchangeStreamCaptureMode(&mode));
       !r)
     return r;
+  Otherwise restore([&] { errand.driver.cuThreadExchangeStreamCaptureMode(&mode); });
   const Result<void> done = body();
+  restore.done();
   const Result<void> restored =
       errand("cuThreadExchangeStreamCaptureMode", errand.driver.cuThreadExchangeStreamCaptureMode(&mode));
   return done ? restored : done;
@@ -112,10 +131,14 @@ class Loader {
     DeviceState& state = devices_[static_cast<std::size_t>(device)];
     bool pushed = false;
     if (Result<void> r = enter(errand, state, pushed); !r) return r;
+    cu::Context popped = nullptr;
+    Otherwise leave([&] {
+      if (pushed) driver_.cuCtxPopCurrent(&popped);
+    });
     Result<void> done = make_ready(errand, index);
     if (done) done = body(errand, images_[index].kernel.load(std::memory_order_acquire));
+    leave.done();
     if (!pushed) return done;
-    cu::Context popped = nullptr;
     const Result<void> left = errand("cuCtxPopCurrent", driver_.cuCtxPopCurrent(&popped));
     // After a reset the primary context must be retained again before it lives again.
     if (errand.context_gone) state.primary.store(nullptr, std::memory_order_release);
@@ -178,11 +201,10 @@ class Loader {
         !r)
       return r;
     cu::Kernel kernel = nullptr;
-    Result<void> got =
-        errand("cuLibraryGetKernel", driver_.cuLibraryGetKernel(&kernel, library, errand.image.entry.c_str()));
-    if (!got) {
+    // Unloaded before the words are put together: those take memory, which may have run out.
+    if (const cu::Status s = driver_.cuLibraryGetKernel(&kernel, library, errand.image.entry.c_str())) {
       driver_.cuLibraryUnload(library);
-      return got;
+      return errand("cuLibraryGetKernel", s);
     }
     state.kernel.store(kernel, std::memory_order_release);
     return {};

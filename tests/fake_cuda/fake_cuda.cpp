@@ -1,7 +1,7 @@
 // A libcuda.so.1 without a GPU: every function that flashfit calls, checked argument by argument. A wrong argument is
 // answered as the driver answers it where that is documented, and recorded as a complaint. For programs that cannot
 // reach the State the environment configures it: FAKE_CUDA_GPUS="NVIDIA L4:89,NVIDIA H100:90" (empty: none),
-// FAKE_CUDA_VERSION=12020, FAKE_CUDA_FAIL="cuInit:802".
+// FAKE_CUDA_VERSION=12020, FAKE_CUDA_FAIL="cuInit:802", FAKE_CUDA_KEEP=16 (launches remembered).
 #include "fake_cuda.hpp"
 
 #include <unistd.h>
@@ -43,6 +43,7 @@ constexpr ErrorText kErrors[] = {
 };
 
 void configure_from_environment(State& s) {
+  if (const char* keep = std::getenv("FAKE_CUDA_KEEP")) s.keep = static_cast<std::size_t>(std::atoi(keep));
   if (const char* version = std::getenv("FAKE_CUDA_VERSION")) s.version = std::atoi(version);
   if (const char* gpus = std::getenv("FAKE_CUDA_GPUS")) {
     s.gpus.clear();
@@ -67,6 +68,17 @@ State& state() {
   }();
   return s;
 }
+
+/// Holds the State, and says so where a test listens.
+struct Locked {
+  const std::lock_guard<std::mutex> lock{state().mutex};
+  Locked() {
+    if (state().on_lock) state().on_lock(true);
+  }
+  ~Locked() {
+    if (state().on_lock) state().on_lock(false);
+  }
+};
 
 thread_local std::vector<Context*> stack;
 thread_local int capture_mode = 0;
@@ -130,7 +142,7 @@ int cuGetErrorString(int code, const char** text) {
 
 int cuInit(unsigned flags) {
   if (const int code = enter(index_of("cuInit"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (flags) return complain("cuInit", "flags must be 0", kInvalidValue);
   if (state().pid && state().pid != getpid()) return kNotInitialized;  // a fork
   if (state().gpus.empty()) return kNoDevice;
@@ -159,7 +171,7 @@ int cuDeviceGet(int* device, int index) {
 
 int cuDeviceGetName(char* name, int bytes, int device) {
   if (const int code = enter(index_of("cuDeviceGetName"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!known_device(device)) return complain("cuDeviceGetName", "unknown device handle", kInvalidDevice);
   if (!name || bytes < 1) return complain("cuDeviceGetName", "no room for the name", kInvalidValue);
   std::snprintf(name, static_cast<std::size_t>(bytes), "%s", gpu_of(device).name.c_str());
@@ -168,7 +180,7 @@ int cuDeviceGetName(char* name, int bytes, int device) {
 
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (const int code = enter(index_of("cuDeviceGetAttribute"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!known_device(device)) return complain("cuDeviceGetAttribute", "unknown device handle", kInvalidDevice);
   const auto found = gpu_of(device).attributes.find(attribute);
   if (found == gpu_of(device).attributes.end())
@@ -179,7 +191,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
 
 int cuDevicePrimaryCtxRetain(Context** context, int device) {
   if (const int code = enter(index_of("cuDevicePrimaryCtxRetain"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!known_device(device)) return complain("cuDevicePrimaryCtxRetain", "unknown device handle", kInvalidDevice);
   if (breaks_capture()) return kCaptureUnsupported;
   Context*& primary = state().primary[device];
@@ -204,7 +216,7 @@ int cuCtxGetDevice(int* device) {
 
 int cuCtxPushCurrent_v2(Context* context) {
   if (const int code = enter(index_of("cuCtxPushCurrent_v2"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!state().contexts.contains(context)) return complain("cuCtxPushCurrent", "unknown context", kInvalidContext);
   stack.push_back(context);
   ++state().pushed;
@@ -214,7 +226,7 @@ int cuCtxPushCurrent_v2(Context* context) {
 /// Even a pop that reports an error has popped: like all calls, it may report what an earlier launch did.
 int cuCtxPopCurrent_v2(Context** context) {
   const int code = enter(index_of("cuCtxPopCurrent_v2"));
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (stack.empty()) return complain("cuCtxPopCurrent", "nothing is pushed", kInvalidContext);
   if (context) *context = stack.back();
   stack.pop_back();
@@ -224,7 +236,7 @@ int cuCtxPopCurrent_v2(Context** context) {
 
 int cuThreadExchangeStreamCaptureMode(int* mode) {
   if (const int code = enter(index_of("cuThreadExchangeStreamCaptureMode"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!mode || *mode < 0 || *mode > 2)
     return complain("cuThreadExchangeStreamCaptureMode", "no such mode", kInvalidValue);
   state().relaxed += (*mode != 0) - (capture_mode != 0);
@@ -235,7 +247,7 @@ int cuThreadExchangeStreamCaptureMode(int* mode) {
 int cuLibraryLoadData(Library** library, const void* code, const int* jit_options, void** jit_values,
                       unsigned jit_count, const int* library_options, void** library_values, unsigned library_count) {
   if (const int failure = enter(index_of("cuLibraryLoadData"))) return failure;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!library || !code) return complain("cuLibraryLoadData", "no image", kInvalidValue);
   if (jit_count || jit_options || jit_values || library_count || library_options || library_values)
     return complain("cuLibraryLoadData", "options that this fake does not know", kInvalidValue);
@@ -265,7 +277,7 @@ int cuLibraryLoadData(Library** library, const void* code, const int* jit_option
 
 int cuLibraryUnload(Library* library) {
   if (const int code = enter(index_of("cuLibraryUnload"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (state().libraries.erase(library) == 0) return complain("cuLibraryUnload", "unknown library", kInvalidHandle);
   for (auto k = state().kernels.begin(); k != state().kernels.end();) {
     if ((*k)->library != library) {
@@ -281,7 +293,7 @@ int cuLibraryUnload(Library* library) {
 
 int cuLibraryGetKernel(Kernel** kernel, Library* library, const char* name) {
   if (const int code = enter(index_of("cuLibraryGetKernel"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!state().libraries.contains(library)) return complain("cuLibraryGetKernel", "unknown library", kInvalidHandle);
   if (!kernel || !name || !*name) return complain("cuLibraryGetKernel", "no name", kInvalidValue);
   if (!library->entry.empty() && library->entry != name) return kNotFound;
@@ -292,7 +304,7 @@ int cuLibraryGetKernel(Kernel** kernel, Library* library, const char* name) {
 
 int cuKernelSetAttribute(int attribute, int value, Kernel* kernel, int device) {
   if (const int code = enter(index_of("cuKernelSetAttribute"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   if (!state().kernels.contains(kernel)) return complain("cuKernelSetAttribute", "unknown kernel", kInvalidHandle);
   if (!known_device(device)) return complain("cuKernelSetAttribute", "unknown device handle", kInvalidDevice);
   if (attribute != 8) return complain("cuKernelSetAttribute", "unknown attribute", kInvalidValue);
@@ -305,7 +317,7 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** params,
                    void** extra) {
   if (const int code = enter(index_of("cuLaunchKernel"))) return code;
-  const std::lock_guard lock(state().mutex);
+  const Locked lock;
   constexpr const char* kCall = "cuLaunchKernel";
   if (stack.empty()) return complain(kCall, "no context is current", kInvalidContext);
   if (!state().kernels.contains(kernel)) return complain(kCall, "unknown kernel", kInvalidHandle);
@@ -324,6 +336,7 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
   if (reinterpret_cast<std::uintptr_t>(params[0]) % 8)
     return complain(kCall, "the argument is not aligned", kInvalidValue);
   const auto* first = static_cast<const std::byte*>(params[0]);
+  if (state().launches.size() >= state().keep) state().launches.clear();
   state().launches.push_back({kernel->entry,
                               context.device,
                               &context,

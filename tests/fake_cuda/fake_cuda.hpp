@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -115,6 +116,11 @@ struct State {
   std::size_t param_bytes = 0;  ///< of the kernels' one argument
   std::atomic<bool> capturing{
       false};  ///< a stream somewhere is captured in the global mode: allocating then ends the capture
+
+  std::size_t keep = SIZE_MAX;  ///< launches: more are forgotten, so that many calls take no more memory than few
+
+  /// Told when a function takes and leaves the State, on its thread: what happens in between is the driver's own doing.
+  void (*on_lock)(bool taken) = nullptr;
 
   // What it was asked.
   Function functions[kFunctionCount];

@@ -64,7 +64,7 @@ class ExplainInput {
     const auto in = [](std::int64_t least, std::int64_t size, std::int64_t most) {
       return size >= least && size <= most;
     };
-    if (args_.struct_size < 80 || args_.struct_size > 4096) return false;
+    if (args_.struct_size < 80 || args_.struct_size > 4096 || args_.struct_size % 8) return false;
     const flashfit_explain_args a = mine();
     const std::string_view gpu = a.gpu ? a.gpu : "all", dtype = a.dtype ? a.dtype : "";
     const std::int64_t dense = a.flags & FLASHFIT_VARIABLE_LENGTH ? 0 : kMaxSize, ragged = kMaxSize - dense;

@@ -209,7 +209,7 @@ Expected expected_of(const flashfit_attention_args* args, const Arena& readable)
   try {
     require(args, "args is NULL");
     const std::uint32_t size = args->struct_size;
-    require(size >= kFirstStruct && size <= 4096, "struct_size");
+    require(size >= kFirstStruct && size <= 4096 && size % 8 == 0, "struct_size");
     flashfit_attention_args mine{};
     std::memcpy(&mine, args, std::min<std::size_t>(size, sizeof mine));
     const auto* bytes = reinterpret_cast<const char*>(args);
