@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from .._errors import InvalidArgument
@@ -36,6 +37,7 @@ def module_connection() -> tuple[Any, ...]:
         (c._functorch.peek_interpreter_stack, None),  # vmap, grad, functionalize
         (c._is_tracing, False),  # torch.jit.trace
         (c._is_any_autocast_enabled, False),
+        (partial(getattr, torch.autograd.forward_ad, "_current_level"), -1),  # dual tensors
     )
     # The stream's function is private, but Inductor's generated code calls it too; builds without CUDA lack it.
     stream = getattr(c, "_cuda_getCurrentRawStream", None)
