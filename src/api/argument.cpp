@@ -95,15 +95,16 @@ Result<void> read_argument(const char* name, const DLTensor* tensor, int ndim, c
   if (!tensor) return fail(Code::kInvalidArgument, fmt::format("{}: NULL; accepted: a tensor {}", name, layout));
   a.name = name;
   a.ndim = ndim;
-  a.dtype = tensor->dtype;
-  a.device = tensor->device;
-  if (a.device.device_type == kDLCPU || a.device.device_type == kDLCUDAHost) a.device = {kDLCPU, 0};
-  if (a.device.device_type != kDLCPU && a.device.device_type != kDLCUDA) {
-    return fail(Code::kInvalidArgument, fmt::format("{}: device is {}; accepted: cpu, cuda", name, text(a.device)));
+  const DLDataType dtype = a.dtype = tensor->dtype;
+  const DLDevice device = tensor->device;
+  const bool cpu = device.device_type == kDLCPU || device.device_type == kDLCUDAHost;
+  a.device = cpu ? DLDevice{kDLCPU, 0} : device;
+  if (!cpu && device.device_type != kDLCUDA) {
+    return fail(Code::kInvalidArgument, fmt::format("{}: device is {}; accepted: cpu, cuda", name, text(device)));
   }
-  if (a.dtype.lanes != 1 || a.dtype.bits < 8 || a.dtype.bits % 8) {
+  if (dtype.lanes != 1 || dtype.bits < 8 || dtype.bits % 8) {
     return fail(Code::kInvalidArgument,
-                fmt::format("{}: dtype is {}; accepted: whole bytes, one lane", name, text(a.dtype)));
+                fmt::format("{}: dtype is {}; accepted: whole bytes, one lane", name, text(dtype)));
   }
   std::int64_t elements = 0;
   Result<void> ok = read_shape(*tensor, layout, a);

@@ -24,9 +24,8 @@ TensorView view_of(const Argument& a) {
   return {a.data, a.stride[0], a.stride[1], a.stride[2]};
 }
 
-ForwardProblem problem_of(const ForwardTensors& t, DType dtype, bool causal) {
+void set_problem(ForwardProblem& p, const ForwardTensors& t, DType dtype, bool causal) {
   const int heads = t.q.ndim - 2;
-  ForwardProblem p;
   p.dtype = dtype;
   p.head_dim = static_cast<int>(t.q.size[heads + 1]);
   p.batch = t.ragged ? t.cu_q.size[0] - 1 : t.q.size[0];
@@ -34,7 +33,6 @@ ForwardProblem problem_of(const ForwardTensors& t, DType dtype, bool causal) {
   p.heads_kv = t.k.size[heads];
   p.causal = causal;
   t.ragged ? set_ragged_rows(p, t.q.size[0], t.k.size[0]) : set_dense_rows(p, t.q.size[1], t.k.size[1]);
-  return p;
 }
 
 /// Fills `checked`, which is as new.
@@ -61,7 +59,7 @@ Result<void> check(const flashfit_attention_args& args, CheckedForward& checked)
   if (!scale) return tl::unexpected(scale.error());
 
   ForwardCall& call = checked.call;
-  call.problem = problem_of(t, *dtype, args.flags & FLASHFIT_CAUSAL);
+  set_problem(call.problem, t, *dtype, args.flags & FLASHFIT_CAUSAL);
   call.softmax_scale = *scale;
   call.q = view_of(t.q);
   call.k = view_of(t.k);
