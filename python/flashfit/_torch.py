@@ -18,6 +18,7 @@ from .torch_ops import call
 
 _native = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
+_increment_version = torch.autograd.graph.increment_version
 
 
 def attention(
@@ -39,13 +40,15 @@ def attention(
         if stream is not None or variant is not None:
             arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
             return attend_with_care(TORCH, *arguments, stream, variant)
-        if _native:
-            if softmax_scale is None and not return_lse:
-                found = _native.attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout)
-                if found is not NotImplemented:
-                    return found
-            if _native.is_plain(q, k, v, out):
-                return compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        found = NotImplemented
+        if _native and softmax_scale is None and not return_lse:
+            found = _native.attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout)
+        if found is NotImplemented and _native and _native.is_plain(q, k, v, out):
+            found = compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        if found is not NotImplemented:
+            if out is not None and not out.is_inference():
+                _increment_version(out)  # so that a backward that saved it notices
+            return found
     return call(
         q,
         k,

@@ -129,6 +129,18 @@ def test_other_wrong_tensors() -> None:
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"return_lse": True}, {"softmax_scale": 0.5}])
+def test_writing_to_out_is_a_change_of_it(options: Any) -> None:
+    q, k, v = tensors((1, 4, 2, 32), (1, 4, 2, 32))
+    out, weight = torch.ones_like(q), torch.ones_like(q, requires_grad=True)
+    product = weight * out
+    before = out._version
+    flashfit.attention(q, k, v, out=out, **options)
+    assert out._version > before
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
 def test_parameters_and_subclasses() -> None:
     q, k, v = tensors((1, 4, 2, 32), (1, 4, 2, 32))
     parameter = torch.nn.Parameter(q, requires_grad=False)
