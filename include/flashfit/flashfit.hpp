@@ -66,8 +66,10 @@ class [[nodiscard]] Expected {
   using value_type = T;
   using error_type = Error;
 
+  // NOLINTBEGIN(google-explicit-constructor): `return value;` and `return error;` are the use
   Expected(T value) : either_(std::in_place_index<0>, std::move(value)) {}
   Expected(Error error) : either_(std::in_place_index<1>, std::move(error)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool has_value() const noexcept { return either_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
@@ -109,7 +111,7 @@ class [[nodiscard]] Expected<void> {
   using error_type = Error;
 
   Expected() = default;
-  Expected(Error error) : error_(std::move(error)) {}
+  Expected(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): as above
 
   bool has_value() const noexcept { return !error_; }
   explicit operator bool() const noexcept { return has_value(); }

@@ -3,8 +3,7 @@
 
 #include <cmath>
 #include <flashfit/flashfit.hpp>
-#include <limits>
-#include <type_traits>
+#include <optional>
 
 namespace {
 
@@ -93,8 +92,9 @@ TEST(DLPack, IsTakenOverAndGivenBack) {
     delete m;
   };
   {
-    const Tensor first(managed);
-    const Tensor second = first;
+    std::optional<Tensor> first(managed);
+    const Tensor second = *first;
+    first.reset();
     EXPECT_EQ(second.data(), memory + 1);
     EXPECT_EQ(second.shape(), (std::vector<std::int64_t>{1, 2}));
     EXPECT_EQ(second.strides(), (std::vector<std::int64_t>{2, 1}));
