@@ -41,7 +41,7 @@ class Arena {
   std::uint8_t* begin() { return begin_; }
   bool contains(Range r) const {
     const auto first = reinterpret_cast<std::uintptr_t>(begin_);
-    return r.begin >= first && r.end <= first + kBytes;
+    return r.begin >= first && r.begin <= r.end && r.end <= first + kBytes;
   }
 
   void reset() { std::memcpy(begin_, original_.data(), kBytes); }
