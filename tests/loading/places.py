@@ -30,11 +30,11 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Co
     )
 
 
-def odd_process(mode: str, *arguments: str, library: Path = LIBRARY, **environment: str) -> str:
+def odd_process(mode: str, *arguments: str, **environment: str) -> str:
     """What odd_process prints; its exit must be clean."""
     if not PROGRAM.exists():
         raise FileNotFoundError(f"{PROGRAM} is missing: ./dev build --tests makes it")
-    done = run([str(PROGRAM), str(library), mode, *arguments], environment)
+    done = run([str(PROGRAM), str(LIBRARY), mode, *arguments], environment)
     assert done.returncode == 0, f"exit {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout.strip()
 

@@ -40,9 +40,17 @@ REFUSED = """try:
         except ValueError:
             pass"""
 
-# What an interpreter without NumPy can ask; prints nothing where all is right.
+# What an interpreter without NumPy can ask, a call on the fake GPU included; prints nothing where all is right.
 WITHOUT_NUMPY = """
 import flashfit
+from flashfit._binding import binding
+class OnGpu:
+    def __init__(self, address):
+        self.__cuda_array_interface__ = dict(shape=(1, 64, 2, 64), typestr="<f2", data=(address, False), version=3)
+x, out = OnGpu(0x7f0000000000), OnGpu(0x7f0001000000)
+for _ in range(100):
+    assert flashfit.attention(x, x, x, out=out) is out
+assert binding().name in ("native", "ctypes")
 assert flashfit.explain("L4", batch=1, seqlen_q=512, seqlen_k=512, heads_q=8, heads_kv=8, head_dim=64, dtype="fp16")
 flashfit.gpus()
 try:
@@ -156,7 +164,7 @@ print(failed[0] if failed else "right")
 @pytest.mark.skipif(not newer_pythons(), reason="no Python 3.12 or later on this machine")
 def test_two_subinterpreters_at_once() -> None:
     for interpreter in newer_pythons():
-        assert places.python(SUBINTERPRETERS, interpreter) == "right", interpreter
+        assert places.python(SUBINTERPRETERS, interpreter, **places.driver("whole")) == "right", interpreter
 
 
 def test_two_environments_at_once(tmp_path: Path) -> None:
@@ -167,6 +175,7 @@ def test_two_environments_at_once(tmp_path: Path) -> None:
             **os.environ,
             "PYTHONPATH": str(places.ROOT / "python"),
             "FLASHFIT_LIBRARY": str(places.LIBRARY),
+            **places.driver("whole"),
         }
         processes.append(
             subprocess.Popen(
