@@ -22,7 +22,7 @@ def test_help_lists_every_verb() -> None:
     )
     listed = re.findall(r"^  ([a-z]+) ", dev("help").stdout, re.MULTILINE)
     assert sorted(verbs) == sorted(listed)
-    assert set(listed) == {"run", "test", "build", "wheel", "matrix", "lint", "images", "gpu", "clean", "help"}
+    assert set(listed) == {"run", "test", "build", "wheel", "matrix", "lint", "images", "fuzz", "gpu", "clean", "help"}
 
 
 def test_no_verb_is_help() -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tools/dev/system.sh run|test [ROOT]
-# Sees to the system packages that flashfit's build (run) or its tests (test) need: installs what is missing on the systems it knows, as root or
+# usage: tools/dev/system.sh run|test|fuzz [ROOT]
+# Sees to the system packages that flashfit's build (run), its tests (test) or libFuzzer (fuzz) need: installs what is missing on the systems it knows, as root or
 # through sudo, and elsewhere names what is missing and exits with 1. ROOT (default: none) stands before the paths looked at, for tests.
 set -euo pipefail
 readonly needs=$1 root=${2:-}
@@ -21,8 +21,17 @@ if [[ $needs == test ]]; then
   headers+=("libboost-context-dev=boost/context/fiber.hpp" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
 
+files=()
+if [[ $needs == fuzz ]]; then
+  commands+=("clang-16=clang++-16")
+  files=("libclang-rt-16-dev=usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.fuzzer-$(uname -m).a")
+fi
+
 missing_packages() {
   local pair
+  for pair in "${files[@]}"; do
+    [[ -e $root/${pair#*=} ]] || echo "${pair%%=*}"
+  done
   for pair in "${commands[@]}"; do
     command -v "${pair#*=}" >/dev/null || echo "${pair%%=*}"
   done
