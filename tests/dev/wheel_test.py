@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -44,6 +45,20 @@ def test_what_serves_few_systems_is_refused(
     monkeypatch.setattr(wheel, "python", lambda *_: json.dumps({"overall_tag": tag, "external_libs": libraries}))
     with pytest.raises(wheel.WheelError, match=message):
         wheel.platform(Path("a.whl"))
+
+
+def test_a_build_is_kept_whatever_environment_packed_it_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / ".skbuild-info.json"
+    left.write_text('{"skbuild_path": "/elsewhere"}')
+
+    def build(*_: str | Path) -> str:
+        assert not left.exists()
+        a_wheel(tmp_path)
+        return ""
+
+    monkeypatch.setattr(wheel, "python", build)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
+    assert wheel.pack(tmp_path, tmp_path).suffix == ".whl"
 
 
 def test_a_tool_that_fails_is_quoted() -> None:

@@ -41,6 +41,8 @@ def python(*arguments: str | Path) -> str:
 
 def pack(build: Path, folder: Path) -> Path:
     """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
+    # Where this names another environment's scikit-build-core, CMake's cache would be thrown away and all built anew.
+    (build / ".skbuild-info.json").unlink(missing_ok=True)
     python("-c", BUILD_WHEEL, folder, build)
     forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX"]
     subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
