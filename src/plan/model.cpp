@@ -67,11 +67,12 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
                            const Gpu& gpu) {
   ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
   const double blocks = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
-  model.waves = std::int64_t(ceil_div(blocks, double(gpu.sms) * occupancy.blocks));
+  // A what-if may ask for more blocks than any launch has, and than 64 bits count.
+  model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
   const double tiles = visited_tiles(c, p), a_sm = ceil_div(blocks, gpu.sms);  // blocks of the busiest SM
   const double rounds = std::floor(a_sm / occupancy.blocks);
-  const int rest = int(a_sm - rounds * occupancy.blocks);
+  const int rest = int(std::fmod(a_sm, occupancy.blocks));
   const Cycles tile = tile_cycles(c, spill_bytes, gpu);
   const auto round = [&](int resident) {
     return kStartLatency / resident + resident * tiles * tile_time(tile, c.warps, resident);
