@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -79,6 +80,7 @@ def cupy() -> Iterator[tuple[str, bool]]:
 
 def jax() -> Iterator[tuple[str, bool]]:
     """JAX arrays, whose package orders its work by streams that nobody sees."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes most of the GPU for good
     package = _package("jax")
     if package is None:
         return
