@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes README.md's table of speed from bench/results/h200.json, which `./dev gpu --json` made on an H200.
+"""Writes README.md's tables of speed from bench/results: kernels from what `./dev gpu --json` made on an H200, the cost
+of a call also from what `bench/call_cost.py --json` made on a CPU.
 
-With --check nothing is written: exit status 1 if the table is not that of the file.
+With --check nothing is written: exit status 1 if a table is not that of its files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,35 +20,66 @@ if str(ROOT) not in sys.path:
 
 from tools.job import stats  # noqa: E402
 
-RESULTS = ROOT / "bench" / "results" / "h200.json"
-BEGIN, END = "<!-- speed: tools/readme_speed.py writes this -->\n", "<!-- end of speed -->\n"
+Results = dict[str, Any]
 
 
-def table(results: dict[str, Any]) -> str:
+def load(name: str) -> Results:
+    """A file of bench/results."""
+    results: Results = json.loads((ROOT / "bench" / "results" / name).read_text(encoding="utf-8"))
+    return results
+
+
+def micro(samples: list[float]) -> str:
+    """The median in microseconds."""
+    return f"{stats.bootstrap([s * 1e6 for s in samples]).median:.4g}"
+
+
+def speed_table(h200: Results, _: Results) -> str:
     """Each case beside PyTorch in one interleaved run."""
-    gpu = results["machine"]["gpus"][0]["gpu"]
-    before = results["nvidia_smi"]["before speed"].split(", ")
+    gpu = h200["machine"]["gpus"][0]["gpu"]
+    before = h200["nvidia_smi"]["before speed"].split(", ")
     lines = [
-        f"{gpu}, driver {results['machine']['driver']}, SM clock {before[2]} before, torch {results['torch']};",
+        f"{gpu}, driver {h200['machine']['driver']}, SM clock {before[2]} before, torch {h200['torch']};",
         "medians of interleaved graph replays in microseconds, and PyTorch's time over flashfit's with its 95 %",
         "interval. PyTorch is SDPA's flash backend, for windows `varlen_attn`. `./dev gpu --json FILE` measures anew.",
         "",
         "| case | flashfit | PyTorch | ratio |",
         "| --- | --- | --- | --- |",
     ]
-    for row in results["speed"]:
+    for row in h200["speed"]:
         ours, theirs = row["samples"]["the plan"], row["samples"].get("PyTorch")
-        if not theirs:
-            continue
-        micro = [f"{stats.bootstrap([s * 1e6 for s in x]).median:.4g}" for x in (ours, theirs)]
-        ratio = stats.ratio(theirs, ours)
-        lines.append(f"| {row['case']} | {micro[0]} | {micro[1]} | {ratio} |")
+        if theirs:
+            lines.append(f"| {row['case']} | {micro(ours)} | {micro(theirs)} | {stats.ratio(theirs, ours)} |")
     return "\n".join(lines) + "\n"
 
 
-def written(readme: str, text: str) -> str:
-    head, rest = readme.split(BEGIN)
-    return head + BEGIN + text + END + rest.split(END)[1]
+def cost_table(h200: Results, cpu: Results) -> str:
+    """What a call keeps the host, beside PyTorch's own calls in the same run."""
+    runs = {f"{h200['device']}, torch {h200['torch']}": h200["host_seconds"]}
+    runs[f"CPU without the work, torch {cpu['torch']}"] = cpu["seconds"]
+    lines = [
+        "Microseconds that a call keeps the host, median of interleaved rounds, and its ratio to SDPA's call in that",
+        'run with its 95 % interval. "binding" reads four tensors and calls a C function that only looks at them.',
+        "`bench/call_cost.py` measures anew.",
+        "",
+        "| call | " + " | ".join(f"{name} | of SDPA's" for name in runs) + " |",
+        "| --- |" + " --- | --- |" * len(runs),
+    ]
+    for call in cpu["seconds"]:
+        cells = [(micro(run[call]), str(stats.ratio(run[call], run["torch SDPA"]))) for run in runs.values()]
+        lines.append(f"| `{call}` | " + " | ".join(f"{cost} | {ratio}" for cost, ratio in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+#: By the name in README's marks.
+TABLES: dict[str, Callable[[Results, Results], str]] = {"speed": speed_table, "call cost": cost_table}
+
+
+def written(readme: str, name: str, text: str) -> str:
+    """README with this text between the marks of a table."""
+    begin, end = f"<!-- {name}: tools/readme_speed.py writes this -->\n", f"<!-- end of {name} -->\n"
+    head, rest = readme.split(begin)
+    return head + begin + text + end + rest.split(end)[1]
 
 
 def main() -> int:
@@ -54,10 +87,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     path = ROOT / "README.md"
-    now = path.read_text(encoding="utf-8")
-    new = written(now, table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+    now = new = path.read_text(encoding="utf-8")
+    h200, cpu = load("h200.json"), load("call_cost_cpu.json")
+    for name, table in TABLES.items():
+        new = written(new, name, table(h200, cpu))
     if check and new != now:
-        print(f"README.md: its table of speed is not that of {RESULTS.relative_to(ROOT)}; run tools/readme_speed.py")
+        print("README.md: a table is not that of bench/results; run tools/readme_speed.py")
         return 1
     if not check:
         path.write_text(new, encoding="utf-8")

@@ -6,6 +6,7 @@ Imported when the first torch tensor is met.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +19,26 @@ from .torch_ops import call
 
 _native = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
-_increment_version = torch.autograd.graph.increment_version
+
+
+def _change_counter() -> Callable[[tuple[Any]], None]:
+    """What counts a change of a tensor, so that a backward that saved it notices. The function that
+    torch.autograd.graph shows does the same and costs as much as a tensor's reading."""
+    count = torch._C._increment_version
+    try:
+        count(())
+    except (RuntimeError, TypeError):  # older releases take one tensor, and none of inference mode
+
+        def count_one(tensors: tuple[Any]) -> None:
+            if not tensors[0].is_inference():
+                count(tensors[0])
+
+        return count_one
+    counter: Callable[[tuple[Any]], None] = count
+    return counter
+
+
+_count_change = _change_counter()
 
 
 def attention(
@@ -46,8 +66,8 @@ def attention(
         if found is NotImplemented and _native and _native.is_plain(q, k, v, out):
             found = compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
         if found is not NotImplemented:
-            if out is not None and not out.is_inference():
-                _increment_version(out)  # so that a backward that saved it notices
+            if out is not None:
+                _count_change((out,))
             return found
     return call(
         q,
