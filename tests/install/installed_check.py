@@ -153,6 +153,27 @@ def check_torch() -> None:
             close(flashfit.attention(*tokens_first, causal=causal).transpose(1, 2), expected, bound)
 
 
+def check_torch_out() -> None:
+    import flashfit
+    import torch
+
+    q, k, v = random_tensors(torch.float32)
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            out = torch.zeros_like(q)
+            assert flashfit.attention(q, k, v, layout="bhsd", out=out) is out
+            close(out, naive(q, k, v, False)[0], 1e-5)
+            assert out.is_inference() or out._version > 0
+    wanting = q.clone().requires_grad_()
+    for x, words in ((wanting, "q: requires grad"), (q.double(), "q: dtype is "), (q[0], "q: 3 dimensions")):
+        message = ""
+        try:
+            flashfit.attention(x, k, v, layout="bhsd")
+        except ValueError as error:
+            message = str(error)
+        assert message.startswith(words), message
+
+
 def check_torch_varlen() -> None:
     import flashfit
     import torch
@@ -217,7 +238,7 @@ def main() -> None:
     if has("numpy"):
         checks += [check_numpy_is_enough, check_numpy, check_numpy_errors]
     if has("torch"):
-        checks += [check_torch, check_torch_varlen, check_torch_compile]
+        checks += [check_torch, check_torch_out, check_torch_varlen, check_torch_compile]
     failures = {c.__name__: failure for c in checks if (failure := failure_of(c))}
     ns = None if failures or not (has("numpy") or has("torch")) else nanoseconds_per_call()
     names = [c.__name__ for c in checks]
