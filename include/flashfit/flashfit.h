@@ -37,7 +37,8 @@ typedef enum flashfit_status {
   FLASHFIT_CUDA = 4,             /* the driver refused a call */
   FLASHFIT_OUT_OF_MEMORY = 5,    /* host memory */
   FLASHFIT_INTERNAL = 6,         /* a defect of flashfit */
-  FLASHFIT_DISABLED = 7          /* refused by FLASHFIT_DISABLE in the environment; nothing was launched or written */
+  FLASHFIT_DISABLED = 7,         /* refused by FLASHFIT_DISABLE in the environment; nothing was launched or written */
+  FLASHFIT_STATUS_RANGE = 0x7fffffff /* no status: lets the type hold what later libraries return */
 } flashfit_status;
 
 /* "FLASHFIT_MISFIT"; of a number that is no status "FLASHFIT_UNKNOWN". Static, never NULL. */

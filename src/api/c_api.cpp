@@ -112,6 +112,8 @@ const char* flashfit_status_name(flashfit_status status) {
       return "FLASHFIT_INTERNAL";
     case FLASHFIT_DISABLED:
       return "FLASHFIT_DISABLED";
+    case FLASHFIT_STATUS_RANGE:
+      break;
   }
   return "FLASHFIT_UNKNOWN";
 }

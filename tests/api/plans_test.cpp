@@ -188,6 +188,8 @@ TEST(Status, HasAName) {
   EXPECT_STREQ(flashfit_status_name(FLASHFIT_DISABLED), "FLASHFIT_DISABLED");
   for (int status = 0; status <= FLASHFIT_DISABLED; ++status)
     EXPECT_STRNE(flashfit_status_name(static_cast<flashfit_status>(status)), "FLASHFIT_UNKNOWN");
+  for (const int status : {8, 99, 0x7fffffff})
+    EXPECT_STREQ(flashfit_status_name(static_cast<flashfit_status>(status)), "FLASHFIT_UNKNOWN");
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ void documents(Bytes& bytes) {
   const std::string name(bytes.below(9), static_cast<char>(bytes.byte()));
   if (flashfit_has_feature(nullptr) || flashfit_has_feature(name.c_str()) || !flashfit_has_feature("explain"))
     finding("a feature of no such name", {});
-  if (*flashfit_status_name(static_cast<flashfit_status>(bytes.below(8))) != 'F')
+  if (*flashfit_status_name(static_cast<flashfit_status>(bytes.below(256))) != 'F')
     finding("a status without a name", {});
 }
 
