@@ -19,8 +19,11 @@ HEADERS = {
     "nlohmann-json3-dev": "nlohmann/json.hpp",
     "libfmt-dev": "fmt/format.h",
     "libzstd-dev": "zstd.h",
+    "libisal-dev": "isa-l.h",
+    "liblz4-dev": "lz4.h",
 }
 TEST_HEADERS = {
+    "zlib1g-dev": "zlib.h",
     "libboost-context-dev": "boost/context/fiber.hpp",
     "libgtest-dev": "gtest/gtest.h",
     "libgmock-dev": "gmock/gmock.h",

@@ -1,0 +1,24 @@
+#pragma once
+// What GPU code says of its target, as PTX and cubins have it in common.
+#include <string>
+#include <string_view>
+
+#include "inspect/bytes.hpp"
+
+namespace flashfit::inspect {
+
+/// The letter behind a target: "a" code runs on that compute capability alone, "f" code on its family.
+enum class TargetScope : unsigned char { kPlain, kArchitecture, kFamily };
+
+struct GpuTarget {
+  int architecture = 0;  ///< decimal: 90 is 9.0
+  TargetScope scope = TargetScope::kPlain;
+  bool operator==(const GpuTarget&) const = default;
+  /// "9.0a"
+  std::string str() const;
+};
+
+/// Reads "sm_90a" or "compute_100f", to the first character that belongs to neither; nothing if it is no target.
+std::optional<GpuTarget> parse_gpu_target(std::string_view text);
+
+}  // namespace flashfit::inspect
