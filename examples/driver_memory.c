@@ -39,8 +39,8 @@ int main(void) {
   void *context, *stream, *memory[4];
   float most = 0;
   int device;
-  if (!(driver = dlopen("libcuda.so.1", RTLD_NOW)) || DRIVER(cuInit, unsigned)(0) ||
-      DRIVER(cuDeviceGet, int*, int)(&device, 0))
+  driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver || DRIVER(cuInit, unsigned)(0) || DRIVER(cuDeviceGet, int*, int)(&device, 0))
     return puts("no driver or no GPU here"), 77;
   if (DRIVER(cuDevicePrimaryCtxRetain, void**, int)(&context, device) || DRIVER(cuCtxSetCurrent, void*)(context) ||
       DRIVER(cuStreamCreate, void**, unsigned)(&stream, 0))

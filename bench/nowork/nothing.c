@@ -5,8 +5,8 @@
 FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args);
 
 FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args) {
-  const DLTensor* const tensors[] = {args->q,   args->k,            args->v,           args->out,
-                                     args->lse, args->cu_seqlens_q, args->cu_seqlens_k};
+  const DLTensor* const tensors[] = {args->q,           args->k, args->v, args->out, args->lse, args->cu_seqlens_q,
+                                     args->cu_seqlens_k};
   volatile int64_t read = 0;
   for (unsigned i = 0; i < sizeof tensors / sizeof *tensors; ++i) {
     if (!tensors[i]) continue;

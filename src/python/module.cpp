@@ -166,4 +166,6 @@ PyModuleDef definition = {
 }  // namespace
 }  // namespace flashfit::python
 
+// Python forms the name from the module's.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
 PyMODINIT_FUNC PyInit__flashfit_native() { return PyModuleDef_Init(&flashfit::python::definition); }

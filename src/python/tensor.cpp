@@ -64,9 +64,10 @@ void TensorTypes::clear() {
 
 bool Tensor::read(PyObject* object, TensorTypes& types, bool heads_first) {
   bool read = false;
+  exchange_ = PyTuple_Check(object) ? nullptr : types.exchange(object);
   if (PyTuple_Check(object)) {
     read = read_tuple(object);
-  } else if ((exchange_ = types.exchange(object))) {
+  } else if (exchange_) {
     read = exchange_->dltensor_from_py_object_no_sync(object, &tensor_) == 0;
   } else if (types.torch_tensor_type() && PyObject_IsInstance(object, types.torch_tensor_type()) == 1) {
     read = read_torch(object, types);
