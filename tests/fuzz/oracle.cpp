@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -16,13 +17,14 @@ constexpr std::uint32_t kFirstStruct = 88;     // the struct of version 0.1.0
 constexpr int kMostElementsLookedAt = 1 << 16;
 constexpr double kMostWork = 4e6;
 
-struct Refused {
+struct Refused : std::exception {
+  explicit Refused(const char* rule) : why(rule) {}
   const char* why;
 };
 /// The caller lies about memory that flashfit must read to judge the call.
-struct Unanswerable {};
+struct Unanswerable : std::exception {};
 void require(bool sound, const char* why) {
-  if (!sound) throw Refused{why};
+  if (!sound) throw Refused(why);
 }
 
 struct Tensor {
