@@ -12,7 +12,11 @@ thread_local int fails_in = 0;
 
 namespace {
 
-bool fails() { return flashfit::test::fails_in > 0 && --flashfit::test::fails_in == 0; }
+bool fails() {
+  if (flashfit::test::fails_in == 0) return false;
+  --flashfit::test::fails_in;
+  return flashfit::test::fails_in == 0;
+}
 
 }  // namespace
 

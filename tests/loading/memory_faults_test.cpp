@@ -3,7 +3,7 @@
 // --wrap=malloc.
 #include <gmock/gmock.h>
 #include <pthread.h>
-#include <signal.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t is not in <csignal>
 
 #include "api/tensors.hpp"
 #include "failing_memory.hpp"

@@ -1,6 +1,6 @@
 /* flashfit in processes unlike others: odd_process LIBRARY MODE [ARGUMENT]. Prints what it saw; 0 if nothing was wrong.
  * The library is opened, not linked, as packages for other languages do. odd_process_test.py says what is expected. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): the C library's name */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
