@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
+
+#include "gpu/gpu_key.hpp"
 
 namespace flashfit {
 namespace {
@@ -97,45 +98,19 @@ struct Alias {
   const char *key, *name;
 };
 
-// Keys as normalised. A series stands for its largest member.
+// Keys as gpu_key makes them. A series stands for its largest member.
 constexpr Alias kAliases[] = {
     {"rtx20", "RTX 2080 Ti"}, {"rtx30", "RTX 3090"},          {"rtx40", "RTX 4090"},  {"rtx50", "RTX 5090"},
     {"a10040gb", "A100"},     {"gb10", "DGX Spark"},          {"spark", "DGX Spark"}, {"agxorin", "Orin"},
     {"agxthor", "Thor"},      {"rtx6000pro", "RTX PRO 6000"},
 };
 
-// Words that name the maker, the board or the product line, not the GPU.
-constexpr std::string_view kNoise[] = {"nvidia",      "geforce", "tesla",   "jetson", "graphics", "gpu",   "blackwell",
-                                       "workstation", "server",  "edition", "sxm",    "sxm2",     "sxm4",  "sxm5",
-                                       "sxm6",        "hbm2",    "hbm2e",   "hbm3",   "hbm3e",    "nvgpu", "(nvgpu)"};
-
-// "NVIDIA A100-SXM4-80GB" -> "a10080gb", or without memory sizes "a100".
-std::string normalised(std::string_view name, bool drop_memory_size) {
-  std::string out, word;
-  const auto flush = [&] {
-    const bool memory = word.size() > 2 && word.ends_with("gb") &&
-                        std::all_of(word.begin(), word.end() - 2, [](unsigned char c) { return std::isdigit(c); });
-    if (std::find(std::begin(kNoise), std::end(kNoise), word) == std::end(kNoise) && !(drop_memory_size && memory))
-      out += word;
-    word.clear();
-  };
-  for (const unsigned char c : name) {
-    if (c == ' ' || c == '-' || c == '_') {
-      flush();
-    } else {
-      word += static_cast<char>(std::tolower(c));
-    }
-  }
-  flush();
-  return out;
-}
-
 const Gpu* find_key(const std::string& key) {
   if (key.empty()) return nullptr;
   for (const Gpu& g : kTable)
-    if (normalised(g.name, false) == key) return &g;
+    if (gpu_key(g.name, false) == key) return &g;
   for (const Alias& a : kAliases)
-    if (a.key == key) return find_key(normalised(a.name, false));
+    if (a.key == key) return find_key(gpu_key(a.name, false));
   return nullptr;
 }
 
@@ -146,25 +121,10 @@ const Gpu* find_capability(std::string_view text) {
   return nullptr;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::vector<std::string_view> near_names(const std::string& key) {
   std::vector<std::string_view> near;
   for (const Gpu& g : kTable) {
-    const std::string name = normalised(g.name, false);
+    const std::string name = gpu_key(g.name, false);
     if (key.size() >= 2 && (edit_distance(key, name) <= 1 || key.starts_with(name) || name.starts_with(key)))
       near.push_back(g.name);
   }
@@ -177,10 +137,10 @@ std::span<const Gpu> gpu_table() { return kTable; }
 
 Result<Gpu> find_gpu(std::string_view name_or_cc) {
   for (const bool drop_memory_size : {false, true})
-    if (const Gpu* g = find_key(normalised(name_or_cc, drop_memory_size))) return *g;
+    if (const Gpu* g = find_key(gpu_key(name_or_cc, drop_memory_size))) return *g;
   if (const Gpu* g = find_capability(name_or_cc)) return *g;
 
-  if (const auto near = near_names(normalised(name_or_cc, true)); !near.empty())
+  if (const auto near = near_names(gpu_key(name_or_cc, true)); !near.empty())
     return fail(Code::kInvalidArgument,
                 fmt::format("gpu '{}' is not in the table; near: {}", name_or_cc, fmt::join(near, ", ")));
   std::vector<std::string> known;

@@ -1,0 +1,155 @@
+#include "inspect/what_runs_where.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "gpu/driver_versions.hpp"
+#include "inspect/toolkit_versions.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+using Kind = CodeEntry::Kind;
+using Reach = CodeEntry::Reach;
+
+constexpr CudaVersion kFirstZstdDriver = 12040;  // 550: ml-explore/mlx#2407
+
+// The SASS of either runs on the other: one compute capability, under either of Thor's two names.
+bool same(ComputeCapability a, ComputeCapability b) {
+  const auto sass = [](ComputeCapability image, ComputeCapability gpu) {
+    return runs_on({image.decimal(), Target::Kind::kSass}, gpu);
+  };
+  return sass(a, b) && sass(b, a);
+}
+
+// Families of "f" targets by their members, oldest first; 0 is none. Source: PTX ISA manual, ".target",
+// family-specific targets.
+constexpr ComputeCapability kFamilies[][2] = {{{10, 0}, {10, 3}}, {{11, 0}, {}}, {{12, 0}, {12, 1}}};
+
+bool in_family(ComputeCapability image, ComputeCapability gpu) {
+  for (const auto& family : kFamilies) {
+    const auto at = [&](ComputeCapability cc) {
+      return std::find_if(std::begin(family), std::end(family), [&](auto member) { return same(member, cc); });
+    };
+    if (at(image) != std::end(family) && at(gpu) != std::end(family)) return at(image) <= at(gpu);
+  }
+  return same(image, gpu);
+}
+
+bool target_reaches(const CodeEntry& e, ComputeCapability gpu) {
+  switch (e.reach) {
+    case Reach::kOwn:
+      return same(e.cc, gpu);
+    case Reach::kFamily:
+      return in_family(e.cc, gpu);
+    case Reach::kPlain:
+      return runs_on({e.cc.decimal(), e.kind == Kind::kSass ? Target::Kind::kSass : Target::Kind::kPtx}, gpu);
+  }
+  return false;
+}
+
+// Whether its SASS is its own, although there is an older one of its major.
+bool alone(ComputeCapability cc) { return !runs_on({cc.major * 10, Target::Kind::kSass}, cc) && cc.minor != 0; }
+
+std::string place(ComputeCapability cc) {
+  return cc == ComputeCapability{10, 1} ? "11.0 (10.1 before CUDA 13)" : cc.str();
+}
+
+// "" or why the driver does not take the entry, its target being right.
+std::string refused_by_driver(const CodeEntry& e, CudaVersion driver) {
+  if (driver == 0) return "";
+  if (e.zstd && driver < kFirstZstdDriver)
+    return fmt::format("{} is a ZSTD entry; drivers before 550 (CUDA 12.4) cannot read it, and yours is for CUDA {}",
+                       e.str(), str(driver));
+  if (e.kind == Kind::kPtx && driver < first_cuda_for_ptx(e.ptx_isa)) {
+    const int newest = newest_ptx_for(driver);
+    return fmt::format("PTX {} needs a driver for CUDA {}; yours is for {} and takes {}", ptx_isa_str(e.ptx_isa),
+                       str(first_cuda_for_ptx(e.ptx_isa)), str(driver),
+                       newest == 0 ? "older PTX" : "up to " + ptx_isa_str(newest));
+  }
+  if (e.kind == Kind::kSass && e.toolkit / 1000 > driver / 1000)
+    return fmt::format("{} was made by CUDA {}, which needs a driver for CUDA {}.0 or later; yours is for {}", e.str(),
+                       str(e.toolkit), e.toolkit / 1000, str(driver));
+  return "";
+}
+
+// "SASS 8.0, 9.0a; PTX 9.0" of what a container holds.
+std::string holdings(std::span<const CodeEntry> entries) {
+  std::vector<std::string> sass, ptx;
+  for (const CodeEntry& e : entries) {
+    auto& list = e.kind == Kind::kSass ? sass : ptx;
+    CodeEntry plain = e;
+    plain.kind = Kind::kSass;
+    if (std::find(list.begin(), list.end(), plain.str()) == list.end()) list.push_back(plain.str());
+  }
+  return fmt::format("{}, {}", sass.empty() ? "no SASS" : fmt::format("SASS {}", fmt::join(sass, " ")),
+                     ptx.empty() ? "no PTX" : fmt::format("PTX {}", fmt::join(ptx, " ")));
+}
+
+}  // namespace
+
+std::string CodeEntry::str() const {
+  const char* suffix = reach == Reach::kOwn ? "a" : reach == Reach::kFamily ? "f" : "";
+  return cc.str() + suffix + (kind == Kind::kPtx ? "+PTX" : "");
+}
+
+const char* name_of(Best best) { return best == Best::kSass ? "sass" : best == Best::kPtxJit ? "ptx-jit" : "no"; }
+
+std::string reach_of(const CodeEntry& e) {
+  const bool plain = e.reach == Reach::kPlain;
+  if (plain && e.kind == Kind::kPtx) return fmt::format("{} runs on {} and later", e.str(), e.cc.str());
+  if (plain && !alone(e.cc)) return fmt::format("{} runs on {}.x from {} on", e.str(), e.cc.major, e.cc.str());
+  std::vector<std::string> on;
+  if (e.reach == Reach::kFamily)
+    for (const auto& family : kFamilies)
+      for (const ComputeCapability member : family)
+        if (member.major != 0 && in_family(e.cc, member)) on.push_back(member.str());
+  if (on.empty()) on.push_back(place(e.cc));
+  return fmt::format("{} runs only on {}", e.str(), fmt::join(on, " and "));
+}
+
+std::string driver_misfit(const Machine& m) {
+  if (m.driver == 0) return "";
+  if (const CudaVersion first = first_driver_for(m.gpu); m.driver < first)
+    return fmt::format("{} ({}) needs a driver for CUDA {} or later (branch {}); yours is for {}", m.name, m.gpu.str(),
+                       str(first), first_branch(first), str(m.driver));
+  if (const CudaVersion last = last_driver_for(m.gpu); last != 0 && m.driver > last)
+    return fmt::format("{} ({}) is not in drivers after branch {} (CUDA {}); yours is for {}", m.name, m.gpu.str(),
+                       last_branch_for(m.gpu), str(last), str(m.driver));
+  return "";
+}
+
+Answer runs(const CodeEntry& e, const Machine& m) {
+  if (!target_reaches(e, m.gpu)) return {Best::kNo, fmt::format("{} is {}; {}", m.name, m.gpu.str(), reach_of(e))};
+  if (std::string why = driver_misfit(m); !why.empty()) return {Best::kNo, std::move(why)};
+  if (std::string why = refused_by_driver(e, m.driver); !why.empty()) return {Best::kNo, std::move(why)};
+  if (e.kind == Kind::kSass) return {Best::kSass, fmt::format("SASS {} runs on {}", e.str(), m.gpu.str())};
+  return {Best::kPtxJit,
+          e.relocatable
+              ? fmt::format("PTX {} is compiled and linked by the driver, if every object that it is linked with "
+                            "has usable PTX too",
+                            CodeEntry{.cc = e.cc, .reach = e.reach}.str())
+              : fmt::format("PTX {} is compiled by the driver at the first use",
+                            CodeEntry{.cc = e.cc, .reach = e.reach}.str())};
+}
+
+Answer best_of(std::span<const CodeEntry> entries, const Machine& m) {
+  Answer best;
+  std::vector<std::string> why;
+  for (const CodeEntry& e : entries) {
+    Answer answer = runs(e, m);
+    std::string line = target_reaches(e, m.gpu) ? answer.reason : reach_of(e);
+    if (answer.best > best.best) best = std::move(answer);
+    if (std::find(why.begin(), why.end(), line) == why.end()) why.push_back(std::move(line));
+  }
+  if (best.best != Best::kNo) return best;
+  if (entries.empty()) return {Best::kNo, "no GPU code"};
+  best.reason = fmt::format("{}. {} is {}; {}", holdings(entries), m.name, m.gpu.str(), fmt::join(why, "; "));
+  return best;
+}
+
+}  // namespace flashfit::inspect
