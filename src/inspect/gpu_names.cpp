@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -117,15 +118,22 @@ const NamedGpu* find_key(const std::string& key) {
   return found == named_gpus().end() ? nullptr : &*found;
 }
 
+std::string digits_of(std::string_view text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out), is_digit);
+  return out;
+}
+
+// Names that are one letter away, hold the key or are held by it, or have the same number, such as 6000; nearest first.
 std::vector<std::string_view> near(const std::string& key) {
   constexpr std::size_t kMostShown = 6;
   std::vector<std::pair<std::size_t, std::string_view>> close;
   for (const NamedGpu& g : named_gpus()) {
     const std::string other = gpu_key(g.name, false);
     const std::size_t distance = edit_distance(key, other);
-    const bool inside =
-        key.size() >= 3 && (other.find(key) != std::string::npos || key.find(other) != std::string::npos);
-    if (key.size() >= 2 && (distance <= 1 || inside)) close.emplace_back(distance, g.name);
+    const bool inside = key.size() >= 3 && (other.find(key) != other.npos || key.find(other) != key.npos);
+    const bool same_number = digits_of(key).size() >= 3 && digits_of(key) == digits_of(other);
+    if (key.size() >= 2 && (distance <= 1 || inside || same_number)) close.emplace_back(distance, g.name);
   }
   std::stable_sort(close.begin(), close.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string_view> names;

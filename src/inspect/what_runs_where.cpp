@@ -14,7 +14,6 @@ namespace flashfit::inspect {
 namespace {
 
 using Kind = CodeEntry::Kind;
-using Reach = CodeEntry::Reach;
 
 constexpr CudaVersion kFirstZstdDriver = 12040;  // 550: ml-explore/mlx#2407
 
@@ -41,13 +40,13 @@ bool in_family(ComputeCapability image, ComputeCapability gpu) {
 }
 
 bool target_reaches(const CodeEntry& e, ComputeCapability gpu) {
-  switch (e.reach) {
-    case Reach::kOwn:
-      return same(e.cc, gpu);
-    case Reach::kFamily:
-      return in_family(e.cc, gpu);
-    case Reach::kPlain:
-      return runs_on({e.cc.decimal(), e.kind == Kind::kSass ? Target::Kind::kSass : Target::Kind::kPtx}, gpu);
+  switch (e.target.scope) {
+    case TargetScope::kArchitecture:
+      return same(e.cc(), gpu);
+    case TargetScope::kFamily:
+      return in_family(e.cc(), gpu);
+    case TargetScope::kPlain:
+      return runs_on({e.cc().decimal(), e.kind == Kind::kSass ? Target::Kind::kSass : Target::Kind::kPtx}, gpu);
   }
   return false;
 }
@@ -82,9 +81,7 @@ std::string holdings(std::span<const CodeEntry> entries) {
   std::vector<std::string> sass, ptx;
   for (const CodeEntry& e : entries) {
     auto& list = e.kind == Kind::kSass ? sass : ptx;
-    CodeEntry plain = e;
-    plain.kind = Kind::kSass;
-    if (std::find(list.begin(), list.end(), plain.str()) == list.end()) list.push_back(plain.str());
+    if (std::find(list.begin(), list.end(), e.target.str()) == list.end()) list.push_back(e.target.str());
   }
   return fmt::format("{}, {}", sass.empty() ? "no SASS" : fmt::format("SASS {}", fmt::join(sass, " ")),
                      ptx.empty() ? "no PTX" : fmt::format("PTX {}", fmt::join(ptx, " ")));
@@ -92,23 +89,20 @@ std::string holdings(std::span<const CodeEntry> entries) {
 
 }  // namespace
 
-std::string CodeEntry::str() const {
-  const char* suffix = reach == Reach::kOwn ? "a" : reach == Reach::kFamily ? "f" : "";
-  return cc.str() + suffix + (kind == Kind::kPtx ? "+PTX" : "");
-}
+std::string CodeEntry::str() const { return target.str() + (kind == Kind::kPtx ? "+PTX" : ""); }
 
 const char* name_of(Best best) { return best == Best::kSass ? "sass" : best == Best::kPtxJit ? "ptx-jit" : "no"; }
 
 std::string reach_of(const CodeEntry& e) {
-  const bool plain = e.reach == Reach::kPlain;
-  if (plain && e.kind == Kind::kPtx) return fmt::format("{} runs on {} and later", e.str(), e.cc.str());
-  if (plain && !alone(e.cc)) return fmt::format("{} runs on {}.x from {} on", e.str(), e.cc.major, e.cc.str());
+  const bool plain = e.target.scope == TargetScope::kPlain;
+  if (plain && e.kind == Kind::kPtx) return fmt::format("{} runs on {} and later", e.str(), e.cc().str());
+  if (plain && !alone(e.cc())) return fmt::format("{} runs on {}.x from {} on", e.str(), e.cc().major, e.cc().str());
   std::vector<std::string> on;
-  if (e.reach == Reach::kFamily)
+  if (e.target.scope == TargetScope::kFamily)
     for (const auto& family : kFamilies)
       for (const ComputeCapability member : family)
-        if (member.major != 0 && in_family(e.cc, member)) on.push_back(member.str());
-  if (on.empty()) on.push_back(place(e.cc));
+        if (member.major != 0 && in_family(e.cc(), member)) on.push_back(member.str());
+  if (on.empty()) on.push_back(place(e.cc()));
   return fmt::format("{} runs only on {}", e.str(), fmt::join(on, " and "));
 }
 
@@ -128,13 +122,10 @@ Answer runs(const CodeEntry& e, const Machine& m) {
   if (std::string why = driver_misfit(m); !why.empty()) return {Best::kNo, std::move(why)};
   if (std::string why = refused_by_driver(e, m.driver); !why.empty()) return {Best::kNo, std::move(why)};
   if (e.kind == Kind::kSass) return {Best::kSass, fmt::format("SASS {} runs on {}", e.str(), m.gpu.str())};
-  return {Best::kPtxJit,
-          e.relocatable
-              ? fmt::format("PTX {} is compiled and linked by the driver, if every object that it is linked with "
-                            "has usable PTX too",
-                            CodeEntry{.cc = e.cc, .reach = e.reach}.str())
-              : fmt::format("PTX {} is compiled by the driver at the first use",
-                            CodeEntry{.cc = e.cc, .reach = e.reach}.str())};
+  const char* how = e.relocatable
+                        ? "compiled and linked by the driver, if every object that it is linked with has usable PTX too"
+                        : "compiled by the driver at the first use";
+  return {Best::kPtxJit, fmt::format("PTX {} is {}", e.target.str(), how)};
 }
 
 Answer best_of(std::span<const CodeEntry> entries, const Machine& m) {

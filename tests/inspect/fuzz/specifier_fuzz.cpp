@@ -1,0 +1,35 @@
+// "SPECIFIERS\nVERSION": versions keep an order and specifiers contradict nothing that follows from it.
+#include "inspect/fuzz/answer.hpp"
+#include "inspect/requirement.hpp"
+#include "inspect/specifier.hpp"
+
+using namespace flashfit::inspect;
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  const auto clauses = parse_specifiers(text.substr(0, line));
+  const auto version = parse_version(text.substr(std::min(line + 1, text.size())));
+  fuzz::require_answer(clauses);
+  fuzz::require_answer(version);
+  fuzz::require_answer(parse_requirement(text));
+  if (!version) return 0;
+  const Version& v = *version;
+  fuzz::require(v == v && !(v < v) && v.public_part() <= v);
+  fuzz::require(parse_version(v.text).value() == v);
+  if (!clauses) return 0;
+  for (const Specifier& clause : *clauses) {
+    using Operator = Specifier::Operator;
+    const bool taken = accepts(clause, v);
+    if (clause.op == Operator::kSame) continue;
+    const Version& limit = clause.version;
+    fuzz::require((v < limit) == (limit > v) && (v == limit) == (limit == v));
+    if (clause.op == Operator::kLess && taken) fuzz::require(v < limit);
+    if (clause.op == Operator::kGreater && taken) fuzz::require(v > limit);
+    if (clause.op == Operator::kCompatible && taken) fuzz::require(v >= limit);
+    if (clause.op == Operator::kEqual && !clause.wildcard && taken && v.local.empty()) fuzz::require(v == limit);
+  }
+  return 0;
+}
