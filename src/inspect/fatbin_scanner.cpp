@@ -70,6 +70,7 @@ Result<FatbinScanner::Step> FatbinScanner::search(Bytes view) const {
 }
 
 Result<FatbinScanner::Step> FatbinScanner::open_container(Bytes view) {
+  if (!is_fatbin(view)) return malformed("no fatbin container", at_);
   if (view.size() < kFatbinHeaderSize) return Step{.needed = kFatbinHeaderSize};
   auto container = read_container_header(view, at_);
   if (!container) return tl::unexpected(container.error());

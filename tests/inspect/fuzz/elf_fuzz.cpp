@@ -1,0 +1,21 @@
+// Any bytes as an ELF file: all that is read of a library and of an object.
+#include "inspect/elf_dynamic.hpp"
+#include "inspect/elf_notes.hpp"
+#include "inspect/elf_symbols.hpp"
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flashfit::inspect;
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  const MemorySource source(bytes);
+  (void)read_elf_notes(bytes, 0);
+  const auto elf = read_elf(source);
+  if (!elf) return 0;
+  (void)wants_executable_stack(*elf);
+  (void)read_elf_dynamic(source, *elf);
+  (void)read_elf_symbols(source, *elf, kSectionDynamicSymbols);
+  (void)read_elf_symbols(source, *elf, kSectionSymbols);
+  (void)read_elf_version_needs(source, *elf);
+  return 0;
+}

@@ -1,0 +1,66 @@
+// Sound files from the tests' own generators, as seeds of the fuzz targets: seeds FOLDER writes FOLDER/TARGET.hex.
+#include <fmt/format.h>
+#include <lz4.h>
+
+#include <fstream>
+
+#include "inspect/made_archive.hpp"
+#include "inspect/made_elf.hpp"
+#include "inspect/made_fatbin.hpp"
+#include "inspect/made_pe.hpp"
+#include "inspect/made_zip.hpp"
+
+namespace flashfit::inspect::test {
+namespace {
+
+using Seeds = std::vector<std::vector<std::byte>>;
+
+std::vector<std::byte> bytes_of(std::string_view text) { return MadeBytes().add(text).bytes(); }
+
+void write(const std::string& folder, const std::string& target, const Seeds& seeds) {
+  std::ofstream file(folder + "/" + target + ".hex");
+  for (const auto& seed : seeds) {
+    for (const std::byte byte : seed) file << fmt::format("{:02x}", static_cast<unsigned>(byte));
+    file << "\n";
+  }
+}
+
+std::vector<std::byte> fatbin() {
+  const std::string ptx = ".version 8.8\n.target sm_90a\n.address_size 64\n" + std::string(200, ' ');
+  std::string packed(400, '\0');
+  packed.resize(
+      static_cast<std::size_t>(LZ4_compress_default(ptx.data(), packed.data(), static_cast<int>(ptx.size()), 400)));
+  return make_fatbin({{.payload = bytes_of("a cubin")},
+                      {.kind = FatbinKind::kPtx,
+                       .flags = 0x102011,
+                       .major = 8,
+                       .minor = 8,
+                       .payload = bytes_of(packed),
+                       .plain = ptx.size(),
+                       .options = "-O3"}});
+}
+
+void write_all(const std::string& folder) {
+  const std::vector<MadeMember> members = {{.name = "a.py", .content = "print()\nprint()\nprint()\n"},
+                                           {.name = "b", .content = "stored", .deflated = false}};
+  auto late = members;
+  late[0].sizes_follow = true;
+  write(folder, "zip", {make_zip(members).bytes, make_zip(late).bytes, make_zip(members, true).bytes});
+  write(folder, "elf",
+        {make_library().bytes(), make_library(fatbin(), true).bytes(),
+         make_cubin(8, 0x6006402, "-arch sm_100f").bytes()});
+  write(folder, "archive", {make_archive()});
+  write(folder, "pe", {make_dll(), make_dll(fatbin())});
+  write(folder, "fatbin", {fatbin(), MadeBytes().zeros(8).add(fatbin()).zeros(8).add(fatbin()).bytes()});
+  write(folder, "cubin",
+        {make_cubin(7, 0x5a0d5a).bytes(), make_cubin(8, 0x6006402, "-arch sm_100f").bytes(),
+         bytes_of(".version 8.8\n.target sm_90a, debug\n.address_size 64\n")});
+}
+
+}  // namespace
+}  // namespace flashfit::inspect::test
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  flashfit::inspect::test::write_all(argv[1]);
+}
