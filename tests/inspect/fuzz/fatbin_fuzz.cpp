@@ -10,7 +10,7 @@ namespace {
 
 using namespace flashfit::inspect;
 
-Result<std::vector<FatbinContainer>> search(Bytes bytes, std::size_t chunk) {
+flashfit::Result<std::vector<FatbinContainer>> search(Bytes bytes, std::size_t chunk) {
   FatbinScanner scanner(0, bytes.size(), FatbinScanner::Mode::kSearch);
   for (std::size_t at = 0; at < bytes.size(); at += chunk)
     if (auto fed = scanner.feed(at, bytes.subspan(at, std::min(chunk, bytes.size() - at))); !fed)
