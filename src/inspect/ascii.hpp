@@ -12,6 +12,13 @@ constexpr bool is_letter(char c) { return to_lower(c) >= 'a' && to_lower(c) <= '
 constexpr bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
 constexpr bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+/// Letters, digits and '_', at least one.
+constexpr bool is_word(std::string_view text) {
+  for (const char c : text)
+    if (!is_alnum(c) && c != '_') return false;
+  return !text.empty();
+}
+
 inline std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = to_lower(c);

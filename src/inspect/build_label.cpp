@@ -66,7 +66,7 @@ std::optional<bool> abi_in(std::string_view text) {
     const std::size_t at = text.find(word);
     if (at == std::string_view::npos) continue;
     const std::string_view rest = text.substr(at + word.size());
-    return !(rest.starts_with("false") || rest.starts_with("0") || rest.starts_with("off"));
+    return !(rest.starts_with("false") || rest.starts_with('0') || rest.starts_with("off"));
   }
   return std::nullopt;
 }

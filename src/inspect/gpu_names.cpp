@@ -111,11 +111,20 @@ std::optional<ComputeCapability> capability(std::string_view given) {
   return ComputeCapability{decimal / 10, decimal % 10};
 }
 
+// gpu_key of each of named_gpus(), in its order.
+const std::vector<std::string>& keys() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> made;
+    for (const NamedGpu& g : named_gpus()) made.push_back(gpu_key(g.name, false));
+    return made;
+  }();
+  return all;
+}
+
 const NamedGpu* find_key(const std::string& key) {
-  if (key.empty()) return nullptr;
-  const auto found = std::find_if(named_gpus().begin(), named_gpus().end(),
-                                  [&](const NamedGpu& g) { return gpu_key(g.name, false) == key; });
-  return found == named_gpus().end() ? nullptr : &*found;
+  const auto found = std::find(keys().begin(), keys().end(), key);
+  return key.empty() || found == keys().end() ? nullptr
+                                              : &named_gpus()[static_cast<std::size_t>(found - keys().begin())];
 }
 
 std::string digits_of(std::string_view text) {
@@ -128,12 +137,13 @@ std::string digits_of(std::string_view text) {
 std::vector<std::string_view> near(const std::string& key) {
   constexpr std::size_t kMostShown = 6;
   std::vector<std::pair<std::size_t, std::string_view>> close;
-  for (const NamedGpu& g : named_gpus()) {
-    const std::string other = gpu_key(g.name, false);
+  for (std::size_t i = 0; i < keys().size(); ++i) {
+    const std::string& other = keys()[i];
     const std::size_t distance = edit_distance(key, other);
-    const bool inside = key.size() >= 3 && (other.find(key) != other.npos || key.find(other) != key.npos);
+    const bool inside =
+        key.size() >= 3 && (other.find(key) != std::string::npos || key.find(other) != std::string::npos);
     const bool same_number = digits_of(key).size() >= 3 && digits_of(key) == digits_of(other);
-    if (key.size() >= 2 && (distance <= 1 || inside || same_number)) close.emplace_back(distance, g.name);
+    if (key.size() >= 2 && (distance <= 1 || inside || same_number)) close.emplace_back(distance, named_gpus()[i].name);
   }
   std::stable_sort(close.begin(), close.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string_view> names;

@@ -60,7 +60,7 @@ std::string Platform::str() const {
 
 Result<Platform> parse_platform(std::string_view text) {
   const auto tag = parse_platform_tag(lower(text));
-  if (!tag || !tag->sound)
+  if (!tag || !tag->sound || !is_word(text))
     return fail(
         Code::kInvalidArgument,
         fmt::format("platform '{}': accepted: linux_x86_64, linux_aarch64, win_amd64, or a platform tag such as "
@@ -84,17 +84,17 @@ Result<Platform> with_glibc(Platform platform, std::string_view version) {
   return platform;
 }
 
-std::string platform_misfit(std::string_view text, const Platform& here) {
-  if (text == "any") return "";
-  const auto tag = parse_platform_tag(text);
-  if (!tag) return fmt::format("{} is not a platform of Linux, Windows or macOS", printable(text, 60));
-  const bool bare_linux = tag->system == System::kGlibc && !tag->versioned && here.system == System::kMusl;
-  if (tag->system != here.system && !bare_linux)
-    return fmt::format("{} is for {}, not your {}", text, name_of(tag->system), name_of(here.system));
-  if (here.system == System::kMacos) return macos_misfit(*tag, here, text);
-  if (!same_machine(tag->arch, here.arch)) return fmt::format("{} is not your {}", tag->arch, here.arch);
-  if (!tag->sound) return fmt::format("{} is not a tag that installers know", text);
-  return libc_misfit(*tag, here, text, here.system == System::kMusl ? "musl" : "glibc");
+std::string platform_misfit(std::string_view tag, const Platform& here) {
+  if (tag == "any") return "";
+  const auto parsed = parse_platform_tag(tag);
+  if (!parsed) return fmt::format("{} is not a platform of Linux, Windows or macOS", printable(tag, 60));
+  const bool bare_linux = parsed->system == System::kGlibc && !parsed->versioned && here.system == System::kMusl;
+  if (parsed->system != here.system && !bare_linux)
+    return fmt::format("{} is for {}, not your {}", tag, name_of(parsed->system), name_of(here.system));
+  if (here.system == System::kMacos) return macos_misfit(*parsed, here, tag);
+  if (!same_machine(parsed->arch, here.arch)) return fmt::format("{} is not your {}", parsed->arch, here.arch);
+  if (!parsed->sound) return fmt::format("{} is not a tag that installers know", tag);
+  return libc_misfit(*parsed, here, tag, here.system == System::kMusl ? "musl" : "glibc");
 }
 
 }  // namespace flashfit::inspect

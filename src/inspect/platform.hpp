@@ -26,6 +26,6 @@ Result<Platform> parse_platform(std::string_view text);
 Result<Platform> with_glibc(Platform platform, std::string_view version);
 
 /// "" if a wheel with this platform tag installs there, else one line why not. "any" always does.
-std::string platform_misfit(std::string_view tag, const Platform& platform);
+std::string platform_misfit(std::string_view tag, const Platform& here);
 
 }  // namespace flashfit::inspect

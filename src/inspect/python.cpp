@@ -35,32 +35,32 @@ std::string Python::str() const {
   return fmt::format("{}CPython {}.{}", free_threaded ? "free-threaded " : "", major, minor);
 }
 
-Result<Python> parse_python(std::string_view given) {
+Result<Python> parse_python(std::string_view text) {
   const auto refuse = [&] {
     return fail(
         Code::kInvalidArgument,
         fmt::format("python '{}': accepted: a version such as 3.11 or 3.11.4, 3.13t where it is free-threaded, or "
                     "a tag such as cp311, cp313t or pp310",
-                    printable(given, 60)));
+                    printable(text, 60)));
   };
-  const std::string all = lower(trimmed(given));
-  std::string_view text = all;
+  const std::string all = lower(trimmed(text));
+  std::string_view rest = all;
   Python python;
-  if (text.starts_with("pypy3") && text.find("_pp") != std::string_view::npos) {
-    python.abi = text;
-    text = text.substr(0, text.find('_'));
+  if (rest.starts_with("pypy3") && rest.find("_pp") != std::string_view::npos && is_word(rest)) {
+    python.abi = rest;
+    rest = rest.substr(0, rest.find('_'));
   }
   for (const std::string_view word : {"cpython", "cp", "pypy", "pp", "python", "py"})
-    if (text.starts_with(word)) {
+    if (rest.starts_with(word)) {
       if (word.starts_with("pp") || word.starts_with("pypy")) python.implementation = Python::Implementation::kPyPy;
-      text = trimmed(text.substr(word.size()));
+      rest = trimmed(rest.substr(word.size()));
       break;
     }
-  if (text.ends_with("t")) {
+  if (rest.ends_with('t')) {
     python.free_threaded = true;
-    text.remove_suffix(1);
+    rest.remove_suffix(1);
   }
-  const auto version = parse_version(with_dot(text));
+  const auto version = parse_version(with_dot(rest));
   if (!version || !version->local.empty() || version->epoch != 0 || version->release.size() < 2) return refuse();
   if (version->release[0] != 3 || version->release[1] > kNewestPlausibleMinor) return refuse();
   python.minor = static_cast<int>(version->release[1]);

@@ -20,6 +20,6 @@ struct Requirement {
 };
 
 /// Error: one line with the text and what is wrong.
-Result<Requirement> parse_requirement(std::string_view text);
+Result<Requirement> parse_requirement(std::string_view given);
 
 }  // namespace flashfit::inspect

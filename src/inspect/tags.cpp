@@ -17,7 +17,7 @@ using Implementation = Python::Implementation;
 std::optional<int> minor_of(std::string_view tag, std::string_view prefix) {
   if (!tag.starts_with(prefix)) return std::nullopt;
   tag.remove_prefix(prefix.size());
-  if (tag.size() > 3 || !tag.starts_with("3") || !std::all_of(tag.begin(), tag.end(), is_digit)) return std::nullopt;
+  if (tag.size() > 3 || !tag.starts_with('3') || !std::all_of(tag.begin(), tag.end(), is_digit)) return std::nullopt;
   if (tag.size() == 3 && tag[1] == '0') return std::nullopt;
   return tag.size() == 1 ? -1 : tag.size() == 2 ? tag[1] - '0' : (tag[1] - '0') * 10 + (tag[2] - '0');
 }
@@ -86,9 +86,9 @@ TagVerdict judge(std::span<const WheelTag> tags, const Environment& here) {
     const int fits = python.empty() + platform.empty();
     if (fits < best_fits) continue;
     best_fits = fits;
-    best.reason = python.empty()     ? platform + "; the Python fits"
-                  : platform.empty() ? python + "; the platform fits"
-                                     : python + "; " + platform;
+    best.reason = python.empty()     ? fmt::format("{}; the Python fits", platform)
+                  : platform.empty() ? fmt::format("{}; the platform fits", python)
+                                     : fmt::format("{}; {}", python, platform);
   }
   best.wanted = wanted(here);
   return best;

@@ -8,13 +8,6 @@
 #include "inspect/printable.hpp"
 
 namespace flashfit::inspect {
-namespace {
-
-bool is_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_alnum(c) || c == '_'; });
-}
-
-}  // namespace
 
 Result<std::vector<WheelTag>> parse_tags(std::string_view text) {
   const auto refuse = [&](std::string_view why) {

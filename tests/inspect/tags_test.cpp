@@ -72,8 +72,8 @@ TEST(Python, GoesByManyNames) {
   EXPECT_EQ(parse_python("3.7")->abi_tag(), "cp37m");
   EXPECT_EQ(parse_python("pp310")->str(), "PyPy 3.10");
   EXPECT_EQ(parse_python("3.11.4")->version, "3.11.4");
-  for (const char* name :
-       {"", "3", "2.7", "4.0", "3.100", "3.12t", "pp313t", "3.11+a", "1!3.11", "x", "3.11 3.12", "\x1b"}) {
+  for (const char* name : {"", "3", "2.7", "4.0", "3.100", "3.12t", "pp313t", "3.11+a", "1!3.11", "x", "3.11 3.12",
+                           "pypy310_pp\x1b", "\x1b"}) {
     const auto python = parse_python(name);
     ASSERT_FALSE(python) << name;
     EXPECT_THAT(python.error().message, HasSubstr("accepted: a version such as 3.11"));
@@ -85,7 +85,8 @@ TEST(Platform, GoesByItsTagsAndTakesAGlibc) {
   EXPECT_EQ(parse_platform("manylinux2014_aarch64")->str(), "Linux aarch64 with glibc 2.17");
   EXPECT_EQ(parse_platform("win32")->str(), "Windows x86");
   EXPECT_EQ(parse_platform("macosx_14_0_arm64")->str(), "macOS 14.0 arm64");
-  for (const char* name : {"", "linux", "linux_", "any", "manylinux_2_x86_64", "manylinux_2_1_x86_64", "x86_64"})
+  for (const char* name :
+       {"", "linux", "linux_", "any", "manylinux_2_x86_64", "manylinux_2_1_x86_64", "x86_64", "linux_\x1b"})
     EXPECT_FALSE(parse_platform(name)) << name;
   for (const char* version : {"", "2", "2.", "1.9", "x.y", "2.99999", "-2.3"})
     EXPECT_FALSE(with_glibc(parse_platform("linux_x86_64").value(), version)) << version;

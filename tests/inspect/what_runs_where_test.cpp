@@ -148,7 +148,7 @@ TEST(WhatRunsWhere, TheDriverMustHaveTheGpu) {
 }
 
 TEST(WhatRunsWhere, OfAContainerTheBestCounts) {
-  const auto best = [](std::vector<CodeEntry> entries, Machine machine) {
+  const auto best = [](const std::vector<CodeEntry>& entries, const Machine& machine) {
     const Answer answer = best_of(entries, machine);
     return std::string(name_of(answer.best)) + ": " + answer.reason;
   };

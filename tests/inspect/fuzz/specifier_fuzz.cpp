@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require_answer(parse_requirement(text));
   if (!version) return 0;
   const Version& v = *version;
-  fuzz::require(v == v && !(v < v) && v.public_part() <= v);
+  const Version copy = v;
+  fuzz::require(v == copy && !(v < copy) && v.public_part() <= v);
   fuzz::require(parse_version(v.text).value() == v);
   if (!clauses) return 0;
   for (const Specifier& clause : *clauses) {
