@@ -144,7 +144,7 @@ TEST(Archive, NamesOfEveryKind) {
   EXPECT_EQ(members->at(1).name, "a_name_longer_than_sixteen.o");
   EXPECT_EQ(members->at(2).name, "bsd.o");
   for (const ArchiveMember& member : *members)
-    EXPECT_EQ(as_text(*part(bytes, member.offset, member.size)), member.name);
+    EXPECT_EQ(as_text(*part(bytes, member.offset, member.size)), "in " + member.name);
 }
 
 TEST(Archive, LiesAreNamed) {

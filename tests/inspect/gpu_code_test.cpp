@@ -155,6 +155,9 @@ TEST(CubinFile, KernelsHaveTheirResources) {
   EXPECT_EQ(kernel.static_shared_bytes, 2048U);
   EXPECT_EQ(kernel.max_threads, 256);
   EXPECT_FALSE(kernel.exact_threads);
+  auto exact = make_cubin(7, 0x5a055a);
+  exact.sections[3].content[1] = std::byte{0x10};
+  EXPECT_TRUE(cubin_of(exact)->kernels[0].exact_threads);
 }
 
 TEST(CubinFile, TargetAndToolkitOfEveryGeneration) {
@@ -174,6 +177,9 @@ TEST(CubinFile, TargetAndToolkitOfEveryGeneration) {
   auto compat = make_cubin(8, 0x6005a02);
   compat.sections.push_back({.name = ".nv.compat", .content = MadeBytes().u32(0x00010202).u32(0x00010902).bytes()});
   EXPECT_EQ(cubin_of(compat)->target.str(), "9.0a");
+  auto named = make_cubin(8, 0x6006402, "-arch sm_100f");
+  named.sections.push_back(compat.sections.back());
+  EXPECT_EQ(cubin_of(named)->target.str(), "10.0f") << "the tool's own words go first";
 }
 
 TEST(CubinFile, LiesAreNamed) {

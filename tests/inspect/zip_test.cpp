@@ -150,6 +150,12 @@ TEST_P(ZipLies, AreNamed) {
 }
 INSTANTIATE_TEST_SUITE_P(All, ZipLies, testing::ValuesIn(kLies));
 
+TEST(Zip, TwoEndRecordsMustAgree) {
+  MadeZip zip = make_zip(kMembers, true);
+  put<std::uint32_t>(zip, zip.end + 8, 0x00030003);
+  EXPECT_NE(error_of(zip.bytes).find("zip64 end record that disagrees with the end record"), std::string::npos);
+}
+
 TEST(Zip, LimitsAreNamed) {
   const auto bytes = make_zip(kMembers).bytes;
   EXPECT_NE(error_of(bytes, {.members = 3}).find("number of zip members beyond the limit of 3"), std::string::npos);
