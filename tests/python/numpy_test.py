@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import resource
 import threading
 from typing import Any
 
@@ -114,35 +111,3 @@ def test_threads_do_not_share() -> None:
     for t in threads:
         t.join()
     assert not wrong
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_child_computes_too() -> None:
-    q, k, v = inputs((2, 256, 8, 64), (2, 256, 8, 64))
-    want = flashfit.attention(q, k, v)  # the threads of the CPU backend live before the fork
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if np.array_equal(flashfit.attention(q, k, v), want) else 1)
-    deadline = threading.Timer(60, os.kill, (child, 9))
-    deadline.start()
-    _, status = os.waitpid(child, 0)
-    deadline.cancel()
-    assert os.waitstatus_to_exitcode(status) == 0
-
-
-def test_memory_stays_flat() -> None:
-    q, k, v = inputs((1, 4, 1, 32), (1, 4, 1, 32))
-
-    def calls(n: int) -> None:
-        for _ in range(n):
-            flashfit.attention(q, k, v, cu_seqlens_q=None, return_lse=True)
-            with pytest.raises(flashfit.FlashfitError):
-                flashfit.attention(q, k, v[:, :2])
-
-    calls(500)
-    gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(10_000)
-    gc.collect()
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown < 1024, f"{grown} KiB more after 10,000 calls"
