@@ -40,7 +40,7 @@ struct Names {
       const std::size_t end = rest.find_first_of(std::string_view("\n\0", 2));
       std::string_view name = rest.substr(0, end);
       if (name.ends_with('/')) name.remove_suffix(1);
-      if (end == rest.npos || name.size() > kLongestName) return std::nullopt;
+      if (end == std::string_view::npos || name.size() > kLongestName) return std::nullopt;
       return std::string(name);
     }
     std::string_view name = field.substr(0, field.find_last_not_of(' ') + 1);

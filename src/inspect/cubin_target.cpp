@@ -17,7 +17,7 @@ constexpr std::string_view kCompatArchitecture("\x02\x09\x01", 3);
 void read_release(std::string_view text, Cubin& cubin) {
   constexpr std::string_view kWord = "release ";
   const std::size_t at = text.find(kWord);
-  if (at == text.npos) return;
+  if (at == std::string_view::npos) return;
   const char* const end = text.data() + text.size();
   int major = 0, minor = 0;
   const auto first = std::from_chars(text.data() + at + kWord.size(), end, major);
@@ -41,7 +41,8 @@ Result<bool> read_tool_info(const Source& source, const Elf& elf, Cubin& cubin) 
     read_release(text, cubin);
     constexpr std::string_view kOption = "-arch ";
     const std::size_t at = text.find(kOption);
-    const auto target = at == text.npos ? std::nullopt : parse_gpu_target(text.substr(at + kOption.size()));
+    const auto target =
+        at == std::string_view::npos ? std::nullopt : parse_gpu_target(text.substr(at + kOption.size()));
     if (!target || target->architecture != cubin.target.architecture) continue;
     cubin.target.scope = target->scope;
     named = true;

@@ -60,7 +60,7 @@ class ImportReader {
       text += read.substr(0, end);
       text_bytes_ += read.size();
       if (text_bytes_ > kMostText) return beyond("length of the PE imports' names", kMostText, address);
-      if (end != read.npos) return text;
+      if (end != std::string_view::npos) return text;
     }
     return beyond("length of the name of a PE import", kLongestName, address);
   }

@@ -17,7 +17,7 @@ std::string_view skip_blank(std::string_view text) {
       text.remove_prefix(std::min(text.find('\n'), text.size()));
     } else if (text.starts_with("/*")) {
       const std::size_t end = text.find("*/", 2);
-      text.remove_prefix(end == text.npos ? text.size() : end + 2);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
     } else {
       return text;
     }

@@ -90,7 +90,7 @@ bool read_extra64(Bytes extra, ZipMember& member) {
 }
 
 bool is_sound_name(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\\') != name.npos) return false;
+  if (name.empty() || name.front() == '/' || name.find('\\') != std::string_view::npos) return false;
   if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) return false;
   for (std::size_t at = 0; at <= name.size();) {
     const std::size_t slash = std::min(name.find('/', at), name.size());

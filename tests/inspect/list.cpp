@@ -5,8 +5,9 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
+#include <exception>
 #include <string>
+#include <utility>
 
 #include "inspect/archive.hpp"
 #include "inspect/cubin.hpp"
@@ -160,22 +161,30 @@ void list(const std::string& path, const Source& source) {
   }
 }
 
+int list_all(std::span<char*> words) {
+  for (const char* word : words) {
+    if (std::string_view(word) == "--images") {
+      images = true;
+      continue;
+    }
+    const auto file = FileSource::open(word);
+    if (file) {
+      list(word, *file);
+    } else {
+      report(word, file.error());
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace flashfit::inspect
 
 int main(int argc, char** argv) {
-  using namespace flashfit::inspect;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--images") {
-      images = true;
-      continue;
-    }
-    const auto file = FileSource::open(argv[i]);
-    if (!file) {
-      report(argv[i], file.error());
-      continue;
-    }
-    list(argv[i], *file);
+  try {
+    return flashfit::inspect::list_all(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+  } catch (const std::exception& e) {
+    std::fputs(e.what(), stderr);  // a full disk
+    return 2;
   }
-  return failures == 0 ? 0 : 1;
 }
