@@ -13,7 +13,6 @@ namespace flashfit::inspect {
 namespace {
 
 using test::MadeBytes;
-using test::MadeEntry;
 using test::make_cubin;
 using test::make_fatbin;
 
