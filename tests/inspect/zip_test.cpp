@@ -139,7 +139,7 @@ const Lie kLies[] = {
      "malformed: zip directory that does not end at its end record at "},
     {"prefix", [](MadeZip& z) { z.bytes.insert(z.bytes.begin(), std::byte{1}); },
      "malformed: zip directory that does not end at its end record at "},
-    {"cut", [](MadeZip& z) { z.bytes.resize(z.bytes.size() - 1); }, "malformed: zip without an end record at "},
+    {"cut", [](MadeZip& z) { z.bytes.pop_back(); }, "malformed: zip without an end record at "},
     {"stream", [](MadeZip& z) { put<std::uint8_t>(z, z.local[0] + 33, 0xff); }, "malformed: no deflate stream at "},
 };
 
