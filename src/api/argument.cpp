@@ -83,7 +83,7 @@ Result<void> read_memory(const DLTensor& t, Argument& a, std::int64_t elements) 
                 fmt::format("{}: address {:#x} (data + byte_offset); accepted: multiples of {} bytes for {}", a.name,
                             begin, item_bytes, text(a.dtype)));
   }
-  a.data = static_cast<char*>(t.data) + t.byte_offset;
+  a.data = reinterpret_cast<void*>(begin);  // an offset past half the address space is no offset of a pointer
   a.begin = begin;
   a.end = end;
   return {};
