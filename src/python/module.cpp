@@ -44,7 +44,7 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
     return nullptr;
   }
   if (!state.eager.connect(args[0], args[3], args[4], args[5])) return nullptr;
-  state.types.set_torch(args[0], args[1], args[2]);
+  if (!state.types.set_torch(args[0], args[1], args[2])) return nullptr;
   return Py_NewRef(Py_None);
 }
 

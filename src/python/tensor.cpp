@@ -22,10 +22,17 @@ const ExchangeApi* find_exchange(PyTypeObject* type) {
 
 }  // namespace
 
-void TensorTypes::set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* current_stream) {
+bool TensorTypes::set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* current_stream) {
+  const char* const names[kNames] = {"dtype", "shape", "is_cpu", "is_cuda", "data_ptr", "stride", "get_device"};
+  for (int i = 0; i < kNames; ++i) {
+    const Owned name(PyUnicode_InternFromString(names[i]));
+    if (!name) return false;
+    replace(names_[i], name.get());
+  }
   replace(tensor_type_, tensor_type);
   replace(dtypes_, dtypes);
   replace(current_stream_, current_stream);
+  return true;
 }
 
 const ExchangeApi* TensorTypes::exchange(PyObject* object) {
@@ -60,6 +67,7 @@ void TensorTypes::clear() {
   Py_CLEAR(tensor_type_);
   Py_CLEAR(dtypes_);
   Py_CLEAR(current_stream_);
+  for (PyObject*& name : names_) Py_CLEAR(name);
 }
 
 bool Tensor::read(PyObject* object, TensorTypes& types, bool heads_first) {
@@ -99,20 +107,25 @@ bool Tensor::read_tuple(PyObject* tuple) {
 }
 
 bool Tensor::read_torch(PyObject* tensor, TensorTypes& types) {
-  const Owned dtype(PyObject_GetAttrString(tensor, "dtype"));
+  const auto get = [&](TensorTypes::Name name) { return Owned(PyObject_GetAttr(tensor, types.name(name))); };
+  const auto call = [&](TensorTypes::Name name) {
+    return Owned(PyObject_CallMethodObjArgs(tensor, types.name(name), nullptr));
+  };
+  const Owned dtype = get(TensorTypes::kDtype);
   PyObject* known = dtype ? PyDict_GetItemWithError(types.torch_dtypes(), dtype.get()) : nullptr;
-  const Owned device(PyObject_CallMethod(tensor, "get_device", nullptr));
-  const Owned data(PyObject_CallMethod(tensor, "data_ptr", nullptr));
-  const Owned shape(PyObject_GetAttrString(tensor, "shape"));
-  const Owned strides(PyObject_CallMethod(tensor, "stride", nullptr));
-  if (!known || !device || !data) return false;
+  if (!known) return false;
+  const Owned device = call(TensorTypes::kGetDevice);
+  const Owned data = device ? call(TensorTypes::kDataPtr) : nullptr;
+  if (!data) return false;
   const long code_and_bits = PyLong_AsLong(known);
   tensor_.dtype = {static_cast<uint8_t>(code_and_bits >> 8), static_cast<uint8_t>(code_and_bits & 0xff), 1};
   tensor_.data = PyLong_AsVoidPtr(data.get());
   const long index = PyLong_AsLong(device.get());  // -1: not a GPU, but not yet the CPU
-  const Owned mine(PyObject_GetAttrString(tensor, index < 0 ? "is_cpu" : "is_cuda"));
+  const Owned mine = get(index < 0 ? TensorTypes::kIsCpu : TensorTypes::kIsCuda);
   if (mine.get() != Py_True) return false;
   tensor_.device = index < 0 ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, static_cast<int32_t>(index)};
+  const Owned shape = get(TensorTypes::kShape);
+  const Owned strides = shape ? call(TensorTypes::kStride) : nullptr;
   return read_extents(shape.get(), strides.get());
 }
 

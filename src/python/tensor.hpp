@@ -11,8 +11,9 @@ class TensorTypes {
   ~TensorTypes() { clear(); }
 
   /// torch's part, for tensors of releases without the exchange API: its Tensor type, a dict from torch.dtype to DLPack
-  /// code * 256 + bits, and a callable from a device index to the current CUstream as an int, or None. Borrowed.
-  void set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* current_stream);
+  /// code * 256 + bits, and a callable from a device index to the current CUstream as an int, or None. Borrowed. False,
+  /// with an exception, if memory ran out.
+  bool set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* current_stream);
 
   /// The exchange API of the object's type, nullptr if it has none. No exception is left set.
   const ExchangeApi* exchange(PyObject* object);
@@ -20,6 +21,10 @@ class TensorTypes {
   PyObject* torch_tensor_type() const { return tensor_type_; }
   PyObject* torch_dtypes() const { return dtypes_; }
   PyObject* torch_current_stream() const { return current_stream_; }
+
+  /// The names of a torch tensor's attributes and methods, made once.
+  enum Name { kDtype, kShape, kIsCpu, kIsCuda, kDataPtr, kStride, kGetDevice, kNames };
+  PyObject* name(Name name) const { return names_[name]; }
 
   int traverse(visitproc visit, void* arg) const;
   void clear();
@@ -35,6 +40,7 @@ class TensorTypes {
   PyObject* tensor_type_ = nullptr;
   PyObject* dtypes_ = nullptr;
   PyObject* current_stream_ = nullptr;
+  PyObject* names_[kNames] = {};
 };
 
 /// A DLTensor read from an object, and room for sizes and strides that the object does not lend.
