@@ -16,15 +16,16 @@ from threading import Lock
 from types import ModuleType
 
 from ._errors import FlashfitError, InvalidArgument
-from ._frames import frames_attend
+from ._frames import UNREADABLE, frames_attend
 from ._library import default_paths, library
+
+__all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
 
 _MODULE = "_flashfit_native"
 
 #: attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first):
 #: flashfit_attention_forward's status, or UNREADABLE if a tensor has to be given as a Memory.
 Attend = Callable[..., int]
-UNREADABLE = -1
 
 
 def compiled_module(path: Path) -> ModuleType | None:

@@ -14,7 +14,8 @@ _ARGS = struct.Struct("=IIQQQQQQQQQfI")
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
 _TENSORS = 7
-_UNREADABLE = -1
+#: attend() could not read a tensor: it has to be given as a Memory.
+UNREADABLE = -1
 
 
 class _Frame:
@@ -69,7 +70,7 @@ def frames_attend(*arguments: Any) -> int:
     """What `_flashfit_native.attend` does, for Memory and None alone."""
     *tensors, flags, scale, stream, variant, heads_first = arguments
     if stream is None or any(x is not None and type(x) is not Memory for x in tensors):
-        return _UNREADABLE
+        return UNREADABLE
     try:
         frame = _frames.pop()
     except IndexError:

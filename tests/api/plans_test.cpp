@@ -7,21 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "explain_arguments.hpp"
 #include "flashfit/flashfit.h"
 #include "gpu/gpu.hpp"
 #include "gpu_double.hpp"
 
 namespace flashfit::test {
 namespace {
-
-flashfit_explain_args arguments(const char* gpu) {
-  flashfit_explain_args a{};
-  a.struct_size = sizeof a;
-  a.gpu = gpu;
-  a.dtype = "fp16";
-  a.batch = 2, a.seqlen_q = a.seqlen_k = 512, a.heads_q = a.heads_kv = 8, a.head_dim = 64;
-  return a;
-}
 
 flashfit_plan explain_one(const flashfit_explain_args& a) {
   flashfit_plan plan{};

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "explain_arguments.hpp"
 #include "flashfit/flashfit.h"
 #include "gpu/gpu.hpp"
 #include "images/image.hpp"
@@ -11,15 +12,6 @@ namespace flashfit::test {
 namespace {
 
 using Json = nlohmann::json;
-
-flashfit_explain_args arguments(const char* gpu) {
-  flashfit_explain_args a{};
-  a.struct_size = sizeof a;
-  a.gpu = gpu;
-  a.dtype = "fp16";
-  a.batch = 2, a.seqlen_q = a.seqlen_k = 512, a.heads_q = a.heads_kv = 8, a.head_dim = 64;
-  return a;
-}
 
 Json explain(const flashfit_explain_args& a) {
   char* text = nullptr;
