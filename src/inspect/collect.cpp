@@ -1,0 +1,16 @@
+#include "inspect/collect.hpp"
+
+#include "inspect/all_collectors.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+constexpr ElfCollector kElf[] = {collect_elf_needs};
+constexpr PeCollector kPe[] = {collect_pe_needs};
+
+}  // namespace
+
+std::span<const ElfCollector> elf_collectors() { return kElf; }
+std::span<const PeCollector> pe_collectors() { return kPe; }
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "inspect/all_collectors.hpp"
+#include "inspect/elf_dynamic.hpp"
+#include "inspect/elf_symbols.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+constexpr std::size_t kMostShown = 3;  // symbols named for one version
+
+void add_versions(const ElfSymbols& symbols, const ElfVersionNeeds& needs, Binary& binary) {
+  std::vector<std::size_t> slot(0x10000, SIZE_MAX);  // by the index that symbols name
+  for (const ElfVersionNeed& need : needs.list) {
+    if (need.weak) continue;
+    slot[need.index] = binary.versions.size();
+    binary.versions.push_back({std::string(need.library), std::string(need.version), {}});
+  }
+  for (const ElfSymbol& symbol : symbols.list) {
+    if (symbol.defined() || symbol.weak() || slot[symbol.version] == SIZE_MAX) continue;
+    auto& shown = binary.versions[slot[symbol.version]].symbols;
+    if (shown.size() < kMostShown) shown.emplace_back(symbol.name);
+  }
+}
+
+}  // namespace
+
+Result<void> collect_elf_needs(const Source& source, const Elf& elf, Binary& binary) {
+  binary.executable_stack = wants_executable_stack(elf);
+  auto dynamic = read_elf_dynamic(source, elf);
+  if (!dynamic) return tl::unexpected(dynamic.error());
+  binary.needed = std::move(dynamic->needed);
+  binary.soname = std::move(dynamic->soname);
+  binary.rpath = std::move(dynamic->rpath);
+  binary.runpath = std::move(dynamic->runpath);
+  binary.static_tls = dynamic->static_tls;
+  const auto symbols = read_elf_symbols(source, elf, kSectionDynamicSymbols);
+  if (!symbols) return tl::unexpected(symbols.error());
+  const auto needs = read_elf_version_needs(source, elf);
+  if (!needs) return tl::unexpected(needs.error());
+  add_versions(*symbols, *needs, binary);
+  return {};
+}
+
+Result<void> collect_pe_needs(const Source&, const Pe& pe, Binary& binary) {
+  for (const PeImport& import : pe.imports) binary.needed.push_back(import.library);
+  return {};
+}
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,30 @@
+#pragma once
+// What a target is judged for. What is not given is not judged, and the report says so.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/gpu_names.hpp"
+#include "inspect/tags.hpp"
+
+namespace flashfit::inspect {
+
+struct AskedGpu {
+  std::string asked;  ///< as the user named it: the key of reports
+  NamedGpu gpu;
+};
+
+/// The PyTorch that extensions must load under (torch_facts.hpp).
+struct TorchFacts;
+
+struct Question {
+  std::vector<AskedGpu> gpus;
+  CudaVersion driver = 0;   ///< the CUDA version that it supports; 0: unknown
+  std::string driver_text;  ///< as given, "" if unknown
+  std::optional<Python> python;
+  std::optional<Platform> platform;         ///< with glibc's version if that is known
+  std::shared_ptr<const TorchFacts> torch;  ///< null: unknown
+};
+
+}  // namespace flashfit::inspect
