@@ -4,6 +4,7 @@
 namespace flashfit {
 
 using uint32 = unsigned int;
+using uint64 = unsigned long long;
 using int64 = long long;
 
 /// IEEE binary16 as storage only: arithmetic happens in fp32

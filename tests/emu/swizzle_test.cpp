@@ -99,5 +99,29 @@ TEST(Fragments, CoverTheirMatricesOnce) {
   EXPECT_EQ(right, down);
 }
 
+TEST(Fragments, OfWgmmaCoverTheirMatricesOnceAndFeedTheNextProduct) {
+  constexpr int kN = 96;
+  std::set<std::pair<int, int>> accumulator, a;
+  for (int t = 0; t < 128; ++t) {
+    for (int i = 0; i < kN / 2; ++i) {
+      const int row = WgmmaAccumulatorMap::row(t, i), col = WgmmaAccumulatorMap::col(t, i);
+      accumulator.emplace(row, col);
+      // Of a warp's 16 rows and 8 columns it is the accumulator of mma.
+      EXPECT_EQ(row, t / 32 * 16 + AccumulatorMap::row(t % 32, i % 4));
+      EXPECT_EQ(col, i / 4 * 8 + AccumulatorMap::col(t % 32, i % 4));
+    }
+    for (int i = 0; i < 4; ++i)
+      for (int h = 0; h < 2; ++h) {
+        a.emplace(WgmmaAMap::row(t, i), WgmmaAMap::col(t, i, h));
+        for (int j = 0; j < kN / 16; ++j) {
+          EXPECT_EQ(WgmmaAMap::row(t, i), WgmmaAccumulatorMap::row(t, 8 * j + 2 * i + h));
+          EXPECT_EQ(WgmmaAMap::col(t, i, h) + 16 * j, WgmmaAccumulatorMap::col(t, 8 * j + 2 * i + h));
+        }
+      }
+  }
+  EXPECT_EQ(accumulator.size(), 64u * kN);
+  EXPECT_EQ(a.size(), 64u * 16);
+}
+
 }  // namespace
 }  // namespace flashfit::testing
