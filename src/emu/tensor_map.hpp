@@ -1,0 +1,56 @@
+#pragma once
+// Tensor maps under the emulator: its own encoding of the same bytes, and the copies of boxes that they describe.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/error.hpp"
+#include "layout/tensor_map.hpp"
+
+namespace flashfit::emu {
+
+/// The map of `spec` for a kernel under the emulator. Errors: those of layout/tensor_map_rules.hpp; and swizzled boxes
+/// whose rows are narrower than the pattern's, since it is documented nowhere where those lie.
+Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec);
+
+/// What encode_tensor_map() wrote, or nothing if these bytes are not its.
+std::optional<TensorMapSpec> decode_tensor_map(const TensorMap& map);
+
+/// One box between global and shared memory.
+class BoxCopy {
+ public:
+  using Coordinates = std::array<int, 5>;  ///< of the box's first element, innermost first; may lie outside
+
+  /// `s_address` is the box's address in shared memory as the hardware counts it, `shared` where its byte 0 lies here.
+  BoxCopy(const TensorMapSpec& spec, const Coordinates& at, std::uint32_t s_address, std::byte* shared)
+      : spec_(spec), at_(at), s_address_(s_address), shared_(shared) {}
+
+  /// The part of a row of the box that lies inside the tensor: empty if bytes is 0.
+  struct Row {
+    std::uintptr_t address;      ///< of its first byte
+    std::size_t skipped, bytes;  ///< bytes of the box's row before it, and of itself
+  };
+  std::uint32_t rows() const { return spec_.box_bytes() / spec_.inner_bytes(); }
+  Row row(std::uint32_t i) const;
+
+  /// Global to shared: whole rows, with the map's filling outside the tensor.
+  void load() const;
+  /// Shared to global: what lies inside the tensor.
+  void store() const;
+  /// The same, added to what is there, rounded to nearest even in the map's type.
+  void reduce_add() const;
+
+  const TensorMapSpec& spec() const { return spec_; }
+
+ private:
+  std::byte* chunk(std::uint32_t row, std::uint32_t byte) const;
+  void gather(std::uint32_t row, std::byte* to) const;
+
+  TensorMapSpec spec_;
+  Coordinates at_;
+  std::uint32_t s_address_;
+  std::byte* shared_;
+};
+
+}  // namespace flashfit::emu
