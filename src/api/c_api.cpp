@@ -69,18 +69,20 @@ Result<void> attention(const flashfit_attention_args* args, Step step) {
   return done;
 }
 
-Result<void> check_target(char** json) {
-  if (!json) return fail(Code::kInvalidArgument, "json: NULL; accepted: where to put the document's address");
-  *json = nullptr;
-  return {};
-}
-
-/// A copy that flashfit_free() frees.
-void hand_over(std::string_view text, char** json) {
-  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (!copy) throw std::bad_alloc();
-  copy[text.copy(copy, text.size())] = '\0';
-  *json = copy;
+/// A copy of the document that `make` gives, for flashfit_free() to free.
+template <class Make>
+flashfit_status hand_over(char** json, Make make) noexcept {
+  return guarded([&]() -> Result<void> {
+    if (!json) return fail(Code::kInvalidArgument, "json: NULL; accepted: where to put the document's address");
+    *json = nullptr;
+    const Result<std::string> text = make();
+    if (!text) return tl::unexpected(text.error());
+    char* copy = static_cast<char*>(std::malloc(text->size() + 1));
+    if (!copy) throw std::bad_alloc();
+    copy[text->copy(copy, text->size())] = '\0';
+    *json = copy;
+    return {};
+  });
 }
 
 }  // namespace
@@ -158,29 +160,11 @@ flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_pla
 }
 
 flashfit_status flashfit_explain_json(const flashfit_explain_args* args, char** json) {
-  return api::guarded([&]() -> Result<void> {
-    if (auto ok = api::check_target(json); !ok) return ok;
-    const auto text = api::explain_json(args);
-    if (!text) return tl::unexpected(text.error());
-    api::hand_over(*text, json);
-    return {};
-  });
+  return api::hand_over(json, [&] { return api::explain_json(args); });
 }
 
-flashfit_status flashfit_images_json(char** json) {
-  return api::guarded([&]() -> Result<void> {
-    if (auto ok = api::check_target(json); !ok) return ok;
-    api::hand_over(api::images_json(), json);
-    return {};
-  });
-}
+flashfit_status flashfit_images_json(char** json) { return api::hand_over(json, api::images_json); }
 
-flashfit_status flashfit_gpus_json(char** json) {
-  return api::guarded([&]() -> Result<void> {
-    if (auto ok = api::check_target(json); !ok) return ok;
-    api::hand_over(api::gpus_json(), json);
-    return {};
-  });
-}
+flashfit_status flashfit_gpus_json(char** json) { return api::hand_over(json, api::gpus_json); }
 
 void flashfit_free(char* json) { std::free(json); }

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "api/explain_request.hpp"
+#include "base/json_text.hpp"
 #include "gpu/device.hpp"
 #include "images/image.hpp"
 #include "plan/explain.hpp"
@@ -12,9 +11,9 @@
 namespace flashfit::api {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+void field_or_null(JsonText& json, const char* key, const std::string& text) {
+  text.empty() ? json.field(key, nullptr) : json.field(key, text);
+}
 
 }  // namespace
 
@@ -22,44 +21,58 @@ Result<std::string> explain_json(const flashfit_explain_args* args) {
   const auto request = read_explain(args);
   if (!request) return tl::unexpected(request.error());
   const auto& [problem, gpus, driver, options, tile] = *request;
-  Json answer = Json::array();
+  JsonText json;
+  json.begin_array();
   for (const Gpu& gpu : gpus) {
-    answer.push_back(tile ? flashfit::explain_json(what_if(*tile, problem, gpu, carried_images()), gpu)
-                          : flashfit::explain_json(problem, gpu, driver, carried_images(), options));
+    if (tile)
+      write_explanation(json, what_if(*tile, problem, gpu, carried_images()), gpu);
+    else
+      write_explanation(json, problem, gpu, driver, carried_images(), options);
   }
-  return answer.dump();
+  json.end_array();
+  return json.take();
 }
 
-std::string images_json() {
-  Json list = Json::array();
+Result<std::string> images_json() {
+  JsonText json;
+  json.begin_array();
   for (const Image& image : carried_images()) {
-    list.push_back({{"variant", name_of(image.variant->config)},
-                    {"target", image.target.str()},
-                    {"registers", image.registers},
-                    {"local_bytes", image.local_bytes},
-                    {"shared_memory_bytes", image.shared_bytes},
-                    {"bytes", image.bytes}});
+    json.begin_object();
+    json.field("variant", name_of(image.variant->config));
+    json.field("target", image.target.str());
+    json.field("registers", image.registers);
+    json.field("local_bytes", image.local_bytes);
+    json.field("shared_memory_bytes", image.shared_bytes);
+    json.field("bytes", image.bytes);
+    json.end_object();
   }
-  return list.dump();
+  json.end_array();
+  return json.take();
 }
 
-std::string gpus_json() {
+Result<std::string> gpus_json() {
   const Machine machine = this_machine();
-  Json gpus = Json::array();
-  for (const Gpu& gpu : machine.gpus) {
-    gpus.push_back({{"index", gpus.size()},
-                    {"gpu", gpu.name},
-                    {"compute_capability", gpu.cc.str()},
-                    {"sms", gpu.sms},
-                    {"shared_memory_limit_bytes", gpu.shared_bytes_block}});
+  const std::string cuda = machine.cuda ? fmt::format("{}.{}", machine.cuda / 1000, machine.cuda % 1000 / 10) : "";
+  JsonText json;
+  json.begin_object();
+  field_or_null(json, "driver", machine.driver_version);
+  field_or_null(json, "cuda", cuda);
+  field_or_null(json, "no_gpu_reason", machine.no_gpu_reason);
+  json.key("gpus");
+  json.begin_array();
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const Gpu& gpu = machine.gpus[i];
+    json.begin_object();
+    json.field("index", i);
+    json.field("gpu", gpu.name);
+    json.field("compute_capability", gpu.cc.str());
+    json.field("sms", gpu.sms);
+    json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
+    json.end_object();
   }
-  const Json cuda =
-      machine.cuda ? Json(fmt::format("{}.{}", machine.cuda / 1000, machine.cuda % 1000 / 10)) : Json(nullptr);
-  return Json{{"driver", or_null(machine.driver_version)},
-              {"cuda", cuda},
-              {"no_gpu_reason", or_null(machine.no_gpu_reason)},
-              {"gpus", gpus}}
-      .dump();
+  json.end_array();
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace flashfit::api

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -17,6 +18,14 @@ namespace flashfit::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// write_explanation()'s object.
+template <class... Arguments>
+Json explained(const Arguments&... arguments) {
+  JsonText json;
+  write_explanation(json, arguments...);
+  return Json::parse(json.take().value());
+}
 
 constexpr char kExample[] = R"(
 Examples:
@@ -115,7 +124,7 @@ int run_plan(const Explain& e, const ForwardProblem& problem, const std::vector<
       wrong("--" + plan.error().message);
   std::vector<Json> objects;
   for (const Gpu& gpu : gpus)
-    objects.push_back(explain_json(problem, gpu, driver, carried_images(), {.variant = e.variant}));
+    objects.push_back(explained(problem, gpu, driver, carried_images(), PlanOptions{.variant = e.variant}));
   if (e.json) {
     print_json(objects);
   } else {
@@ -128,7 +137,7 @@ int run_plan(const Explain& e, const ForwardProblem& problem, const std::vector<
 int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vector<Gpu>& gpus) {
   const ForwardConfig config = parse_tile(e, problem);
   std::vector<Json> objects;
-  for (const Gpu& gpu : gpus) objects.push_back(explain_json(what_if(config, problem, gpu, carried_images()), gpu));
+  for (const Gpu& gpu : gpus) objects.push_back(explained(what_if(config, problem, gpu, carried_images()), gpu));
   if (e.json) {
     print_json(objects);
     return status_of(objects, e.gpu.all());
@@ -163,7 +172,7 @@ int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector
   for (const Gpu& gpu : gpus) {
     std::vector<std::vector<std::string>> rows;
     for (const Fit& fit : sweep(problem, gpu, carried_images())) {
-      const Json j = explain_json(fit, gpu);
+      const Json j = explained(fit, gpu);
       objects.push_back(j);
       rows.push_back({fmt::format("{}x{}", fit.config.block_m, fit.config.block_n), text(j["warps"]), text(j["stages"]),
                       text(j["shared_memory_bytes"]), registers(j), text(j["spill_bytes"]), text(j["blocks_per_sm"]),

@@ -13,7 +13,7 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::gpus_json()).dump(2)); }
+void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::gpus_json().value()).dump(2)); }
 
 void print_text(const Machine& m) {
   std::vector<std::vector<std::string>> rows;

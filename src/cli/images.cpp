@@ -12,7 +12,7 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::images_json()).dump(2)); }
+void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::images_json().value()).dump(2)); }
 
 void print_table() {
   std::vector<std::vector<std::string>> rows;

@@ -4,16 +4,16 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace flashfit {
 namespace {
 
-constexpr std::string_view kMagic = "FFIMAGES";
 constexpr int kLevel = 19;
 constexpr int kWindowLog = 24;  // all kernels of a target in one window
 
@@ -27,30 +27,73 @@ std::vector<std::byte> compress(const std::vector<std::byte>& in) {
   return out;
 }
 
-nlohmann::json to_json(const BlobEntry& e) {
-  return {{"variant", e.variant},
-          {"cc", e.target.cc},
-          {"ptx", e.target.kind == Target::Kind::kPtx},
-          {"registers", e.registers},
-          {"local_bytes", e.local_bytes},
-          {"shared_bytes", e.shared_bytes},
-          {"entry", e.entry},
-          {"frame", e.frame},
-          {"offset", e.offset},
-          {"bytes", e.bytes}};
+/// The index: this, the frames as BlobFrames, and a Record with its two names for each image. The tool and the library
+/// are of one build for one machine, so numbers lie as they do in memory.
+struct Head {
+  std::array<char, 8> magic;
+  std::uint64_t frames, images;
+};
+constexpr std::array<char, 8> kMagic = {'F', 'F', 'I', 'M', 'A', 'G', 'E', 'S'};
+
+struct Record {
+  std::int32_t cc, ptx, registers, local_bytes, shared_bytes;
+  std::uint32_t variant_size, entry_size, frame;
+  std::uint64_t offset, bytes;
+};
+
+void put(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(from);
+  to.insert(to.end(), begin, begin + bytes);
+}
+template <class T>
+void put(std::vector<std::byte>& to, const T& plain) {
+  static_assert(std::has_unique_object_representations_v<T>, "no padding");
+  put(to, &plain, sizeof plain);
 }
 
-BlobEntry entry_from(const nlohmann::json& j) {
-  return {.variant = j.at("variant"),
-          .target = {.cc = j.at("cc"), .kind = j.at("ptx").get<bool>() ? Target::Kind::kPtx : Target::Kind::kSass},
-          .registers = j.at("registers"),
-          .local_bytes = j.at("local_bytes"),
-          .shared_bytes = j.at("shared_bytes"),
-          .entry = j.at("entry"),
-          .frame = j.at("frame"),
-          .offset = j.at("offset"),
-          .bytes = j.at("bytes")};
+void put(std::vector<std::byte>& to, const BlobEntry& e) {
+  put(to, Record{.cc = e.target.cc,
+                 .ptx = e.target.kind == Target::Kind::kPtx,
+                 .registers = e.registers,
+                 .local_bytes = e.local_bytes,
+                 .shared_bytes = e.shared_bytes,
+                 .variant_size = static_cast<std::uint32_t>(e.variant.size()),
+                 .entry_size = static_cast<std::uint32_t>(e.entry.size()),
+                 .frame = static_cast<std::uint32_t>(e.frame),
+                 .offset = e.offset,
+                 .bytes = e.bytes});
+  put(to, e.variant.data(), e.variant.size());
+  put(to, e.entry.data(), e.entry.size());
 }
+
+/// Takes from the front of what is left; false if that is too short.
+struct Reader {
+  std::span<const std::byte> left;
+
+  bool take(void* to, std::size_t bytes) {
+    if (left.size() < bytes) return false;
+    std::memcpy(to, left.data(), bytes);
+    left = left.subspan(bytes);
+    return true;
+  }
+  bool take(std::string& to, std::size_t size) {
+    if (left.size() < size) return false;
+    to.resize(size);
+    return take(to.data(), size);
+  }
+  bool take(BlobEntry& e) {
+    Record r;
+    if (!take(&r, sizeof r)) return false;
+    e = {.target = {.cc = r.cc, .kind = r.ptx ? Target::Kind::kPtx : Target::Kind::kSass},
+         .registers = r.registers,
+         .local_bytes = r.local_bytes,
+         .shared_bytes = r.shared_bytes,
+         .frame = r.frame,
+         .offset = r.offset,
+         .bytes = r.bytes};
+    return take(e.variant, r.variant_size) && take(e.entry, r.entry_size);
+  }
+};
 
 tl::unexpected<Error> damaged(std::string_view what) {
   return fail(Code::kInternal, fmt::format("the images inside this library are damaged: {}", what));
@@ -66,43 +109,34 @@ std::vector<std::byte> pack_blob(std::vector<BlobEntry> entries, const std::vect
     entries[i].bytes = images[i].size();
     frame.insert(frame.end(), images[i].begin(), images[i].end());
   }
-  std::vector<std::byte> packed;
-  nlohmann::json index = {{"images", nlohmann::json::array()}, {"frames", nlohmann::json::array()}};
+  std::vector<std::byte> blob, packed;
+  put(blob, Head{.magic = kMagic, .frames = plain.size(), .images = entries.size()});
   for (const auto& [target, frame] : plain) {
     const std::vector<std::byte> compressed = compress(frame);
-    index["frames"].push_back({{"offset", packed.size()}, {"compressed", compressed.size()}, {"bytes", frame.size()}});
+    put(blob, BlobFrame{.offset = packed.size(), .compressed = compressed.size(), .bytes = frame.size()});
     packed.insert(packed.end(), compressed.begin(), compressed.end());
   }
   for (BlobEntry& e : entries) {
     e.frame = static_cast<std::size_t>(std::distance(plain.begin(), plain.find(e.target)));
-    index["images"].push_back(to_json(e));
+    put(blob, e);
   }
-  const std::string text = index.dump();
-  const std::uint64_t size = text.size();
-  std::vector<std::byte> blob(kMagic.size() + sizeof size + text.size());
-  std::memcpy(blob.data(), kMagic.data(), kMagic.size());
-  std::memcpy(blob.data() + kMagic.size(), &size, sizeof size);
-  std::memcpy(blob.data() + kMagic.size() + sizeof size, text.data(), text.size());
   blob.insert(blob.end(), packed.begin(), packed.end());
   return blob;
 }
 
 Result<BlobIndex> read_blob(std::span<const std::byte> blob) {
-  std::uint64_t size = 0;
-  const std::size_t head = kMagic.size() + sizeof size;
-  if (blob.size() < head || std::memcmp(blob.data(), kMagic.data(), kMagic.size()) != 0) return damaged("no index");
-  std::memcpy(&size, blob.data() + kMagic.size(), sizeof size);
-  if (size > blob.size() - head) return damaged("the index is cut short");
-  const char* text = reinterpret_cast<const char*>(blob.data() + head);
-  BlobIndex index{.begin = head + size};
-  try {
-    const nlohmann::json j = nlohmann::json::parse(text, text + size);
-    for (const nlohmann::json& f : j.at("frames"))
-      index.frames.push_back({.offset = f.at("offset"), .compressed = f.at("compressed"), .bytes = f.at("bytes")});
-    for (const nlohmann::json& e : j.at("images")) index.entries.push_back(entry_from(e));
-  } catch (const nlohmann::json::exception& e) {
-    return damaged(e.what());
+  Reader reader{blob};
+  Head head;
+  if (!reader.take(&head, sizeof head) || head.magic != kMagic) return damaged("no index");
+  BlobIndex index;
+  // A damaged count ends with the bytes, so no memory is asked for by it.
+  for (std::uint64_t i = 0; i < head.frames; ++i) {
+    if (!reader.take(&index.frames.emplace_back(), sizeof(BlobFrame))) return damaged("the index is cut short");
   }
+  for (std::uint64_t i = 0; i < head.images; ++i) {
+    if (!reader.take(index.entries.emplace_back())) return damaged("the index is cut short");
+  }
+  index.begin = blob.size() - reader.left.size();
   const std::size_t rest = blob.size() - index.begin;
   for (const BlobFrame& f : index.frames)
     if (f.offset > rest || f.compressed > rest - f.offset) return damaged("a frame lies outside");

@@ -1,7 +1,5 @@
 #pragma once
-// The packed images: a JSON index and one compressed frame a target, so that a GPU decompresses only what can run on
-// it.
-//   "FFIMAGES", u64 bytes of the index, the index, the frames.
+// The packed images: an index and one compressed frame a target, so that a GPU decompresses only what can run on it.
 // Kernels of one target resemble each other: together in one zstd frame they
 // take a tenth of their size, alone a quarter.
 #include <cstddef>

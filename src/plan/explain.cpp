@@ -1,76 +1,90 @@
 #include "plan/explain.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace flashfit {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// What the two kinds of explanation share; null where unknown.
+struct Shared {
+  bool fits = false;
+  std::optional<std::string> variant, target;
+  const char* family = nullptr;
+  std::optional<int> shared_memory_bytes, registers_per_thread, threads;
+  std::optional<bool> registers_estimated;
+  std::optional<std::int64_t> grid;
+  const ForwardModel* model = nullptr;
+  std::string reason;
+};
 
-Json frame(const Gpu& gpu) {
-  Json j;
-  j["gpu"] = gpu.name;
-  j["compute_capability"] = gpu.cc.str();
-  j["fits"] = false;
-  for (const char* key : {"family", "variant", "target", "shared_memory_bytes"}) j[key] = nullptr;
-  j["shared_memory_limit_bytes"] = gpu.shared_bytes_block;
-  for (const char* key : {"registers_per_thread", "registers_estimated", "blocks_per_sm", "grid", "threads", "bound",
-                          "modelled_us", "reason"})
-    j[key] = nullptr;
-  return j;
+void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
+  const auto of_model = [&](const char* key, auto value) {
+    s.model ? json.field(key, value(*s.model)) : json.field(key, nullptr);
+  };
+  json.field("gpu", gpu.name);
+  json.field("compute_capability", gpu.cc.str());
+  json.field("fits", s.fits);
+  s.family ? json.field("family", s.family) : json.field("family", nullptr);
+  json.field("variant", s.variant);
+  json.field("target", s.target);
+  json.field("shared_memory_bytes", s.shared_memory_bytes);
+  json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
+  json.field("registers_per_thread", s.registers_per_thread);
+  json.field("registers_estimated", s.registers_estimated);
+  of_model("blocks_per_sm", [](const ForwardModel& m) { return m.blocks_per_sm; });
+  json.field("grid", s.grid);
+  json.field("threads", s.threads);
+  of_model("bound", [](const ForwardModel& m) { return m.bound; });
+  of_model("modelled_us", [](const ForwardModel& m) { return std::round(m.microseconds * 10) / 10; });
+  json.field("reason", s.reason);
 }
-
-double tenths(double x) { return std::round(x * 10) / 10; }
 
 }  // namespace
 
-Json explain_json(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
-                  const PlanOptions& options) {
-  Json j = frame(gpu);
+void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images, const PlanOptions& options) {
   const auto plan = plan_forward(problem, gpu, driver, images, options);
-  if (!plan) {
-    j["reason"] = plan.error().message;
-    return j;
+  Shared s;
+  if (plan) {
+    s.fits = true;
+    s.family = "mma";
+    s.variant = name_of(plan->variant->config);
+    s.target = plan->image->target.str();
+    s.shared_memory_bytes = plan->shared_bytes;
+    s.registers_per_thread = plan->registers;
+    s.registers_estimated = plan->registers_estimated;
+    s.grid = plan->grid;
+    s.threads = plan->threads;
+    s.model = &plan->model;
   }
-  j["fits"] = true;
-  j["family"] = "mma";
-  j["variant"] = name_of(plan->variant->config);
-  j["target"] = plan->image->target.str();
-  j["shared_memory_bytes"] = plan->shared_bytes;
-  j["registers_per_thread"] = plan->registers;
-  j["registers_estimated"] = plan->registers_estimated;
-  j["blocks_per_sm"] = plan->model.blocks_per_sm;
-  j["grid"] = plan->grid;
-  j["threads"] = plan->threads;
-  j["bound"] = plan->model.bound;
-  j["modelled_us"] = tenths(plan->model.microseconds);
-  j["reason"] = reason_for(*plan, problem, gpu, driver, images);
-  return j;
+  s.reason = plan ? reason_for(*plan, problem, gpu, driver, images) : plan.error().message;
+  json.begin_object();
+  write_fields(json, gpu, s);
+  json.end_object();
 }
 
-Json explain_json(const Fit& fit, const Gpu& gpu) {
-  Json j = frame(gpu);
+void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu) {
   const ForwardConfig& c = fit.config;
-  j["fits"] = fit.fits;
-  j["family"] = "mma";
-  if (find_forward_variant(name_of(c)) != nullptr) j["variant"] = name_of(c);
-  j["block_m"] = c.block_m;
-  j["block_n"] = c.block_n;
-  j["stages"] = c.stages;
-  j["warps"] = c.warps;
-  j["shared_memory_bytes"] = fit.shared_bytes;
-  j["shared_memory_static_limit_bytes"] = kStaticSharedBytes;
-  j["registers_per_thread"] = fit.registers;
-  j["registers_estimated"] = fit.registers_estimated;
-  j["spill_bytes"] = fit.spill_bytes;
-  j["threads"] = fit.threads;
-  j["reason"] = fit.binds;
-  if (fit.fits) {
-    j["blocks_per_sm"] = fit.blocks_per_sm;
-    j["bound"] = fit.model.bound;
-    j["modelled_us"] = tenths(fit.model.microseconds);
-  }
-  return j;
+  Shared s;
+  s.fits = fit.fits;
+  s.family = "mma";
+  if (std::string name = name_of(c); find_forward_variant(name) != nullptr) s.variant = std::move(name);
+  s.shared_memory_bytes = fit.shared_bytes;
+  s.registers_per_thread = fit.registers;
+  s.registers_estimated = fit.registers_estimated;
+  s.threads = fit.threads;
+  if (fit.fits) s.model = &fit.model;
+  s.reason = fit.binds;
+  json.begin_object();
+  write_fields(json, gpu, s);
+  json.field("block_m", c.block_m);
+  json.field("block_n", c.block_n);
+  json.field("stages", c.stages);
+  json.field("warps", c.warps);
+  json.field("shared_memory_static_limit_bytes", kStaticSharedBytes);
+  json.field("spill_bytes", fit.spill_bytes);
+  json.end_object();
 }
 
 }  // namespace flashfit

@@ -1,7 +1,6 @@
 #pragma once
 // Plans and what-ifs as data: one JSON object a GPU. docs/plan.md lists the keys.
-#include <nlohmann/json.hpp>
-
+#include "base/json_text.hpp"
 #include "plan/forward.hpp"
 
 namespace flashfit {
@@ -9,11 +8,11 @@ namespace flashfit {
 /// gpu, compute_capability, fits, family, variant, target, shared_memory_bytes, shared_memory_limit_bytes (opt-in limit
 /// of a block), registers_per_thread, registers_estimated, blocks_per_sm, grid, threads, bound, modelled_us, reason. A
 /// misfit has the same keys: null where unknown, and its reason.
-nlohmann::ordered_json explain_json(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
-                                    std::span<const Image> images, const PlanOptions& options = {});
+void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images, const PlanOptions& options = {});
 
 /// The same keys for a configuration that need not be carried (variant: its name if it is a row of the table, else
 /// null), and block_m, block_n, stages, warps, spill_bytes, shared_memory_static_limit_bytes.
-nlohmann::ordered_json explain_json(const Fit& fit, const Gpu& gpu);
+void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu);
 
 }  // namespace flashfit

@@ -16,6 +16,7 @@ HEADERS = {
     "libxxhash-dev": "xxhash.h",
     "libdlpack-dev": "dlpack/dlpack.h",
     "libcli11-dev": "CLI/CLI.hpp",
+    "rapidjson-dev": "rapidjson/writer.h",
     "nlohmann-json3-dev": "nlohmann/json.hpp",
     "libfmt-dev": "fmt/format.h",
     "libzstd-dev": "zstd.h",

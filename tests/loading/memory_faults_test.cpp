@@ -8,6 +8,7 @@
 #include "api/tensors.hpp"
 #include "failing_memory.hpp"
 #include "fake_cuda/fake_cuda.hpp"
+#include "images/blob.hpp"
 #include "in_fork.hpp"
 
 namespace flashfit::test {
@@ -40,7 +41,16 @@ const flashfit_explain_args& question() {
   return a;
 }
 
-// Not the JSON documents: nlohmann::json takes memory where it frees a tree, and ends the process where there is none.
+/// A call that gives a document.
+std::function<flashfit_status()> document(std::function<flashfit_status(char**)> function) {
+  return [function = std::move(function)] {
+    char* json = nullptr;
+    const flashfit_status status = function(&json);
+    flashfit_free(json);
+    return status;
+  };
+}
+
 constexpr Way kWays[] = {
     {"cpu", 2, [] { return attention(Call::dense(), flashfit_attention_forward); }},
     {"cpu_threads", 6,
@@ -57,6 +67,25 @@ constexpr Way kWays[] = {
          return flashfit_explain(&question(), &plan, 1, &count);
        };
      }},
+    {"explain_json", 5, [] { return document([](char** json) { return flashfit_explain_json(&question(), json); }); }},
+    {"explain_json_of_every_gpu", 5,
+     [] {
+       return document([](char** json) {
+         flashfit_explain_args all = question();
+         all.gpu = "all", all.block_m = 128, all.block_n = 64;
+         return flashfit_explain_json(&all, json);
+       });
+     }},
+    {"explain_json_of_this_machine", 5,
+     [] {
+       return document([](char** json) {
+         flashfit_explain_args here = question();
+         here.gpu = nullptr;
+         return flashfit_explain_json(&here, json);
+       });
+     }},
+    {"images_json", 5, [] { return document(flashfit_images_json); }},
+    {"gpus_json", 5, [] { return document(flashfit_gpus_json); }},
 };
 
 /// "passed", "unused" if the call makes fewer allocations, or what is wrong.
@@ -105,6 +134,26 @@ TEST_P(MemoryFault, IsSaidLosesNothingAndPasses) {
 
 INSTANTIATE_TEST_SUITE_P(Calls, MemoryFault, testing::ValuesIn(kWays),
                          [](const auto& info) { return info.param.name; });
+
+TEST(MemoryFault, TheIndexOfTheImagesIsReadOrItsLackOfMemoryIsThrown) {
+  const std::vector<std::byte> blob = pack_blob(
+      std::vector<BlobEntry>(
+          5, {.variant = "a name that needs memory of its own", .entry = "another that needs memory of its own"}),
+      std::vector<std::vector<std::byte>>(5, std::vector<std::byte>(100)));
+  int n = 1;
+  for (std::string said; (said = in_fork([&]() -> std::string {
+                            fails_in = n;
+                            try {
+                              const bool read = read_blob(blob).has_value();
+                              return fails_in > 0 && read ? "read" : "not read";
+                            } catch (const std::bad_alloc&) {
+                              return "thrown";
+                            }
+                          })) != "read";
+       ++n)
+    ASSERT_EQ(said, "thrown") << "allocation " << n;
+  EXPECT_GE(n - 1, 2 * 5);
+}
 
 TEST(MemoryFault, ARefusalWithoutMemoryForItsWordsIsStillRefused) {
   for (int n = 1; n < 3; ++n)

@@ -3,11 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "plan/catalogue.hpp"
 #include "plan/problems.hpp"
 
 namespace flashfit {
 namespace {
+
+/// write_explanation()'s object.
+template <class... Arguments>
+nlohmann::json explained(const Arguments&... arguments) {
+  JsonText json;
+  write_explanation(json, arguments...);
+  return nlohmann::json::parse(json.take().value());
+}
 
 const char* const kKeys[] = {"gpu",
                              "compute_capability",
@@ -26,11 +36,28 @@ const char* const kKeys[] = {"gpu",
                              "modelled_us",
                              "reason"};
 
+TEST(JsonText, WhatJsonCannotHoldIsAnErrorAndNoDocument) {
+  const auto holds = [](const auto& x) {
+    JsonText json;
+    json.begin_array();
+    json.value(x);
+    json.end_array();
+    const Result<std::string> text = json.take();
+    return text ? nlohmann::json::accept(*text) : text.error().code != Code::kInternal;
+  };
+  EXPECT_TRUE(holds("caf\u00e9 \"\\\n\x01"));
+  for (const char* text : {"caf\xe9", "\xe2\x82", "\xf5\x80\x80\x80", "\xed\xa0\x80"})
+    EXPECT_FALSE(holds(text)) << text;
+  EXPECT_TRUE(holds(12.5));
+  EXPECT_FALSE(holds(std::numeric_limits<double>::infinity()));
+  EXPECT_FALSE(holds(std::numeric_limits<double>::quiet_NaN()));
+}
+
 TEST(Explain, AFitAndAMisfitHaveTheSameKeys) {
   const auto images = test::full_catalogue();
   for (const Gpu& gpu : gpu_table())
     for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
-      const auto j = explain_json(test::dense({.dtype = dtype}), gpu, 0, images);
+      const auto j = explained(test::dense({.dtype = dtype}), gpu, 0, images);
       for (const char* key : kKeys) ASSERT_TRUE(j.contains(key)) << key;
       EXPECT_EQ(j.size(), std::size(kKeys));
       EXPECT_EQ(j["gpu"], gpu.name);
@@ -53,7 +80,7 @@ TEST(Explain, CountsTheOtherRowsInGoodEnglish) {
         c.head_dim != problem.head_dim)
       continue;
     images.push_back(image);
-    EXPECT_THAT(explain_json(problem, gpu, 0, images)["reason"].get<std::string>(),
+    EXPECT_THAT(explained(problem, gpu, 0, images)["reason"].get<std::string>(),
                 testing::HasSubstr(expected[images.size() - 1]));
   }
   EXPECT_GE(images.size(), 2u);
@@ -64,7 +91,7 @@ TEST(Explain, SaysWhatThePlanSays) {
   const Gpu gpu = find_gpu("L4").value();
   const ForwardProblem problem = test::dense({.batch = 2, .queries = 512});
   const auto plan = plan_forward(problem, gpu, 0, images).value();
-  const auto j = explain_json(problem, gpu, 0, images);
+  const auto j = explained(problem, gpu, 0, images);
   EXPECT_EQ(j["compute_capability"], "8.9");
   EXPECT_EQ(j["family"], "mma");
   EXPECT_EQ(j["variant"], name_of(plan.variant->config));
@@ -78,15 +105,15 @@ TEST(Explain, SaysWhatThePlanSays) {
 
 TEST(Explain, PtxWithoutMachineCodeHasEstimatedRegisters) {
   const auto ptx = test::catalogue_of({80, Target::Kind::kPtx});
-  const auto j = explain_json(test::dense({}), find_gpu("H100").value(), 0, ptx);
+  const auto j = explained(test::dense({}), find_gpu("H100").value(), 0, ptx);
   EXPECT_EQ(j["registers_estimated"], true);
   EXPECT_THAT(j["reason"].get<std::string>(), testing::HasSubstr("PTX 8.0, compiled by the driver"));
-  const auto both = explain_json(test::dense({}), find_gpu("Orin").value(), 0, test::full_catalogue());
+  const auto both = explained(test::dense({}), find_gpu("Orin").value(), 0, test::full_catalogue());
   EXPECT_EQ(both["registers_estimated"], false);
 }
 
 TEST(Explain, NoRowsIsAFitThatLaunchesNothing) {
-  const auto j = explain_json(test::dense({.queries = 0}), find_gpu("L4").value(), 0, test::full_catalogue());
+  const auto j = explained(test::dense({.queries = 0}), find_gpu("L4").value(), 0, test::full_catalogue());
   EXPECT_EQ(j["fits"], true);
   EXPECT_EQ(j["grid"], 0);
   EXPECT_EQ(j["reason"], "no rows: nothing to launch");
@@ -96,7 +123,7 @@ TEST(Explain, WhatIfHasTheSameKeysAndTheTile) {
   const ForwardConfig c{DType::kF16, 128, 128, 128, 4, 2, 1};
   for (const char* name : {"L4", "H100"}) {
     const Gpu gpu = find_gpu(name).value();
-    const auto j = explain_json(what_if(c, test::dense({.head_dim = 128}), gpu, {}), gpu);
+    const auto j = explained(what_if(c, test::dense({.head_dim = 128}), gpu, {}), gpu);
     for (const char* key : kKeys) ASSERT_TRUE(j.contains(key)) << key;
     EXPECT_EQ(j["shared_memory_bytes"], 163840);
     EXPECT_EQ(j["shared_memory_static_limit_bytes"], 49152);

@@ -15,7 +15,7 @@ die() {
 commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3")
 python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
-  "libcli11-dev=CLI/CLI.hpp" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
+  "libcli11-dev=CLI/CLI.hpp" "rapidjson-dev=rapidjson/writer.h" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
   "libisal-dev=isa-l.h" "liblz4-dev=lz4.h")
 if [[ $needs == test ]]; then
   commands+=("pkg-config=pkg-config")
