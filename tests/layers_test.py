@@ -30,20 +30,24 @@ RANK = {
     "attention": 4,
     "moe": 4,
     "images": 5,
+    "reference": 5,
     "cpu": 6,
     "plan": 6,
     "api": 7,
+    "emulated": 7,
     "cli": 8,
     "python": 8,
 }
 NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
     "cpu": {"base", "gpu", "layout", "attention"},
+    "reference": {"base", "attention"},
+    "emulated": {"base", "attention", "emu", "reference", "plan"},
     "inspect": {"base", "gpu"},
     "python": {"api"},
 }
 LAYERS = {*RANK, *NARROWER}
-DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe"}
+DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe", "emulated"}
 GENERATED = (".git", ".venv", "build", "build-*", "out", "__pycache__", ".*_cache", ".hypothesis")
 MADE_OF_CODE = (".h", ".hpp", ".cpp", ".cuh", ".c", ".cc")
 

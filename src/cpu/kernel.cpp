@@ -8,49 +8,24 @@
 #define HWY_TARGET_INCLUDE "cpu/forward-inl.hpp"
 #include <hwy/foreach_target.h>
 // Last, for the target that the compiler's flags name.
-#include "cpu/forward-inl.hpp"
-
-#if HWY_ARCH_X86
-#include <cpuid.h>
-#endif
-
 #include <vector>
+
+#include "base/cpu_features.hpp"
+#include "cpu/forward-inl.hpp"
 
 namespace flashfit::cpu {
 namespace {
 
-// Highway's own detection lives in its shared library; flashfit needs nothing but the C library.
-#if HWY_ARCH_X86
-bool has_sse4() {
-  return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
-}
-
-bool has_avx2() {
-  unsigned a, b, c = 0, d;
-  return has_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __get_cpuid(1, &a, &b, &c, &d) &&
-         (c & bit_F16C);
-}
-
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-#endif
-
 std::vector<Kernel> detect() {
   std::vector<Kernel> found;
-#if HWY_ARCH_X86
-  __builtin_cpu_init();
-#endif
 #if HWY_TARGETS & HWY_AVX3 & ~HWY_STATIC_TARGET
-  if (has_avx512()) found.push_back(N_AVX3::kernel());
+  if (cpu_has_avx512()) found.push_back(N_AVX3::kernel());
 #endif
 #if HWY_TARGETS & HWY_AVX2 & ~HWY_STATIC_TARGET
-  if (has_avx2()) found.push_back(N_AVX2::kernel());
+  if (cpu_has_avx2()) found.push_back(N_AVX2::kernel());
 #endif
 #if HWY_TARGETS & HWY_SSE4 & ~HWY_STATIC_TARGET
-  if (has_sse4()) found.push_back(N_SSE4::kernel());
+  if (cpu_has_sse4()) found.push_back(N_SSE4::kernel());
 #endif
   found.push_back(HWY_STATIC_DISPATCH(kernel()));
   return found;

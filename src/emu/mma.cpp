@@ -1,5 +1,9 @@
 // mma.m16n8k16 for a whole warp. Products of two fp16 or two bf16 numbers are exact in fp32, so a fused and a separate
 // multiply-add give the same bits: sums are in the order of k on every machine.
+//
+// Compiled once for each of these targets; the last two are Highway's fallbacks without SIMD. A row of the result has 8
+// columns: wider vectors add nothing.
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_SSE4 | HWY_NEON | HWY_SCALAR | 1LL << 61))
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "emu/mma.cpp"
 #include <hwy/foreach_target.h>
@@ -7,6 +11,7 @@
 
 #include <cstring>
 
+#include "base/cpu_features.hpp"
 #include "emu/collective.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,10 +83,25 @@ HWY_AFTER_NAMESPACE();
 namespace flashfit::emu {
 namespace {
 
-HWY_EXPORT(multiply_f16);
-HWY_EXPORT(multiply_bf16);
-void mma_f16(void* const* lanes) { HWY_DYNAMIC_DISPATCH(multiply_f16)(lanes); }
-void mma_bf16(void* const* lanes) { HWY_DYNAMIC_DISPATCH(multiply_bf16)(lanes); }
+/// The two types' multiply on the widest instruction set that is there.
+struct Multiply {
+  void (*f16)(void* const*);
+  void (*bf16)(void* const*);
+};
+
+Multiply choose() {
+#if HWY_TARGETS & HWY_AVX2 & ~HWY_STATIC_TARGET
+  if (cpu_has_avx2()) return {N_AVX2::multiply_f16, N_AVX2::multiply_bf16};
+#endif
+#if HWY_TARGETS & HWY_SSE4 & ~HWY_STATIC_TARGET
+  if (cpu_has_sse4()) return {N_SSE4::multiply_f16, N_SSE4::multiply_bf16};
+#endif
+  return {HWY_STATIC_DISPATCH(multiply_f16), HWY_STATIC_DISPATCH(multiply_bf16)};
+}
+
+const Multiply multiply = choose();
+void mma_f16(void* const* lanes) { multiply.f16(lanes); }
+void mma_bf16(void* const* lanes) { multiply.bf16(lanes); }
 
 }  // namespace
 

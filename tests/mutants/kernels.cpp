@@ -1,12 +1,12 @@
 // Two rows of the table, compiled from a copy of the sources with one defect:
 // fp16 with tall tiles, and the largest head of bf16.
-#include "shard.hpp"
+#include "emulated/shard.cuh"
 
-namespace flashfit::testing {
+namespace flashfit::emulated {
 
 const std::vector<EmulatedForward>& emulated_forwards() {
   static const std::vector<EmulatedForward> kernels = {emulated_forward<2>(), emulated_forward<10>()};
   return kernels;
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::emulated

@@ -1,26 +1,15 @@
 #pragma once
-// The cases that the CPU backend, the emulator and GPUs are all tried on, and what counts as right.
+// The cases that the CPU backend, the emulator and GPUs are all tried on.
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "attention/problem.hpp"
-#include "reference/attention.hpp"
-#include "reference/tensors.hpp"
+#include "reference/forward_data.hpp"
 
 namespace flashfit::testing {
 
-struct ForwardCase {
-  std::string name;  ///< letters, digits and underscores, unique in a list
-  DType dtype = DType::kF16;
-  std::int64_t head_dim = 64, heads_q = 1, heads_kv = 1;
-  std::vector<std::int64_t> seqlens_q, seqlens_k;  ///< per sequence; dense cases have equal ones
-  bool causal = false, variable_length = false;
-  Layout layout = Layout::kBSHD;
-  std::uint64_t seed = 1;
-  double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
-  double q_scale = 1;        ///< standard deviation of q; of k and v it is 1
-};
+using reference::check, reference::expect, reference::make_data;
+using reference::Expected, reference::ForwardCase, reference::ForwardData, reference::Layout, reference::Random,
+    reference::Storage, reference::Tensor, reference::Verdict;
 
 enum class Size : unsigned char {
   kFull,   ///< for backends at speed: the origin's shapes as they are
@@ -30,40 +19,7 @@ enum class Size : unsigned char {
 /// Every lengths' edge around tiles of 64 and 128, no keys, causal with both Sq < Sk and Sq > Sk, GQA and MQA, ragged
 /// batches with empty sequences, all layouts, three and more blocks of keys,
 /// and the origin's seven shapes (those at head_dim 64 alone).
+/// Names are letters, digits and underscores, unique in the list.
 std::vector<ForwardCase> forward_cases(DType dtype, std::int64_t head_dim, Size size);
-
-/// A case with its memory. Movable; `call()` points into it.
-struct ForwardData {
-  ForwardCase spec;
-  Tensor q, k, v, out;
-  std::vector<float> lse;  ///< in the API's layout, with kRedZone poisoned values before and after
-  std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_k;  ///< variable length only
-
-  ForwardProblem problem() const;
-  float softmax_scale() const;
-  ForwardCall call();
-  std::int64_t lse_count() const;
-  float lse_at(std::int64_t sequence, std::int64_t row, std::int64_t head) const;
-  bool red_zones_intact() const;
-};
-
-/// Fills q, k and v at random from the case's seed; out and lse are poisoned.
-ForwardData make_data(const ForwardCase& spec);
-
-/// What a result is held to; docs/numerics.md derives the bounds.
-struct Expected {
-  reference::Output exact;
-  double out_bound = 0, lse_bound = 0;  ///< of the largest absolute error
-  double naive_out_error = 0, naive_lse_error = 0;
-};
-Expected expect(const ForwardData& data);
-
-struct Verdict {
-  bool ok = false;
-  double out_error = 0, lse_error = 0;  ///< largest absolute errors
-  std::string message;                  ///< if not ok: which element, what it is and should be, and the bound
-};
-/// Compares data.out and data.lse. NaN and infinities must be where the reference has them; red zones must be intact.
-Verdict check(const ForwardData& data, const Expected& expected);
 
 }  // namespace flashfit::testing

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors for tests, in memory that shows every stray write and makes every stray read visible:
+// Tensors in memory that shows every stray write and makes every stray read visible:
 // all bytes that belong to no element hold a NaN.
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "base/half.hpp"
 #include "reference/attention.hpp"
 
-namespace flashfit::testing {
+namespace flashfit::reference {
 
 /// Uniform and normal numbers that are the same on every machine and standard library.
 class Random {
@@ -65,7 +65,7 @@ class Tensor {
   void fill_normal(Random& random, double scale = 1);
 
   TensorView view() const;  ///< for the library
-  reference::View reference_view() const;
+  View reference_view() const;
   bool red_zones_intact() const;  ///< no byte outside of the elements of the storage changed
 
   std::shared_ptr<Storage> storage;
@@ -73,4 +73,4 @@ class Tensor {
   std::int64_t batch = 0, rows = 0, heads = 0, dim = 0, batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::reference

@@ -5,9 +5,9 @@
 #include "attention/forward.cuh"
 #include "attention/variants_table.hpp"
 #include "emu/launch.hpp"
-#include "emulated.hpp"
+#include "emulated/forward.hpp"
 
-namespace flashfit::testing {
+namespace flashfit::emulated {
 
 template <int Row>
 EmulatedForward emulated_forward() {
@@ -25,4 +25,4 @@ void append_rows(std::vector<EmulatedForward>& kernels) {
       std::make_integer_sequence < int, First<kRows ? (kRows - First + Step - 1) / Step : 0>{});
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::emulated

@@ -1,11 +1,11 @@
+#include "reference/forward_data.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "reference/cases.hpp"
-
-namespace flashfit::testing {
+namespace flashfit::reference {
 namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& x) { return std::accumulate(x.begin(), x.end(), std::int64_t{0}); }
@@ -141,4 +141,4 @@ bool ForwardData::red_zones_intact() const {
          std::all_of(lse.end() - Tensor::kRedZone, lse.end(), is_nan);
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::reference

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "shards.hpp"
+#include "emulated/shards.hpp"
 
-namespace flashfit::testing {
+namespace flashfit::emulated {
 
 const std::vector<EmulatedForward>& emulated_forwards() {
   static const std::vector<EmulatedForward> all = [] {
@@ -17,4 +17,4 @@ const std::vector<EmulatedForward>& emulated_forwards() {
   return all;
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::emulated

@@ -2,9 +2,9 @@
 // The table's kernels are compiled in shards, each by a translation unit of its own, so that they compile in parallel.
 #include <vector>
 
-#include "emulated.hpp"
+#include "emulated/forward.hpp"
 
-namespace flashfit::testing {
+namespace flashfit::emulated {
 
 /// As many as CMakeLists.txt makes translation units.
 inline constexpr int kShards = 8;
@@ -13,4 +13,4 @@ inline constexpr int kShards = 8;
 template <int Shard>
 void append_shard(std::vector<EmulatedForward>& kernels);
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::emulated

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/cases.hpp"
+#include "reference/forward_data.hpp"
 
-namespace flashfit::testing {
+namespace flashfit::reference {
 namespace {
 
 /// Largest relative error of one rounding to nearest.
@@ -42,9 +42,9 @@ double largest_value(const Tensor& t) {
   return most;
 }
 
-reference::Problem reference_problem(const ForwardData& data) {
+Problem reference_problem(const ForwardData& data) {
   const ForwardCase& c = data.spec;
-  reference::Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, data.softmax_scale(), {}};
+  Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, data.softmax_scale(), {}};
   for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
     const std::int64_t q_row = c.variable_length ? data.cu_seqlens_q[b] : 0,
                        k_row = c.variable_length ? data.cu_seqlens_k[b] : 0;
@@ -64,14 +64,14 @@ double error_of(double got, double want) {
 }  // namespace
 
 Expected expect(const ForwardData& data) {
-  const reference::Problem p = reference_problem(data);
-  const reference::View q = data.q.reference_view(), k = data.k.reference_view(), v = data.v.reference_view();
+  const Problem p = reference_problem(data);
+  const View q = data.q.reference_view(), k = data.k.reference_view(), v = data.v.reference_view();
   Expected e;
-  e.exact = reference::attention(p, q, k, v);
-  const reference::Output naive = reference::naive_same_dtype(p, q, k, v);
+  e.exact = attention(p, q, k, v);
+  const Output naive = naive_same_dtype(p, q, k, v);
   e.naive_out_error = largest_difference(naive.out, e.exact.out);
   e.naive_lse_error = largest_difference(naive.lse, e.exact.lse);
-  const double score_rounding = 0x1p-24 * reference::score_magnitude(p, q, k);
+  const double score_rounding = 0x1p-24 * score_magnitude(p, q, k);
   e.out_bound = 2 * e.naive_out_error + unit_roundoff(data.spec.dtype) * largest(e.exact.out) +
                 (0x1p-24 + 2 * score_rounding) * largest_value(data.v);
   e.lse_bound = 2 * e.naive_lse_error + 0x1p-24 * largest(e.exact.lse) + score_rounding;
@@ -114,4 +114,4 @@ Verdict check(const ForwardData& data, const Expected& expected) {
   return verdict;
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::reference

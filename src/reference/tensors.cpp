@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numbers>
 
-namespace flashfit::testing {
+namespace flashfit::reference {
 namespace {
 
 // Every byte of the poison is 0xff: a NaN in fp16, bf16 and fp32.
@@ -66,7 +66,7 @@ Tensor::Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64
 }
 
 double Tensor::get(std::int64_t b, std::int64_t r, std::int64_t h, std::int64_t d) const {
-  return reference::load(storage->bytes.data(), storage->dtype, index(b, r, h, d));
+  return load(storage->bytes.data(), storage->dtype, index(b, r, h, d));
 }
 
 void Tensor::set(std::int64_t b, std::int64_t r, std::int64_t h, std::int64_t d, double value) {
@@ -94,7 +94,7 @@ TensorView Tensor::view() const {
   return {storage->bytes.data() + origin * size_of(storage->dtype), batch_stride, row_stride, head_stride};
 }
 
-reference::View Tensor::reference_view() const { return {view().data, batch_stride, row_stride, head_stride, 1}; }
+View Tensor::reference_view() const { return {view().data, batch_stride, row_stride, head_stride, 1}; }
 
 bool Tensor::red_zones_intact() const {
   const int size = size_of(storage->dtype);
@@ -104,4 +104,4 @@ bool Tensor::red_zones_intact() const {
   return true;
 }
 
-}  // namespace flashfit::testing
+}  // namespace flashfit::reference

@@ -1,0 +1,34 @@
+#pragma once
+// The forward kernels of the variant table, on the CPU. One backend a binary: who links these may hold no other
+// instance of the kernels, or the linker keeps one of the two.
+#include <functional>
+#include <vector>
+
+#include "attention/config.hpp"
+#include "attention/variants.hpp"
+#include "base/error.hpp"
+#include "emu/options.hpp"
+#include "reference/forward_data.hpp"
+
+namespace flashfit::emu {
+class Memory;
+}
+
+namespace flashfit::emulated {
+
+/// A row of the table and its kernel, run by the emulator on a grid of `blocks`.
+struct EmulatedForward {
+  const ForwardVariant* variant;
+  Result<emu::Stats> (*launch)(int blocks, const ForwardParams& params, const emu::Memory& memory,
+                               const emu::Options& options);
+};
+
+/// Every row of the table, in its order.
+const std::vector<EmulatedForward>& emulated_forwards();
+
+/// Runs the kernel on a case's memory as the library would launch it. `adjust` may change the arguments before. Error:
+/// the emulator's finding; kInternal where the plan has no launch for the case.
+Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& data, emu::Options options,
+                       const std::function<void(ForwardParams&)>& adjust = {});
+
+}  // namespace flashfit::emulated
