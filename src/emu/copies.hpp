@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "emu/shared_memory.hpp"
+
 namespace flashfit::emu {
 
 /// Copies land at the latest moment that the contract allows: at the wait that orders them. Until then the destination
@@ -15,7 +17,7 @@ class CopyQueue {
 
   /// `source` = nullptr: zeros.
   void issue(std::byte* destination, const std::byte* source) {
-    std::memset(destination, 0xff, kBytes);
+    SharedMemory::poison(destination, kBytes);
     copies_.push_back({destination, source});
   }
 

@@ -1,7 +1,11 @@
 #pragma once
 // How a launch is run, and what it counted.
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string>
+
+#include "emu/tensor_core.hpp"
 
 namespace flashfit::emu {
 
@@ -20,13 +24,51 @@ struct Options {
   std::string kernel = "kernel";  ///< what findings call it
   Schedule schedule = Schedule::kRoundRobin;
   std::uint32_t seed = 1;  ///< of kRandom; the same seed repeats the same run
+  /// How matrix instructions round. By default sums are plain fp32 in the order of k: six times faster, the same bits
+  /// whatever GPU is meant, and nearer the exact result, so that a kernel's own errors stand out. Else bit for bit as
+  /// this tensor core (tensor_core_of()), to compare with hardware and to see its truncation.
+  std::optional<TensorCore> tensor_core;
+  /// Bytes of shared memory that a block may have: the GPU's opt-in maximum. The default is the largest of any GPU, of
+  /// compute capability 9.0 and 10.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+  std::size_t shared_limit = 227 * 1024;
 };
 
-/// Counts over all blocks. Collectives count once a warp, the rest once a thread.
+/// Counts over all blocks. Collectives count once a warp, the rest once a thread. A bank conflict is a wavefront of
+/// shared memory beyond what a warp's instruction needs at best (emu/banks.hpp).
 struct Stats {
   std::uint64_t blocks = 0, switches = 0;
   std::uint64_t mma = 0, ldmatrix = 0, shuffles = 0, votes = 0;
   std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0;
+  std::uint64_t global_bytes_read = 0, global_bytes_written = 0, shared_bytes_read = 0, shared_bytes_written = 0;
+  std::uint64_t ldmatrix_bank_conflicts = 0, copy_bank_conflicts = 0;
+  std::string worst_bank_conflicts;  ///< "ldmatrix_x4 at forward.cuh:83: 2048"; "" if there are none
 };
+
+struct Counter {
+  const char* name;  ///< unique: lower case, with underscores
+  std::uint64_t Stats::* value;
+};
+
+/// All counters of Stats, in the order to print them.
+inline constexpr Counter kCounters[] = {
+    {"blocks", &Stats::blocks},
+    {"mma", &Stats::mma},
+    {"ldmatrix", &Stats::ldmatrix},
+    {"shuffles", &Stats::shuffles},
+    {"votes", &Stats::votes},
+    {"barriers", &Stats::barriers},
+    {"copies", &Stats::copies},
+    {"loads", &Stats::loads},
+    {"stores", &Stats::stores},
+    {"global_bytes_read", &Stats::global_bytes_read},
+    {"global_bytes_written", &Stats::global_bytes_written},
+    {"shared_bytes_read", &Stats::shared_bytes_read},
+    {"shared_bytes_written", &Stats::shared_bytes_written},
+    {"ldmatrix_bank_conflicts", &Stats::ldmatrix_bank_conflicts},
+    {"copy_bank_conflicts", &Stats::copy_bank_conflicts},
+    {"switches", &Stats::switches},
+};
+static_assert(sizeof(Stats) == std::size(kCounters) * sizeof(std::uint64_t) + sizeof(std::string),
+              "a counter is not in the list");
 
 }  // namespace flashfit::emu

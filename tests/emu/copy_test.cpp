@@ -21,7 +21,7 @@ std::array<int, 4> look(const Slots& s) {
   return {s.slot[0][0].bits, s.slot[1][0].bits, s.slot[2][0].bits, s.slot[3][0].bits};
 }
 
-constexpr int kPoison = 0xffff;
+constexpr int kPoison = emu::SharedMemory::kPoison;
 
 TEST(Copies, LandAtTheirWait) {
   Seen seen;

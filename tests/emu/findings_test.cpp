@@ -93,7 +93,7 @@ TEST(Findings, FreshSharedMemoryIsPoison) {
   Buffer b{};
   ASSERT_TRUE(
       (run_block<32, Tile>(b, [](Buffer& x) { x.data[arch::lane()] = arch::shared<Tile>().data[arch::lane()]; })));
-  for (int l = 0; l < 32; ++l) EXPECT_EQ(b.data[l].bits, 0xffff);
+  for (int l = 0; l < 32; ++l) EXPECT_EQ(b.data[l].bits, emu::SharedMemory::kPoison);
 }
 
 TEST(Findings, LanesThatMeetAtDifferentPlaces) {

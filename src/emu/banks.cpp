@@ -1,0 +1,87 @@
+#include "emu/banks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace flashfit::emu {
+namespace {
+
+constexpr int kLanes = 32, kBanks = 32, kBankBytes = 4;
+
+/// Wavefronts of one phase: the most different words in one bank.
+int wavefronts(std::span<const std::int32_t> offsets, int bytes) {
+  int most = 0;
+  std::int32_t words[kBanks][kLanes];
+  int count[kBanks] = {};
+  for (const std::int32_t offset : offsets) {
+    if (offset < 0) continue;
+    for (std::int32_t word = offset / kBankBytes; word * kBankBytes < offset + bytes; ++word) {
+      const int bank = word % kBanks;
+      if (std::find(words[bank], words[bank] + count[bank], word) != words[bank] + count[bank]) continue;
+      words[bank][count[bank]++] = word;
+      most = std::max(most, count[bank]);
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+int bank_conflicts(std::span<const std::int32_t> offsets, int bytes) {
+  const std::size_t lanes = bytes <= 4 ? kLanes : bytes <= 8 ? kLanes / 2 : kLanes / 4;
+  int conflicts = 0;
+  for (std::size_t first = 0; first < offsets.size(); first += lanes)
+    conflicts += std::max(wavefronts(offsets.subspan(first, std::min(lanes, offsets.size() - first)), bytes) - 1, 0);
+  return conflicts;
+}
+
+int BankConflicts::add(const char* instruction, Site site, std::span<const std::int32_t> offsets, int bytes) {
+  const int conflicts = bank_conflicts(offsets, bytes);
+  if (conflicts == 0) return 0;
+  for (Line& line : lines_)
+    if (line.instruction == instruction && line.site == site) {
+      line.conflicts += static_cast<std::uint64_t>(conflicts);
+      return conflicts;
+    }
+  lines_.push_back({instruction, site, static_cast<std::uint64_t>(conflicts)});
+  return conflicts;
+}
+
+void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site site, std::int32_t offset, int bytes) {
+  std::vector<Shares>& all = warps_[static_cast<std::size_t>(warp)];
+  auto shares = std::find_if(all.begin(), all.end(), [&](const Shares& s) {
+    return s.instruction == instruction && s.bytes == bytes && s.site == site;
+  });
+  if (shares == all.end()) {
+    all.push_back({instruction, site, bytes});
+    shares = all.end() - 1;
+  }
+  const auto at = static_cast<std::size_t>(shares->done[lane]++ * kLanes + lane);
+  if (at >= shares->offsets.size()) shares->offsets.resize((at / kLanes + 1) * kLanes, -1);
+  shares->offsets[at] = offset;
+}
+
+std::uint64_t BankConflicts::converge(int warp) {
+  std::uint64_t conflicts = 0;
+  for (Shares& s : warps_[static_cast<std::size_t>(warp)]) {
+    for (std::size_t i = 0; i < s.offsets.size(); i += kLanes)
+      conflicts +=
+          static_cast<std::uint64_t>(add(s.instruction, s.site, std::span(s.offsets).subspan(i, kLanes), s.bytes));
+    s.offsets.clear();
+    std::fill(std::begin(s.done), std::end(s.done), 0);
+  }
+  return conflicts;
+}
+
+std::string BankConflicts::worst() const {
+  const auto most = std::max_element(lines_.begin(), lines_.end(),
+                                     [](const Line& a, const Line& b) { return a.conflicts < b.conflicts; });
+  if (most == lines_.end()) return {};
+  const std::string_view path = most->site.file;
+  return fmt::format("{} at {}:{}: {}", most->instruction, path.substr(path.rfind('/') + 1), most->site.line,
+                     most->conflicts);
+}
+
+}  // namespace flashfit::emu
