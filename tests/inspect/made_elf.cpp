@@ -25,15 +25,15 @@ std::vector<std::byte> MadeElf::bytes() const {
     names.add(section.name).u8(0);
   }
   const std::size_t table = (names_at + names.size() + 7) / 8 * 8;
-  const std::size_t whole = table + 64 * (sections.size() + 2);
+  const std::size_t whole = section_table ? table + 64 * (sections.size() + 2) : names_at;
 
   MadeBytes out;
   out.add(
       "\x7f"
       "ELF\2\1\1");
   out.u8(os_abi).u8(abi_version).zeros(7).u16(type).u16(machine).u32(version).u64(0).u64(segments.empty() ? 0 : 64);
-  out.u64(table).u32(flags).u16(64).u16(56).u16(segments.size()).u16(64).u16(sections.size() + 2);
-  out.u16(sections.size() + 1);
+  out.u64(section_table ? table : 0).u32(flags).u16(64).u16(56).u16(segments.size()).u16(64);
+  out.u16(section_table ? sections.size() + 2 : 0).u16(section_table ? sections.size() + 1 : 0);
   for (const Segment& s : segments) {
     const std::size_t at = s.section == 0 ? 0 : offset(s.section);
     const std::size_t size = s.section == 0 ? whole : bits(sections[s.section - 1]);
@@ -43,6 +43,7 @@ std::vector<std::byte> MadeElf::bytes() const {
     if (section.type != 8) out.add(section.content);
     out.align(8);
   }
+  if (!section_table) return out.bytes();
   out.add(names.bytes()).align(8).zeros(64);
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const MadeSection& s = sections[i];

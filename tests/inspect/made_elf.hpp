@@ -25,6 +25,7 @@ struct MadeElf {
     std::size_t section;
   };
   std::vector<Segment> segments;
+  bool section_table = true;  ///< false: as strippers leave it, with segments alone
 
   /// The offset of a section's content, by its index in the file.
   std::size_t offset(std::size_t section) const;

@@ -1,0 +1,35 @@
+#pragma once
+// Shared libraries as linkers write them, by what they need and carry.
+#include <string>
+#include <vector>
+
+#include "inspect/elf.hpp"
+#include "inspect/made_elf.hpp"
+
+namespace flashfit::inspect::test {
+
+struct MadeImport {
+  std::string name;
+  std::string library = "", version = "";  ///< "libc.so.6", "GLIBC_2.34"; "": of no version
+  bool weak = false;
+};
+
+struct MadeLibrary {
+  std::uint16_t machine = kMachineX86_64;
+  std::string soname = "", runpath = "";
+  std::vector<std::string> needed = {};
+  std::vector<MadeImport> imports = {};
+  std::vector<std::string> exports = {};
+  bool executable_stack = false;
+  unsigned isa_needed = 0;               ///< bits of GNU_PROPERTY_X86_ISA_1_NEEDED: 4 is x86-64-v3; 0: no note
+  std::vector<std::byte> gpu_code = {};  ///< containers, for .nv_fatbin
+  std::vector<std::byte> relocatable_gpu_code = {};  ///< the same, for __nv_relfatbin
+  std::vector<std::byte> data = {};                  ///< for .rodata
+  bool section_table = true;
+  bool gnu_hash = false;  ///< the newer hash table alone, instead of the older
+
+  MadeElf elf() const;
+  std::vector<std::byte> bytes() const { return elf().bytes(); }
+};
+
+}  // namespace flashfit::inspect::test
