@@ -33,6 +33,7 @@ struct MmaOperands {
   float* d;
   const uint32* a;
   uint32 b[2];
+  const TensorCore* core;  ///< nullptr: plain fp32
 };
 
 extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaM16N8K16F16, kMmaM16N8K16BF16;

@@ -109,8 +109,9 @@ template <class T>
 void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1, Site site = {}) {
   constexpr bool kHalf = std::is_same_v<T, f16>;
   static_assert(kHalf || std::is_same_v<T, bf16>);
-  emu::MmaOperands operands{d, a, {b0, b1}};
-  emu::Machine::current().meet(kHalf ? emu::kMmaM16N8K16F16 : emu::kMmaM16N8K16BF16, &operands, site);
+  emu::Machine& machine = emu::Machine::current();
+  emu::MmaOperands operands{d, a, {b0, b1}, nullptr};
+  machine.meet(kHalf ? emu::kMmaM16N8K16F16 : emu::kMmaM16N8K16BF16, &operands, site);
 }
 
 }  // namespace flashfit::arch
