@@ -18,8 +18,8 @@ inline constexpr bool kHas = true;
 
 inline Index3 block() { return emu::Machine::current().block(); }
 inline Index3 grid() { return emu::Machine::current().grid(); }
-inline int lane() { return emu::Machine::current().now().lane; }
-inline int warp() { return emu::Machine::current().now().warp; }
+inline int lane() { return emu::Machine::current().lane(); }
+inline int warp() { return emu::Machine::current().warp(); }
 inline int thread() { return warp() * emu::kLanes + lane(); }
 
 template <class Shared>
