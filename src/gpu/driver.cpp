@@ -105,6 +105,7 @@ Result<const Driver*> open_driver() {
   if (const cu::Status s = d.cuDriverGetVersion(&d.version))
     return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
   d.lacks = missing_loading(lib, d);
+  find(lib, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled);
   // A fork would inherit locks and handles that the driver refuses there;
   // the flag lets it be told before it can hang on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });

@@ -2,6 +2,7 @@
 // The CUDA driver, opened at run time: the few functions of libcuda.so.1 that flashfit calls, declared here so that no
 // CUDA header is needed to build and no CUDA library to load flashfit. Names, values and signatures are those of cuda.h
 // (CUDA Driver API reference); their ABI is frozen.
+#include <cstdint>
 #include <string>
 
 #include "base/error.hpp"
@@ -64,6 +65,12 @@ struct Driver {
   cu::Status (*cuLibraryUnload)(cu::Library);
   cu::Status (*cuLibraryGetKernel)(cu::Kernel*, cu::Library, const char* name);
   cu::Status (*cuKernelSetAttribute)(int attribute, int value, cu::Kernel, cu::Device);
+
+  /// From CUDA 12.0 on too, and asked for by kernels that use TMA alone: nullptr if the driver has none.
+  cu::Status (*cuTensorMapEncodeTiled)(void* map, int dtype, std::uint32_t rank, void* base, const std::uint64_t* dims,
+                                       const std::uint64_t* strides, const std::uint32_t* box,
+                                       const std::uint32_t* element_strides, int interleave, int swizzle,
+                                       int l2_promotion, int fill);
 
   CudaVersion version;  ///< 12090 is 12.9
   const char* lacks;    ///< the first function of the second group that is missing; nullptr: none

@@ -17,7 +17,8 @@ struct WgmmaType<bf16> {
   static constexpr char kName[] = "bf16";
 };
 
-/// Values move freely across asm that does not name them, "memory" or not: naming them here keeps arithmetic on its side.
+/// Values move freely across asm that does not name them, "memory" or not: naming them here keeps arithmetic on its
+/// side.
 inline void pin(float& r) { asm volatile("" : "+f"(r)::"memory"); }
 inline void pin(uint32& r) { asm volatile("" : "+r"(r)::"memory"); }
 template <class R, int N>

@@ -1,0 +1,12 @@
+#pragma once
+// Tensor maps for kernels on a GPU.
+#include "base/error.hpp"
+#include "layout/tensor_map.hpp"
+
+namespace flashfit {
+
+/// The map of `spec` as the driver encodes it: work for the CPU alone, microseconds. Errors: those of
+/// layout/tensor_map_rules.hpp and of driver(); kMisfit if the driver cannot encode maps; kCuda if it refuses.
+Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec);
+
+}  // namespace flashfit
