@@ -15,8 +15,10 @@ std::vector<std::byte> MadeWheel::bytes() const {
   if (!requires_python.empty()) metadata += "Requires-Python: " + requires_python + "\n";
   for (const std::string& requirement : requirements) metadata += "Requires-Dist: " + requirement + "\n";
   std::string wheel = "Wheel-Version: 1.0\nGenerator: flashfit-tests\nRoot-Is-Purelib: false\n";
-  for (const std::string& set : tags.empty() ? std::vector<std::string>{tag} : tags)
-    for (const WheelTag& one : parse_tags(set).value()) wheel += "Tag: " + one.str() + "\n";
+  for (const std::string& set : tags.empty() ? std::vector<std::string>{tag} : tags) {
+    const auto each = parse_tags(set).value();
+    for (const WheelTag& one : each) wheel += "Tag: " + one.str() + "\n";
+  }
   auto all = members;
   all.push_back({.name = folder + "METADATA", .content = metadata});
   all.push_back({.name = folder + "WHEEL", .content = wheel});
