@@ -8,5 +8,8 @@ namespace flashfit::inspect {
 Result<void> collect_elf_needs(const Source& source, const Elf& elf, Binary& binary);
 /// needed.
 Result<void> collect_pe_needs(const Source& source, const Pe& pe, Binary& binary);
+/// extension; after collect_elf_needs, whose soname it asks for.
+Result<void> collect_elf_extension(const Source& source, const Elf& elf, Binary& binary);
+Result<void> collect_pe_extension(const Source& source, const Pe& pe, Binary& binary);
 
 }  // namespace flashfit::inspect

@@ -5,8 +5,8 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr ElfCollector kElf[] = {collect_elf_needs};
-constexpr PeCollector kPe[] = {collect_pe_needs};
+constexpr ElfCollector kElf[] = {collect_elf_needs, collect_elf_extension};
+constexpr PeCollector kPe[] = {collect_pe_needs, collect_pe_extension};
 
 }  // namespace
 

@@ -37,7 +37,8 @@ struct ElfVersionNeeds {
 };
 
 /// The dynamic symbols with their versions (kSectionDynamicSymbols), or those of an object (kSectionSymbols). Empty if
-/// there is no such section. Errors: malformed; more than 64 MB of symbols (2.8 million) or 128 MB of names.
+/// there is no such section. Of a file without a section table, the dynamic segment says where the dynamic ones are.
+/// Errors: malformed; more than 64 MB of symbols (2.8 million) or 128 MB of names.
 Result<ElfSymbols> read_elf_symbols(const Source& source, const Elf& elf, std::uint32_t section_type);
 
 /// Errors: malformed; more than 65,536 versions.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "inspect/code_entry.hpp"
+#include "inspect/extension_facts.hpp"
 
 namespace flashfit::inspect {
 
@@ -58,6 +59,7 @@ struct Binary {
   std::string soname, rpath, runpath;
   bool executable_stack = false, static_tls = false;
   std::vector<VersionNeed> versions;
+  ExtensionFacts extension;
   // evidence of src/inspect/*_evidence.cpp: add fields here and to visit() below
 };
 
@@ -111,7 +113,7 @@ void visit(V& v, KernelFacts& k) {
 template <class V>
 void visit(V& v, Binary& b) {
   v(b.path, b.kind, b.size, b.machine, b.windows, b.error, b.containers, b.toolkit, b.doubtful, b.kernels, b.needed,
-    b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls, b.versions);
+    b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls, b.versions, b.extension);
 }
 template <class V>
 void visit(V& v, Target& t) {

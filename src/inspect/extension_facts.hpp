@@ -1,0 +1,23 @@
+#pragma once
+// What a library asks of Python, of PyTorch and of the processor.
+#include <string>
+#include <vector>
+
+#include "inspect/torch_symbols.hpp"
+
+namespace flashfit::inspect {
+
+struct ExtensionFacts {
+  std::vector<std::string> python;         ///< names of the interpreter's that it needs: "PyModule_Create2"
+  std::vector<std::string> torch;          ///< mangled names of PyTorch's that it needs; not of PyTorch's own libraries
+  std::vector<std::string> torch_defined;  ///< names in PyTorch's namespaces that it has for others
+  TorchAbi torch_abi = TorchAbi::kNone;
+  int x86_level = 0;  ///< 2 is x86-64-v2, by the linker's note; 0: not said
+};
+
+template <class V>
+void visit(V& v, ExtensionFacts& f) {
+  v(f.python, f.torch, f.torch_defined, f.torch_abi, f.x86_level);
+}
+
+}  // namespace flashfit::inspect
