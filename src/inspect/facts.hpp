@@ -13,12 +13,13 @@ namespace flashfit::inspect {
 /// One container of a fat binary: one compiled source. A kernel runs only if its own container has a usable image. A
 /// loose cubin or PTX file is a container of one entry.
 struct Container {
-  std::uint64_t offset = 0;               ///< in the binary
-  std::vector<CodeEntry> entries;         ///< what a driver can load: machine code and PTX
-  std::uint32_t unread = 0;               ///< entries of other kinds: LTO, Mercury, NVIDIA's oldest cubins
-  bool usual_section = true;              ///< false: found by search alone, outside .nv_fatbin and __nv_relfatbin
-  std::uint64_t image = 0;                ///< offset in the binary of the entry header to read kernel names from
-  std::vector<std::string> kernels = {};  ///< mangled names; read only where a container lacks an image
+  std::uint64_t offset = 0;                 ///< in the binary
+  std::vector<CodeEntry> entries;           ///< what a driver can load: machine code and PTX
+  std::uint32_t unread = 0;                 ///< entries of other kinds: LTO, Mercury, NVIDIA's oldest cubins
+  bool usual_section = true;                ///< false: found by search alone, outside .nv_fatbin and __nv_relfatbin
+  bool relocatable = false;                 ///< from __nv_relfatbin (-rdc): the driver must link it
+  std::uint64_t image = 0, image_size = 0;  ///< in the binary: the entry, with its header, to read kernel names from
+  std::vector<std::string> kernels = {};    ///< mangled names; read only where a container lacks an image
 };
 
 /// Versions that a library asks another for: {"libc.so.6", "GLIBC_2.34", {"pthread_create"}}.
@@ -87,6 +88,10 @@ struct Target {
   std::vector<std::string> errors;   ///< what could not be read: "malformed: WHAT at OFFSET", "cannot be opened: WHY"
   std::vector<Binary> binaries;
   std::uint64_t files = 0;  ///< files or members looked at
+  // of a source distribution
+  std::vector<std::string> build_requires;  ///< [build-system] requires of pyproject.toml
+  std::uint64_t cuda_sources = 0, cpp_sources = 0;
+  bool uses_torch = false;  ///< setup.py names torch.utils.cpp_extension
 };
 
 // The members in one order, for the cache: visit(v, x) calls v(member, ...).
@@ -100,7 +105,7 @@ void visit(V& v, CodeEntry& e) {
 }
 template <class V>
 void visit(V& v, Container& c) {
-  v(c.offset, c.entries, c.unread, c.usual_section, c.image, c.kernels);
+  v(c.offset, c.entries, c.unread, c.usual_section, c.relocatable, c.image, c.image_size, c.kernels);
 }
 template <class V>
 void visit(V& v, VersionNeed& n) {
@@ -117,7 +122,8 @@ void visit(V& v, Binary& b) {
 }
 template <class V>
 void visit(V& v, Target& t) {
-  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.errors, t.binaries, t.files);
+  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.errors, t.binaries, t.files, t.build_requires, t.cuda_sources,
+    t.cpp_sources, t.uses_torch);
 }
 
 }  // namespace flashfit::inspect

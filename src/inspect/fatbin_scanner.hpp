@@ -27,6 +27,8 @@ class FatbinScanner {
   /// How often a container's magic was followed by what cannot be one (kSearch): each may have hidden a real container,
   /// so no clean verdict may rest on such a search.
   std::uint64_t doubtful() const { return doubtful_; }
+  /// What was found so far; the last one may lack entries.
+  const std::vector<FatbinContainer>& found() const { return containers_; }
 
  private:
   struct Step {

@@ -5,14 +5,13 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::uint64_t kLocalSize = 30;
 constexpr std::uint32_t kLocal = 0x04034b50, kIn64 = 0xffffffff;
 constexpr std::uint16_t kSizesFollow = 1 << 3;
 
 }  // namespace
 
-Result<ZipMemberReader> ZipMemberReader::open(const Source& source, const ZipMember& member) {
+Result<ZipMemberReader> ZipMemberReader::open(const Source& source, const ZipMember& member, std::size_t chunk) {
   const std::uint64_t fixed = kLocalSize + member.name.size();
   const auto bytes = read_part(source, member.header, fixed, fixed, "zip member's header");
   if (!bytes) return tl::unexpected(bytes.error());
@@ -32,24 +31,25 @@ Result<ZipMemberReader> ZipMemberReader::open(const Source& source, const ZipMem
     return malformed("zip member's header that differs from the directory's", member.header);
   if (!within(member.header + fixed, extra + member.compressed, member.end))
     return malformed("zip member that overlaps what follows", member.header);
-  return ZipMemberReader(source, member, member.header + fixed + extra);
+  return ZipMemberReader(source, member, member.header + fixed + extra, chunk);
 }
 
-ZipMemberReader::ZipMemberReader(const Source& source, const ZipMember& member, std::uint64_t data)
+ZipMemberReader::ZipMemberReader(const Source& source, const ZipMember& member, std::uint64_t data, std::size_t chunk)
     : source_(&source),
       method_(member.method),
       promised_crc_(member.crc),
       size_(member.size),
       at_(data),
       left_(member.compressed),
-      input_(static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, member.compressed))),
+      input_(static_cast<std::size_t>(std::min<std::uint64_t>(chunk, member.compressed))),
       // One byte more than the promise, so that a longer stream shows itself.
       output_(method_ == ZipMethod::kStored
                   ? 0
-                  : static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, member.size + 1))) {}
+                  : static_cast<std::size_t>(std::min<std::uint64_t>(chunk, member.size + 1))) {}
 
 Result<void> ZipMemberReader::fill() {
-  const std::span<std::byte> into(input_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, left_)));
+  const std::span<std::byte> into(input_.data(),
+                                  static_cast<std::size_t>(std::min<std::uint64_t>(input_.size(), left_)));
   if (!source_->read(at_, into)) return malformed("zip member's bytes cannot be read", at_);
   at_ += into.size();
   left_ -= into.size();

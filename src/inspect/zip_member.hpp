@@ -9,10 +9,12 @@ namespace flashfit::inspect {
 
 class ZipMemberReader {
  public:
-  /// `source` must outlive the reader. Errors: the local header contradicts the directory.
-  static Result<ZipMemberReader> open(const Source& source, const ZipMember& member);
+  /// `source` must outlive the reader; `chunk` is the most that next() gives. Errors: the local header contradicts the
+  /// directory.
+  static Result<ZipMemberReader> open(const Source& source, const ZipMember& member,
+                                      std::size_t chunk = std::size_t{256} << 10);
 
-  /// The next bytes, at most 256 KB, valid until the next call; empty at the end, which is only reached when length and
+  /// The next bytes, valid until the next call; empty at the end, which is only reached when length and
   /// CRC are those that the directory promises. Errors: no deflate stream, another length, another CRC. After an error
   /// or the end, do not call again.
   Result<Bytes> next();
@@ -20,7 +22,7 @@ class ZipMemberReader {
   std::uint64_t at() const { return given_; }
 
  private:
-  ZipMemberReader(const Source& source, const ZipMember& member, std::uint64_t data);
+  ZipMemberReader(const Source& source, const ZipMember& member, std::uint64_t data, std::size_t chunk);
   Result<Bytes> next_stored();
   Result<Bytes> next_inflated();
   Result<void> fill();

@@ -1,0 +1,114 @@
+#include "inspect/code_search.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "inspect/elf.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+constexpr std::size_t kElfHeader = 64;
+constexpr std::uint64_t kAlignment = 8;
+constexpr std::uint64_t kMostCubins = 1 << 16, kLargestSample = std::uint64_t{4} << 20;
+constexpr std::uint32_t kElfMagic = 0x464c457f;
+
+/// How far the tables of an ELF file reach, which end a cubin.
+std::uint64_t extent(Bytes header) {
+  Reader reader(header, 32);
+  const std::uint64_t segments = reader.u64(), sections = reader.u64();
+  reader.skip(6);  // flags, size of the header
+  const std::uint64_t segment = reader.u16(), segment_count = reader.u16();
+  const std::uint64_t section = reader.u16(), section_count = reader.u16();
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
+  if (segments > kFar || sections > kFar) return 0;
+  return std::max(segments + segment * segment_count, sections + section * section_count);
+}
+
+}  // namespace
+
+void CodeSearch::note_cubin(std::uint64_t offset, Bytes header) {
+  Reader machine(header, 18);
+  if (machine.u16() != kMachineCuda || offset == 0) return;
+  const std::uint64_t size = extent(header);
+  if (size > kElfHeader && within(offset, size, size_) && found_.cubins.size() < kMostCubins)
+    found_.cubins.push_back({offset, size});
+}
+
+void CodeSearch::look_for_cubins(std::uint64_t at, Bytes chunk) {
+  const auto is_magic = [](const std::byte* p) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, p, sizeof word);
+    return word == kElfMagic;
+  };
+  if (carried_at_ + carried_.size() != at) carried_.clear();
+  // Headers that began in the last chunk.
+  if (!carried_.empty()) {
+    const std::size_t old = carried_.size(), taken = std::min(chunk.size(), kElfHeader);
+    carried_.insert(carried_.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(taken));
+    for (std::size_t i = (kAlignment - carried_at_ % kAlignment) % kAlignment;
+         i < old && i + kElfHeader <= carried_.size(); i += kAlignment)
+      if (is_magic(&carried_[i])) note_cubin(carried_at_ + i, Bytes(carried_).subspan(i, kElfHeader));
+  }
+  std::size_t i = (kAlignment - at % kAlignment) % kAlignment;
+  for (; i + kElfHeader <= chunk.size(); i += kAlignment)
+    if (is_magic(&chunk[i])) note_cubin(at + i, chunk.subspan(i, kElfHeader));
+  i = std::min(i, chunk.size());
+  carried_.assign(chunk.begin() + static_cast<std::ptrdiff_t>(i), chunk.end());
+  carried_at_ = at + i;
+}
+
+/// Keeps the payload of the first machine code that begins in this chunk or later.
+void CodeSearch::sample(std::uint64_t at, Bytes chunk) {
+  const std::uint64_t end = at + chunk.size();
+  if (!found_.sample) {
+    const auto& containers = scanner_.found();
+    for (std::size_t c = containers_seen_; c < containers.size() && !found_.sample; ++c)
+      for (const FatbinEntry& e : containers[c].entries)
+        if (e.kind == FatbinKind::kElf && e.offset >= at && e.offset <= end && e.size <= kLargestSample) {
+          found_.sample = e;
+          break;
+        }
+    containers_seen_ = containers.empty() ? 0 : containers.size() - 1;
+    if (!found_.sample) return;
+  }
+  const FatbinEntry& e = *found_.sample;
+  const std::uint64_t have = e.offset + found_.payload.size(), stop = std::min(e.offset + e.size, end);
+  if (have < at || have >= stop) return;
+  const Bytes piece = chunk.subspan(static_cast<std::size_t>(have - at), static_cast<std::size_t>(stop - have));
+  found_.payload.insert(found_.payload.end(), piece.begin(), piece.end());
+}
+
+std::uint64_t CodeSearch::wanted() const {
+  const std::uint64_t next = scanner_.wanted();
+  if (!found_.sample || found_.payload.size() == found_.sample->size) return next;
+  return std::min(next, found_.sample->offset + found_.payload.size());
+}
+
+Result<void> CodeSearch::feed(std::uint64_t at, Bytes chunk) {
+  if (scanner_.wanted() < at + chunk.size()) look_for_cubins(at, chunk);
+  if (auto fed = scanner_.feed(at, chunk); !fed) return fed;
+  sample(at, chunk);
+  return {};
+}
+
+Result<CodeSearch::Found> CodeSearch::finish() {
+  auto containers = scanner_.finish();
+  if (!containers) return tl::unexpected(containers.error());
+  found_.containers = std::move(*containers);
+  found_.doubtful = scanner_.doubtful();
+  // Cubins that containers hold uncompressed are no bare ones.
+  std::size_t c = 0;
+  std::erase_if(found_.cubins, [&](const BareCubin& cubin) {
+    while (c < found_.containers.size() && found_.containers[c].offset + found_.containers[c].size <= cubin.offset) ++c;
+    return c < found_.containers.size() && found_.containers[c].offset <= cubin.offset;
+  });
+  if (found_.sample && found_.payload.size() == found_.sample->size) {
+    found_.sample->offset = 0;
+  } else {
+    found_.sample.reset();
+  }
+  return std::move(found_);
+}
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,47 @@
+#pragma once
+// Looks for GPU code in a file that is read once from its start: fat binaries, and cubins that lie bare in a library's
+// data (onnxruntime's attention kernels are kept so).
+#include <optional>
+#include <vector>
+
+#include "inspect/fatbin_scanner.hpp"
+
+namespace flashfit::inspect {
+
+/// A cubin outside any container.
+struct BareCubin {
+  std::uint64_t offset = 0, size = 0;
+};
+
+class CodeSearch {
+ public:
+  explicit CodeSearch(std::uint64_t size) : size_(size), scanner_(0, size, FatbinScanner::Mode::kSearch) {}
+
+  /// The bytes at `at`, in order; what is not wanted may be left out. Errors: beyond the scanner's limits.
+  Result<void> feed(std::uint64_t at, Bytes chunk);
+  std::uint64_t wanted() const;
+
+  struct Found {
+    std::vector<FatbinContainer> containers;
+    std::vector<BareCubin> cubins;
+    std::uint64_t doubtful = 0;
+    /// A machine-code entry and its payload, which tells the toolkit; its offset is zero, as the payload is `payload`.
+    std::optional<FatbinEntry> sample;
+    std::vector<std::byte> payload;
+  };
+  Result<Found> finish();
+
+ private:
+  void look_for_cubins(std::uint64_t at, Bytes chunk);
+  void note_cubin(std::uint64_t offset, Bytes header);
+  void sample(std::uint64_t at, Bytes chunk);
+
+  std::uint64_t size_;
+  FatbinScanner scanner_;
+  std::vector<std::byte> carried_;  ///< the end of the last chunk
+  std::uint64_t carried_at_ = 0;
+  Found found_;
+  std::size_t containers_seen_ = 0;
+};
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,20 @@
+#pragma once
+// From the bytes of one file or member to facts. What a file is, its content says, not its name.
+#include "inspect/content.hpp"
+#include "inspect/facts.hpp"
+
+namespace flashfit::inspect {
+
+/// The binaries in `content`: one, or those of a static archive; none if it is no binary. What is malformed is a Binary
+/// with an error. Errors: the content itself cannot be read (a deflate stream that lies). The limits on what is kept in
+/// memory are those of KeptSource.
+Result<std::vector<Binary>> read_binaries(const Content& content, const std::string& path);
+
+/// Whether the first 4 KB open something that read_binaries reads.
+bool may_be_binary(Bytes head);
+inline constexpr std::size_t kHeadSize = 4096;
+
+/// Reads Container::kernels of the containers numbered in `which`. What cannot be decoded stays empty.
+Result<void> read_kernel_names(const Content& content, Binary& binary, const std::vector<std::size_t>& which);
+
+}  // namespace flashfit::inspect

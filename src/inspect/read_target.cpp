@@ -1,0 +1,208 @@
+#include "inspect/read_target.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include "inspect/printable.hpp"
+#include "inspect/read_binary.hpp"
+#include "inspect/read_wheel.hpp"
+#include "inspect/sdist.hpp"
+#include "inspect/side_by_side.hpp"
+#include "inspect/zip_member.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 2'000'000, kMostErrors = 20;
+
+TargetKind kind_of(const Binary& binary) {
+  switch (binary.kind) {
+    case BinaryKind::kElf:
+    case BinaryKind::kPe:
+      return TargetKind::kLibrary;
+    case BinaryKind::kObject:
+      return TargetKind::kObject;
+    case BinaryKind::kCubin:
+      return TargetKind::kCubin;
+    case BinaryKind::kFatbin:
+      return TargetKind::kFatbin;
+    case BinaryKind::kPtx:
+      return TargetKind::kPtx;
+  }
+  return TargetKind::kOther;
+}
+
+std::string name_in(const std::string& path) { return fs::path(path).filename().string(); }
+
+Target read_open(const FileSource& file, const std::string& path, const Progress& progress) {
+  Target target{.target = path, .file_name = name_in(path)};
+  target.files = 1;
+  const SourceContent content(file);
+  const auto head = content.head(kHeadSize);
+  if (!head) {
+    target.errors.push_back(head.error().message);
+  } else if (is_zip(*head)) {
+    read_wheel(file, target, progress);
+  } else if (is_gzip(*head)) {
+    read_tar_sdist(file, target);
+  } else if (auto binaries = read_binaries(content, ""); !binaries) {
+    target.errors.push_back(binaries.error().message);
+  } else {
+    target.binaries = std::move(*binaries);
+    const bool archive = as_text(*head).starts_with("!<arch>");
+    if (archive) {
+      target.kind = TargetKind::kArchive;
+    } else if (!target.binaries.empty()) {
+      target.kind = kind_of(target.binaries[0]);
+    }
+  }
+  return target;
+}
+
+struct File {
+  std::string path;
+  std::uint64_t size = 0;
+};
+
+struct Walk {
+  std::vector<File> files;
+  std::vector<std::string> errors;
+  std::set<std::pair<dev_t, ino_t>> seen;
+
+  void add(const fs::directory_entry& entry) {
+    struct stat status = {};
+    if (stat(entry.path().c_str(), &status) != 0) return;  // a link to nothing
+    if (!S_ISREG(status.st_mode) || !seen.emplace(status.st_dev, status.st_ino).second) return;
+    files.push_back({entry.path().string(), static_cast<std::uint64_t>(status.st_size)});
+  }
+  void read(const std::string& path) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      add(*at);
+      if (files.size() == kMostFiles) {
+        errors.push_back("more than 2,000,000 files: the rest was not looked at");
+        break;
+      }
+    }
+    if (error) errors.push_back("cannot be read: " + error.message());
+    std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  }
+};
+
+struct Slot {
+  std::vector<Binary> binaries;
+  std::string error;
+  bool package = false;
+};
+
+Slot read_slot(const File& file, const std::string& relative) {
+  Slot slot;
+  const auto source = FileSource::open(file.path);
+  if (!source) {
+    slot.error = "cannot be opened: " + printable(relative);
+    return slot;
+  }
+  const SourceContent content(*source);
+  const auto head = content.head(kHeadSize);
+  if (!head) return slot;  // shorter by now
+  if (is_zip(*head) || is_gzip(*head)) {
+    slot.package = file.path.ends_with(".whl") || file.path.ends_with(".tar.gz");
+    return slot;
+  }
+  if (!may_be_binary(*head)) return slot;
+  auto binaries = read_binaries(content, relative);
+  if (binaries) {
+    slot.binaries = std::move(*binaries);
+  } else {
+    slot.error = binaries.error().message + " in " + printable(relative);
+  }
+  return slot;
+}
+
+}  // namespace
+
+const char* name_of(BinaryKind kind) {
+  constexpr const char* kNames[] = {"elf", "object", "pe", "cubin", "fatbin", "ptx"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+const char* name_of(TargetKind kind) {
+  constexpr const char* kNames[] = {"wheel",  "sdist", "library",   "object", "archive", "cubin",
+                                    "fatbin", "ptx",   "directory", "name",   "other"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Target read_file(const std::string& path, const Progress& progress) {
+  const auto file = FileSource::open(path);
+  if (file) return read_open(*file, path, progress);
+  Target target{.target = path, .file_name = name_in(path)};
+  // The message names the path, which the target's line already does.
+  const std::string& why = file.error().message;
+  target.errors.push_back("cannot be opened: " + (why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why));
+  return target;
+}
+
+Target read_directory(const std::string& path, std::vector<std::string>& packages, const Progress& progress) {
+  Target target{.target = path, .file_name = name_in(path), .kind = TargetKind::kDirectory};
+  Walk walk;
+  walk.read(path);
+  target.errors = std::move(walk.errors);
+  const std::vector<File>& files = walk.files;
+  target.files = files.size();
+  const std::size_t prefix = path.size() + (path.ends_with('/') ? 0 : 1);
+  std::vector<std::size_t> order(files.size());
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    order[i] = i;
+    all += files[i].size;
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return files[a].size > files[b].size; });
+  std::vector<Slot> slots(files.size());
+  std::atomic<std::uint64_t> done{0};
+  side_by_side(order.size(), worker_count(), [&](std::size_t i) {
+    const File& file = files[order[i]];
+    if (file.size > 0) slots[order[i]] = read_slot(file, file.path.substr(std::min(prefix, file.path.size())));
+    const std::uint64_t now = done += file.size;
+    if (progress) progress(now, all);
+  });
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::move(slots[i].binaries.begin(), slots[i].binaries.end(), std::back_inserter(target.binaries));
+    if (!slots[i].error.empty() && target.errors.size() < kMostErrors) target.errors.push_back(slots[i].error);
+    if (slots[i].package) packages.push_back(files[i].path);
+  }
+  return target;
+}
+
+void add_kernel_names(const std::string& path, Target& target, std::size_t binary,
+                      const std::vector<std::size_t>& which) {
+  Binary& b = target.binaries[binary];
+  const bool in_archive = b.path.find('!') != std::string::npos || target.kind == TargetKind::kArchive;
+  if (in_archive) return;
+  const bool folder = target.kind == TargetKind::kDirectory;
+  const auto file = FileSource::open(folder ? path + "/" + b.path : path);
+  if (!file) return;
+  if (b.path.empty() || folder) {
+    // Names are an extra: a file that changed meanwhile has none.
+    (void)read_kernel_names(SourceContent(*file), b, which);
+    return;
+  }
+  const auto members = read_zip_directory(*file);
+  if (!members) return;
+  const auto member =
+      std::find_if(members->begin(), members->end(), [&](const ZipMember& m) { return m.name == b.path; });
+  if (member != members->end() && member->size == b.size)
+    (void)read_kernel_names(MemberContent(*file, *member), b, which);
+}
+
+}  // namespace flashfit::inspect
