@@ -130,6 +130,21 @@ void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset) {
 }
 
 template <class T>
+void stmatrix_x4(T* s_base, int s_offset, const uint32 (&r)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base + s_offset)),
+      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      : "memory");
+}
+template <class T>
+void stmatrix_x4_trans(T* s_base, int s_offset, const uint32 (&r)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base + s_offset)),
+      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      : "memory");
+}
+
+template <class T>
 void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1);
 /// Pure, so neither volatile nor a memory clobber. Turing has the k8 form alone:
 /// a's registers are k-major, so two halves make it.
@@ -173,3 +188,6 @@ __global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks)
 }
 
 }  // namespace flashfit::arch
+
+#include "arch/cuda/tma.hpp"
+#include "arch/cuda/wgmma.hpp"

@@ -6,14 +6,15 @@
 
 namespace flashfit::arch {
 
-template <class T>
+/// Names in the instruction. Members of partial specialisations stay out of images that do not use them.
+template <class T, class = void>
 struct WgmmaType;
-template <>
-struct WgmmaType<f16> {
+template <class Unused>
+struct WgmmaType<f16, Unused> {
   static constexpr char kName[] = "f16";
 };
-template <>
-struct WgmmaType<bf16> {
+template <class Unused>
+struct WgmmaType<bf16, Unused> {
   static constexpr char kName[] = "bf16";
 };
 
