@@ -27,13 +27,23 @@ int wavefronts(std::span<const std::int32_t> offsets, int bytes) {
   return most;
 }
 
+/// Whether the 16-byte parts that a quarter warp accesses lie in eight different groups of four banks.
+bool all_groups_differ(std::span<const std::int32_t> offsets) {
+  unsigned groups = 0;
+  for (const std::int32_t offset : offsets) groups |= 1u << (offset >> 4 & 7);
+  return groups == 0xff;
+}
+
 }  // namespace
 
 int bank_conflicts(std::span<const std::int32_t> offsets, int bytes) {
   const std::size_t lanes = bytes <= 4 ? kLanes : bytes <= 8 ? kLanes / 2 : kLanes / 4;
   int conflicts = 0;
-  for (std::size_t first = 0; first < offsets.size(); first += lanes)
-    conflicts += std::max(wavefronts(offsets.subspan(first, std::min(lanes, offsets.size() - first)), bytes) - 1, 0);
+  for (std::size_t first = 0; first < offsets.size(); first += lanes) {
+    const auto phase = offsets.subspan(first, std::min(lanes, offsets.size() - first));
+    if (bytes == 16 && phase.size() == lanes && all_groups_differ(phase)) continue;
+    conflicts += std::max(wavefronts(phase, bytes) - 1, 0);
+  }
   return conflicts;
 }
 

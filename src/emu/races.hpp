@@ -1,0 +1,43 @@
+#pragma once
+// ThreadSanitizer's view of a kernel, in programs that are linked with it (-fsanitize=thread); elsewhere nothing
+// happens here. Kernels are compiled for it, so it sees their plain loads and stores. The machine is not, as it
+// switches threads behind its back; instead it says here what it does in a thread's name, and who waits for whom.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "emu/site.hpp"
+
+namespace flashfit::emu::races {
+
+/// Whether this program has ThreadSanitizer.
+bool on();
+
+/// From here on this host thread is fibre i, with the history that fibre i has had since the program began; or itself.
+void enter(int i);
+void enter_host();
+
+/// The running fibre accesses emulated memory by an instruction at `site`.
+void read(std::uintptr_t address, std::size_t bytes, const Site& site);
+void write(std::uintptr_t address, std::size_t bytes, const Site& site);
+
+/// What the running fibre did before release(key) happened before what others do after acquire(key).
+void release(const void* key);
+void acquire(const void* key);
+
+struct Access {
+  int fibre;  ///< negative: the host
+  bool write;
+  int bytes;
+  std::uintptr_t address;
+  std::string place;  ///< "forward.cuh:83"
+};
+/// Two accesses that nothing orders; `later` is the running fibre's.
+struct Race {
+  Access later, earlier;
+};
+/// The first race of this host thread since the last call, if there was one.
+std::optional<Race> take();
+
+}  // namespace flashfit::emu::races
