@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x666c'6173'6866'6974;  // "flashfit"
 constexpr std::uint32_t kChunk = 16;                     // bytes that a swizzle moves together
+constexpr std::size_t kMostRowBytes = 256 * sizeof(float);
 
 /// The encoding: as small as the driver's, and nothing that a map's rules exclude.
 struct Encoded {
@@ -113,56 +114,43 @@ BoxCopy::Row BoxCopy::row(std::uint32_t i) const {
           static_cast<std::size_t>((last - first) * size)};
 }
 
-std::byte* BoxCopy::chunk(std::uint32_t row, std::uint32_t byte) const {
-  return shared_ + swizzled(s_address_ + row * spec_.inner_bytes() + byte, spec_.swizzle);
-}
-
-void BoxCopy::gather(std::uint32_t row, std::byte* to) const {
-  for (std::uint32_t byte = 0; byte < spec_.inner_bytes(); byte += kChunk)
-    std::memcpy(to + byte, chunk(row, byte), kChunk);
-}
-
-void BoxCopy::load() const {
-  std::byte whole[256 * sizeof(float)];
+void BoxCopy::load(std::byte* shared) const {
+  std::byte whole[kMostRowBytes];
   for (std::uint32_t r = 0; r < rows(); ++r) {
     const Row inside = row(r);
     fill(whole, spec_.inner_bytes(), spec_);
     if (inside.bytes != 0)
       std::memcpy(whole + inside.skipped, reinterpret_cast<const void*>(inside.address), inside.bytes);
     for (std::uint32_t byte = 0; byte < spec_.inner_bytes(); byte += kChunk)
-      std::memcpy(chunk(r, byte), whole + byte, kChunk);
+      std::memcpy(shared + chunk(r, byte), whole + byte, kChunk);
   }
 }
 
-void BoxCopy::store() const {
-  std::byte whole[256 * sizeof(float)];
+template <class Each>
+void BoxCopy::for_each_part(const std::byte* shared, Each each) const {
+  std::byte whole[kMostRowBytes];
   for (std::uint32_t r = 0; r < rows(); ++r) {
     const Row inside = row(r);
     if (inside.bytes == 0) continue;
-    gather(r, whole);
-    std::memcpy(reinterpret_cast<void*>(inside.address), whole + inside.skipped, inside.bytes);
+    for (std::uint32_t byte = 0; byte < spec_.inner_bytes(); byte += kChunk)
+      std::memcpy(whole + byte, shared + chunk(r, byte), kChunk);
+    each(reinterpret_cast<std::byte*>(inside.address), whole + inside.skipped, inside.bytes);
   }
 }
 
-void BoxCopy::reduce_add() const {
-  std::byte whole[256 * sizeof(float)];
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    const Row inside = row(r);
-    if (inside.bytes == 0) continue;
-    gather(r, whole);
-    auto* const to = reinterpret_cast<std::byte*>(inside.address);
-    switch (spec_.dtype) {
-      case DType::kF16:
-        add<f16>(to, whole + inside.skipped, inside.bytes);
-        break;
-      case DType::kBF16:
-        add<bf16>(to, whole + inside.skipped, inside.bytes);
-        break;
-      case DType::kF32:
-        add<float>(to, whole + inside.skipped, inside.bytes);
-        break;
-    }
-  }
+void BoxCopy::store(const std::byte* shared) const {
+  for_each_part(shared, [](std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
+}
+
+void BoxCopy::reduce_add(const std::byte* shared) const {
+  for_each_part(shared, [this](std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (spec_.dtype == DType::kF16)
+      add<f16>(to, from, bytes);
+    else if (spec_.dtype == DType::kBF16)
+      add<bf16>(to, from, bytes);
+    else
+      add<float>(to, from, bytes);
+  });
 }
 
 }  // namespace flashfit::emu

@@ -17,14 +17,12 @@ Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec);
 /// What encode_tensor_map() wrote, or nothing if these bytes are not its.
 std::optional<TensorMapSpec> decode_tensor_map(const TensorMap& map);
 
-/// One box between global and shared memory.
+/// One box between global and shared memory, where it starts with the swizzle's pattern.
 class BoxCopy {
  public:
   using Coordinates = std::array<int, 5>;  ///< of the box's first element, innermost first; may lie outside
 
-  /// `s_address` is the box's address in shared memory as the hardware counts it, `shared` where its byte 0 lies here.
-  BoxCopy(const TensorMapSpec& spec, const Coordinates& at, std::uint32_t s_address, std::byte* shared)
-      : spec_(spec), at_(at), s_address_(s_address), shared_(shared) {}
+  BoxCopy(const TensorMapSpec& spec, const Coordinates& at) : spec_(spec), at_(at) {}
 
   /// The part of a row of the box that lies inside the tensor: empty if bytes is 0.
   struct Row {
@@ -35,22 +33,22 @@ class BoxCopy {
   Row row(std::uint32_t i) const;
 
   /// Global to shared: whole rows, with the map's filling outside the tensor.
-  void load() const;
+  void load(std::byte* shared) const;
   /// Shared to global: what lies inside the tensor.
-  void store() const;
+  void store(const std::byte* shared) const;
   /// The same, added to what is there, rounded to nearest even in the map's type.
-  void reduce_add() const;
-
-  const TensorMapSpec& spec() const { return spec_; }
+  void reduce_add(const std::byte* shared) const;
 
  private:
-  std::byte* chunk(std::uint32_t row, std::uint32_t byte) const;
-  void gather(std::uint32_t row, std::byte* to) const;
+  /// Calls each(to, from, bytes) for the parts of rows that lie inside, gathered from `shared`.
+  template <class Each>
+  void for_each_part(const std::byte* shared, Each each) const;
+  std::size_t chunk(std::uint32_t row, std::uint32_t byte) const {
+    return swizzled(row * spec_.inner_bytes() + byte, spec_.swizzle);
+  }
 
   TensorMapSpec spec_;
   Coordinates at_;
-  std::uint32_t s_address_;
-  std::byte* shared_;
 };
 
 }  // namespace flashfit::emu

@@ -118,7 +118,7 @@ TEST(TensorMap, BoxesByTheDefinition) {
                                      .fill = fill};
             const auto map = emu::encode_tensor_map(spec);
             ASSERT_TRUE(map) << map.error().message;
-            BoxCopy(*emu::decode_tensor_map(*map), {x, y, z, 1}, 0, shared_bytes).load();
+            BoxCopy(*emu::decode_tensor_map(*map), {x, y, z, 1}).load(shared_bytes);
             int row = 0;
             for (int l = 0; l < 3; ++l)
               for (int k = 0; k < 2; ++k)
@@ -152,9 +152,8 @@ TEST(TensorMap, StoresClipAndPutBackWhatWasLoaded) {
     TensorMapSpec spec = matrix(from, mode), into = matrix(to, mode);
     into.dims[0] = 120;
     const int cols = static_cast<int>(spec.box[0]), x = 128 - cols;
-    // A tile at another place than the pattern's start follows the address's own bits.
-    BoxCopy(spec, {x, 28}, 2048, shared_bytes).load();
-    BoxCopy(into, {x, 28}, 2048, shared_bytes).store();
+    BoxCopy(spec, {x, 28}).load(shared_bytes);
+    BoxCopy(into, {x, 28}).store(shared_bytes);
     for (int r = 0; r < 40; ++r)
       for (int c = 0; c < 128; ++c) {
         const bool moved = r >= 28 && c >= x && c < 120;
@@ -168,7 +167,7 @@ TEST(TensorMap, ReductionsAddInTheTypeOfTheMap) {
   for (int i = 0; i < 16; ++i) to[i] = from_float<bf16>(256.f), part[i] = from_float<bf16>(static_cast<float>(i) / 4);
   std::memcpy(shared_bytes, part, sizeof part);
   const TensorMapSpec spec{.dtype = DType::kBF16, .rank = 1, .base = to, .dims = {12}, .strides = {}, .box = {16}};
-  BoxCopy(spec, {0}, 0, shared_bytes).reduce_add();
+  BoxCopy(spec, {0}).reduce_add(shared_bytes);
   // Neighbours of 256 are 2 apart.
   for (int i = 0; i < 16; ++i) EXPECT_EQ(to_float(to[i]), i >= 12 ? 256.f : i <= 4 ? 256.f : 258.f) << i;
 }
