@@ -1,0 +1,161 @@
+#include "inspect/torch_facts.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "inspect/content.hpp"
+#include "inspect/elf_dynamic.hpp"
+#include "inspect/elf_symbols.hpp"
+#include "inspect/kept_source.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/wheel_name.hpp"
+#include "inspect/zip_member.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The tables of PyTorch's largest library end at 8.1 MB and fill the last 7.1 MB.
+constexpr std::uint64_t kKeptHead = std::uint64_t{10} << 20, kKeptTail = std::uint64_t{8} << 20;
+constexpr int kMostPasses = 4;
+constexpr std::uint64_t kMostVersionFile = 1 << 16;
+constexpr std::size_t kMostExports = 4'000'000, kMostFiles = 10'000;
+/// torchCheckFail, which every extension calls, with std::string of either ABI: libraries of the old one have a few
+/// names of the new, too.
+constexpr std::string_view kOldFail = "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs";
+constexpr std::string_view kNewFail =
+    "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+
+/// "libc10.so", "libtorch_cuda.so", but no library of a tool or a test.
+bool is_torch_library(std::string_view name) {
+  return name.ends_with(".so") &&
+         (name.starts_with("libc10") || name.starts_with("libtorch") || name.starts_with("libcaffe2"));
+}
+
+Result<void> add_exports(const Source& source, TorchFacts& torch) {
+  const auto elf = read_elf(source);
+  if (!elf) return tl::unexpected(elf.error());
+  const auto symbols = read_elf_symbols(source, *elf, kSectionDynamicSymbols);
+  if (!symbols) return tl::unexpected(symbols.error());
+  for (const ElfSymbol& symbol : symbols->list) {
+    if (!symbol.defined() || symbol.name.empty()) continue;
+    if (torch.exports.size() == kMostExports) return beyond("number of PyTorch's symbols", kMostExports, 0);
+    torch.exports.emplace(symbol.name);
+  }
+  return {};
+}
+
+/// A member comes in order alone: what the readers ask for is kept in one pass more.
+Result<void> add_member(const Source& zip, const ZipMember& member, TorchFacts& torch) {
+  const MemberContent content(zip, member);
+  KeptSource kept(content.size());
+  kept.want(0, kKeptHead);
+  kept.want(content.size() - std::min(content.size(), kKeptTail), kKeptTail);
+  for (int pass = 1;; ++pass) {
+    const auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
+      kept.feed(at, chunk);
+      return at + chunk.size() >= kept.end() ? content.size() : at + chunk.size();
+    });
+    if (!passed) return passed;
+    const auto added = add_exports(kept, torch);
+    if (added || !kept.missed() || pass == kMostPasses) return added;
+    if (auto wanted = kept.want_missed(); !wanted) return wanted;
+  }
+}
+
+/// The text between the first quotes behind "__version__".
+void read_version(std::string_view text, TorchFacts& torch) {
+  const std::size_t name = text.find("__version__");
+  const std::size_t begin = name == std::string_view::npos ? name : text.find('\'', name);
+  if (begin == std::string_view::npos) return;
+  const std::string_view rest = text.substr(begin + 1);
+  if (auto version = parse_version(rest.substr(0, rest.find('\'')))) torch.version = std::move(*version);
+}
+
+Result<void> read_wheel_of_torch(const std::string& path, TorchFacts& torch) {
+  const auto file = FileSource::open(path);
+  if (!file) return tl::unexpected(file.error());
+  const auto members = read_zip_directory(*file);
+  if (!members) return tl::unexpected(members.error());
+  for (const ZipMember& member : *members) {
+    const std::string_view name = member.name;
+    const std::size_t slash = name.rfind('/');
+    if (name == "torch/version.py") {
+      const auto text = read_member(*file, member, kMostVersionFile);
+      if (text) read_version(as_text(*text), torch);
+    }
+    if (slash == std::string_view::npos || name.substr(0, slash) != "torch/lib") continue;
+    if (name.find(".so") != std::string_view::npos) torch.libraries.emplace(name.substr(slash + 1));
+    if (!is_torch_library(name.substr(slash + 1))) continue;
+    if (auto added = add_member(*file, member, torch); !added) return added;
+  }
+  return {};
+}
+
+/// The folder of libraries within what people name: site-packages, torch, torch/lib, or a folder of .so files.
+std::optional<fs::path> library_folder(const fs::path& given) {
+  std::error_code none;
+  for (const fs::path& folder : {given / "torch/lib", given / "lib", given})
+    if (fs::exists(folder / "libc10.so", none)) return folder;
+  return std::nullopt;
+}
+
+Result<void> read_folder_of_torch(const std::string& path, TorchFacts& torch) {
+  const auto folder = library_folder(path);
+  if (!folder) return fail(Code::kInvalidArgument, printable(path) + ": no libc10.so in it, in lib/ or in torch/lib/");
+  std::error_code error;
+  std::size_t files = 0;
+  for (fs::directory_iterator it(*folder, error), end; !error && it != end && files < kMostFiles;
+       it.increment(error), ++files) {
+    const std::string name = it->path().filename().string();
+    if (name.find(".so") != std::string::npos) torch.libraries.insert(name);
+    if (!is_torch_library(name)) continue;
+    const auto file = FileSource::open(it->path().string());
+    if (!file) return tl::unexpected(file.error());
+    if (auto added = add_exports(*file, torch); !added)
+      return fail(Code::kInvalidArgument, printable(it->path().string()) + ": " + added.error().message);
+  }
+  const auto text = FileSource::open((*folder / "../version.py").string());
+  if (text) {
+    const auto bytes = read_part(*text, 0, text->size(), kMostVersionFile, "version.py");
+    if (bytes) read_version(as_text(*bytes), torch);
+  }
+  return {};
+}
+
+/// What PyTorch's own wheels for x86-64 Linux have: the new ABI from 2.7 on, and in 2.6 those of CUDA 12.6
+/// (pytorch/pytorch#142064).
+bool cxx11_of_release(const Version& version) {
+  const std::uint64_t major = version.release[0], minor = version.release.size() > 1 ? version.release[1] : 0;
+  if (major != 2) return major > 2;
+  return minor > 6 || (minor == 6 && version.local.find("cu126") != std::string::npos);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given) {
+  TorchFacts torch{.given = given};
+  std::error_code none;
+  const bool folder = fs::is_directory(given, none);
+  if (folder || fs::is_regular_file(given, none)) {
+    const auto read = folder ? read_folder_of_torch(given, torch) : read_wheel_of_torch(given, torch);
+    if (!read) return tl::unexpected(read.error());
+    if (torch.exports.empty())
+      return fail(Code::kInvalidArgument,
+                  printable(given) + ": no symbols of PyTorch in it; a folder or wheel of PyTorch for Linux is needed");
+    torch.cxx11_abi = torch.exports.contains(std::string(kNewFail));
+    if (!*torch.cxx11_abi && !torch.exports.contains(std::string(kOldFail))) torch.cxx11_abi.reset();
+    return std::make_shared<const TorchFacts>(std::move(torch));
+  }
+  auto version = parse_version(given);
+  if (!version)
+    return fail(
+        Code::kInvalidArgument,
+        printable(given) + ": neither a version of PyTorch (2.6.0+cu124) nor its wheel nor a folder that has it");
+  torch.cxx11_abi = cxx11_of_release(*version);
+  torch.version = std::move(*version);
+  return std::make_shared<const TorchFacts>(std::move(torch));
+}
+
+}  // namespace flashfit::inspect
