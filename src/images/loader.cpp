@@ -147,12 +147,13 @@ class Loader {
 
  private:
   Result<void> enter(Errand& errand, DeviceState& state, bool& pushed) {
-    cu::Context current = nullptr;
-    if (Result<void> r = errand("cuCtxGetCurrent", driver_.cuCtxGetCurrent(&current)); !r) return r;
-    if (current) {
-      cu::Device of = 0;
-      if (Result<void> r = errand("cuCtxGetDevice", driver_.cuCtxGetDevice(&of)); !r) return r;
-      if (of == state.handle) return {};
+    cu::Device of = 0;
+    const cu::Status asked = driver_.cuCtxGetDevice(&of);
+    if (!asked && of == state.handle) return {};
+    if (asked) {  // mostly because no context is current, which is no error
+      cu::Context current = nullptr;
+      if (Result<void> r = errand("cuCtxGetCurrent", driver_.cuCtxGetCurrent(&current)); !r) return r;
+      if (current || asked != kInvalidContext) return errand("cuCtxGetDevice", asked);
     }
     cu::Context primary = state.primary.load(std::memory_order_acquire);
     if (!primary) {

@@ -38,13 +38,27 @@ PyObject* connect(PyObject* module, PyObject* address) {
 
 PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   State& state = state_of(module);
-  if (!expect("connect_torch", count, 6, state)) return nullptr;
-  if (!PyDict_Check(args[1])) {
+  enum {
+    kTensorType,
+    kDtypes,
+    kCurrentStream,
+    kAlways,
+    kQuiet,
+    kForwardAd,
+    kIsGradEnabled,
+    kEmptyLike,
+    kCheckLike,
+    kCount
+  };
+  if (!expect("connect_torch", count, kCount, state)) return nullptr;
+  if (!PyDict_Check(args[kDtypes])) {
     PyErr_SetString(PyExc_TypeError, "connect_torch: dtypes; accepted: a dict");
     return nullptr;
   }
-  if (!state.eager.connect(args[0], args[3], args[4], args[5])) return nullptr;
-  if (!state.types.set_torch(args[0], args[1], args[2])) return nullptr;
+  if (!state.eager.connect({args[kTensorType], args[kAlways], args[kQuiet], args[kForwardAd], args[kIsGradEnabled],
+                            args[kEmptyLike], args[kCheckLike]}))
+    return nullptr;
+  if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
   return Py_NewRef(Py_None);
 }
 
@@ -120,9 +134,13 @@ PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize
 PyMethodDef methods[] = {
     {"connect", connect, METH_O, "connect(address): of flashfit_attention_forward in the library that is loaded."},
     {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
-     "connect_torch(tensor_type, dtypes, current_stream, quiet, is_grad_enabled, empty_like): torch's functions. "
-     "dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream maps a device index to a CUstream, or is "
-     "None; quiet is a tuple of pairs (callable, object): eager mode is plain while each returns its object."},
+     "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
+     "check_like): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream maps a "
+     "device "
+     "index to a CUstream, or is None; always and quiet are tuples of pairs (callable, object): eager mode is plain "
+     "while each returns its object; forward_ad is the dict of the module; check_like makes of plain tensors a "
+     "function that is True of others for which it need not be asked again what quiet says, nor whether they ask for "
+     "gradients or are negated, or is None."},
     {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first): "
      "flashfit_attention_forward's status, or -1 if a tensor cannot be read. Tensors: None, objects whose type has "

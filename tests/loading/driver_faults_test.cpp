@@ -94,7 +94,7 @@ TEST_P(DriverFault, IsSaidLosesNothingAndPasses) {
 std::vector<Fault> faults() {
   std::vector<Fault> list;
   for (const char* function : {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
-                               "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent",
+                               "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuCtxGetDevice",
                                "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode",
                                "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelSetAttribute", "cuLaunchKernel"})
     for (const int code : {2, 3, 700, 12345}) list.push_back({function, code});

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 from .._errors import InvalidArgument
@@ -27,21 +26,50 @@ def torch_dtypes() -> dict[Any, tuple[int, int]]:
     return {dtype: (code, dtype.itemsize * 8) for code, dtype in dtypes}
 
 
+def _check_like(*tensors: Any) -> Any:
+    """torch.compile's guard of such tensors: a function that is True of tensors of the same types, dtypes, devices,
+    dimensions and requires_grad, for which the dispatcher would do the same as it does now."""
+    sizes = [[None] * x.dim() for x in tensors]
+    guards = sys.modules["torch"]._C._dynamo.guards.TensorGuards
+    return guards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=sizes).check
+
+
+def _check_tells_apart() -> bool:
+    """Whether that guard, which is private to torch, sees what a call's guards must."""
+    torch: Any = sys.modules["torch"]
+    c = torch._C
+    try:
+        with torch.inference_mode(False), torch.no_grad():
+            x = torch.zeros(1)
+            check = _check_like(x)
+            negated = check(torch.zeros(1, dtype=torch.complex64).conj().imag)
+            with torch.autocast("cpu", enabled=not c._is_any_autocast_enabled()):
+                autocast = check(x)
+            with c._IncludeDispatchKeyGuard(c.DispatchKey.FuncTorchDynamicLayerFrontMode):
+                included = check(x)
+            with torch.enable_grad():
+                gradient = check(torch.zeros(1, requires_grad=True))
+            return check(x) is True and not (negated or autocast or included or gradient)
+    except Exception:  # a release without it, or with another
+        return False
+
+
 def module_connection() -> tuple[Any, ...]:
     """What `_flashfit_native.connect_torch` takes: how tensors are read, and what says that eager mode is plain."""
     torch: Any = sys.modules["torch"]
     c = torch._C
     dtypes = {dtype: code << 8 | bits for dtype, (code, bits) in torch_dtypes().items()}
+    always = ((c._len_torch_dispatch_stack, 0),)  # modes, such as fake tensors' or a profiler's
     quiet = (
-        (c._len_torch_dispatch_stack, 0),  # modes, such as fake tensors' or a profiler's
         (c._functorch.peek_interpreter_stack, None),  # vmap, grad, functionalize
         (c._is_tracing, False),  # torch.jit.trace
         (c._is_any_autocast_enabled, False),
-        (partial(getattr, torch.autograd.forward_ad, "_current_level"), -1),  # dual tensors
     )
+    dual = vars(torch.autograd.forward_ad)
     # The stream's function is private, but Inductor's generated code calls it too; builds without CUDA lack it.
     stream = getattr(c, "_cuda_getCurrentRawStream", None)
-    return torch.Tensor, dtypes, stream, quiet, torch.is_grad_enabled, torch.empty_like
+    plain = (torch.is_grad_enabled, torch.empty_like, _check_like if _check_tells_apart() else None)
+    return torch.Tensor, dtypes, stream, always, quiet, dual, *plain
 
 
 class Torch(Package):

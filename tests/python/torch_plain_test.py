@@ -1,0 +1,142 @@
+"""What counts as plain eager mode after a plain call was remembered: only what is plain itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import flashfit  # noqa: E402
+from flashfit._binding import binding, compiled_module  # noqa: E402
+from flashfit._packages import torch_tensors  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+IsPlain = Callable[..., bool]
+
+
+def tensor(*shape: int) -> Any:
+    """Some fp32 tensor."""
+    return torch.zeros(shape or (1, 4, 2, 8))
+
+
+@pytest.fixture(params=["with torch's own check", "without"])
+def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> IsPlain:
+    """is_plain() of a module that has met a plain call."""
+    flashfit.attention(tensor(), tensor(), tensor())
+    native = binding().native
+    if native is None:
+        pytest.skip("no compiled module here: ctypes reads tensors in Python")
+    if request.param == "without":
+        monkeypatch.setattr(torch_tensors, "_check_tells_apart", lambda: False)
+    alone: Any = compiled_module(native.__file__)
+    alone.connect(1)  # of a function that is never called
+    alone.connect_torch(*torch_tensors.module_connection())
+    assert alone.is_plain(tensor(), tensor(), tensor(), None)
+    return alone.is_plain
+
+
+class Watch(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+class Subclass(torch.Tensor):  # type: ignore[misc]
+    """A tensor that may mean anything."""
+
+
+def test_the_guard_is_used_where_torch_has_it() -> None:
+    """Each release served has it: else a call is slower, and this says so."""
+    assert torch_tensors._check_tells_apart()
+
+
+@pytest.mark.parametrize("state", [torch.no_grad, torch.inference_mode, torch.enable_grad, nullcontext])
+def test_plain(is_plain: IsPlain, state: Callable[[], AbstractContextManager[Any]]) -> None:
+    """Any size, dtype, layout of plain tensors."""
+    q, k = tensor(3, 5, 2, 16), tensor(3, 9, 2, 16)
+    with state():
+        for _ in range(7):
+            assert is_plain(q, k, k, None)
+            assert is_plain(q, k, k, q)
+            assert is_plain(q.transpose(1, 2), k.half(), k.bfloat16(), None)
+            assert is_plain(tensor(5, 2, 8), tensor(5, 2, 8), tensor(5, 2, 8), None)
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "negated": lambda: torch.zeros(1, 4, 2, 8, dtype=torch.complex64).conj().imag,
+    "requires grad": lambda: tensor().requires_grad_(),
+    "parameter": lambda: torch.nn.Parameter(tensor(), requires_grad=False),
+    "subclass": lambda: tensor().as_subclass(Subclass),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", range(3))
+def test_an_odd_tensor_is_not(is_plain: IsPlain, odd: str, place: int) -> None:
+    """In any place."""
+    tensors = [tensor(), tensor(), tensor()]
+    tensors[place] = ODD[odd]()
+    for _ in range(2):
+        assert not is_plain(*tensors, None)
+
+
+def test_plain_without_gradients_is_not_plain_with_them(is_plain: IsPlain) -> None:
+    """Nor the other way round."""
+    q = tensor().requires_grad_()
+    for _ in range(3):
+        with torch.no_grad():
+            assert is_plain(q, q, q, None)
+        assert not is_plain(q, q, q, None)
+
+
+STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "autocast": lambda: torch.autocast("cpu"),
+    "mode": Watch,
+    "fake": lambda: torch._subclasses.FakeTensorMode(),
+    "dual level": torch.autograd.forward_ad.dual_level,
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_plain_tensors_are_not_where_something_watches(is_plain: IsPlain, state: str) -> None:
+    """However often they were plain outside it."""
+    q = tensor()
+    for _ in range(2):
+        assert is_plain(q, q, q, None)
+        with STATES[state]():
+            assert not is_plain(q, q, q, None)
+
+
+def through(transform: Callable[[Callable[[Any], Any]], Callable[[Any], Any]], seen: Callable[[Any], bool]) -> bool:
+    """What `seen` says of the tensor that a transform hands on."""
+    said = []
+
+    def function(x: Any) -> Any:
+        said.append(seen(x))
+        return x.sum()
+
+    transform(function)(tensor(3, 1, 4, 2, 8))
+    return said[0]
+
+
+@pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad, torch.func.functionalize])
+def test_nothing_is_inside_a_transform(is_plain: IsPlain, transform: Any) -> None:
+    """Neither what it hands on nor a tensor from outside."""
+    q = tensor()
+    for _ in range(2):
+        assert is_plain(q, q, q, None)
+        assert not through(transform, lambda x: is_plain(x, x, x, None))
+        assert not through(transform, lambda _: is_plain(q, q, q, None))
+
+
+def test_nothing_is_while_tracing(is_plain: IsPlain) -> None:
+    """torch.jit.trace sees operators alone."""
+    q = tensor()
+    assert not through(
+        lambda f: lambda x: torch.jit.trace(f, (x,), check_trace=False), lambda _: is_plain(q, q, q, None)
+    )
