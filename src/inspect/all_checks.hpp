@@ -8,6 +8,7 @@ void check_reading(const Target& target, const Question& question, std::vector<P
 void check_wheel_tags(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_gpu_code(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_driver(const Target& target, const Question& question, std::vector<Problem>& problems);
+void check_label(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_machine(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_c_library(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_cxx_library(const Target& target, const Question& question, std::vector<Problem>& problems);

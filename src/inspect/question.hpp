@@ -20,6 +20,7 @@ struct TorchFacts;
 
 struct Question {
   std::vector<AskedGpu> gpus;
+  bool survey = false;      ///< every capability there is: not all are expected to fit
   CudaVersion driver = 0;   ///< the CUDA version that it supports; 0: unknown
   std::string driver_text;  ///< as given, "" if unknown
   std::optional<Python> python;

@@ -142,7 +142,8 @@ void check_torch(const Target& target, const Question& question, std::vector<Pro
     check_symbols(binary, target, *question.torch, problems);
     check_cuda_of(binary, *question.torch, beside, problems);
   }
-  if (question.torch && (uses_torch || target.binaries.empty()))
+  // A name without its file is check_label's.
+  if (question.torch && (uses_torch || target.binaries.empty()) && target.kind != TargetKind::kName)
     check_versions(target, cxx || target.binaries.empty() ? label : BuildLabel{},
                    !question.torch->exports.empty() && cxx, *question.torch, problems);
 }

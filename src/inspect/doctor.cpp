@@ -1,0 +1,88 @@
+#include "inspect/doctor.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "inspect/facts_cache.hpp"
+#include "inspect/mend.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+/// Containers of a partly served binary that lack an image for some GPU and whose kernels are not known yet.
+std::vector<std::size_t> unnamed(const Binary& binary, const Question& question, std::size_t most) {
+  std::vector<std::size_t> which;
+  for (const AskedGpu& gpu : question.gpus) {
+    const Coverage c = cover(binary, gpu, question.driver);
+    if (c.summary.covered == 0) continue;
+    for (const Lack& lack : c.lacks)
+      if (which.size() < most && binary.containers[lack.container].kernels.empty() &&
+          std::find(which.begin(), which.end(), lack.container) == which.end())
+        which.push_back(lack.container);
+  }
+  return which;
+}
+
+/// Whether names were read.
+bool add_names(Target& target, const Question& question, const DoctorOptions& options) {
+  // A survey is about GPUs, not about kernels.
+  if (question.survey) return false;
+  bool added = false;
+  for (std::size_t b = 0; b < target.binaries.size(); ++b) {
+    const auto which = unnamed(target.binaries[b], question, options.kernels);
+    if (which.empty()) continue;
+    add_kernel_names(target.target, target, b, which);
+    added = true;
+  }
+  return added;
+}
+
+TargetReport examine_one(Target target, const Question& question, const DoctorOptions& options, const FactsCache& cache,
+                         bool fresh) {
+  const bool file = target.kind != TargetKind::kDirectory;
+  const bool sound = target.errors.empty();
+  const bool named = add_names(target, question, options);
+  if (file && sound && (fresh || named)) cache.keep(target.target, target);
+  return judge(std::move(target), question);
+}
+
+}  // namespace
+
+std::vector<TargetReport> examine(const std::vector<std::string>& targets, const Question& question,
+                                  const DoctorOptions& options) {
+  const FactsCache cache(options.cache);
+  std::vector<TargetReport> reports;
+  std::vector<std::string> left(targets.rbegin(), targets.rend());
+  while (!left.empty()) {
+    const std::string path = std::move(left.back());
+    left.pop_back();
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      std::vector<std::string> packages;
+      Target target = read_directory(path, packages, options.progress);
+      left.insert(left.end(), packages.rbegin(), packages.rend());
+      // A folder of wheels is its wheels.
+      if (packages.empty() || !target.binaries.empty() || !target.errors.empty())
+        reports.push_back(examine_one(std::move(target), question, options, cache, false));
+      continue;
+    }
+    auto known = cache.find(path);
+    const bool fresh = !known;
+    reports.push_back(
+        examine_one(known ? std::move(*known) : read_file(path, options.progress), question, options, cache, fresh));
+  }
+  add_mends(reports, question);
+  return reports;
+}
+
+std::vector<TargetReport> examine_names(const std::vector<std::string>& names, const Question& question) {
+  std::vector<TargetReport> reports;
+  for (const std::string& name : names) {
+    Target target{
+        .target = name, .file_name = std::filesystem::path(name).filename().string(), .kind = TargetKind::kName};
+    reports.push_back(judge(std::move(target), question));
+  }
+  return reports;
+}
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,161 @@
+// FF101 to FF104, FF107 to FF112: SASS and PTX against each GPU and the driver, container by container.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "inspect/all_checks.hpp"
+#include "inspect/coverage.hpp"
+#include "inspect/demangle.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+constexpr std::size_t kMostKernels = 3;
+
+std::string gpu_text(const AskedGpu& gpu) {
+  return gpu.gpu.name.ends_with(gpu.gpu.cc.str()) ? gpu.gpu.cc.str()
+                                                  : fmt::format("{} ({})", gpu.gpu.name, gpu.gpu.cc.str());
+}
+
+/// The code of a reason that names the driver.
+const char* driver_code(const std::string& reason) {
+  if (reason.find("ZSTD") != std::string::npos) return "FF104";
+  return reason.find("was made by CUDA") != std::string::npos ? "FF105" : "FF103";
+}
+
+std::string arch_fix(const AskedGpu& gpu) {
+  const ComputeCapability cc = gpu.gpu.cc;
+  const bool own = cc.minor != 0 && !runs_on({cc.major * 10, flashfit::Target::Kind::kSass}, cc);
+  const std::string sass = own || cc.minor == 0 ? cc.str() : fmt::format("{}.0 to {}", cc.major, cc.str());
+  return fmt::format("SASS {} or PTX of {} or older", sass, cc.str());
+}
+
+/// "; without one: flash_fwd_kernel and 5 more".
+std::string kernels_text(const Binary& binary, const std::vector<Lack>& lacks) {
+  std::vector<std::string> names;
+  for (const Lack& lack : lacks)
+    for (const std::string& name : binary.containers[lack.container].kernels) {
+      std::string shown = printable(demangled(name), 90);
+      if (std::find(names.begin(), names.end(), shown) == names.end()) names.push_back(std::move(shown));
+    }
+  if (names.empty()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kMostKernels);
+  names.resize(names.size() - more);
+  return fmt::format("; without one: {}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+/// Reasons that occur, the most frequent first.
+std::vector<std::pair<std::string, std::size_t>> by_reason(const std::vector<Lack>& lacks) {
+  std::map<std::string, std::size_t> counts;
+  for (const Lack& lack : lacks) ++counts[lack.reason];
+  std::vector<std::pair<std::string, std::size_t>> out(counts.begin(), counts.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+void judge_binary(const Binary& binary, const AskedGpu& gpu, const Question& question, std::vector<Problem>& problems) {
+  const Coverage c = cover(binary, gpu, question.driver);
+  if (c.containers == 0) return;
+  if (c.lacks.empty()) {
+    if (c.summary.best == Best::kPtxJit)
+      problems.push_back(
+          {"FF109", Severity::kNote,
+           fmt::format("{} runs it by PTX alone: the driver compiles it at the first use", gpu_text(gpu)), binary.path,
+           arch_fix(gpu)});
+    return;
+  }
+  const auto reasons = by_reason(c.lacks);
+  const bool driver = std::all_of(c.lacks.begin(), c.lacks.end(), [](const Lack& l) { return l.driver; });
+  const std::string& reason = reasons.front().first;
+  Problem problem{.message = reason, .member = binary.path, .fix = arch_fix(gpu)};
+  problem.code = driver ? driver_code(reason) : c.summary.covered == 0 ? "FF101" : "FF102";
+  if (driver) problem.fix = "a newer driver, or " + problem.fix;
+  if (c.summary.covered > 0) {
+    problem.severity = Severity::kDegrades;
+    problem.message = fmt::format("{} of {} containers have no image for {}: {}{}", c.lacks.size(), c.containers,
+                                  gpu_text(gpu), reason, kernels_text(binary, c.lacks));
+  } else if (reasons.size() > 1) {
+    problem.message += fmt::format(" ({} of {} containers; the others differ, and lack one too)",
+                                   reasons.front().second, c.containers);
+  }
+  problems.push_back(std::move(problem));
+}
+
+bool is_loose(const Binary& binary) {
+  return binary.kind == BinaryKind::kCubin || binary.kind == BinaryKind::kFatbin || binary.kind == BinaryKind::kPtx;
+}
+
+/// Loose files beside each other are for several GPUs each on purpose: programs pick by name.
+void judge_loose(const Target& target, const AskedGpu& gpu, const Question& question, std::vector<Problem>& problems) {
+  std::size_t files = 0, run = 0;
+  std::map<std::string, std::size_t> reasons;
+  const Binary* first = nullptr;
+  for (const Binary& binary : target.binaries) {
+    if (!is_loose(binary)) continue;
+    const Coverage c = cover(binary, gpu, question.driver);
+    if (c.containers == 0) continue;
+    ++files;
+    if (c.lacks.empty()) {
+      ++run;
+      continue;
+    }
+    ++reasons[c.lacks.front().reason];
+    if (first == nullptr) first = &binary;
+  }
+  if (run == files) return;
+  const auto most =
+      std::max_element(reasons.begin(), reasons.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  Problem problem{
+      .message = fmt::format("{} of {} loose images run on {}; most often: {}", run, files, gpu_text(gpu), most->first),
+      .fix = arch_fix(gpu)};
+  problem.code = run == 0 ? "FF101" : "FF108";
+  problem.severity = run == 0 ? Severity::kMisfit : Severity::kNote;
+  problems.push_back(std::move(problem));
+}
+
+void add_notes(const Binary& binary, std::vector<Problem>& problems) {
+  std::size_t outside = 0, unread = 0, relocatable = 0;
+  for (const Container& c : binary.containers) {
+    outside += c.usual_section ? 0 : 1;
+    unread += c.entries.empty() ? 1 : 0;
+    relocatable += c.relocatable ? 1 : 0;
+  }
+  const auto note = [&](const char* code, std::string message) {
+    problems.push_back({code, Severity::kNote, std::move(message), binary.path, ""});
+  };
+  if (relocatable > 0)
+    note("FF107",
+         fmt::format("{} relocatable containers (-rdc): their PTX runs only if all of it can be linked", relocatable));
+  if (outside > 0) note("FF110", fmt::format("{} containers lie outside the usual sections", outside));
+  if (unread > 0)
+    note("FF111", fmt::format("{} containers hold nothing that a driver loads by itself (LTO code)", unread));
+}
+
+}  // namespace
+
+void check_gpu_code(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  const auto loose = std::count_if(target.binaries.begin(), target.binaries.end(), is_loose);
+  bool any = false;
+  for (const Binary& binary : target.binaries) {
+    any |= !binary.containers.empty();
+    add_notes(binary, problems);
+  }
+  if (!any) return;
+  if (question.gpus.empty())
+    problems.push_back({"FF904", Severity::kUnknown, "no GPU was named, and this machine shows none", "",
+                        "--gpu NAME, or --gpu all for a table"});
+  for (const AskedGpu& gpu : question.gpus) {
+    if (std::string why = driver_misfit({gpu.gpu.name, gpu.gpu.cc, question.driver}); !why.empty()) {
+      problems.push_back({"FF106", Severity::kHost, std::move(why), "", "another driver"});
+      continue;
+    }
+    for (const Binary& binary : target.binaries)
+      if (loose < 2 || !is_loose(binary)) judge_binary(binary, gpu, question, problems);
+    if (loose > 1) judge_loose(target, gpu, question, problems);
+  }
+}
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,53 @@
+// FF105, FF210, FF211: what a wheel's name claims of CUDA, PyTorch and its ABI, where the name is all there is. Where
+// the files are there, they decide.
+#include <fmt/format.h>
+
+#include "inspect/all_checks.hpp"
+#include "inspect/build_label.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/toolkit_versions.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+void judge_torch(const BuildLabel& label, const TorchFacts& torch, std::vector<Problem>& problems) {
+  if (label.torch && torch.version) {
+    const int major = static_cast<int>(torch.version->release[0]);
+    const int minor = torch.version->release.size() > 1 ? static_cast<int>(torch.version->release[1]) : 0;
+    const bool same = label.torch->major == major && (label.torch->minor < 0 || label.torch->minor == minor);
+    const bool newer = std::pair(major, minor) > std::pair(label.torch->major, label.torch->minor);
+    if (!same && !(label.torch_or_newer && newer))
+      problems.push_back(
+          {"FF210", Severity::kMisfit,
+           fmt::format("named for torch {}; yours is {}", label.torch->str(), printable(torch.version->text)), "",
+           fmt::format("torch{}.{} in the name", major, minor)});
+  }
+  if (label.cxx11_abi && torch.cxx11_abi && *label.cxx11_abi != *torch.cxx11_abi)
+    problems.push_back({"FF210", Severity::kMisfit,
+                        fmt::format("named for the {} C++ ABI; your torch has the {} one",
+                                    *label.cxx11_abi ? "new" : "old", *torch.cxx11_abi ? "new" : "old"),
+                        "", fmt::format("cxx11abi{} in the name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
+}
+
+}  // namespace
+
+void check_label(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  const bool by_name = target.kind == TargetKind::kName;
+  if (target.kind != TargetKind::kWheel && !by_name) return;
+  const auto name = parse_wheel_name(target.file_name);
+  if (!name) return;
+  const BuildLabel label = label_of(*name);
+  if (by_name && question.torch) judge_torch(label, *question.torch, problems);
+  if (by_name && label.cuda)
+    if (std::string why = toolkit_misfit(label.cuda->major * 1000, question.driver); !why.empty())
+      problems.push_back({"FF105", Severity::kMisfit, std::move(why), "", "a newer driver"});
+  const bool no_gpu_code = !label.other_accelerator.empty() || label.cpu;
+  if (no_gpu_code && !question.gpus.empty())
+    problems.push_back({"FF211", Severity::kMisfit,
+                        label.cpu ? "named as a build for the CPU: no CUDA code"
+                                  : "named as a build for " + label.other_accelerator + ", not CUDA",
+                        "", "a build with cu in its name"});
+}
+
+}  // namespace flashfit::inspect

@@ -1,0 +1,53 @@
+// FF310, FF311: libraries for another machine or system than the one asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "inspect/all_checks.hpp"
+#include "inspect/wheel_name.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+using System = Platform::System;
+
+std::string machine_text(const Binary& b) { return fmt::format("{} {}", b.windows ? "Windows" : "Linux", b.machine); }
+
+bool loads_on(const Binary& b, const Platform& here) {
+  const std::string_view arch = here.arch == "arm64" ? "aarch64" : here.arch == "amd64" ? "x86_64" : here.arch;
+  const std::string_view own = b.machine == "arm64" ? "aarch64" : b.machine == "amd64" ? "x86_64" : b.machine;
+  const bool linux = here.system == System::kGlibc || here.system == System::kMusl;
+  return own == arch && (b.windows ? here.system == System::kWindows : linux);
+}
+
+}  // namespace
+
+void check_machine(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  std::set<std::string> machines;
+  std::size_t loads = 0;
+  const Binary* alien = nullptr;
+  for (const Binary& b : target.binaries) {
+    if (b.machine.empty()) continue;
+    machines.insert(machine_text(b));
+    if (question.platform && loads_on(b, *question.platform))
+      ++loads;
+    else if (alien == nullptr)
+      alien = &b;
+  }
+  if (machines.empty()) return;
+  const bool tag_said =
+      std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.code == "FF202"; });
+  // A wheel for several systems brings libraries for each.
+  if (question.platform && loads == 0 && !tag_said && alien != nullptr)
+    problems.push_back({"FF310", Severity::kMisfit,
+                        fmt::format("made for {}, not your {}", machine_text(*alien), question.platform->str()),
+                        alien->path, "a build for " + question.platform->str()});
+  const auto name = target.kind == TargetKind::kWheel ? parse_wheel_name(target.file_name)
+                                                      : tl::unexpected(Error{Code::kInvalidArgument, ""});
+  if (name && std::all_of(name->tags.begin(), name->tags.end(), [](const WheelTag& t) { return t.platform == "any"; }))
+    problems.push_back({"FF311", Severity::kNote,
+                        fmt::format("tagged for any platform, but has libraries for {}", *machines.begin()), "", ""});
+}
+
+}  // namespace flashfit::inspect
