@@ -1,0 +1,34 @@
+#pragma once
+// Tensor copies of the contract of arch/arch.hpp. Part of emu/flashfit_arch.hpp.
+#include <algorithm>
+#include <cstring>
+
+#include "base/mbarrier.hpp"
+#include "emu/tensor_copies.hpp"
+
+namespace flashfit::arch {
+
+template <class T, int Dims>
+void tma_load_multicast(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
+                        uint32 blocks, Site site = {}) {
+  emu::load_box({"tma_load", &map, {at, Dims}, address(s_base, s_offset), sizeof(T), site},
+                reinterpret_cast<std::uintptr_t>(&s_barrier), blocks);
+}
+template <class T, int Dims>
+void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
+              Site site = {}) {
+  tma_load_multicast(s_base, s_offset, map, at, s_barrier, 0, site);
+}
+
+template <class T, int Dims>
+void tma_store(const TensorMap& map, const int (&at)[Dims], const T* s_base, int s_offset, Site site = {}) {
+  emu::store_box({"tma_store", &map, {at, Dims}, address(s_base, s_offset), sizeof(T), site}, false);
+}
+template <class T, int Dims>
+void tma_reduce_add(const TensorMap& map, const int (&at)[Dims], const T* s_base, int s_offset, Site site = {}) {
+  emu::store_box({"tma_reduce_add", &map, {at, Dims}, address(s_base, s_offset), sizeof(T), site}, true);
+}
+
+inline void prefetch_tensor_map(const TensorMap& map, Site site = {}) { emu::prefetch_map(map, site); }
+
+}  // namespace flashfit::arch
