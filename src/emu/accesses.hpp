@@ -20,14 +20,14 @@ enum class Proxy : unsigned char { kGeneric, kAsync };
 struct AccessRecord {
   Moment done;
   Site site;
-  const char *what; ///< the instruction's name
+  const char* what;  ///< the instruction's name
   int thread;
   Proxy proxy;
-  std::uint16_t bytes = 0; ///< of the granule, a bit each
+  std::uint16_t bytes = 0;  ///< of the granule, a bit each
 };
 
 class Accesses {
-public:
+ public:
   /// An earlier access that the new one is not ordered after; `fence`: it is,
   /// but for a missing fence.proxy.async.
   struct Conflict {
@@ -35,20 +35,16 @@ public:
     bool was_write, fence;
   };
 
-  explicit Accesses(std::size_t bytes)
-      : granules_((bytes + kGranule - 1) / kGranule) {}
+  explicit Accesses(std::size_t bytes) : granules_((bytes + kGranule - 1) / kGranule) {}
 
   /// Records an access to bytes [offset, offset + bytes) by somebody who knows
   /// `knows`, or says what it conflicts with.
-  std::optional<Conflict> read(std::size_t offset, std::size_t bytes,
-                               AccessRecord by, const Knowledge &knows);
-  std::optional<Conflict> write(std::size_t offset, std::size_t bytes,
-                                AccessRecord by, const Knowledge &knows);
+  std::optional<Conflict> read(std::size_t offset, std::size_t bytes, AccessRecord by, const Knowledge& knows);
+  std::optional<Conflict> write(std::size_t offset, std::size_t bytes, AccessRecord by, const Knowledge& knows);
   /// The same questions, with nothing recorded.
-  std::optional<Conflict> would_read(std::size_t offset, std::size_t bytes,
-                                     Proxy proxy, const Knowledge &knows) const;
+  std::optional<Conflict> would_read(std::size_t offset, std::size_t bytes, Proxy proxy, const Knowledge& knows) const;
 
-private:
+ private:
   static constexpr std::size_t kGranule = 16;
   struct Granule {
     std::vector<AccessRecord> writes, reads;
@@ -57,10 +53,9 @@ private:
   /// Calls `each(granule, mask)` for all granules of the range, until it
   /// returns a conflict.
   template <class Granules, class Each>
-  static std::optional<Conflict> over(Granules &granules, std::size_t offset,
-                                      std::size_t bytes, Each each);
+  static std::optional<Conflict> over(Granules& granules, std::size_t offset, std::size_t bytes, Each each);
 
   std::vector<Granule> granules_;
 };
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

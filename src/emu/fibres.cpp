@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "emu/races.hpp"
+
 namespace flashfit::emu {
 namespace {
 
@@ -41,19 +43,40 @@ void Fibres::prepare(int count, Body body, void* context) {
   for (int i = 0; i < count; ++i)
     slot(i) = fiber(std::allocator_arg, PooledStack{pool_.stack(i)}, [this, i, body, context](fiber&& starter) {
       slot(previous_) = std::move(starter);
+      races::acquire(&start_);
       const int next = body(context, i);
+      races::release(&end_);
+      enter(next);
       previous_ = i;
       running_ = next;
       return std::move(slot(next));
     });
+  races::release(&start_);
 }
 
 void Fibres::switch_to(int i) {
+  enter(i);
   previous_ = std::exchange(running_, i);
   fiber suspended = std::move(slot(i)).resume();
   slot(previous_) = std::move(suspended);
+  if (running_ == kHost) races::acquire(&end_);
 }
 
-void Fibres::clear() { slots_.resize(1); }
+void Fibres::clear() {
+  for (int i = 0; i + 1 < static_cast<int>(slots_.size()); ++i) {
+    if (!slot(i)) continue;
+    enter(i);  // what it unwinds is its own
+    slot(i) = fiber();
+  }
+  enter(kHost);
+  slots_.resize(1);
+}
+
+void Fibres::enter(int i) {
+  if (i == kHost)
+    races::enter_host();
+  else
+    races::enter(i);
+}
 
 }  // namespace flashfit::emu

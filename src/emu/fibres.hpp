@@ -32,6 +32,9 @@ class Fibres {
   static constexpr int kHost = -1;
 
   explicit Fibres(int most) : pool_(most) {}
+  ~Fibres() { clear(); }
+  Fibres(const Fibres&) = delete;
+  Fibres& operator=(const Fibres&) = delete;
 
   /// Makes `count` fibres; none runs yet. What is left of earlier ones is unwound.
   void prepare(int count, Body body, void* context);
@@ -42,12 +45,14 @@ class Fibres {
   bool overflowed(int i) const { return pool_.overflowed(i); }
 
  private:
+  static void enter(int i);
   boost::context::fiber& slot(int i) { return slots_[static_cast<std::size_t>(i) + 1]; }
 
   StackPool pool_;
   std::vector<boost::context::fiber> slots_ =
       std::vector<boost::context::fiber>(1);  ///< the host's, then fibre 0, 1, ...
   int running_ = kHost, previous_ = kHost;
+  char start_ = 0, end_ = 0;  ///< keys of races::release(): one for both would order what ends before what starts
 };
 
 }  // namespace flashfit::emu

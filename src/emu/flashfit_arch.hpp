@@ -93,6 +93,7 @@ template <class T>
 void ldmatrix(const emu::Collective& op, uint32 (&r)[4], const T* s_base, int s_offset, Site site) {
   emu::Machine& machine = emu::Machine::current();
   machine.check_shared(address(s_base, s_offset), 16, site);
+  machine.access(address(s_base, s_offset), 16, emu::Access::kRead, op.name, site);
   emu::LdmatrixOperands operands{reinterpret_cast<const void*>(address(s_base, s_offset)), r};
   machine.meet(op, &operands, site);
 }
@@ -110,8 +111,13 @@ void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1, Sit
   constexpr bool kHalf = std::is_same_v<T, f16>;
   static_assert(kHalf || std::is_same_v<T, bf16>);
   emu::Machine& machine = emu::Machine::current();
-  emu::MmaOperands operands{d, a, {b0, b1}, nullptr};
+  emu::MmaOperands operands{d, a, {b0, b1}, machine.tensor_core()};
   machine.meet(kHalf ? emu::kMmaM16N8K16F16 : emu::kMmaM16N8K16BF16, &operands, site);
 }
 
 }  // namespace flashfit::arch
+
+#include "emu/arch_bulk.hpp"
+#include "emu/arch_matrix.hpp"
+#include "emu/arch_sync.hpp"
+#include "emu/arch_tma.hpp"

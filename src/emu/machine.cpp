@@ -6,52 +6,53 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emu/engines.hpp"
 #include "emu/fibres.hpp"
 
 namespace flashfit::emu {
 
-thread_local constinit Machine *Machine::running = nullptr;
+thread_local constinit Machine* Machine::running = nullptr;
 
-Machine::Machine(const Program &program, const Memory &memory,
-                 const Options &options)
-    : program_(program), memory_(memory), options_(options),
+Machine::Machine(const Program& program, const Memory& memory, const Options& options)
+    : program_(program),
+      memory_(memory),
+      options_(options),
       block_warps_(program.threads / kLanes),
       scheduler_(options.schedule, options.seed),
       transfers_(options.schedule, options.seed),
       fibres_(std::make_unique<Fibres>(program.threads * program.cluster)),
       warps_(static_cast<std::size_t>(block_warps_ * program.cluster)),
-      ready_(warps_.size()), waits_(warps_.size() * kLanes),
-      copies_(waits_.size()) {
+      ready_(warps_.size()),
+      waits_(warps_.size() * kLanes),
+      copies_(waits_.size()),
+      banks_(static_cast<int>(warps_.size())) {
   blocks_.reserve(static_cast<std::size_t>(program.cluster));
-  for (int b = 0; b < program.cluster; ++b)
-    blocks_.emplace_back(program.shared_bytes, options.shared_limit);
+  for (int b = 0; b < program.cluster; ++b) blocks_.emplace_back(program.shared_bytes, options.shared_limit);
 }
 
 Machine::~Machine() = default;
 
-std::string Machine::run_cluster(Index3 grid, Index3 first,
-                                 std::uint32_t number) {
+std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number) {
   grid_ = grid;
-  Machine *const outer = std::exchange(running, this);
+  Machine* const outer = std::exchange(running, this);
   // By number, so that a run is the same whichever host thread does it.
-  scheduler_ =
-      Scheduler(options_.schedule, options_.seed + number * 0x632be5abu);
-  transfers_ =
-      Transfers(options_.schedule, options_.seed + number * 0x632be5abu);
+  scheduler_ = Scheduler(options_.schedule, options_.seed + number * 0x632be5abu);
+  transfers_ = Transfers(options_.schedule, options_.seed + number * 0x632be5abu);
   std::fill(warps_.begin(), warps_.end(), Warp{});
   std::fill(ready_.begin(), ready_.end(), ~std::uint32_t{0});
-  for (CopyQueue &copies : copies_)
-    copies.clear();
+  for (CopyQueue& copies : copies_) copies.clear();
   order_.reset();
-  for (int b = 0; b < program_.cluster; ++b)
-    start_block(b, {first.x + b, first.y, first.z});
-  if (watching_)
-    watch();
+  engines_.reset();
+  elected_ = options_.schedule == Schedule::kReversed ? kLanes - 1
+             : options_.schedule == Schedule::kRandom ? scheduler_.any(kLanes)
+                                                      : 0;
+  for (int b = 0; b < program_.cluster; ++b) start_block(b, {first.x + b, first.y, first.z});
+  if (watching_ || options_.overlaps != nullptr) watch();
   live_ = program_.threads * program_.cluster;
   fibres_->prepare(
       live_,
-      [](void *machine, int) {
-        Machine &self = *static_cast<Machine *>(machine);
+      [](void* machine, int) {
+        Machine& self = *static_cast<Machine*>(machine);
         self.program_.run(self.program_.params);
         return self.thread_ended();
       },
@@ -64,37 +65,36 @@ std::string Machine::run_cluster(Index3 grid, Index3 first,
 }
 
 void Machine::start_block(int number, Index3 index) {
-  Block &block = blocks_[static_cast<std::size_t>(number)];
+  Block& block = blocks_[static_cast<std::size_t>(number)];
   ++stats_.blocks;
   block.index = index;
   block.live = program_.threads;
   block.shared.poison();
   block.accesses.reset();
+  block.uses.clear();
+  block.known_at_end.clear();
   block.barriers.emplace(number * block_warps_, block_warps_);
+  block.warpgroups.emplace(SharedWindow{block.shared.data(), block.shared.size()}, block_warps_);
 }
 
 void Machine::place(ThreadIndex at) {
   now_ = at;
-  if (blocks_.size() > 1)
-    block_ = static_cast<std::size_t>(at.warp / block_warps_);
+  if (blocks_.size() > 1) block_ = static_cast<std::size_t>(at.warp / block_warps_);
 }
 
 ThreadIndex Machine::next_thread() {
   ++stats_.switches;
-  if (!transfers_.empty())
-    transfers_.at_switch();
+  if (!transfers_.empty()) transfers_.at_switch();
   ThreadIndex next = scheduler_.next(ready_, now_);
-  while (next.warp < 0 && transfers_.step())
-    next = scheduler_.next(ready_, now_);
+  while (next.warp < 0 && transfers_.step()) next = scheduler_.next(ready_, now_);
   return next;
 }
 
 void Machine::yield() {
+  stop_at_race();
   const ThreadIndex next = next_thread();
-  if (next.warp < 0)
-    stop("deadlock: " + waits());
-  if (next == now_)
-    return;
+  if (next.warp < 0) stop("deadlock: " + waits());
+  if (next == now_) return;
   place(next);
   fibres_->switch_to(thread());
 }
@@ -107,77 +107,68 @@ void Machine::suspend(Wait wait) {
 
 void Machine::wake(int thread) {
   waits_[static_cast<std::size_t>(thread)].describe = nullptr;
-  ready_[static_cast<std::size_t>(thread / kLanes)] |= std::uint32_t{1}
-                                                       << thread % kLanes;
+  ready_[static_cast<std::size_t>(thread / kLanes)] |= std::uint32_t{1} << thread % kLanes;
 }
 
-void Machine::wake(int warp, std::uint32_t lanes, const Knowledge &known) {
+void Machine::wake(int warp, std::uint32_t lanes, const Knowledge& known) {
   ready_[static_cast<std::size_t>(warp)] |= lanes;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int thread = warp * kLanes + std::countr_zero(lanes);
     waits_[static_cast<std::size_t>(thread)].describe = nullptr;
-    if (order_ != nullptr)
-      order_->learn(thread, known);
+    if (order_ != nullptr) order_->learn(thread, known);
   }
 }
 
 int Machine::thread_ended() {
-  if (fibres_->overflowed(thread()))
-    stop(fmt::format("used more than {} bytes of stack",
-                     StackPool::kStackBytes));
-  Warp &w = warp_state();
+  stop_at_race();
+  if (fibres_->overflowed(thread())) stop(fmt::format("used more than {} bytes of stack", StackPool::kStackBytes));
+  Warp& w = warp_state();
   if (w.arrived != 0)
-    stop(fmt::format("left while {} of its warp wait in {} at {}",
-                     lanes_in_words(w.arrived), w.op->name, in_words(w.site)));
+    stop(fmt::format("left while {} of its warp wait in {} at {}", lanes_in_words(w.arrived), w.op->name,
+                     in_words(w.site)));
   w.left |= lane_bit();
   ready() &= ~lane_bit();
-  Block &block = blocks_[block_];
+  Block& block = blocks_[block_];
   --live_;
+  leave(block);
   if (--block.live == 0)
     end_block(block);
   else
     block.barriers->release_if_complete(*this, block.live);
   if (live_ == 0) {
-    while (transfers_.step())
-      continue;
+    while (transfers_.step()) continue;
     return Fibres::kHost;
   }
   const ThreadIndex next = next_thread();
-  if (next.warp < 0)
-    stop("deadlock after this thread left: " + waits());
+  if (next.warp < 0) stop("deadlock after this thread left: " + waits());
   place(next);
   return thread();
 }
 
-void Machine::end_block(Block &block) {
-  if (const Transfer *const t = transfers_.needing(static_cast<int>(block_)))
-    stop_at(
-        t->thread,
-        fmt::format("{} has not ended when the last thread of the block leaves",
-                    t->what),
-        &t->site);
-  if (block.shared.red_zone_touched())
-    stop(fmt::format("the block wrote outside its shared memory of {} bytes",
-                     block.shared.size()));
+void Machine::end_block(Block& block) {
+  end_engines(block);
+  if (const std::string left = block.warpgroups->unfinished(); !left.empty()) stop(left);
+  if (const auto outside = block.shared.written_outside())
+    stop(fmt::format("the block wrote outside its shared memory of {} bytes, at byte {}", block.shared.size(),
+                     *outside));
+  for (int w = 0; w < block_warps_; ++w) converged(static_cast<int>(block_) * block_warps_ + w);
+  stats_.worst_bank_conflicts = banks_.worst();
 }
 
-void Machine::meet(const Collective &op, void *operands, Site site) {
-  Warp &w = warp_state();
-  if (w.left != 0)
-    stop(fmt::format("{} without {}, which left the kernel", op.name,
-                     lanes_in_words(w.left)),
-         &site);
+void Machine::meet(const Collective& op, void* operands, Site site) {
+  Warp& w = warp_state();
+  if (w.left != 0) stop(fmt::format("{} without {}, which left the kernel", op.name, lanes_in_words(w.left)), &site);
   if (w.arrived == 0) {
     w.op = &op;
     w.site = site;
   } else if (w.op != &op || !(w.site == site)) {
-    stop(fmt::format("{} while {} wait in {} at {}", op.name,
-                     lanes_in_words(w.arrived), w.op->name, in_words(w.site)),
+    stop(fmt::format("{} while {} wait in {} at {}", op.name, lanes_in_words(w.arrived), w.op->name, in_words(w.site)),
          &site);
   }
   w.operands[now_.lane] = operands;
   w.arrived |= lane_bit();
   if (w.arrived == ~std::uint32_t{0}) {
+    converged(now_.warp);
     op.execute(w.operands);
     ++(stats_.*op.counter);
     w.arrived = 0;
@@ -188,10 +179,4 @@ void Machine::meet(const Collective &op, void *operands, Site site) {
   }
 }
 
-void Machine::sync_block(Site site) {
-  ++stats_.barriers;
-  Block &block = blocks_[block_];
-  block.barriers->arrive(*this, 0, NamedBarriers::kAll, block.live, true, site);
-}
-
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -2,44 +2,131 @@
 // against what others did before.
 #include <fmt/format.h>
 
+#include "emu/engines.hpp"
 #include "emu/machine.hpp"
+#include "emu/races.hpp"
 
 namespace flashfit::emu {
 
-void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside,
-                   Site site) {
+void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site) {
+  constexpr const char* kName = "cp_async_16";
   ++stats_.copies;
-  check_shared(s_to, CopyQueue::kBytes, site);
-  if (inside)
-    check_global(g_from, CopyQueue::kBytes, CopyQueue::kBytes, Access::kRead,
-                 site);
+  check_shared(s_to, Copy::kBytes, site);
+  if (inside) check_global(g_from, Copy::kBytes, Copy::kBytes, Access::kRead, site);
+  access(s_to, Copy::kBytes, Access::kWrite, kName, site);
+  const auto offset = static_cast<std::int32_t>(s_to - reinterpret_cast<std::uintptr_t>(shared()));
+  banks_.add_lane(now_.warp, now_.lane, kName, site, offset, Copy::kBytes);
   copies_[static_cast<std::size_t>(thread())].issue(
-      reinterpret_cast<std::byte *>(s_to),
-      inside ? reinterpret_cast<const std::byte *>(g_from) : nullptr);
+      {reinterpret_cast<std::byte*>(s_to), inside ? reinterpret_cast<const std::byte*>(g_from) : nullptr, site});
 }
 
-void Machine::check_global(std::uintptr_t address, std::size_t bytes,
-                           std::size_t alignment, Access access, Site site) {
-  const char *verb = access == Access::kRead ? "reads" : "writes";
+void Machine::commit_copies() { copies_[static_cast<std::size_t>(thread())].commit(); }
+
+void Machine::wait_copies(int pending) {
+  copies_[static_cast<std::size_t>(thread())].wait(static_cast<std::size_t>(pending), [this](const Copy& copy) {
+    const auto to = reinterpret_cast<std::uintptr_t>(copy.destination);
+    races::write(to, Copy::kBytes, copy.site);
+    if (order_ != nullptr) watched_access(to, Copy::kBytes, Access::kWrite, "cp_async_16", copy.site);
+    copy.land();
+  });
+}
+
+void Machine::count(std::uint64_t Stats::* counter) { ++(stats_.*counter); }
+
+void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
+  (access == Access::kRead ? stats_.shared_bytes_read : stats_.shared_bytes_written) += bytes;
+  (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+  if (order_ != nullptr) watched_access(address, bytes, access, what, site);
+}
+
+void Machine::count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
+                                   std::uint64_t Stats::* counter) {
+  stats_.*counter += static_cast<std::uint64_t>(banks_.add(what, collective_site(), offsets, bytes));
+}
+
+void Machine::converged(int warp) { stats_.copy_bank_conflicts += banks_.converge(warp); }
+
+void Machine::stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_t bytes, Site site) {
+  const std::byte* const at = shared() + offset;
+  for (std::size_t t = 0; t < copies_.size(); ++t)
+    if (const Copy* const copy = copies_[t].covering(at, bytes))
+      stop(fmt::format("{} reads bytes {}-{} of shared memory, which {}'s copy of {} has yet to fill", what, offset,
+                       offset + static_cast<std::ptrdiff_t>(bytes) - 1, thread_in_words(static_cast<int>(t)),
+                       in_words(copy->site)),
+           &site);
+  stop(fmt::format("{} reads bytes {}-{} of shared memory, some of which nothing has written", what, offset,
+                   offset + static_cast<std::ptrdiff_t>(bytes) - 1),
+       &site);
+}
+
+void Machine::stop_at_race() {
+  const std::optional<races::Race> race = races::take();
+  if (!race) return;
+  const std::uintptr_t at = race->later.address - reinterpret_cast<std::uintptr_t>(shared());
+  const bool is_shared = at < blocks_[block_].shared.size();
+  // Anything else is the fibres' own: their stacks, which the machine writes.
+  if (!is_shared && !memory_.allows(race->later.address, 1, Access::kRead)) return;
+  const races::Access &now = race->later, &before = race->earlier;
+  stop(fmt::format("race: {} {} {} bytes at {}, which {} {} at {}: no synchronisation between them", now.place,
+                   now.write ? "writes" : "reads", now.bytes,
+                   is_shared ? fmt::format("byte {} of shared memory", at) : memory_.describe(race->later.address),
+                   before.fibre < 0 ? "the host" : thread_in_words(before.fibre), before.write ? "wrote" : "read",
+                   before.place));
+}
+
+void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site) {
+  const char* verb = access == Access::kRead ? "reads" : "writes";
   if (!memory_.allows(address, bytes, access))
-    stop(fmt::format("{} {} bytes at {}", verb, bytes,
-                     memory_.describe(address)),
-         &site);
+    stop(fmt::format("{} {} bytes at {}", verb, bytes, memory_.describe(address)), &site);
   if (address % alignment != 0)
-    stop(fmt::format("{} {} bytes at {}, which is not aligned to {}", verb,
-                     bytes, memory_.describe(address), alignment),
+    stop(
+        fmt::format("{} {} bytes at {}, which is not aligned to {}", verb, bytes, memory_.describe(address), alignment),
+        &site);
+  if (options_.overlaps != nullptr) check_previous_grid(address, access, site);
+  (access == Access::kRead ? stats_.global_bytes_read : stats_.global_bytes_written) += bytes;
+  (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+}
+
+void Machine::check_previous_grid(std::uintptr_t address, Access access, Site site) {
+  const bool written = options_.overlaps->allows(address, 1, Access::kWrite);
+  const bool conflicts = written || (access == Access::kWrite && options_.overlaps->allows(address, 1, Access::kRead));
+  if (conflicts && !order_->of(thread()).seen.reached({previous_grid_, 1}))
+    stop(fmt::format("{} {}, which the grid before this one may still {}: no grid_dependency_wait",
+                     access == Access::kRead ? "reads" : "writes", memory_.describe(address),
+                     written ? "write" : "read"),
          &site);
 }
 
-void Machine::check_shared(std::uintptr_t address, std::size_t bytes,
-                           std::size_t alignment, Site site) {
-  const SharedMemory &memory = blocks_[block_].shared;
-  const auto at = static_cast<std::ptrdiff_t>(
-      address - reinterpret_cast<std::uintptr_t>(memory.data()));
-  if (!memory.holds(address, bytes))
-    stop(fmt::format("touches {} bytes at byte {} of a shared memory of {}",
-                     bytes, at, memory.size()),
+std::uintptr_t Machine::in_block(std::uintptr_t address, int block, const char* what, Site site) {
+  if (block < 0 || block >= program_.cluster)
+    stop(fmt::format("{} in block {} of a cluster of {}", what, block, program_.cluster), &site);
+  if (block == static_cast<int>(block_)) return address;
+  const Block& other = blocks_[static_cast<std::size_t>(block)];
+  bool started = order_ == nullptr;
+  for (int t = block * program_.threads; t < (block + 1) * program_.threads && !started; ++t)
+    started = order_->of(thread()).seen.at(t) != 0;
+  if (!started)
+    stop(fmt::format("{} in block {} of the cluster, which may not have started: no synchronisation with it", what,
+                     block),
          &site);
+  if (other.live == 0) stop(fmt::format("{} in block {} of the cluster, which has ended", what, block), &site);
+  return address - reinterpret_cast<std::uintptr_t>(shared()) + reinterpret_cast<std::uintptr_t>(other.shared.data());
+}
+
+std::string Machine::shared_in_words(std::uintptr_t address) const {
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    if (blocks_[b].shared.holds(address, 1))
+      return fmt::format("byte {} of shared memory{}",
+                         address - reinterpret_cast<std::uintptr_t>(blocks_[b].shared.data()),
+                         blocks_.size() > 1 ? fmt::format(" of block {}", b) : "");
+  return "an address outside shared memory";
+}
+
+void Machine::check_shared(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Site site) {
+  const SharedMemory& memory = blocks_[block_].shared;
+  const auto at = static_cast<std::ptrdiff_t>(address - reinterpret_cast<std::uintptr_t>(memory.data()));
+  if (!memory.holds(address, bytes))
+    stop(fmt::format("touches {} bytes at byte {} of a shared memory of {}", bytes, at, memory.size()), &site);
   if (address % alignment != 0)
     stop(fmt::format("touches {} bytes at byte {} of shared memory, which is "
                      "not aligned to {}",
@@ -49,52 +136,47 @@ void Machine::check_shared(std::uintptr_t address, std::size_t bytes,
 
 void Machine::watch() {
   watching_ = true;
-  if (order_ != nullptr)
-    return;
+  if (order_ != nullptr) return;
   order_ = std::make_unique<Order>(program_.threads * program_.cluster);
-  for (Block &block : blocks_)
-    block.accesses = std::make_unique<Accesses>(block.shared.size());
+  previous_grid_ = order_->new_agent();
+  for (Block& block : blocks_) block.accesses = std::make_unique<Accesses>(block.shared.size());
 }
 
-void Machine::watched_access(std::uintptr_t address, std::size_t bytes,
-                             Access access, const char *what, Site site) {
-  record(address, bytes, access,
-         {order_->now(thread()), site, what, thread(), Proxy::kGeneric});
+void Machine::watched_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
+  record(address, bytes, access, {order_->now(thread()), site, what, thread(), Proxy::kGeneric});
 }
 
-void Machine::engine_access(std::uintptr_t address, std::size_t bytes,
-                            Access access, const char *what, Moment done,
+void Machine::engine_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Moment done,
                             Site site) {
   record(address, bytes, access, {done, site, what, thread(), Proxy::kAsync});
 }
 
-void Machine::record(std::uintptr_t address, std::size_t bytes, Access access,
-                     const AccessRecord &by) {
-  for (Block &block : blocks_) {
-    if (!block.shared.holds(address, bytes))
-      continue;
-    const std::size_t offset =
-        address - reinterpret_cast<std::uintptr_t>(block.shared.data());
-    const Knowledge &knows = order_->of(by.thread);
-    const auto conflict = access == Access::kRead
-                              ? block.accesses->read(offset, bytes, by, knows)
-                              : block.accesses->write(offset, bytes, by, knows);
-    if (!conflict)
-      return;
-    const AccessRecord &earlier = conflict->earlier;
-    const char *const missing =
-        conflict->fence ? "no fence.proxy.async between them"
-        : earlier.proxy == Proxy::kAsync && earlier.thread == by.thread
-            ? "it was not waited for"
-            : "no synchronisation between them";
-    stop(fmt::format(
-             "{} {} bytes {}-{} of shared memory, which {} of {} at {} {}: {}",
-             by.what, access == Access::kRead ? "reads" : "writes", offset,
-             offset + bytes - 1, earlier.what, thread_in_words(earlier.thread),
-             in_words(earlier.site), conflict->was_write ? "wrote" : "read",
-             missing),
+void Machine::record(std::uintptr_t address, std::size_t bytes, Access access, const AccessRecord& by) {
+  for (Block& block : blocks_) {
+    if (!block.shared.holds(address, bytes)) continue;
+    const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(block.shared.data());
+    if (engines_ != nullptr)
+      if (const std::string barrier = engines_->mbarriers.overlapping(*this, address, bytes); !barrier.empty())
+        stop(fmt::format("{} {} bytes {}-{} of shared memory, where {} lives", by.what,
+                         access == Access::kRead ? "reads" : "writes", offset, offset + bytes - 1, barrier),
+             &by.site);
+    if (by.proxy == Proxy::kAsync || &block != &blocks_[static_cast<std::size_t>(block_of(by.thread))])
+      block.uses[by.done.agent] = by;
+    const Knowledge& knows = order_->of(by.thread);
+    const auto conflict = access == Access::kRead ? block.accesses->read(offset, bytes, by, knows)
+                                                  : block.accesses->write(offset, bytes, by, knows);
+    if (!conflict) return;
+    const AccessRecord& earlier = conflict->earlier;
+    const char* const missing = conflict->fence ? "no fence.proxy.async between them"
+                                : earlier.proxy == Proxy::kAsync && earlier.thread == by.thread
+                                    ? "it was not waited for"
+                                    : "no synchronisation between them";
+    stop(fmt::format("{} {} bytes {}-{} of shared memory, which {} of {} at {} {}: {}", by.what,
+                     access == Access::kRead ? "reads" : "writes", offset, offset + bytes - 1, earlier.what,
+                     thread_in_words(earlier.thread), in_words(earlier.site), conflict->was_write ? "wrote" : "read",
+                     missing),
          &by.site);
   }
 }
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -13,7 +13,7 @@ namespace flashfit::emu {
 class Machine;
 
 class NamedBarriers {
-public:
+ public:
   static constexpr int kCount = 16, kAll = -1;
 
   /// Of the block whose first warp is the cluster's warp `first_warp`.
@@ -21,28 +21,27 @@ public:
 
   /// The running thread arrives. `waits`: it goes on when `threads` have
   /// arrived (kAll: the `live` ones that have not left), else at once.
-  void arrive(Machine &machine, int id, int threads, int live, bool waits,
-              Site site);
+  void arrive(Machine& machine, int id, int threads, int live, bool waits, Site site);
   /// A thread left, so those who wait for all others may be complete.
-  void release_if_complete(Machine &machine, int live);
+  void release_if_complete(Machine& machine, int live);
 
-private:
+ private:
   struct Warp {
-    std::uint32_t arrived = 0, waiting = 0; ///< lanes, of this generation
+    std::uint32_t arrived = 0, waiting = 0;  ///< lanes, of this generation
     Site site;
   };
   struct Barrier {
     int id = 0, threads = 0, arrived = 0;
-    Site site; ///< of the generation's first arrival
+    Site site;  ///< of the generation's first arrival
     Knowledge knowledge;
     std::vector<Warp> warps;
   };
 
-  static std::string describe(const void *barrier);
-  void release(Machine &machine, Barrier &barrier) const;
+  static std::string describe(const void* barrier);
+  void release(Machine& machine, Barrier& barrier) const;
 
   int first_warp_;
   std::array<Barrier, kCount> barriers_;
 };
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -9,24 +9,24 @@
 
 namespace flashfit::emu {
 
+class Memory;
+
 /// Who runs next when a thread must wait. All of them let a warp's lanes run
 /// before other warps, but for kRandom.
 enum class Schedule : unsigned char {
-  kRoundRobin, ///< the next higher lane, then the next warp
-  kReversed,   ///< the next lower lane, then the previous warp
-  kRandom,     ///< any lane of any warp, by the seed
+  kRoundRobin,  ///< the next higher lane, then the next warp
+  kReversed,    ///< the next lower lane, then the previous warp
+  kRandom,      ///< any lane of any warp, by the seed
 };
 
-constexpr const char *name_of(Schedule s) {
-  return s == Schedule::kRoundRobin ? "round robin"
-         : s == Schedule::kReversed ? "reversed"
-                                    : "random";
+constexpr const char* name_of(Schedule s) {
+  return s == Schedule::kRoundRobin ? "round robin" : s == Schedule::kReversed ? "reversed" : "random";
 }
 
 struct Options {
-  std::string kernel = "kernel"; ///< what findings call it
+  std::string kernel = "kernel";  ///< what findings call it
   Schedule schedule = Schedule::kRoundRobin;
-  std::uint32_t seed = 1; ///< of kRandom; the same seed repeats the same run
+  std::uint32_t seed = 1;  ///< of kRandom; the same seed repeats the same run
   /// How matrix instructions round. By default sums are plain fp32 in the order
   /// of k: six times faster, the same bits whatever GPU is meant, and nearer
   /// the exact result, so that a kernel's own errors stand out. Else bit for
@@ -38,8 +38,11 @@ struct Options {
   /// (CUDA C++ Programming Guide, "Technical Specifications per Compute
   /// Capability").
   std::size_t shared_limit = 227 * 1024;
-  int host_threads = 1; ///< clusters run on so many at once; what is found and
-                        ///< counted does not depend on it
+  /// What the grid before this one touches, if this one may start before that has ended (programmatic dependent
+  /// launch): until grid_dependency_wait it is not to be touched.
+  const Memory* overlaps = nullptr;
+  int host_threads = 1;  ///< clusters run on so many at once; what is found and
+                         ///< counted does not depend on it
 };
 
 /// Counts over all blocks. Collectives count once a warp, the rest once a
@@ -48,17 +51,18 @@ struct Options {
 struct Stats {
   std::uint64_t blocks = 0, switches = 0;
   std::uint64_t mma = 0, ldmatrix = 0, shuffles = 0, votes = 0;
+  std::uint64_t stmatrix = 0, tensor_copies = 0, wgmma = 0, wgmma_fences = 0, wgmma_commits = 0, wgmma_waits = 0;
   std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0;
-  std::uint64_t global_bytes_read = 0, global_bytes_written = 0,
-                shared_bytes_read = 0, shared_bytes_written = 0;
+  std::uint64_t global_bytes_read = 0, global_bytes_written = 0, shared_bytes_read = 0, shared_bytes_written = 0;
+  std::uint64_t mbarrier_arrivals = 0, mbarrier_waits = 0, bulk_copies = 0, register_changes = 0;
   std::uint64_t ldmatrix_bank_conflicts = 0, copy_bank_conflicts = 0;
-  std::string worst_bank_conflicts; ///< "ldmatrix_x4 at forward.cuh:83: 2048";
-                                    ///< "" if there are none
+  std::string worst_bank_conflicts;  ///< "ldmatrix_x4 at forward.cuh:83: 2048";
+                                     ///< "" if there are none
 };
 
 struct Counter {
-  const char *name; ///< unique: lower case, with underscores
-  std::uint64_t Stats::*value;
+  const char* name;  ///< unique: lower case, with underscores
+  std::uint64_t Stats::* value;
 };
 
 /// All counters of Stats, in the order to print them.
@@ -66,10 +70,20 @@ inline constexpr Counter kCounters[] = {
     {"blocks", &Stats::blocks},
     {"mma", &Stats::mma},
     {"ldmatrix", &Stats::ldmatrix},
+    {"stmatrix", &Stats::stmatrix},
+    {"tensor_copies", &Stats::tensor_copies},
+    {"wgmma", &Stats::wgmma},
+    {"wgmma_fences", &Stats::wgmma_fences},
+    {"wgmma_commits", &Stats::wgmma_commits},
+    {"wgmma_waits", &Stats::wgmma_waits},
     {"shuffles", &Stats::shuffles},
     {"votes", &Stats::votes},
     {"barriers", &Stats::barriers},
     {"copies", &Stats::copies},
+    {"bulk_copies", &Stats::bulk_copies},
+    {"mbarrier_arrivals", &Stats::mbarrier_arrivals},
+    {"mbarrier_waits", &Stats::mbarrier_waits},
+    {"register_changes", &Stats::register_changes},
     {"loads", &Stats::loads},
     {"stores", &Stats::stores},
     {"global_bytes_read", &Stats::global_bytes_read},
@@ -80,17 +94,14 @@ inline constexpr Counter kCounters[] = {
     {"copy_bank_conflicts", &Stats::copy_bank_conflicts},
     {"switches", &Stats::switches},
 };
-static_assert(sizeof(Stats) == std::size(kCounters) * sizeof(std::uint64_t) +
-                                   sizeof(std::string),
+static_assert(sizeof(Stats) == std::size(kCounters) * sizeof(std::uint64_t) + sizeof(std::string),
               "a counter is not in the list");
 
 /// Adds what other clusters of the launch counted.
-inline Stats &operator+=(Stats &sum, const Stats &other) {
-  for (const Counter &c : kCounters)
-    sum.*c.value += other.*c.value;
-  if (sum.worst_bank_conflicts.empty())
-    sum.worst_bank_conflicts = other.worst_bank_conflicts;
+inline Stats& operator+=(Stats& sum, const Stats& other) {
+  for (const Counter& c : kCounters) sum.*c.value += other.*c.value;
+  if (sum.worst_bank_conflicts.empty()) sum.worst_bank_conflicts = other.worst_bank_conflicts;
   return sum;
 }
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

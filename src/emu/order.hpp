@@ -25,20 +25,18 @@ struct Moment {
 
 /// The latest epoch known of each agent; 0 for agents not heard of.
 class Clock {
-public:
+ public:
   std::uint32_t at(int agent) const {
-    return static_cast<std::size_t>(agent) < epochs_.size()
-               ? epochs_[static_cast<std::size_t>(agent)]
-               : 0;
+    return static_cast<std::size_t>(agent) < epochs_.size() ? epochs_[static_cast<std::size_t>(agent)] : 0;
   }
   bool reached(Moment m) const { return at(m.agent) >= m.epoch; }
   void reach(Moment m);
-  void join(const Clock &other);
-  bool reached(const Clock &other) const;
+  void join(const Clock& other);
+  bool reached(const Clock& other) const;
   void clear() { epochs_.clear(); }
-  const std::vector<std::uint32_t> &epochs() const { return epochs_; }
+  const std::vector<std::uint32_t>& epochs() const { return epochs_; }
 
-private:
+ private:
   std::vector<std::uint32_t> epochs_;
 };
 
@@ -46,7 +44,7 @@ private:
 struct Knowledge {
   Clock seen, fenced;
 
-  void join(const Knowledge &other) {
+  void join(const Knowledge& other) {
     seen.join(other.seen);
     fenced.join(other.fenced);
   }
@@ -61,36 +59,27 @@ struct Knowledge {
 };
 
 class Order {
-public:
+ public:
   /// Agents 0 .. threads - 1 are the threads, none of which knows of another.
   explicit Order(int threads);
 
   int new_agent() { return agents_++; }
   /// When what the thread does now happens.
-  Moment now(int thread) const {
-    return {thread,
-            knowledge_[static_cast<std::size_t>(thread)].seen.at(thread)};
-  }
-  const Knowledge &of(int thread) const {
-    return knowledge_[static_cast<std::size_t>(thread)];
-  }
+  Moment now(int thread) const { return {thread, knowledge_[static_cast<std::size_t>(thread)].seen.at(thread)}; }
+  const Knowledge& of(int thread) const { return knowledge_[static_cast<std::size_t>(thread)]; }
 
   /// What the thread knows goes to `to`, from where others learn it.
-  void publish(int thread, Knowledge &to);
-  void learn(int thread, const Knowledge &from) {
-    knowledge_[static_cast<std::size_t>(thread)].join(from);
-  }
+  void publish(int thread, Knowledge& to);
+  void learn(int thread, const Knowledge& from) { knowledge_[static_cast<std::size_t>(thread)].join(from); }
   /// The thread waited for an engine.
-  void learn(int thread, Moment done) {
-    knowledge_[static_cast<std::size_t>(thread)].reach(done);
-  }
+  void learn(int thread, Moment done) { knowledge_[static_cast<std::size_t>(thread)].reach(done); }
   void fence_proxy_async(int thread);
-
-private:
+  /// What the thread does from here on is at a later moment.
   void tick(int thread);
 
+ private:
   std::vector<Knowledge> knowledge_;
   int agents_;
 };
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -14,7 +14,7 @@ class SharedMemory {
   static constexpr std::uint16_t kPoison = 0xffa5;
 
   /// The kernel's own `bytes`, in a memory of `limit` bytes, if that is more.
-  explicit SharedMemory(std::size_t bytes, std::size_t limit = 0);
+  SharedMemory(std::size_t bytes, std::size_t limit);
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return bytes_; }
@@ -29,7 +29,6 @@ class SharedMemory {
   }
   /// The offset of a byte outside the kernel's own that a plain store has written: the nearest to them.
   std::optional<std::ptrdiff_t> written_outside() const;
-  bool red_zone_touched() const { return written_outside().has_value(); }
 
  private:
   static constexpr std::size_t kAlignment = 1024, kRedZone = 1024;

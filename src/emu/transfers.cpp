@@ -3,8 +3,7 @@
 namespace flashfit::emu {
 
 bool Transfers::step() {
-  if (pending_.empty())
-    return false;
+  if (pending_.empty()) return false;
   const int count = static_cast<int>(pending_.size());
   const int i = schedule_ == Schedule::kRandom     ? random_.below(count)
                 : schedule_ == Schedule::kReversed ? count - 1
@@ -12,16 +11,8 @@ bool Transfers::step() {
   // Taken out first: a step may end the launch, and then never returns.
   Transfer transfer = std::move(pending_[static_cast<std::size_t>(i)]);
   pending_.erase(pending_.begin() + i);
-  if (!transfer.step())
-    pending_.insert(pending_.begin() + i, std::move(transfer));
+  if (!transfer.step()) pending_.insert(pending_.begin() + i, std::move(transfer));
   return true;
 }
 
-const Transfer *Transfers::needing(int block) const {
-  for (const Transfer &t : pending_)
-    if (t.blocks >> block & 1)
-      return &t;
-  return nullptr;
-}
-
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -14,39 +14,32 @@ namespace flashfit::emu {
 
 /// Work that a thread issued. Its destination is poisoned by then.
 struct Transfer {
-  const char *what;
-  int thread; ///< of the cluster
+  const char* what;
+  int thread;  ///< of the cluster
   Site site;
-  std::uint32_t blocks; ///< a bit for each block of the cluster whose shared
-                        ///< memory it still needs
-  std::function<bool()> step; ///< does the next part; whether that was the last
+  std::function<bool()> step;  ///< does the next part; whether that was the last
 };
 
 /// Pending work. Each step happens when the schedule says so: under kRandom at
 /// any switch of threads, any transfer; else when no thread can run, in the
 /// order of issue (round robin) or against it (reversed).
 class Transfers {
-public:
-  Transfers(Schedule schedule, std::uint32_t seed)
-      : schedule_(schedule), random_(seed ^ 0x5bd1e995u) {}
+ public:
+  Transfers(Schedule schedule, std::uint32_t seed) : schedule_(schedule), random_(seed ^ 0x5bd1e995u) {}
 
   bool empty() const { return pending_.empty(); }
   void issue(Transfer transfer) { pending_.push_back(std::move(transfer)); }
   /// A switch of threads: perhaps a step.
   void at_switch() {
-    if (schedule_ == Schedule::kRandom && random_.below(8) == 0)
-      step();
+    if (schedule_ == Schedule::kRandom && random_.below(8) == 0) step();
   }
   /// One step of one transfer; false: there is none.
   bool step();
-  /// A pending transfer that needs the block's shared memory, or nullptr.
-  const Transfer *needing(int block) const;
-  void clear() { pending_.clear(); }
 
-private:
+ private:
   Schedule schedule_;
   Xorshift random_;
   std::vector<Transfer> pending_;
 };
 
-} // namespace flashfit::emu
+}  // namespace flashfit::emu

@@ -189,5 +189,7 @@ __global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks)
 
 }  // namespace flashfit::arch
 
+#include "arch/cuda/bulk.hpp"
+#include "arch/cuda/sync.hpp"
 #include "arch/cuda/tma.hpp"
 #include "arch/cuda/wgmma.hpp"

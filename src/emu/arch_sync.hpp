@@ -1,0 +1,81 @@
+#pragma once
+// Synchronisation of the contract of arch/arch.hpp. Part of emu/flashfit_arch.hpp.
+#include "base/mbarrier.hpp"
+#include "emu/engines.hpp"
+#include "emu/machine.hpp"
+
+namespace flashfit::arch {
+
+inline void sync_warp(uint32 mask = ~uint32{0}, Site site = {}) { emu::Machine::current().sync_warp(mask, site); }
+inline bool elect_one(Site site = {}) { return emu::Machine::current().elect(site); }
+inline void named_barrier_sync(int id, int threads, Site site = {}) {
+  emu::Machine::current().named_barrier(id, threads, true, site);
+}
+inline void named_barrier_arrive(int id, int threads, Site site = {}) {
+  emu::Machine::current().named_barrier(id, threads, false, site);
+}
+
+inline void fence_proxy_async() {
+  emu::Machine& machine = emu::Machine::current();
+  machine.watch();
+  machine.order()->fence_proxy_async(machine.thread());
+}
+inline void fence_mbarrier_init() {
+  emu::Machine& machine = emu::Machine::current();
+  machine.watch();
+  machine.engines().mbarriers.fence_init(machine);
+}
+
+inline void mbarrier_init(MBarrier& s_barrier, int arrivals, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.watch();
+  machine.engines().mbarriers.init(machine, address(&s_barrier, 0), arrivals, site);
+}
+inline void mbarrier_inval(MBarrier& s_barrier, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.engines().mbarriers.inval(machine, address(&s_barrier, 0), site);
+}
+inline void mbarrier_arrive(MBarrier& s_barrier, int count = 1, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.engines().mbarriers.arrive(machine, address(&s_barrier, 0), count, site);
+}
+inline void mbarrier_arrive_remote(MBarrier& s_barrier, int block, int count = 1, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  const std::uintptr_t there = machine.in_block(address(&s_barrier, 0), block, "mbarrier_arrive_remote", site);
+  machine.engines().mbarriers.arrive(machine, there, count, site);
+}
+inline void mbarrier_expect_tx(MBarrier& s_barrier, int bytes, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.engines().mbarriers.expect_bytes(machine, address(&s_barrier, 0), bytes, site);
+}
+inline void mbarrier_arrive_expect_tx(MBarrier& s_barrier, int bytes, Site site = {}) {
+  mbarrier_expect_tx(s_barrier, bytes, site);
+  mbarrier_arrive(s_barrier, 1, site);
+}
+inline bool mbarrier_test(MBarrier& s_barrier, int parity, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  return machine.engines().mbarriers.test(machine, address(&s_barrier, 0), parity, site);
+}
+inline void mbarrier_wait(MBarrier& s_barrier, int parity, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.engines().mbarriers.wait(machine, address(&s_barrier, 0), parity, site);
+}
+
+inline int block_in_cluster() { return emu::Machine::current().block_in_cluster(); }
+inline void cluster_arrive(Site site = {}) { emu::Machine::current().cluster_arrive(site); }
+inline void cluster_wait(Site site = {}) { emu::Machine::current().cluster_wait(site); }
+
+template <int Registers>
+void set_max_registers_dec(Site site = {}) {
+  emu::Machine::current().set_registers(Registers, false, site);
+}
+template <int Registers>
+void set_max_registers_inc(Site site = {}) {
+  emu::Machine::current().set_registers(Registers, true, site);
+}
+
+inline void grid_dependency_wait() { emu::Machine::current().grid_dependency_wait(); }
+/// That the next grid starts early is emulated there (Options::overlaps), whether or not this one allows it.
+inline void launch_dependents() {}
+
+}  // namespace flashfit::arch
