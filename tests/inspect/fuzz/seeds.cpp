@@ -5,8 +5,10 @@
 #include <fstream>
 
 #include "inspect/made_archive.hpp"
+#include "inspect/made_code.hpp"
 #include "inspect/made_elf.hpp"
 #include "inspect/made_fatbin.hpp"
+#include "inspect/made_library.hpp"
 #include "inspect/made_pe.hpp"
 #include "inspect/made_zip.hpp"
 
@@ -40,6 +42,15 @@ std::vector<std::byte> fatbin() {
                        .options = "-O3"}});
 }
 
+std::vector<std::byte> library(bool section_table, bool gnu_hash) {
+  MadeLibrary library{.soname = "liba.so.1", .needed = {"libc.so.6"}, .exports = {"own"}};
+  library.imports = {{"memcpy", "libc.so.6", "GLIBC_2.14"}, {"_Zd", "libstdc++.so.6", "GLIBCXX_3.4"}};
+  library.isa_needed = 7;
+  library.section_table = section_table;
+  library.gnu_hash = gnu_hash;
+  return library.bytes();
+}
+
 void write_all(const std::string& folder) {
   const std::vector<MadeMember> members = {{.name = "a.py", .content = "print()\nprint()\nprint()\n"},
                                            {.name = "b", .content = "stored", .deflated = false}};
@@ -47,14 +58,19 @@ void write_all(const std::string& folder) {
   late[0].sizes_follow = true;
   write(folder, "zip", {make_zip(members).bytes, make_zip(late).bytes, make_zip(members, true).bytes});
   write(folder, "elf",
-        {make_library().bytes(), make_library(fatbin(), true).bytes(),
-         make_cubin(8, 0x6006402, "-arch sm_100f").bytes()});
+        {make_library().bytes(), make_library(fatbin(), true).bytes(), library(true, false), library(false, false),
+         library(false, true), make_cubin(8, 0x6006402, "-arch sm_100f").bytes()});
   write(folder, "archive", {make_archive()});
   write(folder, "pe", {make_dll(), make_dll(fatbin())});
   write(folder, "fatbin", {fatbin(), MadeBytes().zeros(8).add(fatbin()).zeros(8).add(fatbin()).bytes()});
   write(folder, "cubin",
         {make_cubin(7, 0x5a0d5a).bytes(), make_cubin(8, 0x6006402, "-arch sm_100f").bytes(),
-         bytes_of(".version 8.8\n.target sm_90a, debug\n.address_size 64\n")});
+         make_image("9.0", {{.name = "_Z1av", .shared = 2048}, {.name = "_Z1bv", .max_threads = 256}}),
+         make_image("12.0f", {{.name = "_Z1av"}})});
+  write(folder, "ptx",
+        {bytes_of(".version 8.8\n.target sm_90a, debug\n.address_size 64\n"),
+         bytes_of("// made\n/* by\nhand */ .version 7.8\n.target sm_52, texmode_independent\n.address_size 32\n"),
+         bytes_of(make_ptx("10.0f+PTX", {{.name = "_Z1av"}}, 88))});
 }
 
 }  // namespace

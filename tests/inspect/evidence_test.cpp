@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "inspect/all_collectors.hpp"
+#include "inspect/demangle.hpp"
+#include "inspect/elf_dynamic_entries.hpp"
+#include "inspect/elf_symbols.hpp"
+#include "inspect/made_library.hpp"
+#include "inspect/made_pe.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+using test::MadeLibrary;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kOldError = "_ZN3c105ErrorC2ENS_14SourceLocationESs";
+constexpr const char* kNewError =
+    "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+constexpr const char* kNoString = "_ZN3c104cuda20getCurrentCUDAStreamEa";
+
+Binary collected(const MadeLibrary& library) {
+  const auto bytes = library.bytes();
+  const MemorySource source(bytes);
+  const auto elf = read_elf(source);
+  Binary binary{.path = "a/_C.so"};
+  EXPECT_TRUE(elf.has_value() && collect_elf_needs(source, *elf, binary) &&
+              collect_elf_extension(source, *elf, binary));
+  return binary;
+}
+
+TEST(Evidence, NamesForPythonAndPyTorch) {
+  const Binary binary = collected({.imports = {{.name = "PyModule_Create2"},
+                                               {.name = "_Py_NoneStruct"},
+                                               {.name = kNewError},
+                                               {.name = kNoString, .weak = true},
+                                               {.name = "memcpy"}},
+                                   .exports = {"PyInit__C", "_ZN5torch5audio4loadEv"}});
+  EXPECT_THAT(binary.extension.python, ElementsAre("PyModule_Create2", "_Py_NoneStruct"));
+  EXPECT_THAT(binary.extension.torch, ElementsAre(kNewError)) << "a weak one may stay missing";
+  EXPECT_THAT(binary.extension.torch_defined, ElementsAre("_ZN5torch5audio4loadEv"));
+}
+
+TEST(Evidence, AbiOfPyTorch) {
+  const auto abi = [](std::vector<std::string> names) {
+    MadeLibrary library;
+    for (std::string& name : names) library.imports.push_back({.name = std::move(name)});
+    return name_of(collected(library).extension.torch_abi);
+  };
+  EXPECT_STREQ(abi({kOldError, kNoString}), "pre-cxx11");
+  EXPECT_STREQ(abi({kNewError, kNoString}), "cxx11");
+  EXPECT_STREQ(abi({kNoString}), "either");
+  EXPECT_STREQ(abi({"aoti_torch_empty_strided"}), "stable");
+  EXPECT_STREQ(abi({"memcpy"}), "none");
+  EXPECT_STREQ(abi({kNewError, "aoti_torch_empty_strided"}), "cxx11");
+}
+
+TEST(Evidence, OfPyTorchItselfIsNotKept) {
+  const Binary binary =
+      collected({.soname = "libtorch_cuda.so", .imports = {{.name = kNewError}}, .exports = {kNoString}});
+  EXPECT_THAT(binary.extension.torch, IsEmpty());
+  EXPECT_THAT(binary.extension.torch_defined, IsEmpty());
+}
+
+TEST(Evidence, LevelOfTheProcessor) {
+  for (const auto& [bits, level] : {std::pair{0U, 0}, {1U, 1}, {3U, 2}, {7U, 3}, {15U, 4}, {8U, 4}})
+    EXPECT_EQ(collected({.isa_needed = bits}).extension.x86_level, level) << bits;
+  EXPECT_EQ(collected({.machine = kMachineAarch64, .isa_needed = 7}).extension.x86_level, 0)
+      << "other bits mean it there";
+}
+
+TEST(Evidence, OfADllIsItsImports) {
+  const test::MadeDll dll{
+      .imports = {{"python311.dll", {"PyModule_Create2", "_Py_NoneStruct"}}, {"c10.dll", {"PyLike"}}}};
+  const auto bytes = dll.bytes();
+  const auto pe = read_pe(MemorySource(bytes));
+  ASSERT_TRUE(pe.has_value()) << pe.error().message;
+  Binary binary;
+  ASSERT_TRUE(collect_pe_extension(MemorySource(bytes), *pe, binary).has_value());
+  EXPECT_THAT(binary.extension.python, ElementsAre("PyModule_Create2", "_Py_NoneStruct"));
+}
+
+/// Symbols and versions are the same, whether the section table or the dynamic segment leads to them.
+TEST(Evidence, NeedsNoSectionTable) {
+  MadeLibrary library{.soname = "liba.so", .needed = {"libc.so.6"}, .exports = {"_ZN5torch5audio4loadEv", "own"}};
+  library.imports = {{"memcpy", "libc.so.6", "GLIBC_2.14"}, {"exp", "libm.so.6", "GLIBC_2.29"}, {.name = kOldError}};
+  const Binary whole = collected(library);
+  library.section_table = false;
+  for (const bool gnu_hash : {false, true}) {
+    library.gnu_hash = gnu_hash;
+    const Binary bare = collected(library);
+    EXPECT_EQ(bare.needed, whole.needed);
+    EXPECT_EQ(bare.extension.torch, whole.extension.torch);
+    EXPECT_EQ(bare.extension.torch_defined, whole.extension.torch_defined);
+    ASSERT_EQ(bare.versions.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(bare.versions[i].version, whole.versions[i].version);
+      EXPECT_EQ(bare.versions[i].symbols, whole.versions[i].symbols);
+    }
+  }
+}
+
+TEST(Evidence, HashTablesThatLieAreNamed) {
+  MadeLibrary library{.exports = {"own"}, .section_table = false, .gnu_hash = true};
+  const auto error_with = [&](std::size_t field, std::uint32_t value) {
+    const auto made = library.elf();
+    auto bytes = test::MadeBytes().add(made.bytes()).put<std::uint32_t>(made.offset(5) + field, value).bytes();
+    const MemorySource source(bytes);
+    const auto elf = read_elf(source);
+    const auto symbols = read_elf_symbols(source, *elf, kSectionDynamicSymbols);
+    return symbols ? "no error" : symbols.error().message;
+  };
+  EXPECT_THAT(error_with(0, 1U << 30), HasSubstr("malformed: number of hash buckets beyond the limit of 4194304"));
+  EXPECT_THAT(error_with(0, 1U << 20), HasSubstr("malformed: hash buckets outside the file"));
+  EXPECT_THAT(error_with(24, 1U << 20), HasSubstr("malformed: hash chain without an end"));
+  library.gnu_hash = false;
+  EXPECT_THAT(error_with(4, 1U << 20), HasSubstr("malformed: symbols outside the file"));
+  EXPECT_THAT(error_with(4, 1U << 30), HasSubstr("malformed: symbols outside the file"));
+}
+
+TEST(TorchSymbols, StringsOfEitherAbi) {
+  const auto abi = [](const char* name) { return name_of(string_abi_of(name)); };
+  EXPECT_STREQ(abi(kOldError), "pre-cxx11");
+  EXPECT_STREQ(abi(kNewError), "cxx11");
+  EXPECT_STREQ(abi("_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"), "pre-cxx11");
+  EXPECT_STREQ(abi("_ZNK3c104Type3strB5cxx11Ev"), "cxx11");
+  EXPECT_STREQ(abi(kNoString), "either");
+  EXPECT_STREQ(abi("_ZN3c105isSsaEv"), "either") << "an identifier may spell it";
+  EXPECT_STREQ(abi("_ZN3c101fILi4EEEvSs"), "pre-cxx11") << "4 is a value, not a length";
+  EXPECT_STREQ(abi("_ZN3c101fILNS_1EE4EEEvSs"), "pre-cxx11");
+  EXPECT_STREQ(abi("_ZN3c101fESoSs"), "pre-cxx11");
+  EXPECT_STREQ(abi("memcpySs"), "either");
+}
+
+TEST(TorchSymbols, AreThoseOfItsNamespaces) {
+  for (const char* name : {kOldError, "_ZNK2at6Tensor3dimEv", "_ZTIN3c105ErrorE", "_ZTVN5torch8autograd4NodeE",
+                           "_ZNKR3c104IValueE", "_ZN6caffe28TypeMetaE", "_ZGVN3c101aE"})
+    EXPECT_TRUE(is_torch_symbol(name)) << name;
+  for (const char* name : {"_ZN4c1051aE", "_ZNSt6vectorIN2at6TensorEE9push_backEv", "at", "_Z2at", "_ZN3c11aE"})
+    EXPECT_EQ(is_torch_symbol(name), std::string_view(name) == "_Z2at") << name;
+}
+
+TEST(Demangled, NamesAreReadable) {
+  EXPECT_EQ(demangled("_ZN3c104cuda20getCurrentCUDAStreamEa"), "c10::cuda::getCurrentCUDAStream(signed char)");
+  EXPECT_EQ(demangled("memcpy"), "memcpy");
+  EXPECT_EQ(demangled("_Znothing"), "_Znothing");
+  EXPECT_EQ(demangled("_ZN3c104cuda20getCurrentCUDAStreamEa", 10), "c10::cuda:...");
+}
+
+TEST(Demangled, NamesThatUnfoldWithoutEndStayAsTheyAre) {
+  // Each parameter is a pair of the one before: 2^n of the first.
+  std::string name = "_Z1f1aSt4pairIS_S_E";
+  for (int i = 0; i < 30; ++i) {
+    const std::string id = fmt::format("S{}_", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i + 1]);
+    name += "St4pairI" + id + id + "E";
+  }
+  EXPECT_EQ(demangled(name, 4000), name);
+}
+
+}  // namespace
+}  // namespace flashfit::inspect

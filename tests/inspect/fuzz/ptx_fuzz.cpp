@@ -1,0 +1,15 @@
+// Any bytes as PTX.
+#include "inspect/fuzz/answer.hpp"
+#include "inspect/ptx.hpp"
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flashfit::inspect;
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  const bool opens = is_ptx(bytes);
+  const auto ptx = read_ptx(bytes);
+  fuzz::require_answer(ptx);
+  if (ptx) fuzz::require(opens && ptx->target.architecture >= 10 && ptx->isa_major > 0);
+  return 0;
+}
