@@ -63,8 +63,8 @@
 // Tensor copies, issued by one thread. A TensorMap is used where it lies in Params. Boxes start at element `at`,
 // innermost first, inside the tensor or not; in shared memory they start where the swizzle's pattern does, without one
 // at a multiple of 128 bytes. From 9.0 on.
-//   void tma_load<T>(T* s_base, int s_offset, const TensorMap&, const int (&at)[Dims], uint64& s_barrier);
-//   void tma_load_multicast<T>(..., uint64& s_barrier, uint32 blocks);
+//   void tma_load<T>(T* s_base, int s_offset, const TensorMap&, const int (&at)[Dims], MBarrier& s_barrier);
+//   void tma_load_multicast<T>(..., MBarrier& s_barrier, uint32 blocks);
 //       a box of 2 to 5 dimensions; then all of its bytes, also those outside the tensor, are counted on the mbarrier;
 //       multicast: to the same place in each block of the cluster whose bit is set, and on its mbarrier
 //   void tma_store<T>(const TensorMap&, const int (&at)[Dims], const T* s_base, int s_offset);  tma_reduce_add<T>(...)

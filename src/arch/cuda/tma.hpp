@@ -1,6 +1,7 @@
 #pragma once
 // Tensor copies of the arch contract: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor". An asm statement
 // has a fixed number of operands, hence one for each number of dimensions. For 9.0.
+#include "base/mbarrier.hpp"
 #include "base/types.hpp"
 #include "layout/tensor_map.hpp"
 
@@ -11,7 +12,7 @@ inline void prefetch_tensor_map(const TensorMap& map) {
 }
 
 template <class T, int Dims>
-void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], uint64& s_barrier) {
+void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier) {
   static_assert(Dims >= 2 && Dims <= 5, "a tensor copy has 2 to 5 coordinates; bulk copies have one");
   const uint32 to = shared_address(s_base + s_offset), barrier = shared_address(&s_barrier);
   if constexpr (Dims == 2)
@@ -41,7 +42,7 @@ void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dim
 }
 
 template <class T, int Dims>
-void tma_load_multicast(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], uint64& s_barrier,
+void tma_load_multicast(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
                         uint32 blocks) {
   static_assert(Dims >= 2 && Dims <= 5, "a tensor copy has 2 to 5 coordinates; bulk copies have one");
   const uint32 to = shared_address(s_base + s_offset), barrier = shared_address(&s_barrier);
