@@ -78,10 +78,10 @@ typedef void* flashfit_stream;
  *                   cu_seqlens[b] to cu_seqlens[b + 1].
  * dtypes:           q, k, v, out of one dtype: fp16, bf16, on the CPU also fp32; lse fp32, contiguous; cu_seqlens
  *                   int32 [batch + 1], contiguous.
- * strides:          0 or more (out: each element its own place), in elements, 1 in the last dimension; on a GPU
- *                   pointers of q, k, v are 16-byte aligned and their strides multiples of 8 elements (out: 4-byte,
- *                   2 elements). NULL strides mean row-major contiguous. Strides of dimensions of size 1 are not
- *                   looked at.
+ * strides:          0 or more (out: each past all that smaller ones span, so that no element lies on another), in
+ *                   elements, 1 in the last dimension; on a GPU pointers of q, k, v are 16-byte aligned and their
+ *                   strides multiples of 8 elements (out: 4-byte, 2 elements). NULL strides mean row-major contiguous.
+ *                   Strides of dimensions of size 1, and of tensors without elements, are not looked at.
  * values:           cu_seqlens start with 0, never fall and end with the rows of q, or of k; checked on the CPU, on a
  *                   GPU the caller's promise.
  * heads_q must be a multiple of heads_kv. All tensors on one device: kDLCPU (kDLCUDAHost counts as it) or kDLCUDA.

@@ -40,6 +40,11 @@ Result<void> read_shape(const DLTensor& t, const char* layout, Argument& a) {
 /// Fills strides; `elements` gets their count. A dimension of size 0 or 1 is never stepped along: frameworks leave
 /// anything in its stride.
 Result<void> read_strides(const DLTensor& t, Argument& a, std::int64_t& elements) {
+  if (std::ranges::count(a.shape(), 0)) {  // then the other sizes count nothing
+    elements = 0;
+    for (int i = 0; i < a.ndim; ++i) a.stride[i] = i == a.ndim - 1;
+    return {};
+  }
   elements = 1;
   bool falls = false;
   for (int i = a.ndim - 1; i >= 0; --i) {
@@ -51,9 +56,7 @@ Result<void> read_strides(const DLTensor& t, Argument& a, std::int64_t& elements
                   fmt::format("{}: shape {} has more elements than 64 bits count", a.name, text(a.shape())));
     }
   }
-  if (elements == 0) {
-    for (int i = 0; i < a.ndim; ++i) a.stride[i] = i == a.ndim - 1;
-  } else if (falls) {
+  if (falls) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: strides are {}; accepted: 0 or more", a.name, text(a.strides())));
   }
@@ -113,7 +116,7 @@ Result<void> read_argument(const char* name, const DLTensor* tensor, int ndim, c
   return ok;
 }
 
-bool elements_are_distinct(const Argument& a) {
+bool strides_nest(const Argument& a) {
   if (is_contiguous(a)) return true;
   std::array<int, Argument::kMaxDims> order{0, 1, 2, 3};  // dimensions that the tensor lacks have size 0
   std::ranges::sort(order, {}, [&](int d) { return a.stride[d]; });

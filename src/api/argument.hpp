@@ -41,8 +41,9 @@ struct Argument {
 /// Fills `a`, which is as new.
 Result<void> read_argument(const char* name, const DLTensor* tensor, int ndim, const char* layout, Argument& a);
 
-/// Whether no two elements can share an address: sorted by stride, each dimension steps past all smaller ones.
-bool elements_are_distinct(const Argument& a);
+/// Whether each stride steps past all that smaller ones reach: then no two elements share an address. Strides that
+/// interleave may keep elements apart too, but to tell is another matter.
+bool strides_nest(const Argument& a);
 
 /// Whether strides are those of a row-major array without gaps.
 bool is_contiguous(const Argument& a);

@@ -112,11 +112,15 @@ const Wrong kWrong[] = {
      "q: strides are (48, 16, 4, 2); accepted: 1 in the last dimension"},
     {"NegativeStride", [](Call& c) { c.k->strides()[1] = -16; }, "k: strides are (80, -16, 8, 1); accepted: 0 or more"},
     {"OutBroadcast", [](Call& c) { c.out->strides()[0] = 0; },
-     "out: shape (2, 3, 4, 8) with strides (0, 32, 8, 1) puts elements on one another; accepted: each element its own "
-     "place"},
+     "out: shape (2, 3, 4, 8) with strides (0, 32, 8, 1) steps into itself; accepted: each stride past all that "
+     "smaller ones span"},
     {"OutOverlapsItself", [](Call& c) { c.out->strides()[1] = 24; },
-     "out: shape (2, 3, 4, 8) with strides (96, 24, 8, 1) puts elements on one another; accepted: each element its own "
-     "place"},
+     "out: shape (2, 3, 4, 8) with strides (96, 24, 8, 1) steps into itself; accepted: each stride past all that "
+     "smaller ones span"},
+    // Rows at 0, 64, 128 and 96, 160, 224: none on another, but dimensions reach into each other.
+    {"OutInterleaved", [](Call& c) { c.out->strides() = {96, 64, 8, 1}; },
+     "out: shape (2, 3, 4, 8) with strides (96, 64, 8, 1) steps into itself; accepted: each stride past all that "
+     "smaller ones span"},
     {"LseStrides", [](Call& c) { c.lse->strides() = {12, 1, 4}; }, "lse: strides are (12, 1, 4); accepted: contiguous"},
     {"ScaleNegative", [](Call& c) { c.args.softmax_scale = -1; },
      "softmax_scale: -1; accepted: above 0 and finite, or 0 for 1 / sqrt(head_dim)"},
@@ -222,6 +226,18 @@ TEST(Accepted, StridesOfSizeOneAreNotLookedAt) {
   c.out->strides() = {0, 8, 0, 1};
   EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_FALSE(c.out->untouched());
+}
+
+TEST(Accepted, SizesBesideAZeroCountNothing) {
+  constexpr std::int64_t kHuge = 1 << 30;
+  Call c = Call::dense();
+  c.args.lse = nullptr;
+  for (Tensor* t : {c.q.get(), c.out.get()}) t->shape() = {kHuge, 0, kHuge, 64};
+  for (Tensor* t : {c.k.get(), c.v.get()}) t->shape() = {kHuge, 0, kHuge, 64};
+  EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
+  for (Tensor* t : {c.q.get(), c.k.get(), c.v.get(), c.out.get()}) t->dl.strides = nullptr;
+  EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_TRUE(c.out->untouched());
 }
 
 TEST(Accepted, PinnedHostMemory) {

@@ -11,9 +11,8 @@ namespace flashfit::fuzz {
 
 struct Expected {
   enum Verdict {
-    kRefused,   ///< FLASHFIT_INVALID_ARGUMENT, and no tensor's memory is looked at but cu_seqlens
-    kAccepted,  ///< sound: computed on the CPU, or brought before the plan
-    kEither     ///< flashfit.h leaves it open: the rule of src/api may be stricter than what is sound
+    kRefused,  ///< FLASHFIT_INVALID_ARGUMENT, and no tensor's memory is looked at but cu_seqlens
+    kAccepted  ///< sound: computed on the CPU, or brought before the plan
   };
   Verdict verdict = kRefused;
   std::string why;       ///< for kRefused: the rule, for whoever reads a finding

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
 
 import flashfit  # noqa: E402
 from flashfit._binding import binding, compiled_module  # noqa: E402
@@ -32,14 +33,15 @@ def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         pytest.skip("no compiled module here: ctypes reads tensors in Python")
     if request.param == "without":
         monkeypatch.setattr(torch_tensors, "_check_tells_apart", lambda: False)
-    alone: Any = compiled_module(native.__file__)
+    alone: Any = compiled_module(Path(native.__file__ or ""))
     alone.connect(1)  # of a function that is never called
     alone.connect_torch(*torch_tensors.module_connection())
     assert alone.is_plain(tensor(), tensor(), tensor(), None)
-    return alone.is_plain
+    found: IsPlain = alone.is_plain
+    return found
 
 
-class Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):  # type: ignore[misc]
     """A mode that changes nothing."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
