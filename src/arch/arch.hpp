@@ -35,6 +35,49 @@
 //   void sync_block();
 //       all threads of the block; orders shared memory
 //
+// Shared memory through the contract, as what asynchronous engines read or overwrite must be: the emulator orders it.
+//   T load_shared(const T* s_base, int s_offset);  void store_shared<T, V>(T* s_base, int s_offset, V value);
+//   T load_remote(..., int block);  void store_remote<T, V>(..., V value, int block);
+//       the same place in another block of the cluster
+//
+// Waiting. Whatever a thread did before it arrives is ordered before what others do after the wait.
+//   void sync_warp(uint32 mask = ~0u);
+//       the lanes of the mask
+//   bool elect_one();
+//       true in one lane of a whole warp. From here on: 9.0 and later, but for named barriers
+//   void named_barrier_sync(int id, int threads);  named_barrier_arrive(int id, int threads);
+//       id 1 .. 15 of the block; whole warps; complete when `threads` have arrived. All that meet name the same number
+//   int block_in_cluster();  void cluster_arrive();  cluster_wait();
+//       a kernel with kCluster runs in clusters of so many blocks along x. All threads arrive, later all wait. Another
+//       block's shared memory is there from the first wait on until that block ends
+//   void mbarrier_init(MBarrier& s_barrier, int arrivals);  mbarrier_inval(MBarrier&);
+//       one thread; others use it after a barrier. Its 8 bytes are nobody's else until mbarrier_inval
+//   void mbarrier_arrive(MBarrier&, int count = 1);  mbarrier_arrive_remote(MBarrier&, int block, int count = 1);
+//   void mbarrier_expect_tx(MBarrier&, int bytes);  mbarrier_arrive_expect_tx(MBarrier&, int bytes);
+//       a phase is complete when all its arrivals have come and the bytes expected in it are copied; then the next begins
+//   bool mbarrier_test(MBarrier&, int parity);  void mbarrier_wait(MBarrier&, int parity);
+//       whether, until, the phase of this parity is complete. The first has parity 0; on a fresh barrier parity 1 passes.
+//       A barrier may not complete a second phase before all have passed the first
+//   void fence_mbarrier_init();
+//       this thread's barriers may be told of copies; then a barrier for the others
+//   void fence_proxy_async();
+//       generic accesses known here are ordered before asynchronous ones that are ordered after this
+//   void set_max_registers_dec<N>();  set_max_registers_inc<N>();
+//       a whole warpgroup; N a multiple of 8, 24 to 256. inc waits until others gave enough back. For 9.0a
+//   void grid_dependency_wait();  launch_dependents();
+//       until the grids before this one have ended; that the next one may start
+//
+// Bulk copies, issued by one thread. Places and sizes are multiples of 16 bytes.
+//   void copy_bulk_to_shared<T>(T* s_base, int s_offset, const T* g_base, int64 g_offset, int bytes, MBarrier&);
+//   void copy_bulk_to_blocks<T>(..., MBarrier&, uint32 blocks);
+//       counts its bytes on the barrier; blocks: at the same place in each block of the cluster whose bit is set
+//   void copy_bulk_to_global<T>(T* g_base, int64 g_offset, const T* s_base, int s_offset, int bytes);
+//   void reduce_add_bulk(float* g_base, int64 g_offset, const float* s_base, int s_offset, int bytes);
+//       in this thread's group; what generic stores wrote must be fenced before
+//   void bulk_commit();  bulk_wait<Pending>();  bulk_wait_read<Pending>();
+//       closes the group; until at most Pending groups are not done, or have not read their shared memory. Other
+//       threads see the result only after bulk_wait
+//
 // Matrices. All 32 lanes call together; fragments as in layout/fragment.hpp.
 //   void ldmatrix_x4<T>(uint32 (&r)[4], const T* s_base, int s_offset);  ldmatrix_x4_trans<T>(...)
 //       s_offset: this lane's row, 16-byte aligned; trans: each 8x8 matrix transposed

@@ -47,7 +47,7 @@ std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number
              : options_.schedule == Schedule::kRandom ? scheduler_.any(kLanes)
                                                       : 0;
   for (int b = 0; b < program_.cluster; ++b) start_block(b, {first.x + b, first.y, first.z});
-  if (watching_ || options_.overlaps != nullptr) watch();
+  if (watching_ || program_.cluster > 1 || options_.overlaps != nullptr) watch();
   live_ = program_.threads * program_.cluster;
   fibres_->prepare(
       live_,

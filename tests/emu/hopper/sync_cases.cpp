@@ -1,0 +1,148 @@
+#include "sync_cases.hpp"
+
+#include <cstddef>
+#include <cstdio>
+
+#include "bulk_reduce.cuh"
+#include "bulk_store.cuh"
+#include "dependent.cuh"
+#include "exchange.cuh"
+#include "multicast.cuh"
+#include "ping_pong.cuh"
+#include "pipeline.cuh"
+#include "roles.cuh"
+
+namespace flashfit::testing {
+namespace {
+
+constexpr int kTiles = 5;  // a stage of two is used three times
+
+/// Small whole numbers, of which every sum and product here is exact. Aligned as bulk copies want it.
+struct Floats {
+  explicit Floats(int count) : storage(static_cast<std::size_t>(count) + 4), size(count) {
+    for (int i = 0; i < count; ++i) data()[i] = static_cast<float>(i * 7 % 23 - 11);
+  }
+  float* data() {
+    auto at = reinterpret_cast<std::uintptr_t>(storage.data());
+    return reinterpret_cast<float*>((at + 15) / 16 * 16);
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(size) * sizeof(float); }
+  float& operator[](int i) { return data()[i]; }
+
+  std::vector<float> storage;
+  int size;
+};
+
+template <class Expected>
+std::string verdict(const Result<emu::Stats>& ran, Floats& y, Expected expected) {
+  if (!ran) return "finding: " + ran.error().message;
+  for (int i = 0; i < y.size; ++i)
+    if (!(y[i] == expected(i)))
+      return "wrong: element " + std::to_string(i) + " is " + std::to_string(y[i]) + ", not " +
+             std::to_string(expected(i));
+  return {};
+}
+
+/// A kernel with Params {x, y, ...}.
+template <class Kernel, class Expected, class... More>
+std::string run(emu::Options options, int blocks, Floats& x, Floats& y, Expected expected, More... more) {
+  emu::Memory memory;
+  memory.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
+  return verdict(emu::launch<Kernel>({blocks, 1, 1}, {x.data(), y.data(), more...}, memory, options), y, expected);
+}
+
+std::string pipeline(emu::Options options) {
+  Floats x(kTiles * PipelineKernel::kTile), y(x.size);
+  return run<PipelineKernel>(options, 1, x, y, [&](int i) { return 2 * x[i]; }, kTiles);
+}
+
+std::string multicast(emu::Options options) {
+  const int each = kTiles * MulticastKernel::kTile;
+  Floats x(each), y(MulticastKernel::kCluster * each);
+  return run<MulticastKernel>(
+      options, MulticastKernel::kCluster, x, y, [&](int i) { return static_cast<float>(i / each + 1) * x[i % each]; },
+      kTiles);
+}
+
+std::string bulk_store(emu::Options options) {
+  Floats x(kTiles * BulkStoreKernel::kTile), y(x.size);
+  return run<BulkStoreKernel>(options, 1, x, y, [&](int i) { return x[i] + 1; }, kTiles);
+}
+
+std::string bulk_reduce(emu::Options options) {
+  constexpr int kBlocks = 4, kTile = BulkReduceKernel::kTile;
+  Floats x(kBlocks * kTile), y(kTile), before(kTile);
+  return run<BulkReduceKernel>(options, kBlocks, x, y, [&](int i) {
+    float sum = before[i];
+    for (int b = 0; b < kBlocks; ++b) sum += x[b * kTile + i];
+    return sum;
+  });
+}
+
+std::string ping_pong(emu::Options options) {
+  constexpr int kTurns = 6;
+  Floats x(PingPongKernel::kGroup), y(x.size);
+  return run<PingPongKernel>(
+      options, 1, x, y,
+      [&](int i) {
+        float v = x[i];
+        for (int turn = 0; turn < kTurns; ++turn) v = 3 * v + static_cast<float>(turn % 2);
+        return v;
+      },
+      kTurns);
+}
+
+std::string roles(emu::Options options) {
+  Floats x(RolesKernel::kTile), y(x.size);
+  return run<RolesKernel>(options, 1, x, y, [&](int i) { return x[i] * x[i]; });
+}
+
+std::string exchange(emu::Options options) {
+  constexpr int kBlocks = ExchangeKernel::kCluster, kThreads = ExchangeKernel::kThreads;
+  Floats x(kBlocks * kBlocks * kThreads), y(kBlocks * kThreads);
+  return run<ExchangeKernel>(options, kBlocks, x, y, [&](int i) {
+    float sum = 0;
+    for (int from = 0; from < kBlocks; ++from) sum += x[(from * kBlocks + i / kThreads) * kThreads + i % kThreads];
+    return sum;
+  });
+}
+
+std::string dependent(emu::Options options) {
+  constexpr int kBlocks = 2;
+  Floats x(kBlocks * FirstKernel::kThreads), y(x.size), w(x.size), z(x.size);
+  emu::Memory first, second;
+  first.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
+  second.read_only("w", w.data(), w.bytes()).read_only("y", y.data(), y.bytes()).writable("z", z.data(), z.bytes());
+  const auto expected = [&](int i) { return w[i] * (x[i] + 1); };
+  if (const auto ran = emu::launch<FirstKernel>({kBlocks, 1, 1}, {x.data(), y.data()}, first, options); !ran)
+    return "finding: " + ran.error().message;
+  options.overlaps = &first;
+  return verdict(emu::launch<SecondKernel>({kBlocks, 1, 1}, {w.data(), y.data(), z.data()}, second, options), z,
+                 expected);
+}
+
+}  // namespace
+
+const std::vector<HopperCase>& hopper_cases() {
+  static const std::vector<HopperCase> cases = {
+      {"pipeline", pipeline},   {"multicast", multicast}, {"bulk_store", bulk_store}, {"bulk_reduce", bulk_reduce},
+      {"ping_pong", ping_pong}, {"roles", roles},         {"exchange", exchange},     {"dependent", dependent}};
+  return cases;
+}
+
+std::vector<emu::Options> hopper_schedules() {
+  std::vector<emu::Options> all = {{.schedule = emu::Schedule::kRoundRobin}, {.schedule = emu::Schedule::kReversed}};
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) all.push_back({.schedule = emu::Schedule::kRandom, .seed = seed});
+  return all;
+}
+
+std::string first_hopper_defect() {
+  for (const HopperCase& c : hopper_cases())
+    for (emu::Options options : hopper_schedules()) {
+      options.kernel = c.name;
+      if (std::string defect = c.defect(options); !defect.empty()) return defect;
+    }
+  return {};
+}
+
+}  // namespace flashfit::testing
