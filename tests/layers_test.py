@@ -35,6 +35,7 @@ RANK = {
     "plan": 6,
     "api": 7,
     "emulated": 7,
+    "lab": 7,
     "cli": 8,
     "python": 8,
 }
@@ -42,6 +43,7 @@ NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
     "cpu": {"base", "gpu", "layout", "attention"},
     "reference": {"base", "attention"},
+    "lab": {"base", "gpu", "emu", "images"},
     "emulated": {"base", "attention", "emu", "reference", "plan"},
     "inspect": {"base", "gpu"},
     "python": {"api"},

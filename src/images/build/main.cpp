@@ -14,6 +14,7 @@
 
 #include "images/blob.hpp"
 #include "images/build/cache.hpp"
+#include "images/build/closure.hpp"
 #include "images/build/nvrtc.hpp"
 #include "images/build/recipe.hpp"
 #include "images/build/resources.hpp"

@@ -1,49 +1,13 @@
 #include "images/build/recipe.hpp"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
+
+#include "images/build/closure.hpp"
 
 namespace flashfit {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string hash(const std::string& text) {
-  const XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", h.high64, h.low64);
-}
-
-Result<std::string> read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()))
-    return fail(Code::kInvalidArgument, fmt::format("{} cannot be read", file.string()));
-  return text.str();
-}
-
-/// Appends the text of `file` and of what it includes, each once.
-/// Kernels include only files of ours, from src/ and the arch backend.
-Result<void> append_closure(const fs::path& file, const fs::path& source_dir, std::set<fs::path>& seen,
-                            std::string& out) {
-  if (!seen.insert(file).second) return {};
-  const Result<std::string> text = read(file);
-  if (!text) return tl::unexpected(text.error());
-  out += fmt::format("// {}\n{}", file.lexically_relative(source_dir).string(), *text);
-  static const std::regex include(R"re(#include\s+["<]([^">]+)[">])re");
-  for (std::sregex_iterator i(text->begin(), text->end(), include), end; i != end; ++i) {
-    const std::string name = (*i)[1];
-    const fs::path backend = source_dir / "arch/cuda" / name;
-    if (Result<void> r = append_closure(fs::exists(backend) ? backend : source_dir / name, source_dir, seen, out); !r)
-      return r;
-  }
-  return {};
-}
 
 std::string literal_of(const ForwardConfig& c) {
   return fmt::format(
@@ -59,18 +23,10 @@ constexpr const char* kForwardHeader = "attention/forward.cuh";
 
 std::string name_of(const Recipe& r) { return fmt::format("{} for {}", name_of(r.variant->config), r.target.str()); }
 
-Result<std::string> fingerprint(const fs::path& file) {
-  const Result<std::string> text = read(file);
-  if (!text) return tl::unexpected(text.error());
-  return hash(*text);
-}
-
-Result<std::vector<Recipe>> make_recipes(const std::vector<int>& targets, const fs::path& source_dir,
+Result<std::vector<Recipe>> make_recipes(const std::vector<int>& targets, const std::filesystem::path& source_dir,
                                          const std::string& nvrtc) {
-  std::string closure;
-  std::set<fs::path> seen;
-  if (Result<void> r = append_closure(source_dir / kForwardHeader, source_dir, seen, closure); !r)
-    return tl::unexpected(r.error());
+  const Result<std::string> closure = closure_of(kForwardHeader, {source_dir / "arch/cuda", source_dir});
+  if (!closure) return tl::unexpected(closure.error());
   std::vector<Recipe> recipes;
   for (const ForwardVariant& variant : forward_variants())
     for (const Target& target : variant.targets) {
@@ -83,8 +39,8 @@ Result<std::vector<Recipe>> make_recipes(const std::vector<int>& targets, const 
           .options = {
               fmt::format("--gpu-architecture={}_{}", target.kind == Target::Kind::kPtx ? "compute" : "sm", target.cc),
               "--std=c++20", "-default-device", "--ptxas-options=-v"}};
-      r.key =
-          hash(fmt::format("{}\n{}\n{}\n{}\n{}", nvrtc, fmt::join(r.options, " "), r.expression, r.source, closure));
+      r.key = hash_of(
+          fmt::format("{}\n{}\n{}\n{}\n{}", nvrtc, fmt::join(r.options, " "), r.expression, r.source, *closure));
       recipes.push_back(std::move(r));
     }
   return recipes;

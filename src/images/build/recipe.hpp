@@ -26,7 +26,4 @@ std::string name_of(const Recipe& recipe);
 Result<std::vector<Recipe>> make_recipes(const std::vector<int>& targets, const std::filesystem::path& source_dir,
                                          const std::string& nvrtc);
 
-/// A hash of the compiler's own file, so that another build of the same version is another compiler.
-Result<std::string> fingerprint(const std::filesystem::path& file);
-
 }  // namespace flashfit

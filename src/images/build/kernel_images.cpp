@@ -1,0 +1,127 @@
+// flashfit_kernel_images: compiles the kernels of a list and packs their images into one blob, or writes one image as a
+// file for who launches it through the driver.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <optional>
+
+#include "images/blob.hpp"
+#include "images/build/cache.hpp"
+#include "images/build/closure.hpp"
+#include "images/build/kernel_list.hpp"
+#include "images/build/nvrtc.hpp"
+#include "images/build/resources.hpp"
+#include "images/build/workers.hpp"
+
+namespace flashfit {
+namespace {
+
+struct Options {
+  std::string nvrtc, list, cache, source, output, only;
+  std::vector<std::string> include;
+  int jobs = 2;
+};
+
+Result<void> compile(const KernelRecipe& r, const Nvrtc& nvrtc, const std::vector<std::filesystem::path>& folders,
+                     const ImageCache& cache) {
+  std::vector<std::string> flags = r.options;
+  for (const auto& folder : folders) flags.push_back("-I" + folder.string());
+  Result<Compiled> made = nvrtc.compile(r.source, r.expression, flags, r.ptx);
+  if (!made) return fail(made.error().code, fmt::format("{} for {}:\n{}", r.name, r.target, made.error().message));
+  CachedImage image{.entry = made->entry, .resources = {}, .bytes = std::move(made->bytes)};
+  if (!r.ptx) {
+    const Result<Resources> resources = parse_resources(made->log);
+    if (!resources) return tl::unexpected(resources.error());
+    image.resources = *resources;
+  }
+  return cache.put(r.key, image);
+}
+
+Result<void> write(const std::string& path, const std::vector<std::byte>& bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) return fail(Code::kInvalidArgument, fmt::format("--output {}: cannot be written", path));
+  return {};
+}
+
+Result<void> build(const Options& o) {
+  std::vector<KernelRecipe> recipes;
+  std::vector<std::filesystem::path> folders = {o.source + "/arch/cuda", o.source};
+  folders.insert(folders.end(), o.include.begin(), o.include.end());
+  const ImageCache cache(o.cache);
+  if (!o.nvrtc.empty()) {
+    const Result<std::string> compiler = fingerprint(o.nvrtc);
+    if (!compiler) return fail(Code::kInvalidArgument, fmt::format("--nvrtc {}: no such library", o.nvrtc));
+    Result<std::vector<KernelRecipe>> all = read_kernel_list(o.list, folders, *compiler);
+    if (!all) return tl::unexpected(all.error());
+    recipes = std::move(*all);
+    std::erase_if(recipes, [&](const KernelRecipe& r) { return !o.only.empty() && o.only != r.name + "@" + r.target; });
+    if (!o.only.empty() && recipes.empty())
+      return fail(Code::kInvalidArgument, fmt::format("--only {}: the list has no such NAME@TARGET", o.only));
+    std::vector<const KernelRecipe*> missing;
+    for (const KernelRecipe& r : recipes)
+      if (!cache.get(r.key)) missing.push_back(&r);
+    if (!missing.empty()) {
+      const Result<Nvrtc> nvrtc = Nvrtc::open(o.nvrtc);
+      if (!nvrtc) return tl::unexpected(nvrtc.error());
+      const Result<void> ran = run_in_processes(
+          static_cast<int>(missing.size()), o.jobs, [&](int i) { return compile(*missing[i], *nvrtc, folders, cache); },
+          [](int) {});
+      if (!ran) return ran;
+    }
+  }
+  std::vector<BlobEntry> entries;
+  std::vector<std::vector<std::byte>> images;
+  for (const KernelRecipe& r : recipes) {
+    std::optional<CachedImage> image = cache.get(r.key);
+    if (!image) return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", r.name));
+    const Resources& used = image->resources;
+    fmt::print("{} for {}: {}, entry {}\n", r.name, r.target,
+               r.ptx ? "PTX" : fmt::format("{} registers, {} B spilled or local", used.registers, used.local_bytes()),
+               image->entry);
+    if (!o.only.empty()) return write(o.output, image->bytes);
+    entries.push_back({.variant = r.name,
+                       .target = {.cc = r.cc, .kind = r.ptx ? Target::Kind::kPtx : Target::Kind::kSass},
+                       .registers = used.registers,
+                       .local_bytes = used.local_bytes(),
+                       .entry = image->entry});
+    images.push_back(std::move(image->bytes));
+  }
+  return write(o.output, pack_blob(std::move(entries), images));
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  CLI::App app("Compiles the kernels of a list, each for its targets.");
+  app.add_option("--nvrtc", o.nvrtc, "libnvrtc.so.12 or later; without one the output holds no images");
+  app.add_option("--list", o.list, "lines NAME | HEADER | KERNEL | TARGET, TARGET ...")->required();
+  app.add_option("--cache", o.cache, "folder of compiled images, by content")->required();
+  app.add_option("--source", o.source, "flashfit's src folder")->required();
+  app.add_option("--include", o.include, "folders of the list's headers");
+  app.add_option("--output", o.output, "the blob, or with --only the cubin or PTX, to write")->required();
+  app.add_option("--only", o.only, "NAME@TARGET: this image alone, as a file that the driver loads");
+  app.add_option("--jobs", o.jobs, "compiler processes")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  if (const Result<void> done = build(o); !done) {
+    fmt::print(stderr, "flashfit_kernel_images: {}\n", done.error().message);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace flashfit
+
+int main(int argc, char** argv) {
+  try {
+    return flashfit::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flashfit_kernel_images: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,54 @@
+#pragma once
+// One comparison of a GPU with the emulator, and what it found.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/device.hpp"
+
+namespace flashfit::hardware {
+
+using Json = nlohmann::ordered_json;
+
+/// Bits that were compared, word by word. Two NaNs of different payloads are equal, and counted.
+struct Agreement {
+  std::int64_t compared = 0, equal = 0, nan_payloads = 0;
+  std::string first;   ///< the first difference: where, what the GPU and what the emulator has; "" if there is none
+  double largest = 0;  ///< absolute difference of numbers
+
+  double share() const { return compared == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(compared); }
+};
+
+/// Of two arrays of fp32, or of words whose names are written in hexadecimal.
+Agreement compare(const std::string& what, std::span<const float> gpu, std::span<const float> emulator);
+Agreement compare(const std::string& what, std::span<const std::uint32_t> gpu, std::span<const std::uint32_t> emulator);
+
+Json to_json(const Agreement& a);
+
+/// What a check answers: `passed`, `message` ("" if it passed), and whatever is worth keeping.
+struct Outcome {
+  bool passed = true;
+  std::string message;
+  Json kept = Json::object();
+
+  /// Demands equality: keeps the numbers under `key`.
+  void demand(const std::string& key, const Agreement& a);
+  void fail(const std::string& why);
+};
+
+struct Check {
+  std::string part, name;
+  std::function<Outcome(lab::Device&)> run;
+};
+
+std::vector<Check> map_checks();
+std::vector<Check> scalar_checks();
+std::vector<Check> product_checks();
+std::vector<Check> forward_checks();
+
+}  // namespace flashfit::hardware

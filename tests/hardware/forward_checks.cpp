@@ -1,0 +1,185 @@
+// Carried images of the forward kernel on the GPU, and the same variants in the emulator.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attention/params.hpp"
+#include "emulated/forward.hpp"
+#include "hardware/check.hpp"
+#include "images/carried.hpp"
+#include "images/image.hpp"
+#include "plan/candidates.hpp"
+
+namespace flashfit::hardware {
+namespace {
+
+using reference::ForwardCase;
+using reference::ForwardData;
+
+std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
+  const auto dense = [&](const char* name, int batch, int queries, int keys, bool causal) {
+    ForwardCase one;
+    one.name = name;
+    one.dtype = c.dtype;
+    one.head_dim = c.head_dim;
+    one.heads_q = 4;
+    one.heads_kv = 2;
+    one.seqlens_q.assign(batch, queries);
+    one.seqlens_k.assign(batch, keys);
+    one.causal = causal;
+    return one;
+  };
+  std::vector<ForwardCase> cases = {dense("full", 2, 300, 300, false), dense("causal", 2, 300, 300, true),
+                                    dense("longer_keys", 1, 65, 391, true), dense("one_query", 1, 1, 200, false),
+                                    dense("ragged", 3, 0, 0, true)};
+  cases[2].layout = reference::Layout::kPadded;
+  cases[4].variable_length = true;
+  cases[4].seqlens_q = {129, 0, 70};
+  cases[4].seqlens_k = {129, 5, 200};
+  return cases;
+}
+
+/// A part of a host allocation that the kernel sees, and its twin on the GPU.
+struct Moved {
+  lab::Device& device;
+  Outcome& outcome;
+
+  std::byte* up(std::span<std::byte> bytes) {
+    const Result<void*> to = device.allocate(bytes.size());
+    Result<void> done = to ? device.upload(*to, bytes) : tl::unexpected(to.error());
+    if (!done) outcome.fail("on the GPU: " + done.error().message);
+    return done ? static_cast<std::byte*>(*to) : nullptr;
+  }
+  void down(std::span<std::byte> bytes, const void* from) {
+    if (const Result<void> r = device.download(bytes, from); !r) outcome.fail("on the GPU: " + r.error().message);
+  }
+};
+
+template <class T>
+std::span<std::byte> bytes_of(std::vector<T>& v) {
+  return std::as_writable_bytes(std::span(v));
+}
+
+/// Runs a loaded image on the case's memory, red zones and all.
+void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const ForwardConfig& config, ForwardData& data,
+                Outcome& outcome) {
+  const ForwardCall call = data.call();
+  const auto slots = slots_for(call.problem, config.block_m);
+  ForwardParams p = forward_params(call, *slots);
+  Moved moved{device, outcome};
+  std::vector<unsigned char>* const host[] = {&data.q.storage->bytes, &data.k.storage->bytes, &data.v.storage->bytes,
+                                              &data.out.storage->bytes};
+  std::byte* there[4];
+  for (int i = 0; i < 4; ++i) there[i] = moved.up(bytes_of(*host[i]));
+  std::byte* const lse = moved.up(bytes_of(data.lse));
+  std::byte* const cu_q = moved.up(bytes_of(data.cu_seqlens_q));
+  std::byte* const cu_k = moved.up(bytes_of(data.cu_seqlens_k));
+  if (!outcome.passed) return;
+  const auto at = [&](const void* pointer, int i) {
+    return there[i] + (static_cast<const std::byte*>(pointer) - bytes_of(*host[i]).data());
+  };
+  p.q = at(p.q, 0), p.k = at(p.k, 1), p.v = at(p.v, 2), p.o = at(p.o, 3);
+  p.lse = reinterpret_cast<float*>(lse + (reinterpret_cast<std::byte*>(p.lse) - bytes_of(data.lse).data()));
+  p.cu_seqlens_q = call.cu_seqlens_q == nullptr ? nullptr : reinterpret_cast<const int*>(cu_q);
+  p.cu_seqlens_k = call.cu_seqlens_k == nullptr ? nullptr : reinterpret_cast<const int*>(cu_k);
+  if (const Result<void> r = device.run(kernel, {p.slots * p.heads}, &p); !r)
+    outcome.fail("on the GPU: " + r.error().message);
+  if (!outcome.passed) return;
+  for (int i = 0; i < 4; ++i) moved.down(bytes_of(*host[i]), there[i]);
+  moved.down(bytes_of(data.lse), lse);
+  device.release();
+}
+
+Agreement compare_out(const ForwardData& gpu, const ForwardData& emulator) {
+  const std::vector<unsigned char>&a = gpu.out.storage->bytes, &b = emulator.out.storage->bytes;
+  Agreement all;
+  for (std::size_t i = 0; i < gpu.out.storage->owned.size(); ++i) {
+    if (!gpu.out.storage->owned[i]) continue;
+    ++all.compared;
+    const bool same = a[2 * i] == b[2 * i] && a[2 * i + 1] == b[2 * i + 1];
+    all.equal += same;
+    if (same) continue;
+    const auto at = static_cast<std::int64_t>(i);
+    const double x = reference::load(a.data(), gpu.spec.dtype, at), y = reference::load(b.data(), gpu.spec.dtype, at);
+    all.largest = std::max(all.largest, std::abs(x - y));
+    if (all.first.empty()) all.first = fmt::format("out element {}: GPU {}, emulator {}", i, x, y);
+  }
+  return all;
+}
+
+/// A case as one of the emulator's modes computes it.
+struct Emulated {
+  const char* mode;
+  ForwardData data;
+};
+
+/// One image's answers, held to the bound, and beside the emulator's bit by bit.
+void compare_case(const char* name, const ForwardData& gpu, const std::vector<Emulated>& emulated,
+                  const reference::Expected& expected, Json& kept, Outcome& outcome) {
+  const auto judge = [&](const std::string& who, const ForwardData& data) {
+    const reference::Verdict verdict = check(data, expected);
+    kept[who] = {{"error", verdict.out_error}, {"lse_error", verdict.lse_error}};
+    if (!verdict.ok) outcome.fail(fmt::format("{}, {}: {}", name, who, verdict.message));
+  };
+  kept["bound"] = expected.out_bound;
+  kept["lse_bound"] = expected.lse_bound;
+  judge("gpu", gpu);
+  const auto lse_of = [](const ForwardData& d) {
+    return std::span<const float>(d.lse).subspan(reference::Tensor::kRedZone, static_cast<std::size_t>(d.lse_count()));
+  };
+  for (const Emulated& e : emulated) {
+    judge(e.mode, e.data);
+    kept[e.mode]["out"] = to_json(compare_out(gpu, e.data));
+    kept[e.mode]["lse"] = to_json(compare("lse", lse_of(gpu), lse_of(e.data)));
+  }
+}
+
+/// Every image of the variant that runs on this GPU, on every case.
+Outcome forward(lab::Device& device, const emulated::EmulatedForward& kernel) {
+  Outcome outcome;
+  const ForwardConfig& config = kernel.variant->config;
+  std::vector<std::pair<std::string, lab::LoadedKernel>> images;
+  for (const Image& image : carried_images()) {
+    if (!(image.variant->config == config) || !runs_on(image.target, device.gpu().cc)) continue;
+    const Result<std::vector<std::byte>> bytes = image_bytes(image);
+    const Result<lab::LoadedKernel> loaded =
+        bytes ? device.load(*bytes, image.entry, forward_threads(config), image.shared_bytes)
+              : Result<lab::LoadedKernel>(tl::unexpected(bytes.error()));
+    if (loaded)
+      images.emplace_back(image.target.str(), *loaded);
+    else
+      outcome.fail(fmt::format("on the GPU: {}: {}", image.target.str(), loaded.error().message));
+  }
+  outcome.kept["images"] = images.size();
+  if (images.empty()) return outcome;
+  for (const ForwardCase& spec : cases_for(config)) {
+    std::vector<Emulated> runs;
+    for (const char* mode : {"plain_mode", "tensor_core_mode"}) {
+      runs.push_back({mode, make_data(spec)});
+      emu::Options options;
+      if (runs.size() == 2) options.tensor_core = emu::tensor_core_of(device.gpu().cc.decimal());
+      if (const auto ran = emulated::run(kernel, runs.back().data, options); !ran)
+        outcome.fail(fmt::format("{}: {}", mode, ran.error().message));
+    }
+    const reference::Expected expected = expect(runs.front().data);
+    for (const auto& [target, loaded] : images) {
+      ForwardData gpu = make_data(spec);
+      run_on_gpu(device, loaded, config, gpu, outcome);
+      if (!outcome.passed) return outcome;
+      compare_case(spec.name.c_str(), gpu, runs, expected, outcome.kept[target][spec.name], outcome);
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<Check> forward_checks() {
+  std::vector<Check> checks;
+  for (const emulated::EmulatedForward& kernel : emulated::emulated_forwards())
+    checks.push_back({"forward", name_of(kernel.variant->config),
+                      [&kernel](lab::Device& device) { return forward(device, kernel); }});
+  return checks;
+}
+
+}  // namespace flashfit::hardware

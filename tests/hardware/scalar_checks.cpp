@@ -1,0 +1,134 @@
+// Scalar functions, shuffles, votes and copies.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "hardware/both.hpp"
+#include "hardware/probes.cuh"
+#include "reference/tensors.hpp"
+
+namespace flashfit::hardware {
+namespace {
+
+constexpr int kCount = 1 << 16;
+
+/// Any pattern of bits: all exponents, subnormals, infinities, NaN; then what kernels ask of exp2 and log2 most.
+std::vector<float> floats(std::uint64_t seed) {
+  reference::Random random(seed);
+  std::vector<float> x(kCount);
+  for (int i = 0; i < kCount; ++i)
+    x[i] = i % 2 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(random.bits()))
+                      : static_cast<float>(random.normal() * 20);
+  const float edges[] = {0.f,     -0.f,     1.f,      -1.f,    0x1p-149f, 0x1p-126f, 65504.f, 65519.f,
+                         65520.f, 0x1p-25f, 0x1p-24f, 3.4e38f, INFINITY,  -INFINITY, NAN,     -149.5f};
+  std::copy(std::begin(edges), std::end(edges), x.begin());
+  return x;
+}
+
+/// Distance in units of the last place, subnormals as 0, infinite where only one is NaN or infinite.
+double ulps(float got, double want) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : HUGE_VAL;
+  if (std::isinf(got) || std::isinf(static_cast<float>(want)))
+    return static_cast<double>(got) == static_cast<double>(static_cast<float>(want)) ? 0 : HUGE_VAL;
+  const double flush = 0x1p-126, magnitude = std::max(std::abs(want), flush);
+  if (std::abs(want) < flush && got == 0) return 0;
+  return std::abs(got - want) / std::ldexp(1, std::ilogb(magnitude) - 23);
+}
+
+Outcome scalars(lab::Device& device) {
+  Outcome outcome;
+  lab::Trial<ScalarProbe> trial{"scalars", {kCount / ScalarProbe::kThreads}, {}, [](std::span<void* const> at) {
+                                  const auto f = [&](int i) { return static_cast<float*>(at[i]); };
+                                  const auto u = [&](int i) { return static_cast<uint32*>(at[i]); };
+                                  return ScalarProbe::Params{f(0), f(1), f(2), f(3), f(4), f(5), f(6), u(7), u(8)};
+                                }};
+  const std::vector<float> x = floats(1), y = floats(2);
+  trial.buffers = {{"x", x}, {"y", y}};
+  for (const char* name : {"exp2", "log2", "max", "widened", "widened_brain", "half", "brain"})
+    trial.buffers.emplace_back(name, kCount * 4, true);
+  Both<ScalarProbe> both(trial, device, outcome);
+  if (!both.ran) return outcome;
+  outcome.demand("max", both.compare<float>(4));
+  outcome.demand("widen_fp16", both.compare<float>(5));
+  outcome.demand("widen_bf16", both.compare<float>(6));
+  // A NaN's payload is nobody's: lanes with one are compared as NaN or not by the halves' own test.
+  const auto same = [](std::uint32_t a, std::uint32_t b, std::uint32_t infinity) {
+    for (int h = 0; h < 2; ++h) {
+      const std::uint32_t g = a >> 16 * h & 0x7fff, e = b >> 16 * h & 0x7fff;
+      if (g > infinity && e > infinity) continue;
+      if ((a >> 16 * h & 0xffff) != (b >> 16 * h & 0xffff)) return false;
+    }
+    return true;
+  };
+  for (const auto& [buffer, infinity] : {std::pair{7, 0x7c00u}, {8, 0x7f80u}}) {
+    Agreement a;
+    const auto gpu = both.gpu.buffers[buffer].as<std::uint32_t>(),
+               emu = both.emulator.buffers[buffer].as<std::uint32_t>();
+    for (int i = 0; i < kCount; ++i) {
+      const bool equal = same(gpu[i], emu[i], infinity);
+      ++a.compared;
+      a.equal += equal;
+      if (!equal && a.first.empty())
+        a.first = fmt::format("pack({}, {}): GPU {:08x}, emulator {:08x}", x[i], y[i], gpu[i], emu[i]);
+    }
+    outcome.demand(buffer == 7 ? "pack_fp16" : "pack_bf16", a);
+  }
+  // arch.hpp promises 2 ulp, and that subnormal results may be 0.
+  double worst_exp2 = 0, worst_log2 = 0;
+  const auto e = both.gpu.buffers[2].as<float>(), l = both.gpu.buffers[3].as<float>();
+  float at_exp2 = 0, at_log2 = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const bool subnormal = std::abs(x[i]) < 0x1p-126f;  // ex2 and lg2 with .ftz take these as 0
+    const double from = subnormal ? std::copysign(0., x[i]) : x[i];
+    if (const double u = ulps(e[i], std::exp2(from)); u > worst_exp2) worst_exp2 = u, at_exp2 = x[i];
+    if (from < 0.5 || from > 2 || std::isnan(from))
+      if (const double u = ulps(l[i], std::log2(from)); u > worst_log2) worst_log2 = u, at_log2 = x[i];
+  }
+  outcome.kept["exp2_ulp"] = worst_exp2;
+  outcome.kept["exp2_worst_at"] = at_exp2;
+  outcome.kept["log2_ulp"] = worst_log2;
+  outcome.kept["log2_worst_at"] = at_log2;
+  if (!(worst_exp2 <= 2)) outcome.fail(fmt::format("exp2({}) is {} ulp off", at_exp2, worst_exp2));
+  if (!(worst_log2 <= 2)) outcome.fail(fmt::format("log2({}) is {} ulp off", at_log2, worst_log2));
+  return outcome;
+}
+
+Outcome warp(lab::Device& device) {
+  Outcome outcome;
+  std::vector<float> x(32);
+  for (int i = 0; i < 32; ++i) x[i] = static_cast<float>(i + 1);
+  lab::Trial<WarpProbe> trial{"warp", {}, {}, [](std::span<void* const> at) {
+                                return WarpProbe::Params{static_cast<const float*>(at[0]), static_cast<float*>(at[1]),
+                                                         static_cast<uint32*>(at[2])};
+                              }};
+  trial.buffers = {{"x", x}, {"shuffled", 32 * 32 * 4, true}, {"votes", 5 * 32 * 4, true}};
+  Both<WarpProbe> both(trial, device, outcome);
+  if (!both.ran) return outcome;
+  outcome.demand("shuffle_xor", both.compare<float>(1));
+  outcome.demand("ballot", both.compare<std::uint32_t>(2));
+  return outcome;
+}
+
+Outcome copy(lab::Device& device) {
+  Outcome outcome;
+  std::vector<f16> from(64 * 8);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i].bits = static_cast<unsigned short>(i + 1);
+  std::vector<int> inside(64);
+  for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = i % 3 != 0;
+  lab::Trial<CopyProbe> trial{"copy", {}, {}, [](std::span<void* const> at) {
+                                return CopyProbe::Params{static_cast<const f16*>(at[0]), static_cast<const int*>(at[1]),
+                                                         static_cast<uint32*>(at[2])};
+                              }};
+  trial.buffers = {{"from", from}, {"inside", inside}, {"out", 64 * 16, true}};
+  Both<CopyProbe> both(trial, device, outcome);
+  if (both.ran) outcome.demand("cp_async_16", both.compare<std::uint32_t>(2));
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<Check> scalar_checks() {
+  return {{"scalars", "scalars", scalars}, {"scalars", "warp", warp}, {"scalars", "copy", copy}};
+}
+
+}  // namespace flashfit::hardware
