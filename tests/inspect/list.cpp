@@ -1,6 +1,7 @@
 // Lists what the readers see in a file, one fact a line, for comparison with other tools:
 //   inspect_list FILE...       a wheel (its members), a library, an archive, a cubin, a .fatbin
 //   inspect_list --images ...  also decompresses every image and reads it
+//   inspect_list --facts ...   lists what the doctor itself makes of each file, in the form of the entries above
 #include <fmt/format.h>
 
 #include <array>
@@ -17,12 +18,13 @@
 #include "inspect/fatbin_scanner.hpp"
 #include "inspect/pe.hpp"
 #include "inspect/ptx.hpp"
+#include "inspect/read_target.hpp"
 #include "inspect/zip_member.hpp"
 
 namespace flashfit::inspect {
 namespace {
 
-bool images = false;
+bool images = false, facts = false;
 int failures = 0;
 
 void report(const std::string& path, const Error& error) {
@@ -161,10 +163,35 @@ void list(const std::string& path, const Source& source) {
   }
 }
 
+void list_facts(const std::string& path) {
+  const Target target = read_file(path);
+  for (const std::string& error : target.errors) report(path, {Code::kInvalidArgument, error});
+  for (const Binary& binary : target.binaries) {
+    if (!binary.error.empty()) report(binary.path, {Code::kInvalidArgument, binary.error});
+    if (binary.doubtful > 0) fmt::print("doubtful {} {}\n", binary.path, binary.doubtful);
+    for (std::size_t c = 0; c < binary.containers.size(); ++c)
+      for (const CodeEntry& e : binary.containers[c].entries) {
+        const std::string scope = e.target.scope == TargetScope::kArchitecture ? "a"
+                                  : e.target.scope == TargetScope::kFamily     ? "f"
+                                                                               : "";
+        fmt::print("entry {} {} {} sm_{}{}\n", binary.path.empty() ? path : binary.path, c,
+                   e.kind == CodeEntry::Kind::kPtx ? "ptx" : "elf", e.target.architecture, scope);
+      }
+  }
+}
+
 int list_all(std::span<char*> words) {
   for (const char* word : words) {
     if (std::string_view(word) == "--images") {
       images = true;
+      continue;
+    }
+    if (std::string_view(word) == "--facts") {
+      facts = true;
+      continue;
+    }
+    if (facts) {
+      list_facts(word);
       continue;
     }
     const auto file = FileSource::open(word);

@@ -6,20 +6,17 @@ says so.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-CUOBJDUMP = "nvidia-cuda-cuobjdump==13.5.37"
+from tests.inspect.fetched import CUOBJDUMP_13, Wheel, fetch, fetch_cuobjdump, lines, tool
+
 # Ten cubins and one PTX a library, LZ4; CUDA 12.x of 2024.
-WHEEL = "cupy-cuda12x==13.3.0"
+WHEEL = Wheel("cupy-cuda12x==13.3.0", ("manylinux2014_x86_64",), megabytes=91)
 LIBRARIES = [
     "cupy/random/_generator_api.cpython-311-x86_64-linux-gnu.so",
     "cupy/cuda/cub.cpython-311-x86_64-linux-gnu.so",
@@ -27,38 +24,9 @@ LIBRARIES = [
 ]
 
 
-def tool() -> Path:
-    library = os.environ.get("FLASHFIT_LIBRARY")
-    build = Path(library).resolve().parents[1] if library else ROOT / "build"
-    return build / "tests" / "inspect_list"
-
-
-def cache() -> Path:
-    folder = Path(os.environ.get("FLASHFIT_CACHE") or Path.home() / ".cache/flashfit") / "wheels"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def fetch(requirement: str) -> Path:
-    """The wheel for CPython 3.11 on x86-64 Linux, from the cache or the registry; skips where neither has it."""
-    name = requirement.split("==")[0].replace("-", "_")
-    if not (found := sorted(cache().glob(f"{name}-*.whl"))):
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--timeout=10"]
-        where = ["--python-version=3.11", "--platform=manylinux2014_x86_64", f"--dest={cache()}", requirement]
-        if subprocess.run([*pip, *where], capture_output=True, check=False).returncode != 0:
-            pytest.skip(f"{requirement} cannot be fetched: no network?")
-        found = sorted(cache().glob(f"{name}-*.whl"))
-    return found[-1]
-
-
 @pytest.fixture(scope="module")
-def cuobjdump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cuobjdump")
-    with zipfile.ZipFile(fetch(CUOBJDUMP)) as wheel:
-        (member,) = (n for n in wheel.namelist() if n.endswith("bin/cuobjdump"))
-        path = Path(wheel.extract(member, folder))
-    path.chmod(0o755)
-    return path
+def cuobjdump() -> Path:
+    return fetch_cuobjdump(CUOBJDUMP_13)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +34,6 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("libraries")
     with zipfile.ZipFile(fetch(WHEEL)) as wheel:
         return {name: Path(wheel.extract(name, folder)) for name in LIBRARIES}
-
-
-def lines(*command: str | Path) -> list[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

