@@ -9,7 +9,7 @@ template <int Dims, SwizzleMode Mode, int Cols, int Rows, int Heads, int Batches
 MatrixCase<LoadBoxKernel<Dims, Mode, Cols * Rows * Heads * Batches>> load_box(std::vector<int> at) {
   constexpr int kElements = Cols * Rows * Heads * Batches;
   static constexpr int kDims[4] = {72, 9, 5, 3}, kStrides[4] = {1, 160, 160 * 9, 160 * 9 * 5},
-                kBox[4] = {Cols, Rows, Heads, Batches};
+                       kBox[4] = {Cols, Rows, Heads, Batches};
   std::vector<f16> tensor(3 * 5 * 9 * 160);
   for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i].bits = static_cast<unsigned short>(i * 3 + 1);
   std::vector<f16> image(kElements, f16{0});
@@ -76,6 +76,23 @@ MatrixCase<TurnTileKernel<Mode, Trans, Add>> turn_tile() {
       }};
 }
 
+inline MatrixCase<MulticastBoxKernel> multicast_box() {
+  const std::vector<f16> in = matrix<f16>(64, 64, 3);
+  std::vector<f16> image(2 * 64 * 64);
+  for (int i = 0; i < 64 * 64; ++i)
+    for (int block = 0; block < 2; ++block)
+      image[static_cast<std::size_t>(block * 64 * 64 + (i ^ i / 64 % 8 * 8))] = in[static_cast<std::size_t>(i)];
+  return {"flashfit::testing::MulticastBoxKernel",
+          "a tile in halves for two blocks",
+          {bytes_of(in)},
+          blank(image.size() * 2),
+          bytes_of(image),
+          [](const std::vector<const void*>& inputs, void* out, const EncodeMap& encode) {
+            return MulticastBoxKernel::Params{encode(matrix_spec<f16>(inputs[0], 64, 64, 32, SwizzleMode::k128B)),
+                                              static_cast<f16*>(out)};
+          }};
+}
+
 template <class Visit>
 void for_each_copy_case(Visit visit) {
   visit(load_box<2, SwizzleMode::kNone, 64, 16, 1, 1>({0, 0}));
@@ -89,6 +106,7 @@ void for_each_copy_case(Visit visit) {
   visit(turn_tile<SwizzleMode::k64B, true, false>());
   visit(turn_tile<SwizzleMode::k128B, false, false>());
   visit(turn_tile<SwizzleMode::k128B, true, true>());
+  visit(multicast_box());
 }
 
 }  // namespace flashfit::testing

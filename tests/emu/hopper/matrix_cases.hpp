@@ -22,7 +22,7 @@ struct MatrixCase {
   std::string expression;  ///< the kernel's type, as its image's source spells it
   std::string what;
   std::vector<Bytes> inputs;
-  Bytes output;    ///< before the launch of one block
+  Bytes output;    ///< before the launch of one block, or of one cluster
   Bytes expected;  ///< after it
   /// The kernel's argument, for copies of inputs and output that lie there, 16-byte aligned.
   std::function<typename Kernel::Params(const std::vector<const void*>& inputs, void* output, const EncodeMap&)> params;

@@ -50,7 +50,8 @@ std::string defect_of(const MatrixCase<Kernel>& c, emu::Schedule schedule) {
     return map.value_or(TensorMap{});
   });
   if (!refused.empty()) return refused;
-  const auto ran = emu::launch<Kernel>({1, 1, 1}, params, memory, {.kernel = c.what, .schedule = schedule, .seed = 5});
+  const auto ran = emu::launch<Kernel>({emu::cluster_of<Kernel>(), 1, 1}, params, memory,
+                                       {.kernel = c.what, .schedule = schedule, .seed = 5});
   if (!ran) return "finding: " + ran.error().message;
   for (std::size_t i = 0; i < c.expected.size(); ++i)
     if (output.data()[i] != c.expected[i])

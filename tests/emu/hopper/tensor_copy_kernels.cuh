@@ -96,4 +96,38 @@ struct TurnTileKernel {
   }
 };
 
+/// Two blocks load half of a 64 x 64 tile each, for both. out [2][64 * 64]: the image in each block.
+struct MulticastBoxKernel {
+  using Tile = PanelTile<f16, 64, 64, SwizzleMode::k128B>;
+  struct Params {
+    TensorMap map;  ///< boxes of 64 columns and 32 rows
+    f16* out;
+  };
+  struct Shared {
+    Tile tile;
+    MBarrier full;
+  };
+  static constexpr int kThreads = 64, kMinBlocks = 1, kCluster = 2;
+
+  static void run(const Params& p) {
+    auto& s = arch::shared<Shared>();
+    const int rank = arch::block_in_cluster(), elements = int(sizeof s.tile.data / sizeof(f16));
+    if (arch::thread() == 0) {
+      arch::mbarrier_init(s.full, 1);
+      arch::fence_mbarrier_init();
+    }
+    arch::cluster_arrive();
+    arch::cluster_wait();
+    if (arch::thread() == 0) {
+      arch::mbarrier_arrive_expect_tx(s.full, elements * 2);
+      arch::tma_load_multicast(s.tile.data, rank * elements / 2, p.map, {0, rank * 32}, s.full, 3);
+    }
+    arch::mbarrier_wait(s.full, 0);
+    for (int i = arch::thread(); i < elements; i += kThreads)
+      arch::store_if(true, p.out, rank * elements + i, arch::load_shared(s.tile.data, i));
+    arch::cluster_arrive();
+    arch::cluster_wait();
+  }
+};
+
 }  // namespace flashfit::testing
