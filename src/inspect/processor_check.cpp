@@ -21,9 +21,12 @@ void check_executable_stack(const Target& target, const Question& question, std:
 void check_processor(const Target& target, const Question&, std::vector<Problem>& problems) {
   // x86-64 psABI, "Micro-Architecture Levels".
   constexpr const char* kMeans[] = {"", "", "SSE4.2 (2009)", "AVX2 (Haswell, Zen)", "AVX-512 (Skylake-X, Zen 4)"};
+  constexpr int kLevels = 4;
   const Binary* worst = nullptr;
   for (const Binary& binary : target.binaries)
-    if (binary.extension.x86_level > (worst == nullptr ? 1 : worst->extension.x86_level)) worst = &binary;
+    if (binary.extension.x86_level <= kLevels &&
+        binary.extension.x86_level > (worst == nullptr ? 1 : worst->extension.x86_level))
+      worst = &binary;
   if (worst == nullptr) return;
   const int level = worst->extension.x86_level;
   problems.push_back({"FF324", Severity::kNote, fmt::format("says that it needs x86-64-v{}: {}", level, kMeans[level]),

@@ -4,13 +4,19 @@
 
 #include <fstream>
 
+#include "inspect/content.hpp"
+#include "inspect/facts.hpp"
+#include "inspect/facts_codec.hpp"
 #include "inspect/made_archive.hpp"
+#include "inspect/made_cases.hpp"
 #include "inspect/made_code.hpp"
 #include "inspect/made_elf.hpp"
 #include "inspect/made_fatbin.hpp"
 #include "inspect/made_library.hpp"
 #include "inspect/made_pe.hpp"
 #include "inspect/made_zip.hpp"
+#include "inspect/read_binary.hpp"
+#include "inspect/read_wheel.hpp"
 
 namespace flashfit::inspect::test {
 namespace {
@@ -51,11 +57,35 @@ std::vector<std::byte> library(bool section_table, bool gnu_hash) {
   return library.bytes();
 }
 
+/// Wheels and binaries of the cases, and the facts that the doctor finds in them.
+void write_targets(const std::string& folder) {
+  Seeds targets, facts;
+  auto cases = origin_cases();
+  for (MadeCase& one : single_cases()) cases.push_back(std::move(one));
+  for (const MadeCase& one : cases) {
+    if (one.content.empty()) continue;
+    targets.push_back(one.content);
+    const MemorySource source(one.content);
+    Target target{.target = one.name, .file_name = one.name};
+    if (is_zip(one.content)) {
+      read_wheel(source, target, {});
+    } else if (auto binaries = read_binaries(SourceContent(source), one.name)) {
+      target.binaries = std::move(*binaries);
+    }
+    FactsWriter writer;
+    visit(writer, target);
+    facts.push_back(bytes_of(writer.take()));
+  }
+  write(folder, "target", targets);
+  write(folder, "facts", facts);
+}
+
 void write_all(const std::string& folder) {
   const std::vector<MadeMember> members = {{.name = "a.py", .content = "print()\nprint()\nprint()\n"},
                                            {.name = "b", .content = "stored", .deflated = false}};
   auto late = members;
   late[0].sizes_follow = true;
+  write_targets(folder);
   write(folder, "zip", {make_zip(members).bytes, make_zip(late).bytes, make_zip(members, true).bytes});
   write(folder, "elf",
         {make_library().bytes(), make_library(fatbin(), true).bytes(), library(true, false), library(false, false),
