@@ -58,6 +58,8 @@
 //   bool mbarrier_test(MBarrier&, int parity);  void mbarrier_wait(MBarrier&, int parity);
 //       whether, until, the phase of this parity is complete. The first has parity 0; on a fresh barrier parity 1 passes.
 //       A barrier may not complete a second phase before all have passed the first
+//   void mbarrier_wait_cluster(MBarrier&, int parity);
+//       the same, and ordered after arrivals from other blocks too
 //   void fence_mbarrier_init();
 //       this thread's barriers may be told of copies; then a barrier for the others
 //   void fence_proxy_async();

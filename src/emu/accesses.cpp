@@ -47,6 +47,9 @@ std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t
                   [&](const AccessRecord& r) { return r.done.agent == by.done.agent && (r.bytes & ~mask) == 0; });
     by.bytes = mask;
     granule.reads.push_back(by);
+    std::uint16_t written = 0;
+    for (const AccessRecord& w : granule.writes) written = static_cast<std::uint16_t>(written | w.bytes);
+    if (by.proxy == Proxy::kAsync && (mask & ~written) != 0) conflict = Conflict{by, false, false, true};
     return conflict;
   });
 }

@@ -29,10 +29,11 @@ struct AccessRecord {
 class Accesses {
  public:
   /// An earlier access that the new one is not ordered after; `fence`: it is,
-  /// but for a missing fence.proxy.async.
+  /// but for a missing fence.proxy.async; `unwritten`: an
+  /// engine reads what nobody has written, or who did not say so.
   struct Conflict {
     AccessRecord earlier;
-    bool was_write, fence;
+    bool was_write, fence, unwritten = false;
   };
 
   explicit Accesses(std::size_t bytes) : granules_((bytes + kGranule - 1) / kGranule) {}

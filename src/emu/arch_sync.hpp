@@ -58,7 +58,11 @@ inline bool mbarrier_test(MBarrier& s_barrier, int parity, Site site = {}) {
 }
 inline void mbarrier_wait(MBarrier& s_barrier, int parity, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
-  machine.engines().mbarriers.wait(machine, address(&s_barrier, 0), parity, site);
+  machine.engines().mbarriers.wait(machine, address(&s_barrier, 0), parity, false, site);
+}
+inline void mbarrier_wait_cluster(MBarrier& s_barrier, int parity, Site site = {}) {
+  emu::Machine& machine = emu::Machine::current();
+  machine.engines().mbarriers.wait(machine, address(&s_barrier, 0), parity, true, site);
 }
 
 inline int block_in_cluster() { return emu::Machine::current().block_in_cluster(); }

@@ -43,6 +43,7 @@ std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number
   for (CopyQueue& copies : copies_) copies.clear();
   order_.reset();
   engines_.reset();
+  missed_ = false;
   elected_ = options_.schedule == Schedule::kReversed ? kLanes - 1
              : options_.schedule == Schedule::kRandom ? scheduler_.any(kLanes)
                                                       : 0;

@@ -141,6 +141,9 @@ class Machine {
   /// The same place in the shared memory of block `block` of the cluster, which must be there for this thread: started
   /// for sure, and not ended.
   std::uintptr_t in_block(std::uintptr_t address, int block, const char* what, Site site);
+  bool in_own_block(std::uintptr_t address) const { return blocks_[block_].shared.holds(address, 1); }
+  /// The running thread does something to another block's shared memory, which must last until then.
+  void use_abroad(std::uintptr_t address, const char* what, Site site);
   /// "byte 64 of shared memory", with the block if the cluster has several.
   std::string shared_in_words(std::uintptr_t address) const;
   /// Of the running thread's block.
@@ -211,7 +214,7 @@ class Machine {
   BankConflicts banks_;
   std::unique_ptr<Order> order_;
   std::unique_ptr<Engines> engines_;
-  bool watching_ = false;
+  bool watching_ = false, missed_ = false;  ///< missed: there were accesses before `watch`
   int previous_grid_ = -1, elected_ = 0;
   Index3 grid_{};
   ThreadIndex now_{};

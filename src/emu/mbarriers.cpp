@@ -57,6 +57,10 @@ void MBarriers::inval(Machine& machine, std::uintptr_t address, Site site) {
                              machine.thread_in_words(b.waiters.front().thread)),
                  &site);
   if (b.bytes != 0) machine.stop("mbarrier_inval of " + in_words(machine, entry), &site);
+  if (!machine.order()->of(machine.thread()).seen.reached(b.used))
+    machine.stop(fmt::format("mbarrier_inval of {}, which other threads may still use: no synchronisation with them",
+                             in_words(machine, entry)),
+                 &site);
   b.live = false;
   machine.access(address, kBytes, Access::kWrite, "mbarrier_inval", site);
 }
@@ -82,6 +86,7 @@ MBarriers::Barrier& MBarriers::use(Machine& machine, std::uintptr_t address, con
   if (!intact(*found))
     machine.stop(fmt::format("{} on {}, whose bytes somebody has written over", what, in_words(machine, *found)),
                  &site);
+  b.used.reach(machine.order()->now(machine.thread()));
   return b;
 }
 
@@ -92,7 +97,9 @@ void MBarriers::arrive(Machine& machine, std::uintptr_t address, int count, Site
     machine.stop(fmt::format("{} arrivals at {}", count, in_words(machine, entry)), &site);
   machine.count(&Stats::mbarrier_arrivals);
   b.pending -= count;
-  machine.publish(b.published);
+  const bool abroad = !machine.in_own_block(address);
+  if (abroad) machine.use_abroad(address, "mbarrier_arrive_remote", site);
+  machine.publish(abroad ? b.published_abroad : b.published);
   races::release(&b);
   complete_if_due(machine, entry, machine.thread(), site);
 }
@@ -116,7 +123,7 @@ bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site 
   return true;
 }
 
-void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, Site site) {
+void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool cluster, Site site) {
   machine.count(&Stats::mbarrier_waits);
   Barrier& b = use(machine, address, "mbarrier_wait", site);
   if (static_cast<int>(b.phase & 1) == (parity & 1)) {
@@ -125,7 +132,8 @@ void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, Site 
                      &*barriers_.find(address), site});
     std::erase_if(b.waiters, [&](const Waiter& w) { return w.thread == machine.thread(); });
   }
-  machine.order()->learn(machine.thread(), b.completed);
+  machine.learn(b.completed);
+  if (cluster) machine.learn(b.completed_abroad);
   races::acquire(&b);
 }
 
@@ -175,6 +183,7 @@ void MBarriers::complete_if_due(Machine& machine, Entry& entry, int thread, cons
   ++b.phase;
   b.pending = b.expected;
   b.completed.join(b.published);
+  b.completed_abroad.join(b.published_abroad);
   b.completed.reach({b.agent, b.phase});
   for (const Waiter& w : b.waiters) machine.wake(w.thread);
 }

@@ -33,9 +33,10 @@ class MBarriers {
   /// In the thread's own block or, by its address there, in another of the cluster.
   void arrive(Machine& machine, std::uintptr_t address, int count, Site site);
   void expect_bytes(Machine& machine, std::uintptr_t address, int bytes, Site site);
-  /// Whether the phase of this parity is complete; then all that was published in it is learnt.
+  /// Whether the phase of this parity is complete; then what was published in it is learnt. `cluster`: also by threads
+  /// of other blocks.
   bool test(Machine& machine, std::uintptr_t address, int parity, Site site);
-  void wait(Machine& machine, std::uintptr_t address, int parity, Site site);
+  void wait(Machine& machine, std::uintptr_t address, int parity, bool cluster, Site site);
 
   /// An engine that the running thread starts will complete bytes on this barrier.
   Signal signal(Machine& machine, std::uintptr_t address, Site site);
@@ -61,7 +62,9 @@ class MBarriers {
     int agent = -1;
     Moment made, fenced{0, ~std::uint32_t{0}};
     Site made_at{};
-    Knowledge published, completed;
+    Knowledge published, completed;  ///< by the block's own threads and by engines
+    Knowledge published_abroad, completed_abroad;
+    Clock used;  ///< when threads last did something with it
     std::vector<Waiter> waiters;
   };
   using Entry = std::pair<const std::uintptr_t, Barrier>;

@@ -7,6 +7,12 @@
 #include "emu/races.hpp"
 
 namespace flashfit::emu {
+namespace {
+
+/// A constant, as most programs have no ThreadSanitizer and accesses are many.
+const bool kTellRaces = races::on();
+
+}  // namespace
 
 void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site) {
   constexpr const char* kName = "cp_async_16";
@@ -35,8 +41,14 @@ void Machine::count(std::uint64_t Stats::* counter) { ++(stats_.*counter); }
 
 void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
   (access == Access::kRead ? stats_.shared_bytes_read : stats_.shared_bytes_written) += bytes;
-  (access == Access::kRead ? races::read : races::write)(address, bytes, site);
-  if (order_ != nullptr) watched_access(address, bytes, access, what, site);
+  if (kTellRaces) {
+    (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+    stop_at_race();
+  }
+  if (order_ != nullptr)
+    watched_access(address, bytes, access, what, site);
+  else
+    missed_ = true;
 }
 
 void Machine::count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
@@ -60,6 +72,7 @@ void Machine::stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_
 }
 
 void Machine::stop_at_race() {
+  if (!kTellRaces) return;
   const std::optional<races::Race> race = races::take();
   if (!race) return;
   const std::uintptr_t at = race->later.address - reinterpret_cast<std::uintptr_t>(shared());
@@ -84,7 +97,10 @@ void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_
         &site);
   if (options_.overlaps != nullptr) check_previous_grid(address, access, site);
   (access == Access::kRead ? stats_.global_bytes_read : stats_.global_bytes_written) += bytes;
-  (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+  if (kTellRaces) {
+    (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+    stop_at_race();
+  }
 }
 
 void Machine::check_previous_grid(std::uintptr_t address, Access access, Site site) {
@@ -111,6 +127,12 @@ std::uintptr_t Machine::in_block(std::uintptr_t address, int block, const char* 
          &site);
   if (other.live == 0) stop(fmt::format("{} in block {} of the cluster, which has ended", what, block), &site);
   return address - reinterpret_cast<std::uintptr_t>(shared()) + reinterpret_cast<std::uintptr_t>(other.shared.data());
+}
+
+void Machine::use_abroad(std::uintptr_t address, const char* what, Site site) {
+  for (Block& block : blocks_)
+    if (block.shared.holds(address, 1))
+      block.uses[thread()] = {order_->now(thread()), site, what, thread(), Proxy::kGeneric};
 }
 
 std::string Machine::shared_in_words(std::uintptr_t address) const {
@@ -166,6 +188,12 @@ void Machine::record(std::uintptr_t address, std::size_t bytes, Access access, c
     const auto conflict = access == Access::kRead ? block.accesses->read(offset, bytes, by, knows)
                                                   : block.accesses->write(offset, bytes, by, knows);
     if (!conflict) return;
+    if (conflict->unwritten) {
+      if (missed_) return;
+      stop(fmt::format("{} reads bytes {}-{} of shared memory, some of which nothing has written through the contract",
+                       by.what, offset, offset + bytes - 1),
+           &by.site);
+    }
     const AccessRecord& earlier = conflict->earlier;
     const char* const missing = conflict->fence ? "no fence.proxy.async between them"
                                 : earlier.proxy == Proxy::kAsync && earlier.thread == by.thread

@@ -81,13 +81,13 @@ void mbarrier_arrive_expect_tx(MBarrier& s_barrier, int bytes) {
                "r"(bytes)
                : "memory");
 }
-/// Whether the phase of this parity is complete; acquire at cluster scope, so that it serves remote arrivals too.
+/// Whether the phase of this parity is complete; acquire.
 template <int Target = kTarget>
   requires(Target >= 90)
 bool mbarrier_test(MBarrier& s_barrier, int parity) {
   uint32 complete;
   asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(complete)
       : "r"(shared_address(&s_barrier)), "r"(parity)
       : "memory");
@@ -97,6 +97,19 @@ template <int Target = kTarget>
   requires(Target >= 90)
 void mbarrier_wait(MBarrier& s_barrier, int parity) {
   while (!mbarrier_test(s_barrier, parity)) continue;
+}
+/// The same, acquire at cluster scope: a few instructions more.
+template <int Target = kTarget>
+  requires(Target >= 90)
+void mbarrier_wait_cluster(MBarrier& s_barrier, int parity) {
+  uint32 complete;
+  do
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+        : "=r"(complete)
+        : "r"(shared_address(&s_barrier)), "r"(parity)
+        : "memory");
+  while (complete == 0);
 }
 
 template <int Target = kTarget>

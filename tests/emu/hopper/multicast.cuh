@@ -49,7 +49,7 @@ struct MulticastKernel {
     const int half = arch::block_in_cluster() * kHalf;
     for (int t = 0; t < p.tiles; ++t) {
       const int stage = t % kStages, phase = t / kStages % 2;
-      arch::mbarrier_wait(s.empty[stage], phase ^ 1);
+      arch::mbarrier_wait_cluster(s.empty[stage], phase ^ 1);
       arch::mbarrier_arrive_expect_tx(s.full[stage], kTile * sizeof(float));
       arch::copy_bulk_to_blocks(s.tile[stage], half, p.x, int64(t) * kTile + half, kHalf * sizeof(float), s.full[stage],
                                 3);
