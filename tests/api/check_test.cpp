@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <limits>
 
 #include "api/tensor_check.hpp"
@@ -232,10 +233,10 @@ TEST(Accepted, SizesBesideAZeroCountNothing) {
   constexpr std::int64_t kHuge = 1 << 30;
   Call c = Call::dense();
   c.args.lse = nullptr;
-  for (Tensor* t : {c.q.get(), c.out.get()}) t->shape() = {kHuge, 0, kHuge, 64};
-  for (Tensor* t : {c.k.get(), c.v.get()}) t->shape() = {kHuge, 0, kHuge, 64};
+  const std::array tensors{c.q.get(), c.k.get(), c.v.get(), c.out.get()};
+  for (Tensor* t : tensors) t->shape() = {0, kHuge, kHuge, 64};
   EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
-  for (Tensor* t : {c.q.get(), c.k.get(), c.v.get(), c.out.get()}) t->dl.strides = nullptr;
+  for (Tensor* t : tensors) t->dl.strides = nullptr;
   EXPECT_EQ(c.run(), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_TRUE(c.out->untouched());
 }

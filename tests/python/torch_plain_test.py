@@ -136,6 +136,7 @@ def test_nothing_is_inside_a_transform(is_plain: IsPlain, transform: Any) -> Non
         assert not through(transform, lambda _: is_plain(q, q, q, None))
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit")
 def test_nothing_is_while_tracing(is_plain: IsPlain) -> None:
     """torch.jit.trace sees operators alone."""
     q = tensor()
