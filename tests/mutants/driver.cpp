@@ -15,7 +15,9 @@ std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, Ma
   const Expected expected = expect(data);
   for (const emu::Options& options : schedules()) {
     data = make(spec);
-    if (const auto ran = run(kernel, data, options); !ran) return "finding: " + ran.error().message;
+    const auto ran = run(kernel, data, options);
+    if (!ran) return "finding: " + ran.error().message;
+    if (!ran->worst_bank_conflicts.empty()) return "bank conflicts: " + ran->worst_bank_conflicts;
     if (const Verdict verdict = check(data, expected); !verdict.ok)
       return std::string("wrong (") + name_of(options.schedule) + "): " + verdict.message;
   }

@@ -1,4 +1,4 @@
-"""Builds each defect of mutants.txt into a copy of the kernels and expects the emulated tests to find it."""
+"""Builds each defect of a list into a copy of the kernels and expects a suite's driver to find it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,30 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SECONDS_A_RUN = 120
+ROOT = HERE.parents[1]
+SECONDS_A_RUN = 300
+
+# Who found a defect, by what its line says: the first that fits.
+DETECTORS = [
+    ("race", r"race: |no synchronisation between|was not waited for"),
+    ("proxy", r"fence\.proxy\.async"),
+    ("poison", r"has yet to fill|nothing has written|was never written"),
+    ("deadlock", r"deadlock"),
+    ("mbarrier", r"mbarrier|expects|phase"),
+    ("convergence", r" while lanes? |without lanes? |left while "),
+    ("cluster", r"of the cluster"),
+    ("bounds", r"past the end of|before \w+ \(|of no tensor|read-only|outside|not aligned|null pointer|memory of "),
+    ("bank conflicts", r"bank conflicts"),
+    ("finding", r"^finding: "),
+    ("containment", r"^containment: "),
+    ("fp64 reference", r"^wrong "),
+    ("time", r"^ran for more"),
+]
 
 
 @dataclass(frozen=True)
@@ -24,6 +43,25 @@ class Mutant:
     file: str
     pattern: str
     replacement: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is compiled from each defective copy, what it is linked with, and how the program is run."""
+
+    program: Path
+    compiler: list[str]
+    libraries: list[str]
+    wrapper: list[str]
+    detectors: list[str]
+
+
+@dataclass(frozen=True)
+class Judged:
+    right: bool
+    detector: str
+    said: str
+    seconds: float
 
 
 def read_mutants(path: Path) -> list[Mutant]:
@@ -48,41 +86,59 @@ def run(command: list[str]) -> tuple[int, str]:
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
-def verdict(mutant: Mutant, source: Path, compiler: list[str], libraries: list[str]) -> tuple[bool, str]:
-    """Whether the tests judge the mutant rightly, and what they say."""
+def detector_of(said: str) -> str:
+    return next((name for name, pattern in DETECTORS if re.search(pattern, said)), "unknown")
+
+
+def judge(mutant: Mutant, suite: Suite) -> Judged:
+    """Whether the driver judges the mutant rightly, who found it, and what it said."""
+    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flashfit-mutant-") as folder:
-        root = Path(folder, "src")
-        shutil.copytree(source, root)
+        root = Path(folder)
+        for part in ("src", "tests/emu"):
+            shutil.copytree(ROOT / part, root / part)
         if mutant.file:
-            file = root / mutant.file
+            file = root / (mutant.file if mutant.file.startswith("tests/") else f"src/{mutant.file}")
             file.write_text(defective(file.read_text(encoding="utf-8"), mutant), encoding="utf-8")
-        includes = [f"-I{root}/emu", f"-I{root}", f"-I{HERE.parent}", f"-I{HERE.parent}/attention"]
-        program = str(Path(folder, "mutant"))
+        includes = [f"-I{root}/src/emu", f"-I{root}/src", f"-I{root}/tests", f"-I{ROOT}/tests"]
+        program = str(root / "mutant")
         # A defect may leave names unused, and that is not how it is to be found.
-        code, said = run([*compiler, *includes, "-w", "-O2", str(HERE / "kernels.cpp"), *libraries, "-o", program])
+        code, said = run([*suite.compiler, *includes, "-w", str(suite.program), *suite.libraries, "-o", program])
         if code != 0:
-            return False, "does not compile: " + said
-        code, said = run([program])
-        return (code == 0) == (mutant.name == "none"), said.splitlines()[0] if said else f"exit {code}"
+            return Judged(False, "-", "does not compile: " + said.split("error:")[-1].splitlines()[0], 0)
+        code, said = run([*suite.wrapper, program])
+    said = said.splitlines()[0] if said else f"exit {code}"
+    detector = detector_of(said) if code != 0 else "-"
+    right = (code == 0) == (mutant.name == "none") and detector in ("-", *(suite.detectors or [detector]))
+    return Judged(right, detector, said, time.monotonic() - start)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", type=Path, required=True, help="src/ of the repository")
+    parser.add_argument("--list", type=Path, required=True, help="the defects")
+    parser.add_argument("--program", type=Path, required=True, help="what is compiled with each defect")
     parser.add_argument("--compiler", required=True, help="the compiler and its options, without includes of src/")
     parser.add_argument("--libraries", required=True, help="the driver and what it needs, in link order")
+    parser.add_argument("--wrapper", default="", help="what the programs are run by")
+    parser.add_argument(
+        "--detectors", nargs="*", default=[], help="who must find the defects; anybody may if none is named"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="names of mutants")
     args = parser.parse_args()
-    compiler, libraries = shlex.split(args.compiler), shlex.split(args.libraries)
-    mutants = [m for m in read_mutants(HERE / "mutants.txt") if not args.only or m.name in args.only]
+    suite = Suite(
+        args.program, shlex.split(args.compiler), shlex.split(args.libraries), shlex.split(args.wrapper), args.detectors
+    )
+    mutants = [m for m in read_mutants(args.list) if not args.only or m.name in args.only]
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        verdicts = list(pool.map(lambda m: verdict(m, args.source, compiler, libraries), mutants))
-    wrong = 0
-    for mutant, (right, said) in zip(mutants, verdicts):
-        wrong += not right
-        print(f"{'ok' if right else 'NOT CAUGHT' if mutant.name != 'none' else 'BROKEN':10} {mutant.name:22} {said}")
+        verdicts = list(pool.map(lambda m: judge(m, suite), mutants))
+    for mutant, v in zip(mutants, verdicts):
+        word = "ok" if v.right else "NOT CAUGHT" if mutant.name != "none" else "BROKEN"
+        print(f"{word:10} {mutant.name:24} {v.seconds:5.1f} s  {v.detector:14} {v.said}")
+    wrong = sum(not v.right for v in verdicts)
+    found = Counter(v.detector for v in verdicts if v.detector != "-")
+    print("found by: " + ", ".join(f"{name} {count}" for name, count in found.most_common()))
     print(f"{len(mutants) - 1} mutants, {wrong} judged wrongly, {time.monotonic() - start:.0f} s")
     return wrong != 0
 
