@@ -22,10 +22,10 @@ HEADERS = {
     "libzstd-dev": "zstd.h",
     "libisal-dev": "isa-l.h",
     "liblz4-dev": "lz4.h",
+    "libboost-context-dev": "boost/context/fiber.hpp",
 }
 TEST_HEADERS = {
     "zlib1g-dev": "zlib.h",
-    "libboost-context-dev": "boost/context/fiber.hpp",
     "libgtest-dev": "gtest/gtest.h",
     "libgmock-dev": "gmock/gmock.h",
 }

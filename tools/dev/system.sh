@@ -16,10 +16,10 @@ commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3")
 python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
   "libcli11-dev=CLI/CLI.hpp" "rapidjson-dev=rapidjson/writer.h" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
-  "libisal-dev=isa-l.h" "liblz4-dev=lz4.h")
+  "libisal-dev=isa-l.h" "liblz4-dev=lz4.h" "libboost-context-dev=boost/context/fiber.hpp")
 if [[ $needs == test ]]; then
   commands+=("pkg-config=pkg-config")
-  headers+=("zlib1g-dev=zlib.h" "libboost-context-dev=boost/context/fiber.hpp" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
+  headers+=("zlib1g-dev=zlib.h" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
 
 files=()
