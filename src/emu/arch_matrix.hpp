@@ -35,11 +35,13 @@ void stmatrix_x4_trans(T* s_base, int s_offset, const uint32 (&r)[4], Site site 
 struct NoRegisters {};
 inline NoRegisters no_registers;
 
-constexpr std::size_t arrays_of(const NoRegisters&) { return 0; }
-template <class T, std::size_t N>
-constexpr std::size_t arrays_of(const T (&)[N]) {
-  if constexpr (std::is_array_v<T>)
-    return N * (sizeof(T) / sizeof(std::remove_all_extents_t<T>)) / std::extent_v<T, std::rank_v<T> - 1>;
+/// Arrays of scalars in an argument of a fence or wait.
+template <class Registers>
+constexpr std::size_t arrays_of() {
+  if constexpr (std::is_same_v<Registers, NoRegisters>)
+    return 0;
+  else if constexpr (std::rank_v<Registers> > 1)
+    return std::extent_v<Registers> * arrays_of<std::remove_extent_t<Registers>>();
   else
     return 1;
 }
@@ -56,7 +58,7 @@ void list(T (&registers)[N], emu::RegisterArray*& to) {
 template <class A, class B, class C, class D>
 void meet_with_registers(const emu::Collective& op, int pending, A& a, B& b, C& c, D& d, Site site) {
   // One more, as there may be none.
-  emu::RegisterArray arrays[1 + arrays_of(a) + arrays_of(b) + arrays_of(c) + arrays_of(d)];
+  emu::RegisterArray arrays[1 + arrays_of<A>() + arrays_of<B>() + arrays_of<C>() + arrays_of<D>()];
   emu::RegisterArray* end = arrays;
   list(a, end);
   list(b, end);

@@ -22,7 +22,8 @@ std::string in_words(const Site& site) {
 
 /// Where a lane's accumulator i lies in the warp's 16 rows.
 std::size_t element(int lane, int i, int n) {
-  return static_cast<std::size_t>(WgmmaAccumulatorMap::row(lane, i) * n + WgmmaAccumulatorMap::col(lane, i));
+  const int at = WgmmaAccumulatorMap::row(lane, i) * n + WgmmaAccumulatorMap::col(lane, i);
+  return static_cast<std::size_t>(at);
 }
 
 template <class Tile>
@@ -125,15 +126,16 @@ std::string Warpgroup::take_a(int warp, Product& p, const WgmmaOperands* const* 
 std::string Warpgroup::take_accumulators(Warp& warp, int n, const WgmmaOperands* const* lanes) {
   Tile* tile = find(warp.tiles, lanes[0]->d);
   if (tile == nullptr) return "no wgmma_fence names the accumulators";
+  const std::size_t elements = static_cast<std::size_t>(n) * kM;
   if (tile->in_flight != 0) {
-    if (tile->sums.size() != static_cast<std::size_t>(kM * n))
+    if (tile->sums.size() != elements)
       return "the accumulators are in flight with another shape: those products must be waited for";
     if (!holds_its_contents(*tile)) return "accumulators were touched while a product in flight writes them";
     ++tile->in_flight;
     return {};
   }
   if (!holds_its_contents(*tile)) return "accumulators were written after the last wgmma_fence that names them";
-  tile->sums.resize(static_cast<std::size_t>(kM * n));
+  tile->sums.resize(elements);
   for (int l = 0; l < kLanes; ++l) {
     for (int i = 0; i < n / 2; ++i) tile->sums[element(l, i, n)] = lanes[l]->d[i];
     SharedMemory::poison(tile->lanes[l], tile->bytes);

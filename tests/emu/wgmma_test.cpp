@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -196,9 +197,11 @@ TEST(Wgmma, RegistersNeedTheirFence) {
 TEST(Wgmma, AccumulatorsArePoisonUntilTheWaitOfTheirGroup) {
   const auto rig = std::make_unique<Rig>();
   const auto poisoned = [&] {
-    std::byte poison[sizeof rig->d[0]];
-    emu::SharedMemory::poison(poison, sizeof poison);
-    return std::memcmp(rig->d[7], poison, sizeof poison) == 0;
+    float poison = 0;
+    emu::SharedMemory::poison(reinterpret_cast<std::byte*>(&poison), sizeof poison);
+    return std::all_of(std::begin(rig->d[7]), std::end(rig->d[7]), [&](float x) {
+      return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(poison);
+    });
   };
   ASSERT_EQ(rig->fence(0), "");
   ASSERT_EQ(rig->issue(0, sound()), "");

@@ -17,13 +17,13 @@ MatrixCase<LoadBoxKernel<Dims, Mode, Cols * Rows * Heads * Batches>> load_box(st
     bool inside = true;
     int from = 0, left = e;
     for (int d = 0; d < Dims; ++d) {
-      const int i = at[static_cast<std::size_t>(d)] + left % kBox[d];
+      const int i = element(at, d) + left % kBox[d];
       left /= kBox[d];
       inside = inside && i >= 0 && i < kDims[d];
       from += i * kStrides[d];
     }
     const int line = e * 2 / 128, chunk = e / 8 % 8 ^ (line & (row_bytes(Mode) / 16 - 1));
-    if (inside) image[static_cast<std::size_t>(line * 64 + chunk * 8 + e % 8)] = tensor[static_cast<std::size_t>(from)];
+    if (inside) element(image, line * 64 + chunk * 8 + e % 8) = element(tensor, from);
   }
   return {
       fmt::format("flashfit::testing::LoadBoxKernel<{}, flashfit::SwizzleMode::{}, {}>", Dims, spelled(Mode),
@@ -40,7 +40,7 @@ MatrixCase<LoadBoxKernel<Dims, Mode, Cols * Rows * Heads * Batches>> load_box(st
           spec.dims[d] = static_cast<uint64>(kDims[d]);
           spec.box[d] = static_cast<uint32>(kBox[d]);
           if (d > 0) spec.strides[d - 1] = static_cast<uint64>(kStrides[d]) * 2;
-          p.at[d] = at[static_cast<std::size_t>(d)];
+          p.at[d] = element(at, d);
         }
         p.map = encode(spec);
         return p;
@@ -59,7 +59,7 @@ MatrixCase<TurnTileKernel<Mode, Trans, Add>> turn_tile() {
       const float moved = from_row < 96 ? integer(from_row, from_col, 1) : 0.f;
       const int row = kOutY + r, col = kOutX + c;
       if (row < 90 && col < 120)
-        after[static_cast<std::size_t>(row * 128 + col)] = from_float<f16>(moved + (Add ? integer(row, col, 2) : 0.f));
+        element(after, row * 128 + col) = from_float<f16>(moved + (Add ? integer(row, col, 2) : 0.f));
     }
   return {
       fmt::format("flashfit::testing::TurnTileKernel<flashfit::SwizzleMode::{}, {}, {}>", spelled(Mode), Trans, Add),
@@ -80,8 +80,7 @@ inline MatrixCase<MulticastBoxKernel> multicast_box() {
   const std::vector<f16> in = matrix<f16>(64, 64, 3);
   std::vector<f16> image(2 * 64 * 64);
   for (int i = 0; i < 64 * 64; ++i)
-    for (int block = 0; block < 2; ++block)
-      image[static_cast<std::size_t>(block * 64 * 64 + (i ^ i / 64 % 8 * 8))] = in[static_cast<std::size_t>(i)];
+    for (int block = 0; block < 2; ++block) element(image, block * 64 * 64 + (i ^ i / 64 % 8 * 8)) = element(in, i);
   return {"flashfit::testing::MulticastBoxKernel",
           "a tile in halves for two blocks",
           {bytes_of(in)},

@@ -34,6 +34,10 @@ Bytes bytes_of(const std::vector<T>& values) {
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
+template <class Values>
+auto& element(Values& values, int i) {
+  return values[static_cast<std::size_t>(i)];
+}
 /// Output that nobody wrote.
 inline Bytes blank(std::size_t bytes) { return Bytes(bytes, std::byte{0xff}); }
 

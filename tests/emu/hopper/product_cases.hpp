@@ -48,8 +48,7 @@ MatrixCase<TwoGroupsKernel<T, D>> two_groups() {
     for (int key = 0; key < 128; ++key) {
       float x = 0;
       for (int d = 0; d < D; ++d) x += ternary(m, d, 0) * ternary(key, d, 1);
-      for (int d = 0; d < D; ++d)
-        want[static_cast<std::size_t>(m * D + d)] += to_float(from_float<T>(x / 2)) * ternary(key, d, 2);
+      for (int d = 0; d < D; ++d) element(want, m * D + d) += to_float(from_float<T>(x / 2)) * ternary(key, d, 2);
     }
   return {fmt::format("flashfit::testing::TwoGroupsKernel<{}, {}>", kSpelled<T>, D),
           fmt::format("two groups in flight, head dim {}", D),
@@ -99,8 +98,7 @@ inline Bytes stmatrix_image() {
     for (int lane = 0; lane < 32; ++lane)
       for (int i = 0; i < 4; ++i)
         for (int h = 0; h < 2; ++h)
-          want[static_cast<std::size_t>((trans ? 256 : 0) + dealt_row(lane, i, trans, h) * 16 +
-                                        dealt_col(lane, i, trans, h))] =
+          element(want, (trans ? 256 : 0) + dealt_row(lane, i, trans, h) * 16 + dealt_col(lane, i, trans, h)) =
               static_cast<unsigned short>(8 * lane + 2 * i + h);
   return bytes_of(want);
 }
@@ -127,12 +125,10 @@ MatrixCase<WgmmaProbe<N>> wgmma_probe() {
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < 4; ++i)
       for (int h = 0; h < 2; ++h)
-        codes[static_cast<std::size_t>(WgmmaAMap::row(t, i) * 16 + WgmmaAMap::col(t, i, h))] =
-            static_cast<float>(8 * t + 2 * i + h);
+        element(codes, WgmmaAMap::row(t, i) * 16 + WgmmaAMap::col(t, i, h)) = static_cast<float>(8 * t + 2 * i + h);
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < 8; ++i)
-      want.push_back(
-          codes[static_cast<std::size_t>(WgmmaAccumulatorMap::row(t, i) * 16 + WgmmaAccumulatorMap::col(t, i))]);
+      want.push_back(element(codes, WgmmaAccumulatorMap::row(t, i) * 16 + WgmmaAccumulatorMap::col(t, i)));
   return {fmt::format("flashfit::testing::WgmmaProbe<{}>", N),
           fmt::format("the maps of wgmma m64n{}", N),
           {},
