@@ -31,6 +31,15 @@ std::size_t unfolded_at_most(std::string_view name) {
   return size;
 }
 
+/// std::string as people write it; the new ABI's keeps the namespace that tells it from the old.
+std::string with_short_strings(std::string text) {
+  constexpr std::string_view kLong = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+  constexpr std::string_view kShort = "std::__cxx11::string";
+  for (std::size_t at = text.find(kLong); at != std::string::npos; at = text.find(kLong, at + kShort.size()))
+    text.replace(at, kLong.size(), kShort);
+  return text;
+}
+
 struct Free {
   void operator()(char* text) const { std::free(text); }  // NOLINT(*-no-malloc): as the demangler asks for
 };
@@ -42,7 +51,7 @@ std::string demangled(std::string_view name, std::size_t limit) {
     return printable(name, limit);
   int status = 0;
   const std::unique_ptr<char, Free> text(abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status));
-  return printable(status == 0 && text ? std::string_view(text.get()) : name, limit);
+  return printable(status == 0 && text ? with_short_strings(text.get()) : std::string(name), limit);
 }
 
 }  // namespace flashfit::inspect

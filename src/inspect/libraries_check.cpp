@@ -5,6 +5,7 @@
 #include "inspect/all_checks.hpp"
 #include "inspect/cuda_libraries.hpp"
 #include "inspect/cudart.hpp"
+#include "inspect/listing.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/printable.hpp"
 #include "inspect/torch_facts.hpp"
@@ -67,8 +68,11 @@ void check_libraries(const Target& target, const Question& question, std::vector
   const std::set<std::string> provided = provided_by(target), required = required_by(target);
   const bool with_torch = question.torch != nullptr || required.contains("torch");
   const int cuda = cuda_of(target);
-  const bool whole = target.kind == TargetKind::kWheel || target.kind == TargetKind::kDirectory;
+  const bool folder = target.kind == TargetKind::kDirectory;
+  const char* const absent = folder ? "not in this folder" : "not in this file";
   std::set<std::string> named;
+  std::vector<std::string> unknown;
+  std::string first;  // path of the binary that needs one of them
   for (const Binary& binary : target.binaries) {
     if (binary.kind != BinaryKind::kElf) continue;
     for (const std::string& library : binary.needed) {
@@ -77,19 +81,24 @@ void check_libraries(const Target& target, const Question& question, std::vector
       const CudaLibrary* const known = find_cuda_library(library, cuda);
       // PyTorch's wheels bring CUDA's; whether it is the same CUDA is a check of PyTorch's.
       if (known != nullptr && (with_torch || required.contains(std::string(known->package)))) continue;
-      if ((known == nullptr && !whole) || !named.insert(library).second) continue;
-      const std::string name = printable(library);
+      if (!named.insert(library).second) continue;
+      if (known == nullptr) {
+        if (unknown.empty()) first = binary.path;
+        unknown.push_back(printable(library));
+        continue;
+      }
       // A folder shows all that is installed, a wheel only itself.
-      const bool sure = target.kind == TargetKind::kDirectory && known != nullptr;
-      problems.push_back({"FF330", sure ? Severity::kUnknown : Severity::kNote,
-                          fmt::format("needs {}, which is not {} and comes with no system", name,
-                                      target.kind == TargetKind::kDirectory ? "in this folder" : "in this file"),
-                          binary.path,
-                          known == nullptr ? ""
-                                           : fmt::format("pip install {} (it lies in {} of site-packages)",
-                                                         known->package, known->folder)});
+      problems.push_back(
+          {"FF330", folder ? Severity::kUnknown : Severity::kNote,
+           fmt::format("needs {}, which is {} and comes with no system", library, absent), binary.path,
+           fmt::format("pip install {} (it lies in {} of site-packages)", known->package, known->folder)});
     }
   }
+  if (!unknown.empty() && target.kind != TargetKind::kLibrary)
+    problems.push_back({"FF332", Severity::kNote,
+                        fmt::format("needs {}: {}, and no package that is known here brings {}", listed(unknown),
+                                    absent, unknown.size() == 1 ? "it" : "them"),
+                        first, ""});
 }
 
 void check_vendored_driver(const Target& target, const Question&, std::vector<Problem>& problems) {

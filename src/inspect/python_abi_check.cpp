@@ -62,7 +62,8 @@ void judge_stable(const Binary& binary, std::optional<int> from, const Question&
 
 /// Modules of one name: which Pythons they are for.
 struct Family {
-  bool any = false;  ///< one is for all
+  bool any = false;     ///< one is for all
+  bool stable = false;  ///< that one says so: others are no modules, for all that their names tell
   std::vector<const Binary*> binaries;
   std::vector<int> minors;
 };
@@ -92,17 +93,25 @@ void check_python_modules(const Target& target, const Question& question, std::v
     if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
     Family& family = families[module->stem];
     family.any |= module->minor < 0;
+    family.stable |= module->stable;
     family.binaries.push_back(&binary);
     family.minors.push_back(module->minor);
   }
   const auto from = stable_from(target);
+  const auto has = [](const Family& family, int minor) {
+    return std::find(family.minors.begin(), family.minors.end(), minor) != family.minors.end();
+  };
+  // A module among others may be one that its package can do without.
+  const bool some_fit = is_cpython(question) && std::any_of(families.begin(), families.end(), [&](const auto& f) {
+                          return f.second.stable || has(f.second, question.python->minor);
+                        });
   for (const auto& [stem, family] : families) {
     if (family.any) continue;
     const std::string only = versions(family.minors);
     if (is_cpython(question)) {
       const int minor = question.python->minor;
-      if (std::find(family.minors.begin(), family.minors.end(), minor) != family.minors.end()) continue;
-      problems.push_back({"FF222", Severity::kMisfit,
+      if (has(family, minor)) continue;
+      problems.push_back({"FF222", some_fit ? Severity::kDegrades : Severity::kMisfit,
                           fmt::format("is a module for CPython {} alone; yours is {}", only, question.python->str()),
                           family.binaries.front()->path, fmt::format("a build for CPython 3.{}", minor)});
     } else if (from) {

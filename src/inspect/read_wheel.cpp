@@ -58,7 +58,7 @@ void read_texts(const Source& zip, const std::vector<ZipMember>& members, Target
     if (into == nullptr) continue;
     const auto text = MemberContent(zip, member).head(kLargestHeaders);
     if (text) {
-      *into = as_text(*text).substr(0, as_text(*text).find("\n\n") + 1);
+      *into = as_text(*text).substr(0, as_text(*text).find("\n\n"));
     } else {
       target.errors.push_back(text.error().message + " in " + printable(member.name));
     }

@@ -64,12 +64,12 @@ Result<void> add_member(const Source& zip, const ZipMember& member, TorchFacts& 
   }
 }
 
-/// The text between the first quotes behind "__version__".
+/// The text between the quotes of __version__ = '2.6.0+cu124'.
 void read_version(std::string_view text, TorchFacts& torch) {
-  const std::size_t name = text.find("__version__");
-  const std::size_t begin = name == std::string_view::npos ? name : text.find('\'', name);
+  constexpr std::string_view kAssigned = "__version__ = '";
+  const std::size_t begin = text.find(kAssigned);
   if (begin == std::string_view::npos) return;
-  const std::string_view rest = text.substr(begin + 1);
+  const std::string_view rest = text.substr(begin + kAssigned.size());
   if (auto version = parse_version(rest.substr(0, rest.find('\'')))) torch.version = std::move(*version);
 }
 

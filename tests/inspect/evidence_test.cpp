@@ -144,6 +144,8 @@ TEST(TorchSymbols, AreThoseOfItsNamespaces) {
 
 TEST(Demangled, NamesAreReadable) {
   EXPECT_EQ(demangled("_ZN3c104cuda20getCurrentCUDAStreamEa"), "c10::cuda::getCurrentCUDAStream(signed char)");
+  EXPECT_EQ(demangled(kNewError), "c10::Error::Error(c10::SourceLocation, std::__cxx11::string)");
+  EXPECT_EQ(demangled(kOldError), "c10::Error::Error(c10::SourceLocation, std::string)");
   EXPECT_EQ(demangled("memcpy"), "memcpy");
   EXPECT_EQ(demangled("_Znothing"), "_Znothing");
   EXPECT_EQ(demangled("_ZN3c104cuda20getCurrentCUDAStreamEa", 10), "c10::cuda:...");

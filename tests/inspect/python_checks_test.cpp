@@ -88,5 +88,15 @@ TEST(PythonModules, OneOfAFamilyIsEnough) {
   EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")), IsEmpty());
 }
 
+TEST(PythonModules, OneAmongOthersThatFitDegrades) {
+  Target target = abi3({}, "a/_C.abi3.so");
+  target.binaries.push_back({.path = "a/extra.cpython-310-x86_64-linux-gnu.so"});
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));
+  target.binaries[0].path = "a/libhelp.so";
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.12"));
+}
+
 }  // namespace
 }  // namespace flashfit::inspect

@@ -110,11 +110,12 @@ Target needing(std::vector<std::string> libraries, const std::string& metadata =
 }
 
 TEST(Libraries, ThatNothingBringsAreNamedWithTheirPackage) {
-  EXPECT_THAT(judged(check_libraries,
-                     needing({"libc.so.6", "libcudart.so.13", "libcuda.so.1", "libcudnn.so.9", "libodd.so.3"})),
-              ElementsAre("FF330 fits needs libcudart.so.13, which is not in this file and comes with no system",
-                          "FF330 fits needs libcudnn.so.9, which is not in this file and comes with no system",
-                          "FF330 fits needs libodd.so.3, which is not in this file and comes with no system"));
+  EXPECT_THAT(
+      judged(check_libraries,
+             needing({"libc.so.6", "libcudart.so.13", "libcuda.so.1", "libcudnn.so.9", "libodd.so.3"})),
+      ElementsAre("FF330 fits needs libcudart.so.13, which is not in this file and comes with no system",
+                  "FF330 fits needs libcudnn.so.9, which is not in this file and comes with no system",
+                  "FF332 fits needs libodd.so.3: not in this file, and no package that is known here brings it"));
   std::vector<Problem> problems;
   check_libraries(needing({"libcudart.so.13", "libcudnn.so.9"}), {}, problems);
   EXPECT_EQ(problems[0].fix, "pip install nvidia-cuda-runtime (it lies in nvidia/cu13/lib of site-packages)");
