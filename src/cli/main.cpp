@@ -19,10 +19,15 @@ int run(int argc, char** argv) {
   add_explain(app, status);
   add_images(app, status);
   add_gpus(app, status);
+  add_doctor(app, status);
+  add_choose(app, status);
+#ifdef FLASHFIT_EMULATES
+  add_emulate(app, status);
+#endif
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      fmt::print(stderr, "flashfit: a command is needed: explain, images or gpus; see flashfit --help\n");
+      fmt::print(stderr, "flashfit: a command is needed: doctor, choose, explain, images or gpus; see flashfit --help\n");
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ExtrasError&) {

@@ -1,0 +1,119 @@
+// One page that needs nothing else: the matrix of files and GPUs, and the problems.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/doctor_report.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using inspect::Coverage;
+using inspect::Problem;
+using inspect::TargetReport;
+
+constexpr std::size_t kMostRows = 400;  // of one target
+
+constexpr std::string_view kHead = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>flashfit doctor</title>
+<style>
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #222; background: #fff; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; overflow-wrap: anywhere; }
+table { border-collapse: collapse; margin: .6rem 0; display: block; overflow-x: auto; }
+th, td { border: 1px solid #ddd; padding: .25rem .5rem; text-align: left; vertical-align: top; }
+th { background: #f6f6f6; } td.path { font-family: ui-monospace, monospace; font-size: .85rem; overflow-wrap: anywhere; }
+.fits, .sass { background: #e3f4e3; } .degraded, .part, .ptx-jit { background: #fff3d1; }
+.misfit, .host, .no { background: #fbdfdf; } .unknown, .none { background: #eee; }
+.verdict { padding: .1rem .5rem; border-radius: .3rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
+</style></head><body>
+)";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string path_words(const std::string& path) { return escaped(inspect::printable(path, 300)); }
+
+void add_cell(std::string& out, const Coverage& c) {
+  if (c.containers == 0) {
+    out += "<td class=\"none\">-</td>";
+    return;
+  }
+  const bool part = c.summary.covered > 0 && c.summary.covered < c.containers;
+  out += fmt::format("<td class=\"{}\">{}{}</td>", part ? "part" : name_of(c.summary.best), name_of(c.summary.best),
+                     part ? fmt::format(" {} of {}", c.summary.covered, c.containers) : "");
+}
+
+void add_matrix(std::string& out, const TargetReport& r, const DoctorReport& report) {
+  const auto& gpus = report.question.gpus;
+  std::size_t with_code = 0;
+  std::string rows;
+  for (const auto& binary : r.target.binaries) {
+    if (binary.containers.empty() || ++with_code > kMostRows) continue;
+    rows += fmt::format("<tr><td class=\"path\">{}</td>",
+                        binary.path.empty() ? path_words(r.target.file_name) : path_words(binary.path));
+    for (const auto& gpu : gpus) add_cell(rows, cover(binary, gpu, report.question.driver));
+    rows += "</tr>\n";
+  }
+  if (with_code == 0) return;
+  out += "<table><tr><th>binary</th>";
+  for (const auto& gpu : gpus) out += "<th>" + escaped(inspect::printable(gpu.asked, 60)) + "</th>";
+  out += "</tr>\n" + rows + "</table>\n";
+  if (with_code > kMostRows) out += fmt::format("<p>and {} more binaries</p>\n", with_code - kMostRows);
+}
+
+void add_target(std::string& out, const TargetReport& r, const DoctorReport& report) {
+  out += fmt::format("<h2>{} <span class=\"verdict {}\">{}</span></h2>\n", path_words(r.target.target),
+                     name_of(r.verdict), name_of(r.verdict));
+  if (!r.problems.empty()) {
+    out += "<table><tr><th>code</th><th>where</th><th>what</th><th>what would fit</th></tr>\n";
+    for (std::size_t i = 0; i < std::min(r.problems.size(), kMostRows); ++i) {
+      const Problem& p = r.problems[i];
+      out += fmt::format("<tr class=\"{}\"><td>{}</td><td class=\"path\">{}</td><td>{}</td><td>{}</td></tr>\n",
+                         name_of(verdict_of(p.severity)), escaped(p.code), path_words(p.member), escaped(p.message),
+                         escaped(p.fix));
+    }
+    out += "</table>\n";
+  }
+  if (!r.mend.empty()) out += fmt::format("<p>Try: <code>{}</code> ({})</p>\n", escaped(r.mend), escaped(r.mend_why));
+  add_matrix(out, r, report);
+}
+
+}  // namespace
+
+std::string doctor_html(const DoctorReport& report) {
+  std::string out(kHead);
+  const inspect::Verdict verdict = worst(report.targets);
+  out += fmt::format("<h1>flashfit doctor: <span class=\"verdict {}\">{}</span></h1>\n<p>Asked: {}</p>\n",
+                     name_of(verdict), name_of(verdict), escaped(asked_words(report)));
+  for (const std::string& line : report.assumed) out += "<p>" + escaped(line) + "</p>\n";
+  for (const TargetReport& r : report.targets) add_target(out, r, report);
+  return out + "</body></html>\n";
+}
+
+}  // namespace flashfit::cli

@@ -1,0 +1,187 @@
+#include "cli/doctor_options.hpp"
+
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "gpu/device.hpp"
+#include "gpu/driver_versions.hpp"
+#include "inspect/facts_cache.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace inspect;  // NOLINT(google-build-using-namespace): this file is their words' translation
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+  return value == nullptr ? "" : value;
+}
+
+/// "version = 3.11.4" of a virtual environment's pyvenv.cfg.
+std::string version_in_config(const fs::path& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || !line.starts_with("version")) continue;
+    const std::string value = line.substr(line.find_first_not_of(" \t", equals + 1));
+    const std::size_t second = value.find('.', value.find('.') + 1);
+    return value.substr(0, value.find_first_not_of("0123456789.", std::min(second, value.size())));
+  }
+  return "";
+}
+
+/// The version that the name of `python3` in the path leads to: python3 -> python3.11. Nothing is run.
+std::string version_in_path() {
+  std::string path = environment("PATH");
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    std::error_code error;
+    const fs::path python = fs::path(path.substr(at, end - at)) / "python3";
+    if (fs::exists(python, error)) {
+      const std::string name = fs::canonical(python, error).filename().string();
+      constexpr std::string_view kPython = "python";
+      return !error && name.starts_with(kPython) ? name.substr(kPython.size()) : "";
+    }
+    at = end + 1;
+  }
+  return "";
+}
+
+std::optional<Python> python_here(std::string& whose) {
+  std::string version;
+  if (const std::string environment_path = environment("VIRTUAL_ENV"); !environment_path.empty()) {
+    version = version_in_config(fs::path(environment_path) / "pyvenv.cfg");
+    whose = "of the active virtual environment";
+  }
+  if (version.empty()) {
+    version = version_in_path();
+    whose = "of python3 in the path";
+  }
+  const auto python = parse_python(version);
+  return python ? std::optional(*python) : std::nullopt;
+}
+
+Platform platform_here() {
+  utsname system = {};
+  const std::string machine = uname(&system) == 0 ? system.machine : "x86_64";
+  auto platform = parse_platform("linux_" + machine);
+  if (!platform) return {};
+  const auto whole = with_glibc(*platform, gnu_get_libc_version());
+  return whole ? *whole : *platform;
+}
+
+/// One of each compute capability, named by it and by what has it.
+std::vector<AskedGpu> every_capability() {
+  std::map<ComputeCapability, std::string> names;
+  std::map<ComputeCapability, int> counts;
+  for (const NamedGpu& gpu : named_gpus()) {
+    std::string& list = names[gpu.cc];
+    if (++counts[gpu.cc] <= 4) list += (list.empty() ? "" : ", ") + gpu.name;
+  }
+  std::vector<AskedGpu> all;
+  for (const auto& [cc, list] : names) all.push_back({cc.str(), {list, cc}});
+  return all;
+}
+
+template <class T>
+T or_wrong(Result<T> result, const char* option) {
+  if (result) return std::move(*result);
+  // Messages of most parsers begin with the option's own word.
+  const std::string& message = result.error().message;
+  wrong(message.starts_with(option + 2) ? "--" + message : fmt::format("{} {}", option, message));
+}
+
+}  // namespace
+
+void DoctorOptions::add_to(CLI::App& app) {
+  app.add_option("--gpu", gpus,
+                 "a GPU (\"L40\", \"rtx 4090\"), a compute capability (\"8.9\", \"sm_89\") or \"all\"; may be repeated "
+                 "(default: this machine's)")
+      ->type_name("NAME")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--driver", driver, "its release (\"535.54.03\"), branch (\"535\") or CUDA version (\"12.2\")")
+      ->type_name("VERSION");
+  app.add_option("--python", python, "\"3.11\", \"cp311\", \"3.13t\" (default: this environment's)")
+      ->type_name("VERSION");
+  app.add_option("--torch", torch,
+                 "the PyTorch to load under: a version (\"2.6.0+cu124\"), its wheel, or a folder that "
+                 "has it")
+      ->type_name("WHAT");
+  app.add_option("--glibc", glibc, "\"2.31\" (default: this machine's)")->type_name("VERSION");
+  app.add_option("--platform", platform,
+                 "linux_x86_64, linux_aarch64, win_amd64 or another platform tag (default: this "
+                 "machine's)")
+      ->type_name("TAG");
+  app.add_flag("--json", json, "one object, schema 1: docs/doctor.md");
+  app.add_flag("-v,--verbose", verbose, "notes, every binary, every problem");
+  app.add_flag("--no-cache", no_cache, "read every file anew, and remember none");
+}
+
+Question DoctorOptions::question(std::vector<std::string>& assumed) const {
+  Question q;
+  if (std::find(gpus.begin(), gpus.end(), "all") != gpus.end()) {
+    q.gpus = every_capability();
+    q.survey = true;
+  } else if (!gpus.empty()) {
+    for (const std::string& name : gpus) q.gpus.push_back({name, or_wrong(name_gpu(name), "--gpu")});
+  } else {
+    const auto machine = this_machine();
+    for (const Gpu& gpu : machine.gpus) {
+      if (std::any_of(q.gpus.begin(), q.gpus.end(), [&](const AskedGpu& g) { return g.asked == gpu.name; })) continue;
+      q.gpus.push_back({gpu.name, {gpu.name, gpu.cc}});
+    }
+    if (!q.gpus.empty()) {
+      assumed.emplace_back("the GPUs are this machine's");
+      if (driver.empty() && machine.cuda != 0) {
+        q.driver = machine.cuda;
+        q.driver_text = machine.driver_version;
+        assumed.emplace_back("the driver is this machine's");
+      }
+    }
+  }
+  if (!driver.empty()) {
+    q.driver = or_wrong(parse_driver(driver), "--driver");
+    q.driver_text = driver;
+  }
+  if (q.driver == 0) assumed.emplace_back("no driver was given: none is judged (--driver)");
+
+  if (!platform.empty()) {
+    q.platform = or_wrong(parse_platform(platform), "--platform");
+  } else {
+    q.platform = platform_here();
+    assumed.emplace_back("the platform is this machine's");
+  }
+  if (!glibc.empty()) q.platform = or_wrong(with_glibc(*q.platform, glibc), "--glibc");
+
+  std::string whose;
+  if (!python.empty()) {
+    q.python = or_wrong(parse_python(python), "--python");
+  } else if (platform.empty() && (q.python = python_here(whose))) {
+    assumed.push_back("Python is that " + whose);
+  } else {
+    assumed.emplace_back("no Python was given: none is judged (--python)");
+  }
+  if (!torch.empty()) q.torch = or_wrong(read_torch(torch), "--torch");
+  return q;
+}
+
+inspect::DoctorOptions DoctorOptions::how() const {
+  return {.cache = no_cache ? "" : FactsCache::default_folder(),
+          .kernels = verbose ? 64U : 8U,
+          .progress = progress_line()};
+}
+
+}  // namespace flashfit::cli
