@@ -8,19 +8,28 @@ namespace flashfit::inspect {
 namespace {
 
 constexpr std::size_t kMostShown = 3;  // symbols named for one version
+// Many versions may share one long text of the file; the largest seen copies some 40 KB.
+constexpr std::size_t kMostCopied = std::size_t{4} << 20;
 
-void add_versions(const ElfSymbols& symbols, const ElfVersionNeeds& needs, Binary& binary) {
+Result<void> add_versions(const ElfSymbols& symbols, const ElfVersionNeeds& needs, Binary& binary) {
   std::vector<std::size_t> slot(0x10000, SIZE_MAX);  // by the index that symbols name
+  std::size_t copied = 0;
   for (const ElfVersionNeed& need : needs.list) {
     if (need.weak) continue;
+    copied += need.library.size() + need.version.size();
+    if (copied > kMostCopied) return beyond("length of the needed versions", kMostCopied, 0);
     slot[need.index] = binary.versions.size();
     binary.versions.push_back({std::string(need.library), std::string(need.version), {}});
   }
   for (const ElfSymbol& symbol : symbols.list) {
     if (symbol.defined() || symbol.weak() || slot[symbol.version] == SIZE_MAX) continue;
     auto& shown = binary.versions[slot[symbol.version]].symbols;
-    if (shown.size() < kMostShown) shown.emplace_back(symbol.name);
+    if (shown.size() >= kMostShown) continue;
+    copied += symbol.name.size();
+    if (copied > kMostCopied) return beyond("length of the needed versions", kMostCopied, 0);
+    shown.emplace_back(symbol.name);
   }
+  return {};
 }
 
 }  // namespace
@@ -38,8 +47,7 @@ Result<void> collect_elf_needs(const Source& source, const Elf& elf, Binary& bin
   if (!symbols) return tl::unexpected(symbols.error());
   const auto needs = read_elf_version_needs(source, elf);
   if (!needs) return tl::unexpected(needs.error());
-  add_versions(*symbols, *needs, binary);
-  return {};
+  return add_versions(*symbols, *needs, binary);
 }
 
 Result<void> collect_pe_needs(const Source&, const Pe& pe, Binary& binary) {

@@ -18,13 +18,15 @@ std::optional<RuntimeVersion> parse_runtime_version(std::string_view version, st
   if (!version.starts_with(prefix)) return std::nullopt;
   version.remove_prefix(prefix.size());
   if (version == "ABI_DT_RELR") return RuntimeVersion{2, 36, 0};
+  constexpr std::size_t kLongest = 32;
+  if (version.size() > kLongest) return std::nullopt;
   const auto parts = split(version, '.');
   if (parts.size() > 3) return std::nullopt;
   int numbers[3] = {};
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const char* const end = parts[i].data() + parts[i].size();
-    const auto [stop, error] = std::from_chars(parts[i].data(), end, numbers[i]);
-    if (error != std::errc() || stop != end || numbers[i] < 0) return std::nullopt;
+    const std::string_view part = parts[i];
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), numbers[i]);
+    if (error != std::errc() || stop != part.data() + part.size() || numbers[i] < 0) return std::nullopt;
   }
   return RuntimeVersion{numbers[0], numbers[1], numbers[2]};
 }

@@ -53,12 +53,12 @@ Result<void> add_member(const Source& zip, const ZipMember& member, TorchFacts& 
   kept.want(0, kKeptHead);
   kept.want(content.size() - std::min(content.size(), kKeptTail), kKeptTail);
   for (int pass = 1;; ++pass) {
-    const auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
+    auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
       kept.feed(at, chunk);
       return at + chunk.size() >= kept.end() ? content.size() : at + chunk.size();
     });
     if (!passed) return passed;
-    const auto added = add_exports(kept, torch);
+    auto added = add_exports(kept, torch);
     if (added || !kept.missed() || pass == kMostPasses) return added;
     if (auto wanted = kept.want_missed(); !wanted) return wanted;
   }

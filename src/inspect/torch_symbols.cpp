@@ -97,7 +97,7 @@ TorchAbi string_abi_of(std::string_view mangled) {
       walk.skip(2);
     } else if (c == 'S' && !is_reference(rest)) {
       walk.skip(2);
-    } else if (is_reference(rest) && (c == 'S' || (c == 'T' && !(rest[1] >= 'A' && rest[1] <= 'Z')))) {
+    } else if (c == 'S' || (c == 'T' && rest.size() > 1 && (rest[1] == '_' || is_digit(rest[1])))) {
       walk.skip_through('_');
     } else if (c == 'L' && rest.size() > 1 && rest[1] >= 'a' && rest[1] <= 'z') {
       walk.skip_through('E');  // a literal of a type of the language's own

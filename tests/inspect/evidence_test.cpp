@@ -120,6 +120,19 @@ TEST(Evidence, HashTablesThatLieAreNamed) {
   EXPECT_THAT(error_with(4, 1U << 30), HasSubstr("malformed: symbols outside the file"));
 }
 
+/// A thousand versions that are one long text: what is kept is bounded by what a sound file needs.
+TEST(Evidence, TextsThatManyShareAreNotCopiedWithoutEnd) {
+  MadeLibrary library;
+  const std::string longest(10'000, 'V');
+  for (int i = 0; i < 1000; ++i) library.imports.push_back({"f", fmt::format("l{}", i), longest});
+  const auto bytes = library.bytes();
+  const MemorySource source(bytes);
+  Binary binary;
+  const auto collected = collect_elf_needs(source, *read_elf(source), binary);
+  ASSERT_FALSE(collected.has_value());
+  EXPECT_EQ(collected.error().message, "malformed: length of the needed versions beyond the limit of 4194304 at 0");
+}
+
 TEST(TorchSymbols, StringsOfEitherAbi) {
   const auto abi = [](const char* name) { return name_of(string_abi_of(name)); };
   EXPECT_STREQ(abi(kOldError), "pre-cxx11");
