@@ -147,8 +147,8 @@ int Machine::thread_ended() {
 }
 
 void Machine::end_block(Block& block) {
-  end_engines(block);
   if (const std::string left = block.warpgroups->unfinished(); !left.empty()) stop(left);
+  end_engines(block);
   if (const auto outside = block.shared.written_outside())
     stop(fmt::format("the block wrote outside its shared memory of {} bytes, at byte {}", block.shared.size(),
                      *outside));
