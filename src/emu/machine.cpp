@@ -8,6 +8,7 @@
 
 #include "emu/engines.hpp"
 #include "emu/fibres.hpp"
+#include "emu/races.hpp"
 
 namespace flashfit::emu {
 
@@ -80,19 +81,20 @@ void Machine::start_block(int number, Index3 index) {
 
 void Machine::place(ThreadIndex at) {
   now_ = at;
-  if (blocks_.size() > 1) block_ = static_cast<std::size_t>(at.warp / block_warps_);
+  if (program_.cluster > 1) block_ = static_cast<std::size_t>(at.warp / block_warps_);
 }
 
 ThreadIndex Machine::next_thread() {
   ++stats_.switches;
-  if (!transfers_.empty()) transfers_.at_switch();
+  if (transfers_.empty()) return scheduler_.next(ready_, now_);
+  transfers_.at_switch();
   ThreadIndex next = scheduler_.next(ready_, now_);
   while (next.warp < 0 && transfers_.step()) next = scheduler_.next(ready_, now_);
   return next;
 }
 
 void Machine::yield() {
-  stop_at_race();
+  if (races::on()) stop_at_race();
   const ThreadIndex next = next_thread();
   if (next.warp < 0) stop("deadlock: " + waits());
   if (next == now_) return;

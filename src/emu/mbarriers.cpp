@@ -117,7 +117,13 @@ void MBarriers::expect_bytes(Machine& machine, std::uintptr_t address, int bytes
 
 bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site site) {
   const Barrier& b = use(machine, address, "mbarrier_test", site);
-  if (static_cast<int>(b.phase & 1) == (parity & 1)) return false;
+  if (static_cast<int>(b.phase & 1) == (parity & 1)) {
+    // Who asks again and again lets others run, and engines when those ask too.
+    if (++unanswered_ % kPatience == 0 && !machine.transfers().step() && unanswered_ > kPatience * kPatience)
+      machine.stop("deadlock: asks for ever for " + in_words(machine, *barriers_.find(address)), &site);
+    machine.yield();
+    return false;
+  }
   machine.order()->learn(machine.thread(), b.completed);
   races::acquire(&b);
   return true;
@@ -180,6 +186,7 @@ void MBarriers::complete_if_due(Machine& machine, Entry& entry, int thread, cons
                       b.phase - b.first_phase, in_words(machine, entry), machine.thread_in_words(w.thread),
                       w.phase - b.first_phase),
           &site);
+  unanswered_ = 0;
   ++b.phase;
   b.pending = b.expected;
   b.completed.join(b.published);

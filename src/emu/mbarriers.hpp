@@ -70,11 +70,14 @@ class MBarriers {
   using Entry = std::pair<const std::uintptr_t, Barrier>;
 
   Barrier& use(Machine& machine, std::uintptr_t address, const char* what, Site site);
-  static void complete_if_due(Machine& machine, Entry& entry, int thread, const Site& site);
+  void complete_if_due(Machine& machine, Entry& entry, int thread, const Site& site);
   static std::string in_words(const Machine& machine, const Entry& entry);
   static bool intact(const Entry& entry);
 
+  static constexpr int kPatience = 1024;
+
   std::map<std::uintptr_t, Barrier> barriers_;
+  int unanswered_ = 0;  ///< tests that failed since a phase was last completed
 };
 
 }  // namespace flashfit::emu
