@@ -1,7 +1,7 @@
 #include "inspect/all_checks.hpp"
+#include "inspect/demangle.hpp"
 #include "inspect/listing.hpp"
 #include "inspect/platform_tag.hpp"
-#include "inspect/printable.hpp"
 #include "inspect/system_libraries.hpp"
 #include "inspect/wheel_name.hpp"
 
@@ -30,7 +30,7 @@ bool is_glibc(const Question& question) {
 /// "GLIBC_2.34 (pthread_create, dlsym)"
 std::string described(std::string_view prefix, const RuntimeFloor& floor) {
   std::vector<std::string> names;
-  for (const std::string& symbol : floor.symbols) names.push_back(printable(symbol, 60));
+  for (const std::string& symbol : floor.symbols) names.push_back(demangled(symbol, 60));
   std::string text = std::string(prefix) + floor.version.str();
   return names.empty() ? text : text + " (" + listed(names) + ")";
 }

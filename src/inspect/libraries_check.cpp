@@ -67,6 +67,7 @@ int cuda_of(const Target& target) {
 void check_libraries(const Target& target, const Question& question, std::vector<Problem>& problems) {
   const std::set<std::string> provided = provided_by(target), required = required_by(target);
   const bool with_torch = question.torch != nullptr || required.contains("torch");
+  const int theirs = question.torch ? cuda_major(*question.torch) : 0;
   const int cuda = cuda_of(target);
   const bool folder = target.kind == TargetKind::kDirectory;
   const char* const absent = folder ? "not in this folder" : "not in this file";
@@ -79,8 +80,9 @@ void check_libraries(const Target& target, const Question& question, std::vector
       if (provided.contains(library) || is_of_the_system(library) || is_of_torch(library)) continue;
       if (question.torch && question.torch->libraries.contains(library)) continue;
       const CudaLibrary* const known = find_cuda_library(library, cuda);
-      // PyTorch's wheels bring CUDA's; whether it is the same CUDA is a check of PyTorch's.
-      if (known != nullptr && (with_torch || required.contains(std::string(known->package)))) continue;
+      // PyTorch's wheels bring the libraries of their own CUDA.
+      const bool by_torch = known != nullptr && with_torch && (theirs == 0 || theirs == known->cuda);
+      if (by_torch || (known != nullptr && required.contains(std::string(known->package)))) continue;
       if (!named.insert(library).second) continue;
       if (known == nullptr) {
         if (unknown.empty()) first = binary.path;

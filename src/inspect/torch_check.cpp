@@ -60,19 +60,11 @@ void check_symbols(const Binary& binary, const Target& target, const TorchFacts&
   }
 }
 
-/// CUDA's major version by the local version: "2.9.0+cu130" -> 13; 0: not said, or none.
-int cuda_of(const TorchFacts& torch) {
-  if (!torch.version) return 0;
-  const auto name = parse_wheel_name("torch-" + torch.version->text + "-py3-none-any.whl");
-  const auto label = name ? label_of(*name) : BuildLabel{};
-  return label.cuda ? label.cuda->major : 0;
-}
-
 bool is_cpu_build(const TorchFacts& torch) { return torch.version && torch.version->local.starts_with("cpu"); }
 
 void check_cuda_of(const Binary& binary, const TorchFacts& torch, const std::set<std::string>& beside,
                    std::vector<Problem>& problems) {
-  const int theirs = cuda_of(torch);
+  const int theirs = cuda_major(torch);
   for (const std::string& library : binary.needed) {
     if (is_cpu_build(torch) && (library == "libtorch_cuda.so" || library == "libc10_cuda.so")) {
       problems.push_back({"FF405", Severity::kMisfit,

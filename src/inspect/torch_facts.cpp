@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "inspect/build_label.hpp"
 #include "inspect/content.hpp"
 #include "inspect/elf_dynamic.hpp"
 #include "inspect/elf_symbols.hpp"
@@ -133,6 +134,13 @@ bool cxx11_of_release(const Version& version) {
 }
 
 }  // namespace
+
+int cuda_major(const TorchFacts& torch) {
+  if (!torch.version) return 0;
+  const auto name = parse_wheel_name("torch-" + torch.version->text + "-py3-none-any.whl");
+  const auto label = name ? label_of(*name) : BuildLabel{};
+  return label.cuda ? label.cuda->major : 0;
+}
 
 Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given) {
   TorchFacts torch{.given = given};

@@ -18,6 +18,9 @@ struct TorchFacts {
   std::unordered_set<std::string> libraries;  ///< names of the libraries in it: "libc10.so"
 };
 
+/// CUDA's major version by the local version: "2.9.0+cu130" -> 13; 0: not said, or none.
+int cuda_major(const TorchFacts& torch);
+
 /// A version ("2.6.0+cu124"), a wheel of torch, or a folder that has torch (site-packages, or torch itself). Error: the
 /// value and what is accepted.
 Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given);

@@ -138,6 +138,9 @@ TEST(Libraries, ThatSomethingBringsAreNotNamed) {
   Question question;
   question.torch = std::make_shared<const TorchFacts>(TorchFacts{.libraries = {"libshm.so"}});
   EXPECT_THAT(judged(check_libraries, needing({"libshm.so", "libcublas.so.12"}), question), IsEmpty());
+  question.torch = std::make_shared<const TorchFacts>(TorchFacts{.version = parse_version("2.9.0+cu130").value()});
+  EXPECT_THAT(judged(check_libraries, needing({"libcublas.so.13"}), question), IsEmpty());
+  EXPECT_EQ(judged(check_libraries, needing({"libcublas.so.12"}), question).size(), 1U) << "of another CUDA";
 }
 
 TEST(Libraries, OfAFolderAreAllThere) {
