@@ -8,6 +8,7 @@ imported here.
 from __future__ import annotations
 
 from ._attention import attention
+from ._doctor import doctor
 from ._errors import (
     CudaError,
     Disabled,
@@ -34,6 +35,7 @@ __all__ = [
     "Unsupported",
     "__version__",
     "attention",
+    "doctor",
     "explain",
     "gpus",
     "images",

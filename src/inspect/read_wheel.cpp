@@ -24,6 +24,13 @@ bool is_own(std::string_view name, std::string_view file) {
          name.substr(0, name.size() - file.size()).ends_with(".dist-info/");
 }
 
+/// What comes before the first empty line: a description may follow.
+std::string headers_in(std::string_view text) {
+  const std::size_t unix_end = text.find("\n\n"), dos_end = text.find("\n\r\n");
+  const std::size_t end = std::min(unix_end, dos_end);
+  return std::string(text.substr(0, end == std::string_view::npos ? end : end + 1));
+}
+
 struct Slot {
   std::vector<Binary> binaries;
   std::string error;
@@ -58,7 +65,7 @@ void read_texts(const Source& zip, const std::vector<ZipMember>& members, Target
     if (into == nullptr) continue;
     const auto text = MemberContent(zip, member).head(kLargestHeaders);
     if (text) {
-      *into = as_text(*text).substr(0, as_text(*text).find("\n\n"));
+      *into = headers_in(as_text(*text));
     } else {
       target.errors.push_back(text.error().message + " in " + printable(member.name));
     }

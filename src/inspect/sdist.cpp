@@ -52,7 +52,7 @@ std::vector<std::string> build_requires(std::string_view toml) {
 
 void take_text(std::string_view name, std::string_view text, Target& target) {
   const std::string_view top = top_name(name);
-  if (top == "PKG-INFO") target.metadata = text.substr(0, std::min(text.find("\n\n"), kLargestHeaders) + 1);
+  if (top == "PKG-INFO") target.metadata = text.substr(0, std::min(text.find("\n\n"), kLargestHeaders));
   if (top == "pyproject.toml") target.build_requires = build_requires(text);
   if (text.find("torch.utils.cpp_extension") != std::string_view::npos) target.uses_torch = true;
 }

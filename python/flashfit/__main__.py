@@ -1,0 +1,28 @@
+"""`python -m flashfit`: the command, asked about this Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._command import command, this_python
+from ._errors import FlashfitError
+
+
+def main() -> int:
+    """Becomes the command; returns only if there is none."""
+    words = sys.argv[1:]
+    asks = bool(words) and words[0] in ("doctor", "choose")
+    if asks and not any(w == "--python" or w.startswith("--python=") for w in words):
+        words[1:1] = ["--python", this_python()]
+    try:
+        path = str(command())
+    except FlashfitError as error:
+        print(f"flashfit: {error}", file=sys.stderr)
+        return 3
+    os.execv(path, [path, *words])
+    raise AssertionError("execv came back")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

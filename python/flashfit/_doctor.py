@@ -1,0 +1,123 @@
+"""What the doctor says of wheels, libraries and GPU code, as typed objects: the content of `flashfit doctor --json`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ._command import command, this_python
+from ._errors import FlashfitError, InvalidArgument
+
+Pathlike = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, or worth knowing. docs/doctor/CODE.md explains it."""
+
+    code: str
+    severity: str  #: "note", "degrades", "unknown", "host" or "misfit"
+    message: str
+    member: str  #: the library or cubin; "" where it is about the target
+    fix: str  #: what would fit, in words; "" if nothing is known
+
+
+@dataclass(frozen=True)
+class GpuFit:
+    """How a binary fares on one GPU."""
+
+    best: str  #: "sass", "ptx-jit" or "no"
+    covered: int  #: containers that have a usable image
+
+
+@dataclass(frozen=True)
+class Binary:
+    """One library, object, cubin, fat binary or PTX text."""
+
+    path: str  #: the member's name; "" for the target itself
+    kind: str
+    machine: str
+    sass: tuple[str, ...]
+    ptx: tuple[str, ...]
+    ptx_isa: str
+    toolkit: str  #: that made the GPU code: "12.8"; "" if unknown
+    torch_abi: str  #: "cxx11", "pre-cxx11", "stable", "either" or "none"
+    glibc: str  #: "2.28"; "" if it asks for none
+    needed: tuple[str, ...]
+    containers: int
+    gpus: Mapping[str, GpuFit]  #: by the GPUs' names as given
+
+
+@dataclass(frozen=True)
+class Target:
+    """One file or folder."""
+
+    target: str
+    kind: str
+    verdict: str
+    problems: tuple[Problem, ...]
+    mend: str  #: a command under which it fits, by the same rules; "" if none is known
+    tags: str
+    glibc: str
+    binaries: tuple[Binary, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of all targets. `verdict` is the worst: "fits", "degraded", "unknown", "host" or "misfit"."""
+
+    schema: int
+    verdict: str
+    asked: Mapping[str, Any]  #: what was judged for, and what of it was assumed
+    targets: tuple[Target, ...]
+
+    def __bool__(self) -> bool:
+        """Whether everything fits."""
+        return self.verdict == "fits"
+
+
+def _binary(j: dict[str, Any]) -> Binary:
+    gpus = {name: GpuFit(**fit) for name, fit in j["gpus"].items()}
+    lists = {key: tuple(j[key]) for key in ("sass", "ptx", "needed")}
+    return Binary(**{**j, **lists, "gpus": gpus})
+
+
+def _target(j: dict[str, Any]) -> Target:
+    problems = tuple(Problem(**p) for p in j["problems"])
+    return Target(**{**j, "problems": problems, "binaries": tuple(map(_binary, j["binaries"]))})
+
+
+def doctor(
+    *targets: Pathlike,
+    gpu: str | Sequence[str] = (),
+    driver: str | None = None,
+    python: str | None = None,
+    torch: Pathlike | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+    cache: bool = True,
+) -> Report:
+    """Whether wheels, libraries, cubins or folders fit, exactly why not, and what would. Nothing in them is run.
+
+    gpu: "L40", "8.9", "all", or several; default: this machine's. driver: "535" or "12.2". python: "3.11"; default:
+    this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform: "linux_x86_64", "win_amd64"; default:
+    this machine's. docs/doctor.md explains the verdicts. Raises InvalidArgument for options that are none.
+    """
+    if not targets:
+        raise InvalidArgument("targets: none; accepted: paths of files or folders")
+    words = ["doctor", "--json", "--python", this_python() if python is None else python]
+    for name in [gpu] if isinstance(gpu, str) else gpu:
+        words += ["--gpu", name]
+    given = {"--driver": driver, "--torch": torch, "--glibc": glibc, "--platform": platform}
+    words += [w for option, value in given.items() if value is not None for w in (option, os.fspath(value))]
+    words += [] if cache else ["--no-cache"]
+    ran = subprocess.run([command(), *words, "--", *(os.fspath(t) for t in targets)], capture_output=True, check=False)
+    if not ran.stdout:
+        message = ran.stderr.decode("utf-8", "replace").strip()
+        raise (InvalidArgument if ran.returncode == 2 else FlashfitError)(message.removeprefix("flashfit: "))
+    j = json.loads(ran.stdout)
+    return Report(**{**j, "targets": tuple(map(_target, j["targets"]))})
