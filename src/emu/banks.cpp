@@ -60,6 +60,7 @@ int BankConflicts::add(const char* instruction, Site site, std::span<const std::
 }
 
 void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site site, std::int32_t offset, int bytes) {
+  pending_[static_cast<std::size_t>(warp)] = 1;
   std::vector<Shares>& all = warps_[static_cast<std::size_t>(warp)];
   auto shares = std::find_if(all.begin(), all.end(), [&](const Shares& s) {
     return s.instruction == instruction && s.bytes == bytes && s.site == site;
@@ -73,7 +74,8 @@ void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site s
   shares->offsets[at] = offset;
 }
 
-std::uint64_t BankConflicts::converge(int warp) {
+std::uint64_t BankConflicts::count_pending(int warp) {
+  pending_[static_cast<std::size_t>(warp)] = 0;
   std::uint64_t conflicts = 0;
   for (Shares& s : warps_[static_cast<std::size_t>(warp)]) {
     for (std::size_t i = 0; i < s.offsets.size(); i += kLanes)

@@ -20,7 +20,8 @@ int bank_conflicts(std::span<const std::int32_t> offsets, int bytes);
 /// The conflicts of a launch, by instruction and line.
 class BankConflicts {
  public:
-  explicit BankConflicts(int warps) : warps_(static_cast<std::size_t>(warps)) {}
+  explicit BankConflicts(int warps)
+      : warps_(static_cast<std::size_t>(warps)), pending_(static_cast<std::size_t>(warps)) {}
 
   /// An instruction that all lanes execute together. Returns its conflicts.
   int add(const char* instruction, Site site, std::span<const std::int32_t> offsets, int bytes);
@@ -28,7 +29,7 @@ class BankConflicts {
   /// warp's other lanes.
   void add_lane(int warp, int lane, const char* instruction, Site site, std::int32_t offset, int bytes);
   /// The warp's lanes are together: what they have done since the last time is counted. Returns its conflicts.
-  std::uint64_t converge(int warp);
+  std::uint64_t converge(int warp) { return pending_[static_cast<std::size_t>(warp)] == 0 ? 0 : count_pending(warp); }
   /// The line with most, in words, or "".
   std::string worst() const;
 
@@ -46,8 +47,11 @@ class BankConflicts {
     std::vector<std::int32_t> offsets;  ///< 32 an instruction; -1: that lane does not take part
   };
 
+  std::uint64_t count_pending(int warp);
+
   std::vector<Line> lines_;
   std::vector<std::vector<Shares>> warps_;
+  std::vector<char> pending_;  ///< whether lanes of the warp have done something since they were together
 };
 
 }  // namespace flashfit::emu

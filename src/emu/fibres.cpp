@@ -73,6 +73,7 @@ void Fibres::clear() {
 }
 
 void Fibres::enter(int i) {
+  if (!races::on()) return;
   if (i == kHost)
     races::enter_host();
   else

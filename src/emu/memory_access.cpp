@@ -7,13 +7,6 @@
 #include "emu/races.hpp"
 
 namespace flashfit::emu {
-namespace {
-
-/// A constant, as most programs have no ThreadSanitizer and accesses are many.
-const bool kTellRaces = races::on();
-
-}  // namespace
-
 void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site) {
   constexpr const char* kName = "cp_async_16";
   ++stats_.copies;
@@ -41,7 +34,7 @@ void Machine::count(std::uint64_t Stats::* counter) { ++(stats_.*counter); }
 
 void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
   (access == Access::kRead ? stats_.shared_bytes_read : stats_.shared_bytes_written) += bytes;
-  if (kTellRaces) {
+  if (races::on()) {
     (access == Access::kRead ? races::read : races::write)(address, bytes, site);
     stop_at_race();
   }
@@ -72,7 +65,6 @@ void Machine::stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_
 }
 
 void Machine::stop_at_race() {
-  if (!kTellRaces) return;
   const std::optional<races::Race> race = races::take();
   if (!race) return;
   const std::uintptr_t at = race->later.address - reinterpret_cast<std::uintptr_t>(shared());
@@ -91,13 +83,13 @@ void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_
   const char* verb = access == Access::kRead ? "reads" : "writes";
   if (!memory_.allows(address, bytes, access))
     stop(fmt::format("{} {} bytes at {}", verb, bytes, memory_.describe(address)), &site);
-  if (address % alignment != 0)
+  if ((address & (alignment - 1)) != 0)
     stop(
         fmt::format("{} {} bytes at {}, which is not aligned to {}", verb, bytes, memory_.describe(address), alignment),
         &site);
   if (options_.overlaps != nullptr) check_previous_grid(address, access, site);
   (access == Access::kRead ? stats_.global_bytes_read : stats_.global_bytes_written) += bytes;
-  if (kTellRaces) {
+  if (races::on()) {
     (access == Access::kRead ? races::read : races::write)(address, bytes, site);
     stop_at_race();
   }
@@ -149,7 +141,7 @@ void Machine::check_shared(std::uintptr_t address, std::size_t bytes, std::size_
   const auto at = static_cast<std::ptrdiff_t>(address - reinterpret_cast<std::uintptr_t>(memory.data()));
   if (!memory.holds(address, bytes))
     stop(fmt::format("touches {} bytes at byte {} of a shared memory of {}", bytes, at, memory.size()), &site);
-  if (address % alignment != 0)
+  if ((address & (alignment - 1)) != 0)
     stop(fmt::format("touches {} bytes at byte {} of shared memory, which is "
                      "not aligned to {}",
                      bytes, at, alignment),

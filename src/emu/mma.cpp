@@ -42,13 +42,15 @@ void check_registers(void* const* lanes) {
 /// Whether check_registers() may find something: quicker, on the matrices.
 bool may_be_unwritten(const unsigned short (&a)[kM * kK], const unsigned short (&b)[kK * kN],
                       const float (&d)[kM * kN]) {
-  unsigned found = 0;
-  for (const unsigned short x : a) found |= x == static_cast<unsigned short>(kUnwritten);
-  for (const unsigned short x : b) found |= x == static_cast<unsigned short>(kUnwritten);
-  std::uint32_t bits[kM * kN];
+  // Each in a variable as wide as what it looks at, so that the loops become vectors.
+  constexpr auto kHalf = static_cast<unsigned short>(kUnwritten);
+  unsigned short in_operands = 0;
+  for (const unsigned short x : a) in_operands |= x == kHalf ? 1 : 0;
+  for (const unsigned short x : b) in_operands |= x == kHalf ? 1 : 0;
+  std::uint32_t bits[kM * kN], in_sums = 0;
   std::memcpy(bits, d, sizeof bits);
-  for (const std::uint32_t x : bits) found |= x == kUnwrittenFloat;
-  return found != 0;
+  for (const std::uint32_t x : bits) in_sums |= x == kUnwrittenFloat ? 1u : 0u;
+  return in_operands != 0 || in_sums != 0;
 }
 
 template <DType T>

@@ -14,7 +14,6 @@
 // holds). Weak: a program without it has none of these. NOLINTBEGIN(bugprone-reserved-identifier): the names are given.
 extern "C" {
 [[gnu::weak]] void* __tsan_get_current_fiber();
-[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
 [[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 [[gnu::weak]] void __tsan_set_fiber_name(void* fiber, const char* name);
 [[gnu::weak]] void __tsan_acquire(void* key);
@@ -121,8 +120,6 @@ void on_report(void* report) {
   if (accesses < 2 || host().race) return;
   host().race = Race{access_of(report, 0, threads), access_of(report, 1, threads)};
 }
-
-bool on() { return __tsan_create_fiber != nullptr; }
 
 void enter(int i) {
   if (!on()) return;

@@ -9,10 +9,13 @@
 
 #include "emu/site.hpp"
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's; weak, so that a program without it has none.
+extern "C" [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+
 namespace flashfit::emu::races {
 
 /// Whether this program has ThreadSanitizer.
-bool on();
+inline bool on() { return __tsan_create_fiber != nullptr; }
 
 /// From here on this host thread is fibre i, with the history that fibre i has had since the program began; or itself.
 void enter(int i);
