@@ -6,6 +6,7 @@
 #include "inspect/cuda_libraries.hpp"
 #include "inspect/cudart.hpp"
 #include "inspect/listing.hpp"
+#include "inspect/marker.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/printable.hpp"
 #include "inspect/torch_facts.hpp"
@@ -44,12 +45,13 @@ std::set<std::string> provided_by(const Target& target) {
   return names;
 }
 
-/// Projects that an installer brings along; those of an extra alone do not come by themselves.
-std::set<std::string> required_by(const Target& target) {
+/// Projects that an installer brings along; those of an extra, or for another system, do not come.
+std::set<std::string> required_by(const Target& target, const Question& question) {
   std::set<std::string> names;
   if (const auto metadata = parse_metadata(target.metadata))
     for (const Requirement& requirement : metadata->requirements)
-      if (!requirement.optional()) names.insert(requirement.name);
+      if (!requirement.optional() && marker_holds(requirement.marker, {question.python, question.platform}) != false)
+        names.insert(requirement.name);
   return names;
 }
 
@@ -65,7 +67,7 @@ int cuda_of(const Target& target) {
 }  // namespace
 
 void check_libraries(const Target& target, const Question& question, std::vector<Problem>& problems) {
-  const std::set<std::string> provided = provided_by(target), required = required_by(target);
+  const std::set<std::string> provided = provided_by(target), required = required_by(target, question);
   const bool with_torch = question.torch != nullptr || required.contains("torch");
   const int theirs = question.torch ? cuda_major(*question.torch) : 0;
   const int cuda = cuda_of(target);

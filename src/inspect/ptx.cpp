@@ -42,7 +42,8 @@ bool read_number(std::string_view& text, int& value) {
 bool read_version(std::string_view word, Ptx& ptx) {
   if (!read_number(word, ptx.isa_major) || !word.starts_with('.')) return false;
   word.remove_prefix(1);
-  return read_number(word, ptx.isa_minor) && word.empty();
+  constexpr int kMost = 99;  // others count in tens: 88 is 8.8
+  return read_number(word, ptx.isa_minor) && word.empty() && ptx.isa_major <= kMost && ptx.isa_minor <= kMost;
 }
 
 }  // namespace

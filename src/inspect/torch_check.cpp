@@ -7,6 +7,7 @@
 #include "inspect/cudart.hpp"
 #include "inspect/demangle.hpp"
 #include "inspect/listing.hpp"
+#include "inspect/marker.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/torch_facts.hpp"
 
@@ -87,13 +88,15 @@ void check_cuda_of(const Binary& binary, const TorchFacts& torch, const std::set
 }
 
 /// What the file name and METADATA say of PyTorch's version.
-void check_versions(const Target& target, const BuildLabel& label, bool symbols_known, const TorchFacts& torch,
+void check_versions(const Target& target, const BuildLabel& label, bool symbols_known, const Question& question,
                     std::vector<Problem>& problems) {
+  const TorchFacts& torch = *question.torch;
   if (!torch.version) return;
   const Version& version = *torch.version;
   if (const auto metadata = parse_metadata(target.metadata)) {
     for (const Requirement& requirement : metadata->requirements) {
       if (requirement.name != "torch" || requirement.optional()) continue;
+      if (marker_holds(requirement.marker, {question.python, question.platform}) == false) continue;
       if (const Specifier* const clause = refusing(requirement.versions, version))
         problems.push_back({"FF406", Severity::kMisfit,
                             fmt::format("requires torch {}; yours is {}", clause->text, version.text), "",
@@ -137,7 +140,7 @@ void check_torch(const Target& target, const Question& question, std::vector<Pro
   // A name without its file is check_label's.
   if (question.torch && (uses_torch || target.binaries.empty()) && target.kind != TargetKind::kName)
     check_versions(target, cxx || target.binaries.empty() ? label : BuildLabel{},
-                   !question.torch->exports.empty() && cxx, *question.torch, problems);
+                   !question.torch->exports.empty() && cxx, question, problems);
 }
 
 }  // namespace flashfit::inspect

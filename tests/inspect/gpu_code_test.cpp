@@ -203,6 +203,7 @@ TEST(PtxText, LiesAreNamed) {
   const auto error_of = [](std::string_view text) { return read_ptx(bytes_of(text)).error().message; };
   EXPECT_FALSE(is_ptx(bytes_of("#!/bin/sh\n")));
   EXPECT_EQ(error_of(".version 8\n"), "malformed: PTX .version at 10");
+  EXPECT_EQ(error_of(".version 2000000000.0\n.target sm_90"), "malformed: PTX .version at 21");
   EXPECT_EQ(error_of(".version 8.0\n.tarpet sm_90"), "malformed: PTX .target at 20");
   EXPECT_EQ(error_of(".version 8.0\n.target sm_1"), "malformed: PTX .target at 25");
   EXPECT_EQ(error_of(".version 8.0\n.target sm_90\n.address_size x"), "malformed: PTX .address_size at 42");

@@ -40,7 +40,7 @@ TEST(Mislabelled, ArchitecturesThatTheNameClaims) {
               ElementsAre("FF224 degraded mislabelled: the file name says sm_120, and no GPU code in it is of 12.0"));
   EXPECT_THAT(judged(check_mislabelled, carrying("a-1+sm90.cu128-cp311-cp311-linux_x86_64.whl", {90}, 12080)),
               IsEmpty());
-  EXPECT_THAT(judged(check_mislabelled, carrying("a-1+prism3-cp311-cp311-linux_x86_64.whl", {90}, 12080)), IsEmpty());
+  EXPECT_THAT(judged(check_mislabelled, carrying("a-1+prism80-cp311-cp311-linux_x86_64.whl", {90}, 12080)), IsEmpty());
   EXPECT_THAT(judged(check_mislabelled, carrying("a-1+sm120-cp311-cp311-linux_x86_64.whl", {}, 0)), IsEmpty())
       << "without GPU code the claim is about something else";
 }

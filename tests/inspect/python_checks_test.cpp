@@ -36,6 +36,7 @@ TEST(PythonAbi, PromisesOfTheTagAreHeldAgainstTheNames) {
       judged(check_python_abi, abi3({"PyModule_Create2", "_PyObject_GetDictPtr"})),
       ElementsAre("FF221 fits tagged abi3 from 3.9 on, but uses _PyObject_GetDictPtr, which the stable ABI of no "
                   "Python has: a later Python may lack it"));
+  EXPECT_THAT(judged(check_python_abi, abi3({"Py_GenericAlias"})), IsEmpty()) << "of 3.9 itself";
   const std::string late = "tagged abi3 from 3.9 on, but uses PyObject_GetBuffer, promised from 3.11 on alone";
   EXPECT_THAT(judged(check_python_abi, abi3({"PyObject_GetBuffer"})), ElementsAre("FF221 fits " + late));
   EXPECT_THAT(judged(check_python_abi, abi3({"PyObject_GetBuffer"}), on_python("3.10")),

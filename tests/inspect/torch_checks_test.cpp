@@ -85,6 +85,11 @@ TEST(Torch, VersionsOfTheNameAndOfTheRequirement) {
   EXPECT_THAT(judged(check_torch, pinned, under(release("2.9.0"))),
               ElementsAre("FF406 misfit requires torch ==2.7.1; yours is 2.9.0"));
   EXPECT_THAT(judged(check_torch, pinned, under(release("2.7.1+cu128"))), IsEmpty());
+  pinned.metadata = "Name: a\nVersion: 1\nRequires-Dist: torch==2.7.1; sys_platform == 'win32'\n";
+  Question linux = under(release("2.9.0"));
+  EXPECT_EQ(judged(check_torch, pinned, linux).size(), 1U) << "it may be Windows";
+  linux.platform = parse_platform("linux_x86_64").value();
+  EXPECT_THAT(judged(check_torch, pinned, linux), IsEmpty());
 }
 
 TEST(Torch, CudaOfTheRuntime) {

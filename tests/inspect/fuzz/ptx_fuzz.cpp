@@ -10,6 +10,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool opens = is_ptx(bytes);
   const auto ptx = read_ptx(bytes);
   fuzz::require_answer(ptx);
-  if (ptx) fuzz::require(opens && ptx->target.architecture >= 10 && ptx->isa_major > 0);
+  if (ptx) fuzz::require(opens && ptx->target.architecture >= 10 && ptx->isa_major < 100 && ptx->isa_minor < 100);
   return 0;
 }
