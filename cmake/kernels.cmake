@@ -1,9 +1,13 @@
-# flashfit_kernels(LIBRARY LIST file INCLUDE folder...): the kernels of a list (lines NAME | HEADER | KERNEL | TARGET, TARGET ...) as images, embedded in
+# flashfit_kernels(LIBRARY LIST file... INCLUDE folder...): the kernels of lists (lines NAME | HEADER | KERNEL | TARGET, TARGET ...) as images, embedded in
 # the static library LIBRARY, which gives them by `std::span<const std::byte> flashfit::lab::LIBRARY()`; the user declares that function.
 # A build without NVRTC (FLASHFIT_TARGETS=none) embeds none.
 function(flashfit_kernels library)
-  cmake_parse_arguments(ARG "" "LIST" "INCLUDE" ${ARGN})
-  get_filename_component(list ${ARG_LIST} ABSOLUTE)
+  cmake_parse_arguments(ARG "" "" "LIST;INCLUDE" ${ARGN})
+  set(lists "")
+  foreach(list ${ARG_LIST})
+    get_filename_component(list ${list} ABSOLUTE)
+    list(APPEND lists ${list})
+  endforeach()
   set(folders "")
   set(headers "")
   foreach(folder ${ARG_INCLUDE})
@@ -19,10 +23,10 @@ function(flashfit_kernels library)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${FLASHFIT_SOURCE}/*.hpp ${FLASHFIT_SOURCE}/*.cuh)
   add_custom_command(
     OUTPUT ${library}_blob
-    COMMAND flashfit_kernel_images ${nvrtc} --list ${list} --cache ${FLASHFIT_CACHE} --source ${FLASHFIT_SOURCE} ${folders}
+    COMMAND flashfit_kernel_images ${nvrtc} --list ${lists} --cache ${FLASHFIT_CACHE} --source ${FLASHFIT_SOURCE} ${folders}
             --output ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob
-    DEPENDS flashfit_kernel_images ${list} ${headers} ${sources}
-    VERBATIM COMMENT "Images of ${ARG_LIST}")
+    DEPENDS flashfit_kernel_images ${lists} ${headers} ${sources}
+    VERBATIM COMMENT "Images of ${library}")
   add_custom_command(
     OUTPUT ${library}_blob.o
     COMMAND ${CMAKE_LINKER} -r -b binary -z noexecstack -o ${library}_blob.o ${library}_blob

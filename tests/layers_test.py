@@ -43,7 +43,7 @@ NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
     "cpu": {"base", "gpu", "layout", "attention"},
     "reference": {"base", "attention"},
-    "lab": {"base", "gpu", "emu", "images"},
+    "lab": {"base", "gpu", "layout", "emu", "images"},
     "emulated": {"base", "attention", "emu", "reference", "plan"},
     "inspect": {"base", "gpu"},
     "python": {"api"},

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostRows = 1 << 30, kMostHeads = 65536, kMostBatch = 1 <
 void ProblemOptions::add_to(CLI::App& app) {
   app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
   add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
-  add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, "queries of a sequence (default 2048)");
+  add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, fmt::format("queries of a sequence (default {})", seqlen));
   add_whole_number(app, "--seqlen-k", seqlen_k, 0, kMostRows, "keys of a sequence (default: as many as queries)");
   add_whole_number(app, "--heads", heads, 1, kMostHeads, "query heads (default 8)");
   add_whole_number(app, "--kv-heads", kv_heads, 1, kMostHeads,

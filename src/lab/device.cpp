@@ -75,6 +75,10 @@ struct Device::State {
 
 Device::Device(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(Device&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
 
 Device::~Device() {
   if (!state_) return;

@@ -27,6 +27,7 @@ class Device {
   /// GPU `index` of this process. Its primary context becomes the calling thread's current one.
   static Result<Device> open(int index = 0);
   Device(Device&&) noexcept;
+  Device& operator=(Device&&) noexcept;
   ~Device();
 
   const Gpu& gpu() const;

@@ -1,15 +1,17 @@
 #pragma once
 // One launch of a kernel, as the emulator and a GPU both run it. Include it where the kernel is instantiated.
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "emu/launch.hpp"
+#include "emu/tensor_map.hpp"
+#include "images/tensor_map.hpp"
 #include "lab/buffer.hpp"
 #include "lab/device.hpp"
 #include "lab/images.hpp"
+#include "lab/where.hpp"
 
 namespace flashfit::lab {
 
@@ -19,7 +21,7 @@ struct Trial {
   std::string name;  ///< of the kernel: in findings, and in the list that images were made from
   Extent grid;
   std::vector<Buffer> buffers;
-  std::function<typename Kernel::Params(std::span<void* const> at)> params;
+  std::function<typename Kernel::Params(const Where& where)> params;
 };
 
 inline Result<void> red_zones(std::vector<Buffer>& buffers, const std::string& kernel) {
@@ -42,8 +44,11 @@ Result<emu::Stats> emulate(Trial<Kernel>& trial, emu::Options options = {}) {
       memory.read_only(b.name(), b.data(), b.size());
   }
   options.kernel = trial.name;
+  const Where where(at, &emu::encode_tensor_map);
+  const typename Kernel::Params params = trial.params(where);
+  if (!where.refused().empty()) return fail(Code::kInvalidArgument, where.refused());
   const Result<emu::Stats> ran =
-      emu::launch<Kernel>({trial.grid.x, trial.grid.y, trial.grid.z}, trial.params(at), memory, options);
+      emu::launch<Kernel>({trial.grid.x, trial.grid.y, trial.grid.z}, params, memory, options);
   if (!ran) return ran;
   if (Result<void> r = red_zones(trial.buffers, trial.name); !r) return tl::unexpected(r.error());
   return ran;
@@ -54,8 +59,8 @@ template <class Kernel>
 Result<void> launch(Trial<Kernel>& trial, Device& device, std::span<const std::byte> blob) {
   const Result<KernelImage> image = find_kernel_image(blob, trial.name, device.gpu().cc);
   if (!image) return tl::unexpected(image.error());
-  const Result<LoadedKernel> kernel =
-      device.load(image->bytes, image->entry, Kernel::kThreads, int(sizeof(typename Kernel::Shared)));
+  const Result<LoadedKernel> kernel = device.load(image->bytes, image->entry, Kernel::kThreads,
+                                                  int(sizeof(typename Kernel::Shared)), emu::cluster_of<Kernel>());
   if (!kernel) return tl::unexpected(kernel.error());
   std::vector<void*> at, whole;
   for (Buffer& b : trial.buffers) {
@@ -65,7 +70,9 @@ Result<void> launch(Trial<Kernel>& trial, Device& device, std::span<const std::b
     whole.push_back(*memory);
     at.push_back(static_cast<std::byte*>(*memory) + Buffer::kLine);
   }
-  const typename Kernel::Params params = trial.params(at);
+  const Where where(at, &encode_tensor_map);
+  const typename Kernel::Params params = trial.params(where);
+  if (!where.refused().empty()) return fail(Code::kInvalidArgument, where.refused());
   if (Result<void> r = device.run(*kernel, trial.grid, &params); !r) return r;
   for (std::size_t i = 0; i < whole.size(); ++i)
     if (Result<void> r = device.download(trial.buffers[i].whole(), whole[i]); !r) return r;

@@ -17,9 +17,9 @@ struct Both {
   lab::Trial<Kernel> gpu, emulator;
   bool ran = true;
 
-  Both(const lab::Trial<Kernel>& trial, lab::Device& device, Outcome& outcome, const emu::Options& options = {})
+  Both(const lab::Trial<Kernel>& trial, const Place& place, Outcome& outcome, const emu::Options& options = {})
       : gpu(trial), emulator(trial) {
-    if (const Result<void> r = lab::launch(gpu, device, lab::hardware_kernels()); !r) {
+    if (const Result<void> r = on_gpu(place, options); !r) {
       outcome.fail("on the GPU: " + r.error().message);
       ran = false;
     }
@@ -34,6 +34,12 @@ struct Both {
   Agreement compare(std::size_t i) {
     return hardware::compare(gpu.buffers[i].name(), std::span<const T>(gpu.buffers[i].template as<T>()),
                              std::span<const T>(emulator.buffers[i].template as<T>()));
+  }
+
+ private:
+  Result<void> on_gpu(const Place& place, const emu::Options& options) {
+    if (place.device != nullptr) return lab::launch(gpu, *place.device, lab::hardware_kernels());
+    return lab::emulate(gpu, options).map([](const emu::Stats&) {});
   }
 };
 

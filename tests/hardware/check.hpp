@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/target.hpp"
 #include "lab/device.hpp"
 
 namespace flashfit::hardware {
@@ -41,14 +42,23 @@ struct Outcome {
   void fail(const std::string& why);
 };
 
+/// Where the hardware's answers come from. Without a device the emulator plays the GPU: a rehearsal of the checks.
+struct Place {
+  lab::Device* device = nullptr;
+  ComputeCapability cc;
+};
+
 struct Check {
   std::string part, name;
-  std::function<Outcome(lab::Device&)> run;
+  std::function<Outcome(const Place&)> run;
 };
 
 std::vector<Check> map_checks();
 std::vector<Check> scalar_checks();
 std::vector<Check> product_checks();
+std::vector<Check> matrix_checks();
+std::vector<Check> sync_checks();
+std::vector<Check> example_checks();
 std::vector<Check> forward_checks();
 
 }  // namespace flashfit::hardware

@@ -134,11 +134,14 @@ void compare_case(const char* name, const ForwardData& gpu, const std::vector<Em
   }
 }
 
-/// Every image of the variant that runs on this GPU, on every case.
-Outcome forward(lab::Device& device, const emulated::EmulatedForward& kernel) {
-  Outcome outcome;
-  const ForwardConfig& config = kernel.variant->config;
-  std::vector<std::pair<std::string, lab::LoadedKernel>> images;
+struct LoadedImage {
+  std::string target;
+  lab::LoadedKernel kernel;
+};
+
+/// Every image of the variant that runs on this GPU.
+std::vector<LoadedImage> load_images(lab::Device& device, const ForwardConfig& config, Outcome& outcome) {
+  std::vector<LoadedImage> images;
   for (const Image& image : carried_images()) {
     if (!(image.variant->config == config) || !runs_on(image.target, device.gpu().cc)) continue;
     const Result<std::vector<std::byte>> bytes = image_bytes(image);
@@ -146,25 +149,36 @@ Outcome forward(lab::Device& device, const emulated::EmulatedForward& kernel) {
         bytes ? device.load(*bytes, image.entry, forward_threads(config), image.shared_bytes)
               : Result<lab::LoadedKernel>(tl::unexpected(bytes.error()));
     if (loaded)
-      images.emplace_back(image.target.str(), *loaded);
+      images.push_back({image.target.str(), *loaded});
     else
       outcome.fail(fmt::format("on the GPU: {}: {}", image.target.str(), loaded.error().message));
   }
+  return images;
+}
+
+Outcome forward(const Place& place, const emulated::EmulatedForward& kernel) {
+  Outcome outcome;
+  const ForwardConfig& config = kernel.variant->config;
+  const bool rehearsal = place.device == nullptr;
+  const emu::Options exact{.tensor_core = emu::tensor_core_of(place.cc.decimal())};
+  const std::vector<LoadedImage> images =
+      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, config, outcome);
   outcome.kept["images"] = images.size();
   if (images.empty()) return outcome;
   for (const ForwardCase& spec : cases_for(config)) {
     std::vector<Emulated> runs;
     for (const char* mode : {"plain_mode", "tensor_core_mode"}) {
       runs.push_back({mode, make_data(spec)});
-      emu::Options options;
-      if (runs.size() == 2) options.tensor_core = emu::tensor_core_of(device.gpu().cc.decimal());
-      if (const auto ran = emulated::run(kernel, runs.back().data, options); !ran)
+      if (const auto ran = emulated::run(kernel, runs.back().data, runs.size() == 2 ? exact : emu::Options{}); !ran)
         outcome.fail(fmt::format("{}: {}", mode, ran.error().message));
     }
     const reference::Expected expected = expect(runs.front().data);
     for (const auto& [target, loaded] : images) {
       ForwardData gpu = make_data(spec);
-      run_on_gpu(device, loaded, config, gpu, outcome);
+      if (rehearsal)
+        static_cast<void>(emulated::run(kernel, gpu, exact));
+      else
+        run_on_gpu(*place.device, loaded, config, gpu, outcome);
       if (!outcome.passed) return outcome;
       compare_case(spec.name.c_str(), gpu, runs, expected, outcome.kept[target][spec.name], outcome);
     }
@@ -177,8 +191,8 @@ Outcome forward(lab::Device& device, const emulated::EmulatedForward& kernel) {
 std::vector<Check> forward_checks() {
   std::vector<Check> checks;
   for (const emulated::EmulatedForward& kernel : emulated::emulated_forwards())
-    checks.push_back({"forward", name_of(kernel.variant->config),
-                      [&kernel](lab::Device& device) { return forward(device, kernel); }});
+    checks.push_back(
+        {"forward", name_of(kernel.variant->config), [&kernel](const Place& place) { return forward(place, kernel); }});
   return checks;
 }
 

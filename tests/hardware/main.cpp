@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string json, only, revision = "unknown";
-  int device = 0;
+  int device = 0, rehearsal = 0;
   double seconds = 120;
   bool list = false;
 };
@@ -39,7 +39,8 @@ constexpr const char* kClocks =
 
 std::vector<Check> chosen(const std::string& only) {
   std::vector<Check> all;
-  for (auto* part : {map_checks, scalar_checks, product_checks, forward_checks})
+  for (auto* part :
+       {map_checks, scalar_checks, matrix_checks, sync_checks, product_checks, example_checks, forward_checks})
     for (Check& check : part())
       if (only.empty() || (check.part + "/" + check.name).find(only) != std::string::npos)
         all.push_back(std::move(check));
@@ -89,7 +90,9 @@ int run(const Options& options) {
     }
   };
   std::fflush(stdout);
-  if (const Result<void> ran = run_checks(checks, options.device, options.seconds, describe, done); !ran) {
+  if (const Result<void> ran = run_checks(checks, options.device, {options.rehearsal / 10, options.rehearsal % 10},
+                                          options.seconds, describe, done);
+      !ran) {
     fmt::print(stderr, "flashfit_agreement: {}\n", ran.error().message);
     return 2;
   }
@@ -106,6 +109,9 @@ int run(int argc, char** argv) {
   app.add_option("--revision", options.revision, "what the file is to say that was built");
   app.add_option("--device", options.device, "the GPU (default 0)");
   app.add_option("--seconds", options.seconds, "most that one check may take (default 120)");
+  app.add_option("--rehearse", options.rehearsal,
+                 "no GPU: the emulator in its place, as of this compute capability (90 is 9.0)")
+      ->check(CLI::Range(75, 129));
   app.add_flag("--list", options.list, "name the checks, run none");
   try {
     app.parse(argc, argv);

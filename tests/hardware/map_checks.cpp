@@ -22,7 +22,7 @@ std::uint32_t number(int x) {
 /// Case s has 1 in half s % 2 of register s / 2 % 4 of lane s / 8 of A. Each half of B has a value of its own, 1 ..
 /// 128, exact in both types, so the result names the element of B that met A's, and the accumulator that took it.
 template <class T>
-Outcome mma_map(lab::Device& device, const char* name) {
+Outcome mma_map(const Place& place, const char* name) {
   constexpr int kCases = 256;
   std::vector<std::uint32_t> a(kCases * 128, 0), b(kCases * 64);
   std::vector<float> c(kCases * 128, 0.f), expected(kCases * 128, 0.f);
@@ -43,13 +43,12 @@ Outcome mma_map(lab::Device& device, const char* name) {
   }
   Outcome outcome;
   using Kernel = MmaProbe<T>;
-  lab::Trial<Kernel> trial{name, {kCases}, {}, [](std::span<void* const> at) {
-                             return typename Kernel::Params{
-                                 static_cast<const uint32*>(at[0]), static_cast<const uint32*>(at[1]),
-                                 static_cast<const float*>(at[2]), static_cast<float*>(at[3])};
+  lab::Trial<Kernel> trial{name, {kCases}, {}, [](const lab::Where& at) {
+                             return typename Kernel::Params{at.as<const uint32>(0), at.as<const uint32>(1),
+                                                            at.as<const float>(2), at.as<float>(3)};
                            }};
   trial.buffers = {{"a", a}, {"b", b}, {"c", c}, {"d", c.size() * 4, true}};
-  Both<Kernel> both(trial, device, outcome);
+  Both<Kernel> both(trial, place, outcome);
   if (!both.ran) return outcome;
   outcome.demand("gpu_and_map",
                  compare("d", both.gpu.buffers[3].template as<float>(), std::span<const float>(expected)));
@@ -59,7 +58,7 @@ Outcome mma_map(lab::Device& device, const char* name) {
 
 /// Rows at the offsets of both orders of src/layout, and at random ones.
 template <bool Trans>
-Outcome ldmatrix_map(lab::Device& device, const char* name) {
+Outcome ldmatrix_map(const Place& place, const char* name) {
   constexpr int kCases = 64, kPitch = 64;
   std::vector<int> offsets(kCases * 32);
   reference::Random random(5);
@@ -81,12 +80,11 @@ Outcome ldmatrix_map(lab::Device& device, const char* name) {
         }
   Outcome outcome;
   using Kernel = LdmatrixProbe<Trans>;
-  lab::Trial<Kernel> trial{name, {kCases}, {}, [](std::span<void* const> at) {
-                             return
-                                 typename Kernel::Params{static_cast<const int*>(at[0]), static_cast<uint32*>(at[1])};
+  lab::Trial<Kernel> trial{name, {kCases}, {}, [](const lab::Where& at) {
+                             return typename Kernel::Params{at.as<const int>(0), at.as<uint32>(1)};
                            }};
   trial.buffers = {{"offsets", offsets}, {"out", expected.size() * 4, true}};
-  Both<Kernel> both(trial, device, outcome);
+  Both<Kernel> both(trial, place, outcome);
   if (!both.ran) return outcome;
   outcome.demand("gpu_and_map", compare("out", both.gpu.buffers[1].template as<std::uint32_t>(),
                                         std::span<const std::uint32_t>(expected)));
@@ -97,10 +95,10 @@ Outcome ldmatrix_map(lab::Device& device, const char* name) {
 }  // namespace
 
 std::vector<Check> map_checks() {
-  return {{"maps", "mma_fp16", [](lab::Device& d) { return mma_map<f16>(d, "mma_fp16"); }},
-          {"maps", "mma_bf16", [](lab::Device& d) { return mma_map<bf16>(d, "mma_bf16"); }},
-          {"maps", "ldmatrix", [](lab::Device& d) { return ldmatrix_map<false>(d, "ldmatrix"); }},
-          {"maps", "ldmatrix_trans", [](lab::Device& d) { return ldmatrix_map<true>(d, "ldmatrix_trans"); }}};
+  return {{"maps", "mma_fp16", [](const Place& p) { return mma_map<f16>(p, "mma_fp16"); }},
+          {"maps", "mma_bf16", [](const Place& p) { return mma_map<bf16>(p, "mma_bf16"); }},
+          {"maps", "ldmatrix", [](const Place& p) { return ldmatrix_map<false>(p, "ldmatrix"); }},
+          {"maps", "ldmatrix_trans", [](const Place& p) { return ldmatrix_map<true>(p, "ldmatrix_trans"); }}};
 }
 
 }  // namespace flashfit::hardware

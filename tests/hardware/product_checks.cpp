@@ -59,21 +59,20 @@ lab::Trial<MmaProbe<T>> trial_of(const Kind& kind, const char* name) {
   std::generate(a.begin(), a.end(), pair);
   std::generate(b.begin(), b.end(), pair);
   std::generate(c.begin(), c.end(), [&] { return kind.accumulator(random); });
-  lab::Trial<MmaProbe<T>> trial{name, {kCases}, {}, [](std::span<void* const> at) {
-                                  return typename MmaProbe<T>::Params{
-                                      static_cast<const uint32*>(at[0]), static_cast<const uint32*>(at[1]),
-                                      static_cast<const float*>(at[2]), static_cast<float*>(at[3])};
+  lab::Trial<MmaProbe<T>> trial{name, {kCases}, {}, [](const lab::Where& at) {
+                                  return typename MmaProbe<T>::Params{at.as<const uint32>(0), at.as<const uint32>(1),
+                                                                      at.as<const float>(2), at.as<float>(3)};
                                 }};
   trial.buffers = {{"a", a}, {"b", b}, {"c", c}, {"d", c.size() * 4, true}};
   return trial;
 }
 
 template <class T>
-Outcome product(lab::Device& device, const Kind& kind, const char* name) {
+Outcome product(const Place& place, const Kind& kind, const char* name) {
   Outcome outcome;
   const auto trial = trial_of<T>(kind, name);
-  const int cc = device.gpu().cc.decimal();
-  Both<MmaProbe<T>> exact(trial, device, outcome, {.tensor_core = emu::tensor_core_of(cc)});
+  const int cc = place.cc.decimal();
+  Both<MmaProbe<T>> exact(trial, place, outcome, {.tensor_core = emu::tensor_core_of(cc)});
   if (!exact.ran) return outcome;
   outcome.demand("tensor_core_mode", exact.template compare<float>(3));
   lab::Trial<MmaProbe<T>> plain = trial;
@@ -89,9 +88,9 @@ std::vector<Check> product_checks() {
   std::vector<Check> checks;
   for (const Kind& kind : kKinds) {
     checks.push_back({"products", std::string("mma_fp16_") + kind.name,
-                      [&kind](lab::Device& d) { return product<f16>(d, kind, "mma_fp16"); }});
+                      [&kind](const Place& p) { return product<f16>(p, kind, "mma_fp16"); }});
     checks.push_back({"products", std::string("mma_bf16_") + kind.name,
-                      [&kind](lab::Device& d) { return product<bf16>(d, kind, "mma_bf16"); }});
+                      [&kind](const Place& p) { return product<bf16>(p, kind, "mma_bf16"); }});
   }
   return checks;
 }

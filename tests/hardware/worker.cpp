@@ -28,22 +28,32 @@ void say(int pipe, const Json& message) {
 }
 
 /// What the child does: the checks from `first` on. It ends after one that failed, as the context may be broken.
-[[noreturn]] void work(std::span<const Check> checks, std::size_t first, int device, int pipe) {
-  Result<lab::Device> gpu = lab::Device::open(device);
-  if (!gpu) {
-    say(pipe, {{"no_gpu", gpu.error().message}});
-    _exit(0);
+[[noreturn]] void work(std::span<const Check> checks, std::size_t first, int device, ComputeCapability rehearsal,
+                       int pipe) {
+  std::optional<lab::Device> gpu;
+  Place place{.cc = rehearsal};
+  if (rehearsal.major != 0) {
+    say(pipe,
+        {{"gpu", {{"name", "the emulator"}, {"compute_capability", rehearsal.str()}, {"driver_cuda_version", 0}}}});
+  } else {
+    Result<lab::Device> opened = lab::Device::open(device);
+    if (!opened) {
+      say(pipe, {{"no_gpu", opened.error().message}});
+      _exit(0);
+    }
+    gpu = std::move(*opened);
+    place = {.device = &*gpu, .cc = gpu->gpu().cc};
+    say(pipe, {{"gpu",
+                {{"name", gpu->gpu().name},
+                 {"compute_capability", gpu->gpu().cc.str()},
+                 {"sms", gpu->gpu().sms},
+                 {"clock_ghz", gpu->gpu().clock_ghz},
+                 {"driver_cuda_version", gpu->driver_version()}}}});
   }
-  say(pipe, {{"gpu",
-              {{"name", gpu->gpu().name},
-               {"compute_capability", gpu->gpu().cc.str()},
-               {"sms", gpu->gpu().sms},
-               {"clock_ghz", gpu->gpu().clock_ghz},
-               {"driver_cuda_version", gpu->driver_version()}}}});
   for (std::size_t i = first; i < checks.size(); ++i) {
     Outcome outcome;
     try {
-      outcome = checks[i].run(*gpu);
+      outcome = checks[i].run(place);
     } catch (const std::exception& error) {
       outcome.fail(std::string("threw: ") + error.what());
     }
@@ -96,7 +106,7 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-Result<void> run_checks(std::span<const Check> checks, int device, double seconds,
+Result<void> run_checks(std::span<const Check> checks, int device, ComputeCapability rehearsal, double seconds,
                         const std::function<void(const Json& gpu)>& describe,
                         const std::function<void(const Finished&)>& done) {
   constexpr double kSecondsToOpen = 60;
@@ -106,7 +116,7 @@ Result<void> run_checks(std::span<const Check> checks, int device, double second
     if (pipe(ends.data()) != 0) return fail(Code::kInternal, fmt::format("pipe: {}", std::strerror(errno)));
     const pid_t child = fork();
     if (child < 0) return fail(Code::kInternal, fmt::format("fork: {}", std::strerror(errno)));
-    if (child == 0) work(checks, i, device, ends[1]);
+    if (child == 0) work(checks, i, device, rehearsal, ends[1]);
     close(ends[1]);
     Lines lines(ends[0]);
     const auto in = [](double s) { return Clock::now() + std::chrono::milliseconds(static_cast<long>(s * 1000)); };

@@ -14,9 +14,10 @@ struct Finished {
   double seconds;
 };
 
-/// Runs all of them on GPU `device`, each for at most `seconds`; a new process follows one that ended. `describe` gets
-/// the GPU once, `done` each result, in order. Call it before this process opens the driver. Error: there is no GPU.
-Result<void> run_checks(std::span<const Check> checks, int device, double seconds,
+/// Runs all of them on GPU `device`, or, if `rehearsal` names a compute capability, with the emulator in its place;
+/// each for at most `seconds`; a new process follows one that ended. `describe` gets the GPU once, `done` each result,
+/// in order. Call it before this process opens the driver. Error: there is no GPU.
+Result<void> run_checks(std::span<const Check> checks, int device, ComputeCapability rehearsal, double seconds,
                         const std::function<void(const Json& gpu)>& describe,
                         const std::function<void(const Finished&)>& done);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "images/blob.hpp"
@@ -21,8 +22,8 @@ namespace flashfit {
 namespace {
 
 struct Options {
-  std::string nvrtc, list, cache, source, output, only;
-  std::vector<std::string> include;
+  std::string nvrtc, cache, source, output, only;
+  std::vector<std::string> lists, include;
   int jobs = 2;
 };
 
@@ -57,9 +58,11 @@ Result<void> build(const Options& o) {
   if (!o.nvrtc.empty()) {
     const Result<std::string> compiler = fingerprint(o.nvrtc);
     if (!compiler) return fail(Code::kInvalidArgument, fmt::format("--nvrtc {}: no such library", o.nvrtc));
-    Result<std::vector<KernelRecipe>> all = read_kernel_list(o.list, folders, *compiler);
-    if (!all) return tl::unexpected(all.error());
-    recipes = std::move(*all);
+    for (const std::string& list : o.lists) {
+      Result<std::vector<KernelRecipe>> some = read_kernel_list(list, folders, *compiler);
+      if (!some) return tl::unexpected(some.error());
+      std::move(some->begin(), some->end(), std::back_inserter(recipes));
+    }
     std::erase_if(recipes, [&](const KernelRecipe& r) { return !o.only.empty() && o.only != r.name + "@" + r.target; });
     if (!o.only.empty() && recipes.empty())
       return fail(Code::kInvalidArgument, fmt::format("--only {}: the list has no such NAME@TARGET", o.only));
@@ -99,7 +102,7 @@ int run(int argc, char** argv) {
   Options o;
   CLI::App app("Compiles the kernels of a list, each for its targets.");
   app.add_option("--nvrtc", o.nvrtc, "libnvrtc.so.12 or later; without one the output holds no images");
-  app.add_option("--list", o.list, "lines NAME | HEADER | KERNEL | TARGET, TARGET ...")->required();
+  app.add_option("--list", o.lists, "files of lines NAME | HEADER | KERNEL | TARGET, TARGET ...")->required();
   app.add_option("--cache", o.cache, "folder of compiled images, by content")->required();
   app.add_option("--source", o.source, "flashfit's src folder")->required();
   app.add_option("--include", o.include, "folders of the list's headers");

@@ -1,0 +1,144 @@
+// flashfit emulate: the plan's choice for a GPU, run on the CPU under the emulator, on random data, against fp64.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "cli/command.hpp"
+#include "cli/emulate_options.hpp"
+#include "cli/emulate_report.hpp"
+#include "cli/options.hpp"
+#include "cli/ticker.hpp"
+#include "emulated/forward.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr char kExample[] = R"(
+Examples:
+  flashfit emulate --gpu L4 --head-dim 128 --seqlen 300 --causal --schedule random --seed 7
+  flashfit emulate --gpu T4 --seqlens 65,0,300 --heads 8 --kv-heads 2 --repeat 20
+  flashfit emulate --gpu H100 --head-dim 64 --layout mixed --numerics tensor-core --json
+No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wrong use, 3 not written.)";
+
+/// What can be chosen: the images that this build carries, or all of the table for one that was made without a compiler
+/// of kernels.
+std::vector<Image> choosable() {
+  if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
+  std::vector<Image> all;
+  for (const ForwardVariant& row : forward_variants())
+    for (const Target& target : row.targets)
+      all.push_back({.variant = &row,
+                     .target = target,
+                     .registers = 0,
+                     .local_bytes = 0,
+                     .shared_bytes = forward_shared_bytes(row.config),
+                     .bytes = 0,
+                     .entry = {}});
+  return all;
+}
+
+const emulated::EmulatedForward& kernel_of(const ForwardVariant& variant) {
+  const auto& all = emulated::emulated_forwards();
+  return *std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.variant->config == variant.config; });
+}
+
+void emulate(Run& run, const reference::ForwardData& fresh, const reference::Expected& expected) {
+  reference::ForwardData data = make_data(fresh.spec);
+  const auto start = Clock::now();
+  const Result<emu::Stats> ran = emulated::run(kernel_of(*run.plan.variant), data, run.options);
+  run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  run.flop = forward_flop(data.spec);
+  run.out_bound = expected.out_bound;
+  run.lse_bound = expected.lse_bound;
+  if (!ran) {
+    run.finding = ran.error().message;
+    return;
+  }
+  run.stats = *ran;
+  run.verdict = check(data, expected);
+  if (!run.verdict.ok)
+    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", name_of(run.plan.variant->config),
+                              name_of(run.options.schedule), run.options.seed, run.verdict.message);
+}
+
+/// The GPU's plan; nothing, said in a line, for one of `all` that fits no variant.
+Result<ForwardPlan> plan_for(const EmulateOptions& e, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                             const std::vector<Image>& images) {
+  Result<ForwardPlan> plan = plan_forward(problem, gpu, driver, images, {.variant = e.variant});
+  if (plan || (e.gpu.all() && plan.error().code == Code::kMisfit)) return plan;
+  if (plan.error().code == Code::kInvalidArgument) wrong("--" + plan.error().message);
+  wrong("--gpu", gpu.name, plan.error().message);
+}
+
+int run(const EmulateOptions& e) {
+  const reference::ForwardCase spec = e.data_case();
+  CudaVersion driver = 0;
+  const std::vector<Gpu> gpus = e.gpu.gpus(driver);
+  e.runs(gpus.front());  // wrong words are said before anything long begins
+  const std::vector<Image> images = choosable();
+  const ForwardProblem problem = [&] {
+    reference::ForwardData shape;
+    shape.spec = spec;
+    return shape.problem();
+  }();
+  std::vector<std::pair<const Gpu*, ForwardPlan>> plans;
+  for (const Gpu& gpu : gpus) {
+    const Result<ForwardPlan> plan = plan_for(e, problem, gpu, driver, images);
+    if (plan)
+      plans.emplace_back(&gpu, *plan);
+    else if (!e.json)
+      fmt::print("{:<9} {}: {}\n", "misfit", gpu.name, plan.error().message);
+  }
+  if (plans.empty()) wrong("--gpu", "all", "no GPU of the table fits this problem");
+
+  const auto [data, expected] = [&] {
+    const Ticker ticker("the fp64 reference");
+    reference::ForwardData fresh = make_data(spec);
+    reference::Expected right = expect(fresh);
+    return std::pair(std::move(fresh), std::move(right));
+  }();
+  if (!e.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length" : ""));
+  std::vector<Json> objects;
+  std::int64_t wrong_runs = 0, all = 0;
+  for (const auto& [gpu, plan] : plans) {
+    const std::vector<emu::Options> runs = e.runs(*gpu);
+    for (const emu::Options& options : runs) {
+      Run r{.gpu = *gpu, .plan = plan, .options = options};
+      {
+        const Ticker ticker(fmt::format("run {} of {}, {} on {}", all + 1, plans.size() * runs.size(),
+                                        name_of(plan.variant->config), gpu->name));
+        emulate(r, data, expected);
+      }
+      ++all;
+      wrong_runs += !r.finding.empty();
+      if (e.json)
+        objects.push_back(json_of(r));
+      else
+        print(r, &options == &runs.front());
+    }
+  }
+  if (e.json)
+    fmt::print("{}\n", Json(objects).dump(2));
+  else if (all > 1)
+    print_line("runs", fmt::format("{}, {} with a finding", all, wrong_runs));
+  return wrong_runs == 0 ? kOk : kFinding;
+}
+
+}  // namespace
+
+void add_emulate(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand(
+      "emulate", "Runs the kernel that a GPU would get on the CPU, and says what it did and what is wrong with it.");
+  const auto e = std::make_shared<EmulateOptions>();
+  e->add_to(*command);
+  command->footer(kExample);
+  command->callback([e, &status] { status = run(*e); });
+}
+
+}  // namespace flashfit::cli

@@ -1,0 +1,155 @@
+#include "cli/emulate_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+#include "cli/options.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using Lengths = std::vector<std::int64_t>;
+
+struct NamedLayout {
+  const char* name;
+  reference::Layout layout;
+};
+constexpr NamedLayout kLayouts[] = {
+    {"bshd", reference::Layout::kBSHD},     {"bhsd", reference::Layout::kBHSD},
+    {"padded", reference::Layout::kPadded}, {"packed", reference::Layout::kPackedQKV},
+    {"mixed", reference::Layout::kMixed},   {"head_stride_0", reference::Layout::kHeadStride0}};
+
+struct NamedSchedule {
+  const char* name;
+  emu::Schedule schedule;
+};
+constexpr NamedSchedule kSchedules[] = {{"round-robin", emu::Schedule::kRoundRobin},
+                                        {"reversed", emu::Schedule::kReversed},
+                                        {"random", emu::Schedule::kRandom}};
+
+/// The entry of that name, or wrong() with all names.
+template <class Named, std::size_t N>
+const Named& pick(const Named (&all)[N], const std::string& option, const std::string& name) {
+  std::string names;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (name == all[i].name) return all[i];
+    names += fmt::format("{}{}", i == 0 ? "" : i + 1 < N ? ", " : " or ", all[i].name);
+  }
+  wrong(option, name, "must be " + names);
+}
+
+Lengths parse_lengths(const std::string& option, const std::string& text) {
+  Lengths lengths;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto length = whole_number(std::string_view(text).substr(begin, end - begin), 0, 1 << 24);
+    if (!length) wrong(option, text, "must be lengths from 0 to 16777216 with commas between, such as 65,0,300");
+    lengths.push_back(*length);
+    begin = end + 1;
+  }
+  return lengths;
+}
+
+std::int64_t sum(const Lengths& x) { return std::accumulate(x.begin(), x.end(), std::int64_t{0}); }
+
+// At 3 GFLOP/s a core some ten minutes, and as long for the reference; and 4 GB of tensors.
+constexpr double kMostFlop = 2e12, kMostElements = 1e9;
+
+}  // namespace
+
+void EmulateOptions::add_to(CLI::App& app) {
+  problem.seqlen = 300;
+  gpu.add_to(app);
+  problem.add_to(app);
+  app.add_option("--seqlens", seqlens, "variable length: queries of each sequence, with commas between")
+      ->type_name("N,N,...");
+  app.add_option("--seqlens-k", seqlens_k, "variable length: keys of each sequence (default: as many as queries)")
+      ->type_name("N,N,...");
+  app.add_option("--layout", layout,
+                 "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0");
+  app.add_option("--softmax-scale", softmax_scale, "factor of the scores (default: 1 / sqrt(head_dim))")
+      ->type_name("X");
+  app.add_option("--variant", variant, "force this row of `flashfit images`")->type_name("NAME");
+  app.add_option("--schedule", schedule, "who runs when a thread waits: random (default), round-robin or reversed");
+  constexpr std::int64_t kMostSeed = std::numeric_limits<std::uint32_t>::max();
+  add_whole_number(app, "--seed", seed, 0, kMostSeed,
+                   "of the random schedule; the same seed, the same run (default 1)");
+  add_whole_number(app, "--repeat", repeat, 1, 100000, "runs, each with the next seed (default 1)");
+  add_whole_number(app, "--data-seed", data_seed, 0, kMostSeed, "of the random tensors (default 1)");
+  app.add_option("--numerics", numerics,
+                 "sums of matrix products: fp32 (default), or tensor-core: bit for bit as the GPU's");
+  add_whole_number(app, "--threads", threads, 1, 256, "host threads (default: as many as there are cores)");
+  app.add_flag("--json", json, "a list of objects, one a run");
+}
+
+reference::ForwardCase EmulateOptions::data_case() const {
+  const ForwardProblem p = problem.problem();
+  reference::ForwardCase c;
+  c.name = "the result";
+  c.dtype = p.dtype;
+  c.head_dim = p.head_dim;
+  c.heads_q = p.heads_q;
+  c.heads_kv = p.heads_kv;
+  c.causal = p.causal;
+  c.variable_length = !seqlens.empty();
+  if (!c.variable_length && !seqlens_k.empty()) wrong("--seqlens-k", seqlens_k, "needs --seqlens");
+  if (c.variable_length) {
+    c.seqlens_q = parse_lengths("--seqlens", seqlens);
+    c.seqlens_k = seqlens_k.empty() ? c.seqlens_q : parse_lengths("--seqlens-k", seqlens_k);
+    if (c.seqlens_k.size() != c.seqlens_q.size())
+      wrong("--seqlens-k", seqlens_k, fmt::format("must have {} lengths, as --seqlens has", c.seqlens_q.size()));
+    if (p.batch != 1) wrong("--batch", std::to_string(p.batch), "is what --seqlens says: give one of the two");
+  } else {
+    c.seqlens_q.assign(p.batch, p.seqlen_q);
+    c.seqlens_k.assign(p.batch, p.seqlen_k);
+  }
+  c.layout = pick(kLayouts, "--layout", layout).layout;
+  if (!(softmax_scale >= 0 && softmax_scale <= 1e30))
+    wrong("--softmax-scale", fmt::format("{}", softmax_scale), "must be from 0 to 1e30");
+  c.softmax_scale = softmax_scale;
+  c.seed = static_cast<std::uint64_t>(data_seed);
+  const double elements = static_cast<double>(c.head_dim) * (2.0 * c.heads_q * static_cast<double>(sum(c.seqlens_q)) +
+                                                             2.0 * c.heads_kv * static_cast<double>(sum(c.seqlens_k)));
+  if (elements > kMostElements || forward_flop(c) > kMostFlop)
+    wrong(
+        fmt::format("the problem has {:.2g} elements and {:.2g} FLOP: the emulator takes at most {:.0e} and {:.0e}; "
+                    "fewer heads or a smaller --seqlen show the same",
+                    elements, forward_flop(c), kMostElements, kMostFlop));
+  return c;
+}
+
+std::vector<emu::Options> EmulateOptions::runs(const Gpu& on) const {
+  emu::Options first;
+  first.schedule = pick(kSchedules, "--schedule", schedule).schedule;
+  first.shared_limit = static_cast<std::size_t>(on.shared_bytes_block);
+  first.host_threads =
+      threads != 0 ? static_cast<int>(threads) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  struct Mode {
+    const char* name;
+    bool exact;
+  };
+  constexpr Mode kModes[] = {{"fp32", false}, {"tensor-core", true}};
+  if (pick(kModes, "--numerics", numerics).exact) first.tensor_core = emu::tensor_core_of(on.cc.decimal());
+  std::vector<emu::Options> all;
+  for (std::int64_t i = 0; i < repeat; ++i) {
+    all.push_back(first);
+    all.back().seed = static_cast<std::uint32_t>(seed + i);
+  }
+  return all;
+}
+
+double forward_flop(const reference::ForwardCase& c) {
+  double pairs = 0;
+  for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
+    const auto q = static_cast<double>(c.seqlens_q[b]), k = static_cast<double>(c.seqlens_k[b]);
+    const double unseen = std::max(0.0, q - k), seen = std::min(q, k);  // rows without a key, and the triangle's
+    pairs += c.causal ? (q - unseen) * k - seen * (seen - 1) / 2 : q * k;
+  }
+  return 4 * pairs * static_cast<double>(c.heads_q * c.head_dim);
+}
+
+}  // namespace flashfit::cli

@@ -1,0 +1,33 @@
+#pragma once
+// What `flashfit emulate` is to run: a problem as `flashfit explain` takes it, and how.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/problem_options.hpp"
+#include "emu/options.hpp"
+#include "reference/forward_data.hpp"
+
+namespace flashfit::cli {
+
+struct EmulateOptions {
+  ProblemOptions problem;
+  GpuOptions gpu;
+  std::string variant, layout = "bshd", schedule = "random", numerics = "fp32", seqlens, seqlens_k;
+  std::int64_t seed = 1, repeat = 1, data_seed = 1, threads = 0;
+  double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
+  bool json = false;
+
+  void add_to(CLI::App& app);
+  /// The tensors' shapes, layout and seed. wrong() where options contradict each other or ask for more than the
+  /// emulator can be expected to do.
+  reference::ForwardCase data_case() const;
+  /// One for each seed, for a kernel of that GPU.
+  std::vector<emu::Options> runs(const Gpu& gpu) const;
+};
+
+/// Floating-point operations of one forward: two products, of the pairs that the mask leaves.
+double forward_flop(const reference::ForwardCase& c);
+
+}  // namespace flashfit::cli

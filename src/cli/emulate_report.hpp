@@ -1,0 +1,33 @@
+#pragma once
+// What `flashfit emulate` says of a run.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "emu/options.hpp"
+#include "plan/forward.hpp"
+#include "reference/forward_data.hpp"
+
+namespace flashfit::cli {
+
+/// One run of one GPU's kernel.
+struct Run {
+  const Gpu& gpu;
+  const ForwardPlan& plan;
+  const emu::Options& options;
+  double flop = 0, seconds = 0;
+  emu::Stats stats;
+  double out_bound = 0, lse_bound = 0;
+  reference::Verdict verdict;
+  std::string finding;  ///< "": none
+};
+
+/// The run as an object of --json.
+nlohmann::ordered_json json_of(const Run& run);
+
+/// The run for people; the first of a GPU with what was chosen and what it counted.
+void print(const Run& run, bool first);
+
+/// A line of that text.
+void print_line(const char* key, const std::string& value);
+
+}  // namespace flashfit::cli

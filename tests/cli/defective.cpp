@@ -1,0 +1,48 @@
+// `flashfit emulate` with kernels that are wrong on purpose: one of head_dim 32 ends with a finding, one of 64 leaves its
+// output as it was, one of 128 writes it wrong.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "cli/command.hpp"
+#include "emulated/forward.hpp"
+
+namespace flashfit::emulated {
+namespace {
+
+Result<emu::Stats> run_defective(int head_dim, const ForwardParams& params) {
+  if (head_dim == 32) return fail(Code::kInternal, "defective: block (0,0,0) warp 0 lane 0: reads past the end of k");
+  if (head_dim == 128) std::memset(params.o, 0, 2);
+  return emu::Stats{};
+}
+
+template <int HeadDim>
+Result<emu::Stats> launch(int, const ForwardParams& params, const emu::Memory&, const emu::Options&) {
+  return run_defective(HeadDim, params);
+}
+
+}  // namespace
+
+const std::vector<EmulatedForward>& emulated_forwards() {
+  static const std::vector<EmulatedForward> kernels = [] {
+    std::vector<EmulatedForward> all;
+    for (const ForwardVariant& v : forward_variants())
+      all.push_back({&v, v.config.head_dim == 32 ? launch<32> : v.config.head_dim == 64 ? launch<64> : launch<128>});
+    return all;
+  }();
+  return kernels;
+}
+
+}  // namespace flashfit::emulated
+
+int main(int argc, char** argv) {
+  CLI::App app("flashfit with defective kernels", "flashfit");
+  int status = flashfit::cli::kUsage;
+  flashfit::cli::add_emulate(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  return status;
+}

@@ -1,0 +1,235 @@
+"""`flashfit emulate` as people and scripts use it: exit status, stdout, stderr, JSON.
+
+The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the one with defective kernels lies in that build's
+tests/flashfit_defective.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
+DEFECTIVE = str(Path(COMMAND).parents[1] / "tests/flashfit_defective")
+SMALL = ["--seqlen", "70", "--heads", "2"]
+KEYS = {
+    "gpu",
+    "compute_capability",
+    "variant",
+    "target",
+    "grid",
+    "threads",
+    "shared_memory_bytes",
+    "shared_memory_limit_bytes",
+    "schedule",
+    "seed",
+    "numerics",
+    "clean",
+    "finding",
+    "error",
+    "error_bound",
+    "lse_error",
+    "lse_error_bound",
+    "flop",
+    "seconds",
+    "emulated_gflops",
+    "counts",
+    "worst_bank_conflicts",
+}
+
+
+def emulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, "emulate", *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def runs(*arguments: str) -> list[dict[str, Any]]:
+    ran = emulate(*arguments, "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    assert isinstance(found, list)
+    return found
+
+
+def test_words_of_a_run() -> None:
+    ran = emulate(
+        "--gpu", "L4", "--head-dim", "128", "--seqlen", "300", "--causal", "--schedule", "random", "--seed", "7"
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "problem   fp16, head_dim 128, batch 1, 8 heads, 300 queries x 300 keys, causal"
+    assert lines[1] == "gpu       L4 (8.9)"
+    assert lines[2].startswith("variant   fwd_mma_fp16_d128_")
+    assert lines[-1] == "finding   none"
+    for words in (
+        "random schedule, seed 7, fp32 sums",
+        " mma",
+        " ldmatrix",
+        " barriers",
+        " global bytes read",
+        " shared bytes written",
+        "no conflicts",
+        "GFLOP/s emulated",
+        "(against fp64)",
+    ):
+        assert words in ran.stdout, words
+    assert "\r" not in ran.stdout, "no progress where nobody looks"
+
+
+def test_the_variant_is_what_explain_says() -> None:
+    problem = ["--gpu", "A100", "--head-dim", "64", *SMALL, "--causal", "--json"]
+    said = subprocess.run([COMMAND, "explain", *problem], capture_output=True, text=True, timeout=60, check=False)
+    explained = json.loads(said.stdout)[0]
+    if not explained["fits"]:
+        pytest.fail(f"this build carries nothing for an A100: {explained['reason']}; build with all targets")
+    (run,) = runs(*problem[:-1])
+    for key in ("variant", "target", "threads", "grid", "shared_memory_bytes", "shared_memory_limit_bytes"):
+        assert run[key] == explained[key], key
+
+
+def test_counts_follow_from_the_problem() -> None:
+    (one,) = runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "1")
+    (two,) = runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "2")
+    assert set(one) == KEYS
+    for name, count in one["counts"].items():
+        if name != "switches":
+            assert two["counts"][name] == 2 * count, name
+    assert one["counts"]["mma"] > 0
+    assert one["flop"] == 4 * 64 * 64 * 64
+    # Q, K and V of 64 rows are read once by the one block, O and LSE written.
+    assert one["counts"]["global_bytes_read"] == 3 * 64 * 64 * 2
+    assert one["counts"]["global_bytes_written"] == 64 * 64 * 2 + 64 * 4
+
+
+def test_a_seed_repeats_its_run_and_another_differs() -> None:
+    first, second = runs("--gpu", "H100", *SMALL, "--seed", "5", "--repeat", "2")
+    (again,) = runs("--gpu", "H100", *SMALL, "--seed", "5")
+    assert (first["seed"], second["seed"]) == (5, 6)
+    assert again["counts"] == first["counts"]
+    assert second["counts"]["switches"] != first["counts"]["switches"]
+    assert second["error"] == first["error"], "a schedule may not change the result"
+
+
+def test_numerics_are_told_apart() -> None:
+    (plain,) = runs("--gpu", "H100", *SMALL)
+    (exact,) = runs("--gpu", "H100", *SMALL, "--numerics", "tensor-core")
+    assert (plain["numerics"], exact["numerics"]) == ("fp32", "tensor-core")
+    assert plain["lse_error"] != exact["lse_error"]
+
+
+def test_every_gpu_of_the_table() -> None:
+    ran = emulate("--gpu", "all", "--head-dim", "32", "--seqlen", "33", "--heads", "1", "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert {"T4", "L4", "H200"} <= {run["gpu"] for run in found}
+    assert all(run["clean"] and run["shared_memory_bytes"] <= run["shared_memory_limit_bytes"] for run in found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    gpu=st.sampled_from(["T4", "A100", "8.6", "l4", "NVIDIA H200", "RTX 5090", "Thor"]),
+    head_dim=st.sampled_from([32, 64, 128]),
+    lengths=st.lists(st.tuples(st.integers(0, 140), st.integers(0, 140)), min_size=1, max_size=4),
+    ragged=st.booleans(),
+    heads=st.sampled_from([(1, 1), (2, 1), (6, 2)]),
+    causal=st.booleans(),
+    layout=st.sampled_from(["bshd", "bhsd", "padded", "packed", "mixed", "head_stride_0"]),
+    schedule=st.sampled_from(["round-robin", "reversed", "random"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_sound_problem_is_clean(
+    gpu: str,
+    head_dim: int,
+    lengths: list[tuple[int, int]],
+    ragged: bool,
+    heads: tuple[int, int],
+    causal: bool,
+    layout: str,
+    schedule: str,
+    seed: int,
+) -> None:
+    shape = (
+        ["--seqlens", ",".join(str(q) for q, _ in lengths), "--seqlens-k", ",".join(str(k) for _, k in lengths)]
+        if ragged
+        else ["--seqlen", str(lengths[0][0]), "--seqlen-k", str(lengths[0][1]), "--batch", str(len(lengths))]
+    )
+    (run,) = runs(
+        *("--gpu", gpu, "--head-dim", str(head_dim), "--heads", str(heads[0]), "--kv-heads", str(heads[1])),
+        *shape,
+        *(["--causal"] if causal else []),
+        *("--layout", layout, "--schedule", schedule, "--seed", str(seed)),
+    )
+    assert run["clean"]
+    assert run["finding"] is None
+    assert run["error"] <= run["error_bound"]
+    assert run["lse_error"] <= run["lse_error_bound"]
+
+
+WRONG = [
+    (["--gpu", "L5"], "--gpu 'L5' is not in the table"),
+    (["--gpu", "V100"], "--gpu 'V100': "),
+    (["--gpu", "T4", "--dtype", "bf16"], "--gpu 'T4': "),
+    (["--gpu", "L4", "--dtype", "fp32"], "--gpu 'L4': "),
+    (["--gpu", "L4", "--dtype", "fp17"], "--dtype 'fp17': must be fp16, bf16 or fp32"),
+    (["--gpu", "L4", "--head-dim", "80"], "--gpu 'L4': "),
+    (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no row of the table"),
+    (["--gpu", "L4", "--schedule", "fair"], "--schedule 'fair': must be round-robin, reversed or random"),
+    (["--gpu", "L4", "--numerics", "fp64"], "--numerics 'fp64': must be fp32 or tensor-core"),
+    (["--gpu", "L4", "--layout", "sbhd"], "--layout 'sbhd': must be bshd, "),
+    (["--gpu", "L4", "--seed", "-1"], "--seed '-1': must be a whole number from 0"),
+    (["--gpu", "L4", "--repeat", "0"], "--repeat '0': must be a whole number from 1"),
+    (["--gpu", "L4", "--seqlens", "5,,6"], "--seqlens '5,,6': must be lengths from 0"),
+    (["--gpu", "L4", "--seqlens", "5,-6"], "--seqlens '5,-6': must be lengths from 0"),
+    (["--gpu", "L4", "--seqlens", "5,6", "--seqlens-k", "7"], "--seqlens-k '7': must have 2 lengths"),
+    (["--gpu", "L4", "--seqlens-k", "7"], "--seqlens-k '7': needs --seqlens"),
+    (["--gpu", "L4", "--seqlens", "5,6", "--batch", "2"], "--batch '2': is what --seqlens says"),
+    (["--gpu", "L4", "--softmax-scale", "-1"], "--softmax-scale '-1': must be from 0"),
+    (["--gpu", "L4", "--softmax-scale", "nan"], "--softmax-scale 'nan': must be from 0"),
+    (["--gpu", "L4", "--seqlen", "1000000", "--heads", "64"], "the emulator takes at most"),
+    (["--gpu", "all", "--dtype", "fp32"], "--gpu 'all': no GPU of the table fits"),
+    (["--gpu", "L4", "--tile", "64x64"], "'--tile' is not known here; see flashfit emulate --help"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_wrong_use_is_one_line(arguments: list[str], message: str) -> None:
+    ran = emulate(*arguments, "--json")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.startswith("flashfit: ")
+    assert message in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "finding"),
+    [
+        ("32", "reads past the end of k"),
+        ("64", "wrong numbers: the result: lse of sequence 0, row 0, head 0, dim 0 is nan"),
+        ("128", "wrong numbers: the result: "),
+    ],
+)
+def test_a_finding_is_told_and_is_status_1(head_dim: str, finding: str) -> None:
+    arguments = [DEFECTIVE, "emulate", "--gpu", "L4", "--head-dim", head_dim, *SMALL, "--repeat", "2", "--seed", "9"]
+    said = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert (said.returncode, said.stderr) == (1, "")
+    assert said.stdout.count(finding) == 2
+    assert said.stdout.splitlines()[-1] == "runs      2, 2 with a finding"
+    as_json = subprocess.run([*arguments, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    found = json.loads(as_json.stdout)
+    assert as_json.returncode == 1
+    assert [run["clean"] for run in found] == [False, False]
+    assert all(finding in run["finding"] and set(run) == KEYS for run in found)
+
+
+def test_help_has_an_example() -> None:
+    ran = emulate("--help")
+    assert ran.returncode == 0
+    assert "flashfit emulate --gpu L4 --head-dim 128 --seqlen 300 --causal --schedule random --seed 7" in ran.stdout
