@@ -22,6 +22,12 @@ def _recorded() -> list[Path]:
     return [Path(str(f.locate())) for f in files if f.name == _NAME and f.parent.name in ("bin", "Scripts")]
 
 
+def _is_program(path: Path) -> bool:
+    """A script of that name that runs Python would lead back here."""
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
 def command() -> Path:
     """FLASHFIT_COMMAND, where set, is the only candidate."""
     override = os.environ.get("FLASHFIT_COMMAND")
@@ -29,8 +35,7 @@ def command() -> Path:
     in_tree = here.parents[2] / "build" / "bin" / _NAME
     tried = [Path(override)] if override else [*_recorded(), Path(sysconfig.get_path("scripts"), _NAME), in_tree]
     for path in tried:
-        # A script of that name that runs Python would lead back here.
-        if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
+        if path.is_file() and _is_program(path):
             return path
     raise FlashfitError(
         f"the command flashfit is not at {' nor '.join(map(str, tried))}; "

@@ -1,0 +1,276 @@
+"""`flashfit doctor` and `flashfit choose` as people and scripts use them, on wheels made by tests/inspect/make.cpp.
+
+The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lies in that build's tests/inspect_make.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import flashfit
+import pytest
+from flashfit._command import command
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))
+MAKER = COMMAND.parents[1] / "tests/inspect_make"
+PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
+L40 = ["--gpu", "L40", *PLACE]
+OLD_ABI_310 = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
+OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
+NEW_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
+NEW_TORCH = "torch-2.7.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
+APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
+PARTLY = "partly-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    subprocess.run([MAKER, folder], check=True)
+    return folder
+
+
+def run(*words: str | Path, text: str | None = None, cwd: Path | None = None, **env: str) -> Any:
+    """The finished command, in half a gigabyte of memory."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (512 << 20, 512 << 20))
+
+    return subprocess.run(
+        [COMMAND, *words],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+        timeout=60,
+        preexec_fn=limit,
+        env={**os.environ, "XDG_CACHE_HOME": "/nonexistent", **env},
+    )
+
+
+def doctor(*words: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
+    ran = run("doctor", *words, cwd=cwd)
+    assert ran.stderr == ""
+    return ran.returncode, ran.stdout.splitlines()
+
+
+def test_a_wheel_for_another_python_is_told_by_its_tag_and_mended(made: Path) -> None:
+    status, lines = doctor(OLD_ABI_310, *L40, cwd=made)
+    assert status == 1
+    assert lines[0] == f"{OLD_ABI_310} does not fit on L40 (8.9)"
+    assert "  FAIL   FF201  cp310 is not your cp311; the platform fits" in lines
+    assert f"try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install {OLD_ABI_310}" in lines
+
+
+def test_the_old_abi_is_told_against_a_torch_of_the_new(made: Path) -> None:
+    status, lines = doctor(OLD_ABI, "--torch", NEW_TORCH, *L40, cwd=made)
+    assert status == 1
+    (line,) = [x for x in lines if " FF401 " in x]
+    assert "needs the old C++ ABI (pre-cxx11); torch 2.7.1+cu126 has the new one. Missing: " in line
+    assert "c10::detail::torchCheckFail(" in line
+    assert doctor(NEW_ABI, "--torch", NEW_TORCH, *L40, cwd=made)[0] == 0
+
+
+def test_code_for_8_0_fits_an_l40_and_code_for_9_0a_does_not(made: Path) -> None:
+    status, lines = doctor(OLD_ABI, *L40, cwd=made)
+    assert (status, lines[0]) == (0, f"{OLD_ABI} fits on L40 (8.9)")
+    status, lines = doctor(OLD_ABI, APEX, *L40, cwd=made)
+    assert status == 1
+    assert lines[0] == f"1 of 2 targets does not fit on L40 (8.9): {APEX}"
+    (culprit,) = [x for x in lines if "FAIL" in x]
+    assert culprit == (
+        "  FAIL   FF101  fused_layer_norm_cuda.cpython-311-x86_64-linux-gnu.so: SASS 9.0a, no PTX. "
+        "L40 is 8.9; 9.0a runs only on 9.0"
+    )
+
+
+def test_a_library_that_is_partly_served_names_the_kernels_that_are_not(made: Path) -> None:
+    status, lines = doctor(PARTLY, *L40, cwd=made)
+    assert (status, lines[0]) == (1, f"{PARTLY} fits in part on L40 (8.9)")
+    assert "2 of 3 containers have no image for L40 (8.9)" in lines[1]
+    assert lines[1].endswith("; without one: hopper_a(int), hopper_b(int)")
+    assert doctor(PARTLY, "--gpu", "H100", *PLACE, cwd=made)[0] == 1  # the 8.0 container, there
+
+
+def test_json_has_the_promised_keys(made: Path) -> None:
+    ran = run("doctor", APEX, "--json", "--gpu", "l40", "--gpu", "sm_90", *PLACE, cwd=made)
+    report = json.loads(ran.stdout)
+    assert (ran.returncode, report["schema"], report["verdict"]) == (1, 1, "misfit")
+    (target,) = report["targets"]
+    assert {"target", "kind", "verdict", "problems", "tags", "glibc", "binaries"} <= target.keys()
+    assert (target["target"], target["kind"], target["tags"]) == (APEX, "wheel", "cp311-cp311-linux_x86_64")
+    assert {"code", "message", "member", "fix"} <= target["problems"][0].keys()
+    binary = target["binaries"][0]
+    assert binary["sass"] == ["9.0a"]
+    assert binary["gpus"] == {"l40": {"best": "no", "covered": 0}, "sm_90": {"best": "sass", "covered": 1}}
+    kinds = {"path": str, "ptx": list, "ptx_isa": str, "toolkit": str, "torch_abi": str, "glibc": str, "needed": list}
+    for key, kind in {**kinds, "containers": int}.items():
+        assert isinstance(binary[key], kind), key
+
+
+def test_a_survey_shows_every_capability_and_fits_where_one_is_served(made: Path) -> None:
+    status, lines = doctor(APEX, "--gpu", "all", *PLACE, cwd=made)
+    assert status == 0
+    rows = {line.split()[0]: line for line in lines if re.match(r"\d+\.\d ", line)}
+    assert {"7.0", "7.5", "8.0", "8.9", "9.0", "12.0"} <= rows.keys()
+    assert "sass" in rows["9.0"]
+    assert "  no  " in rows["8.9"]
+
+
+def test_what_is_no_gpu_is_answered_by_names_that_are(made: Path) -> None:
+    ran = run("doctor", APEX, "--gpu", "L40X", *PLACE, cwd=made)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert re.fullmatch(r"flashfit: --gpu 'L40X': not known; did you mean .*L40.*\?\n", ran.stderr)
+
+
+def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb-1.0-cp311-cp311-linux_x86_64.whl"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
+        wheel.writestr("bomb/x.so", b"\x7fELF" + bytes(600 << 20))
+    cut = tmp_path / "cut-1.0-cp311-cp311-linux_x86_64.whl"
+    cut.write_bytes((made / APEX).read_bytes()[:-40])
+    loud = tmp_path / "loud\x1b[31m.so"
+    loud.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(20))
+    begin = time.monotonic()
+    status, lines = doctor(bomb, cut, loud, made / OLD_ABI, *L40)
+    assert time.monotonic() - begin < 5
+    assert status == 2
+    assert sum("malformed: " in line for line in lines) == 3
+    assert "\x1b" not in "".join(lines)
+    assert f"{OLD_ABI} fits on L40 (8.9)" in lines
+
+
+def test_trees_with_loops_pipes_and_nothing_in_them_are_walked(made: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    status, lines = doctor(empty, *L40)
+    assert status == 2
+    assert "nothing to judge: 0 files" in lines[1]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "loop").symlink_to(tree)
+    os.mkfifo(tree / "pipe")
+    (tree / "again.cubin").symlink_to(made / "family.cubin")
+    for i in range(2000):
+        (tree / f"{i}.py").touch()
+    (tree / "family.cubin").write_bytes((made / "family.cubin").read_bytes())
+    report = json.loads(run("doctor", tree, "--json", *L40).stdout)
+    assert sorted(b["path"] for b in report["targets"][0]["binaries"]) == ["again.cubin", "family.cubin"]
+
+
+def test_a_missing_file_is_said_and_the_others_are_judged(made: Path) -> None:
+    status, lines = doctor("absent.so", OLD_ABI, *L40, cwd=made)
+    assert status == 2
+    assert "  UNSURE FF903  cannot be opened: No such file or directory" in lines
+
+
+def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Path, tmp_path: Path) -> None:
+    wheel = tmp_path / OLD_ABI
+    wheel.write_bytes((made / OLD_ABI).read_bytes())
+    os.utime(wheel, (1, 1))
+    time.sleep(3)  # what changed a moment ago is not kept
+    words = ["doctor", wheel, "--json", *L40]
+    fresh = run(*words, XDG_CACHE_HOME=str(tmp_path))
+    (entry,) = (tmp_path / "flashfit/doctor").iterdir()
+    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+    for damage in (
+        b"",
+        entry.read_bytes()[:-1],
+        entry.read_bytes().replace(b"fused", b"fuxed") + b"x",
+        os.urandom(9999),
+    ):
+        entry.write_bytes(damage)
+        assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+    before = entry.read_bytes()
+    run(*words, "--no-cache", XDG_CACHE_HOME=str(tmp_path))
+    assert entry.read_bytes() == before
+    wheel.write_bytes((made / APEX).read_bytes())
+    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout != fresh.stdout
+
+
+def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) -> None:
+    ran = run("choose", OLD_ABI_310, OLD_ABI, *L40, cwd=made)
+    assert ran.returncode == 0
+    assert ran.stdout.splitlines()[0] == f"best: {OLD_ABI}"
+    assert f"not: {OLD_ABI_310}: FF201 cp310 is not your cp311; the platform fits" in ran.stdout
+    none = run("choose", OLD_ABI_310, APEX, *L40, cwd=made)
+    assert none.returncode == 1
+    assert none.stdout.startswith("none fits")
+    assert "look for: " in none.stdout
+
+
+def test_choose_covers_a_fleet_with_the_fewest(made: Path) -> None:
+    names = [APEX, OLD_ABI, "family.cubin"]
+    words = ["choose", *names, "--gpu", "L40", "--gpu", "H100", *PLACE, "--json"]
+    assert json.loads(run(*words, cwd=made).stdout)["best"] == OLD_ABI
+    family = json.loads(run("doctor", "family.cubin", "--gpu", "all", "--json", *PLACE, cwd=made).stdout)
+    served = [n for n, g in family["targets"][0]["binaries"][0]["gpus"].items() if g["best"] != "no"]
+    fleet = json.loads(run(*words, "--gpu", served[0], cwd=made).stdout)
+    assert fleet["best"] is None
+    assert {m["target"]: m["gpus"] for m in fleet["set"]} == {OLD_ABI: ["L40", "H100"], "family.cubin": [served[0]]}
+    ran = run("choose", APEX, "--gpu", "L40", "--gpu", "H100", *PLACE, cwd=made)
+    assert ran.returncode == 1
+    assert "nothing here serves L40 (8.9)" in ran.stdout
+
+
+def test_choose_reads_names_from_a_release_page() -> None:
+    page = "\n".join(
+        [
+            "flash_attn-2.8.3+cu12torch2.6cxx11abiFALSE-cp311-cp311-linux_x86_64.whl",
+            "https://example.org/v2.8.3/flash_attn-2.8.3%2Bcu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl#sha256=1",
+            "Source code (zip)",
+        ]
+    )
+    ran = run("choose", *PLACE, "--gpu", "L40", "--torch", "2.7.1+cu126", text=page)
+    assert ran.returncode == 0
+    assert "best: flash_attn-2.8.3%2Bcu12torch2.7cxx11abiTRUE" in ran.stdout
+    assert "FF210 named for torch 2.6; yours is 2.7.1+cu126" in ran.stdout
+    assert "2 judged by name alone" in ran.stdout
+    assert run("choose", *PLACE, text="").returncode == 2
+
+
+def test_the_page_is_whole_by_itself_and_escapes_names(made: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "<script>&.cubin"
+    odd.write_bytes((made / "family.cubin").read_bytes())
+    page = tmp_path / "page.html"
+    doctor(odd, made / PARTLY, "--html", page, *L40)
+    text = page.read_text()
+    assert "&lt;script&gt;&amp;.cubin" in text
+    assert "<script" not in text
+    assert not re.search(r"(src|href)=|https?://|@import|url\(", text)
+    assert "sass 1 of 3" in text
+
+
+def test_python_gives_the_same_as_objects(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHFIT_COMMAND", str(COMMAND))
+    assert command() == COMMAND
+    report = flashfit.doctor(made / APEX, gpu="L40", python="3.11", platform="linux_x86_64", cache=False)
+    assert not report
+    assert report.targets[0].problems[0].code == "FF101"
+    assert report.targets[0].binaries[0].gpus["L40"].best == "no"
+    with pytest.raises(flashfit.InvalidArgument, match="gpu 'L40X'"):
+        flashfit.doctor(made / APEX, gpu="L40X")
+    module = subprocess.run(
+        ["python3", "-m", "flashfit", "doctor", made / APEX, "--gpu", "H100", *PLACE],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert module.returncode == 0, module.stderr
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    sources = [*(ROOT / "src/inspect").glob("*.cpp"), *(ROOT / "src/cli").glob("doctor*.cpp")]
+    codes = {code for path in sources for code in re.findall(r'"(FF\d{3})"', path.read_text())}
+    assert codes == {page.stem for page in (ROOT / "docs/doctor").glob("FF*.md")}
