@@ -59,7 +59,7 @@ BulkCopies::Queue& BulkCopies::queue_of(Machine& machine) {
   return queue;
 }
 
-void BulkCopies::store(Machine& machine, BulkStore store, Site site) {
+void BulkCopies::store(Machine& machine, const BulkStore& store, Site site) {
   Queue& queue = queue_of(machine);
   machine.count(&Stats::bulk_copies);
   check_unit(machine, store.what, store.bytes, site);

@@ -39,7 +39,7 @@ void add_f32(std::uintptr_t to, const std::byte* image, std::size_t bytes);
 class BulkCopies {
  public:
   static void load(Machine& machine, const BulkLoad& load, Site site);
-  void store(Machine& machine, BulkStore store, Site site);
+  void store(Machine& machine, const BulkStore& store, Site site);
   /// Closes the running thread's group of stores.
   void commit(Machine& machine);
   /// Until at most `pending` of its groups are not done; `read`: have not read their shared memory.

@@ -119,7 +119,8 @@ bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site 
   const Barrier& b = use(machine, address, "mbarrier_test", site);
   if (static_cast<int>(b.phase & 1) == (parity & 1)) {
     // Who asks again and again lets others run, and engines when those ask too.
-    if (++unanswered_ % kPatience == 0 && !machine.transfers().step() && unanswered_ > kPatience * kPatience)
+    ++unanswered_;
+    if (unanswered_ % kPatience == 0 && !machine.transfers().step() && unanswered_ > kPatience * kPatience)
       machine.stop("deadlock: asks for ever for " + in_words(machine, *barriers_.find(address)), &site);
     machine.yield();
     return false;
