@@ -108,8 +108,8 @@ Verdict check(const ForwardData& data, const Expected& expected) {
       }
     }
   }
-  if (verdict.message.empty() && !data.red_zones_intact())
-    verdict.message = fmt::format("{}: memory outside of the tensors was written", c.name);
+  if (const std::string outside = data.written_outside(); verdict.message.empty() && !outside.empty())
+    verdict.message = fmt::format("{}: {}, which is outside of its elements, was written", c.name, outside);
   verdict.ok = verdict.message.empty();
   return verdict;
 }

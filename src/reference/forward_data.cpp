@@ -1,9 +1,12 @@
 #include "reference/forward_data.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace flashfit::reference {
 namespace {
@@ -134,11 +137,15 @@ float ForwardData::lse_at(std::int64_t sequence, std::int64_t row, std::int64_t 
   return lse[Tensor::kRedZone + at];
 }
 
-bool ForwardData::red_zones_intact() const {
-  const auto is_nan = [](float x) { return std::isnan(x); };
-  return q.red_zones_intact() && k.red_zones_intact() && v.red_zones_intact() && out.red_zones_intact() &&
-         std::all_of(lse.begin(), lse.begin() + Tensor::kRedZone, is_nan) &&
-         std::all_of(lse.end() - Tensor::kRedZone, lse.end(), is_nan);
+std::string ForwardData::written_outside() const {
+  const std::pair<const char*, const Tensor*> tensors[] = {{"q", &q}, {"k", &k}, {"v", &v}, {"out", &out}};
+  for (const auto& [name, tensor] : tensors)
+    if (const auto at = tensor->written_outside()) return fmt::format("byte {} from the start of {}", *at, name);
+  const auto zone = static_cast<std::ptrdiff_t>(Tensor::kRedZone), count = static_cast<std::ptrdiff_t>(lse.size());
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    if ((i < zone || i >= count - zone) && !std::isnan(lse[static_cast<std::size_t>(i)]))
+      return fmt::format("byte {} from the start of lse", (i - zone) * static_cast<std::ptrdiff_t>(sizeof(float)));
+  return {};
 }
 
 }  // namespace flashfit::reference

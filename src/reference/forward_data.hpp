@@ -34,7 +34,9 @@ struct ForwardData {
   ForwardCall call();
   std::int64_t lse_count() const;
   float lse_at(std::int64_t sequence, std::int64_t row, std::int64_t head) const;
-  bool red_zones_intact() const;
+  /// The first byte outside of the tensors' elements that was written, in words, or "".
+  std::string written_outside() const;
+  bool red_zones_intact() const { return written_outside().empty(); }
 };
 
 /// Fills q, k and v at random from the case's seed; out and lse are poisoned.

@@ -96,12 +96,12 @@ TensorView Tensor::view() const {
 
 View Tensor::reference_view() const { return {view().data, batch_stride, row_stride, head_stride, 1}; }
 
-bool Tensor::red_zones_intact() const {
+std::optional<std::ptrdiff_t> Tensor::written_outside() const {
   const int size = size_of(storage->dtype);
-  for (std::size_t i = 0; i < storage->bytes.size(); ++i) {
-    if (!storage->owned[i / size] && storage->bytes[i] != kPoison) return false;
-  }
-  return true;
+  for (std::size_t i = 0; i < storage->bytes.size(); ++i)
+    if (!storage->owned[i / size] && storage->bytes[i] != kPoison)
+      return static_cast<std::ptrdiff_t>(i) - origin * size;
+  return std::nullopt;
 }
 
 }  // namespace flashfit::reference

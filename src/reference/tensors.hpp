@@ -1,8 +1,10 @@
 #pragma once
 // Tensors in memory that shows every stray write and makes every stray read visible:
 // all bytes that belong to no element hold a NaN.
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "attention/problem.hpp"
@@ -66,7 +68,9 @@ class Tensor {
 
   TensorView view() const;  ///< for the library
   View reference_view() const;
-  bool red_zones_intact() const;  ///< no byte outside of the elements of the storage changed
+  /// The first byte outside of the storage's elements that has changed, counted from this tensor's first element.
+  std::optional<std::ptrdiff_t> written_outside() const;
+  bool red_zones_intact() const { return !written_outside(); }
 
   std::shared_ptr<Storage> storage;
   std::int64_t origin = 0;  ///< elements into storage: a copy of storage->bytes on a GPU is viewed from there

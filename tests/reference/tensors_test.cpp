@@ -39,7 +39,7 @@ TEST(Tensor, SeesWritesOutsideOfItsElements) {
       t.fill_normal(random);
       EXPECT_TRUE(t.red_zones_intact());
       t.storage->bytes[(t.origin - 1) * size_of(dtype)] = 0;
-      EXPECT_FALSE(t.red_zones_intact());
+      EXPECT_EQ(t.written_outside(), -size_of(dtype));
       t.storage->bytes[(t.origin - 1) * size_of(dtype)] = 0xff;
       EXPECT_TRUE(t.red_zones_intact());
       t.storage->bytes.back() = 0;
@@ -55,6 +55,17 @@ TEST(Tensor, PaddingBetweenRowsIsPoisoned) {
   EXPECT_TRUE(std::isnan(t.get(0, 0, 0, 4)));
   t.set(0, 0, 0, 4, 0);
   EXPECT_FALSE(t.red_zones_intact());
+}
+
+TEST(Cases, WritesOutsideAreNamed) {
+  ForwardCase spec;
+  spec.seqlens_q = spec.seqlens_k = {3};
+  ForwardData data = make_data(spec);
+  EXPECT_EQ(data.written_outside(), "");
+  data.lse.back() = 1;
+  EXPECT_EQ(data.written_outside(), "byte 264 from the start of lse") << "3 rows and 63 values of a red zone";
+  data.v.storage->bytes[data.v.origin * 2 - 6] = 1;
+  EXPECT_EQ(data.written_outside(), "byte -6 from the start of v");
 }
 
 TEST(Cases, MixedLayoutSharesNoStride) {
@@ -149,7 +160,7 @@ TEST(Check, RefusesWhatIsWrong) {
 
   ForwardData stray = copy();
   stray.lse.back() = 0;
-  EXPECT_THAT(check(stray, expected).message, ::testing::HasSubstr("outside of the tensors"));
+  EXPECT_THAT(check(stray, expected).message, ::testing::HasSubstr("outside of its elements"));
 }
 
 }  // namespace
