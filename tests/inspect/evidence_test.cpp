@@ -84,7 +84,7 @@ TEST(Evidence, OfADllIsItsImports) {
 
 /// Symbols and versions are the same, whether the section table or the dynamic segment leads to them.
 TEST(Evidence, NeedsNoSectionTable) {
-  MadeLibrary library{.soname = "liba.so", .needed = {"libc.so.6"}, .exports = {"_ZN5torch5audio4loadEv", "own"}};
+  MadeLibrary library{.soname = "liba.so", .needed = {"libc.so.6"}, .exports = {"own", "_ZN5torch5audio4loadEv"}};
   library.imports = {{"memcpy", "libc.so.6", "GLIBC_2.14"}, {"exp", "libm.so.6", "GLIBC_2.29"}, {.name = kOldError}};
   const Binary whole = collected(library);
   library.section_table = false;
@@ -124,7 +124,8 @@ TEST(Evidence, HashTablesThatLieAreNamed) {
 TEST(Evidence, TextsThatManyShareAreNotCopiedWithoutEnd) {
   MadeLibrary library;
   const std::string longest(10'000, 'V');
-  for (int i = 0; i < 1000; ++i) library.imports.push_back({"f", fmt::format("l{}", i), longest});
+  for (int i = 0; i < 1000; ++i)
+    library.imports.push_back({"f", fmt::format("l{}", i), longest, true});  // weak symbols: none is named
   const auto bytes = library.bytes();
   const MemorySource source(bytes);
   Binary binary;
@@ -142,7 +143,7 @@ TEST(TorchSymbols, StringsOfEitherAbi) {
   EXPECT_STREQ(abi(kNoString), "either");
   EXPECT_STREQ(abi("_ZN3c105isSsaEv"), "either") << "an identifier may spell it";
   EXPECT_STREQ(abi("_ZN3c101fILi4EEEvSs"), "pre-cxx11") << "4 is a value, not a length";
-  EXPECT_STREQ(abi("_ZN3c101fILNS_1EE4EEEvSs"), "pre-cxx11");
+  EXPECT_STREQ(abi("_ZN3c101fILNS_1EE6EEEvSs"), "pre-cxx11") << "so is 6, of an enumeration";
   EXPECT_STREQ(abi("_ZN3c101fESoSs"), "pre-cxx11");
   EXPECT_STREQ(abi("memcpySs"), "either");
 }

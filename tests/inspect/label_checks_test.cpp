@@ -13,7 +13,7 @@ using test::wheel_target;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Target carrying(const std::string& file_name, std::vector<int> architectures, CudaVersion toolkit) {
+Target carrying(const std::string& file_name, const std::vector<int>& architectures, CudaVersion toolkit) {
   Target target = wheel_target(file_name, {{.path = "a/_C.so", .machine = "x86_64", .toolkit = toolkit}});
   Container container;
   for (const int architecture : architectures) container.entries.push_back({.target = {.architecture = architecture}});

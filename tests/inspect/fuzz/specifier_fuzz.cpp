@@ -1,5 +1,7 @@
-// "SPECIFIERS\nVERSION": versions keep an order and specifiers contradict nothing that follows from it.
+// "SPECIFIERS\nVERSION", and all of it as a marker: versions keep an order and specifiers contradict nothing that
+// follows from it.
 #include "inspect/fuzz/answer.hpp"
+#include "inspect/marker.hpp"
 #include "inspect/requirement.hpp"
 #include "inspect/specifier.hpp"
 
@@ -15,6 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require_answer(clauses);
   fuzz::require_answer(version);
   fuzz::require_answer(parse_requirement(text));
+  static const MarkerEnvironment kHere{parse_python("3.11.4").value(), parse_platform("linux_x86_64").value()};
+  (void)marker_holds(text, kHere);
   if (!version) return 0;
   const Version& v = *version;
   const auto again = parse_version(v.text);
