@@ -29,7 +29,8 @@ Shared& shared() {
 
 inline float exp2(float x) { return std::exp2(x); }
 inline float log2(float x) { return std::log2(x); }
-inline float max(float a, float b) { return a > b || b != b ? a : b; }
+/// +0 is more than -0, as on GPUs (PTX ISA, "max").
+inline float max(float a, float b) { return a > b || b != b || (a == b && !std::signbit(a)) ? a : b; }
 
 inline float shuffle_xor(float x, int mask, Site site = {}) {
   emu::ShuffleXorOperands operands{x, mask, 0};

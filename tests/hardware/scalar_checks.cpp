@@ -21,7 +21,9 @@ std::vector<float> floats(std::uint64_t seed) {
                       : static_cast<float>(random.normal() * 20);
   const float edges[] = {0.f,     -0.f,     1.f,      -1.f,    0x1p-149f, 0x1p-126f, 65504.f, 65519.f,
                          65520.f, 0x1p-25f, 0x1p-24f, 3.4e38f, INFINITY,  -INFINITY, NAN,     -149.5f};
-  std::copy(std::begin(edges), std::end(edges), x.begin());
+  // Every edge of one operand meets every edge of the other.
+  constexpr int kEdges = std::size(edges);
+  for (int i = 0; i < kEdges * kEdges; ++i) x[i] = edges[seed == 1 ? i % kEdges : i / kEdges];
   return x;
 }
 
