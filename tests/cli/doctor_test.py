@@ -179,7 +179,7 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
     wheel.write_bytes((made / OLD_ABI).read_bytes())
     os.utime(wheel, (1, 1))
     time.sleep(3)  # what changed a moment ago is not kept
-    words = ["doctor", wheel, "--json", *L40]
+    words: list[str | Path] = ["doctor", wheel, "--json", *L40]
     fresh = run(*words, XDG_CACHE_HOME=str(tmp_path))
     (entry,) = (tmp_path / "flashfit/doctor").iterdir()
     assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
@@ -211,7 +211,7 @@ def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) 
 
 def test_choose_covers_a_fleet_with_the_fewest(made: Path) -> None:
     names = [APEX, OLD_ABI, "family.cubin"]
-    words = ["choose", *names, "--gpu", "L40", "--gpu", "H100", *PLACE, "--json"]
+    words: list[str | Path] = ["choose", *names, "--gpu", "L40", "--gpu", "H100", *PLACE, "--json"]
     assert json.loads(run(*words, cwd=made).stdout)["best"] == OLD_ABI
     family = json.loads(run("doctor", "family.cubin", "--gpu", "all", "--json", *PLACE, cwd=made).stdout)
     served = [n for n, g in family["targets"][0]["binaries"][0]["gpus"].items() if g["best"] != "no"]

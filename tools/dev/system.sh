@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tools/dev/system.sh run|test|fuzz [ROOT]
-# Sees to the system packages that flashfit's build (run), its tests (test) or libFuzzer (fuzz) need: installs what is missing on the systems it knows, as root or
+# usage: tools/dev/system.sh run|test|wheel|fuzz [ROOT]
+# Sees to the system packages that flashfit's build (run), its tests (test), its wheel (wheel) or libFuzzer (fuzz) need: installs what is missing on the systems it knows, as root or
 # through sudo, and elsewhere names what is missing and exits with 1. ROOT (default: none) stands before the paths looked at, for tests.
 set -euo pipefail
 readonly needs=$1 root=${2:-}
@@ -21,6 +21,8 @@ if [[ $needs == test ]]; then
   commands+=("pkg-config=pkg-config")
   headers+=("zlib1g-dev=zlib.h" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
+
+if [[ $needs == wheel ]]; then commands+=("nasm=nasm" "make=make"); fi
 
 files=()
 if [[ $needs == fuzz ]]; then
