@@ -30,7 +30,7 @@ import torch  # noqa: E402
 from flashfit._library import library  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import correctness, ordering, packages, speed, torch_ops  # noqa: E402
+from tools.gpu import agreement, correctness, ordering, packages, speed, torch_ops  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine, stats  # noqa: E402
 from tools.job.show import section, table  # noqa: E402
@@ -137,6 +137,18 @@ def nan_checks(carried: list[Candidate], device: str) -> Iterator[tuple[str, boo
         yield from correctness.nan_stays(candidate, device)
 
 
+def agree(report: Report) -> None:
+    program = ROOT / "build" / "bin" / "flashfit_agreement"
+    if not program.exists():
+        print("not built: ./dev build --tests makes it")
+        return
+    answer = report.found["agreement"] = agreement.compare(program, revision(), 280)
+    for check in answer["checks"]:
+        if not check["passed"]:
+            report.fail(f"{check['part']}/{check['check']}: {check['message']}")
+    print(f"{sum(check['passed'] for check in answer['checks'])} of {len(answer['checks'])} agree with the emulator")
+
+
 def time_all(report: Report, carried: list[Candidate], rounds: int, quick: bool) -> None:
     report.clocks("before speed")
     timings = report.found["speed"] = []
@@ -211,6 +223,7 @@ def main() -> int:
                 ("Other packages", packages.all_packages),
             ):
                 report.part(name, 60, partial(report.checks, part(), "ordering"))
+            report.part("Agreement with the emulator", 300, lambda: agree(report))
             report.part("PyTorch's operators", 240, partial(report.checks, torch_ops.checks(), "torch_ops"))
     if arguments.only != "correctness" and device == "cuda":
         report.part("Speed", 180, lambda: time_all(report, carried, rounds, quick))
