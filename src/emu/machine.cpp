@@ -86,8 +86,7 @@ void Machine::place(ThreadIndex at) {
 
 ThreadIndex Machine::next_thread() {
   ++stats_.switches;
-  if (transfers_.empty()) return scheduler_.next(ready_, now_);
-  transfers_.at_switch();
+  if (!transfers_.empty()) transfers_.at_switch();
   ThreadIndex next = scheduler_.next(ready_, now_);
   while (next.warp < 0 && transfers_.step()) next = scheduler_.next(ready_, now_);
   return next;
