@@ -136,11 +136,11 @@ HWY_ATTR void multiply_fused(DType dtype, const Product& p, const Widened& x, co
 
 template <class Half>
 HWY_INLINE void multiply(DType dtype, const Product& p, const TensorCore* core) {
-  Widened x;
+  // Too large for the stack of a fibre. Nobody else runs before this returns.
+  static thread_local Widened x, power;
   widen<Half>(p.a, x.a, p.m * kK);
   widen<Half>(p.b, x.b, kK * p.n);
   if (core == nullptr) return multiply_add(x.a, x.b, p);
-  Widened power;
   // An infinite power times none is a NaN, which no comparison of the largest would show.
   const bool tame = powers<Half>(x.a, power.a, p.m * kK) && powers<Half>(x.b, power.b, kK * p.n);
   const auto fused = core->terms == 4 ? multiply_fused<4> : core->terms == 8 ? multiply_fused<8> : multiply_fused<16>;

@@ -139,7 +139,7 @@ def main() -> int:
     wrong = sum(not v.right for v in verdicts)
     found = Counter(v.detector for v in verdicts if v.detector != "-")
     print("found by: " + ", ".join(f"{name} {count}" for name, count in found.most_common()))
-    print(f"{len(mutants) - 1} mutants, {wrong} judged wrongly, {time.monotonic() - start:.0f} s")
+    print(f"{sum(m.name != 'none' for m in mutants)} mutants, {wrong} judged wrongly, {time.monotonic() - start:.0f} s")
     return wrong != 0
 
 
