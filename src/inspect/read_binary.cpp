@@ -16,6 +16,7 @@ namespace {
 // Symbols come early in a library and texts that patchelf moves come last: the largest of PyTorch's end at 8.1 MB, and
 // its last tables fill 7.1 MB.
 constexpr std::uint64_t kKeptHead = std::uint64_t{10} << 20, kKeptTail = std::uint64_t{8} << 20;
+constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 20;
 constexpr int kMostPasses = 6;
 constexpr std::uint64_t kMostPtxHead = std::uint64_t{64} << 10;
 
@@ -36,6 +37,26 @@ Format format_of(Bytes head) {
   return is_ptx(head) ? Format::kPtx : Format::kNone;
 }
 
+/// The dynamic segment, which lies behind all GPU code: its place stands at the start of the file.
+void want_dynamic_segment(Bytes head, KeptSource& kept) {
+  constexpr std::uint64_t kHeaderSize = 56;
+  Reader header(head, 32);
+  const std::uint64_t at = header.u64();
+  header.skip(16);
+  const std::uint16_t count = header.u16();
+  if (!is_elf(head) || !header.ok()) return;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!within(at, (i + 1) * kHeaderSize, head.size())) return;
+    Reader segment(head, at + i * kHeaderSize);
+    const std::uint32_t type = segment.u32();
+    segment.skip(4);
+    const std::uint64_t offset = segment.u64();
+    segment.skip(16);
+    const std::uint64_t size = segment.u64();
+    if (type == kSegmentDynamic && size < kMostDynamic) kept.want(offset, size);
+  }
+}
+
 /// The binary's bytes at random, and what the search found.
 struct Bench {
   const Content& content;
@@ -51,6 +72,7 @@ struct Bench {
     if (!at_random) {
       kept.want(0, kKeptHead);
       kept.want(content.size() - std::min(content.size(), kKeptTail), kKeptTail);
+      if (const auto head = content.head(kHeadSize)) want_dynamic_segment(*head, kept);
     }
     const auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
       kept.feed(at, chunk);
