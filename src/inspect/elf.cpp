@@ -8,6 +8,8 @@ namespace {
 constexpr std::uint64_t kHeaderSize = 64, kSectionSize = 64, kSegmentSize = 56;
 // Objects with a section a function have tens of thousands; nothing needs more segments than a 16-bit count.
 constexpr std::uint64_t kMostSections = 1 << 18, kMostNameBytes = std::uint64_t{64} << 20;
+// Each name is searched for its end.
+constexpr std::uint64_t kMostNamesInAll = std::uint64_t{1} << 30;
 constexpr std::uint32_t kExecute = 1;
 
 struct Tables {
@@ -110,11 +112,14 @@ Result<void> read_sections(const Source& source, const Tables& tables, Elf& elf)
   auto table = read_section(source, elf.sections[tables.names], kMostNameBytes);
   if (!table) return tl::unexpected(table.error());
   elf.names = StringTable(std::move(*table));
+  std::uint64_t searched = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto name = elf.names.at(names[i]);
     // Of the unused first section, and of stripped files, a name is nowhere.
     if (!name && names[i] != 0) return malformed("name of a section", tables.sections + i * kSectionSize);
     elf.sections[i].name = name.value_or("");
+    searched += elf.sections[i].name.size();
+    if (searched > kMostNamesInAll) return beyond("length of all sections' names", kMostNamesInAll, tables.sections);
   }
   return {};
 }

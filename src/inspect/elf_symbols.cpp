@@ -10,6 +10,8 @@ namespace {
 constexpr std::uint64_t kSymbolSize = 24, kNeedSize = 16;
 constexpr std::uint64_t kMostSymbolBytes = std::uint64_t{64} << 20, kMostNameBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostNeedBytes = (1 << 16) * kNeedSize, kMostUnsizedNeeds = 1 << 16;
+// Each name is searched for its end, and many may end far off: more than any sound file's, and soon searched.
+constexpr std::uint64_t kMostNamesInAll = std::uint64_t{1} << 30;
 constexpr std::uint16_t kWeak = 2, kHidden = 0x8000;
 
 /// Bytes of the file.
@@ -87,6 +89,7 @@ Result<ElfSymbols> read_elf_symbols(const Source& source, const Elf& elf, std::u
 
   ElfSymbols symbols{.list = {}, .names = std::move(*names)};
   symbols.list.reserve(count);
+  std::uint64_t searched = 0;
   Reader version(*versions);
   for (Reader reader(*bytes); reader.left() > 0;) {
     const std::uint64_t at = places->symbols.offset + reader.at();
@@ -102,6 +105,8 @@ Result<ElfSymbols> read_elf_symbols(const Source& source, const Elf& elf, std::u
     if (!versions->empty()) symbol.version = static_cast<std::uint16_t>(version.u16() & ~kHidden);
     const auto text = symbols.names.at(name);
     if (!text && name != 0) return malformed("name of a symbol", at);
+    searched += text.value_or("").size();
+    if (searched > kMostNamesInAll) return beyond("length of all symbols' names", kMostNamesInAll, at);
     symbol.name = text.value_or("");
     symbols.list.push_back(symbol);
   }
@@ -130,7 +135,7 @@ Result<ElfVersionNeeds> read_elf_version_needs(const Source& source, const Elf& 
   ElfVersionNeeds needs{.list = {}, .names = std::move(*names)};
   // Both chains only lead forwards, and no more records are followed than there is room for.
   const std::uint64_t most = bytes->size() / kNeedSize;
-  std::uint64_t followed = 0;
+  std::uint64_t followed = 0, searched = 0;
   for (std::uint64_t library_at = 0;;) {
     Reader library(*bytes, library_at);
     library.skip(2);
@@ -146,6 +151,8 @@ Result<ElfVersionNeeds> read_elf_version_needs(const Source& source, const Elf& 
       const auto version = needs.names.at(reader.u32());
       const std::uint32_t next = reader.u32();
       if (!reader.ok() || !version || ++followed > most) return malformed("needed version", begin + at);
+      searched += file->size() + version->size();
+      if (searched > kMostNamesInAll) return beyond("length of all needed versions", kMostNamesInAll, begin + at);
       needs.list.push_back({*file, *version, static_cast<std::uint16_t>(index & ~kHidden), (flags & kWeak) != 0});
       if (next == 0) break;
       at += next;

@@ -164,5 +164,23 @@ TEST(Archive, LiesAreNamed) {
   EXPECT_EQ(error_of(cut), "malformed: archive member's header outside the file at 8");
 }
 
+/// Many names that share one far end would be searched for hours.
+TEST(Elf, NamesThatEndFarOffAreRefusedSoon) {
+  constexpr std::size_t kSymbols = 3000;
+  const std::string text = '\0' + std::string(std::size_t{1} << 20, 'x') + '\0';
+  test::MadeBytes symbols;
+  symbols.zeros(24);
+  for (std::size_t i = 0; i < kSymbols; ++i) symbols.u32(1).u8(0x12).u8(0).u16(0).u64(0).u64(0);
+  MadeElf elf;
+  elf.sections.push_back({.name = ".dynstr", .type = 3, .content = test::MadeBytes().add(text).bytes()});
+  elf.sections.push_back({.name = ".dynsym", .type = 11, .link = 1, .content = symbols.bytes()});
+  const auto bytes = elf.bytes();
+  const MemorySource source(bytes);
+  const auto read = read_elf_symbols(source, *read_elf(source), kSectionDynamicSymbols);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().message.rfind("malformed: length of all symbols' names beyond the limit of 1073741824 at ", 0),
+            0U);
+}
+
 }  // namespace
 }  // namespace flashfit::inspect

@@ -170,7 +170,7 @@ TEST(Demangled, NamesThatUnfoldWithoutEndStayAsTheyAre) {
   std::string name = "_Z1f1aSt4pairIS_S_E";
   for (int i = 0; i < 30; ++i) {
     const std::string id = fmt::format("S{}_", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i + 1]);
-    name += "St4pairI" + id + id + "E";
+    name += fmt::format("St4pairI{}{}E", id, id);
   }
   EXPECT_EQ(demangled(name, 4000), name);
 }
