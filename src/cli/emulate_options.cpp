@@ -70,7 +70,7 @@ void EmulateOptions::add_to(CLI::App& app) {
   app.add_option("--seqlens-k", seqlens_k, "variable length: keys of each sequence (default: as many as queries)")
       ->type_name("N,N,...");
   app.add_option("--layout", layout,
-                 "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0");
+                 "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0")->type_name("NAME");
   app.add_option("--softmax-scale", softmax_scale, "factor of the scores (default: 1 / sqrt(head_dim))")
       ->type_name("X");
   app.add_option("--variant", variant, "force this row of `flashfit images`")->type_name("NAME");
