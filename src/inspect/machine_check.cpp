@@ -15,8 +15,8 @@ using System = Platform::System;
 std::string machine_text(const Binary& b) { return fmt::format("{} {}", b.windows ? "Windows" : "Linux", b.machine); }
 
 bool loads_on(const Binary& b, const Platform& here) {
-  const std::string_view arch = here.arch == "arm64" ? "aarch64" : here.arch == "amd64" ? "x86_64" : here.arch;
-  const std::string_view own = b.machine == "arm64" ? "aarch64" : b.machine == "amd64" ? "x86_64" : b.machine;
+  const std::string arch = here.arch == "arm64" ? "aarch64" : here.arch == "amd64" ? "x86_64" : here.arch;
+  const std::string own = b.machine == "arm64" ? "aarch64" : b.machine == "amd64" ? "x86_64" : b.machine;
   const bool linux = here.system == System::kGlibc || here.system == System::kMusl;
   return own == arch && (b.windows ? here.system == System::kWindows : linux);
 }
