@@ -1,8 +1,8 @@
 #include "inspect/choose.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <tuple>
+#include <utility>
 
 #include "inspect/wheel_name.hpp"
 
@@ -118,7 +118,7 @@ Choice choose(const std::vector<TargetReport>& reports, const Question& question
     if (ranks[order[0]].verdict == Verdict::kFits || all.size() < 2) return choice;
   }
   if (all.size() < 2) {
-    if (!choice.best) choice.unserved = all;
+    if (!choice.best) choice.unserved = std::move(all);
     return choice;
   }
 

@@ -67,13 +67,13 @@ std::vector<std::string> sorted(std::vector<std::pair<GpuTarget, std::string>> l
 
 }  // namespace
 
-Coverage cover(const Binary& binary, const AskedGpu& asked, CudaVersion driver) {
-  const Machine machine{asked.gpu.name, asked.gpu.cc, driver}, any_driver{asked.gpu.name, asked.gpu.cc, 0};
+Coverage cover(const Binary& binary, const AskedGpu& gpu, CudaVersion driver) {
+  const Machine machine{gpu.gpu.name, gpu.gpu.cc, driver}, any_driver{gpu.gpu.name, gpu.gpu.cc, 0};
   Judge judge(machine), judge_any(any_driver);
   const bool linked = std::any_of(binary.containers.begin(), binary.containers.end(),
                                   [](const Container& c) { return !c.relocatable && !c.entries.empty(); });
   const bool links = linkable(binary, machine);
-  Coverage coverage{.summary = {.gpu = asked.asked}};
+  Coverage coverage{.summary = {.gpu = gpu.asked}};
   for (std::size_t i = 0; i < binary.containers.size(); ++i) {
     const Container& c = binary.containers[i];
     // Beside linked code, objects are what it was linked from.

@@ -39,9 +39,7 @@ class FactsWriter {
   }
   template <class T>
   void put(const T& value) {
-    if constexpr (std::is_enum_v<T>) {
-      number(static_cast<std::uint64_t>(value));
-    } else if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
       number(static_cast<std::uint64_t>(value));
     } else {
       visit(*this, const_cast<T&>(value));  // visit() is one function for both ways; a writer changes nothing

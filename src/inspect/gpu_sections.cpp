@@ -46,11 +46,11 @@ CodeEntry to_entry(const FatbinEntry& e, bool relocatable, CudaVersion toolkit) 
 
 }  // namespace
 
-Container to_container(const FatbinContainer& from, bool relocatable, CudaVersion toolkit) {
-  Container to{.offset = from.offset, .relocatable = relocatable};
-  std::uint64_t end_of_last = from.offset + kFatbinHeaderSize;
+Container to_container(const FatbinContainer& container, bool relocatable, CudaVersion toolkit) {
+  Container to{.offset = container.offset, .relocatable = relocatable};
+  std::uint64_t end_of_last = container.offset + kFatbinHeaderSize;
   bool machine_code = false;
-  for (const FatbinEntry& e : from.entries) {
+  for (const FatbinEntry& e : container.entries) {
     const std::uint64_t header = std::exchange(end_of_last, e.offset + e.size);
     const bool lto = (e.flags & kFatbinLto) != 0;
     if (lto || (e.kind != FatbinKind::kPtx && e.kind != FatbinKind::kElf)) {

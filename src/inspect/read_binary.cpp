@@ -74,7 +74,7 @@ struct Bench {
       kept.want(content.size() - std::min(content.size(), kKeptTail), kKeptTail);
       if (const auto head = content.head(kHeadSize)) want_dynamic_segment(*head, kept);
     }
-    const auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
+    auto passed = content.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
       kept.feed(at, chunk);
       if (auto fed = search.feed(at, chunk); !fed) return tl::unexpected(fed.error());
       return at_random ? search.wanted() : at + chunk.size();

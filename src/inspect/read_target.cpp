@@ -90,7 +90,7 @@ struct Walk {
     for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
       add(*at);
       if (files.size() == kMostFiles) {
-        errors.push_back("more than 2,000,000 files: the rest was not looked at");
+        errors.emplace_back("more than 2,000,000 files: the rest was not looked at");
         break;
       }
     }

@@ -37,7 +37,8 @@ std::vector<std::string> build_requires(std::string_view toml) {
   std::string_view section = toml.substr(at + 1);
   section = section.substr(0, section.find("\n["));
   at = section.find("requires");
-  if (at == std::string_view::npos || (at = section.find('[', at)) == std::string_view::npos) return out;
+  if (at != std::string_view::npos) at = section.find('[', at);
+  if (at == std::string_view::npos) return out;
   for (++at; at < section.size() && section[at] != ']'; ++at) {
     const char quote = section[at];
     if (quote == '#') at = std::min(section.find('\n', at), section.size() - 1);
@@ -114,7 +115,7 @@ class TarReader {
     std::uint64_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 8);
     if (error != std::errc() || size > kMostContent) {
-      target_.errors.push_back("malformed: size of a tar member");
+      target_.errors.emplace_back("malformed: size of a tar member");
       ended_ = true;
       return;
     }
@@ -135,7 +136,7 @@ class TarReader {
 
   void take(const std::string& content) {
     if (type_ == 'L') {
-      long_name_ = content.c_str();
+      long_name_ = content.substr(0, content.find('\0'));
     } else if (type_ == 'x') {  // "NN path=NAME\n"
       const std::size_t at = content.find(" path=");
       if (at != std::string::npos) long_name_ = content.substr(at + 6, content.find('\n', at) - at - 6);
@@ -220,7 +221,7 @@ void read_tar_sdist(const Source& file, Target& target) {
   const auto head = read_part(file, 0, std::min<std::uint64_t>(file.size(), 65536), 65536, "head");
   const std::size_t header = head ? gzip_header(*head) : 0;
   if (header == 0) {
-    target.errors.push_back("malformed: gzip header at 0");
+    target.errors.emplace_back("malformed: gzip header at 0");
     return;
   }
   target.files = 0;
