@@ -1,4 +1,5 @@
-// Made by tools/dev/stable_abi.py; do not edit. Source: CPython's Misc/stable_abi.toml, from abi3info 2026.9.25.
+// Made by tools/dev/stable_abi.py; do not edit.
+// Source: CPython's Misc/stable_abi.toml, from abi3info 2026.9.25.
 #include "inspect/stable_abi.hpp"
 
 namespace flashfit::inspect {

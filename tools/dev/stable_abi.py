@@ -14,7 +14,8 @@ from pathlib import Path
 import abi3info  # type: ignore[import-not-found, unused-ignore]
 
 OUTPUT = Path(__file__).resolve().parents[2] / "src/inspect/stable_abi_names.cpp"
-HEAD = """// Made by tools/dev/stable_abi.py; do not edit. Source: CPython's Misc/stable_abi.toml, from abi3info {version}.
+HEAD = """// Made by tools/dev/stable_abi.py; do not edit.
+// Source: CPython's Misc/stable_abi.toml, from abi3info {version}.
 #include "inspect/stable_abi.hpp"
 
 namespace flashfit::inspect {{
