@@ -69,9 +69,9 @@ void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site s
     all.push_back({instruction, site, bytes});
     shares = all.end() - 1;
   }
-  const auto at = static_cast<std::size_t>(shares->done[lane]++ * kLanes + lane);
-  if (at >= shares->offsets.size()) shares->offsets.resize((at / kLanes + 1) * kLanes, -1);
-  shares->offsets[at] = offset;
+  const auto turn = static_cast<std::size_t>(shares->done[lane]++);
+  if (turn * kLanes >= shares->offsets.size()) shares->offsets.resize((turn + 1) * kLanes, -1);
+  shares->offsets[turn * kLanes + static_cast<std::size_t>(lane)] = offset;
 }
 
 std::uint64_t BankConflicts::count_pending(int warp) {

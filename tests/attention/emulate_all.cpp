@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -64,7 +65,7 @@ int run_all(int each, const std::vector<std::string>& parts) {
     for (std::size_t i = 0; i < cases.size(); i += static_cast<std::size_t>(each)) {
       const auto case_start = Clock::now();
       if (const std::string defect = defect_on(kernel, cases[i]); !defect.empty()) {
-        fmt::print("DEFECT {}: {}\n", cases[i].name, defect);
+        std::fputs(fmt::format("DEFECT {}: {}\n", cases[i].name, defect).c_str(), stdout);
         ++defects;
       }
       slowest.emplace_back(seconds_since(case_start), name + " " + cases[i].name);
@@ -72,8 +73,9 @@ int run_all(int each, const std::vector<std::string>& parts) {
   }
   std::sort(slowest.rbegin(), slowest.rend());
   for (std::size_t i = 0; i < std::min<std::size_t>(slowest.size(), 10); ++i)
-    fmt::print("{:7.2f} s  {}\n", slowest[i].first, slowest[i].second);
-  fmt::print("{} cases, {} defects, {:.0f} s\n", slowest.size(), defects, seconds_since(start));
+    std::fputs(fmt::format("{:7.2f} s  {}\n", slowest[i].first, slowest[i].second).c_str(), stdout);
+  std::fputs(fmt::format("{} cases, {} defects, {:.0f} s\n", slowest.size(), defects, seconds_since(start)).c_str(),
+             stdout);
   return defects != 0 || slowest.empty();
 }
 

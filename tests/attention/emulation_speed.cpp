@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 
 #include "emulated.hpp"
@@ -43,9 +44,11 @@ void measure(const EmulatedForward& kernel) {
   for (const bool tensor_core : {false, true})
     for (emu::Options options : schedules()) {
       if (tensor_core) options.tensor_core = emu::tensor_core_of(90);
-      fmt::print("{{\"kernel\": \"{}\", \"schedule\": \"{}\", \"rounding\": \"{}\", \"gflops\": {:.2f}}}\n",
-                 name_of(kernel.variant->config), name_of(options.schedule), tensor_core ? "tensor core" : "fp32",
-                 gigaflops(kernel, options));
+      std::fputs(fmt::format("{{\"kernel\": \"{}\", \"schedule\": \"{}\", \"rounding\": \"{}\", \"gflops\": {:.2f}}}\n",
+                             name_of(kernel.variant->config), name_of(options.schedule),
+                             tensor_core ? "tensor core" : "fp32", gigaflops(kernel, options))
+                     .c_str(),
+                 stdout);
     }
 }
 
