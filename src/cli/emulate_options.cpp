@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -70,7 +71,8 @@ void EmulateOptions::add_to(CLI::App& app) {
   app.add_option("--seqlens-k", seqlens_k, "variable length: keys of each sequence (default: as many as queries)")
       ->type_name("N,N,...");
   app.add_option("--layout", layout,
-                 "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0")->type_name("NAME");
+                 "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0")
+      ->type_name("NAME");
   app.add_option("--softmax-scale", softmax_scale, "factor of the scores (default: 1 / sqrt(head_dim))")
       ->type_name("X");
   app.add_option("--variant", variant, "force this row of `flashfit images`")->type_name("NAME");
@@ -108,7 +110,7 @@ reference::ForwardCase EmulateOptions::data_case() const {
     c.seqlens_k.assign(p.batch, p.seqlen_k);
   }
   c.layout = pick(kLayouts, "--layout", layout).layout;
-  if (!(softmax_scale >= 0 && softmax_scale <= 1e30))
+  if (std::isnan(softmax_scale) || softmax_scale < 0 || softmax_scale > 1e30)
     wrong("--softmax-scale", fmt::format("{}", softmax_scale), "must be from 0 to 1e30");
   c.softmax_scale = softmax_scale;
   c.seed = static_cast<std::uint64_t>(data_seed);

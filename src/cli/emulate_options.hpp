@@ -24,7 +24,7 @@ struct EmulateOptions {
   /// emulator can be expected to do.
   reference::ForwardCase data_case() const;
   /// One for each seed, for a kernel of that GPU.
-  std::vector<emu::Options> runs(const Gpu& gpu) const;
+  std::vector<emu::Options> runs(const Gpu& on) const;
 };
 
 /// Floating-point operations of one forward: two products, of the pairs that the mask leaves.

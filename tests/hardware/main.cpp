@@ -1,8 +1,10 @@
 // flashfit_agreement: what this machine's GPU answers, beside the emulator. docs/emulator.md says what is compared and
 // how to run it. Exit status: 0 all agree, 1 something does not, 2 wrong use or no GPU.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +17,8 @@ namespace flashfit::hardware {
 namespace {
 
 struct Options {
-  std::string json, only, revision = "unknown";
+  std::string json, revision = "unknown";
+  std::vector<std::string> only;
   int device = 0, rehearsal = 0;
   double seconds = 120;
   bool list = false;
@@ -37,12 +40,14 @@ constexpr const char* kClocks =
     "nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,temperature.gpu "
     "--format=csv,noheader 2>/dev/null";
 
-std::vector<Check> chosen(const std::string& only) {
+std::vector<Check> chosen(const std::vector<std::string>& only) {
   std::vector<Check> all;
   for (auto* part :
        {map_checks, scalar_checks, matrix_checks, sync_checks, product_checks, example_checks, forward_checks})
     for (Check& check : part())
-      if (only.empty() || (check.part + "/" + check.name).find(only) != std::string::npos)
+      if (only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& name) {
+            return (check.part + "/" + check.name).find(name) != std::string::npos;
+          }))
         all.push_back(std::move(check));
   return all;
 }
@@ -50,7 +55,8 @@ std::vector<Check> chosen(const std::string& only) {
 int run(const Options& options) {
   const std::vector<Check> checks = chosen(options.only);
   if (checks.empty()) {
-    fmt::print(stderr, "flashfit_agreement: --only '{}' is part of no check's name; see --list\n", options.only);
+    fmt::print(stderr, "flashfit_agreement: --only '{}' is part of no check's name; see --list\n",
+               fmt::join(options.only, "', '"));
     return 2;
   }
   if (options.list) {
@@ -105,7 +111,7 @@ int run(int argc, char** argv) {
   CLI::App app("Compares this machine's GPU with the emulator: fragment maps, scalar functions, products, kernels.",
                "flashfit_agreement");
   app.add_option("--json", options.json, "write all that is found to this file, after each check");
-  app.add_option("--only", options.only, "checks whose PART/NAME contains this");
+  app.add_option("--only", options.only, "checks whose PART/NAME contains this; may be repeated");
   app.add_option("--revision", options.revision, "what the file is to say that was built");
   app.add_option("--device", options.device, "the GPU (default 0)");
   app.add_option("--seconds", options.seconds, "most that one check may take (default 120)");
