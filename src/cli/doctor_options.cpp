@@ -167,11 +167,11 @@ Question DoctorOptions::question(std::vector<std::string>& assumed) const {
   if (!glibc.empty()) q.platform = or_wrong(with_glibc(*q.platform, glibc), "--glibc");
 
   std::string whose;
-  if (!python.empty()) {
-    q.python = or_wrong(parse_python(python), "--python");
-  } else if (platform.empty() && (q.python = python_here(whose))) {
+  if (!python.empty()) q.python = or_wrong(parse_python(python), "--python");
+  if (python.empty() && platform.empty()) q.python = python_here(whose);
+  if (!whose.empty() && q.python) {
     assumed.push_back("Python is that " + whose);
-  } else {
+  } else if (!q.python) {
     assumed.emplace_back("no Python was given: none is judged (--python)");
   }
   if (!torch.empty()) q.torch = or_wrong(read_torch(torch), "--torch");

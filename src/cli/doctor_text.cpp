@@ -52,7 +52,8 @@ std::string for_gpus(const DoctorReport& report) {
 
 /// "X does not fit on L40 (8.9)".
 std::string sentence(const TargetReport& r, const DoctorReport& report) {
-  const std::string name = name_of(r), where = for_gpus(report);
+  std::string name = name_of(r);
+  const std::string where = for_gpus(report);
   switch (r.verdict) {
     case Verdict::kFits:
       if (!report.question.survey) return fmt::format("{} fits{}", name, where);

@@ -71,18 +71,19 @@ Target read_open(const FileSource& file, const std::string& path, const Progress
 struct File {
   std::string path;
   std::uint64_t size = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
 };
 
 struct Walk {
   std::vector<File> files;
   std::vector<std::string> errors;
-  std::set<std::pair<dev_t, ino_t>> seen;
 
   void add(const fs::directory_entry& entry) {
     struct stat status = {};
     if (stat(entry.path().c_str(), &status) != 0) return;  // a link to nothing
-    if (!S_ISREG(status.st_mode) || !seen.emplace(status.st_dev, status.st_ino).second) return;
-    files.push_back({entry.path().string(), static_cast<std::uint64_t>(status.st_size)});
+    if (!S_ISREG(status.st_mode)) return;
+    files.push_back({entry.path().string(), static_cast<std::uint64_t>(status.st_size), status.st_dev, status.st_ino});
   }
   void read(const std::string& path) {
     std::error_code error;
@@ -96,6 +97,8 @@ struct Walk {
     }
     if (error) errors.push_back("cannot be read: " + error.message());
     std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+    std::set<std::pair<dev_t, ino_t>> seen;
+    std::erase_if(files, [&](const File& f) { return !seen.emplace(f.device, f.inode).second; });
   }
 };
 

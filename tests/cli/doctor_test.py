@@ -164,6 +164,7 @@ def test_trees_with_loops_pipes_and_nothing_in_them_are_walked(made: Path, tmp_p
     for i in range(2000):
         (tree / f"{i}.py").touch()
     (tree / "family.cubin").write_bytes((made / "family.cubin").read_bytes())
+    os.link(tree / "family.cubin", tree / "twice.cubin")
     report = json.loads(run("doctor", tree, "--json", *L40).stdout)
     assert sorted(b["path"] for b in report["targets"][0]["binaries"]) == ["again.cubin", "family.cubin"]
 
