@@ -1,8 +1,10 @@
-// `flashfit emulate` with kernels that are wrong on purpose: one of head_dim 32 ends with a finding, one of 64 leaves its
-// output as it was, one of 128 writes it wrong.
+// `flashfit emulate` with kernels that are wrong on purpose: one of head_dim 32 ends with a finding, one of 64 leaves
+// its output as it was, one of 128 writes it wrong.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "cli/command.hpp"
 #include "emulated/forward.hpp"
@@ -35,7 +37,7 @@ const std::vector<EmulatedForward>& emulated_forwards() {
 
 }  // namespace flashfit::emulated
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("flashfit with defective kernels", "flashfit");
   int status = flashfit::cli::kUsage;
   flashfit::cli::add_emulate(app, status);
@@ -45,4 +47,7 @@ int main(int argc, char** argv) {
     return app.exit(error);
   }
   return status;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return flashfit::cli::kFailed;
 }

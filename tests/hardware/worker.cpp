@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <optional>
