@@ -40,10 +40,11 @@ def best(words: list[str]) -> dict[str, float]:
     return min((measure(words) for _ in range(RUNS)), key=lambda m: m["wall_s"])
 
 
-def with_code(wheel: Path) -> list[str]:
-    """Members that cuobjdump would be asked about."""
-    names = zipfile.ZipFile(wheel).namelist()
-    return [n for n in names if n.endswith((".so", ".cubin")) or ".so." in n]
+def largest_with_code(wheel: Path) -> str:
+    """The member that cuobjdump is asked about; the others would add to its time."""
+    with zipfile.ZipFile(wheel) as archive:
+        members = [m for m in archive.infolist() if m.filename.endswith((".so", ".cubin")) or ".so." in m.filename]
+        return max(members, key=lambda m: m.file_size).filename
 
 
 def judge(command: str, wheel: Path, cuobjdump: str | None) -> dict[str, object]:
@@ -56,9 +57,7 @@ def judge(command: str, wheel: Path, cuobjdump: str | None) -> dict[str, object]
     with tempfile.TemporaryDirectory() as folder:
         row["unzip"] = measure(["unzip", "-q", "-o", str(wheel), "-d", folder])
         if cuobjdump:
-            members = with_code(wheel)
-            # One run for the largest: the others add to it.
-            largest = max(members, key=lambda n: zipfile.ZipFile(wheel).getinfo(n).file_size)
+            largest = largest_with_code(wheel)
             row["cuobjdump"] = {
                 "member": largest,
                 **measure([cuobjdump, "-lelf", "-lptx", str(Path(folder, largest))]),

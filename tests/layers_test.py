@@ -34,6 +34,7 @@ RANK = {
     "cpu": 6,
     "plan": 6,
     "api": 7,
+    "inspect": 7,
     "emulated": 7,
     "lab": 7,
     "cli": 8,
