@@ -29,10 +29,15 @@ struct LdmatrixOperands {
   const void* row;  ///< 16 bytes of shared memory, checked
   uint32* registers;
 };
+/// Of rows x columns matrix instructions at once, which share operands: d[m][n] += a[m] b[n]. The same numbers in all
+/// lanes.
 struct MmaOperands {
-  float* d;
-  const uint32* a;
-  uint32 b[2];
+  static constexpr int kMostRows = 4;  ///< with two columns; one row with one
+
+  float* d;         ///< [m][n]: 4 floats; those of m lie `d_stride` floats after those of m - 1
+  const uint32* a;  ///< [m]: 4 registers
+  const uint32* b;  ///< [n]: 2 registers
+  int rows, columns, d_stride;
   const TensorCore* core;  ///< nullptr: plain fp32
 };
 

@@ -108,12 +108,22 @@ void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset, Site site 
 }
 
 template <class T>
-void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1, Site site = {}) {
+void mma(emu::MmaOperands operands, Site site) {
   constexpr bool kHalf = std::is_same_v<T, f16>;
   static_assert(kHalf || std::is_same_v<T, bf16>);
   emu::Machine& machine = emu::Machine::current();
-  emu::MmaOperands operands{d, a, {b0, b1}, machine.tensor_core()};
+  operands.core = machine.tensor_core();
   machine.meet(kHalf ? emu::kMmaM16N8K16F16 : emu::kMmaM16N8K16BF16, &operands, site);
+}
+template <class T>
+void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1, Site site = {}) {
+  const uint32 b[2] = {b0, b1};
+  mma<T>({.d = d, .a = a, .b = b, .rows = 1, .columns = 1}, site);
+}
+template <class T, int M, int N>
+void mma_m16n8k16(float (&d)[M][N][4], int n, const uint32 (&a)[M][4], const uint32 (&b)[4], Site site = {}) {
+  static_assert(M <= emu::MmaOperands::kMostRows);
+  mma<T>({.d = d[0][n], .a = a[0], .b = b, .rows = M, .columns = 2, .d_stride = N * 4}, site);
 }
 
 }  // namespace flashfit::arch

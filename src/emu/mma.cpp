@@ -11,7 +11,7 @@
 namespace flashfit::emu {
 namespace {
 
-constexpr int kM = 16, kN = 8, kK = 16;
+constexpr int kM = 16, kN = 8, kK = 16;  // of one instruction
 
 // What registers hold that nothing has written, in kernels compiled with -ftrivial-auto-var-init=pattern: the
 // compiler's choice (GCC 12's manual; clang's CGDecl.cpp, which has another for floating point).
@@ -25,53 +25,72 @@ constexpr std::uint32_t kUnwritten = 0xfefefefe, kUnwrittenFloat = kUnwritten;
 void check_registers(void* const* lanes) {
   for (int l = 0; l < kLanes; ++l) {
     const auto& lane = *static_cast<const MmaOperands*>(lanes[l]);
-    std::uint32_t d[4];
-    std::memcpy(d, lane.d, sizeof d);
-    const auto check = [l](char name, const std::uint32_t* from, int count, std::uint32_t unwritten) {
-      const auto i = std::find(from, from + count, unwritten) - from;
+    const auto check = [l](char name, const void* from, int count, std::uint32_t unwritten) {
+      std::uint32_t registers[4 * MmaOperands::kMostRows];
+      std::memcpy(registers, from, static_cast<std::size_t>(count) * 4);
+      const auto i = std::find(registers, registers + count, unwritten) - registers;
       if (i == count) return;
       const Site site = Machine::current().collective_site();
       Machine::current().stop(fmt::format("mma_m16n8k16: lane {}'s {}[{}] was never written", l, name, i), &site);
     };
-    check('a', lane.a, 4, kUnwritten);
-    check('b', lane.b, 2, kUnwritten);
-    check('d', d, 4, kUnwrittenFloat);
+    check('a', lane.a, 4 * lane.rows, kUnwritten);
+    check('b', lane.b, 2 * lane.columns, kUnwritten);
+    for (int m = 0; m < lane.rows; ++m) check('d', lane.d + m * lane.d_stride, 4 * lane.columns, kUnwrittenFloat);
   }
 }
 
-/// Whether check_registers() may find something: quicker, on the matrices.
-bool may_be_unwritten(const unsigned short (&a)[kM * kK], const unsigned short (&b)[kK * kN],
-                      const float (&d)[kM * kN]) {
-  // Each in a variable as wide as what it looks at, so that the loops become vectors.
-  constexpr auto kHalf = static_cast<unsigned short>(kUnwritten);
-  unsigned short in_operands = 0;
-  for (const unsigned short x : a) in_operands |= x == kHalf ? 1 : 0;
-  for (const unsigned short x : b) in_operands |= x == kHalf ? 1 : 0;
-  std::uint32_t bits[kM * kN], in_sums = 0;
+/// Whether one element is x. Without a way out of the loop, so that it becomes vectors.
+template <class T, std::size_t N>
+bool any(const T (&elements)[N], T x) {
+  T found = 0;
+  for (const T element : elements) found |= element == x ? 1 : 0;
+  return found != 0;
+}
+
+template <DType T, int Rows, int Columns>
+void multiply(void* const* lanes) {
+  constexpr int kAllM = Rows * kM, kAllN = Columns * kN;
+  const auto lane = [lanes](int l) -> const MmaOperands& { return *static_cast<const MmaOperands*>(lanes[l]); };
+  unsigned short a[kAllM * kK], b[kK * kAllN];
+  float d[kAllM * kAllN];
+  // Pairs of columns of the sums, in the matrix and in the lanes' registers.
+  const auto each_pair = [&](auto move) {
+    for (int l = 0; l < kLanes; ++l)
+      for (int m = 0; m < Rows; ++m)
+        for (int j = 0; j < Columns; ++j)
+          for (int i = 0; i < 2; ++i)
+            move(&d[(m * kM + l / 4 + i * 8) * kAllN + j * kN + l % 4 * 2],
+                 lane(l).d + m * lane(l).d_stride + j * 4 + i * 2);
+  };
+  for (int l = 0; l < kLanes; ++l) {
+    const int row = l / 4, col = l % 4 * 2;
+    for (int m = 0; m < Rows; ++m)
+      for (int i = 0; i < 4; ++i)
+        std::memcpy(&a[(m * kM + row + i % 2 * 8) * kK + col + i / 2 * 8], &lane(l).a[m * 4 + i], 4);
+    for (int j = 0; j < Columns; ++j)
+      for (int i = 0; i < 2; ++i) {
+        unsigned short* const to = &b[(col + i * 8) * kAllN + j * kN + row];
+        to[0] = static_cast<unsigned short>(lane(l).b[j * 2 + i]);
+        to[kAllN] = static_cast<unsigned short>(lane(l).b[j * 2 + i] >> 16);
+      }
+  }
+  each_pair([](float* matrix, const float* registers) { std::memcpy(matrix, registers, 8); });
+  std::uint32_t bits[kAllM * kAllN];
   std::memcpy(bits, d, sizeof bits);
-  for (const std::uint32_t x : bits) in_sums |= x == kUnwrittenFloat ? 1u : 0u;
-  return in_operands != 0 || in_sums != 0;
+  constexpr auto kHalf = static_cast<unsigned short>(kUnwritten);
+  if (any(a, kHalf) || any(b, kHalf) || any(bits, kUnwrittenFloat)) check_registers(lanes);
+  accumulate(T, {a, b, d, kAllM, kAllN}, lane(0).core);
+  each_pair([](const float* matrix, float* registers) { std::memcpy(registers, matrix, 8); });
+  Machine::current().count(&Stats::mma, Rows * Columns - 1);  // one is the meeting's
 }
 
 template <DType T>
 void multiply(void* const* lanes) {
-  unsigned short a[kM * kK], b[kK * kN];
-  float d[kM * kN];
-  for (int l = 0; l < kLanes; ++l) {
-    const auto& lane = *static_cast<const MmaOperands*>(lanes[l]);
-    const int row = l / 4, col = l % 4 * 2;
-    for (int i = 0; i < 4; ++i) std::memcpy(&a[(row + i % 2 * 8) * kK + col + i / 2 * 8], &lane.a[i], 4);
-    for (int i = 0; i < 2; ++i) {
-      b[(col + i * 8) * kN + row] = static_cast<unsigned short>(lane.b[i]);
-      b[(col + i * 8 + 1) * kN + row] = static_cast<unsigned short>(lane.b[i] >> 16);
-      std::memcpy(&d[(row + i * 8) * kN + col], lane.d + 2 * i, 8);
-    }
-  }
-  if (may_be_unwritten(a, b, d)) check_registers(lanes);
-  accumulate(T, {a, b, d, kM, kN}, static_cast<const MmaOperands*>(lanes[0])->core);
-  for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 2; ++i)
-      std::memcpy(static_cast<MmaOperands*>(lanes[l])->d + 2 * i, &d[(l / 4 + i * 8) * kN + l % 4 * 2], 8);
+  const auto& operands = *static_cast<const MmaOperands*>(lanes[0]);
+  if (operands.columns == 1) return multiply<T, 1, 1>(lanes);
+  constexpr void (*kByRows[])(void* const*) = {multiply<T, 1, 2>, multiply<T, 2, 2>, multiply<T, 3, 2>,
+                                               multiply<T, 4, 2>};
+  kByRows[operands.rows - 1](lanes);
 }
 
 }  // namespace

@@ -22,11 +22,7 @@ void multiply_abt(float (&c)[M][N8][4], const TileA& s_a, int first_row, const T
     for (int n = 0; n < N8; n += 2) {
       uint32 b[4];
       arch::ldmatrix_x4(b, s_b.data, TileB::down(TileB::right(b_at, k), n * 8));
-#pragma unroll
-      for (int m = 0; m < M; ++m) {
-        arch::mma_m16n8k16<T>(c[m][n], a[m], b[0], b[1]);
-        arch::mma_m16n8k16<T>(c[m][n + 1], a[m], b[2], b[3]);
-      }
+      arch::mma_m16n8k16<T>(c, n, a, b);
     }
   }
 }
@@ -49,11 +45,7 @@ void multiply_pb(float (&c)[M][N8][4], const float (&p)[M][K8][4], const TileB& 
     for (int n = 0; n < N8; n += 2) {
       uint32 b[4];
       arch::ldmatrix_x4_trans(b, s_b.data, TileB::down(TileB::right(b_at, n * 8), k * 8));
-#pragma unroll
-      for (int m = 0; m < M; ++m) {
-        arch::mma_m16n8k16<T>(c[m][n], a[m], b[0], b[1]);
-        arch::mma_m16n8k16<T>(c[m][n + 1], a[m], b[2], b[3]);
-      }
+      arch::mma_m16n8k16<T>(c, n, a, b);
     }
   }
 }

@@ -172,6 +172,15 @@ inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, u
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+template <class T, int M, int N>
+void mma_m16n8k16(float (&d)[M][N][4], int n, const uint32 (&a)[M][4], const uint32 (&b)[4]) {
+#pragma unroll
+  for (int m = 0; m < M; ++m) {
+    mma_m16n8k16<T>(d[m][n], a[m], b[0], b[1]);
+    mma_m16n8k16<T>(d[m][n + 1], a[m], b[2], b[3]);
+  }
+}
+
 /// The message of a misfit: the compiler prints both numbers.
 template <int Used, int Limit>
 struct SharedMemoryFits {
