@@ -13,7 +13,8 @@
 //   constexpr bool kHas<T>;
 //       whether the target computes with T (f16, bf16)
 //   float exp2(float), log2(float);
-//       2 ulp of fp32; exp2(-inf) = 0, log2(0) = -inf; subnormal results may be 0
+//       within 2^-22 of the result, log2 of 0.5 .. 2 within 2^-22 (PTX ISA, "ex2", "lg2"); exp2(-inf) = 0,
+//       log2(0) = -inf; subnormal operands and results may be taken as 0
 //   float max(float, float);
 //       the other operand if one is NaN
 //   float shuffle_xor(float x, int mask);  uint32 ballot(bool);
