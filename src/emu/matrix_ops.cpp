@@ -17,6 +17,13 @@ Operands& of(void* const* lanes, int lane) {
 /// matrix k, whose rows go where the lanes 8 k .. 8 k + 7 point to.
 template <bool Trans>
 void stmatrix_x4(void* const* lanes) {
+  Machine& machine = Machine::current();
+  std::int32_t offsets[kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    offsets[l] =
+        static_cast<std::int32_t>(static_cast<const std::byte*>(of<StmatrixOperands>(lanes, l).row) - machine.shared());
+  machine.count_bank_conflicts(Trans ? "stmatrix_x4_trans" : "stmatrix_x4", offsets, 16,
+                               &Stats::stmatrix_bank_conflicts);
   for (int k = 0; k < 4; ++k) {
     unsigned short matrix[8][8];
     for (int l = 0; l < kLanes; ++l) {

@@ -55,7 +55,7 @@ struct Stats {
   std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0;
   std::uint64_t global_bytes_read = 0, global_bytes_written = 0, shared_bytes_read = 0, shared_bytes_written = 0;
   std::uint64_t mbarrier_arrivals = 0, mbarrier_waits = 0, bulk_copies = 0, register_changes = 0;
-  std::uint64_t ldmatrix_bank_conflicts = 0, copy_bank_conflicts = 0;
+  std::uint64_t ldmatrix_bank_conflicts = 0, stmatrix_bank_conflicts = 0, copy_bank_conflicts = 0;
   std::string worst_bank_conflicts;  ///< "ldmatrix_x4 at forward.cuh:83: 2048";
                                      ///< "" if there are none
 };
@@ -91,6 +91,7 @@ inline constexpr Counter kCounters[] = {
     {"shared_bytes_read", &Stats::shared_bytes_read},
     {"shared_bytes_written", &Stats::shared_bytes_written},
     {"ldmatrix_bank_conflicts", &Stats::ldmatrix_bank_conflicts},
+    {"stmatrix_bank_conflicts", &Stats::stmatrix_bank_conflicts},
     {"copy_bank_conflicts", &Stats::copy_bank_conflicts},
     {"switches", &Stats::switches},
 };

@@ -84,6 +84,20 @@ TEST(Counters, AreThoseOfTheInstructions) {
   EXPECT_NE(ran->worst_bank_conflicts.find(": 28"), std::string::npos) << ran->worst_bank_conflicts;
 }
 
+TEST(Counters, ConflictsOfStmatrix) {
+  Source source;
+  const auto ran = run_block<32, Tile>(source, [](Source&) {
+    const uint32 r[4] = {};
+    Tile& s = arch::shared<Tile>();
+    arch::stmatrix_x4(s.data, arch::lane() * 8, r);  // rows side by side
+    arch::sync_block();
+    arch::stmatrix_x4(s.data, arch::lane() * 64, r);  // rows of 128 bytes: eight of a quarter in four banks
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->stmatrix, 2u);
+  EXPECT_EQ(ran->stmatrix_bank_conflicts, 28u);
+}
+
 TEST(Counters, HaveNamesOfTheirOwn) {
   for (const emu::Counter& a : emu::kCounters)
     for (const emu::Counter& b : emu::kCounters) {
