@@ -109,7 +109,8 @@ class Machine {
   void check_shared(std::uintptr_t address, std::size_t bytes, Site site) { check_shared(address, bytes, bytes, site); }
   /// Shared memory that nobody has written or that a copy is still to fill, at offset `offset`: ends the launch.
   [[noreturn]] void stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_t bytes, Site site);
-  void count(std::uint64_t Stats::* counter, std::uint64_t times = 1) { stats_.*counter += times; }
+  /// Not inlined into kernels: where ThreadSanitizer watches those, the machine's own data are not to be watched.
+  void count(std::uint64_t Stats::* counter, std::uint64_t times = 1);
   /// Bank conflicts of an instruction that the running warp executes together; see BankConflicts::add.
   void count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
                             std::uint64_t Stats::* counter);

@@ -30,6 +30,8 @@ void Machine::wait_copies(int pending) {
   });
 }
 
+void Machine::count(std::uint64_t Stats::* counter, std::uint64_t times) { stats_.*counter += times; }
+
 void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
   (access == Access::kRead ? stats_.shared_bytes_read : stats_.shared_bytes_written) += bytes;
   if (races::on()) {
