@@ -55,10 +55,11 @@
 //       one thread; others use it after a barrier. Its 8 bytes are nobody's else until mbarrier_inval
 //   void mbarrier_arrive(MBarrier&, int count = 1);  mbarrier_arrive_remote(MBarrier&, int block, int count = 1);
 //   void mbarrier_expect_tx(MBarrier&, int bytes);  mbarrier_arrive_expect_tx(MBarrier&, int bytes);
-//       a phase is complete when all its arrivals have come and the bytes expected in it are copied; then the next begins
+//       a phase is complete when all its arrivals have come and the bytes expected in it are copied; then the next
+//       begins
 //   bool mbarrier_test(MBarrier&, int parity);  void mbarrier_wait(MBarrier&, int parity);
-//       whether, until, the phase of this parity is complete. The first has parity 0; on a fresh barrier parity 1 passes.
-//       A barrier may not complete a second phase before all have passed the first
+//       whether, until, the phase of this parity is complete. The first has parity 0; on a fresh barrier parity 1
+//       passes. A barrier may not complete a second phase before all have passed the first
 //   void mbarrier_wait_cluster(MBarrier&, int parity);
 //       the same, and ordered after arrivals from other blocks too
 //   void fence_mbarrier_init();
@@ -91,10 +92,10 @@
 //   void stmatrix_x4<T>(T* s_base, int s_offset, const uint32 (&r)[4]);  stmatrix_x4_trans<T>(...)
 //       the inverse of ldmatrix_x4. From 9.0 on
 //
-// Matrices of a warpgroup: the four warps from a multiple of four on, all lanes of each. For 9.0a. Descriptors come from
-// layout/panel_tile.hpp, fragments are those of layout/fragment.hpp. Products run beside the threads: from issue to the
-// wait that orders them, what they read may not change, accumulators and registers of A may not be touched, and both
-// must stay in scope.
+// Matrices of a warpgroup: the four warps from a multiple of four on, all lanes of each. For 9.0a. Descriptors come
+// from layout/panel_tile.hpp, fragments are those of layout/fragment.hpp. Products run beside the threads: from issue
+// to the wait that orders them, what they read may not change, accumulators and registers of A may not be touched, and
+// both must stay in scope.
 //   uint32 shared_address(const void* s);
 //       where descriptors say that it lies
 //   void wgmma_fence(r...);

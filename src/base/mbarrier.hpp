@@ -1,5 +1,6 @@
 #pragma once
-// The mbarrier object. Neutral: structs of shared memory hold it, kernels hand it to `arch`, which alone knows its bits.
+// The mbarrier object. Neutral: structs of shared memory hold it, kernels hand it to `arch`, which alone knows its
+// bits.
 
 namespace flashfit {
 

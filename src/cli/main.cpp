@@ -27,7 +27,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      fmt::print(stderr, "flashfit: a command is needed: doctor, choose, explain, images or gpus; see flashfit --help\n");
+      fmt::print(stderr,
+                 "flashfit: a command is needed: doctor, choose, explain, images or gpus; see flashfit --help\n");
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ExtrasError&) {

@@ -20,7 +20,7 @@ struct Line {
 
   ~Line() { clear(); }
   void clear() {
-    if (shown) fmt::print(stderr, "\r\x1b[K");
+    if (shown) std::fputs("\r\x1b[K", stderr);
     shown = false;
   }
   void show(std::uint64_t done, std::uint64_t all) {

@@ -47,8 +47,7 @@ Result<emu::Stats> emulate(Trial<Kernel>& trial, emu::Options options = {}) {
   const Where where(at, &emu::encode_tensor_map);
   const typename Kernel::Params params = trial.params(where);
   if (!where.refused().empty()) return fail(Code::kInvalidArgument, where.refused());
-  Result<emu::Stats> ran =
-      emu::launch<Kernel>({trial.grid.x, trial.grid.y, trial.grid.z}, params, memory, options);
+  Result<emu::Stats> ran = emu::launch<Kernel>({trial.grid.x, trial.grid.y, trial.grid.z}, params, memory, options);
   if (!ran) return ran;
   if (Result<void> r = red_zones(trial.buffers, trial.name); !r) return tl::unexpected(r.error());
   return ran;

@@ -11,7 +11,7 @@ from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 
-import abi3info  # type: ignore[import-not-found, unused-ignore]
+import abi3info
 
 OUTPUT = Path(__file__).resolve().parents[2] / "src/inspect/stable_abi_names.cpp"
 HEAD = """// Made by tools/dev/stable_abi.py; do not edit.

@@ -53,7 +53,8 @@ TEST(SyncWarp, OrdersItsLanesAlone) {
                    arch::sync_warp(arch::lane() < 16 ? 0xffffu : 0xffff0000u);
                    arch::load_shared(s.data, arch::lane() ^ 16);
                  }),
-                 "store_shared writes bytes 124-127", "load_shared of warp 0 lane 15", "no synchronisation between them");
+                 "store_shared writes bytes 124-127", "load_shared of warp 0 lane 15",
+                 "no synchronisation between them");
   expect_finding(run_on_barriers([](None&) { arch::sync_warp(2); }), "not of this one");
   expect_finding(run_on_barriers([](None&) {
                    if (arch::lane() != 5) arch::sync_warp();
