@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,13 +84,18 @@ int run_all(int each, const std::vector<std::string>& parts) {
 }  // namespace flashfit::testing
 
 int main(int argc, char** argv) {
-  int each = 1;
-  std::vector<std::string> parts;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--each") == 0 && i + 1 < argc)
-      each = std::max(std::atoi(argv[++i]), 1);
-    else
-      parts.emplace_back(argv[i]);
+  try {
+    int each = 1;
+    std::vector<std::string> parts;
+    for (int i = 1; i < argc; ++i) {
+      if (std::strcmp(argv[i], "--each") == 0 && i + 1 < argc)
+        each = std::max(std::atoi(argv[++i]), 1);
+      else
+        parts.emplace_back(argv[i]);
+    }
+    return flashfit::testing::run_all(each, parts);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "emulate_all: %s\n", error.what());
+    return 2;
   }
-  return flashfit::testing::run_all(each, parts);
 }

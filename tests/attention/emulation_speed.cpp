@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <exception>
 
 #include "emulated.hpp"
 
@@ -57,7 +58,12 @@ void measure(const EmulatedForward& kernel) {
 
 int main(int argc, char** argv) {
   using namespace flashfit::testing;
-  for (const EmulatedForward& kernel : emulated_forwards())
-    for (int i = 1; i < argc; ++i)
-      if (name_of(kernel.variant->config) == argv[i]) measure(kernel);
+  try {
+    for (const EmulatedForward& kernel : emulated_forwards())
+      for (int i = 1; i < argc; ++i)
+        if (name_of(kernel.variant->config) == argv[i]) measure(kernel);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "emulation_speed: %s\n", error.what());
+    return 2;
+  }
 }

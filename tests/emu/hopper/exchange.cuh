@@ -25,7 +25,7 @@ struct ExchangeKernel {
     arch::cluster_arrive();
     arch::cluster_wait();  // all have written
     float sum = 0;
-    for (int from = 0; from < kCluster; ++from) sum += arch::load_shared(s.from[from], i);
+    for (const auto& part : s.from) sum += arch::load_shared(part, i);
     arch::store_if(true, p.y, int64(block) * kThreads + i, sum);
   }
 };

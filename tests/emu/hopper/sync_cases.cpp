@@ -45,31 +45,35 @@ std::string verdict(const Result<emu::Stats>& ran, Floats& y, Expected expected)
 
 /// A kernel with Params {x, y, ...}.
 template <class Kernel, class Expected, class... More>
-std::string run(emu::Options options, int blocks, Floats& x, Floats& y, Expected expected, More... more) {
+std::string run(const emu::Options& options, int blocks, Floats& x, Floats& y, Expected expected, More... more) {
   emu::Memory memory;
   memory.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
   return verdict(emu::launch<Kernel>({blocks, 1, 1}, {x.data(), y.data(), more...}, memory, options), y, expected);
 }
 
-std::string pipeline(emu::Options options) {
+std::string pipeline(const emu::Options& options) {
   Floats x(kTiles * PipelineKernel::kTile), y(x.size);
   return run<PipelineKernel>(options, 1, x, y, [&](int i) { return 2 * x[i]; }, kTiles);
 }
 
-std::string multicast(emu::Options options) {
+std::string multicast(const emu::Options& options) {
   const int each = kTiles * MulticastKernel::kTile;
   Floats x(each), y(MulticastKernel::kCluster * each);
   return run<MulticastKernel>(
-      options, MulticastKernel::kCluster, x, y, [&](int i) { return static_cast<float>(i / each + 1) * x[i % each]; },
+      options, MulticastKernel::kCluster, x, y,
+      [&](int i) {
+        const int factor = i / each + 1;
+        return static_cast<float>(factor) * x[i % each];
+      },
       kTiles);
 }
 
-std::string bulk_store(emu::Options options) {
+std::string bulk_store(const emu::Options& options) {
   Floats x(kTiles * BulkStoreKernel::kTile), y(x.size);
   return run<BulkStoreKernel>(options, 1, x, y, [&](int i) { return x[i] + 1; }, kTiles);
 }
 
-std::string bulk_reduce(emu::Options options) {
+std::string bulk_reduce(const emu::Options& options) {
   constexpr int kBlocks = 4, kTile = BulkReduceKernel::kTile;
   Floats x(kBlocks * kTile), y(kTile), before(kTile);
   return run<BulkReduceKernel>(options, kBlocks, x, y, [&](int i) {
@@ -79,7 +83,7 @@ std::string bulk_reduce(emu::Options options) {
   });
 }
 
-std::string ping_pong(emu::Options options) {
+std::string ping_pong(const emu::Options& options) {
   constexpr int kTurns = 6;
   Floats x(PingPongKernel::kGroup), y(x.size);
   return run<PingPongKernel>(
@@ -92,12 +96,12 @@ std::string ping_pong(emu::Options options) {
       kTurns);
 }
 
-std::string roles(emu::Options options) {
+std::string roles(const emu::Options& options) {
   Floats x(RolesKernel::kTile), y(x.size);
   return run<RolesKernel>(options, 1, x, y, [&](int i) { return x[i] * x[i]; });
 }
 
-std::string exchange(emu::Options options) {
+std::string exchange(const emu::Options& options) {
   constexpr int kBlocks = ExchangeKernel::kCluster, kThreads = ExchangeKernel::kThreads;
   Floats x(kBlocks * kBlocks * kThreads), y(kBlocks * kThreads);
   return run<ExchangeKernel>(options, kBlocks, x, y, [&](int i) {
@@ -107,7 +111,8 @@ std::string exchange(emu::Options options) {
   });
 }
 
-std::string dependent(emu::Options options) {
+std::string dependent(const emu::Options& given) {
+  emu::Options options = given;
   constexpr int kBlocks = 2;
   Floats x(kBlocks * FirstKernel::kThreads), y(x.size), w(x.size), z(x.size);
   emu::Memory first, second;

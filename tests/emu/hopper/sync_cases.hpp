@@ -10,7 +10,7 @@ namespace flashfit::testing {
 struct HopperCase {
   const char* name;
   /// Runs it: "", "finding: ..." or "wrong: ...".
-  std::string (*defect)(emu::Options options);
+  std::string (*defect)(const emu::Options& options);
 };
 
 const std::vector<HopperCase>& hopper_cases();
