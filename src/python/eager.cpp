@@ -102,10 +102,10 @@ bool Eager::is_plain(PyObject* tensor, bool grad) const {
   return Owned(PyObject_CallMethodObjArgs(tensor, is_neg_, nullptr)).get() == Py_False;
 }
 
-bool Eager::is_plain(PyObject* const* tensors, int count) {
+bool Eager::is_plain(PyObject* const* tensors, int count, bool readable) {
   bool plain = count <= kMost && tensor_type_ && is_alone();
   unsigned given = 0;
-  const Owned tuple = plain && check_like_ != Py_None ? tuple_of(tensors, count, given) : nullptr;
+  const Owned tuple = plain && readable && check_like_ != Py_None ? tuple_of(tensors, count, given) : nullptr;
   if (tuple && is_known(tuple.get(), given)) return true;
   PyErr_Clear();
   plain = plain && hold(quiet_);

@@ -18,7 +18,9 @@ class Eager {
 
   /// Whether the tensors (None: not given; at most kMost) are torch's own, without a subclass, none needs a gradient or
   /// is lazily negated, and nothing watches or changes calls. No exception is left set.
-  bool is_plain(PyObject* const* tensors, int count);
+  /// `readable`: all have sizes and strides. Only then is torch's check asked, which ends the process where it meets a
+  /// tensor without (a nested or sparse one).
+  bool is_plain(PyObject* const* tensors, int count, bool readable);
   static constexpr int kMost = 8;
 
   /// A new tensor like this one, nullptr with an exception.

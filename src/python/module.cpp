@@ -64,41 +64,48 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
 
 /// A call's tensors, by their place in the arguments of attend().
 enum Place { kQ, kK, kV, kOut, kLse, kCuSeqlensQ, kCuSeqlensK, kTensors };
-using Objects = PyObject* [kTensors];
 
 constexpr int kUnreadable = -1;
 
-/// The status of the call, or kUnreadable. `call` has all but its tensors, and its stream unless `find_stream`.
-int run(State& state, const Objects& objects, bool heads_first, bool find_stream, flashfit_attention_args& call) {
+/// A call of the library and the tensors that its arguments point to.
+struct Call {
+  flashfit_attention_args args{};
   Tensor tensors[kTensors];
-  const DLTensor** const slots[kTensors] = {
-      &call.q, &call.k, &call.v, &call.out, &call.lse, &call.cu_seqlens_q, &call.cu_seqlens_k};
-  for (int i = kQ; i < kTensors; ++i) {
-    if (objects[i] == Py_None) continue;
-    if (!tensors[i].read(objects[i], state.types, heads_first && i <= kOut)) return kUnreadable;
-    *slots[i] = &tensors[i].get();
+
+  /// False if the object is neither None nor a tensor that can be read.
+  bool read(State& state, Place place, PyObject* object, bool heads_first) {
+    if (object == Py_None) return true;
+    const DLTensor** const slots[kTensors] = {
+        &args.q, &args.k, &args.v, &args.out, &args.lse, &args.cu_seqlens_q, &args.cu_seqlens_k};
+    *slots[place] = &tensors[place].get();
+    return tensors[place].read(object, state.types, heads_first && place <= kOut);
   }
-  if (find_stream && !current_stream(tensors[kQ], state.types, &call.stream)) return kUnreadable;
-  call.struct_size = sizeof call;
-  flashfit_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = state.forward(&call);
-  Py_END_ALLOW_THREADS;
-  return status;
-}
+
+  /// The status of the call, or kUnreadable. Has all but its stream if `find_stream`.
+  int run(State& state, bool find_stream) {
+    if (find_stream && !current_stream(tensors[kQ], state.types, &args.stream)) return kUnreadable;
+    args.struct_size = sizeof args;
+    flashfit_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = state.forward(&args);
+    Py_END_ALLOW_THREADS;
+    return status;
+  }
+};
 
 PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   enum { kFlags = kTensors, kScale, kStream, kVariant, kHeadsFirst, kCount };
   State& state = state_of(module);
   if (!expect("attend", count, kCount, state)) return nullptr;
-  flashfit_attention_args call{};
-  call.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
-  call.softmax_scale = static_cast<float>(PyFloat_AsDouble(args[kScale]));
-  if (args[kVariant] != Py_None) call.variant = PyBytes_AsString(args[kVariant]);
-  if (args[kStream] != Py_None) call.stream = PyLong_AsVoidPtr(args[kStream]);
+  Call call;
+  call.args.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
+  call.args.softmax_scale = static_cast<float>(PyFloat_AsDouble(args[kScale]));
+  if (args[kVariant] != Py_None) call.args.variant = PyBytes_AsString(args[kVariant]);
+  if (args[kStream] != Py_None) call.args.stream = PyLong_AsVoidPtr(args[kStream]);
   if (PyErr_Occurred()) return nullptr;
-  const Objects objects{args[kQ], args[kK], args[kV], args[kOut], args[kLse], args[kCuSeqlensQ], args[kCuSeqlensK]};
-  return PyLong_FromLong(run(state, objects, args[kHeadsFirst] == Py_True, args[kStream] == Py_None, call));
+  for (const Place place : {kQ, kK, kV, kOut, kLse, kCuSeqlensQ, kCuSeqlensK})
+    if (!call.read(state, place, args[place], args[kHeadsFirst] == Py_True)) return PyLong_FromLong(kUnreadable);
+  return PyLong_FromLong(call.run(state, args[kStream] == Py_None));
 }
 
 bool is_text(PyObject* object, const char* text) {
@@ -106,7 +113,7 @@ bool is_text(PyObject* object, const char* text) {
 }
 
 PyObject* is_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  return PyBool_FromLong(state_of(module).eager.is_plain(args, static_cast<int>(count)));
+  return PyBool_FromLong(state_of(module).eager.is_plain(args, static_cast<int>(count), false));
 }
 
 PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
@@ -116,14 +123,20 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   const bool heads_first = is_text(args[kLayout], "bhsd");
   const bool known = heads_first || is_text(args[kLayout], "bshd");
   const bool causal = args[kCausal] == Py_True;
-  if (!known || (!causal && args[kCausal] != Py_False) || !state.eager.is_plain(args, kResult + 1))
+  if (!known || (!causal && args[kCausal] != Py_False)) return Py_NewRef(Py_NotImplemented);
+  Call call;
+  call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
+  constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order
+  bool readable = true;
+  for (int i = 0; i <= kResult && readable; ++i) readable = call.read(state, kPlaces[i], args[i], heads_first);
+  if (!readable || !state.eager.is_plain(args, kResult + 1, true)) {
+    PyErr_Clear();
     return Py_NewRef(Py_NotImplemented);
+  }
   Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(Py_NewRef(args[kResult])));
   if (!out) return nullptr;
-  flashfit_attention_args call{};
-  call.flags = causal ? FLASHFIT_CAUSAL : 0;
-  const Objects objects{args[kQuery], args[kKey], args[kValue], out.get(), Py_None, args[kOffsetsQ], args[kOffsetsK]};
-  if (run(state, objects, heads_first, true, call) != FLASHFIT_OK) return Py_NewRef(Py_NotImplemented);
+  if (args[kResult] == Py_None && !call.read(state, kOut, out.get(), heads_first)) return Py_NewRef(Py_NotImplemented);
+  if (call.run(state, true) != FLASHFIT_OK) return Py_NewRef(Py_NotImplemented);
   return out.release();
 }
 
