@@ -59,6 +59,7 @@ def test_the_check_sees_what_is_wrong(program: Path, installed: Path) -> None:
 
 # What a docstring has to speak of, beside itself.
 MENTIONS = {
+    "doctor": ["gpu", "Raises InvalidArgument"],
     "attention": ["[batch, ", "fp16", "bf16", "fp32", "Raises", "InvalidArgument"],
     "explain": ["head_dim", "dtype", "Returns"],
     "images": ["bytes"],
