@@ -103,9 +103,11 @@ def doctor(
 ) -> Report:
     """Whether wheels, libraries, cubins or folders fit, exactly why not, and what would. Nothing in them is run.
 
-    gpu: "L40", "8.9", "all", or several; default: this machine's. driver: "535" or "12.2". python: "3.11"; default:
-    this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform: "linux_x86_64", "win_amd64"; default:
-    this machine's. docs/doctor.md explains the verdicts. Raises InvalidArgument for options that are none.
+    targets: their paths, one or more. gpu: "L40", "8.9", "all", or several; default: this machine's. driver: "535" or
+    "12.2". python: "3.11"; default: this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform:
+    "linux_x86_64", "win_amd64"; default: this machine's. cache: whether what is known of unchanged files is used.
+    docs/doctor.md explains the verdicts.
+    Raises InvalidArgument for options that are none.
     """
     if not targets:
         raise InvalidArgument("targets: none; accepted: paths of files or folders")
