@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -34,10 +35,12 @@ class JsonText {
   void value(double x) { sound_ &= writer_.Double(x); }
   void value(std::signed_integral auto x) { sound_ &= writer_.Int64(x); }
   void value(std::unsigned_integral auto x) { sound_ &= writer_.Uint64(x); }
-  void value(const char* text) { sound_ &= writer_.String(text); }
-  void value(const std::string& text) {
-    sound_ &= writer_.String(text.c_str(), static_cast<rapidjson::SizeType>(text.size()));
+  void value(std::string_view text) {
+    // RapidJSON reads as many bytes as a character's first one promises, past the end of a text that is cut there.
+    const std::string padded = std::string(text).append(3, '\0');
+    sound_ &= writer_.String(padded.data(), static_cast<rapidjson::SizeType>(text.size()));
   }
+  void value(const char* text) { value(std::string_view(text)); }  // else it is a bool
   template <class T>
   void value(const std::optional<T>& x) {
     x ? value(*x) : value(nullptr);

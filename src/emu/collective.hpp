@@ -41,6 +41,12 @@ struct MmaOperands {
   const TensorCore* core;  ///< nullptr: plain fp32
 };
 
+/// The operands of one lane, for `execute`.
+template <class Operands>
+Operands& of(void* const* lanes, int lane) {
+  return *static_cast<Operands*>(lanes[lane]);
+}
+
 extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaM16N8K16F16, kMmaM16N8K16BF16;
 
 }  // namespace flashfit::emu

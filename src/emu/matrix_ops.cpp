@@ -8,11 +8,6 @@
 namespace flashfit::emu {
 namespace {
 
-template <class Operands>
-Operands& of(void* const* lanes, int lane) {
-  return *static_cast<Operands*>(lanes[lane]);
-}
-
 /// The inverse of ldmatrix (PTX ISA, "stmatrix"): register k of lane l is row l / 4, columns 2 (l % 4) and the next, of
 /// matrix k, whose rows go where the lanes 8 k .. 8 k + 7 point to.
 template <bool Trans>

@@ -24,7 +24,7 @@ constexpr std::uint32_t kUnwritten = 0xfefefefe, kUnwrittenFloat = kUnwritten;
 /// Names the first register that nothing has written, if there is one.
 void check_registers(void* const* lanes) {
   for (int l = 0; l < kLanes; ++l) {
-    const auto& lane = *static_cast<const MmaOperands*>(lanes[l]);
+    const auto& lane = of<MmaOperands>(lanes, l);
     const auto check = [l](char name, const void* from, int count, std::uint32_t unwritten) {
       std::uint32_t registers[4 * MmaOperands::kMostRows];
       std::memcpy(registers, from, static_cast<std::size_t>(count) * 4);
@@ -50,7 +50,7 @@ bool any(const T (&elements)[N], T x) {
 template <DType T, int Rows, int Columns>
 void multiply(void* const* lanes) {
   constexpr int kAllM = Rows * kM, kAllN = Columns * kN;
-  const auto lane = [lanes](int l) -> const MmaOperands& { return *static_cast<const MmaOperands*>(lanes[l]); };
+  const auto lane = [lanes](int l) -> const MmaOperands& { return of<MmaOperands>(lanes, l); };
   unsigned short a[kAllM * kK], b[kK * kAllN];
   float d[kAllM * kAllN];
   // Pairs of columns of the sums, in the matrix and in the lanes' registers.
@@ -86,7 +86,7 @@ void multiply(void* const* lanes) {
 
 template <DType T>
 void multiply(void* const* lanes) {
-  const auto& operands = *static_cast<const MmaOperands*>(lanes[0]);
+  const auto& operands = of<MmaOperands>(lanes, 0);
   if (operands.columns == 1) return multiply<T, 1, 1>(lanes);
   constexpr void (*kByRows[])(void* const*) = {multiply<T, 1, 2>, multiply<T, 2, 2>, multiply<T, 3, 2>,
                                                multiply<T, 4, 2>};

@@ -9,11 +9,6 @@
 namespace flashfit::emu {
 namespace {
 
-template <class Operands>
-Operands& of(void* const* lanes, int lane) {
-  return *static_cast<Operands*>(lanes[lane]);
-}
-
 void shuffle_xor(void* const* lanes) {
   for (int l = 0; l < kLanes; ++l) {
     auto& self = of<ShuffleXorOperands>(lanes, l);

@@ -1,5 +1,4 @@
 // inspect_make FOLDER: writes the files of made_cases.hpp into an existing folder, for tests of the command.
-#include <fstream>
 #include <iostream>
 
 #include "inspect/made_cases.hpp"
@@ -11,9 +10,7 @@ int main(int argc, char** argv) {
   auto cases = origin_cases();
   for (MadeCase& one : single_cases()) cases.push_back(std::move(one));
   for (const MadeCase& one : cases) {
-    std::ofstream file(std::string(argv[1]) + "/" + one.name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(one.content.data()), static_cast<std::streamsize>(one.content.size()));
-    if (!file.flush()) {
+    if (!write_case(one, argv[1])) {
       std::cerr << one.name << " cannot be written\n";
       return 1;
     }

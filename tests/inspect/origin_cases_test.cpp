@@ -2,13 +2,9 @@
 // blame.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "inspect/judge.hpp"
-#include "inspect/made_cases.hpp"
+#include "inspect/origin_folder.hpp"
 #include "inspect/read_target.hpp"
 #include "inspect/torch_facts.hpp"
 
@@ -22,29 +18,14 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class OriginReports : public testing::Test {
+class OriginReports : public test::OriginFolder {
  protected:
-  void SetUp() override {
-    std::filesystem::create_directories(folder_);
-    for (const test::MadeCase& one : test::origin_cases())
-      std::ofstream(folder_ / one.name, std::ios::binary)
-          .write(reinterpret_cast<const char*>(one.content.data()), static_cast<std::streamsize>(one.content.size()));
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& part) const {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_))
-      if (entry.path().filename().string().find(part) != std::string::npos) return entry.path().string();
-    return "";
-  }
   /// Problems that make a verdict other than "fits".
   std::vector<Problem> blamed(const std::string& part, const Question& question) const {
     std::vector<Problem> problems = problems_of(read_file(path(part)), question);
     std::erase_if(problems, [](const Problem& p) { return p.severity == Severity::kNote; });
     return problems;
   }
-  std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / ("flashfit_reports_" + std::to_string(getpid()));
 };
 
 Question l40() {

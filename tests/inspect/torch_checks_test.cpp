@@ -1,13 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 
 #include "inspect/all_checks.hpp"
 #include "inspect/judged.hpp"
-#include "inspect/made_cases.hpp"
+#include "inspect/origin_folder.hpp"
 #include "inspect/read_target.hpp"
 #include "inspect/torch_facts.hpp"
 
@@ -114,25 +111,7 @@ TEST(Torch, LabelsOfTheOtherAbiAreLies) {
   EXPECT_THAT(judged(check_torch, extension(TorchAbi::kPreCxx11, {}, "+cu12torch2.7cxx11abiFALSE")), IsEmpty());
 }
 
-/// The origin cases, written to a folder of their own.
-class OriginCases : public testing::Test {
- protected:
-  void SetUp() override {
-    std::filesystem::create_directories(folder_);
-    for (const test::MadeCase& one : test::origin_cases())
-      std::ofstream(folder_ / one.name, std::ios::binary)
-          .write(reinterpret_cast<const char*>(one.content.data()), static_cast<std::streamsize>(one.content.size()));
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& part) const {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_))
-      if (entry.path().filename().string().find(part) != std::string::npos) return entry.path().string();
-    return "";
-  }
-  std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / ("flashfit_origin_" + std::to_string(getpid()));
-};
+using OriginCases = test::OriginFolder;
 
 TEST_F(OriginCases, AWheelOfTorchHasItsSymbolsVersionAndAbi) {
   const auto torch = read_torch(path("torch-2.7.1"));

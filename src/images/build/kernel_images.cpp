@@ -6,17 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iterator>
-#include <optional>
 
 #include "images/blob.hpp"
 #include "images/build/cache.hpp"
 #include "images/build/closure.hpp"
+#include "images/build/compile.hpp"
 #include "images/build/kernel_list.hpp"
-#include "images/build/nvrtc.hpp"
 #include "images/build/resources.hpp"
-#include "images/build/workers.hpp"
 
 namespace flashfit {
 namespace {
@@ -26,29 +23,6 @@ struct Options {
   std::vector<std::string> lists, include;
   int jobs = 2;
 };
-
-Result<void> compile(const KernelRecipe& r, const Nvrtc& nvrtc, const std::vector<std::filesystem::path>& folders,
-                     const ImageCache& cache) {
-  std::vector<std::string> flags = r.options;
-  for (const auto& folder : folders) flags.push_back("-I" + folder.string());
-  Result<Compiled> made = nvrtc.compile(r.source, r.expression, flags, r.ptx);
-  if (!made) return fail(made.error().code, fmt::format("{} for {}:\n{}", r.name, r.target, made.error().message));
-  CachedImage image{.entry = made->entry, .resources = {}, .bytes = std::move(made->bytes)};
-  if (!r.ptx) {
-    const Result<Resources> resources = parse_resources(made->log);
-    if (!resources) return tl::unexpected(resources.error());
-    image.resources = *resources;
-  }
-  return cache.put(r.key, image);
-}
-
-Result<void> write(const std::string& path, const std::vector<std::byte>& bytes) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) return fail(Code::kInvalidArgument, fmt::format("--output {}: cannot be written", path));
-  return {};
-}
 
 Result<void> build(const Options& o) {
   std::vector<KernelRecipe> recipes;
@@ -66,28 +40,24 @@ Result<void> build(const Options& o) {
     std::erase_if(recipes, [&](const KernelRecipe& r) { return !o.only.empty() && o.only != r.name + "@" + r.target; });
     if (!o.only.empty() && recipes.empty())
       return fail(Code::kInvalidArgument, fmt::format("--only {}: the list has no such NAME@TARGET", o.only));
-    std::vector<const KernelRecipe*> missing;
-    for (const KernelRecipe& r : recipes)
-      if (!cache.get(r.key)) missing.push_back(&r);
-    if (!missing.empty()) {
-      const Result<Nvrtc> nvrtc = Nvrtc::open(o.nvrtc);
-      if (!nvrtc) return tl::unexpected(nvrtc.error());
-      const Result<void> ran = run_in_processes(
-          static_cast<int>(missing.size()), o.jobs, [&](int i) { return compile(*missing[i], *nvrtc, folders, cache); },
-          [](int) {});
-      if (!ran) return ran;
-    }
   }
+  std::vector<Compilation> all;
+  for (const KernelRecipe& r : recipes)
+    all.push_back({r.name + " for " + r.target, r.source, r.expression, r.key, r.options, r.ptx});
+  const Result<int> compiled = compile_missing(all, {.nvrtc = o.nvrtc, .folders = folders, .jobs = o.jobs}, cache,
+                                               [](const std::string&, int, int) {});
+  if (!compiled) return tl::unexpected(compiled.error());
   std::vector<BlobEntry> entries;
   std::vector<std::vector<std::byte>> images;
-  for (const KernelRecipe& r : recipes) {
-    std::optional<CachedImage> image = cache.get(r.key);
-    if (!image) return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", r.name));
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    const KernelRecipe& r = recipes[i];
+    Result<CachedImage> image = image_of(all[i], cache);
+    if (!image) return tl::unexpected(image.error());
     const Resources& used = image->resources;
     fmt::print("{} for {}: {}, entry {}\n", r.name, r.target,
                r.ptx ? "PTX" : fmt::format("{} registers, {} B spilled or local", used.registers, used.local_bytes()),
                image->entry);
-    if (!o.only.empty()) return write(o.output, image->bytes);
+    if (!o.only.empty()) return write_output(o.output, image->bytes);
     entries.push_back({.variant = r.name,
                        .target = {.cc = r.cc, .kind = r.ptx ? Target::Kind::kPtx : Target::Kind::kSass},
                        .registers = used.registers,
@@ -95,7 +65,7 @@ Result<void> build(const Options& o) {
                        .entry = image->entry});
     images.push_back(std::move(image->bytes));
   }
-  return write(o.output, pack_blob(std::move(entries), images));
+  return write_output(o.output, pack_blob(std::move(entries), images));
 }
 
 int run(int argc, char** argv) {

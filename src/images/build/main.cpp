@@ -8,17 +8,14 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "images/blob.hpp"
 #include "images/build/cache.hpp"
 #include "images/build/closure.hpp"
-#include "images/build/nvrtc.hpp"
+#include "images/build/compile.hpp"
 #include "images/build/recipe.hpp"
 #include "images/build/resources.hpp"
-#include "images/build/workers.hpp"
 
 namespace flashfit {
 namespace {
@@ -52,23 +49,6 @@ Result<std::vector<int>> parse_targets(const std::string& text) {
   return chosen;
 }
 
-Result<void> compile(const Recipe& recipe, const Nvrtc& nvrtc, const Options& options, const ImageCache& cache) {
-  const bool ptx = recipe.target.kind == Target::Kind::kPtx;
-  std::vector<std::string> flags = recipe.options;
-  flags.push_back("-I" + options.source + "/arch/cuda");
-  flags.push_back("-I" + options.source);
-  Result<Compiled> made = nvrtc.compile(recipe.source, recipe.expression, flags, ptx);
-  if (!made) return fail(made.error().code, fmt::format("{}:\n{}", name_of(recipe), made.error().message));
-  CachedImage image{.entry = made->entry, .resources = {}, .bytes = std::move(made->bytes)};
-  if (!ptx) {
-    const Result<Resources> resources = parse_resources(made->log);
-    if (!resources)
-      return fail(resources.error().code, fmt::format("{}: {}", name_of(recipe), resources.error().message));
-    image.resources = *resources;
-  }
-  return cache.put(recipe.key, image);
-}
-
 Result<void> build(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const Result<std::vector<int>> targets = parse_targets(options.targets);
@@ -79,41 +59,34 @@ Result<void> build(const Options& options) {
     if (!compiler)
       return fail(Code::kInvalidArgument,
                   fmt::format("--nvrtc {}: no such library (./dev build sets it up)", options.nvrtc));
-    Result<std::vector<Recipe>> all = make_recipes(*targets, options.source, *compiler);
-    if (!all) return tl::unexpected(all.error());
-    recipes = std::move(*all);
+    Result<std::vector<Recipe>> made = make_recipes(*targets, options.source, *compiler);
+    if (!made) return tl::unexpected(made.error());
+    recipes = std::move(*made);
   }
 
-  const ImageCache cache(options.cache);
-  std::vector<const Recipe*> missing;
+  std::vector<Compilation> all;
   for (const Recipe& r : recipes)
-    if (!cache.get(r.key)) missing.push_back(&r);
-  if (!missing.empty()) {
-    const Result<Nvrtc> nvrtc = Nvrtc::open(options.nvrtc);
-    if (!nvrtc) return tl::unexpected(nvrtc.error());
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    int done = 0;
-    const Result<void> ran = run_in_processes(
-        static_cast<int>(missing.size()), options.jobs,
-        [&](int i) { return compile(*missing[i], *nvrtc, options, cache); },
-        [&](int i) {
-          ++done;
-          if (terminal)
-            fmt::print(stderr, "\r\x1b[Kimages: {}/{} {}", done, missing.size(), name_of(*missing[i]));
-          else if (done % 20 == 0)
-            fmt::print(stderr, "images: {}/{}\n", done, missing.size());
-        });
-    if (terminal) fmt::print(stderr, "\r\x1b[K");
-    if (!ran) return ran;
-  }
+    all.push_back({name_of(r), r.source, r.expression, r.key, r.options, r.target.kind == Target::Kind::kPtx});
+  const ImageCache cache(options.cache);
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const Result<int> compiled = compile_missing(
+      all, {.nvrtc = options.nvrtc, .folders = {options.source + "/arch/cuda", options.source}, .jobs = options.jobs},
+      cache, [&](const std::string& name, int done, int of) {
+        if (terminal)
+          fmt::print(stderr, "\r\x1b[Kimages: {}/{} {}", done, of, name);
+        else if (done % 20 == 0)
+          fmt::print(stderr, "images: {}/{}\n", done, of);
+      });
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  if (!compiled) return tl::unexpected(compiled.error());
 
   std::vector<BlobEntry> entries;
   std::vector<std::vector<std::byte>> images;
   std::size_t plain = 0;
-  for (const Recipe& r : recipes) {
-    std::optional<CachedImage> image = cache.get(r.key);
-    if (!image)
-      return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", name_of(r)));
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    const Recipe& r = recipes[i];
+    Result<CachedImage> image = image_of(all[i], cache);
+    if (!image) return tl::unexpected(image.error());
     // Here and not where it is compiled: an image from the cache is held to the table as it is now.
     if (r.target.kind == Target::Kind::kSass)
       if (Result<void> ok = check_resources(r, image->resources); !ok) return ok;
@@ -127,13 +100,10 @@ Result<void> build(const Options& options) {
     images.push_back(std::move(image->bytes));
   }
   const std::vector<std::byte> blob = pack_blob(std::move(entries), images);
-  std::ofstream out(options.output, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
-  out.close();
-  if (!out) return fail(Code::kInvalidArgument, fmt::format("--output {}: cannot be written", options.output));
+  if (const Result<void> written = write_output(options.output, blob); !written) return written;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(stderr, "images: {} carried, {} compiled now, {} KB packed to {} KB, {:.1f} s\n", recipes.size(),
-             missing.size(), plain / 1024, blob.size() / 1024, seconds);
+             *compiled, plain / 1024, blob.size() / 1024, seconds);
   return {};
 }
 
