@@ -1,0 +1,157 @@
+"""The tensors of a case as NumPy or PyTorch holds them. One class a package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from .._errors import InvalidArgument
+from .cases import Case
+
+MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows")
+PADDING = 8  # elements between padded rows, what a GPU's kernels ask of strides
+NUMPY_DTYPES = {"fp16": np.float16, "fp32": np.float32}
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Inputs:
+    """q, k, v and out of a case, [batch, seqlen, heads, head_dim] or [rows, heads, head_dim]; for variable length the
+    offsets, too."""
+
+    q: Any
+    k: Any
+    v: Any
+    out: Any
+    cu_seqlens_q: Any | None = None
+    cu_seqlens_k: Any | None = None
+
+
+class Arrays:
+    """How tensors are made, filled and read. The base class fits them together, whatever makes them."""
+
+    device = "cpu"
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        raise NotImplementedError
+
+    def swapped(self, x: Any) -> Any:
+        """Heads and tokens of a dense tensor exchanged, a view."""
+        raise NotImplementedError
+
+    def integers(self, values: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+        """New normal random numbers in q, k and v, and NaN in out."""
+        raise NotImplementedError
+
+    def rows(self, x: Any, index: Any) -> Array:
+        """x[index] in fp32 on the host, exactly."""
+        raise NotImplementedError
+
+    def has_nan(self, x: Any) -> bool:
+        raise NotImplementedError
+
+    def _view(self, rows: tuple[int, ...], heads: int, case: Case) -> Any:
+        if case.memory == "heads_first" and not case.ragged:
+            return self.swapped(self.empty((rows[0], heads, rows[1], case.head_dim), case.dtype))
+        if case.memory == "padded_rows":
+            return self.empty((*rows, heads, case.head_dim + PADDING), case.dtype)[..., : case.head_dim]
+        return self.empty((*rows, heads, case.head_dim), case.dtype)
+
+    def make(self, case: Case, seed: int) -> Inputs:
+        if case.memory not in MEMORY:
+            raise InvalidArgument(f"memory: {case.memory!r}; accepted: {', '.join(MEMORY)}")
+        rows_q: tuple[int, ...] = (case.batch, case.seqlen_q)
+        rows_k: tuple[int, ...] = (case.batch, case.seqlen_k)
+        offsets: list[Any] = [None, None]
+        if case.lengths_q is not None and case.lengths_k is not None:
+            rows_q, rows_k = (sum(case.lengths_q),), (sum(case.lengths_k),)
+            offsets = [self.integers([0, *accumulate(lengths)]) for lengths in (case.lengths_q, case.lengths_k)]
+        if case.memory == "packed_qkv":
+            packed = self.empty((*rows_q, 3, case.heads_q, case.head_dim), case.dtype)
+            q, k, v = (packed[..., i, :, :] for i in range(3))
+        else:
+            q = self._view(rows_q, case.heads_q, case)
+            k, v = (self._view(rows_k, case.heads_kv, case) for _ in range(2))
+        inputs = Inputs(q, k, v, self.empty((*rows_q, case.heads_q, case.head_dim), case.dtype), *offsets)
+        self.fill(inputs, case, seed)
+        return inputs
+
+
+class NumPyArrays(Arrays):
+    """On the CPU, where PyTorch is not installed."""
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        if dtype not in NUMPY_DTYPES:
+            raise InvalidArgument(f"dtype: {dtype!r}; accepted without PyTorch: {', '.join(NUMPY_DTYPES)}")
+        return np.empty(shape, NUMPY_DTYPES[dtype])
+
+    def swapped(self, x: Any) -> Any:
+        return x.swapaxes(1, 2)
+
+    def integers(self, values: Sequence[int]) -> Any:
+        return np.array(values, np.int32)
+
+    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for x, size in ((inputs.q, case.magnitude), (inputs.k, 1), (inputs.v, 1)):
+            x[...] = size * random.standard_normal(x.shape, np.float32)
+        inputs.out[...] = np.nan
+
+    def rows(self, x: Any, index: Any) -> Array:
+        found: Array = np.asarray(x[index], np.float32)
+        return found
+
+    def has_nan(self, x: Any) -> bool:
+        return bool(np.isnan(x).any())
+
+
+class TorchArrays(Arrays):
+    """On the CPU or a GPU."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.torch: Any = importlib.import_module("torch")
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+        return self.torch.empty(tuple(shape), dtype=getattr(self.torch, names[dtype]), device=self.device)
+
+    def swapped(self, x: Any) -> Any:
+        return x.transpose(1, 2)
+
+    def integers(self, values: Sequence[int]) -> Any:
+        return self.torch.tensor(values, dtype=self.torch.int32, device=self.device)
+
+    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+        generator = self.torch.Generator(self.device).manual_seed(seed)
+        for x, size in ((inputs.q, case.magnitude), (inputs.k, 1.0), (inputs.v, 1.0)):
+            x.normal_(std=size, generator=generator)
+        inputs.out.fill_(float("nan"))
+
+    def rows(self, x: Any, index: Any) -> Array:
+        found: Array = x[index].detach().float().cpu().numpy()
+        return found
+
+    def has_nan(self, x: Any) -> bool:
+        return bool(x.isnan().any())
+
+
+def arrays_for(device: str) -> Arrays:
+    """PyTorch's where it is installed, NumPy's else."""
+    if importlib.util.find_spec("torch"):
+        return TorchArrays(device)
+    if device != "cpu":
+        raise InvalidArgument(
+            f"device: {device!r}; accepted without PyTorch: cpu (flashfit bench measures a GPU alone)"
+        )
+    return NumPyArrays()

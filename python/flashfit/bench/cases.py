@@ -1,0 +1,87 @@
+"""The cases that are measured: the one list, expanded by the command `flashfit`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._command import command
+from .._errors import FlashfitError, InvalidArgument
+
+GROUPS = ("origin", "grid", "ragged", "decode", "wild")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem, dense or, where lengths_q is given, of variable length. The fields from dtype on are those of
+    `problem` in docs/results.md."""
+
+    name: str
+    group: str
+    stands_for: str
+    work: Mapping[str, float]  # flop, exp and bytes that no implementation can leave out
+    dtype: str
+    head_dim: int
+    heads_q: int
+    heads_kv: int
+    softmax_scale: float
+    causal: bool = False
+    memory: str = "contiguous"
+    magnitude: float = 1.0  # standard deviation of q; of k and v it is 1
+    batch: int = 1
+    seqlen_q: int = 0
+    seqlen_k: int = 0
+    lengths_q: tuple[int, ...] | None = None
+    lengths_k: tuple[int, ...] | None = None
+    timed: bool = True  # false: for correctness alone
+    tolerance: float = 2.0  # how many times the plain computation's error is allowed (docs/numerics.md)
+
+    @property
+    def ragged(self) -> bool:
+        return self.lengths_q is not None
+
+    def sequences(self) -> list[tuple[int, int]]:
+        """(queries, keys) of each sequence."""
+        if self.lengths_q is not None and self.lengths_k is not None:
+            return list(zip(self.lengths_q, self.lengths_k))
+        return [(self.seqlen_q, self.seqlen_k)] * self.batch
+
+    def problem(self) -> dict[str, Any]:
+        """`problem` of a result file."""
+        keys = ["dtype", "head_dim", "heads_q", "heads_kv", "causal", "memory", "softmax_scale"]
+        keys += ["magnitude"] if self.magnitude != 1 else []
+        keys += ["lengths_q", "lengths_k"] if self.ragged else ["batch", "seqlen_q", "seqlen_k"]
+        found = {key: getattr(self, key) for key in keys}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+
+def of_json(entry: Mapping[str, Any]) -> Case:
+    """A case of the expanded list."""
+    problem: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry["problem"].items()
+    }
+    kept: dict[str, Any] = {key: entry[key] for key in ("name", "group", "stands_for", "work", "timed", "tolerance")}
+    return Case(**kept, **problem)
+
+
+def listed() -> list[Case]:
+    """Every case, by `flashfit bench --list --json`."""
+    ran = subprocess.run([command(), "bench", "--list", "--json"], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise FlashfitError(f"flashfit bench --list --json: {(ran.stderr or ran.stdout).strip()}")
+    return [of_json(entry) for entry in json.loads(ran.stdout)["cases"]]
+
+
+def chosen(cases: Iterable[Case], groups: Sequence[str], texts: Sequence[str]) -> list[Case]:
+    """Those of the groups whose name holds every text. Nothing left is an error: it would measure nothing and pass."""
+    for group in groups:
+        if group not in GROUPS:
+            raise InvalidArgument(f"group: {group!r}; accepted: {', '.join(GROUPS)}")
+    found = [c for c in cases if (not groups or c.group in groups) and all(text in c.name for text in texts)]
+    if not found:
+        asked = " ".join([*groups, *texts])
+        raise InvalidArgument(f"filter: {asked!r} leaves no case; accepted: parts of names of flashfit bench --list")
+    return found

@@ -1,0 +1,135 @@
+"""Times on a GPU through PyTorch: replays of captured graphs, plain launches, the SM clock, what it could reach."""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+import time
+from functools import partial
+from typing import Any, Callable
+
+from .timing import calls_of_sample
+
+SPIN_CYCLES = (200_000, 1_000_000)  # the time of their difference is free of a launch's
+
+
+def torch_module() -> Any:
+    return importlib.import_module("torch")
+
+
+class Device:
+    """The GPU that is current in PyTorch."""
+
+    def __init__(self, flushed: bool) -> None:
+        self.torch = torch_module()
+        properties = self.torch.cuda.get_device_properties(self.torch.cuda.current_device())
+        self.l2_bytes = int(getattr(properties, "L2_cache_size", 0))
+        self._other = None
+        if flushed:
+            size = max(2 * self.l2_bytes, 64 << 20)
+            self._other = self.torch.empty(size, dtype=self.torch.uint8, device="cuda")
+
+    def flush(self) -> None:
+        """Other memory takes the L2 cache's place, where that was asked for."""
+        if self._other is not None:
+            self._other.zero_()
+
+    @property
+    def flushes(self) -> bool:
+        return self._other is not None
+
+    def microseconds(self, work: Callable[[], Any]) -> float:
+        """Of what `work` queues, on the GPU's clock."""
+        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) * 1e3
+
+    def clock_mhz(self) -> float:
+        """The SM clock at this moment: a kernel that spins for a number of the SM's cycles, on the GPU's own time."""
+        short, long = (self.microseconds(partial(self.torch.cuda._sleep, cycles)) for cycles in SPIN_CYCLES)
+        return (SPIN_CYCLES[1] - SPIN_CYCLES[0]) / max(long - short, 1e-3)
+
+    def _calls(self, call: Callable[[], Any]) -> int:
+        """How many calls a sample holds: one where the cache is flushed before it."""
+        for _ in range(3):
+            call()
+        self.torch.cuda.synchronize()
+        return 1 if self.flushes else calls_of_sample(statistics.median(self.microseconds(call) for _ in range(5)))
+
+    def graph(self, call: Callable[[], Any]) -> GraphTimer:
+        """A timer of replays. Raises what capturing raises."""
+        count = self._calls(call)
+        graph = self.torch.cuda.CUDAGraph()
+        out = None
+        with self.torch.cuda.graph(graph):
+            for _ in range(count):
+                out = call()
+        timer = GraphTimer(self, graph, count, out)
+        for _ in range(2):
+            timer.sample()
+        return timer
+
+    def plain(self, call: Callable[[], Any]) -> PlainTimer:
+        return PlainTimer(self, call, self._calls(call))
+
+    def ceilings(self) -> dict[str, Any]:
+        """What this GPU reaches at a matrix product of each dtype, and at reading and copying memory: the fastest of
+        the samples, since nothing may be above it."""
+        torch, size = self.torch, 8192
+        tensor = {}
+        for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
+            if name == "bf16" and torch.cuda.get_device_capability() < (8, 0):
+                continue
+            a, b = (torch.randn(size, size, device="cuda", dtype=dtype) for _ in range(2))
+            samples = [2 * size**3 / us / 1e6 for us in self._repeated(partial(torch.matmul, a, b))]
+            tensor[name] = {"value": max(samples), "samples": samples, "model": None}
+        elements = max(1 << 26, min(1 << 28, torch.cuda.mem_get_info()[0] // 16))
+        x, y = (torch.ones(elements, device="cuda") for _ in range(2))
+        copies = [8e-3 * elements / us for us in self._repeated(partial(y.copy_, x))]
+        reads = [4e-3 * elements / us for us in self._repeated(x.amax)]
+        best = max(copies, reads, key=max)
+        memory = {"value": max(best), "samples": best, "model": None}
+        del a, b, x, y
+        torch.cuda.empty_cache()
+        return {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": memory}
+
+    def _repeated(self, work: Callable[[], Any], count: int = 20) -> list[float]:
+        for _ in range(3):
+            work()
+        return [self.microseconds(work) for _ in range(count)]
+
+
+class GraphTimer:
+    """Replays of a captured graph of several calls."""
+
+    def __init__(self, device: Device, graph: Any, count: int, out: Any) -> None:
+        self._device, self._graph, self._count, self._out = device, graph, count, out
+
+    def sample(self) -> float:
+        self._device.flush()
+        return self._device.microseconds(self._graph.replay) / self._count
+
+    def again(self) -> Any:
+        self._graph.replay()
+        return self._out
+
+
+class PlainTimer:
+    """Launches one by one. `host_us` are the times that a call kept the host in each sample."""
+
+    def __init__(self, device: Device, call: Callable[[], Any], count: int) -> None:
+        self._device, self.again, self._count = device, call, count
+        self.host_us: list[float] = []
+
+    def sample(self) -> float:
+        self._device.flush()
+        return self._device.microseconds(self._launches) / self._count
+
+    def _launches(self) -> None:
+        start = time.perf_counter()
+        for _ in range(self._count):
+            self.again()
+        self.host_us.append((time.perf_counter() - start) * 1e6 / self._count)

@@ -1,0 +1,21 @@
+"""flashfit as it is measured."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import flashfit
+
+from .arrays import Inputs
+from .cases import Case
+
+
+def prepare(case: Case, inputs: Inputs, variant: str | None = None) -> Callable[[], Any]:
+    """A call that writes inputs.out and returns it."""
+    attend = flashfit.attention
+    q, k, v = inputs.q, inputs.k, inputs.v
+    options: dict[str, Any] = {"causal": case.causal, "softmax_scale": case.softmax_scale, "out": inputs.out}
+    options.update(cu_seqlens_q=inputs.cu_seqlens_q, cu_seqlens_k=inputs.cu_seqlens_k)
+    if variant is not None:
+        options["variant"] = variant
+    return lambda: attend(q, k, v, **options)

@@ -1,0 +1,75 @@
+"""What is asked of a peer. One class a peer, one file a package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from typing import Any, Callable
+
+from ..arrays import Inputs
+from ..cases import Case
+
+Call = Callable[[], Any]
+
+
+class CannotError(Exception):
+    """A peer does not do a case; the message says why in its or our words."""
+
+
+class Peer:
+    """Another attention. `name` is its key in result files, `package` the distribution whose version is recorded."""
+
+    name: str
+    package: str
+
+    def missing(self, device: str) -> str:
+        """Why it cannot be measured on this machine; empty if it can."""
+        return "" if device == "cuda" else "runs on a GPU alone"
+
+    def version(self) -> str | None:
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        """A call that computes the case and returns its output, in q's shape. Raises CannotError, or whatever the peer
+        raises."""
+        raise NotImplementedError
+
+
+class ModulePeer(Peer):
+    """A peer that is a module: there where that can be imported."""
+
+    modules: tuple[str, ...]  # the first that has the function is used
+    function: str
+
+    def module(self) -> Any:
+        said = ""
+        for name in self.modules:
+            try:
+                module = importlib.import_module(name)
+                getattr(module, self.function)  # a folder of that name is a module, too
+                return module
+            except Exception as error:  # noqa: PERF203 - a broken package raises anything at all
+                said = f"{type(error).__name__}: {error}"
+        raise CannotError(said)
+
+    def missing(self, device: str) -> str:
+        if said := super().missing(device):
+            return said
+        try:
+            self.module()
+        except CannotError as error:
+            return str(error)
+        return ""
+
+
+def first(found: Any) -> Any:
+    """The output of a call that may return more."""
+    return found[0] if isinstance(found, (tuple, list)) else found
+
+
+def longest(case: Case) -> tuple[int, int]:
+    """The longest sequence of queries, and of keys."""
+    return max(case.lengths_q or (case.seqlen_q,)), max(case.lengths_k or (case.seqlen_k,))

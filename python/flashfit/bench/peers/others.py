@@ -1,0 +1,89 @@
+"""xformers, SageAttention and FlashInfer."""
+
+from __future__ import annotations
+
+import importlib
+from itertools import accumulate
+from typing import Any
+
+from ..arrays import Inputs
+from ..cases import Case
+from .base import Call, CannotError, ModulePeer, longest
+
+FLASHINFER_WORKSPACE = 128 << 20  # bytes, what its documentation recommends
+
+
+class Xformers(ModulePeer):
+    """memory_efficient_attention by whichever of its kernels it chooses."""
+
+    name = "xformers"
+    package = "xformers"
+    modules = ("xformers.ops",)
+    function = "memory_efficient_attention"
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        ops = self.module()
+        biases = ops.fmha.attn_bias
+        q, k, v = inputs.q, inputs.k, inputs.v
+        bias: Any = None
+        if case.ragged:
+            # One batch of all rows, and the lengths in the mask.
+            q, k, v = (x[None] for x in (q, k, v))
+            bias = biases.BlockDiagonalMask.from_seqlens(case.lengths_q, case.lengths_k)
+            if case.causal:
+                bias = bias.make_causal_from_bottomright()
+        elif case.causal:
+            bias = biases.LowerTriangularFromBottomRightMask()
+        if case.heads_q != case.heads_kv:
+            groups = case.heads_kv, case.heads_q // case.heads_kv
+            q = q.unflatten(2, groups)
+            k, v = (x.unsqueeze(3).expand(*x.shape[:3], groups[1], x.shape[3]) for x in (k, v))
+        shape = inputs.q.shape
+        attend = ops.memory_efficient_attention
+        return lambda: attend(q, k, v, attn_bias=bias, scale=case.softmax_scale).reshape(shape)
+
+
+class SageAttention(ModulePeer):
+    """Scores in INT8. Held to the same bound as all."""
+
+    name = "sageattention"
+    package = "sageattention"
+    modules = ("sageattention",)
+    function = "sageattn"
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        module = self.module()
+        if case.causal and any(q != k for q, k in case.sequences()):
+            raise CannotError("its causal mask is not said to be aligned at the bottom right")
+        q, k, v = inputs.q, inputs.k, inputs.v
+        options: dict[str, Any] = {"is_causal": case.causal, "sm_scale": case.softmax_scale}
+        if not case.ragged:
+            return lambda: module.sageattn(q, k, v, tensor_layout="NHD", **options)
+        offsets = inputs.cu_seqlens_q, inputs.cu_seqlens_k
+        return lambda: module.sageattn_varlen(q, k, v, *offsets, *longest(case), **options)
+
+
+class FlashInfer(ModulePeer):
+    """Its ragged prefill, planned once as its users do, and run."""
+
+    name = "flashinfer"
+    package = "flashinfer-python"
+    modules = ("flashinfer",)
+    function = "BatchPrefillWithRaggedKVCacheWrapper"
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        module = self.module()
+        q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (inputs.q, inputs.k, inputs.v))
+        if q.data_ptr() != inputs.q.data_ptr() or k.data_ptr() != inputs.k.data_ptr():
+            raise CannotError(f"takes no {case.memory} batch without a copy")
+        torch: Any = importlib.import_module("torch")
+        offsets = [
+            torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=q.device)
+            for lengths in zip(*case.sequences())
+        ]
+        workspace = torch.empty(FLASHINFER_WORKSPACE, dtype=torch.uint8, device=q.device)
+        wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace, "NHD")
+        sizes = (case.heads_q, case.heads_kv, case.head_dim)
+        wrapper.plan(*offsets, *sizes, causal=case.causal, sm_scale=case.softmax_scale, q_data_type=q.dtype)
+        shape = inputs.q.shape
+        return lambda: wrapper.run(q, k, v).reshape(shape)

@@ -1,0 +1,75 @@
+"""PyTorch's own: scaled_dot_product_attention by each of its backends, and varlen_attn."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from ..arrays import Inputs
+from ..cases import Case
+from .base import Call, CannotError, ModulePeer, Peer, longest
+
+
+class Sdpa(Peer):
+    """scaled_dot_product_attention held to one backend."""
+
+    package = "torch"
+
+    def __init__(self, name: str, backend: str, takes_mask: bool, on_cpu: bool) -> None:
+        self.name = name
+        self._backend = backend
+        self._takes_mask = takes_mask
+        self._on_cpu = on_cpu
+
+    def missing(self, device: str) -> str:
+        if not importlib.util.find_spec("torch"):
+            return "PyTorch is not installed"
+        return "" if self._on_cpu else super().missing(device)
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        if case.ragged:
+            raise CannotError("scaled_dot_product_attention takes no variable length")
+        torch: Any = importlib.import_module("torch")
+        attention: Any = importlib.import_module("torch.nn.attention")
+        backend = getattr(attention.SDPBackend, self._backend, None)
+        if backend is None:
+            raise CannotError(f"this PyTorch has no {self._backend}")
+        q, k, v = (x.transpose(1, 2) for x in (inputs.q, inputs.k, inputs.v))
+        options: dict[str, Any] = {"scale": case.softmax_scale, "enable_gqa": case.heads_q != case.heads_kv}
+        # Its causal mask is aligned at the top left; of one query, ours hides nothing.
+        if case.causal and case.seqlen_q != case.seqlen_k and case.seqlen_q != 1:
+            if not self._takes_mask:
+                raise CannotError("its causal mask is aligned at the top left, and it takes no other")
+            seen = torch.ones(case.seqlen_q, case.seqlen_k, dtype=torch.bool, device=q.device)
+            options["attn_mask"] = seen.tril(case.seqlen_k - case.seqlen_q)
+        else:
+            options["is_causal"] = case.causal and case.seqlen_q != 1
+        attend = torch.nn.functional.scaled_dot_product_attention
+
+        def call() -> Any:
+            with attention.sdpa_kernel(backend):
+                return attend(q, k, v, **options).transpose(1, 2)
+
+        return call
+
+
+class Varlen(ModulePeer):
+    """torch.nn.attention.varlen, FlashAttention-2's code within PyTorch, for variable length alone."""
+
+    name = "torch-varlen"
+    package = "torch"
+    modules = ("torch.nn.attention.varlen",)
+    function = "varlen_attn"
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        if not case.ragged:
+            raise CannotError("for variable length alone")
+        attend = self.module().varlen_attn
+        positions = (inputs.q, inputs.k, inputs.v, inputs.cu_seqlens_q, inputs.cu_seqlens_k, *longest(case))
+        options: dict[str, Any] = {"scale": case.softmax_scale}
+        if case.causal:
+            if case.lengths_q != case.lengths_k:
+                raise CannotError("its causal mask is not said to be aligned at the bottom right")
+            options["is_causal"] = True
+        return lambda: attend(*positions, **options)

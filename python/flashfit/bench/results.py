@@ -1,0 +1,54 @@
+"""A result file while it is made: valid at any moment, replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from .machine import revision, without_folders
+
+SCHEMA = 1
+
+
+class ResultFile:
+    """One run (docs/results.md). Written after each case, so that whatever ends it leaves what had been measured."""
+
+    def __init__(self, path: Path | None, command: str, machine: dict[str, Any], versions: dict[str, str]) -> None:
+        self.path = path
+        self._start = time.monotonic()
+        self.cases: list[dict[str, Any]] = []
+        self.content: dict[str, Any] = {
+            "schema": SCHEMA,
+            "made": {
+                "at": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "command": without_folders(command),
+                "flashfit": __version__,
+                "revision": revision(),
+                "seconds": 0.0,
+                "complete": False,
+            },
+            "machine": machine,
+            "versions": versions,
+            "method": {},
+            "ceilings": None,
+            "cases": self.cases,
+        }
+
+    def write(self, complete: bool = False) -> None:
+        """Readers see the old file or the new one, never a part."""
+        made = self.content["made"]
+        made.update(seconds=round(time.monotonic() - self._start, 1), complete=complete)
+        if self.path is None:
+            return
+        text = json.dumps(self.content, indent=1, allow_nan=False) + "\n"
+        folder = self.path.resolve().parent
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8", suffix=".part") as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, self.path)

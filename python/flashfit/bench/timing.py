@@ -1,0 +1,74 @@
+"""Times of several calls, interleaved round by round within one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Callable, Protocol
+
+SAMPLE_US = 300.0  # a sample holds as many calls as fill this, so that the clock's resolution does not count
+MOST_CALLS = 50  # of a sample
+PAUSE_S = 0.005  # before a call on the CPU: the other's threads, which wait by spinning, go to sleep
+
+
+class Timer(Protocol):
+    """A call that is ready to be timed."""
+
+    def sample(self) -> float:
+        """Microseconds of one call."""
+
+    def again(self) -> Any:
+        """The call's result for what its inputs hold now, computed as it is when it is timed."""
+
+
+class HostTimer:
+    """Calls that are done when they return."""
+
+    def __init__(self, call: Callable[[], Any], pause: float = PAUSE_S) -> None:
+        self.again = call
+        self._pause = pause
+        self._count = 1
+        once = [self.sample() for _ in range(3)]
+        self._count = calls_of_sample(min(once))
+
+    def sample(self) -> float:
+        time.sleep(self._pause)
+        start = time.perf_counter()
+        for _ in range(self._count):
+            self.again()
+        return (time.perf_counter() - start) * 1e6 / self._count
+
+
+def calls_of_sample(microseconds: float) -> int:
+    return max(1, min(MOST_CALLS, round(SAMPLE_US / max(microseconds, 1e-3))))
+
+
+def interleaved(
+    timers: Mapping[str, Timer],
+    rounds: int,
+    warmup: int = 0,
+    *,
+    after_round: Callable[[], None] = lambda: None,
+    seconds: float | None = None,
+    fewest: int = 10,
+) -> dict[str, list[float]]:
+    """Microseconds of each timer, sample i of all in round i, after `warmup` rounds that are not kept. Every round runs
+    every timer, each time in another order, then `after_round`. Past `seconds` no round is begun but the first
+    `fewest`."""
+    names = list(timers)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    end = None if seconds is None else time.monotonic() + seconds
+    for i in range(-warmup, rounds):
+        late = end is not None and time.monotonic() > end
+        if late and (i < -1 or i >= fewest):
+            if i >= fewest:
+                break
+            continue  # one round of warm-up is left
+        turn = i % len(names) if names else 0
+        found = {name: timers[name].sample() for name in names[turn:] + names[:turn]}
+        if i < 0:
+            continue
+        for name, microseconds in found.items():
+            samples[name].append(microseconds)
+        after_round()
+    return samples
