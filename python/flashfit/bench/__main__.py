@@ -26,7 +26,7 @@ from .results import ResultFile
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m flashfit.bench", description="flashfit beside other attention")
-    parser.add_argument("--group", action="append", default=[], help=f"of {', '.join(case_list.GROUPS)}; repeatable")
+    parser.add_argument("--group", action="append", default=[], help="of flashfit bench --list; repeatable")
     parser.add_argument("--filter", action="append", default=[], help="part of the names to measure; repeatable")
     parser.add_argument("--peers", help="names with commas between, or none (default: all that are installed)")
     parser.add_argument("--warmup", type=int, default=10, help="rounds that are not kept (default 10)")
@@ -67,6 +67,14 @@ def method_on(device: str, peers: Sequence[Peer], options: argparse.Namespace) -
         index = method.gpu.torch.cuda.current_device()
         method.variant = lambda case: plan_of(case, index)["variant"]
     return method
+
+
+def able(cases: Sequence[Case], method: Method) -> list[Case]:
+    """Those whose dtype the arrays can hold; the others are named, not judged."""
+    found = [case for case in cases if case.dtype in method.arrays.dtypes]
+    if len(found) < len(cases):
+        print(f"without PyTorch {len(cases) - len(found)} cases of dtypes that NumPy has not are not measured")
+    return found
 
 
 def use_threads(count: int | None) -> None:
@@ -145,6 +153,7 @@ def main(words: Sequence[str] | None = None) -> int:
         peers, absent = chosen_peers(device, options.peers.split(",") if options.peers else ())
         cases = case_list.chosen(case_list.listed(), options.group, options.filter)
         method = method_on(device, peers, options)
+        cases = able(cases, method)
         command = " ".join(["python -m flashfit.bench", *given])
         result = ResultFile(options.json, command, describe(device), versions(peers))
     except FlashfitError as error:

@@ -38,6 +38,7 @@ class Arrays:
     """How tensors are made, filled and read. The base class fits them together, whatever makes them."""
 
     device = "cpu"
+    dtypes: tuple[str, ...]
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
         raise NotImplementedError
@@ -90,9 +91,9 @@ class Arrays:
 class NumPyArrays(Arrays):
     """On the CPU, where PyTorch is not installed."""
 
+    dtypes = tuple(NUMPY_DTYPES)
+
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        if dtype not in NUMPY_DTYPES:
-            raise InvalidArgument(f"dtype: {dtype!r}; accepted without PyTorch: {', '.join(NUMPY_DTYPES)}")
         return np.empty(shape, NUMPY_DTYPES[dtype])
 
     def swapped(self, x: Any) -> Any:
@@ -117,6 +118,8 @@ class NumPyArrays(Arrays):
 
 class TorchArrays(Arrays):
     """On the CPU or a GPU."""
+
+    dtypes = ("fp16", "bf16", "fp32")
 
     def __init__(self, device: str) -> None:
         self.device = device

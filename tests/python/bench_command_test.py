@@ -1,0 +1,188 @@
+"""The command line of flashfit.bench, and the file that it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flashfit.bench import __main__ as command
+from flashfit.bench import cases, measure, peers
+from flashfit.bench.results import ResultFile
+
+from tests.python.bench_parts import MadeUp, case
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = [case("origin/a"), case("origin/b", causal=True), case("grid/c", dtype="fp32"), case("edges/d", timed=False)]
+FEW = ("--device", "cpu", "--repeats", "4", "--warmup", "1")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
+    """The command with LIST for its list and one peer; its status and the file."""
+    monkeypatch.setattr(cases, "listed", lambda: LIST)
+    monkeypatch.setattr(peers, "all_peers", lambda: [MadeUp("twin")])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def of(*words: str) -> tuple[int, Any]:
+        file = tmp_path / "result.json"
+        status = command.main([*FEW, "--json", str(file), *words])
+        return status, json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+    return of
+
+
+def test_a_run_writes_every_case(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    status, result = run()
+    assert status == 0
+    assert (result["schema"], result["made"]["complete"], result["machine"]["gpu"]) == (1, True, None)
+    assert [entry["name"] for entry in result["cases"]] == [c.name for c in LIST]
+    assert {name for entry in result["cases"] for name in entry.get("peers", {})} == {"twin"}
+    assert (result["method"]["repeats"], result["method"]["clock"]) == (4, "host")
+    said = capsys.readouterr()
+    assert "4 of 4 cases right" in said.out
+    assert "\r" not in said.err
+    text = json.dumps(result)
+    for private in (str(Path.home()), os.uname().nodename, str(ROOT)):
+        assert private not in text
+
+
+def test_groups_and_filters_choose(run: Any) -> None:
+    assert [e["name"] for e in run("--group", "origin", "--group", "grid")[1]["cases"]] == [c.name for c in LIST[:3]]
+    assert [e["name"] for e in run("--group", "origin", "--filter", "/b", "--peers", "none")[1]["cases"]] == [
+        "origin/b"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--group", "orign"), "bench: group: 'orign'; accepted: origin, grid, edges"),
+        (("--filter", "nothing"), "bench: filter: 'nothing' leaves no case"),
+        (("--peers", "twin,cousin"), "bench: peers: 'cousin'; accepted: none, twin"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:
+    assert run(*words) == (2, None)
+    error = capsys.readouterr().err
+    assert error.startswith(said)
+    assert error.count("\n") == 1
+
+
+def test_a_wrong_case_fails_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    import flashfit
+
+    right = flashfit.attention
+    monkeypatch.setattr(flashfit, "attention", lambda *given, **options: right(*given, **options) * 1.1)
+    status, result = run()
+    assert status == 1
+    assert not any(entry["correct"] for entry in result["cases"])
+    assert "origin/a: WRONG: error" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_leaves_a_valid_file(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = measure.measured
+
+    def interrupted(c: Any, method: Any) -> Any:
+        if c.name == "grid/c":
+            raise KeyboardInterrupt
+        return real(c, method)
+
+    monkeypatch.setattr(command, "measured", interrupted)
+    status, result = run()
+    assert status == 130
+    assert result["made"]["complete"] is False
+    assert [entry["name"] for entry in result["cases"]] == ["origin/a", "origin/b"]
+
+
+def test_a_run_is_ended_after_its_minutes(run: Any) -> None:
+    status, result = run("--minutes", "0")
+    assert (status, result["made"]["complete"], result["cases"]) == (130, False, [])
+
+
+def test_a_broken_gpu_ends_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def broken(c: Any, method: Any) -> Any:
+        raise measure.BrokenDeviceError("an illegal memory access")
+
+    monkeypatch.setattr(command, "measured", broken)
+    assert run()[0] == 130
+    assert "the GPU answers no more after origin/a: an illegal memory access" in capsys.readouterr().err
+
+
+def test_signals_keep_what_was_measured(tmp_path: Path) -> None:
+    """In a process of its own, as `timeout` ends it."""
+    file = tmp_path / "result.json"
+    script = f"""
+import sys
+from flashfit.bench import __main__ as command, cases
+from tests.python.bench_parts import case
+cases.listed = lambda: [case(f"origin/{{i}}") for i in range(10000)]
+sys.exit(command.main(["--device", "cpu", "--peers", "none", "--repeats", "2", "--json", {str(file)!r}]))
+"""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{ROOT}"}
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True)
+    assert process.stdout is not None
+    while not (line := process.stdout.readline()).startswith("origin/2"):
+        assert line, "ended by itself"
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    result = json.loads(file.read_text(encoding="utf-8"))
+    assert result["made"]["complete"] is False
+    assert len(result["cases"]) >= 3
+    assert [f.name for f in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "result.json"
+    result = ResultFile(file, "x", {}, {})
+    result.write()
+    old = file.read_text(encoding="utf-8")
+    result.cases.append({"error": float("nan")})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        result.write()
+    assert file.read_text(encoding="utf-8") == old
+    monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)
+    result.cases[:] = [{}]
+    with pytest.raises(ZeroDivisionError):
+        result.write()
+    assert file.read_text(encoding="utf-8") == old
+
+
+def test_peers_that_are_not_installed_are_named() -> None:
+    found, absent = peers.chosen_peers("cpu", ())
+    names = [peer.name for peer in peers.all_peers()]
+    assert len(set(names)) == len(names)
+    assert {peer.name for peer in found} | set(absent) == set(names)
+    assert all(absent.values())
+    assert peers.chosen_peers("cpu", ("none",)) == ([], {})
+
+
+def test_beside_pytorch_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    few = [
+        case("grid/a", dtype="bf16", heads_kv=1),
+        case("grid/b", dtype="fp32", causal=True),
+        case("decode/c", seqlen_q=1, seqlen_k=90, causal=True),
+        case("grid/d", causal=True, seqlen_k=90),
+        case("ragged/e", lengths=(3, 40), dtype="bf16"),
+    ]
+    monkeypatch.setattr(cases, "listed", lambda: few)
+    file = tmp_path / "result.json"
+    assert command.main([*FEW, "--json", str(file), "--threads", "1"]) == 0
+    result = json.loads(file.read_text(encoding="utf-8"))
+    assert "torch" in result["versions"]
+    beside = {e["name"]: e["peers"] for e in result["cases"]}
+    for name in ("grid/a", "grid/b", "decode/c"):
+        assert {p: beside[name][p].get("message") for p in beside[name]} == {"sdpa-flash": None, "sdpa-math": None}
+        assert beside[name]["sdpa-flash"]["ratio"] > 0
+    assert "aligned at the top left" in beside["grid/d"]["sdpa-flash"]["message"]
+    assert beside["grid/d"]["sdpa-math"]["ratio"] > 0
+    assert "no variable length" in beside["ragged/e"]["sdpa-math"]["message"]
