@@ -12,6 +12,13 @@ from ._errors import FlashfitError
 def main() -> int:
     """Becomes the command; returns only if there is none."""
     words = sys.argv[1:]
+    if words[:1] == ["selftest"]:  # the one verb that is not the command's: it measures Python packages
+        try:
+            from .bench import selftest
+        except ImportError as error:
+            print(f"flashfit: selftest needs NumPy: {error}", file=sys.stderr)
+            return 3
+        return selftest.main(words[1:])
     asks = bool(words) and words[0] in ("doctor", "choose")
     if asks and not any(w == "--python" or w.startswith("--python=") for w in words):
         words[1:1] = ["--python", this_python()]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from flashfit.bench import __main__ as command
-from flashfit.bench import cases, measure, peers
+from flashfit.bench import cases, measure, peers, session
 from flashfit.bench.results import ResultFile
 
 from tests.python.bench_parts import MadeUp, case
@@ -94,7 +94,7 @@ def test_an_interrupted_run_leaves_a_valid_file(run: Any, monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         return real(c, method)
 
-    monkeypatch.setattr(command, "measured", interrupted)
+    monkeypatch.setattr(session, "measured", interrupted)
     status, result = run()
     assert status == 130
     assert result["made"]["complete"] is False
@@ -110,7 +110,7 @@ def test_a_broken_gpu_ends_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, ca
     def broken(c: Any, method: Any) -> Any:
         raise measure.BrokenDeviceError("an illegal memory access")
 
-    monkeypatch.setattr(command, "measured", broken)
+    monkeypatch.setattr(session, "measured", broken)
     assert run()[0] == 130
     assert "the GPU answers no more after origin/a: an illegal memory access" in capsys.readouterr().err
 

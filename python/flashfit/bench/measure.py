@@ -39,6 +39,7 @@ class Method:
     management: Any = None  # a nvml.Nvml, or None on the CPU
     ceilings: Mapping[str, Any] | None = None
     variant: Callable[[Case], str | None] = lambda case: None
+    alternatives: Callable[[Case], Sequence[Peer]] = lambda case: ()  # measured as peers are
 
     def working(self) -> None:
         """Raises BrokenDeviceError where an earlier call left the GPU unusable."""
@@ -102,7 +103,7 @@ def prepared(case: Case, method: Method, inputs: Inputs, expected: Expected) -> 
     """flashfit and each peer, each called once and checked."""
     parts: dict[str, Part] = {}
     makers: dict[str, Callable[[Case, Inputs], Any]] = {OURS: ours.prepare}
-    makers.update({peer.name: peer.prepare for peer in method.peers})
+    makers.update({peer.name: peer.prepare for peer in (*method.peers, *method.alternatives(case))})
     for name, make in makers.items():
         part = parts[name] = Part()
         with reported(part, method):
