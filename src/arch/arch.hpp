@@ -87,8 +87,12 @@
 //       s_offset: this lane's row, 16-byte aligned; trans: each 8x8 matrix transposed
 //   void mma_m16n8k16<T>(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1);
 //       d += a b, fp32 accumulation
-//   void mma_m16n8k16<T, M, N>(float (&d)[M][N][4], int n, const uint32 (&a)[M][4], const uint32 (&b)[4]);
-//       2 M of them: for each m, d[m][n] += a[m] by b[0], b[1] and d[m][n + 1] += a[m] by b[2], b[3]
+//   void ldmatrix_x4<T, M>(uint32 (&r)[M][4], const T* s_base, At s_offset);
+//       M of them: r[m] from s_offset(m)
+//   void mma_m16n8k16<T, M, N>(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset);
+//   void mma_m16n8k16_trans<T, M, N>(...);
+//       M N of them. For each second n, b is what ldmatrix_x4(_trans) gives from s_offset(n), and for each m
+//       d[m][n] += a[m] by b[0], b[1] and d[m][n + 1] += a[m] by b[2], b[3]
 //   void stmatrix_x4<T>(T* s_base, int s_offset, const uint32 (&r)[4]);  stmatrix_x4_trans<T>(...)
 //       the inverse of ldmatrix_x4. From 9.0 on
 //

@@ -25,20 +25,21 @@ struct BallotOperands {
   bool value;
   uint32 result;
 };
+/// Of `count` ldmatrix_x4 at once.
 struct LdmatrixOperands {
-  const void* row;  ///< 16 bytes of shared memory, checked
-  uint32* registers;
+  const std::uintptr_t* rows;  ///< [i]: 16 bytes of shared memory, checked
+  uint32* registers;           ///< [i]: 4
+  int count;
 };
-/// Of rows x columns matrix instructions at once, which share operands: d[m][n] += a[m] b[n]. The same numbers in all
-/// lanes.
+/// Of rows x columns matrix instructions at once: d[m][n] += a[m] b[n]. The same numbers in all lanes.
 struct MmaOperands {
-  static constexpr int kMostRows = 4;  ///< with two columns; one row with one
+  static constexpr int kMostRows = 4, kMostColumns = 32;
 
-  float* d;         ///< [m][n]: 4 floats; those of m lie `d_stride` floats after those of m - 1
-  const uint32* a;  ///< [m]: 4 registers
-  const uint32* b;  ///< [n]: 2 registers
-  int rows, columns, d_stride;
-  const TensorCore* core;  ///< nullptr: plain fp32
+  float* d;                                ///< [m][n]: 4 floats
+  const uint32* a;                         ///< [m]: 4 registers
+  const uint32* b = nullptr;               ///< 2 registers of a single instruction, or
+  const std::uintptr_t* b_rows = nullptr;  ///< [n / 2]: what an ldmatrix_x4 of b[n], b[n + 1] reads, checked
+  int rows = 1, columns = 1;
 };
 
 /// The operands of one lane, for `execute`.
@@ -47,6 +48,13 @@ Operands& of(void* const* lanes, int lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaM16N8K16F16, kMmaM16N8K16BF16;
+extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaF16, kMmaBF16;
+
+/// Matrix instructions that load b from shared memory themselves.
+struct SharedMma {
+  const char* loads;  ///< the instruction that reads b
+  Collective f16, bf16;
+};
+extern const SharedMma kSharedMma, kSharedMmaTrans;
 
 }  // namespace flashfit::emu

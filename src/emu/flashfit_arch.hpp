@@ -90,40 +90,59 @@ void cp_async_wait() {
 }
 
 inline void sync_block(Site site = {}) { emu::Machine::current().sync_block(site); }
-template <class T>
-void ldmatrix(const emu::Collective& op, uint32 (&r)[4], const T* s_base, int s_offset, Site site) {
+
+/// `Count` instructions: r[i] from the row at s_offset(i).
+template <int Count, class T, class At>
+void ldmatrix(const emu::Collective& op, uint32* r, const T* s_base, At s_offset, Site site) {
+  std::uintptr_t rows[Count];
+  for (int i = 0; i < Count; ++i) rows[i] = address(s_base, s_offset(i));
   emu::Machine& machine = emu::Machine::current();
-  machine.check_shared(address(s_base, s_offset), 16, site);
-  machine.access(address(s_base, s_offset), 16, emu::Access::kRead, op.name, site);
-  emu::LdmatrixOperands operands{reinterpret_cast<const void*>(address(s_base, s_offset)), r};
+  machine.read_rows(rows, op.name, site);
+  emu::LdmatrixOperands operands{rows, r, Count};
   machine.meet(op, &operands, site);
 }
 template <class T>
 void ldmatrix_x4(uint32 (&r)[4], const T* s_base, int s_offset, Site site = {}) {
-  ldmatrix(emu::kLdmatrixX4, r, s_base, s_offset, site);
+  ldmatrix<1>(emu::kLdmatrixX4, r, s_base, [s_offset](int) { return s_offset; }, site);
 }
 template <class T>
 void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset, Site site = {}) {
-  ldmatrix(emu::kLdmatrixX4Trans, r, s_base, s_offset, site);
+  ldmatrix<1>(emu::kLdmatrixX4Trans, r, s_base, [s_offset](int) { return s_offset; }, site);
+}
+template <class T, int M, class At>
+void ldmatrix_x4(uint32 (&r)[M][4], const T* s_base, At s_offset, Site site = {}) {
+  ldmatrix<M>(emu::kLdmatrixX4, r[0], s_base, s_offset, site);
 }
 
 template <class T>
-void mma(emu::MmaOperands operands, Site site) {
-  constexpr bool kHalf = std::is_same_v<T, f16>;
-  static_assert(kHalf || std::is_same_v<T, bf16>);
-  emu::Machine& machine = emu::Machine::current();
-  operands.core = machine.tensor_core();
-  machine.meet(kHalf ? emu::kMmaM16N8K16F16 : emu::kMmaM16N8K16BF16, &operands, site);
-}
+inline constexpr bool kIsF16 = std::is_same_v<T, f16>;
+
 template <class T>
 void mma_m16n8k16(float (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1, Site site = {}) {
+  static_assert(kIsF16<T> || std::is_same_v<T, bf16>);
   const uint32 b[2] = {b0, b1};
-  mma<T>({.d = d, .a = a, .b = b, .rows = 1, .columns = 1}, site);
+  emu::MmaOperands operands{.d = d, .a = a, .b = b};
+  emu::Machine::current().meet(kIsF16<T> ? emu::kMmaF16 : emu::kMmaBF16, &operands, site);
 }
-template <class T, int M, int N>
-void mma_m16n8k16(float (&d)[M][N][4], int n, const uint32 (&a)[M][4], const uint32 (&b)[4], Site site = {}) {
-  static_assert(M <= emu::MmaOperands::kMostRows);
-  mma<T>({.d = d[0][n], .a = a[0], .b = b, .rows = M, .columns = 2, .d_stride = N * 4}, site);
+template <class T, int M, int N, class At>
+void mma_with_shared(const emu::SharedMma& op, float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base,
+                     At s_offset, Site site) {
+  static_assert(kIsF16<T> || std::is_same_v<T, bf16>);
+  static_assert(M <= emu::MmaOperands::kMostRows && N % 2 == 0 && N <= emu::MmaOperands::kMostColumns);
+  std::uintptr_t b_rows[N / 2];
+  for (int n = 0; n < N; n += 2) b_rows[n / 2] = address(s_base, s_offset(n));
+  emu::Machine& machine = emu::Machine::current();
+  machine.read_rows(b_rows, op.loads, site);
+  emu::MmaOperands operands{.d = d[0][0], .a = a[0], .b_rows = b_rows, .rows = M, .columns = N};
+  machine.meet(kIsF16<T> ? op.f16 : op.bf16, &operands, site);
+}
+template <class T, int M, int N, class At>
+void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Site site = {}) {
+  mma_with_shared(emu::kSharedMma, d, a, s_base, s_offset, site);
+}
+template <class T, int M, int N, class At>
+void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Site site = {}) {
+  mma_with_shared(emu::kSharedMmaTrans, d, a, s_base, s_offset, site);
 }
 
 }  // namespace flashfit::arch

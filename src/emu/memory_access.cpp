@@ -44,6 +44,13 @@ void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, c
     missed_ = true;
 }
 
+void Machine::read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site) {
+  for (const std::uintptr_t row : rows) {
+    check_shared(row, 16, site);
+    access(row, 16, Access::kRead, what, site);
+  }
+}
+
 void Machine::count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
                                    std::uint64_t Stats::* counter) {
   stats_.*counter += static_cast<std::uint64_t>(banks_.add(what, collective_site(), offsets, bytes));

@@ -16,14 +16,8 @@ void multiply_abt(float (&c)[M][N8][4], const TileA& s_a, int first_row, const T
 #pragma unroll
   for (int k = 0; k < TileA::kCols; k += 16) {
     uint32 a[M][4];
-#pragma unroll
-    for (int m = 0; m < M; ++m) arch::ldmatrix_x4(a[m], s_a.data, TileA::down(TileA::right(a_at, k), m * 16));
-#pragma unroll
-    for (int n = 0; n < N8; n += 2) {
-      uint32 b[4];
-      arch::ldmatrix_x4(b, s_b.data, TileB::down(TileB::right(b_at, k), n * 8));
-      arch::mma_m16n8k16<T>(c, n, a, b);
-    }
+    arch::ldmatrix_x4(a, s_a.data, [&](int m) { return TileA::down(TileA::right(a_at, k), m * 16); });
+    arch::mma_m16n8k16<T>(c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, k), n * 8); });
   }
 }
 
@@ -41,12 +35,7 @@ void multiply_pb(float (&c)[M][N8][4], const float (&p)[M][K8][4], const TileB& 
     for (int m = 0; m < M; ++m)
 #pragma unroll
       for (int i = 0; i < 4; ++i) a[m][i] = arch::pack<T>(p[m][k + i / 2][i % 2 * 2], p[m][k + i / 2][i % 2 * 2 + 1]);
-#pragma unroll
-    for (int n = 0; n < N8; n += 2) {
-      uint32 b[4];
-      arch::ldmatrix_x4_trans(b, s_b.data, TileB::down(TileB::right(b_at, n * 8), k * 8));
-      arch::mma_m16n8k16<T>(c, n, a, b);
-    }
+    arch::mma_m16n8k16_trans<T>(c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, n * 8), k * 8); });
   }
 }
 

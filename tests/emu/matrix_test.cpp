@@ -1,4 +1,5 @@
 // ldmatrix and mma against the maps of layout/fragment.hpp and a plain product.
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -119,6 +120,97 @@ void expect_infinity_and_nan() {
 TEST(Mma, KeepsInfinitiesAndNaNs) {
   expect_infinity_and_nan<f16>();
   expect_infinity_and_nan<bf16>();
+}
+
+/// 32 columns of b [k 16, n 32], and transposed [n 32, k 16].
+template <class T>
+struct Operands {
+  alignas(16) T k_rows[16 * 32], n_rows[32 * 16];
+};
+struct Sums {
+  static constexpr int kM = 2, kN = 4;
+  using Fragments = std::array<std::array<std::array<std::array<float, 4>, kN>, kM>, 32>;
+  Fragments by_registers{}, by_rows{}, by_rows_trans{};
+};
+
+/// One product three ways: with b in registers, and from either matrix of shared memory.
+template <class T>
+struct MultiplyBothWays {
+  void operator()(Sums& sums) const {
+    auto& s = arch::shared<Operands<T>>();
+    const int lane = arch::lane();
+    for (int i = lane; i < 16 * 32; i += 32) {
+      const auto x = static_cast<float>(i * 29 % 37 - 18) / 8;
+      s.k_rows[i] = s.n_rows[i % 32 * 16 + i / 32] = from_float<T>(x);
+    }
+    arch::sync_block();
+    uint32 a[2][4];
+    for (int m = 0; m < 2; ++m)
+      for (int i = 0; i < 4; ++i)
+        a[m][i] = arch::pack<T>(static_cast<float>((lane * 7 + i + m) % 11) / 4, static_cast<float>(lane % 5 - i - m));
+    const auto store = [&](Sums::Fragments& to, const float(&d)[2][4][4]) {
+      for (int m = 0; m < 2; ++m)
+        for (int n = 0; n < 4; ++n) std::copy_n(d[m][n], 4, to[lane][m][n].begin());
+    };
+    float by_registers[2][4][4] = {}, by_rows[2][4][4] = {}, by_rows_trans[2][4][4] = {};
+    for (int n = 0; n < 4; n += 2) {
+      uint32 b[4];
+      arch::ldmatrix_x4_trans(b, s.k_rows, LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane));
+      for (int m = 0; m < 2; ++m) {
+        arch::mma_m16n8k16<T>(by_registers[m][n], a[m], b[0], b[1]);
+        arch::mma_m16n8k16<T>(by_registers[m][n + 1], a[m], b[2], b[3]);
+      }
+    }
+    arch::mma_m16n8k16<T>(by_rows, a, s.n_rows, [lane](int n) {
+      return (n * 8 + LdmatrixMap::right_row(lane)) * 16 + LdmatrixMap::right_col(lane);
+    });
+    arch::mma_m16n8k16_trans<T>(by_rows_trans, a, s.k_rows, [lane](int n) {
+      return LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane);
+    });
+    store(sums.by_registers, by_registers);
+    store(sums.by_rows, by_rows);
+    store(sums.by_rows_trans, by_rows_trans);
+  }
+};
+
+template <class T>
+void expect_both_ways_the_same() {
+  Sums sums;
+  const auto ran = run_block<32, Operands<T>>(sums, MultiplyBothWays<T>{});
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->mma, 3u * 8);
+  EXPECT_EQ(ran->ldmatrix, 3u * 2);
+  EXPECT_EQ(ran->shared_bytes_read, 6u * 512);
+  EXPECT_NE(sums.by_registers[9][1][3][2], 0);
+  EXPECT_EQ(sums.by_rows, sums.by_registers);
+  EXPECT_EQ(sums.by_rows_trans, sums.by_registers);
+}
+
+TEST(Mma, TakesBFromSharedMemory) {
+  expect_both_ways_the_same<f16>();
+  expect_both_ways_the_same<bf16>();
+}
+
+TEST(Ldmatrix, SeveralAtOnce) {
+  Loaded loaded;
+  const auto ran = run_block<32, Matrices>(loaded, [](Loaded& to) {
+    auto& s = arch::shared<Matrices>();
+    fill(s);
+    const int lane = arch::lane();
+    uint32 r[2][4];
+    arch::ldmatrix_x4(r, s.tile, [lane](int m) {
+      return m == 0 ? LdmatrixMap::down_row(lane) * 16 + LdmatrixMap::down_col(lane)
+                    : LdmatrixMap::right_row(lane) * 16 + LdmatrixMap::right_col(lane);
+    });
+    to.down[lane] = {r[0][0], r[0][1], r[0][2], r[0][3]};
+    to.right[lane] = {r[1][0], r[1][1], r[1][2], r[1][3]};
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->ldmatrix, 2u);
+  for (int l = 0; l < 32; ++l) {
+    EXPECT_EQ(loaded.down[l][1], pair((8 + l / 4) * 16 + l % 4 * 2, (8 + l / 4) * 16 + l % 4 * 2 + 1));
+    EXPECT_EQ(loaded.right[l][1], pair(l / 4 * 16 + 8 + l % 4 * 2, l / 4 * 16 + 8 + l % 4 * 2 + 1));
+  }
 }
 
 }  // namespace

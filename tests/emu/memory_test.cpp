@@ -46,6 +46,19 @@ TEST(Poison, LdmatrixBeforeTheWaitNamesTheCopy) {
       ran, "reads bytes 0-15 of shared memory, which warp 0 lane 0's copy of memory_test.cpp:", "has yet to fill");
 }
 
+TEST(Poison, OperandsThatMmaLoadsAreNamed) {
+  Source source;
+  const auto ran = run_block<32, Tile>(source, [](Source&) {
+    auto& s = arch::shared<Tile>();
+    if (arch::lane() != 5) std::memset(s.data + arch::lane() * 8, 0, 16);
+    arch::sync_block();
+    const uint32 a[1][4] = {};
+    float d[1][2][4] = {};
+    arch::mma_m16n8k16<f16>(d, a, s.data, [](int) { return arch::lane() * 8; });
+  });
+  expect_finding(ran, "memory_test.cpp:", "ldmatrix_x4 reads bytes 80-95 of shared memory, some of which nothing has");
+}
+
 #ifdef FLASHFIT_UNWRITTEN
 TEST(Poison, RegistersThatNothingWroteAreNamed) {
   Source source;

@@ -172,13 +172,35 @@ inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32 (&a)[4], uint32 b0, u
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-template <class T, int M, int N>
-void mma_m16n8k16(float (&d)[M][N][4], int n, const uint32 (&a)[M][4], const uint32 (&b)[4]) {
+template <class T, int M, class At>
+void ldmatrix_x4(uint32 (&r)[M][4], const T* s_base, At s_offset) {
 #pragma unroll
-  for (int m = 0; m < M; ++m) {
-    mma_m16n8k16<T>(d[m][n], a[m], b[0], b[1]);
-    mma_m16n8k16<T>(d[m][n + 1], a[m], b[2], b[3]);
+  for (int m = 0; m < M; ++m) ldmatrix_x4(r[m], s_base, s_offset(m));
+}
+
+template <class T, bool Trans, int M, int N, class At>
+void mma_with_shared(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
+#pragma unroll
+  for (int n = 0; n < N; n += 2) {
+    uint32 b[4];
+    if constexpr (Trans)
+      ldmatrix_x4_trans(b, s_base, s_offset(n));
+    else
+      ldmatrix_x4(b, s_base, s_offset(n));
+#pragma unroll
+    for (int m = 0; m < M; ++m) {
+      mma_m16n8k16<T>(d[m][n], a[m], b[0], b[1]);
+      mma_m16n8k16<T>(d[m][n + 1], a[m], b[2], b[3]);
+    }
   }
+}
+template <class T, int M, int N, class At>
+void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
+  mma_with_shared<T, false>(d, a, s_base, s_offset);
+}
+template <class T, int M, int N, class At>
+void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
+  mma_with_shared<T, true>(d, a, s_base, s_offset);
 }
 
 /// The message of a misfit: the compiler prints both numbers.
