@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes README.md's tables of speed from bench/results: kernels from what `./dev gpu --json` made on an H200, the cost
-of a call also from what `bench/call_cost.py --json` made on a CPU.
+"""Writes README.md's table of speed from bench/results: kernels from what `./dev gpu --json` made on an H200.
 
 With --check nothing is written: exit status 1 if a table is not that of its files.
 """
@@ -34,7 +33,7 @@ def micro(samples: list[float]) -> str:
     return f"{stats.bootstrap([s * 1e6 for s in samples]).median:.4g}"
 
 
-def speed_table(h200: Results, _: Results) -> str:
+def speed_table(h200: Results) -> str:
     """Each case beside PyTorch in one interleaved run."""
     gpu = h200["machine"]["gpus"][0]["gpu"]
     before = h200["nvidia_smi"]["before speed"].split(", ")
@@ -53,26 +52,8 @@ def speed_table(h200: Results, _: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cost_table(h200: Results, cpu: Results) -> str:
-    """What a call keeps the host, beside PyTorch's own calls in the same run."""
-    runs = {f"{h200['device']}, torch {h200['torch']}": h200["host_seconds"]}
-    runs[f"CPU without the work, torch {cpu['torch']}"] = cpu["seconds"]
-    lines = [
-        "Microseconds that a call keeps the host, median of interleaved rounds, and its ratio to SDPA's call in that",
-        'run with its 95 % interval. "binding" reads four tensors and calls a C function that only looks at them.',
-        "`bench/call_cost.py` measures anew.",
-        "",
-        "| call | " + " | ".join(f"{name} | of SDPA's" for name in runs) + " |",
-        "| --- |" + " --- | --- |" * len(runs),
-    ]
-    for call in cpu["seconds"]:
-        cells = [(micro(run[call]), str(stats.ratio(run[call], run["torch SDPA"]))) for run in runs.values()]
-        lines.append(f"| `{call}` | " + " | ".join(f"{cost} | {ratio}" for cost, ratio in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
 #: By the name in README's marks.
-TABLES: dict[str, Callable[[Results, Results], str]] = {"speed": speed_table, "call cost": cost_table}
+TABLES: dict[str, Callable[[Results], str]] = {"speed": speed_table}
 
 
 def written(readme: str, name: str, text: str) -> str:
@@ -88,9 +69,9 @@ def main() -> int:
     check = parser.parse_args().check
     path = ROOT / "README.md"
     now = new = path.read_text(encoding="utf-8")
-    h200, cpu = load("h200.json"), load("call_cost_cpu.json")
+    h200 = load("h200.json")
     for name, table in TABLES.items():
-        new = written(new, name, table(h200, cpu))
+        new = written(new, name, table(h200))
     if check and new != now:
         print("README.md: a table is not that of bench/results; run tools/readme_speed.py")
         return 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import time
 from datetime import datetime, timezone
@@ -14,6 +15,7 @@ from .. import __version__
 from .machine import revision, without_folders
 
 SCHEMA = 1
+_NUMBERS = re.compile(r"\[\s+([-+.\de,\s]+?)\s+\]")  # a list of numbers alone: one line, not hundreds
 
 
 class ResultFile:
@@ -47,6 +49,7 @@ class ResultFile:
         if self.path is None:
             return
         text = json.dumps(self.content, indent=1, allow_nan=False) + "\n"
+        text = _NUMBERS.sub(lambda numbers: "[" + " ".join(numbers[1].split()) + "]", text)
         folder = self.path.resolve().parent
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8", suffix=".part") as file:
             file.write(text)

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Writes the tables of README.md and docs/performance.md from the files of bench/results.
+
+Speed comes from bench_*.json, which `python -m flashfit.bench --json` made (docs/results.md), the cost of a call from
+what `./dev gpu --json` and `bench/call_cost.py --json` made, modelled times from modelled.json, which --model makes
+anew from this build. With --check nothing is written: exit status 1 if a table is not that of its files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from flashfit.bench import stats  # noqa: E402
+
+RESULTS = ROOT / "bench" / "results"
+COMMAND = "tools/result_tables.py"
+#: What the model is asked, of every GPU in the table: one case of the reports and two of training.
+MODELLED: dict[str, dict[str, Any]] = {
+    "fp16 B2 S512 H8 D64 full": {"dtype": "fp16", "batch": 2, "heads_q": 8, "seqlen_q": 512, "head_dim": 64},
+    "fp16 B8 S2048 H16 D64 causal": {
+        "dtype": "fp16",
+        "batch": 8,
+        "heads_q": 16,
+        "seqlen_q": 2048,
+        "head_dim": 64,
+        "causal": True,
+    },
+    "bf16 B8 S2048 H16 D128 full": {"dtype": "bf16", "batch": 8, "heads_q": 16, "seqlen_q": 2048, "head_dim": 128},
+}
+
+Result = Mapping[str, Any]
+
+
+def load(name: str) -> dict[str, Any]:
+    """A file of bench/results."""
+    results: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return results
+
+
+def result_files() -> dict[str, Result]:
+    """Result files by name, GPUs' before CPUs'."""
+    found = {path.name: load(path.name) for path in sorted(RESULTS.glob("bench_*.json"))}
+    return dict(sorted(found.items(), key=lambda item: (item[1]["machine"]["gpu"] is None, item[0])))
+
+
+def place(result: Result) -> str:
+    """What ran it: the GPU, or the CPU."""
+    gpu = result["machine"]["gpu"]
+    return str(gpu["name"] if gpu else f"{result['machine']['cpu']} ({result['machine']['cores']} cores)")
+
+
+def how(result: Result) -> str:
+    """The machine and the method in a sentence or two."""
+    method, machine = result["method"], result["machine"]
+    said = [place(result)]
+    clocks = [c["clock_mhz"]["median"] for c in result["cases"] if c.get("clock_mhz")]
+    if machine["gpu"]:
+        said.append(f"driver {machine['gpu']['driver']}, L2 {method['l2']}")
+    if clocks:
+        said.append(f"SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz")
+    said += [f"{name} {version}" for name, version in result["versions"].items() if name not in ("python", "numpy")]
+    said.append(f"{method['repeats']} rounds at most")
+    noise = method.get("noise")
+    if noise:
+        said.append(f"noise of a ratio {noise['half_width']:.1%}")
+    reasons = sorted({reason for c in result["cases"] for reason in c.get("throttled", ())})
+    if reasons:
+        said.append(f"held back by: {', '.join(reasons)}")
+    end = "" if result["made"]["complete"] else " The run was ended early."
+    return f"{', '.join(said)}; {result['made']['at'][:10]}.{end}"
+
+
+def interval(x: Mapping[str, Any]) -> str:
+    low, high = x["ratio_interval"]
+    return f"{x['ratio']:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def rate(entry: Mapping[str, Any]) -> str:
+    """What a case is bound by: memory for one or few queries, else arithmetic."""
+    if entry["group"] == "decode":
+        return f"{entry['work']['bytes'] / entry['median_us'] / 1e3:.0f} GB/s"
+    tflops = entry["work"]["flop"] / entry["median_us"] / 1e6
+    return f"{tflops:.0f} TFLOP/s" if tflops >= 10 else f"{1e3 * tflops:.0f} GFLOP/s"
+
+
+def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A row a case: the time, and each peer's over it. What a peer says that it cannot stands below."""
+    peers = list(dict.fromkeys(name for entry in entries for name in entry.get("peers", {})))
+    timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
+    bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
+    rows: list[list[str]] = []
+    said: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        name = entry["name"].split("/", 1)[1]
+        if "median_us" not in entry:
+            rows.append([name, entry.get("message") or "right, not timed", "", *("" for _ in bound + timed)])
+            continue
+        beside = entry["peers"]
+        share = [f"{entry['share']:.0%}" if entry.get("share") is not None else "-" for _ in bound]
+        cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else "-" for p in timed]
+        rows.append([name, f"{entry['median_us']:.4g}", rate(entry), *share, *cells])
+        for peer, found in beside.items():
+            if found.get("message"):
+                said.setdefault((peer, found["message"]), []).append(name)
+    lines = markdown(["case", "flashfit us", "rate", *bound, *timed], rows)
+    for (peer, message), names in said.items():
+        which = f"{len(names)} of {len(entries)} cases" if len(names) > 2 else ", ".join(names)
+        lines += ["", f"{peer}, {which}: {message}"]
+    return lines
+
+
+def measured_tables(files: Mapping[str, Result]) -> str:
+    """Every case of every file, by group."""
+    lines: list[str] = []
+    for name, result in files.items():
+        lines += [f"### {place(result)}, {name.removesuffix('.json')}", ""]
+        lines += [f"{how(result)} Made by `{result['made']['command']}`.", ""]
+        for group in dict.fromkeys(entry["group"] for entry in result["cases"]):
+            entries = [entry for entry in result["cases"] if entry["group"] == group]
+            lines += [f"{group.capitalize()}: {entries[0]['stands_for']}.", "", *group_table(entries), ""]
+    return "\n".join(lines)
+
+
+def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """The fastest other that is right."""
+    beside = {name: peer for name, peer in entry["peers"].items() if "ratio" in peer}
+    return min(beside.items(), key=lambda item: float(item[1]["ratio"])) if beside else None
+
+
+def in_readme(files: Mapping[str, Result]) -> Iterator[tuple[Result, Mapping[str, Any]]]:
+    """The reports' shapes, the model's windows and the shapes of 16 heads, on GPUs."""
+    for result in files.values():
+        for entry in result["cases"]:
+            chosen = entry["group"] in ("origin", "ragged") or "B8 S2048 H16 " in entry["name"]
+            if result["machine"]["gpu"] and chosen and "fuzz" not in entry["name"] and "median_us" in entry:
+                yield result, entry
+
+
+def speed_table(files: Mapping[str, Result]) -> str:
+    """README's: flashfit, PyTorch's flash attention and the fastest other, in one interleaved run."""
+    chosen = list(in_readme(files))
+    lines = [how(result) for result in {id(result): result for result, _ in chosen}.values()]
+    lines += [
+        "Medians of interleaved graph replays in microseconds; ratios are a peer's time over flashfit's, with 95 %",
+        "intervals: above 1, flashfit is faster. PyTorch is SDPA's flash backend, for windows `varlen_attn`.",
+        "[Performance](docs/performance.md) has every case and peer, and how it is measured.",
+        "",
+    ]
+    rows = []
+    for _, entry in chosen:
+        beside = entry["peers"]
+        torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if "ratio" in beside.get(p, {})), None)
+        best = best_peer(entry)
+        cells = [interval(torch) if torch else "-", f"{best[0]} {interval(best[1])}" if best else "-"]
+        rows.append([entry["name"].split("/", 1)[1], f"{entry['median_us']:.4g}", *cells])
+    return "\n".join([*lines, *markdown(["case", "flashfit", "PyTorch over it", "fastest other over it"], rows)]) + "\n"
+
+
+def micro(samples: Sequence[float]) -> str:
+    """The median of seconds in microseconds."""
+    return f"{statistics.median(samples) * 1e6:.4g}"
+
+
+def cost_table(_: Mapping[str, Result]) -> str:
+    """What a call keeps the host, beside PyTorch's own calls in the same run."""
+    h200, cpu = load("h200.json"), load("call_cost_cpu.json")
+    runs = {f"{h200['device']}, torch {h200['torch']}": h200["host_seconds"]}
+    runs[f"CPU without the work, torch {cpu['torch']}"] = cpu["seconds"]
+    lines = [
+        "Microseconds that a call keeps the host, median of interleaved rounds, and its ratio to SDPA's call in that",
+        'run with its 95 % interval. "binding" reads four tensors and calls a C function that only looks at them.',
+        "`bench/call_cost.py` measures anew.",
+        "",
+        "| call | " + " | ".join(f"{name} | of SDPA's" for name in runs) + " |",
+        "| --- |" + " --- | --- |" * len(runs),
+    ]
+    for call in cpu["seconds"]:
+        cells = [(micro(run[call]), str(stats.ratio(run[call], run["torch SDPA"]))) for run in runs.values()]
+        lines.append(f"| `{call}` | " + " | ".join(f"{cost} | {ratio}" for cost, ratio in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def model() -> dict[str, Any]:
+    """What this build's plan models for every GPU of its table."""
+    import flashfit
+    from flashfit.bench.machine import revision
+
+    answers = {case: flashfit.explain("all", **problem) for case, problem in MODELLED.items()}
+    gpus: dict[str, Any] = {}
+    for case, of_all in answers.items():
+        for answer in of_all:
+            gpu = gpus.setdefault(answer["gpu"], {"compute_capability": answer["compute_capability"], "cases": {}})
+            keys = ("variant", "modelled_us", "bound", "reason")
+            gpu["cases"][case] = {key: answer[key] for key in keys} if answer["fits"] else None
+    return {"flashfit": flashfit.__version__, "revision": revision(), "gpus": gpus}
+
+
+def is_of(gpu: str, name: str) -> bool:
+    """Whether a GPU of the plan's table is the one of a driver's name: "H200" and "NVIDIA H200"."""
+    return gpu.lower() in (name.lower(), name.lower().replace("nvidia ", "", 1), name.lower().split("geforce ")[-1])
+
+
+def modelled_table(files: Mapping[str, Result]) -> str:
+    """Every GPU: whether the kernels have run on it, and what the plan models."""
+    ran = [result["machine"]["gpu"]["name"] for result in files.values() if result["machine"]["gpu"]]
+    content = load("modelled.json")
+    rows = []
+    for gpu, facts in content["gpus"].items():
+        here = "measured" if any(is_of(gpu, name) for name in ran) else "**never run**"
+        cells = [f"{c['modelled_us']:.4g}" if c else "does not fit" for c in facts["cases"].values()]
+        rows.append([gpu, facts["compute_capability"], here, *cells])
+    lines = markdown(["GPU", "compute capability", "kernels", *MODELLED], rows)
+    return "\n".join(["Modelled microseconds (`bench/results/modelled.json`):", "", *lines]) + "\n"
+
+
+#: By file and the name in its marks.
+TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
+    "README.md": {"call cost": cost_table},
+    "docs/performance.md": {"measurements": measured_tables, "modelled": modelled_table},
+}
+
+
+def written(page: str, name: str, text: str) -> str:
+    """The page with this text between the marks of a table."""
+    begin, end = f"<!-- {name}: {COMMAND} writes this -->\n", f"<!-- end of {name} -->\n"
+    head, rest = page.split(begin)
+    return head + begin + text + end + rest.split(end)[1]
+
+
+def pages(files: Mapping[str, Result]) -> dict[Path, tuple[str, str]]:
+    """Each page as it is and as its files have it."""
+    found = {}
+    for name, tables in TABLES.items():
+        path = ROOT / name
+        new = now = path.read_text(encoding="utf-8")
+        for table, make in tables.items():
+            new = written(new, table, make(files))
+        found[path] = now, new
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if a table is not that of its files")
+    parser.add_argument("--model", action="store_true", help="first ask this build's plan anew")
+    options = parser.parse_args()
+    if options.model:
+        (RESULTS / "modelled.json").write_text(json.dumps(model(), indent=1) + "\n", encoding="utf-8")
+    stale = {path: new for path, (now, new) in pages(result_files()).items() if now != new}
+    for path, new in stale.items():
+        if options.check:
+            print(f"{path.relative_to(ROOT)}: a table is not that of bench/results; run {COMMAND}")
+        else:
+            path.write_text(new, encoding="utf-8")
+    return int(options.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
