@@ -37,7 +37,8 @@ RANK = {
     "inspect": 7,
     "emulated": 7,
     "lab": 7,
-    "cli": 8,
+    "bench": 8,
+    "cli": 9,
     "python": 8,
 }
 NARROWER = {
@@ -47,10 +48,11 @@ NARROWER = {
     "lab": {"base", "gpu", "layout", "emu", "images"},
     "emulated": {"base", "attention", "emu", "reference", "plan"},
     "inspect": {"base", "gpu"},
+    "bench": {"base", "gpu", "arch", "layout", "tile", "attention", "reference", "api", "lab"},
     "python": {"api"},
 }
 LAYERS = {*RANK, *NARROWER}
-DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe", "emulated"}
+DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe", "emulated", "bench"}
 GENERATED = (".git", ".venv", "build", "build-*", "out", "__pycache__", ".*_cache", ".hypothesis")
 MADE_OF_CODE = (".h", ".hpp", ".cpp", ".cuh", ".c", ".cc")
 

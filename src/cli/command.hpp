@@ -7,6 +7,7 @@ namespace flashfit::cli {
 /// Exit statuses, the same for every subcommand.
 inline constexpr int kOk = 0;
 inline constexpr int kDoesNotFit = 1;  ///< the answer is no: a GPU asked for by name does not fit, or none of all does
+inline constexpr int kSlower = 1;      ///< compare: slower, or wrong
 inline constexpr int kFinding = 1;     ///< emulate: a finding, or wrong numbers
 inline constexpr int kUsage = 2;       ///< a wrong option or value; one line on stderr names it
 inline constexpr int kFailed = 3;      ///< the answer could not be written, or memory ran out
@@ -17,5 +18,8 @@ void add_gpus(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_choose(CLI::App& app, int& status);
 void add_emulate(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
+void add_compare(CLI::App& app, int& status);
+void add_report(CLI::App& app, int& status);
 
 }  // namespace flashfit::cli

@@ -21,6 +21,9 @@ int run(int argc, char** argv) {
   add_gpus(app, status);
   add_doctor(app, status);
   add_choose(app, status);
+  add_bench(app, status);
+  add_compare(app, status);
+  add_report(app, status);
 #ifdef FLASHFIT_EMULATES
   add_emulate(app, status);
 #endif
@@ -28,7 +31,8 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
       fmt::print(stderr,
-                 "flashfit: a command is needed: doctor, choose, explain, images or gpus; see flashfit --help\n");
+                 "flashfit: a command is needed: doctor, choose, explain, bench, compare, report, images or gpus; see "
+                 "flashfit --help\n");
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ExtrasError&) {

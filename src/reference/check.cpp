@@ -53,7 +53,8 @@ Problem reference_problem(const ForwardData& data) {
   return p;
 }
 
-/// The absolute error of `got`, infinite where NaN or an infinity is out of place.
+}  // namespace
+
 double error_of(double got, double want) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : HUGE_VAL;
   if (got == want) return 0;
@@ -61,19 +62,20 @@ double error_of(double got, double want) {
   return std::isnan(error) ? HUGE_VAL : error;
 }
 
-}  // namespace
-
 Expected expect(const ForwardData& data) {
-  const Problem p = reference_problem(data);
-  const View q = data.q.reference_view(), k = data.k.reference_view(), v = data.v.reference_view();
+  return expect(reference_problem(data), data.q.reference_view(), data.k.reference_view(), data.v.reference_view(),
+                largest_value(data.v));
+}
+
+Expected expect(const Problem& p, const View& q, const View& k, const View& v, double largest_v) {
   Expected e;
   e.exact = attention(p, q, k, v);
   const Output naive = naive_same_dtype(p, q, k, v);
   e.naive_out_error = largest_difference(naive.out, e.exact.out);
   e.naive_lse_error = largest_difference(naive.lse, e.exact.lse);
   const double score_rounding = 0x1p-24 * score_magnitude(p, q, k);
-  e.out_bound = 2 * e.naive_out_error + unit_roundoff(data.spec.dtype) * largest(e.exact.out) +
-                (0x1p-24 + 2 * score_rounding) * largest_value(data.v);
+  e.out_bound = 2 * e.naive_out_error + unit_roundoff(p.dtype) * largest(e.exact.out) +
+                (0x1p-24 + 2 * score_rounding) * largest_v;
   e.lse_bound = 2 * e.naive_lse_error + 0x1p-24 * largest(e.exact.lse) + score_rounding;
   return e;
 }

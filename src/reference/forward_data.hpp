@@ -49,6 +49,10 @@ struct Expected {
   double naive_out_error = 0, naive_lse_error = 0;
 };
 Expected expect(const ForwardData& data);
+/// The same of tensors by themselves; `largest_v` is the largest |v| of those that some query may see.
+Expected expect(const Problem& problem, const View& q, const View& k, const View& v, double largest_v);
+/// The absolute error of `got`, infinite where NaN or an infinity is out of place.
+double error_of(double got, double want);
 
 struct Verdict {
   bool ok = false;

@@ -57,7 +57,7 @@ TEST(Cli, VersionAndHelp) {
 // One line on stderr that names the option, the value and what is accepted; nothing on stdout; status 2.
 TEST(Cli, WrongUse) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"", "a command is needed: doctor, choose, explain, images or gpus"},
+      {"", "a command is needed: doctor, choose, explain, bench, compare, report, images or gpus"},
       {"explane", "'explane' is not known here; see flashfit --help"},
       {"explain --gpu L4 --bogus 3", "'--bogus' is not known here; see flashfit explain --help"},
       {"explain --gpu L5", "--gpu 'L5' is not in the table; near: L4"},

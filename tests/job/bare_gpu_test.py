@@ -16,8 +16,9 @@ from tools.job import bare_gpu
 FEW = """
 import ctypes, sys
 import flashfit, numpy as np
-from tools.job import seedvr
-seedvr.VIDEOS = (seedvr.Video(1, 720, 1280),)
+from tools.job import cases
+load = cases.load
+cases.load = lambda group: load(group)[-2:] if group == "ragged" else load(group)
 """
 # The fake's memory is the host's: the CPU backend stands in for the kernels.
 ON_THE_CPU = """

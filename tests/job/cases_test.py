@@ -1,11 +1,10 @@
-"""The one list of cases."""
+"""The one list of cases, as the job reads it."""
 
 from __future__ import annotations
 
 import pytest
 
-from tools.job.cases import Case, load, windows
-from tools.job.seedvr import Video
+from tools.job.cases import Case, load, tile_cases
 
 
 def test_the_origin_shapes() -> None:
@@ -22,14 +21,21 @@ def test_the_origin_shapes() -> None:
     assert {(c.head_dim, c.dtype) for c in cases} == {(64, "fp16")}
 
 
-@pytest.mark.parametrize("group", ["origin", "speed", "correctness"])
+@pytest.mark.parametrize("group", ["origin", "grid", "ragged", "edges"])
 def test_names_tell_cases_apart(group: str) -> None:
     names = [case.name for case in load(group)]
     assert len(set(names)) == len(names) > 0
 
 
-def test_the_correctness_cases_hold_the_edges() -> None:
-    cases = load("correctness")
+def test_tiles_are_tried_at_every_head_dim() -> None:
+    assert len(tile_cases()) == 9
+    assert {(c.head_dim, c.dtype) for c in tile_cases() if c.causal} == {
+        (dim, dtype) for dim in (64, 128) for dtype in ("fp16", "bf16")
+    }
+
+
+def test_the_edges_hold_the_edges() -> None:
+    cases = load("edges")
     lengths = [length for case in cases for length in case.lengths_q or ()]
     assert 0 in lengths
     assert any(case.seqlen_k == 0 and case.seqlen_q for case in cases)
@@ -37,6 +43,9 @@ def test_the_correctness_cases_hold_the_edges() -> None:
     assert any(case.causal and 0 < case.seqlen_q < case.seqlen_k for case in cases)
     assert any(case.heads != case.heads_kv for case in cases)
     assert {case.memory for case in cases} == {"contiguous", "packed_qkv", "heads_first", "padded_rows"}
+    assert {(case.head_dim, case.dtype) for case in cases} == {
+        (dim, dtype) for dim in (32, 64, 128) for dtype in ("fp16", "bf16")
+    }
 
 
 def test_work_is_counted_per_sequence() -> None:
@@ -47,6 +56,7 @@ def test_work_is_counted_per_sequence() -> None:
 
 
 def test_windows_are_one_variable_length_case() -> None:
-    case = windows(Video(1, 720, 1280), True)
+    case = load("ragged")[-1]
     assert len(case.lengths_q or ()) == 16
     assert (case.heads, case.head_dim, case.dtype, case.causal) == (20, 128, "bf16", False)
+    assert case.name == "SeedVR2 1 frame 720x1280, 16 shifted windows H20 D128 bf16 full"

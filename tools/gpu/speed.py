@@ -12,8 +12,7 @@ import torch
 from tools.gpu import exact, timing
 from tools.gpu.correctness import Expected, run
 from tools.gpu.variants import Candidate, code
-from tools.job import seedvr
-from tools.job.cases import Case, load, windows
+from tools.job.cases import Case, load, tile_cases
 
 # Of PyTorch's time over flashfit's own choice, by head_dim, at the speed cases.
 TARGETS = {64: 0.95, 128: 0.8}
@@ -77,16 +76,15 @@ def time_case(group: str, case: Case, forced: list[Candidate], rounds: int, targ
 
 def run_all(candidates: list[Candidate], rounds: int, quick: bool) -> Iterator[Timed]:
     """The speed cases with every tile forced in turn, the origin shapes, and SeedVR2's windows by the plan's choice."""
-    for case in load("speed")[: 2 if quick else None]:
+    for case in tile_cases()[: 2 if quick else None]:
         forced = [
             c for c in candidates if (c.dtype, c.head_dim) == (case.dtype, case.head_dim) and best_code(c, candidates)
         ]
         yield time_case("speed", case, forced, rounds, TARGETS.get(case.head_dim))
     for case in load("origin")[: 2 if quick else None]:
         yield time_case("origin", case, [], rounds, None)
-    for video in seedvr.VIDEOS[2:] if quick else seedvr.VIDEOS:
-        for shifted in (False, True):
-            yield time_case("SeedVR2", windows(video, shifted), [], max(10, rounds // 2), None)
+    for case in load("ragged")[4 if quick else 0 :]:
+        yield time_case("SeedVR2", case, [], max(10, rounds // 2), None)
 
 
 def best_code(candidate: Candidate, candidates: list[Candidate]) -> bool:

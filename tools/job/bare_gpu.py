@@ -10,8 +10,8 @@ from typing import Any, Callable
 import flashfit
 import numpy as np
 
-from tools.job import seedvr, stats
-from tools.job.cases import Case, load, windows
+from tools.job import stats
+from tools.job.cases import Case, load
 from tools.job.cuda_array import POISON, CudaArray, timed
 from tools.job.proof import Array, Check, Proof, inputs, offsets
 from tools.job.proof import check as held_to_fp64
@@ -37,8 +37,7 @@ def attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
 
 
 def cases() -> list[Case]:
-    lists = [windows(video, shifted) for video in seedvr.VIDEOS for shifted in (False, True)]
-    return [*load("origin"), *(replace(case, dtype="fp16") for case in lists)]
+    return [*load("origin"), *(replace(case, dtype="fp16") for case in load("ragged"))]
 
 
 @cache

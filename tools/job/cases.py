@@ -1,22 +1,19 @@
-"""The project's attention cases: bench/cases/forward.json and SeedVR2's windows."""
+"""The project's attention cases, as `flashfit bench --list` gives them."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from pathlib import Path
+import math
+import subprocess
+from dataclasses import dataclass
 from typing import Any
 
-from tools.job import seedvr
-
-CASES = Path(__file__).resolve().parents[2] / "bench" / "cases" / "forward.json"
-MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows")
+from flashfit._command import command
 
 
 @dataclass(frozen=True)
 class Case:
-    """One problem. Dense, or variable length where lengths_q is given; head_dim 0 and dtype "" are filled in by
-    whoever runs the case."""
+    """One problem. Dense, or variable length where lengths_q is given."""
 
     heads: int
     heads_kv: int
@@ -50,9 +47,6 @@ class Case:
         extras.append(f"q x {self.magnitude:g}" if self.magnitude != 1 else "")
         return " ".join([shape, *(extra for extra in extras if extra)])
 
-    def of(self, dtype: str, head_dim: int) -> Case:
-        return replace(self, dtype=dtype, head_dim=head_dim)
-
     def sequences(self) -> list[tuple[int, int]]:
         """(queries, keys) of each sequence."""
         if self.lengths_q is not None and self.lengths_k is not None:
@@ -66,32 +60,34 @@ class Case:
 
 
 def load(group: str) -> list[Case]:
-    """Cases of a group of forward.json: origin, speed or correctness."""
-    return [_case(entry) for entry in json.loads(CASES.read_text(encoding="utf-8"))[group]]
+    """The cases of a group; of `origin` the seven shapes, without the grid that stands beside them."""
+    argv = [str(command()), "bench", "--list", "--json", "--group", group]
+    listed = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    return [_case(entry) for entry in listed if not entry["name"].startswith("origin/fuzz")]
 
 
-def windows(video: seedvr.Video, shifted: bool) -> Case:
-    lengths = tuple(seedvr.window_lengths(video, shifted))
-    return Case(
-        heads=seedvr.HEADS_3B,
-        heads_kv=seedvr.HEADS_3B,
-        head_dim=seedvr.HEAD_DIM,
-        dtype="bf16",
-        lengths_q=lengths,
-        lengths_k=lengths,
-        label=f"SeedVR2 {video}, {len(lengths)} {'shifted' if shifted else 'regular'} windows",
-    )
+def tile_cases() -> list[Case]:
+    """The cases of the grid at which tiles were chosen: 16 heads, 8 sequences of 2048."""
+    return [c for c in load("grid") if (c.batch, c.seqlen_q, c.heads, c.heads_kv) == (8, 2048, 16, 16)]
 
 
 def _case(entry: dict[str, Any]) -> Case:
-    fields = dict(entry)
-    fields.setdefault("heads_kv", fields["heads"])
-    fields.setdefault("seqlen_k", fields.get("seqlen_q", 0))
-    if "lengths_q" in fields:
-        fields["lengths_q"] = tuple(fields["lengths_q"])
-        fields["lengths_k"] = tuple(fields.get("lengths_k", fields["lengths_q"]))
-        fields["batch"] = len(fields["lengths_q"])
-    case = Case(**fields)
-    if case.memory not in MEMORY:
-        raise ValueError(f"{CASES}: memory {case.memory!r} is not one of {', '.join(MEMORY)}")
-    return case
+    p = entry["problem"]
+    ragged = "lengths_q" in p
+    own_scale = not math.isclose(p["softmax_scale"], p["head_dim"] ** -0.5)
+    return Case(
+        heads=p["heads_q"],
+        heads_kv=p["heads_kv"],
+        batch=len(p["lengths_q"]) if ragged else p["batch"],
+        seqlen_q=0 if ragged else p["seqlen_q"],
+        seqlen_k=0 if ragged else p["seqlen_k"],
+        head_dim=p["head_dim"],
+        dtype=p["dtype"],
+        causal=p["causal"],
+        lengths_q=tuple(p["lengths_q"]) if ragged else None,
+        lengths_k=tuple(p["lengths_k"]) if ragged else None,
+        memory=p["memory"],
+        softmax_scale=p["softmax_scale"] if own_scale else None,
+        magnitude=p.get("magnitude", 1.0),
+        label=entry["name"].split("/")[1].split(" H")[0] if entry["group"] == "ragged" else "",
+    )

@@ -9,8 +9,8 @@ import flashfit
 import torch
 
 from tools.gpu import exact, tensors, timing
-from tools.job import seedvr, stats
-from tools.job.cases import Case, load, windows
+from tools.job import stats
+from tools.job.cases import Case, load
 from tools.job.proof import Array, Check, Proof
 from tools.job.show import Progress, table
 
@@ -49,7 +49,7 @@ def shapes(proof: Proof) -> list[dict[str, Any]]:
         "Medians of one interleaved run with 95 % bootstrap intervals, in microseconds; the ratio is PyTorch's time to"
     )
     print("flashfit's. PyTorch: SDPA's flash backend, for windows torch.nn.attention.varlen.varlen_attn.\n")
-    cases = [*load("origin"), *(windows(video, shifted) for video in seedvr.VIDEOS for shifted in (False, True))]
+    cases = [*load("origin"), *load("ragged")]
     progress = Progress(len(cases))
     results: list[dict[str, Any]] = []
     for case in cases:

@@ -1,0 +1,40 @@
+#pragma once
+// A case in memory as a call of flashfit's C API.
+#include <flashfit/flashfit.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "base/error.hpp"
+#include "bench/cases.hpp"
+#include "bench/placement.hpp"
+
+namespace flashfit::bench {
+
+/// Points into itself, so that it stays where it is.
+class Call {
+ public:
+  /// `memory` is where the placement begins, on the host or on GPU `device`.
+  Call(const Case& c, const Placement& p, std::byte* memory, DLDevice device);
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// On a GPU it is queued on the stream. Error: the library's message.
+  Result<void> run(bool with_lse, flashfit_stream stream = nullptr);
+
+ private:
+  struct Tensor {
+    std::array<std::int64_t, 4> shape{}, strides{};
+    DLTensor dl{};
+  };
+  void point(Tensor& t, const Place& place, std::byte* memory, DLDevice device, const Case& c);
+
+  Tensor q_, k_, v_, out_, lse_, cu_q_, cu_k_;
+  flashfit_attention_args args_{};
+};
+
+/// What the plan of GPU `index` chose: a row of `flashfit images`.
+Result<std::string> planned_variant(const Case& c, std::size_t index);
+
+}  // namespace flashfit::bench

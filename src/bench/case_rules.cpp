@@ -1,0 +1,100 @@
+#include "bench/case_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/tensors.hpp"
+
+namespace flashfit::bench {
+namespace {
+
+constexpr std::int64_t kTextTokens = 58;
+constexpr double kMostFlop = 20e9;
+
+/// Lengths of an axis cut every `window` tokens; shifted, the first cut is at half a window. An axis of one window is
+/// not shifted.
+std::vector<std::int64_t> pieces(std::int64_t length, std::int64_t window, bool shifted) {
+  const bool half = shifted && window < length;
+  std::vector<std::int64_t> lengths;
+  std::int64_t begin = 0;
+  for (std::int64_t i = 0; begin < length; ++i) {
+    const std::int64_t end = std::min(length, half ? (2 * i + 1) * window / 2 : (i + 1) * window);
+    if (end > begin) lengths.push_back(end - begin);
+    begin = end;
+  }
+  return lengths;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  bool one_in(std::uint64_t n) { return random_.bits() % n == 0; }
+  std::int64_t of(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(random_.bits() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  template <class T, std::size_t N>
+  T one(const T (&choices)[N]) {
+    return choices[random_.bits() % N];
+  }
+  /// Short ones as often as long ones, every third next to a multiple of 64.
+  std::int64_t length() {
+    const auto any = static_cast<std::int64_t>(std::exp2(random_.uniform() * 12));
+    return one_in(3) ? std::max<std::int64_t>(1, ceil_div(any, 64) * 64 + of(-1, 1)) : std::max<std::int64_t>(1, any);
+  }
+  double uniform() { return random_.uniform(); }
+
+ private:
+  reference::Random random_;
+};
+
+Case random_case(Draw& draw) {
+  Case c;
+  c.dtype = draw.one({DType::kF16, DType::kBF16});
+  c.head_dim = draw.one({32, 64, 128});
+  c.heads_kv = draw.of(1, 8);
+  c.heads_q = c.heads_kv * draw.one({1, 1, 2, 4, 8});
+  c.causal = draw.one_in(2);
+  c.variable_length = draw.one_in(4);
+  const std::int64_t sequences = draw.of(1, 8);
+  const bool self = draw.one_in(2);
+  const std::int64_t queries = draw.length(), keys = self ? queries : draw.length();
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    const std::int64_t q = c.variable_length ? draw.length() : queries;
+    c.lengths_q.push_back(q);
+    c.lengths_k.push_back(self ? q : c.variable_length ? draw.length() : keys);
+  }
+  const bool packs = self && c.heads_q == c.heads_kv;
+  if (draw.one_in(2)) c.memory = draw.one({Memory::kPackedQkv, Memory::kHeadsFirst, Memory::kPaddedRows});
+  if ((c.memory == Memory::kPackedQkv && !packs) || (c.memory == Memory::kHeadsFirst && c.variable_length))
+    c.memory = Memory::kContiguous;
+  if (draw.one_in(8)) c.softmax_scale = std::round(draw.uniform() * 500 + 1) / 1000;
+  while (work_of(c).flop > kMostFlop) {
+    for (std::int64_t& n : c.lengths_q) n = ceil_div(n, 2);
+    for (std::int64_t& n : c.lengths_k) n = ceil_div(n, 2);
+  }
+  return c;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> window_lengths(const Video& video, bool shifted) {
+  const std::int64_t t = (video.frames - 1) / 4 + 1, h = video.height / 16, w = video.width / 16;
+  const double scale = std::sqrt(45.0 * 80.0 / static_cast<double>(h * w));
+  const auto third = [scale](std::int64_t n) { return ceil_div(std::lrint(static_cast<double>(n) * scale), 3); };
+  std::vector<std::int64_t> lengths;
+  for (const std::int64_t a : pieces(t, ceil_div(std::min<std::int64_t>(t, 30), 4), shifted))
+    for (const std::int64_t b : pieces(h, third(h), shifted))
+      for (const std::int64_t c : pieces(w, third(w), shifted)) lengths.push_back(a * b * c + kTextTokens);
+  return lengths;
+}
+
+std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed) {
+  Draw draw(seed);
+  std::vector<Case> cases;
+  for (std::int64_t i = 0; i < count; ++i) cases.push_back(random_case(draw));
+  return cases;
+}
+
+}  // namespace flashfit::bench

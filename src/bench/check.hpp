@@ -1,0 +1,36 @@
+#pragma once
+// Is a result right: against fp64, as docs/numerics.md bounds it, on all rows of a small case and a sample of a large
+// one's; every element of it was written, and nothing around it.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/cases.hpp"
+#include "bench/placement.hpp"
+
+namespace flashfit::bench {
+
+/// Rows first_row to first_row + rows of one head of one sequence.
+struct RowBlock {
+  std::int64_t sequence, head, first_row, rows;
+};
+
+/// What fp64 can do in about `flop`: of the whole case where that is enough, else blocks of rows drawn by `seed`, the
+/// first and the last rows of the longest sequence always among them.
+std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t seed);
+
+struct Verdict {
+  std::string message;          ///< "" if right; else the element, what it is and should be
+  double error = 0, bound = 0;  ///< of out: largest absolute error, and what it was held to
+  double lse_error = 0, lse_bound = 0;
+};
+
+inline constexpr double kCheckFlop = 4e7;  ///< a tenth of a second of fp64 on one core
+
+/// Of a call on what fill_on_host() writes for `seed`; `results` is the memory from Placement::results on.
+Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results,
+              double flop = kCheckFlop);
+
+}  // namespace flashfit::bench

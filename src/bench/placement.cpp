@@ -1,0 +1,147 @@
+#include "bench/placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/half.hpp"
+#include "bench/values.hpp"
+
+namespace flashfit::bench {
+namespace {
+
+constexpr std::size_t kLine = 256;  // as the driver aligns memory; a red zone is one or more
+
+std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+/// A tensor of its own; `bytes` grows by it and the red zone after it.
+Place lay(const Case& c, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::size_t& bytes) {
+  Place p;
+  p.batch = c.variable_length ? 1 : static_cast<std::int64_t>(lengths.size());
+  p.rows = c.variable_length ? std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) : lengths[0];
+  p.heads = heads;
+  p.dim = c.head_dim;
+  p.offset = bytes;
+  const bool padded = c.memory == Memory::kPaddedRows;
+  p.head_stride = padded ? p.dim + 8 : p.dim;
+  p.row_stride = padded ? heads * p.head_stride + 16 : heads * p.head_stride;
+  if (c.memory == Memory::kHeadsFirst) {
+    p.row_stride = p.dim;
+    p.head_stride = p.rows * p.dim;
+  }
+  p.batch_stride = c.memory == Memory::kHeadsFirst ? heads * p.head_stride : p.rows * p.row_stride;
+  bytes += lines(static_cast<std::size_t>(p.batch * p.batch_stride * size_of(c.dtype))) + kLine;
+  return p;
+}
+
+/// q, k and v side by side in every row.
+void lay_packed(const Case& c, Placement& p, std::size_t& bytes) {
+  Case plain = c;
+  plain.memory = Memory::kContiguous;
+  p.q = lay(plain, c.lengths_q, 3 * c.heads_q, bytes);
+  p.q.heads = c.heads_q;
+  p.k = p.v = p.q;
+  p.k.offset += static_cast<std::size_t>(c.heads_q * c.head_dim * size_of(c.dtype));
+  p.v.offset += static_cast<std::size_t>(2 * c.heads_q * c.head_dim * size_of(c.dtype));
+}
+
+template <class Visit>
+void for_each_head(const Place& p, Visit visit) {
+  for (std::int64_t b = 0; b < p.batch; ++b)
+    for (std::int64_t row = 0; row < p.rows; ++row)
+      for (std::int64_t head = 0; head < p.heads; ++head) visit(b, row, head);
+}
+
+}  // namespace
+
+Placement place(const Case& c) {
+  Placement p;
+  std::size_t bytes = kLine;
+  if (c.memory == Memory::kPackedQkv) {
+    lay_packed(c, p, bytes);
+  } else {
+    p.q = lay(c, c.lengths_q, c.heads_q, bytes);
+    p.k = lay(c, c.lengths_k, c.heads_kv, bytes);
+    p.v = lay(c, c.lengths_k, c.heads_kv, bytes);
+  }
+  if (c.variable_length) {
+    p.cu_q = bytes;
+    p.cu_k = bytes + lines((c.lengths_q.size() + 1) * sizeof(std::int32_t));
+    bytes = p.cu_k + lines((c.lengths_k.size() + 1) * sizeof(std::int32_t));
+  }
+  p.results = bytes;
+  bytes += kLine;
+  Case unpacked = c;
+  if (c.memory == Memory::kPackedQkv) unpacked.memory = Memory::kContiguous;
+  p.out = lay(unpacked, c.lengths_q, c.heads_q, bytes);
+  p.lse = bytes;
+  p.lse_count = p.out.batch * p.out.rows * p.out.heads;
+  p.bytes = bytes + lines(static_cast<std::size_t>(p.lse_count) * sizeof(float)) + kLine;
+  return p;
+}
+
+std::vector<std::int32_t> offsets_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int32_t> all{0};
+  for (const std::int64_t n : lengths) all.push_back(all.back() + static_cast<std::int32_t>(n));
+  return all;
+}
+
+float value_of(const Case& c, const Place& p, int tensor, std::uint64_t seed, std::int64_t b, std::int64_t row,
+               std::int64_t head, std::int64_t d) {
+  const std::int64_t index = ((b * p.rows + row) * p.heads + head) * p.dim + d;
+  const float x = bell(stream_of(seed, tensor), static_cast<uint64>(index));
+  return tensor == 0 ? x * static_cast<float>(c.magnitude) : x;
+}
+
+void store(std::byte* at, DType dtype, float x) {
+  if (dtype == DType::kF32) {
+    std::memcpy(at, &x, sizeof(x));
+    return;
+  }
+  const unsigned short bits = dtype == DType::kF16 ? from_float<f16>(x).bits : from_float<bf16>(x).bits;
+  std::memcpy(at, &bits, sizeof(bits));
+}
+
+void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory) {
+  const Place* const tensors[] = {&p.q, &p.k, &p.v};
+  for (int t = 0; t < 3; ++t) {
+    const Place& place = *tensors[t];
+    for_each_head(place, [&](std::int64_t b, std::int64_t row, std::int64_t head) {
+      std::byte* at = memory + place.offset + place.at(b, row, head) * size_of(c.dtype);
+      for (std::int64_t d = 0; d < place.dim; ++d)
+        store(at + d * size_of(c.dtype), c.dtype, value_of(c, place, t, seed, b, row, head, d));
+    });
+  }
+}
+
+std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results) {
+  const auto size = static_cast<std::size_t>(size_of(c.dtype));
+  std::vector<bool> owned(results.size() / size, false);  // by pieces as large as an element
+  std::string unwritten;
+  for_each_head(p.out, [&](std::int64_t b, std::int64_t row, std::int64_t head) {
+    const std::size_t first = p.out.offset - p.results + p.out.at(b, row, head) * size;
+    for (std::int64_t d = 0; d < p.out.dim; ++d) {
+      const std::size_t at = first + d * size;
+      owned[at / size] = true;
+      const bool poison =
+          std::all_of(&results[at], &results[at] + size, [](std::byte x) { return x == std::byte{kPoison}; });
+      if (poison && unwritten.empty())
+        unwritten = fmt::format("out of sequence {}, row {}, head {}, dim {} was not written", b, row, head, d);
+    }
+  });
+  if (!unwritten.empty()) return unwritten;
+  const std::size_t lse = (p.lse - p.results) / size,
+                    lse_end = lse + static_cast<std::size_t>(p.lse_count) * sizeof(float) / size;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::size_t piece = i / size;
+    if (results[i] != std::byte{kPoison} && !owned[piece] && (piece < lse || piece >= lse_end))
+      return fmt::format("byte {} from out's first, which is outside of out and lse, was written",
+                         static_cast<std::ptrdiff_t>(i + p.results) - static_cast<std::ptrdiff_t>(p.out.offset));
+  }
+  return "";
+}
+
+}  // namespace flashfit::bench
