@@ -1,0 +1,153 @@
+"""How flashfit.bench times a GPU, on a GPU whose clock the test turns."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flashfit.bench import gpu, nvml
+
+
+class Gpu:
+    """torch, as far as flashfit.bench.gpu uses it. `now` is the GPU's clock in microseconds."""
+
+    float16, bfloat16, uint8 = "float16", "bfloat16", "uint8"
+
+    def __init__(self, capability: tuple[int, int] = (9, 0)) -> None:
+        self.now = 0.0
+        self.captured: list[Any] | None = None
+        self.flushes = 0
+        self.cuda = self
+        self.capability = capability
+
+    def empty(self, size: int, dtype: str, device: str) -> Any:
+        return SimpleNamespace(zero_=self.flush, size=size)
+
+    def randn(self, *size: int, dtype: str, device: str) -> Any:
+        return size
+
+    def ones(self, count: int, device: str) -> Any:
+        return SimpleNamespace(copy_=lambda _: self.work(8e-6 * count), amax=lambda: self.work(2e-6 * count))
+
+    def matmul(self, a: Any, b: Any) -> None:
+        self.work(a[0] ** 3 / 1e9)
+
+    def flush(self) -> None:
+        self.flushes += 1
+        self.work(1000)
+
+    def work(self, microseconds: float) -> None:
+        if self.captured is None:
+            self.now += microseconds
+        else:
+            self.captured.append(microseconds)
+
+    def Event(self, enable_timing: bool) -> Any:  # noqa: N802 - torch's name
+        event = SimpleNamespace(at=0.0, synchronize=lambda: None)
+        event.record = lambda: setattr(event, "at", self.now)
+        event.elapsed_time = lambda end: (end.at - event.at) / 1e3
+        return event
+
+    def CUDAGraph(self) -> Any:  # noqa: N802 - torch's name
+        graph = SimpleNamespace(nodes=[])
+        graph.replay = lambda: self.work(2 + sum(graph.nodes))
+        return graph
+
+    @contextlib.contextmanager
+    def graph(self, graph: Any) -> Iterator[None]:
+        self.captured = graph.nodes
+        yield
+        self.captured = None
+
+    def _sleep(self, cycles: int) -> None:
+        self.work(3 + cycles / 1410)
+
+    def synchronize(self) -> None: ...
+    def empty_cache(self) -> None: ...
+
+    def current_device(self) -> int:
+        return 0
+
+    def get_device_properties(self, _: int) -> Any:
+        return SimpleNamespace(L2_cache_size=50 << 20)
+
+    def get_device_capability(self) -> tuple[int, int]:
+        return self.capability
+
+    def mem_get_info(self) -> tuple[int, int]:
+        return 16 << 30, 80 << 30
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    found = Gpu()
+    monkeypatch.setattr(gpu, "torch_module", lambda: found)
+    return found
+
+
+def test_a_sample_of_a_graph_holds_calls_for_300_us(fake: Gpu) -> None:
+    device = gpu.Device(flushed=False)
+    answers = iter(range(1000))
+
+    def call() -> int:
+        fake.work(10)
+        return next(answers)
+
+    timer = device.graph(call)
+    assert timer.sample() == pytest.approx((2 + 30 * 10) / 30)
+    assert timer.again() == 8 + 30 - 1  # what the last captured call gave
+    assert device.plain(call).sample() == pytest.approx(10)
+
+
+def test_a_flushed_sample_is_one_call_after_other_memory(fake: Gpu) -> None:
+    device = gpu.Device(flushed=True)
+    timer = device.graph(lambda: fake.work(10))
+    before = fake.flushes
+    assert timer.sample() == pytest.approx(12)
+    assert fake.flushes == before + 1
+
+
+def test_plain_launches_say_what_they_keep_the_host(fake: Gpu) -> None:
+    timer = gpu.Device(flushed=False).plain(lambda: fake.work(100))
+    for _ in range(4):
+        timer.sample()
+    assert len(timer.host_us) == 4
+    assert all(us > 0 for us in timer.host_us)
+
+
+def test_the_clock_is_cycles_over_time(fake: Gpu) -> None:
+    assert gpu.Device(flushed=False).clock_mhz() == pytest.approx(1410)
+
+
+def test_a_capture_that_fails_is_the_callers_to_handle(fake: Gpu) -> None:
+    def call() -> None:
+        if fake.captured is not None:
+            raise RuntimeError("not permitted")
+
+    with pytest.raises(RuntimeError, match="not permitted"):
+        gpu.Device(flushed=False).graph(call)
+
+
+def test_ceilings_are_the_fastest_of_this_run(fake: Gpu) -> None:
+    found = gpu.Device(flushed=False).ceilings()
+    assert found["tensor_tflops"]["bf16"]["value"] == pytest.approx(2000)
+    assert found["exp_g_per_s"] is None
+    # A reduction reads 4 bytes an element in 2 ps, a copy moves 8 in 8 ps.
+    assert found["memory_gb_per_s"]["value"] == pytest.approx(2000)
+    assert len(found["memory_gb_per_s"]["samples"]) == 20
+    fake.capability = (7, 5)
+    assert list(gpu.Device(flushed=False).ceilings()["tensor_tflops"]) == ["fp16"]
+
+
+def test_without_the_drivers_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(nvml.ctypes, "CDLL", missing)
+    driver = nvml.Nvml("00000000:01:00.0")
+    assert driver.clock_max_mhz(nvml.SM) is None
+    assert driver.power_limit_w() is None
+    assert driver.throttled() == set()
