@@ -43,12 +43,17 @@ Result<void> MemberContent::read_through(const Visit& visit) const {
 }
 
 Result<std::vector<std::byte>> MemberContent::head(std::size_t size) const {
+  const auto first = [&] {
+    return std::vector<std::byte>(head_.begin(),
+                                  head_.begin() + static_cast<std::ptrdiff_t>(std::min(size, head_.size())));
+  };
+  if (head_.size() >= std::min<std::uint64_t>(size, this->size())) return first();
   auto reader = ZipMemberReader::open(zip_, member_, size);
   if (!reader) return tl::unexpected(reader.error());
   const auto chunk = reader->next();
   if (!chunk) return tl::unexpected(chunk.error());
-  return std::vector<std::byte>(chunk->begin(),
-                                chunk->begin() + static_cast<std::ptrdiff_t>(std::min(size, chunk->size())));
+  head_.assign(chunk->begin(), chunk->end());
+  return first();
 }
 
 }  // namespace flashfit::inspect

@@ -36,7 +36,8 @@ class SourceContent final : public Content {
   const Source& source_;
 };
 
-/// A member of a zip archive; both must outlive it. A pass to the end checks length and CRC.
+/// A member of a zip archive; both must outlive it. A pass to the end checks length and CRC. Its head is inflated once,
+/// however often it is asked for: a wheel may have ten thousand small members. Not for several threads at once.
 class MemberContent final : public Content {
  public:
   MemberContent(const Source& zip, const ZipMember& member) : zip_(zip), member_(member) {}
@@ -48,6 +49,7 @@ class MemberContent final : public Content {
  private:
   const Source& zip_;
   const ZipMember& member_;
+  mutable std::vector<std::byte> head_;
 };
 
 }  // namespace flashfit::inspect

@@ -91,6 +91,34 @@ Coverage cover(const Binary& binary, const AskedGpu& gpu, CudaVersion driver) {
   return coverage;
 }
 
+std::vector<Library> libraries_of(const Target& target) {
+  std::vector<Library> libraries;
+  std::map<std::string_view, std::size_t> archives;  // to their place in the list
+  for (std::size_t b = 0; b < target.binaries.size(); ++b) {
+    const Binary& binary = target.binaries[b];
+    if (binary.archive_offset == 0) {
+      libraries.push_back({b});
+      continue;
+    }
+    const auto [known, fresh] = archives.emplace(binary.archive, libraries.size());
+    if (fresh) libraries.emplace_back();
+    libraries[known->second].push_back(b);
+  }
+  return libraries;
+}
+
+LibraryCoverage cover(const Target& target, const Library& library, const AskedGpu& gpu, CudaVersion driver) {
+  LibraryCoverage whole;
+  for (const std::size_t b : library) {
+    Coverage c = cover(target.binaries[b], gpu, driver);
+    whole.best = std::max(whole.best, c.summary.best);
+    whole.containers += c.containers;
+    whole.covered += c.summary.covered;
+    for (Lack& lack : c.lacks) whole.lacks.push_back({b, std::move(lack)});
+  }
+  return whole;
+}
+
 Holdings holdings_of(const Binary& binary) {
   std::vector<std::pair<GpuTarget, std::string>> sass, ptx;
   Holdings holdings;

@@ -27,6 +27,23 @@ struct Coverage {
 /// PTX (docs/doctor.md, "What runs where").
 Coverage cover(const Binary& binary, const AskedGpu& gpu, CudaVersion driver);
 
+/// Numbers of the binaries that are one library to whoever links or loads it: the objects of a static archive together,
+/// any other binary alone.
+using Library = std::vector<std::size_t>;
+std::vector<Library> libraries_of(const Target& target);
+
+struct LibraryLack {
+  std::size_t binary = 0;
+  Lack lack;
+};
+
+struct LibraryCoverage {
+  Best best = Best::kNo;
+  std::size_t containers = 0, covered = 0;
+  std::vector<LibraryLack> lacks;
+};
+LibraryCoverage cover(const Target& target, const Library& library, const AskedGpu& gpu, CudaVersion driver);
+
 /// Machine code and PTX that a binary holds, each once, in order: {"8.0", "9.0a"}.
 struct Holdings {
   std::vector<std::string> sass, ptx;

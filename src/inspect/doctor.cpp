@@ -2,23 +2,33 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
+#include "inspect/add_kernel_names.hpp"
+#include "inspect/coverage.hpp"
 #include "inspect/facts_cache.hpp"
 #include "inspect/mend.hpp"
 
 namespace flashfit::inspect {
 namespace {
 
-/// Containers of a partly served binary that lack an image for some GPU and whose kernels are not known yet.
-std::vector<std::size_t> unnamed(const Binary& binary, const Question& question, std::size_t most) {
-  std::vector<std::size_t> which;
+using Numbers = std::vector<std::size_t>;
+
+/// Containers, by binary, of a partly served library that lack an image for some GPU and whose kernels are not known.
+std::map<std::size_t, Numbers> unnamed(const Target& target, const Library& library, const Question& question,
+                                       std::size_t most) {
+  std::map<std::size_t, Numbers> which;
+  std::size_t count = 0;
   for (const AskedGpu& gpu : question.gpus) {
-    const Coverage c = cover(binary, gpu, question.driver);
-    if (c.summary.covered == 0) continue;
-    for (const Lack& lack : c.lacks)
-      if (which.size() < most && binary.containers[lack.container].kernels.empty() &&
-          std::find(which.begin(), which.end(), lack.container) == which.end())
-        which.push_back(lack.container);
+    const LibraryCoverage c = cover(target, library, gpu, question.driver);
+    if (c.covered == 0) continue;
+    for (const auto& [binary, lack] : c.lacks) {
+      if (count == most || !target.binaries[binary].containers[lack.container].kernels.empty()) continue;
+      Numbers& numbers = which[binary];
+      if (std::find(numbers.begin(), numbers.end(), lack.container) != numbers.end()) continue;
+      numbers.push_back(lack.container);
+      ++count;
+    }
   }
   return which;
 }
@@ -28,12 +38,12 @@ bool add_names(Target& target, const Question& question, const DoctorOptions& op
   // A survey is about GPUs, not about kernels.
   if (question.survey) return false;
   bool added = false;
-  for (std::size_t b = 0; b < target.binaries.size(); ++b) {
-    const auto which = unnamed(target.binaries[b], question, options.kernels);
-    if (which.empty()) continue;
-    add_kernel_names(target.target, target, b, which);
-    added = true;
-  }
+  for (const Library& library : libraries_of(target))
+    for (const auto& [binary, which] : unnamed(target, library, question, options.kernels)) {
+      if (which.empty()) continue;
+      add_kernel_names(target.target, target, binary, which);
+      added = true;
+    }
   return added;
 }
 

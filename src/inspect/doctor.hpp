@@ -10,7 +10,7 @@ namespace flashfit::inspect {
 
 struct DoctorOptions {
   std::string cache;        ///< folder of the cache; "" for none
-  std::size_t kernels = 8;  ///< most containers of a binary whose kernels are named where they lack an image
+  std::size_t kernels = 8;  ///< most containers of a library whose kernels are named where they lack an image
   Progress progress;
 };
 

@@ -47,7 +47,9 @@ struct Binary {
   std::string path;  ///< the member's name; "" for the target itself; "lib.a!x.o" within an archive
   BinaryKind kind = BinaryKind::kElf;
   std::uint64_t size = 0;
-  std::string machine;  ///< of the host's code: "x86_64", "aarch64"; "" for GPU code alone
+  std::string archive;               ///< path of the static archive that it lies in
+  std::uint64_t archive_offset = 0;  ///< where, in that archive; 0: it lies in none
+  std::string machine;               ///< of the host's code: "x86_64", "aarch64"; "" for GPU code alone
   bool windows = false;
   std::string error;  ///< "malformed: WHAT at OFFSET"; what was read before it stands
   // GPU code
@@ -117,8 +119,9 @@ void visit(V& v, KernelFacts& k) {
 }
 template <class V>
 void visit(V& v, Binary& b) {
-  v(b.path, b.kind, b.size, b.machine, b.windows, b.error, b.containers, b.toolkit, b.doubtful, b.kernels, b.needed,
-    b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls, b.versions, b.extension);
+  v(b.path, b.kind, b.size, b.archive, b.archive_offset, b.machine, b.windows, b.error, b.containers, b.toolkit,
+    b.doubtful, b.kernels, b.needed, b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls, b.versions,
+    b.extension);
 }
 template <class V>
 void visit(V& v, Target& t) {

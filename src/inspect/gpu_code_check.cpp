@@ -34,10 +34,10 @@ std::string arch_fix(const AskedGpu& gpu) {
 }
 
 /// "; without one: flash_fwd_kernel and 5 more".
-std::string kernels_text(const Binary& binary, const std::vector<Lack>& lacks) {
+std::string kernels_text(const Target& target, const std::vector<LibraryLack>& lacks) {
   std::vector<std::string> names;
-  for (const Lack& lack : lacks)
-    for (const std::string& name : binary.containers[lack.container].kernels) {
+  for (const auto& [binary, lack] : lacks)
+    for (const std::string& name : target.binaries[binary].containers[lack.container].kernels) {
       std::string shown = printable(demangled(name), 90);
       if (std::find(names.begin(), names.end(), shown) == names.end()) names.push_back(std::move(shown));
     }
@@ -48,35 +48,38 @@ std::string kernels_text(const Binary& binary, const std::vector<Lack>& lacks) {
 }
 
 /// Reasons that occur, the most frequent first.
-std::vector<std::pair<std::string, std::size_t>> by_reason(const std::vector<Lack>& lacks) {
+std::vector<std::pair<std::string, std::size_t>> by_reason(const std::vector<LibraryLack>& lacks) {
   std::map<std::string, std::size_t> counts;
-  for (const Lack& lack : lacks) ++counts[lack.reason];
+  for (const LibraryLack& l : lacks) ++counts[l.lack.reason];
   std::vector<std::pair<std::string, std::size_t>> out(counts.begin(), counts.end());
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return out;
 }
 
-void judge_binary(const Binary& binary, const AskedGpu& gpu, const Question& question, std::vector<Problem>& problems) {
-  const Coverage c = cover(binary, gpu, question.driver);
+void judge_library(const Target& target, const Library& library, const AskedGpu& gpu, const Question& question,
+                   std::vector<Problem>& problems) {
+  const LibraryCoverage c = cover(target, library, gpu, question.driver);
+  const Binary& first = target.binaries[library.front()];
+  const std::string& path = first.archive_offset == 0 ? first.path : first.archive;
   if (c.containers == 0) return;
   if (c.lacks.empty()) {
-    if (c.summary.best == Best::kPtxJit)
+    if (c.best == Best::kPtxJit)
       problems.push_back(
           {"FF109", Severity::kNote,
-           fmt::format("{} runs it by PTX alone: the driver compiles it at the first use", gpu_text(gpu)), binary.path,
+           fmt::format("{} runs it by PTX alone: the driver compiles it at the first use", gpu_text(gpu)), path,
            arch_fix(gpu)});
     return;
   }
   const auto reasons = by_reason(c.lacks);
-  const bool driver = std::all_of(c.lacks.begin(), c.lacks.end(), [](const Lack& l) { return l.driver; });
+  const bool driver = std::all_of(c.lacks.begin(), c.lacks.end(), [](const LibraryLack& l) { return l.lack.driver; });
   const std::string& reason = reasons.front().first;
-  Problem problem{.message = reason, .member = binary.path, .fix = arch_fix(gpu)};
-  problem.code = driver ? driver_code(reason) : c.summary.covered == 0 ? "FF101" : "FF102";
+  Problem problem{.message = reason, .member = path, .fix = arch_fix(gpu)};
+  problem.code = driver ? driver_code(reason) : c.covered == 0 ? "FF101" : "FF102";
   if (driver) problem.fix = "a newer driver, or " + problem.fix;
-  if (c.summary.covered > 0) {
+  if (c.covered > 0) {
     problem.severity = Severity::kDegrades;
     problem.message = fmt::format("{} of {} containers have no image for {}: {}{}", c.lacks.size(), c.containers,
-                                  gpu_text(gpu), reason, kernels_text(binary, c.lacks));
+                                  gpu_text(gpu), reason, kernels_text(target, c.lacks));
   } else if (reasons.size() > 1) {
     problem.message += fmt::format(" ({} of {} containers; the others differ, and lack one too)",
                                    reasons.front().second, c.containers);
@@ -147,13 +150,15 @@ void check_gpu_code(const Target& target, const Question& question, std::vector<
   if (question.gpus.empty())
     problems.push_back({"FF904", Severity::kUnknown, "no GPU was named, and this machine shows none", "",
                         "--gpu NAME, or --gpu all for a table"});
+  const auto libraries = libraries_of(target);
   for (const AskedGpu& gpu : question.gpus) {
     if (std::string why = driver_misfit({gpu.gpu.name, gpu.gpu.cc, question.driver}); !why.empty()) {
       problems.push_back({"FF106", Severity::kHost, std::move(why), "", "another driver"});
       continue;
     }
-    for (const Binary& binary : target.binaries)
-      if (loose < 2 || !is_loose(binary)) judge_binary(binary, gpu, question, problems);
+    for (const Library& library : libraries)
+      if (loose < 2 || !is_loose(target.binaries[library.front()]))
+        judge_library(target, library, gpu, question, problems);
     if (loose > 1) judge_loose(target, gpu, question, problems);
   }
 }

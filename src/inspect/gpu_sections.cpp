@@ -93,8 +93,9 @@ Result<std::vector<FatbinContainer>> read_section(const Content& content, const 
 
 Result<void> add_gpu_code(const Content& content, const std::vector<GpuSection>& sections, CodeSearch::Found& found,
                           Binary& binary) {
-  binary.toolkit = toolkit_of(found);
-  binary.doubtful = found.doubtful;
+  // Bare cubins may have said theirs.
+  if (const CudaVersion toolkit = toolkit_of(found); toolkit != 0) binary.toolkit = toolkit;
+  binary.doubtful += found.doubtful;
   Result<void> result;
   std::vector<FatbinContainer> in_sections;
   for (const GpuSection& section : sections) {

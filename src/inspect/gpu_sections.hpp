@@ -11,8 +11,9 @@ struct GpuSection {
   bool relocatable = false;  ///< __nv_relfatbin
 };
 
-/// Fills binary.containers and binary.toolkit. Where the search did not cover the sections, a pass over the content
-/// reads them by the table, as a forged header may have hidden what is there. Errors: malformed sections.
+/// Adds to binary.containers and sets binary.toolkit where the code tells it. Where the search did not cover the
+/// sections, a pass over the content reads them by the table, as a forged header may have hidden what is there. Errors:
+/// malformed sections.
 Result<void> add_gpu_code(const Content& content, const std::vector<GpuSection>& sections, CodeSearch::Found& found,
                           Binary& binary);
 

@@ -1,5 +1,6 @@
 #pragma once
 // From the bytes of one file or member to facts. What a file is, its content says, not its name.
+#include "inspect/binary_format.hpp"
 #include "inspect/content.hpp"
 #include "inspect/facts.hpp"
 
@@ -10,9 +11,8 @@ namespace flashfit::inspect {
 /// memory are those of KeptSource.
 Result<std::vector<Binary>> read_binaries(const Content& content, const std::string& path);
 
-/// Whether the first 4 KB open something that read_binaries reads.
-bool may_be_binary(Bytes head);
-inline constexpr std::size_t kHeadSize = 4096;
+/// Whether the first kHeadSize bytes open something that read_binaries reads.
+inline bool may_be_binary(Bytes head) { return binary_format_of(head) != BinaryFormat::kNone; }
 
 /// Reads Container::kernels of the containers numbered in `which`. What cannot be decoded stays empty.
 Result<void> read_kernel_names(const Content& content, Binary& binary, const std::vector<std::size_t>& which);

@@ -15,7 +15,6 @@
 #include "inspect/read_wheel.hpp"
 #include "inspect/sdist.hpp"
 #include "inspect/side_by_side.hpp"
-#include "inspect/zip_member.hpp"
 
 namespace flashfit::inspect {
 namespace {
@@ -185,27 +184,6 @@ Target read_directory(const std::string& path, std::vector<std::string>& package
     if (slots[i].package) packages.push_back(files[i].path);
   }
   return target;
-}
-
-void add_kernel_names(const std::string& path, Target& target, std::size_t binary,
-                      const std::vector<std::size_t>& which) {
-  Binary& b = target.binaries[binary];
-  const bool in_archive = b.path.find('!') != std::string::npos || target.kind == TargetKind::kArchive;
-  if (in_archive) return;
-  const bool folder = target.kind == TargetKind::kDirectory;
-  const auto file = FileSource::open(folder ? path + "/" + b.path : path);
-  if (!file) return;
-  if (b.path.empty() || folder) {
-    // Names are an extra: a file that changed meanwhile has none.
-    (void)read_kernel_names(SourceContent(*file), b, which);
-    return;
-  }
-  const auto members = read_zip_directory(*file);
-  if (!members) return;
-  const auto member =
-      std::find_if(members->begin(), members->end(), [&](const ZipMember& m) { return m.name == b.path; });
-  if (member != members->end() && member->size == b.size)
-    (void)read_kernel_names(MemberContent(*file, *member), b, which);
 }
 
 }  // namespace flashfit::inspect

@@ -19,8 +19,4 @@ Target read_file(const std::string& path, const Progress& progress = {});
 /// names is read once; pipes and devices are left out.
 Target read_directory(const std::string& path, std::vector<std::string>& packages, const Progress& progress = {});
 
-/// Reads Container::kernels of the containers numbered in `which` of one binary of the target.
-void add_kernel_names(const std::string& path, Target& target, std::size_t binary,
-                      const std::vector<std::size_t>& which);
-
 }  // namespace flashfit::inspect

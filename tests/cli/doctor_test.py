@@ -102,6 +102,24 @@ def test_a_library_that_is_partly_served_names_the_kernels_that_are_not(made: Pa
     assert doctor(PARTLY, "--gpu", "H100", *PLACE, cwd=made)[0] == 1  # the 8.0 container, there
 
 
+def test_a_static_archive_is_one_library_and_its_kernels_are_named(made: Path, tmp_path: Path) -> None:
+    wheel = "static-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (folder / "libpartly.a").write_bytes((made / "libpartly.a").read_bytes())
+    for target, where in (
+        (made / "libpartly.a", ""),
+        (made / wheel, "static/lib/libpartly.a: "),
+        (folder, "libpartly.a: "),
+    ):
+        status, lines = doctor(target, *L40)
+        assert status == 1
+        assert lines[1] == (
+            f"  WARN   FF102  {where}1 of 2 containers have no image for L40 (8.9): SASS 9.0a, no PTX. "
+            "L40 is 8.9; 9.0a runs only on 9.0; without one: hopper(int)"
+        )
+
+
 def test_json_has_the_promised_keys(made: Path) -> None:
     ran = run("doctor", APEX, "--json", "--gpu", "l40", "--gpu", "sm_90", *PLACE, cwd=made)
     report = json.loads(ran.stdout)

@@ -112,16 +112,34 @@ void add_label_cases(std::vector<MadeCase>& cases) {
   cases.push_back({windows.file_name(), windows.bytes()});
 }
 
-void add_archive_cases(std::vector<MadeCase>& cases) {
+/// An object of one compiled source.
+std::vector<std::byte> object_of(const MadeCode& code) {
   MadeElf object{.type = 1, .sections = {{.name = ".text", .content = MadeBytes().zeros(16).bytes()}}, .segments = {}};
-  object.sections.push_back({.name = ".nv_fatbin", .content = make_containers({{.targets = {"7.5", "8.0+PTX"}}})});
-  cases.push_back({"kernel.o", object.bytes()});
+  object.sections.push_back({.name = ".nv_fatbin", .content = make_containers({code})});
+  return object.bytes();
+}
+
+std::vector<std::byte> archive_of(const std::vector<std::pair<std::string, std::vector<std::byte>>>& members) {
   MadeBytes archive;
   archive.add("!<arch>\n");
+  for (const auto& [name, content] : members) add_archive_member(archive, name, content);
+  return archive.bytes();
+}
+
+void add_archive_cases(std::vector<MadeCase>& cases) {
+  const auto object = object_of({.targets = {"7.5", "8.0+PTX"}});
+  cases.push_back({"kernel.o", object});
   // An odd length before it: the object's containers then lie at 2 mod 8 of the file.
-  add_archive_member(archive, "note.txt/", as_bytes(std::span(std::string_view("odd"))));
-  add_archive_member(archive, "kernel.o/", object.bytes());
-  cases.push_back({"libkernel.a", archive.bytes()});
+  cases.push_back({"libkernel.a", archive_of({{"note.txt/", {3, std::byte{'o'}}}, {"kernel.o/", object}})});
+
+  // Two objects of one name, as archives may have, and one of them is for other GPUs.
+  const auto partly =
+      archive_of({{"kernel.o/", object_of({.targets = {"8.0"}, .kernels = {{.name = "_Z6amperei"}}})},
+                  {"kernel.o/", object_of({.targets = {"9.0a"}, .kernels = {{.name = "_Z6hopperi"}}})}});
+  cases.push_back({"libpartly.a", partly});
+  MadeWheel wheel{.name = "static", .version = "1.0", .tag = kLinux};
+  wheel.add("static/lib/libpartly.a", partly);
+  cases.push_back({wheel.file_name(), wheel.bytes()});
 }
 
 void add_broken_cases(std::vector<MadeCase>& cases) {
