@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -146,7 +147,7 @@ def test_without_the_drivers_library_nothing_is_known(monkeypatch: pytest.Monkey
     def missing(name: str) -> None:
         raise OSError(name)
 
-    monkeypatch.setattr(nvml.ctypes, "CDLL", missing)
+    monkeypatch.setattr(ctypes, "CDLL", missing)
     driver = nvml.Nvml("00000000:01:00.0")
     assert driver.clock_max_mhz(nvml.SM) is None
     assert driver.power_limit_w() is None
