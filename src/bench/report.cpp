@@ -61,7 +61,7 @@ void add_notices(std::string& out, const Json& document, std::size_t run) {
     out += fmt::format("<p class=\"notice\">{} of {} cases are wrong: see <a href=\"#wrong-{}\">below</a>.</p>\n",
                        count("wrong"), count("cases"), run);
   if (r["counts"]["throttled"].get<int>() > 0)
-    out += fmt::format("<p class=\"notice\">The driver throttled {} cases while they were timed.</p>\n",
+    out += fmt::format("<p class=\"notice\">Cases that the driver throttled while they were timed: {}.</p>\n",
                        count("throttled"));
 }
 
@@ -103,7 +103,7 @@ void add_run(std::string& out, const Json& document, std::size_t run) {
                      figure(document, place + "/counts/timed", Looks::kCount), text_at(made, "at"),
                      text_at(made, "flashfit"), text_at(made, "revision"));
   if (r["dollars_per_hour"].is_number())
-    out += fmt::format("; $ {} an hour", figure(document, place + "/dollars_per_hour"));
+    out += fmt::format("; $ {} an hour", figure(document, place + "/dollars_per_hour", Looks::kRatio));
   out += ".</p>\n";
   add_notices(out, document, run);
   out += peers_table(document, run);

@@ -86,11 +86,15 @@ std::string peers_table(const Json& document, std::size_t run) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const std::string place = fmt::format("{}/peers/{}", run_place(run), i);
     const auto count = [&](const char* key) { return figure(document, place + "/" + key, Looks::kCount); };
+    const auto tint = [&](const char* key) {
+      return peers[i][key].get<int>() > 0 ? fmt::format(" class=\"{}\"", key) : "";
+    };
     out += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"faster\">{}</td><td class=\"same\">{}</td>"
-        "<td class=\"slower\">{}</td><td class=\"unclear\">{}</td><td>{}</td></tr>\n",
-        text_at(peers[i], "name"), count("cases"), count("measured"), count("faster"), count("same"), count("slower"),
-        count("can't tell"), figure(document, place + "/geometric_mean", Looks::kRatio));
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td{}>{}</td><td{}>{}</td><td{}>{}</td><td>{}</td>"
+        "<td>{}</td></tr>\n",
+        text_at(peers[i], "name"), count("cases"), count("measured"), tint("faster"), count("faster"), tint("same"),
+        count("same"), tint("slower"), count("slower"), count("can't tell"),
+        figure(document, place + "/geometric_mean", Looks::kRatio));
   }
   return out + "</tbody></table></div>\n";
 }

@@ -13,7 +13,7 @@
   const names = ["flashfit", ...new Set(runs.flatMap((run) => run.peers.map((peer) => peer.name)))];
   const look = (index) => ({ colour: colour("series-" + (index % 8)), mark: marks[index % 8] });
   const points = (label, looks, data, more) => ({
-    label, data, borderColor: looks.colour, backgroundColor: looks.colour, pointStyle: looks.mark, pointRadius: 4.5,
+    label, data, borderColor: looks.colour, backgroundColor: looks.colour + "b0", pointStyle: looks.mark, pointRadius: 4.5,
     pointHoverRadius: 7, borderWidth: 2, ...more,
   });
 
@@ -160,8 +160,12 @@
     datasets.push(points("held to", { colour: colour("text"), mark: "line" }, ends.map((x) => ({ x, y: x })),
       { series: "bound", quiet: true, showLine: true, pointRadius: 0, pointHoverRadius: 0, borderWidth: 1.5 }));
     const power = { ticks: { callback: (x) => (/^[125]e/.test(x.toExponential()) ? x.toExponential() : "") } };
+    const heights = [...found.map((p) => p.y), ...ends];
     draw(place, "largest absolute error and its bound", datasets,
-      { x: logAxis("bound", power), y: logAxis("error", power) }, {
+      {
+        x: logAxis("bound", { ...power, min: ends[0], max: ends[1] }),
+        y: logAxis("error", { ...power, min: Math.min(...heights) / 1.5, max: Math.max(...heights) * 1.5 }),
+      }, {
         title: (items) => items[0].raw.of.name,
         label: (item) => ` error ${item.raw.y.toExponential(2)}, bound ${item.raw.x.toExponential(2)}`,
       }, "xy");
