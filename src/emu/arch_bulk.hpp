@@ -12,9 +12,7 @@ template <class T>
 T load_shared(const T* s_base, int s_offset, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
   const std::uintptr_t from = address(s_base, s_offset);
-  machine.watch();
-  machine.check_shared(from, sizeof(T), site);
-  machine.access(from, sizeof(T), emu::Access::kRead, "load_shared", site);
+  machine.own_access(from, sizeof(T), emu::Access::kRead, "load_shared", site);
   T value;
   std::memcpy(&value, reinterpret_cast<const void*>(from), sizeof value);
   return value;
@@ -23,9 +21,7 @@ template <class T, class V>
 void store_shared(T* s_base, int s_offset, V value, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
   const std::uintptr_t to = address(s_base, s_offset);
-  machine.watch();
-  machine.check_shared(to, sizeof(V), site);
-  machine.access(to, sizeof(V), emu::Access::kWrite, "store_shared", site);
+  machine.own_access(to, sizeof(V), emu::Access::kWrite, "store_shared", site);
   std::memcpy(reinterpret_cast<void*>(to), &value, sizeof value);
 }
 

@@ -59,14 +59,14 @@ int BankConflicts::add(const char* instruction, Site site, std::span<const std::
   return conflicts;
 }
 
-void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site site, std::int32_t offset, int bytes) {
+void BankConflicts::add_lane(int warp, int lane, const LaneAccess& access, std::int32_t offset) {
   pending_[static_cast<std::size_t>(warp)] = 1;
   std::vector<Shares>& all = warps_[static_cast<std::size_t>(warp)];
   auto shares = std::find_if(all.begin(), all.end(), [&](const Shares& s) {
-    return s.instruction == instruction && s.bytes == bytes && s.site == site;
+    return s.access.instruction == access.instruction && s.access.bytes == access.bytes && s.access.site == access.site;
   });
   if (shares == all.end()) {
-    all.push_back({instruction, site, bytes});
+    all.push_back({access});
     shares = all.end() - 1;
   }
   const auto turn = static_cast<std::size_t>(shares->done[lane]++);
@@ -74,17 +74,15 @@ void BankConflicts::add_lane(int warp, int lane, const char* instruction, Site s
   shares->offsets[turn * kLanes + static_cast<std::size_t>(lane)] = offset;
 }
 
-std::uint64_t BankConflicts::count_pending(int warp) {
+void BankConflicts::count_pending(int warp, Stats& stats) {
   pending_[static_cast<std::size_t>(warp)] = 0;
-  std::uint64_t conflicts = 0;
   for (Shares& s : warps_[static_cast<std::size_t>(warp)]) {
     for (std::size_t i = 0; i < s.offsets.size(); i += kLanes)
-      conflicts +=
-          static_cast<std::uint64_t>(add(s.instruction, s.site, std::span(s.offsets).subspan(i, kLanes), s.bytes));
+      stats.*s.access.counter += static_cast<std::uint64_t>(
+          add(s.access.instruction, s.access.site, std::span(s.offsets).subspan(i, kLanes), s.access.bytes));
     s.offsets.clear();
     std::fill(std::begin(s.done), std::end(s.done), 0);
   }
-  return conflicts;
 }
 
 std::string BankConflicts::worst() const {

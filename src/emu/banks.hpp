@@ -17,6 +17,14 @@ namespace flashfit::emu {
 /// offsets into shared memory, lane 0 first. Lanes that do not take part are left out, or negative.
 int bank_conflicts(std::span<const std::int32_t> offsets, int bytes);
 
+/// An instruction of a lane on its own, and where its conflicts are counted.
+struct LaneAccess {
+  const char* instruction;
+  Site site;
+  int bytes;
+  std::uint64_t Stats::* counter;
+};
+
 /// The conflicts of a launch, by instruction and line.
 class BankConflicts {
  public:
@@ -27,9 +35,11 @@ class BankConflicts {
   int add(const char* instruction, Site site, std::span<const std::int32_t> offsets, int bytes);
   /// A lane's share of an instruction that each executes on its own: its n-th at that site belongs with the n-th of the
   /// warp's other lanes.
-  void add_lane(int warp, int lane, const char* instruction, Site site, std::int32_t offset, int bytes);
-  /// The warp's lanes are together: what they have done since the last time is counted. Returns its conflicts.
-  std::uint64_t converge(int warp) { return pending_[static_cast<std::size_t>(warp)] == 0 ? 0 : count_pending(warp); }
+  void add_lane(int warp, int lane, const LaneAccess& access, std::int32_t offset);
+  /// The warp's lanes are together: the conflicts of what they have done since the last time are added to `stats`.
+  void converge(int warp, Stats& stats) {
+    if (pending_[static_cast<std::size_t>(warp)] != 0) count_pending(warp, stats);
+  }
   /// The line with most, in words, or "".
   std::string worst() const;
 
@@ -40,14 +50,12 @@ class BankConflicts {
     std::uint64_t conflicts;
   };
   struct Shares {
-    const char* instruction;
-    Site site;
-    int bytes;
+    LaneAccess access;
     int done[32] = {};                  ///< instructions of each lane
     std::vector<std::int32_t> offsets;  ///< 32 an instruction; -1: that lane does not take part
   };
 
-  std::uint64_t count_pending(int warp);
+  void count_pending(int warp, Stats& stats);
 
   std::vector<Line> lines_;
   std::vector<std::vector<Shares>> warps_;

@@ -153,7 +153,7 @@ void Machine::end_block(Block& block) {
   if (const auto outside = block.shared.written_outside())
     stop(fmt::format("the block wrote outside its shared memory of {} bytes, at byte {}", block.shared.size(),
                      *outside));
-  for (int w = 0; w < block_warps_; ++w) converged(static_cast<int>(block_) * block_warps_ + w);
+  for (int w = 0; w < block_warps_; ++w) banks_.converge(static_cast<int>(block_) * block_warps_ + w, stats_);
   stats_.worst_bank_conflicts = banks_.worst();
 }
 
@@ -170,7 +170,7 @@ void Machine::meet(const Collective& op, void* operands, Site site) {
   w.operands[now_.lane] = operands;
   w.arrived |= lane_bit();
   if (w.arrived == ~std::uint32_t{0}) {
-    converged(now_.warp);
+    banks_.converge(now_.warp, stats_);
     op.execute(w.operands);
     ++(stats_.*op.counter);
     w.arrived = 0;

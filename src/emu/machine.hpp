@@ -111,6 +111,9 @@ class Machine {
   [[noreturn]] void stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_t bytes, Site site);
   /// Not inlined into kernels: where ThreadSanitizer watches those, the machine's own data are not to be watched.
   void count(std::uint64_t Stats::* counter, std::uint64_t times = 1);
+  /// A load or store of the running thread in its block's shared memory by an instruction called `what`: checked,
+  /// an access that is watched, its share of bank conflicts.
+  void own_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site);
   /// Bank conflicts of an instruction that the running warp executes together; see BankConflicts::add.
   void count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
                             std::uint64_t Stats::* counter);
@@ -191,7 +194,6 @@ class Machine {
   void end_block(Block& block);
   void end_engines(const Block& block);
   void check_previous_grid(std::uintptr_t address, Access access, Site site);
-  void converged(int warp);
   void stop_at_race();
   void watched_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site);
   void record(std::uintptr_t address, std::size_t bytes, Access access, const AccessRecord& by);

@@ -14,7 +14,7 @@ void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site
   if (inside) check_global(g_from, Copy::kBytes, Copy::kBytes, Access::kRead, site);
   access(s_to, Copy::kBytes, Access::kWrite, kName, site);
   const auto offset = static_cast<std::int32_t>(s_to - reinterpret_cast<std::uintptr_t>(shared()));
-  banks_.add_lane(now_.warp, now_.lane, kName, site, offset, Copy::kBytes);
+  banks_.add_lane(now_.warp, now_.lane, {kName, site, Copy::kBytes, &Stats::copy_bank_conflicts}, offset);
   copies_[static_cast<std::size_t>(thread())].issue(
       {reinterpret_cast<std::byte*>(s_to), inside ? reinterpret_cast<const std::byte*>(g_from) : nullptr, site});
 }
@@ -44,6 +44,14 @@ void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, c
     missed_ = true;
 }
 
+void Machine::own_access(std::uintptr_t address, std::size_t bytes, Access kind, const char* what, Site site) {
+  watch();
+  check_shared(address, bytes, site);
+  access(address, bytes, kind, what, site);
+  const auto offset = static_cast<std::int32_t>(address - reinterpret_cast<std::uintptr_t>(shared()));
+  banks_.add_lane(now_.warp, now_.lane, {what, site, static_cast<int>(bytes), &Stats::access_bank_conflicts}, offset);
+}
+
 void Machine::read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site) {
   for (const std::uintptr_t row : rows) {
     check_shared(row, 16, site);
@@ -55,8 +63,6 @@ void Machine::count_bank_conflicts(const char* what, std::span<const std::int32_
                                    std::uint64_t Stats::* counter) {
   stats_.*counter += static_cast<std::uint64_t>(banks_.add(what, collective_site(), offsets, bytes));
 }
-
-void Machine::converged(int warp) { stats_.copy_bank_conflicts += banks_.converge(warp); }
 
 void Machine::stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_t bytes, Site site) {
   const std::byte* const at = shared() + offset;

@@ -55,7 +55,8 @@ struct Stats {
   std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0;
   std::uint64_t global_bytes_read = 0, global_bytes_written = 0, shared_bytes_read = 0, shared_bytes_written = 0;
   std::uint64_t mbarrier_arrivals = 0, mbarrier_waits = 0, bulk_copies = 0, register_changes = 0;
-  std::uint64_t ldmatrix_bank_conflicts = 0, stmatrix_bank_conflicts = 0, copy_bank_conflicts = 0;
+  std::uint64_t ldmatrix_bank_conflicts = 0, stmatrix_bank_conflicts = 0, copy_bank_conflicts = 0,
+                access_bank_conflicts = 0;
   std::string worst_bank_conflicts;  ///< "ldmatrix_x4 at forward.cuh:83: 2048";
                                      ///< "" if there are none
 };
@@ -93,6 +94,7 @@ inline constexpr Counter kCounters[] = {
     {"ldmatrix_bank_conflicts", &Stats::ldmatrix_bank_conflicts},
     {"stmatrix_bank_conflicts", &Stats::stmatrix_bank_conflicts},
     {"copy_bank_conflicts", &Stats::copy_bank_conflicts},
+    {"access_bank_conflicts", &Stats::access_bank_conflicts},
     {"switches", &Stats::switches},
 };
 static_assert(sizeof(Stats) == std::size(kCounters) * sizeof(std::uint64_t) + sizeof(std::string),

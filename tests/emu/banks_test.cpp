@@ -40,20 +40,22 @@ TEST(BankConflicts, AbsentLanesTakeNoPart) {
   EXPECT_EQ(emu::bank_conflicts({}, 4), 0);
 }
 
-constexpr const char* kCopy = "cp_async_16";
-
 TEST(BankConflicts, LanesOnTheirOwnAreMatchedByTurn) {
   emu::BankConflicts banks(2);
-  const emu::Site here("some/kernel.cuh", 17);
+  const emu::LaneAccess copy{"cp_async_16", emu::Site("some/kernel.cuh", 17), 16, &emu::Stats::copy_bank_conflicts};
   // Lane after lane, two copies each: together they are two instructions, the second eight-fold.
   for (int l = 0; l < 32; ++l) {
-    banks.add_lane(1, l, kCopy, here, l * 16, 16);
-    banks.add_lane(1, l, kCopy, here, l * 128, 16);
+    banks.add_lane(1, l, copy, l * 16);
+    banks.add_lane(1, l, copy, l * 128);
   }
-  EXPECT_EQ(banks.converge(0), 0u);
+  emu::Stats stats;
+  banks.converge(0, stats);
+  EXPECT_EQ(stats.copy_bank_conflicts, 0u);
   EXPECT_EQ(banks.worst(), "");
-  EXPECT_EQ(banks.converge(1), 28u);
-  EXPECT_EQ(banks.converge(1), 0u) << "counted once";
+  banks.converge(1, stats);
+  EXPECT_EQ(stats.copy_bank_conflicts, 28u);
+  banks.converge(1, stats);
+  EXPECT_EQ(stats.copy_bank_conflicts, 28u) << "counted once";
   EXPECT_EQ(banks.worst(), "cp_async_16 at kernel.cuh:17: 28");
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "emu/banks.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "layout/panel_tile.hpp"
 #include "layout/swizzle.hpp"
@@ -139,6 +140,25 @@ TEST(PanelTile, IsTheTileOfLdmatrixWhereBothExist) {
                   (SwizzledTile<f16, 32, 96>::offset(row, col)));
       }
     }
+}
+
+/// Why wgmma's operands have no count of bank conflicts: no descriptor can give them any.
+TEST(Descriptor, TheRowsOfACoreMatrixLieInDifferentBanks) {
+  for (const SwizzleMode mode : kModes)
+    for (const Major major : {Major::kK, Major::kMN})
+      for (const uint32 bytes : {128u, 144u, 1024u, 4096u + 16}) {
+        const MatrixDescriptor d{
+            .address = 2048, .leading_bytes = bytes, .stride_bytes = 3 * bytes, .swizzle = mode, .base_offset = 0};
+        for (int across = 0; across < 16; across += 8)
+          for (int along = 0; along < 16; along += 8) {
+            std::vector<std::int32_t> rows;
+            for (int i = 0; i < 8; ++i)
+              rows.push_back(static_cast<std::int32_t>(major == Major::kK
+                                                           ? element_address(d, major, across + i, along)
+                                                           : element_address(d, major, along, across + i)));
+            EXPECT_EQ(emu::bank_conflicts(rows, 16), 0) << name_of(mode) << ' ' << bytes;
+          }
+      }
 }
 
 }  // namespace

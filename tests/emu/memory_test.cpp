@@ -111,6 +111,21 @@ TEST(Counters, ConflictsOfStmatrix) {
   EXPECT_EQ(ran->stmatrix_bank_conflicts, 28u);
 }
 
+TEST(Counters, ConflictsOfLoadsAndStores) {
+  Source source;
+  const auto ran = run_block<32, Tile>(source, [](Source&) {
+    Tile& s = arch::shared<Tile>();
+    arch::store_shared(s.data, arch::lane() * 64, uint32{7});  // 128 bytes apart: one bank
+    arch::sync_block();
+    arch::load_shared(s.data, arch::lane() / 2 * 64 + arch::lane() % 2);  // two lanes share a word
+    arch::sync_block();
+    arch::store_shared(s.data, arch::lane() * 2, uint32{8});  // side by side
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->access_bank_conflicts, 31u + 15u);
+  EXPECT_THAT(ran->worst_bank_conflicts, ::testing::StartsWith("store_shared at memory_test.cpp:"));
+}
+
 TEST(Counters, HaveNamesOfTheirOwn) {
   for (const emu::Counter& a : emu::kCounters)
     for (const emu::Counter& b : emu::kCounters) {
