@@ -24,6 +24,7 @@ HEADERS = {
     "liblz4-dev": "lz4.h",
     "libboost-context-dev": "boost/context/fiber.hpp",
 }
+CHART = "usr/share/javascript/chart.js/chart.min.js"
 TEST_HEADERS = {
     "zlib1g-dev": "zlib.h",
     "libgtest-dev": "gtest/gtest.h",
@@ -43,10 +44,12 @@ class Machine:
         (root / "etc/os-release").write_text(f'ID={name}\nVERSION_ID="{version}"\n')
         for tool in ("bash", "env"):
             (self.bin / tool).symlink_to(shutil.which(tool) or "")
-        for tool in ("c++", "cmake", "ninja", "pkg-config", "python3"):
+        for tool in ("c++", "cmake", "ninja", "pkg-config", "python3", "chromium-headless-shell"):
             self.command(tool, "exit 0")
         for header in [*HEADERS.values(), *TEST_HEADERS.values()]:
             self.header(header)
+        (root / CHART).parent.mkdir(parents=True)
+        (root / CHART).touch()
         self.user(0)
 
     def command(self, name: str, body: str) -> None:
@@ -130,6 +133,22 @@ def test_users_programs_are_found_through_pkg_config_in_tests_alone(debian: Mach
     debian.user(1000)
     assert debian.run("run").returncode == 0
     assert "missing system packages: pkg-config (" in debian.run("test").stderr
+
+
+def test_charts_of_the_report_need_their_library(debian: Machine) -> None:
+    (debian.root / CHART).unlink()
+    debian.user(1000)
+    assert "missing system packages: libjs-chart.js (" in debian.run().stderr
+
+
+def test_a_browser_is_for_tests_and_where_it_is_a_package(tmp_path: Path) -> None:
+    for folder, system, missing in (("a", "debian 12", True), ("b", "ubuntu 24.04", False)):
+        (tmp_path / folder).mkdir()
+        machine = Machine(tmp_path / folder, system)
+        (machine.bin / "chromium-headless-shell").unlink()
+        machine.user(1000)
+        assert machine.run("run").returncode == 0
+        assert ("missing system packages: chromium-headless-shell (" in machine.run("test").stderr) == missing
 
 
 def test_the_headers_of_the_python_in_use_count(debian: Machine) -> None:

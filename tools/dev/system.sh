@@ -17,17 +17,21 @@ python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
   "libcli11-dev=CLI/CLI.hpp" "rapidjson-dev=rapidjson/writer.h" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
   "libisal-dev=isa-l.h" "liblz4-dev=lz4.h" "libboost-context-dev=boost/context/fiber.hpp")
+# shellcheck disable=SC1091  # the system's own file
+system=$(. "$root/etc/os-release" 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-}") || system='this system'
 if [[ $needs == test ]]; then
   commands+=("pkg-config=pkg-config")
+  # Ubuntu has Chromium as a snap alone: tests that want a browser say so there.
+  if [[ $system == debian* ]]; then commands+=("chromium-headless-shell=chromium-headless-shell"); fi
   headers+=("zlib1g-dev=zlib.h" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
 
 if [[ $needs == wheel ]]; then commands+=("nasm=nasm" "make=make"); fi
 
-files=()
+files=("libjs-chart.js=usr/share/javascript/chart.js/chart.min.js")
 if [[ $needs == fuzz ]]; then
   commands+=("clang-16=clang++-16")
-  files=("libclang-rt-16-dev=usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.fuzzer-$(uname -m).a")
+  files+=("libclang-rt-16-dev=usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.fuzzer-$(uname -m).a")
 fi
 
 missing_packages() {
@@ -49,8 +53,6 @@ missing_packages() {
 mapfile -t missing < <(missing_packages)
 if ((!${#missing[@]})); then exit; fi
 
-# shellcheck disable=SC1091  # the system's own file
-system=$(. "$root/etc/os-release" 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-}") || system='this system'
 case $system in
   'debian 12' | 'ubuntu 22.04' | 'ubuntu 24.04') ;;
   *) die "missing system packages, by Debian's names: ${missing[*]} (./dev installs them on Debian 12 and Ubuntu 22.04 or 24.04 alone; this is $system)" ;;
