@@ -25,7 +25,7 @@ for folder in (ROOT / "python", ROOT):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from tools.job import stats  # noqa: E402
+from flashfit.bench import stats  # noqa: E402
 
 NOWORK = ROOT / "build" / "bench" / "libflashfit.so"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+if str(ROOT / "python") not in sys.path:
+    sys.path.insert(0, str(ROOT / "python"))
 
-from tools.job import stats  # noqa: E402
+from flashfit.bench import stats  # noqa: E402
 
 Results = dict[str, Any]
 

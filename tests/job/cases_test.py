@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.job.cases import Case, load, tile_cases
+from tools.job.cases import Case, load
 
 
 def test_the_origin_shapes() -> None:
@@ -25,13 +25,6 @@ def test_the_origin_shapes() -> None:
 def test_names_tell_cases_apart(group: str) -> None:
     names = [case.name for case in load(group)]
     assert len(set(names)) == len(names) > 0
-
-
-def test_tiles_are_tried_at_every_head_dim() -> None:
-    assert len(tile_cases()) == 9
-    assert {(c.head_dim, c.dtype) for c in tile_cases() if c.causal} == {
-        (dim, dtype) for dim in (64, 128) for dtype in ("fp16", "bf16")
-    }
 
 
 def test_the_edges_hold_the_edges() -> None:

@@ -9,13 +9,14 @@ from typing import Any, Callable
 
 import flashfit
 import numpy as np
+from flashfit.bench import stats
+from flashfit.bench.progress import Progress
 
-from tools.job import stats
 from tools.job.cases import Case, load
 from tools.job.cuda_array import POISON, CudaArray, timed
 from tools.job.proof import Array, Check, Proof, inputs, offsets
 from tools.job.proof import check as held_to_fp64
-from tools.job.show import Progress, paragraph, table
+from tools.job.show import paragraph, table
 
 ROUNDS = 30
 # Random numbers of a window list, repeated: a list has up to 600 million elements a tensor. A prime larger than the

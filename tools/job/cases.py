@@ -66,11 +66,6 @@ def load(group: str) -> list[Case]:
     return [_case(entry) for entry in listed if not entry["name"].startswith("origin/fuzz")]
 
 
-def tile_cases() -> list[Case]:
-    """The cases of the grid at which tiles were chosen: 16 heads, 8 sequences of 2048."""
-    return [c for c in load("grid") if (c.batch, c.seqlen_q, c.heads, c.heads_kv) == (8, 2048, 16, 16)]
-
-
 def _case(entry: dict[str, Any]) -> Case:
     p = entry["problem"]
     ragged = "lengths_q" in p

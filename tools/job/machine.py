@@ -10,6 +10,7 @@ import platform
 from typing import Any, Protocol
 
 import flashfit
+from flashfit.bench.machine import cpu_name
 
 from tools.job.proof import Array, Proof
 
@@ -50,14 +51,6 @@ def package(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def describe() -> dict[str, Any]:

@@ -7,12 +7,14 @@ from typing import Any
 
 import flashfit
 import torch
+from flashfit.bench import gpu, stats
+from flashfit.bench.progress import Progress
+from flashfit.bench.timing import interleaved
 
-from tools.gpu import exact, tensors, timing
-from tools.job import stats
+from tools.gpu import exact, tensors
 from tools.job.cases import Case, load
 from tools.job.proof import Array, Check, Proof
-from tools.job.show import Progress, table
+from tools.job.show import table
 
 ROUNDS = 30
 HEADS_HELD_TO_FP64 = 2  # of SeedVR2's 20: fp64 is slow on most GPUs, and heads are alike
@@ -74,7 +76,9 @@ def beside_sdpa(case: Case) -> dict[str, list[float]]:
         calls["PyTorch"] = peer
     except (ImportError, RuntimeError) as error:
         print(f"PyTorch does not run {case.name}: {str(error).splitlines()[0]}")
-    return timing.interleaved(calls, ROUNDS)
+    device = gpu.Device(flushed=False)
+    samples = interleaved({what: device.graph(call) for what, call in calls.items()}, ROUNDS)
+    return {what: [us * 1e-6 for us in found] for what, found in samples.items()}
 
 
 def row(result: dict[str, Any]) -> list[str]:

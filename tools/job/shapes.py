@@ -10,11 +10,12 @@ from typing import Any
 
 import flashfit
 import numpy as np
+from flashfit.bench.progress import Progress
 
 from tools.job import machine
 from tools.job.cases import Case, load
 from tools.job.proof import Proof, check_case, inputs
-from tools.job.show import Progress, table
+from tools.job.show import table
 
 
 def run(facts: dict[str, Any], proof: Proof) -> list[dict[str, Any]]:

@@ -1,9 +1,8 @@
-"""Sections, tables and progress for people."""
+"""Sections and tables for people."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -36,20 +35,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return cell == "-"
     return True
-
-
-class Progress:
-    """One line that is rewritten on a terminal; silent where output goes to a file."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-
-    def step(self, what: str) -> None:
-        self.done += 1
-        if sys.stderr.isatty():
-            print(f"\r\033[K[{self.done}/{self.total}] {what}", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from flashfit import reference
+from flashfit.bench.progress import Progress
 
 from examples.minilm import Attention, MiniLM, flashfit_attention
 from tools.job import machine, sentences
 from tools.job.proof import COSINE, Array, Check, Proof, Recorder
-from tools.job.show import Progress, paragraph, table
+from tools.job.show import paragraph, table
 
 PAIRS = 5
 

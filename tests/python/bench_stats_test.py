@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-
-from tools.job import stats
+from flashfit.bench import stats
 
 
 def test_an_interval_holds_the_median_and_narrows_with_samples() -> None:
@@ -60,10 +59,3 @@ def test_a_ratio_of_different_rounds_is_refused(a: list[float], b: list[float]) 
 def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="one sample or more"):
         stats.bootstrap([])
-
-
-def test_calls_are_interleaved_after_one_warm_up_each() -> None:
-    order: list[str] = []
-    samples = stats.wall_times({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=2)
-    assert order == ["a", "b"] + ["a", "b"] * 2
-    assert [len(samples[name]) for name in "ab"] == [2, 2]
