@@ -19,7 +19,9 @@ from .session import able, interrupt, method_on, run, use_threads, versions
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m flashfit.bench", description="flashfit beside other attention")
     parser.add_argument("--group", action="append", default=[], help="of flashfit bench --list; repeatable")
-    parser.add_argument("--filter", action="append", default=[], help="part of the names to measure; repeatable")
+    parser.add_argument(
+        "--filter", action="append", default=[], help="part of the names to measure; repeatable: any of them"
+    )
     parser.add_argument("--peers", help="names with commas between, or none (default: all that are installed)")
     parser.add_argument("--warmup", type=int, default=10, help="rounds that are not kept (default 10)")
     parser.add_argument("--repeats", type=int, default=100, help="rounds of a case (default 100)")
