@@ -54,6 +54,7 @@ def test_a_run_writes_every_case(run: Any, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_groups_and_filters_choose(run: Any) -> None:
+    assert [e["name"] for e in run("--filter", "/b", "--filter", "/d")[1]["cases"]] == ["origin/b", "edges/d"]
     assert [e["name"] for e in run("--group", "origin", "--group", "grid")[1]["cases"]] == [c.name for c in LIST[:3]]
     assert [e["name"] for e in run("--group", "origin", "--filter", "/b", "--peers", "none")[1]["cases"]] == [
         "origin/b"

@@ -74,7 +74,7 @@ def listed() -> list[Case]:
 
 
 def chosen(cases: Sequence[Case], groups: Sequence[str], texts: Sequence[str]) -> list[Case]:
-    """Those of the groups whose name holds any of the texts. Nothing left is an error: it would measure nothing and pass."""
+    """Those of the groups whose name holds any of the texts. None is an error: it would measure nothing and pass."""
     known = dict.fromkeys(case.group for case in cases)
     for group in groups:
         if group not in known:
