@@ -16,7 +16,7 @@ void add_rows(std::string& out, const Json& document, const Json& value, const s
               const std::string& place) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items())
-      add_rows(out, document, inner, name.empty() ? key : name + " · " + key, place + step(key));
+      add_rows(out, document, inner, name.empty() ? key : fmt::format("{} · {}", name, key), place + step(key));
     return;
   }
   std::string words;

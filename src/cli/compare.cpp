@@ -40,9 +40,10 @@ double margin_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (sign != std::string::npos) value /= 100;
+  const bool below_one = value > 0 && value < 1;
   const bool whole = error == std::errc{} && end == digits.data() + digits.size() &&
                      (sign == std::string::npos || sign + 1 == text.size());
-  if (!whole || !(value > 0 && value < 1)) wrong("--fail-over", text, "must be a share such as 3% or 0.03, below 100%");
+  if (!whole || !below_one) wrong("--fail-over", text, "must be a share such as 3% or 0.03, below 100%");
   return value;
 }
 

@@ -31,7 +31,8 @@ struct ReportWords {
 double price_of(const std::string& text) {
   double price = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
-  if (error != std::errc{} || end != text.data() + text.size() || !(price >= 0 && price <= kHighestPrice))
+  const bool sound = price >= 0 && price <= kHighestPrice;
+  if (error != std::errc{} || end != text.data() + text.size() || !sound)
     wrong("--price", text, "must be dollars an hour, such as 0.60");
   return price;
 }

@@ -14,7 +14,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 Comparison compared(const ResultFile& old_run, const ResultFile& new_run, const CompareOptions& options = {}) {
