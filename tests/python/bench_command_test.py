@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flashfit import _command
 from flashfit.bench import __main__ as command
 from flashfit.bench import cases, measure, peers, session
 from flashfit.bench.results import ResultFile
@@ -21,6 +22,17 @@ from tests.python.bench_parts import MadeUp, case
 ROOT = Path(__file__).resolve().parents[2]
 LIST = [case("origin/a"), case("origin/b", causal=True), case("grid/c", dtype="fp32"), case("edges/d", timed=False)]
 FEW = ("--device", "cpu", "--repeats", "4", "--warmup", "1")
+
+
+def interrupting(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Measures until the case named origin/a."""
+
+    def measured(c: Any, method: Any) -> Any:
+        if c.name == "origin/a":
+            raise KeyboardInterrupt
+        return real(c, method)
+
+    return measured
 
 
 @pytest.fixture
@@ -51,6 +63,20 @@ def test_a_run_writes_every_case(run: Any, capsys: pytest.CaptureFixture[str]) -
     text = json.dumps(result)
     for private in (str(Path.home()), os.uname().nodename, str(ROOT)):
         assert private not in text
+
+
+def test_the_readers_take_what_is_written(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole and interrupted files, by the command that refuses what breaks docs/results.md."""
+    run()
+    file = str(tmp_path / "result.json")
+    monkeypatch.setattr(cases, "listed", lambda: [LIST[1], LIST[0]])
+    for status in (0, 130):
+        ran = subprocess.run([_command.command(), "compare", file, file], capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        assert "origin/b" in ran.stdout
+        if status == 0:
+            monkeypatch.setattr(session, "measured", interrupting(measure.measured))
+            assert run()[0] == 130
 
 
 def test_groups_and_filters_choose(run: Any) -> None:
@@ -88,18 +114,12 @@ def test_a_wrong_case_fails_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_an_interrupted_run_leaves_a_valid_file(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = measure.measured
-
-    def interrupted(c: Any, method: Any) -> Any:
-        if c.name == "grid/c":
-            raise KeyboardInterrupt
-        return real(c, method)
-
-    monkeypatch.setattr(session, "measured", interrupted)
+    monkeypatch.setattr(cases, "listed", lambda: [LIST[1], LIST[2], LIST[0], LIST[3]])
+    monkeypatch.setattr(session, "measured", interrupting(measure.measured))
     status, result = run()
     assert status == 130
     assert result["made"]["complete"] is False
-    assert [entry["name"] for entry in result["cases"]] == ["origin/a", "origin/b"]
+    assert [entry["name"] for entry in result["cases"]] == ["origin/b", "grid/c"]
 
 
 def test_a_run_is_ended_after_its_minutes(run: Any) -> None:
