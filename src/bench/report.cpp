@@ -98,8 +98,9 @@ void add_run(std::string& out, const Json& document, std::size_t run) {
   const Json& made = r["result"]["made"];
   out += fmt::format("<section id=\"run-{}\">\n<h2>{} <small>{}</small></h2>\n", run, machine_name(r["result"]),
                      text_at(r, "file"));
-  out += fmt::format("<p>{} cases, {} timed; made {}, flashfit {} {}",
+  out += fmt::format("<p>{} cases, {} correct, {} timed; made {}, flashfit {} {}",
                      figure(document, place + "/counts/cases", Looks::kCount),
+                     figure(document, place + "/counts/correct", Looks::kCount),
                      figure(document, place + "/counts/timed", Looks::kCount), text_at(made, "at"),
                      text_at(made, "flashfit"), text_at(made, "revision"));
   if (r["dollars_per_hour"].is_number())

@@ -25,7 +25,7 @@ void add_rows(std::string& out, const Json& document, const Json& value, const s
   else if (value.is_string())
     words = html_escaped(value.get<std::string>());
   else if (value.is_null())
-    words = "not known";
+    words = "none";
   else
     words = html_escaped(value.dump());
   out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", html_escaped(name), words);

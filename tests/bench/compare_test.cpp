@@ -122,7 +122,7 @@ TEST(Compare, BesideAPeerTheDriftOfAMachineCancels) {
   EXPECT_EQ(only_verdict(compared(made.run(alone), made.run(alone, 1.1))), Verdict::kSlower);
   const Comparison c = compared(made.run(beside), made.run(beside, 1.1));
   EXPECT_EQ(only_verdict(c), Verdict::kSame);
-  EXPECT_EQ(c.cases[0].anchor, "torch_flash");
+  EXPECT_EQ(c.cases[0].anchor, "sdpa-flash");
 }
 
 TEST(Compare, BesideAPeerSlowerStillFailsAndFasterStillPasses) {

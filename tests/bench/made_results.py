@@ -13,7 +13,7 @@ TENSOR_TFLOPS = {"fp16": 755.0, "bf16": 748.0}
 EXP_G_PER_S = 4180.0
 MEMORY_GB_PER_S = 4310.0
 # How much of its bound each reaches, and what it cannot do.
-PEERS = {"torch-flash": 0.52, "torch-cudnn": 0.74, "torch-efficient": 0.38, "fa3-fwd": 0.79}
+PEERS = {"sdpa-flash": 0.52, "sdpa-cudnn": 0.74, "sdpa-efficient": 0.38, "flash-attn-3": 0.79}
 
 
 class Maker:
@@ -133,7 +133,7 @@ def gpu_run(seed: int = 1, slowdown: float = 1.0) -> Json:
         cases.append(make.case("origin", "the shapes that field reports gave", p, PEERS, 0.3 / slowdown))
     for case in cases:
         if case["problem"]["head_dim"] == 32:
-            case["peers"]["fa3-fwd"] = declined("head_dim 32: FlashAttention-3 has 64, 96, 128, 192 and 256 <alone>")
+            case["peers"]["flash-attn-3"] = declined("head_dim 32: FlashAttention-3 has 64, 96, 128, 192 and 256 <alone>")
         case["peers"]["sageattention"] = declined("no module named 'sageattention'")
     wrong = make.case("wild", "what nobody thought of", problem(seqlen_q=333, seqlen_k=333, heads_kv=2), PEERS, 0.5)
     for key in ("samples_us", "median_us", "interval_us", "share"):
@@ -143,7 +143,7 @@ def gpu_run(seed: int = 1, slowdown: float = 1.0) -> Json:
         message="error 0.31 at [0, 17, 3, 5]: above 0.0081 </script><script>alert(1)</script>",
         error=0.31,
     )
-    wrong["peers"] = {"torch-flash": declined("not tried: flashfit was wrong")}
+    wrong["peers"] = {"sdpa-flash": declined("not tried: flashfit was wrong")}
     cases.append(wrong)
     cases[5]["throttled"] = ["SwPowerCap"]
     return run(cases, complete=True)
@@ -161,7 +161,7 @@ def cpu_run(seed: int = 2) -> Json:
             None,
             0.001,
         )
-        case["peers"] = {"torch": make.peer(case, case["median_us"] * 0.97)}
+        case["peers"] = {"sdpa-flash": make.peer(case, case["median_us"] * 0.97)}
         case.update(launch="host", clock_mhz=None, variant=None, bound_us=None, share=None, error=0.0)
         cases.append(case)
     made = run(cases, complete=False)
@@ -199,7 +199,7 @@ def run(cases: list[Json], complete: bool) -> Json:
                 "power_limit_w": 700.0,
             },
         },
-        "versions": {"python": "3.12.3", "torch": "2.11.0+cu130", "fa3-fwd": "0.0.1"},
+        "versions": {"python": "3.12.3", "torch": "2.11.0+cu130", "flash-attn-3": "0.0.1"},
         "method": {
             "warmup": 10,
             "repeats": 30,

@@ -153,7 +153,7 @@ def test_what_follows_from_the_result_is_right(made: Path) -> None:
     assert figures["tflops"] == pytest.approx(case["work"]["flop"] / case["median_us"] / 1e6)
     assert figures["dollars_per_million"] == pytest.approx(3.59 * case["median_us"] / 3600)
     assert figures["flop_per_byte"] == pytest.approx(case["work"]["flop"] / case["work"]["bytes"])
-    for peer in ("torch-flash", "fa3-fwd"):
+    for peer in ("sdpa-flash", "flash-attn-3"):
         parts = [c["peers"][peer] for c in run["result"]["cases"] if "ratio" in c.get("peers", {}).get(peer, {})]
         (summary,) = [p for p in run["peers"] if p["name"] == peer]
         mean = math.exp(sum(math.log(p["ratio"]) for p in parts) / len(parts))
@@ -177,7 +177,7 @@ def test_speed_charts_take_the_case_of_a_length_that_has_most_work(made: Path) -
     ours, *others = full["panels"][0]["series"]
     assert [p["x"] for p in ours["points"]] == [512, 1024, 2048, 4096, 8192, 16384]
     assert ours["name"] == "flashfit"
-    assert "fa3-fwd" not in [s["name"] for s in others]
+    assert "flash-attn-3" not in [s["name"] for s in others]
     for point in ours["points"]:
         assert point["us"] == run["result"]["cases"][point["case"]]["median_us"]
         assert point["tflops_interval"][0] <= point["tflops"] <= point["tflops_interval"][1]

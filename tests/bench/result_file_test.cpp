@@ -19,9 +19,9 @@ Json sound() {
         "causal": false, "batch": 1, "seqlen_q": 512, "seqlen_k": 512},
       "work": {"flop": 1e9, "exp": 1e6, "bytes": 1e6}, "correct": true, "error": 0, "error_bound": 0.001, "launch": "host",
       "samples_us": [9, 10, 12], "median_us": 10, "interval_us": [9, 12], "clock_mhz": null,
-      "peers": {"torch_flash": {"correct": true, "samples_us": [20, 20, 24], "median_us": 20, "interval_us": [20, 24],
+      "peers": {"sdpa-flash": {"correct": true, "samples_us": [20, 20, 24], "median_us": 20, "interval_us": [20, 24],
                                 "ratio": 2, "ratio_interval": [1.9, 2.1]},
-                "sdpa_cudnn": {"correct": false, "message": "no kernel"}}}]})");
+                "sdpa-cudnn": {"correct": false, "message": "no kernel"}}}]})");
 }
 
 std::string refusal(const Json& json) {
@@ -34,8 +34,8 @@ TEST(ResultFile, WhatItHoldsIsRead) {
   ASSERT_TRUE(file) << file.error().message;
   const CaseResult& c = file->cases.at(0);
   EXPECT_EQ(c.timing->median_us, 10);
-  EXPECT_EQ(c.peer("torch_flash")->ratio, 2);
-  EXPECT_EQ(c.peer("sdpa_cudnn")->message, "no kernel");
+  EXPECT_EQ(c.peer("sdpa-flash")->ratio, 2);
+  EXPECT_EQ(c.peer("sdpa-cudnn")->message, "no kernel");
   EXPECT_EQ(c.peer("x"), nullptr);
   EXPECT_EQ(file->find("a"), &c);
   EXPECT_EQ(file->find("b"), nullptr);
@@ -67,8 +67,8 @@ TEST(ResultFile, ABreachIsNamedByItsPlace) {
       {R"([{"op": "replace", "path": "/cases/0/problem/head_dim", "value": -1}])",
        "cases[0].problem.head_dim: must be a whole number from 0 on"},
       {R"([{"op": "replace", "path": "/cases/0/work", "value": 5}])", "cases[0].work: must be an object"},
-      {R"([{"op": "replace", "path": "/cases/0/peers/torch_flash/ratio", "value": 0}])",
-       "cases[0].peers.torch_flash.ratio: must be above 0"},
+      {R"([{"op": "replace", "path": "/cases/0/peers/sdpa-flash/ratio", "value": 0}])",
+       "cases[0].peers.sdpa-flash.ratio: must be above 0"},
   };
   for (const auto& [patch, message] : breaches) EXPECT_EQ(refusal(sound().patch(Json::parse(patch))), message);
 }

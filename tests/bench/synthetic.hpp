@@ -50,7 +50,7 @@ class Synthetic {
     c.timing = times(made.us * drift, made.spread, made.repeats);
     c.clock_mhz = 1980;
     if (made.peer_us > 0) {
-      PeerResult peer{.name = "torch_flash", .correct = true, .message = ""};
+      PeerResult peer{.name = "sdpa-flash", .correct = true, .message = ""};
       peer.timing = times(made.peer_us * drift, made.spread, made.repeats);
       const bench::Ratio ratio = bench::paired_ratio(peer.timing->samples_us, c.timing->samples_us);
       peer.ratio = ratio.value;
