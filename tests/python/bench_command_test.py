@@ -15,6 +15,7 @@ import pytest
 from flashfit import _command
 from flashfit.bench import __main__ as command
 from flashfit.bench import cases, measure, peers, session
+from flashfit.bench.parts import BrokenDeviceError
 from flashfit.bench.results import ResultFile
 
 from tests.python.bench_parts import MadeUp, case
@@ -129,7 +130,7 @@ def test_a_run_is_ended_after_its_minutes(run: Any) -> None:
 
 def test_a_broken_gpu_ends_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def broken(c: Any, method: Any) -> Any:
-        raise measure.BrokenDeviceError("an illegal memory access")
+        raise BrokenDeviceError("an illegal memory access")
 
     monkeypatch.setattr(session, "measured", broken)
     assert run()[0] == 130

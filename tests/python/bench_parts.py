@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from flashfit.bench.arrays import Inputs, NumPyArrays
 from flashfit.bench.cases import Case, of_json
-from flashfit.bench.measure import Method
+from flashfit.bench.parts import Method
 from flashfit.bench.peers import CannotError, Peer
 
 

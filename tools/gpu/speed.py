@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashfit.bench.cases import Case, listed
-from flashfit.bench.measure import Method, measured
+from flashfit.bench.measure import measured
+from flashfit.bench.parts import Method
 from flashfit.bench.peers import all_peers
 from flashfit.bench.selftest import alternatives
 from flashfit.bench.session import method_on

@@ -13,7 +13,8 @@ from typing import Any
 from .arrays import arrays_for
 from .cases import Case
 from .machine import management
-from .measure import BrokenDeviceError, Method, measured, noise
+from .measure import measured, noise
+from .parts import BrokenDeviceError, Method
 from .peers import Peer
 from .plan import plan_of
 from .progress import Progress

@@ -1,0 +1,91 @@
+"""How cases are measured, and what takes part in one: flashfit, peers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from .arrays import Arrays
+from .cases import Case
+from .judge import Verdict
+from .machine import without_folders
+from .peers import CannotError, Peer
+from .timing import Timer, interleaved
+
+OURS, PLAIN = "flashfit", "flashfit, plain"
+LONGEST_MESSAGE = 300  # characters
+
+
+class BrokenDeviceError(Exception):
+    """The GPU answers no more: nothing after this would be a measurement."""
+
+
+@dataclass
+class Method:
+    """How cases are measured."""
+
+    arrays: Arrays
+    peers: Sequence[Peer]
+    repeats: int = 100
+    warmup: int = 10
+    case_seconds: float | None = None
+    gpu: Any = None  # a gpu.Device, or None on the CPU
+    management: Any = None  # a nvml.Nvml, or None on the CPU
+    ceilings: Mapping[str, Any] | None = None
+    variant: Callable[[Case], str | None] = lambda case: None
+    alternatives: Callable[[Case], Sequence[Peer]] = lambda case: ()  # measured as peers are
+
+    def working(self) -> None:
+        """Raises BrokenDeviceError where an earlier call left the GPU unusable."""
+        if self.gpu is not None:
+            try:
+                self.gpu.torch.cuda.synchronize()
+            except RuntimeError as error:
+                raise BrokenDeviceError(message_of(error)) from error
+
+    def rounds(self, timers: Mapping[str, Timer], after_round: Callable[[], None] = lambda: None) -> Any:
+        return interleaved(timers, self.repeats, self.warmup, after_round=after_round, seconds=self.case_seconds)
+
+
+@dataclass
+class Part:
+    """flashfit or a peer in one case."""
+
+    call: Callable[[], Any] | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    message: str = ""
+    note: str = ""
+    timer: Timer | None = None
+    plain: bool = False  # timed by launches, though flashfit is by replays
+
+    @property
+    def correct(self) -> bool:
+        return not self.message
+
+    def worst(self) -> Verdict:
+        """Of before and after timing."""
+        return max(self.verdicts, key=lambda v: math.inf if math.isnan(v.error) else v.error / (v.bound or 1))
+
+
+def message_of(error: BaseException, said: Sequence[Any] = ()) -> str:
+    """What an error says in one line, without folders; with what was warned of before, which is where PyTorch says
+    why."""
+    lines = [str(error) or type(error).__name__, *(str(warning.message) for warning in said)]
+    text = "; ".join(line.strip().splitlines()[0] for line in lines if line.strip())
+    return without_folders(text)[:LONGEST_MESSAGE]
+
+
+@contextmanager
+def reported(part: Part, method: Method) -> Iterator[None]:
+    """What fails inside is the part's own message."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except Exception as error:  # a peer may raise anything
+            method.working()
+            part.message = message_of(error, () if isinstance(error, CannotError) else said[:2])
