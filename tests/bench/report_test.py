@@ -283,6 +283,8 @@ def test_a_slice_a_unit_and_a_dark_evening_redraw(chromium: browser.Browser, mad
     assert "causal" in chromium.run("document.querySelector('figcaption').textContent")
     light = chromium.run("document.querySelector('canvas').toDataURL()")
     chromium.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    # The page hears of it with the next frame.
+    chromium.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
     assert chromium.run("document.querySelector('canvas').toDataURL()") != light
     assert chromium.complaints() == []
 
