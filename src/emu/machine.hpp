@@ -113,7 +113,7 @@ class Machine {
   void count(std::uint64_t Stats::* counter, std::uint64_t times = 1);
   /// A load or store of the running thread in its block's shared memory by an instruction called `what`: checked,
   /// an access that is watched, its share of bank conflicts.
-  void own_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site);
+  void own_access(std::uintptr_t address, std::size_t bytes, Access kind, const char* what, Site site);
   /// Bank conflicts of an instruction that the running warp executes together; see BankConflicts::add.
   void count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
                             std::uint64_t Stats::* counter);
