@@ -16,7 +16,7 @@ from flashfit.bench.judge import Expected, rounding, sample
 from flashfit.bench.measure import measured, noise
 from flashfit.bench.parts import BrokenDeviceError, message_of
 
-from tests.python.bench_parts import MadeUp, Refusing, case, method
+from tests.python.bench_parts import AGpu, MadeUp, Refusing, case, method, on_a_gpu
 
 
 def off_by_little(out: Any) -> Any:
@@ -192,51 +192,6 @@ def test_noise_is_a_case_beside_itself() -> None:
     assert "origin/small beside itself" in found["how"]
 
 
-class AGpu:
-    """A gpu.Device that times on the host; it cannot capture what `cannot` says, and answers while `works`."""
-
-    flushes = False
-    l2_bytes = 50_000
-
-    def __init__(self, cannot: Any = None) -> None:
-        self.torch = self.cuda = self
-        self.cannot = cannot
-        self.works = True
-
-    def synchronize(self) -> None:
-        if not self.works:
-            raise RuntimeError("an illegal memory access was encountered")
-
-    def clock_mhz(self) -> float:
-        return 1500.0
-
-    def graph(self, call: Any) -> Any:
-        if call == self.cannot:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        return self.plain(call)
-
-    def plain(self, call: Any) -> Any:
-        timer: Any = timing.HostTimer(call, pause=0)
-        timer.host_us = [1.0, 2.0, 3.0]
-        return timer
-
-
-class Driver:
-    """A nvml.Nvml whose GPU is hot."""
-
-    def throttled(self) -> set[str]:
-        return {"power cap"}
-
-
-def on_a_gpu(*peers: Any, ceiling: float = 1e3, gpu: AGpu | None = None) -> Any:
-    found = method(*peers, repeats=3)
-    found.gpu, found.management = gpu or AGpu(), Driver()
-    tensor = {"fp16": {"value": ceiling}}
-    found.ceilings = {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": {"value": 1e4}}
-    found.variant = lambda case: "fwd_x"
-    return found
-
-
 def test_on_a_gpu_replays_and_launches_are_told_apart() -> None:
     entry = measured(case(), on_a_gpu(MadeUp("twin")))
     assert (entry["launch"], entry["variant"], entry["throttled"]) == ("graph", "fwd_x", ["power cap"])
@@ -266,7 +221,8 @@ def test_a_peer_that_cannot_be_captured_is_timed_beside_plain_launches() -> None
 def test_a_time_above_what_the_gpu_can_do_is_an_error() -> None:
     entry = measured(case(), on_a_gpu(MadeUp("twin"), ceiling=1e-9))
     assert not entry["correct"]
-    assert "of the bound by tensor" in entry["message"]
+    assert "of what tensor allows" in entry["message"]
+    assert entry["impossible_us"] > 0
     assert "samples_us" not in entry
     assert "ratio" not in entry["peers"]["twin"]
 

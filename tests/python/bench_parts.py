@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from flashfit.bench import timing
 from flashfit.bench.arrays import Inputs, NumPyArrays
 from flashfit.bench.cases import Case, of_json
 from flashfit.bench.parts import Method
@@ -58,3 +59,48 @@ class Refusing(MadeUp):
 
 def method(*peers: Peer, repeats: int = 6) -> Method:
     return Method(NumPyArrays(), peers, repeats=repeats, warmup=1)
+
+
+class AGpu:
+    """A gpu.Device that times on the host; it cannot capture what `cannot` says, and answers while `works`."""
+
+    flushes = False
+    l2_bytes = 50_000
+
+    def __init__(self, cannot: Any = None) -> None:
+        self.torch = self.cuda = self
+        self.cannot = cannot
+        self.works = True
+
+    def synchronize(self) -> None:
+        if not self.works:
+            raise RuntimeError("an illegal memory access was encountered")
+
+    def clock_mhz(self) -> float:
+        return 1500.0
+
+    def graph(self, call: Any) -> Any:
+        if call == self.cannot:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return self.plain(call)
+
+    def plain(self, call: Any) -> Any:
+        timer: Any = timing.HostTimer(call, pause=0)
+        timer.host_us = [1.0, 2.0, 3.0]
+        return timer
+
+
+class Driver:
+    """A nvml.Nvml whose GPU is hot."""
+
+    def throttled(self) -> set[str]:
+        return {"power cap"}
+
+
+def on_a_gpu(*peers: Any, ceiling: float = 1e3, gpu: AGpu | None = None) -> Any:
+    found = method(*peers, repeats=3)
+    found.gpu, found.management = gpu or AGpu(), Driver()
+    tensor = {"fp16": {"value": ceiling}}
+    found.ceilings = {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": {"value": 1e4}}
+    found.variant = lambda case: "fwd_x"
+    return found

@@ -37,7 +37,8 @@ def bounds(case: Case, method: Method) -> dict[str, Any] | None:
         "memory": max(0.0, case.work["bytes"] - cached) / method.ceilings["memory_gb_per_s"]["value"] / 1e3,
     }
     largest = max((name for name in found if found[name]), key=lambda name: float(found[name]), default=None)
-    return {**{name: None if us is None else round(us, 4) for name, us in found.items()}, "binds": largest}
+    rounded = {name: None if us is None else round(us, 4) for name, us in found.items()}
+    return {**rounded, "binds": largest} if largest else rounded
 
 
 def peer_entry(part: Part, samples: Mapping[str, Sequence[float]], name: str) -> dict[str, Any]:
@@ -82,14 +83,15 @@ def described(
         found["throttled"] = sorted(reasons)
     if bound := bounds(case, method):
         found["bound_us"] = bound
-        if bound["binds"]:
+        if "binds" in bound:
             found["share"] = round(bound[bound["binds"]] / found["median_us"], 4)
     found["peers"] = {name: peer_entry(part, samples, name) for name, part in parts.items() if name != OURS}
-    if found.get("share", 0) > 1:
-        for key in ("samples_us", "median_us", "interval_us", "plain", "host_us"):
+    share = found.get("share", 0)
+    if share > 1:
+        said = f"{share:.2f} of what {found['bound_us']['binds']} allows: the harness or the kernel is wrong"
+        found.update(correct=False, message=said, impossible_us=found["median_us"])
+        for key in ("samples_us", "median_us", "interval_us", "plain", "host_us", "share"):
             found.pop(key, None)
-        said = f"{found['share']:.2f} of the bound by {found['bound_us']['binds']}: the harness or the kernel is wrong"
-        found.update(correct=False, message=said)
         for peer in found["peers"].values():
             for key in ("ratio", "ratio_interval"):
                 peer.pop(key, None)

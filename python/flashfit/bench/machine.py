@@ -82,6 +82,7 @@ def gpu() -> dict[str, Any]:
         "compute_capability": f"{properties.major}.{properties.minor}",
         "sms": properties.multi_processor_count,
         "memory_bytes": properties.total_memory,
+        "l2_bytes": getattr(properties, "L2_cache_size", None),
         "driver": facts["driver"],
         "driver_cuda": facts["cuda"],
         "clock_max_mhz": driver.clock_max_mhz(nvml.SM),
