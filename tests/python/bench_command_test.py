@@ -152,6 +152,8 @@ sys.exit(command.main(["--device", "cpu", "--peers", "none", "--repeats", "2", "
     assert process.stdout is not None
     while not (line := process.stdout.readline()).startswith("origin/2"):
         assert line, "ended by itself"
+    # Even what cannot be caught would leave this.
+    assert len(json.loads(file.read_text(encoding="utf-8"))["cases"]) >= 3
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 130
