@@ -22,6 +22,7 @@ for folder in (ROOT / "python", ROOT):
         sys.path.insert(0, str(folder))
 
 from flashfit.bench import stats  # noqa: E402
+from flashfit.bench.selftest import FORCED  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
 COMMAND = "tools/result_tables.py"
@@ -101,7 +102,9 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
 
 def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """A row a case: the time, and each peer's over it. What a peer says that it cannot stands below."""
-    peers = list(dict.fromkeys(name for entry in entries for name in entry.get("peers", {})))
+    named = dict.fromkeys(name for entry in entries for name in entry.get("peers", {}))
+    peers = [name for name in named if not name.startswith(FORCED)]
+    other = ["fastest other kernel"] if len(peers) < len(named) else []
     timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
     rows: list[list[str]] = []
@@ -109,16 +112,18 @@ def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
         if "median_us" not in entry:
-            rows.append([name, entry.get("message") or "right, not timed", "", *("" for _ in bound + timed)])
+            rows.append([name, entry.get("message") or "right, not timed", "", *("" for _ in [*bound, *timed, *other])])
             continue
         beside = entry["peers"]
         share = [f"{entry['share']:.0%}" if entry.get("share") is not None else "-" for _ in bound]
         cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else "-" for p in timed]
-        rows.append([name, f"{entry['median_us']:.4g}", rate(entry), *share, *cells])
+        kernels = [peer["ratio"] for n, peer in beside.items() if n.startswith(FORCED) and "ratio" in peer]
+        forced = [f"{min(kernels):.3f}, of {len(kernels)}" if kernels else "-" for _ in other]
+        rows.append([name, f"{entry['median_us']:.4g}", rate(entry), *share, *cells, *forced])
         for peer, found in beside.items():
-            if found.get("message"):
+            if found.get("message") and peer in peers:
                 said.setdefault((peer, found["message"]), []).append(name)
-    lines = markdown(["case", "flashfit us", "rate", *bound, *timed], rows)
+    lines = markdown(["case", "flashfit us", "rate", *bound, *timed, *other], rows)
     for (peer, message), names in said.items():
         which = f"{len(names)} of {len(entries)} cases" if len(names) > 2 else ", ".join(names)
         lines += ["", f"{peer}, {which}: {message}"]
@@ -139,7 +144,7 @@ def measured_tables(files: Mapping[str, Result]) -> str:
 
 def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """The fastest other that is right."""
-    beside = {name: peer for name, peer in entry["peers"].items() if "ratio" in peer}
+    beside = {n: peer for n, peer in entry["peers"].items() if "ratio" in peer and not n.startswith(FORCED)}
     return min(beside.items(), key=lambda item: float(item[1]["ratio"])) if beside else None
 
 
@@ -167,9 +172,12 @@ def speed_table(files: Mapping[str, Result]) -> str:
         beside = entry["peers"]
         torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if "ratio" in beside.get(p, {})), None)
         best = best_peer(entry)
-        cells = [interval(torch) if torch else "-", f"{best[0]} {interval(best[1])}" if best else "-"]
+        fastest = "-" if best is None else "PyTorch" if best[1] is torch else f"{best[0]} {interval(best[1])}"
+        cells = [interval(torch) if torch else "-", fastest]
         rows.append([entry["name"].split("/", 1)[1], f"{entry['median_us']:.4g}", *cells])
-    return "\n".join([*lines, *markdown(["case", "flashfit", "PyTorch over it", "fastest other over it"], rows)]) + "\n"
+    return (
+        "\n".join([*lines, *markdown(["case", "flashfit", "PyTorch over it", "fastest other, over it"], rows)]) + "\n"
+    )
 
 
 def micro(samples: Sequence[float]) -> str:
@@ -231,7 +239,7 @@ def modelled_table(files: Mapping[str, Result]) -> str:
 
 #: By file and the name in its marks.
 TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
-    "README.md": {"call cost": cost_table},
+    "README.md": {"speed": speed_table, "call cost": cost_table},
     "docs/performance.md": {"measurements": measured_tables, "modelled": modelled_table},
 }
 

@@ -67,6 +67,14 @@ def test_a_row_has_every_peer_and_its_own_words() -> None:
     assert "noise of a ratio 0.4%; 2026-11-22. Made by `python -m flashfit.bench`." in text
 
 
+def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
+    peers = {"sdpa-flash": beside(1.5), "flashfit fwd_a": beside(1.2), "flashfit fwd_b": beside(1.1)}
+    text = tables.measured_tables({"bench_x.json": result(entry(peers=peers))})
+    assert "| sdpa-flash | fastest other kernel |" in text
+    assert "| 1.500 [1.400, 1.600] | 1.100, of 2 |" in text
+    assert tables.best_peer(entry(peers=peers)) == ("sdpa-flash", peers["sdpa-flash"])
+
+
 def test_a_wrong_case_has_its_message_and_no_time() -> None:
     wrong = {key: value for key, value in entry().items() if key not in ("median_us", "samples_us", "peers", "share")}
     text = tables.measured_tables({"bench_x.json": result({**wrong, "correct": False, "message": "error 9"})})
