@@ -18,7 +18,7 @@ from flashfit.bench import cases, measure, peers, session
 from flashfit.bench.parts import BrokenDeviceError
 from flashfit.bench.results import ResultFile
 
-from tests.python.bench_parts import MadeUp, case
+from tests.python.bench_parts import MadeUp, case, on_a_gpu
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = [case("origin/a"), case("origin/b", causal=True), case("grid/c", dtype="fp32"), case("edges/d", timed=False)]
@@ -121,6 +121,18 @@ def test_an_interrupted_run_leaves_a_valid_file(run: Any, monkeypatch: pytest.Mo
     assert status == 130
     assert result["made"]["complete"] is False
     assert [entry["name"] for entry in result["cases"]] == ["origin/b", "grid/c"]
+
+
+def test_a_run_on_a_gpu_measures_ceilings_first(capsys: pytest.CaptureFixture[str]) -> None:
+    how = on_a_gpu(MadeUp("twin"))
+    how.ceilings = None
+    result = ResultFile(None, "x", {"gpu": {}}, {})
+    assert session.run([case("origin/a"), case("edges/b", timed=False)], how, result, None)
+    assert result.content["method"]["clock"] == "events"
+    assert result.content["ceilings"]["tensor_tflops"]["fp16"]["value"] == 1000
+    assert [entry.get("launch") for entry in result.cases] == ["graph", None]
+    assert result.cases[0]["share"] > 0
+    assert "twin x" in capsys.readouterr().out
 
 
 def test_a_run_is_ended_after_its_minutes(run: Any) -> None:

@@ -20,6 +20,7 @@ class Gpu:
     def __init__(self, capability: tuple[int, int] = (9, 0)) -> None:
         self.now = 0.0
         self.captured: list[Any] | None = None
+        self.stream = "default"
         self.flushes = 0
         self.cuda = self
         self.capability = capability
@@ -59,15 +60,21 @@ class Gpu:
 
     @contextlib.contextmanager
     def graph(self, graph: Any) -> Iterator[None]:
-        self.captured = graph.nodes
-        yield
-        self.captured = None
+        self.captured, self.stream = graph.nodes, "capturing"
+        yield  # what is raised here leaves the stream, as torch does where the end of a capture fails
+        self.captured, self.stream = None, "default"
 
     def _sleep(self, cycles: int) -> None:
         self.work(3 + cycles / 1410)
 
     def synchronize(self) -> None: ...
     def empty_cache(self) -> None: ...
+
+    def current_stream(self) -> str:
+        return self.stream
+
+    def set_stream(self, stream: str) -> None:
+        self.stream = stream
 
     def current_device(self) -> int:
         return 0
@@ -130,6 +137,7 @@ def test_a_capture_that_fails_is_the_callers_to_handle(fake: Gpu) -> None:
 
     with pytest.raises(RuntimeError, match="not permitted"):
         gpu.Device(flushed=False).graph(call)
+    assert fake.stream == "default"
 
 
 def test_ceilings_are_the_fastest_of_this_run(fake: Gpu) -> None:

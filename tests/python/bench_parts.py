@@ -76,6 +76,12 @@ class AGpu:
         if not self.works:
             raise RuntimeError("an illegal memory access was encountered")
 
+    def empty_cache(self) -> None: ...
+
+    def ceilings(self) -> dict[str, Any]:
+        ceiling = {"value": 1e3, "samples": [1e3], "model": None}
+        return {"tensor_tflops": {"fp16": ceiling}, "exp_g_per_s": None, "memory_gb_per_s": ceiling}
+
     def clock_mhz(self) -> float:
         return 1500.0
 

@@ -64,9 +64,13 @@ class Device:
         count = self._calls(call)
         graph = self.torch.cuda.CUDAGraph()
         out = None
-        with self.torch.cuda.graph(graph):
-            for _ in range(count):
-                out = call()
+        stream = self.torch.cuda.current_stream()
+        try:
+            with self.torch.cuda.graph(graph):
+                for _ in range(count):
+                    out = call()
+        finally:
+            self.torch.cuda.set_stream(stream)  # a capture that fails may leave its own
         timer = GraphTimer(self, graph, count, out)
         for _ in range(2):
             timer.sample()
