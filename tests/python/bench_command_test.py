@@ -16,6 +16,7 @@ from flashfit import _command
 from flashfit.bench import __main__ as command
 from flashfit.bench import cases, measure, peers, session
 from flashfit.bench.parts import BrokenDeviceError
+from flashfit.bench.progress import Progress
 from flashfit.bench.results import ResultFile
 
 from tests.python.bench_parts import MadeUp, case, on_a_gpu
@@ -189,6 +190,19 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(ZeroDivisionError):
         result.write()
     assert file.read_text(encoding="utf-8") == old
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        line = Progress(3)
+        line.step("origin/a")
+        line.step("origin/b")
+        line.clear()
+        said = capsys.readouterr().err
+        assert ("[1/3] origin/a" in said) == terminal
+        assert ("[2/3, 0 min 0 s left] origin/b" in said) == terminal
+        assert bool(said) == terminal
 
 
 def test_peers_that_are_not_installed_are_named() -> None:
