@@ -33,10 +33,11 @@ struct Backend {
   std::function<Result<void>(const Case&, const Placement&)> prepare;  ///< memory for the case; the last one's is freed
   std::function<Result<void>(std::uint64_t seed)> fill;                ///< q, k and v anew; everything else poison
   std::function<Result<void>()> call;                                  ///< one call, with LSE; done on return
-  std::function<Result<std::vector<std::byte>>()> results;             ///< memory from Placement::results on
-  std::function<Result<Sample>(Launch)> sample;                        ///< without LSE; out is poisoned before
-  std::function<Result<std::string>()> variant;                        ///< the plan's choice; "" on a CPU
-  std::function<std::vector<std::string>()> throttled;                 ///< why clocks are held back just now
+  /// Memory from Placement::results on: what the call left, or of several alike that a sample holds, the last one's.
+  std::function<Result<std::vector<std::byte>>(bool last)> results;
+  std::function<Result<Sample>(Launch)> sample;         ///< without LSE; out is poisoned before
+  std::function<Result<std::string>()> variant;         ///< the plan's choice; "" on a CPU
+  std::function<std::vector<std::string>()> throttled;  ///< why clocks are held back just now
 };
 
 /// This process's CPU.

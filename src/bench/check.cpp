@@ -116,9 +116,10 @@ std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t see
   return chosen;
 }
 
-Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results, double flop) {
+Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results, bool with_lse,
+              double flop) {
   Verdict verdict;
-  verdict.message = misplaced_writes(c, p, results);
+  verdict.message = misplaced_writes(c, p, results, with_lse);
   const std::vector<RowBlock> blocks = sampled_rows(c, flop, seed);
   if (blocks.empty()) return verdict;
   const reference::Expected e = expected(c, p, seed, blocks);
@@ -142,7 +143,7 @@ Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<c
     for (std::int64_t i = 0; i < r.rows; ++i, ++index) {
       float got_lse = 0;
       std::memcpy(&got_lse, lse + ((b * p.out.heads + r.head) * p.out.rows + first + i) * sizeof(float), sizeof(float));
-      hold("lse", r, i, 0, got_lse, e.exact.lse[index], e.lse_bound, verdict.lse_error);
+      if (with_lse) hold("lse", r, i, 0, got_lse, e.exact.lse[index], e.lse_bound, verdict.lse_error);
       for (std::int64_t d = 0; d < c.head_dim; ++d)
         hold("out", r, i, d, reference::load(out, c.dtype, p.out.at(b, first + i, r.head) + d),
              e.exact.out[index * c.head_dim + d], e.out_bound, verdict.error);

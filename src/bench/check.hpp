@@ -29,8 +29,9 @@ struct Verdict {
 
 inline constexpr double kCheckFlop = 4e7;  ///< a tenth of a second of fp64 on one core
 
-/// Of a call on what fill_on_host() writes for `seed`; `results` is the memory from Placement::results on.
-Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results,
+/// Of a call on what fill_on_host() writes for `seed`; `results` is the memory from Placement::results on. A call
+/// without LSE must leave its memory alone.
+Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results, bool with_lse,
               double flop = kCheckFlop);
 
 }  // namespace flashfit::bench

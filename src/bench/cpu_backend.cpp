@@ -79,7 +79,7 @@ Backend cpu_backend() {
     return {};
   };
   b.call = [s] { return s->call->run(true); };
-  b.results = [s]() -> Result<std::vector<std::byte>> {
+  b.results = [s](bool) -> Result<std::vector<std::byte>> {
     return std::vector<std::byte>(s->memory.get() + s->p.results, s->memory.get() + s->p.bytes);
   };
   b.sample = [s](Launch) { return sample(*s); };

@@ -40,7 +40,7 @@ Result<void> warm_up(Backend& b, Launch launch, const Options& o) {
   return {};
 }
 
-Result<Times> time(Backend& b, Launch launch, const Options& o) {
+Result<Times> time(Backend& b, Launch launch, const Options& o, std::vector<std::string>& throttled) {
   if (Result<void> r = warm_up(b, launch, o); !r) return tl::unexpected(r.error());
   Times times;
   const auto start = Clock::now();
@@ -51,6 +51,8 @@ Result<Times> time(Backend& b, Launch launch, const Options& o) {
     times.us.push_back(s->us);
     if (s->host_us > 0) times.host_us.push_back(s->host_us);
     if (s->clock_mhz > 0) times.clock_mhz.push_back(s->clock_mhz);
+    for (const std::string& why : b.throttled())
+      if (std::find(throttled.begin(), throttled.end(), why) == throttled.end()) throttled.push_back(why);
   }
   return times;
 }
@@ -59,9 +61,19 @@ Result<Times> time(Backend& b, Launch launch, const Options& o) {
 Result<Verdict> checked(const Case& c, const Placement& p, Backend& b, std::uint64_t seed) {
   if (Result<void> r = b.fill(seed); !r) return tl::unexpected(r.error());
   if (Result<void> r = b.call(); !r) return tl::unexpected(r.error());
-  const Result<std::vector<std::byte>> results = b.results();
+  const Result<std::vector<std::byte>> results = b.results(false);
   if (!results) return tl::unexpected(results.error());
-  return check(c, p, seed, *results);
+  return check(c, p, seed, *results, true);
+}
+
+/// What the last sample left: calls of one sample had the same inputs.
+Result<Verdict> checked_sample(const Case& c, const Placement& p, Backend& b, std::uint64_t seed) {
+  const Result<std::vector<std::byte>> first = b.results(false), last = b.results(true);
+  if (!first) return tl::unexpected(first.error());
+  if (!last) return tl::unexpected(last.error());
+  Verdict verdict = check(c, p, seed, *first, false);
+  if (verdict.message.empty() && *first != *last) verdict.message = "two calls of one sample give different results";
+  return verdict;
 }
 
 struct Failure {
@@ -93,10 +105,11 @@ std::optional<Measured> measure(const Case& c, Backend& b, const Options& o) {
     if (std::string variant = value_of(b.variant()); !variant.empty()) m.variant = std::move(variant);
     hold(m, value_of(checked(c, p, b, o.seed)));
     if (c.timed) {
-      Times times = value_of(time(b, b.launch, o));
-      m.throttled = b.throttled();
+      Times times = value_of(time(b, b.launch, o, m.throttled));
+      if (o.interrupted()) return std::nullopt;
+      hold(m, value_of(checked_sample(c, p, b, o.seed)));
       std::optional<Times> plain;
-      if (b.launch == Launch::kGraph) plain = value_of(time(b, Launch::kPlain, o));
+      if (b.launch == Launch::kGraph) plain = value_of(time(b, Launch::kPlain, o, m.throttled));
       if (o.interrupted()) return std::nullopt;
       hold(m, value_of(checked(c, p, b, o.seed + 1)));
       m.times = std::move(times);

@@ -13,6 +13,7 @@
 namespace flashfit::bench {
 namespace {
 
+constexpr unsigned char kPoisoned[4] = {kPoison, kPoison, kPoison, kPoison};  // one element, of any dtype
 constexpr std::size_t kLine = 256;  // as the driver aligns memory; a red zone is one or more
 
 std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
@@ -117,30 +118,38 @@ void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::by
   }
 }
 
-std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results) {
+std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results, bool with_lse) {
   const auto size = static_cast<std::size_t>(size_of(c.dtype));
-  std::vector<bool> owned(results.size() / size, false);  // by pieces as large as an element
-  std::string unwritten;
-  for_each_head(p.out, [&](std::int64_t b, std::int64_t row, std::int64_t head) {
-    const std::size_t first = p.out.offset - p.results + p.out.at(b, row, head) * size;
-    for (std::int64_t d = 0; d < p.out.dim; ++d) {
-      const std::size_t at = first + d * size;
-      owned[at / size] = true;
-      const bool poison =
-          std::all_of(&results[at], &results[at] + size, [](std::byte x) { return x == std::byte{kPoison}; });
-      if (poison && unwritten.empty())
-        unwritten = fmt::format("out of sequence {}, row {}, head {}, dim {} was not written", b, row, head, d);
-    }
-  });
-  if (!unwritten.empty()) return unwritten;
-  const std::size_t lse = (p.lse - p.results) / size,
-                    lse_end = lse + static_cast<std::size_t>(p.lse_count) * sizeof(float) / size;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::size_t piece = i / size;
-    if (results[i] != std::byte{kPoison} && !owned[piece] && (piece < lse || piece >= lse_end))
-      return fmt::format("byte {} from out's first, which is outside of out and lse, was written",
-                         static_cast<std::ptrdiff_t>(i + p.results) - static_cast<std::ptrdiff_t>(p.out.offset));
+  const auto first_written = [&](std::size_t begin, std::size_t end) {
+    const auto at = std::find_if(results.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 results.begin() + static_cast<std::ptrdiff_t>(end),
+                                 [](std::byte x) { return x != std::byte{kPoison}; });
+    return static_cast<std::size_t>(at - results.begin());
+  };
+  const auto outside = [&](std::size_t at) {
+    return fmt::format("byte {} from out's first, which is outside of {}, was written",
+                       static_cast<std::ptrdiff_t>(at + p.results) - static_cast<std::ptrdiff_t>(p.out.offset),
+                       with_lse ? "out and lse" : "out");
+  };
+  // Rows of heads in the order of memory; between them lie gaps.
+  const bool heads_first = p.out.head_stride > p.out.row_stride;
+  const std::int64_t slow = heads_first ? p.out.heads : p.out.rows, fast = heads_first ? p.out.rows : p.out.heads;
+  std::size_t done = 0;
+  for (std::int64_t i = 0; i < p.out.batch * slow * fast; ++i) {
+    const std::int64_t b = i / (slow * fast), outer = i / fast % slow, inner = i % fast;
+    const std::int64_t row = heads_first ? inner : outer, head = heads_first ? outer : inner;
+    const std::size_t begin = p.out.offset - p.results + static_cast<std::size_t>(p.out.at(b, row, head)) * size;
+    if (const std::size_t at = first_written(done, begin); at != begin) return outside(at);
+    done = begin + static_cast<std::size_t>(p.out.dim) * size;
+    for (std::size_t at = begin; at < done; at += size)
+      if (std::memcmp(&results[at], kPoisoned, size) == 0)
+        return fmt::format("out of sequence {}, row {}, head {}, dim {} was not written", b, row, head,
+                           (at - begin) / size);
   }
+  const std::size_t lse = p.lse - p.results,
+                    lse_end = with_lse ? lse + static_cast<std::size_t>(p.lse_count) * sizeof(float) : lse;
+  if (const std::size_t at = first_written(done, lse); at != lse) return outside(at);
+  if (const std::size_t at = first_written(lse_end, results.size()); at != results.size()) return outside(at);
   return "";
 }
 

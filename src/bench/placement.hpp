@@ -48,8 +48,8 @@ void store(std::byte* at, DType dtype, float x);
 /// Writes q, k and v.
 void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory);
 
-/// The first byte of `results` (the memory from Placement::results on) that is outside of out and lse and not poison,
+/// The first byte of `results` (the memory from Placement::results on) that is outside of out (and lse) and not poison,
 /// in words; or the first element of out that was not written; or "".
-std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results);
+std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results, bool with_lse);
 
 }  // namespace flashfit::bench

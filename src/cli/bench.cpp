@@ -1,51 +1,69 @@
-// flashfit bench: the cases of bench/cases/forward.json, checked and timed on what this machine has.
+// flashfit bench: the cases of bench/cases/forward.json, held to fp64 and timed on what this machine has.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <set>
 
-#include "bench/cases.hpp"
+#include "bench/gpu_backend.hpp"
+#include "bench/run.hpp"
+#include "cli/bench_report.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "gpu/device.hpp"
 
 namespace flashfit::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Bench {
+constexpr char kExample[] = R"(
+Examples:
+  flashfit bench --group origin --json origin.json
+  flashfit bench --filter "D128 bf16 causal" --csv causal.csv
+  flashfit bench --list --json
+Each case is held to fp64 before and after it is timed, on fresh inputs; a wrong one has no time. Ctrl-C keeps what was
+measured. Exit status: 0 all is right, 1 a case is wrong, 2 wrong use, 3 not written, 130 interrupted.)";
+
+struct BenchOptions {
   std::vector<std::string> groups;
-  std::string filter;
+  std::string filter, device, csv_file, json_file;
+  std::int64_t warmup = 10, repeats = 100, seed = 1, seconds = 20;
   bool list = false;
   CLI::Option* json = nullptr;
-  std::string json_file;
+  std::string command;
 };
 
-/// The cases of the groups whose name holds the filter.
-std::vector<bench::Case> chosen(const Bench& b) {
+/// What is asked for without --group: all that is timed on a GPU but random shapes; on a CPU what takes minutes.
+std::vector<std::string> usual_groups(bool gpu) {
+  if (gpu) return {"origin", "grid", "ragged", "decode"};
+  return {"origin"};
+}
+
+/// The cases of the groups (none: all of them) whose name holds the filter.
+std::vector<bench::Case> chosen(const BenchOptions& b, const std::vector<std::string>& groups) {
   const Result<std::vector<bench::Case>> all = bench::expand_cases(bench::case_list());
   if (!all) wrong(all.error().message);
   std::string names;
   std::set<std::string> known;
   for (const bench::Case& c : *all)
     if (known.insert(c.group).second) names += (names.empty() ? "" : ", ") + c.group;
-  for (const std::string& group : b.groups)
+  for (const std::string& group : groups)
     if (!known.contains(group)) wrong("--group", group, "must be one of " + names);
   std::vector<bench::Case> cases;
   for (const bench::Case& c : *all) {
-    const bool in_group = b.groups.empty() || std::find(b.groups.begin(), b.groups.end(), c.group) != b.groups.end();
+    const bool in_group = groups.empty() || std::find(groups.begin(), groups.end(), c.group) != groups.end();
     if (in_group && c.name.find(b.filter) != std::string::npos) cases.push_back(c);
   }
   if (cases.empty()) wrong("--filter", b.filter, "is in no case's name; see flashfit bench --list");
   return cases;
 }
 
-int list(const Bench& b) {
-  const std::vector<bench::Case> cases = chosen(b);
+int list(const BenchOptions& b) {
   if (!b.json_file.empty()) wrong("--json", b.json_file, "takes no file with --list: the list goes to standard output");
   Json objects = Json::array();
-  for (const bench::Case& c : cases) {
+  for (const bench::Case& c : chosen(b, b.groups)) {
     if (b.json->count() > 0)
       objects.push_back(json_of(c));
     else
@@ -55,21 +73,103 @@ int list(const Bench& b) {
   return kOk;
 }
 
+/// The command as it was typed, folders of files left out: they are nobody else's business.
+std::string typed(const CLI::App& command) {
+  std::string text = "flashfit bench";
+  for (const CLI::Option* option : command.parse_order()) {
+    if (!text.ends_with(option->get_name())) text += " " + option->get_name();
+    for (const std::string& value : option->results()) {
+      const bool file = option->get_type_name() == "FILE";
+      const std::string shown = file ? value.substr(value.rfind('/') + 1) : value;
+      if (option->get_expected_max() > 0)
+        text += shown.find(' ') == std::string::npos ? " " + shown : fmt::format(" '{}'", shown);
+    }
+  }
+  return text;
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The GPU, what it is and what it can reach.
+Result<bench::Backend> on_gpu(bench::Run& run, BenchProgress& progress) {
+  Result<std::unique_ptr<bench::GpuBed>> opened = bench::GpuBed::open();
+  if (!opened) return tl::unexpected(opened.error());
+  const std::shared_ptr<bench::GpuBed> bed = std::move(*opened);
+  const auto nvml = std::make_shared<bench::Nvml>(bed->pci_bus_id());
+  if (!nvml->there()) fmt::print(stderr, "flashfit: no NVML here: throttling, highest clocks and power stay unknown\n");
+  run.gpu = gpu_json(*bed, *nvml);
+  progress.show(0, "ceilings");
+  Result<bench::Ceilings> ceilings = measure_ceilings(*bed);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  run.ceilings = std::move(*ceilings);
+  return gpu_backend(bed, nvml);
+}
+
+int measure(const BenchOptions& b) {
+  if (b.json->count() > 0 && b.json_file.empty()) wrong("--json", "", "needs a file; --list alone goes without");
+  const Result<Gpu> gpu = b.device == "cpu" ? fail(Code::kNoGpu, "") : live_gpu(0);
+  if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
+  const std::vector<bench::Case> cases = chosen(b, b.groups.empty() ? usual_groups(gpu.has_value()) : b.groups);
+
+  bench::Run run;
+  run.command = b.command;
+  run.options = {.warmup = static_cast<int>(b.warmup),
+                 .repeats = static_cast<int>(b.repeats),
+                 .seed = static_cast<std::uint64_t>(b.seed),
+                 .seconds = static_cast<double>(b.seconds),
+                 .interrupted = [] { return interrupted != 0; }};
+  run.json_file = b.json_file;
+  run.csv_file = b.csv_file;
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+
+  BenchProgress progress(cases.size());
+  run.before = [&](std::size_t done, const std::string& name) { progress.show(done, name); };
+  Result<bench::Backend> backend = gpu ? on_gpu(run, progress) : bench::cpu_backend();
+  if (!backend) wrong("--device", "gpu", backend.error().message);
+  const Result<Json> content = bench::run_cases(cases, *backend, run);
+  progress.clear();
+  if (!content) {
+    fmt::print(stderr, "flashfit: {}\n", content.error().message);
+    return kFailed;
+  }
+  print_bench(*content);
+  if (interrupted != 0) return 128 + SIGINT;
+  const Json& results = content->at("cases");
+  const bool right = std::all_of(results.begin(), results.end(), [](const Json& c) { return c.at("correct") == true; });
+  return right ? kOk : kWrong;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("bench", "Checks and times the list of cases on this machine.");
-  const auto b = std::make_shared<Bench>();
+  CLI::App* command = app.add_subcommand("bench", "Holds the list of cases to fp64 and times it on this machine.");
+  const auto b = std::make_shared<BenchOptions>();
   command->add_option("--group", b->groups, "cases of this group alone; may be repeated")
       ->type_name("NAME")
       ->take_all()
       ->expected(1);
   command->add_option("--filter", b->filter, "cases whose name holds this text")->type_name("TEXT");
-  command->add_flag("--list", b->list, "print the cases, measure nothing");
+  command->add_option("--device", b->device, "cpu or gpu (default: the GPU where there is one)")
+      ->type_name("NAME")
+      ->check([](const std::string& name) {
+        return name == "cpu" || name == "gpu" ? "" : fmt::format("--device '{}': must be cpu or gpu", name);
+      });
+  add_whole_number(*command, "--warmup", b->warmup, 0, 100000,
+                   "samples before those that count, more until times are stable (default 10)");
+  add_whole_number(*command, "--repeats", b->repeats, 1, 100000, "samples of a case (default 100)");
+  add_whole_number(*command, "--seconds", b->seconds, 1, 100000,
+                   "a case's samples end after this many seconds, if there are five (default 20)");
+  add_whole_number(*command, "--seed", b->seed, 0, 1 << 30, "of the random inputs (default 1)");
   b->json = command->add_option("--json", b->json_file, "the result file (docs/results.md); with --list: objects")
                 ->type_name("FILE")
                 ->expected(0, 1);
-  command->callback([b, &status] { status = list(*b); });
+  command->add_option("--csv", b->csv_file, "one line a case")->type_name("FILE");
+  command->add_flag("--list", b->list, "print the cases, measure nothing");
+  command->footer(kExample);
+  command->callback([b, command, &status] {
+    b->command = typed(*command);
+    status = b->list ? list(*b) : measure(*b);
+  });
 }
 
 }  // namespace flashfit::cli

@@ -9,6 +9,7 @@ inline constexpr int kOk = 0;
 inline constexpr int kDoesNotFit = 1;  ///< the answer is no: a GPU asked for by name does not fit, or none of all does
 inline constexpr int kSlower = 1;      ///< compare: slower, or wrong
 inline constexpr int kFinding = 1;     ///< emulate: a finding, or wrong numbers
+inline constexpr int kWrong = 1;       ///< bench: a case is wrong
 inline constexpr int kUsage = 2;       ///< a wrong option or value; one line on stderr names it
 inline constexpr int kFailed = 3;      ///< the answer could not be written, or memory ran out
 
