@@ -26,30 +26,11 @@ std::size_t element(int lane, int i, int n) {
   return static_cast<std::size_t>(at);
 }
 
-template <class Tile>
-bool holds_its_contents(const Tile& tile) {
-  for (std::size_t l = 0; l < tile.lanes.size(); ++l)
-    if (std::memcmp(tile.lanes[l], &tile.contents[l * tile.bytes], tile.bytes) != 0) return false;
-  return true;
-}
-
-template <class Tile>
-void keep_contents(Tile& tile) {
-  tile.contents.resize(tile.lanes.size() * tile.bytes);
-  for (std::size_t l = 0; l < tile.lanes.size(); ++l)
-    std::memcpy(&tile.contents[l * tile.bytes], tile.lanes[l], tile.bytes);
-}
-
 /// The array that begins there in lane 0, or nullptr.
 template <class Tiles>
 auto* find(Tiles& tiles, const void* base) {
   const auto found = std::find_if(tiles.begin(), tiles.end(), [&](const auto& t) { return t.lanes[0] == base; });
   return found == tiles.end() ? nullptr : &*found;
-}
-
-bool names(const WgmmaRegisters& registers, const void* base) {
-  return std::any_of(registers.arrays, registers.arrays + registers.count,
-                     [&](const RegisterArray& r) { return r.base == base; });
 }
 
 }  // namespace
@@ -58,13 +39,13 @@ std::string Warpgroup::fence(int warp, const WgmmaRegisters* const* lanes) {
   Warp& w = warps_[warp];
   w.fenced = true;
   for (std::size_t i = 0; i < lanes[0]->count; ++i) {
-    Tile* tile = find(w.tiles, lanes[0]->arrays[i].base);
+    RegisterTile* tile = find(w.tiles, lanes[0]->arrays[i].base);
     if (tile != nullptr && tile->in_flight != 0)
       return fmt::format("wgmma_fence names registers (array {}) that a product in flight writes", i + 1);
     if (tile == nullptr) tile = &w.tiles.emplace_back();
     tile->bytes = lanes[0]->arrays[i].bytes;
     for (int l = 0; l < kLanes; ++l) tile->lanes[l] = static_cast<std::byte*>(lanes[l]->arrays[i].base);
-    keep_contents(*tile);
+    tile->keep_contents();
   }
   return {};
 }
@@ -111,9 +92,9 @@ std::string Warpgroup::take_a(int warp, Product& p, const WgmmaOperands* const* 
     p.a[warp] = a_of(p).read(shared_, warp * kM, kM, false);
     return {};
   }
-  const Tile* tile = find(warps_[warp].tiles, lanes[0]->a);
+  const RegisterTile* tile = find(warps_[warp].tiles, lanes[0]->a);
   if (tile == nullptr || tile->in_flight != 0) return "no wgmma_fence names the registers of A";
-  if (!holds_its_contents(*tile)) return "registers of A were written after the last wgmma_fence that names them";
+  if (!tile->holds_its_contents()) return "registers of A were written after the last wgmma_fence that names them";
   p.a[warp].resize(kM * kK);
   for (int l = 0; l < kLanes; ++l) {
     p.registers[warp][l] = lanes[l]->a;
@@ -124,23 +105,23 @@ std::string Warpgroup::take_a(int warp, Product& p, const WgmmaOperands* const* 
 }
 
 std::string Warpgroup::take_accumulators(Warp& warp, int n, const WgmmaOperands* const* lanes) {
-  Tile* tile = find(warp.tiles, lanes[0]->d);
+  RegisterTile* tile = find(warp.tiles, lanes[0]->d);
   if (tile == nullptr) return "no wgmma_fence names the accumulators";
   const std::size_t elements = static_cast<std::size_t>(n) * kM;
   if (tile->in_flight != 0) {
     if (tile->sums.size() != elements)
       return "the accumulators are in flight with another shape: those products must be waited for";
-    if (!holds_its_contents(*tile)) return "accumulators were touched while a product in flight writes them";
+    if (!tile->holds_its_contents()) return "accumulators were touched while a product in flight writes them";
     ++tile->in_flight;
     return {};
   }
-  if (!holds_its_contents(*tile)) return "accumulators were written after the last wgmma_fence that names them";
+  if (!tile->holds_its_contents()) return "accumulators were written after the last wgmma_fence that names them";
   tile->sums.resize(elements);
   for (int l = 0; l < kLanes; ++l) {
     for (int i = 0; i < n / 2; ++i) tile->sums[element(l, i, n)] = lanes[l]->d[i];
     SharedMemory::poison(tile->lanes[l], tile->bytes);
   }
-  keep_contents(*tile);
+  tile->keep_contents();
   tile->in_flight = 1;
   return {};
 }
@@ -154,15 +135,15 @@ std::string Warpgroup::wait(int warp, int pending, const WgmmaRegisters* const* 
       Product& p = product(w.retired);
       if (std::string wrong = read_operands(p); !wrong.empty()) return wrong;
       if (std::string wrong = multiply(warp, p, core); !wrong.empty()) return wrong;
-      Tile& tile = *find(w.tiles, p.d[warp]);
+      RegisterTile& tile = *find(w.tiles, p.d[warp]);
       if (--tile.in_flight == 0)
         if (std::string wrong = deliver(tile, p, lanes); !wrong.empty()) return wrong;
       ++p.retired;
     }
     for (; !products_.empty() && products_.front().retired == kWarps; ++first_) products_.pop_front();
   }
-  for (const Tile& tile : w.tiles)
-    if (tile.in_flight != 0 && names(*lanes[0], tile.lanes[0]))
+  for (const RegisterTile& tile : w.tiles)
+    if (tile.in_flight != 0 && lanes[0]->name(tile.lanes[0]))
       return "wgmma_wait names accumulators that a group still in flight writes";
   return {};
 }
@@ -191,25 +172,25 @@ std::string Warpgroup::multiply(int warp, Product& p, const TensorCore* core) {
           return fmt::format(
               "registers of A of the wgmma at {} changed, or left their scope, before the wait that orders it",
               in_words(p.site));
-  Tile& tile = *find(warps_[warp].tiles, p.d[warp]);
+  RegisterTile& tile = *find(warps_[warp].tiles, p.d[warp]);
   if (!p.scale_d) std::fill(tile.sums.begin(), tile.sums.end(), 0.f);
   accumulate(p.shape.dtype, {p.a[warp].data(), p.b.data(), tile.sums.data(), kM, p.shape.n}, core);
   return {};
 }
 
-std::string Warpgroup::deliver(Tile& tile, const Product& p, const WgmmaRegisters* const* lanes) {
-  if (!holds_its_contents(tile))
+std::string Warpgroup::deliver(RegisterTile& tile, const Product& p, const WgmmaRegisters* const* lanes) {
+  if (!tile.holds_its_contents())
     return fmt::format(
         "accumulators of the wgmma at {} were touched, or left their scope, before the wait that orders it",
         in_words(p.site));
-  if (!names(*lanes[0], tile.lanes[0]))
+  if (!lanes[0]->name(tile.lanes[0]))
     return fmt::format("wgmma_wait does not name the accumulators of the wgmma at {}, which it orders",
                        in_words(p.site));
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < p.shape.n / 2; ++i)
       std::memcpy(tile.lanes[l] + sizeof(float) * static_cast<std::size_t>(i), &tile.sums[element(l, i, p.shape.n)],
                   sizeof(float));
-  keep_contents(tile);
+  tile.keep_contents();
   return {};
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/types.hpp"
 #include "emu/matrix_operand.hpp"
+#include "emu/register_tile.hpp"
 #include "emu/site.hpp"
 #include "emu/tensor_core.hpp"
 
@@ -36,16 +37,6 @@ struct WgmmaOperands {
   bool scale_d;  ///< false: d = a b
 };
 
-/// Arrays of a lane's registers that it hands to a fence or gets back from a wait.
-struct RegisterArray {
-  void* base;
-  std::size_t bytes;
-};
-struct WgmmaRegisters {
-  const RegisterArray* arrays;
-  std::size_t count;
-};
-
 /// The products of one warpgroup. A function is called once a warp (0 .. 3) with what its 32 lanes hand in, and returns
 /// what is wrong or "".
 class Warpgroup {
@@ -67,14 +58,6 @@ class Warpgroup {
   std::size_t retired(int warp) const { return warps_[warp].retired; }
 
  private:
-  /// One array in all lanes of a warp, and what it must hold.
-  struct Tile {
-    std::array<std::byte*, kLanes> lanes;
-    std::size_t bytes;                ///< a lane
-    std::vector<std::byte> contents;  ///< as the last fence or wait left it; poison while in flight
-    int in_flight = 0;                ///< products that write it
-    std::vector<float> sums;          ///< theirs so far: [16, n]
-  };
   struct Product {
     WgmmaShape shape;
     uint64 a_descriptor, b_descriptor;
@@ -88,7 +71,7 @@ class Warpgroup {
     int retired = 0;                    ///< warps
   };
   struct Warp {
-    std::vector<Tile> tiles;
+    std::vector<RegisterTile> tiles;
     std::size_t issued = 0, retired = 0;
     std::vector<std::size_t> groups;  ///< where each committed group ends, from the oldest in flight on
     bool fenced = false;
@@ -99,7 +82,7 @@ class Warpgroup {
   std::string take_accumulators(Warp& warp, int n, const WgmmaOperands* const* lanes);
   std::string read_operands(Product& product);
   std::string multiply(int warp, Product& product, const TensorCore* core);
-  std::string deliver(Tile& tile, const Product& product, const WgmmaRegisters* const* lanes);
+  std::string deliver(RegisterTile& tile, const Product& product, const WgmmaRegisters* const* lanes);
 
   MatrixOperand a_of(const Product& p) const { return {p.a_descriptor, p.shape.a_major, kWarps * 16}; }
   MatrixOperand b_of(const Product& p) const { return {p.b_descriptor, p.shape.b_major, p.shape.n}; }
