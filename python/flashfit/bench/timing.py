@@ -28,8 +28,10 @@ class HostTimer:
         self.again = call
         self._pause = pause
         self._count = 1
-        once = [self.sample() for _ in range(3)]
-        self._count = calls_of_sample(min(once))
+        once = self.sample()
+        if once < MOST_CALLS * SAMPLE_US:  # the first call may take much longer than others
+            once = min(once, self.sample(), self.sample())
+        self._count = calls_of_sample(once)
 
     def sample(self) -> float:
         time.sleep(self._pause)
