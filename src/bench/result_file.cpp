@@ -20,6 +20,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::uintmax_t kLargestFile = 256u << 20;
 constexpr int kDeepest = 32;
 constexpr std::size_t kLongestName = 200;
+// Far above what a run has; names are looked up one after another.
+constexpr std::size_t kMostCases = 10'000, kMostPeers = 64;
 constexpr double kRounding = 0.005;  // of a median as it is written
 
 Interval read_interval(const JsonView& view) {
@@ -109,6 +111,7 @@ CaseResult read_case(const JsonView& view) {
   c.binds = view["bound_us"]["binds"].text_or_none();
   c.clock_mhz = view["clock_mhz"]["median"].number_or_none();
   c.throttled = read_texts(view["throttled"]);
+  if (view["peers"].json().size() > kMostPeers) view["peers"].must(fmt::format("of at most {}", kMostPeers));
   view["peers"].each([&](const std::string& name, const JsonView& peer) { c.peers.push_back(read_peer(name, peer)); });
   return c;
 }
@@ -145,7 +148,11 @@ ResultFile read(const JsonView& view) {
   view["versions"].each([&](const std::string& name, const JsonView& version) {
     file.versions[name] = version.json().is_string() ? version.text() : version.json().dump();
   });
-  if (!view["cases"].json().is_array()) view["cases"].must("a list");
+  const Json& cases = view["cases"].json();
+  if (!cases.is_array() || cases.size() > kMostCases) {
+    view["cases"].must(fmt::format("a list of at most {}", kMostCases));
+    return file;
+  }
   std::set<std::string> names;
   for (const JsonView& element : view["cases"].elements()) {
     file.cases.push_back(read_case(element));

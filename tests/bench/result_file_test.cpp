@@ -47,7 +47,7 @@ TEST(ResultFile, ABreachIsNamedByItsPlace) {
   const std::pair<const char*, const char*> breaches[] = {
       {R"([{"op": "replace", "path": "/schema", "value": 2}])", "schema: 2; this flashfit reads 1"},
       {R"([{"op": "remove", "path": "/schema"}])", "schema: is missing; this flashfit reads 1"},
-      {R"([{"op": "remove", "path": "/cases"}])", "cases: must be a list"},
+      {R"([{"op": "remove", "path": "/cases"}])", "cases: must be a list of at most 10000"},
       {R"([{"op": "remove", "path": "/machine"}])", "machine: must be an object"},
       {R"([{"op": "replace", "path": "/made/complete", "value": 1}])", "made.complete: must be true or false"},
       {R"([{"op": "replace", "path": "/cases/0", "value": 7}])", "cases[0]: must be an object"},
@@ -71,6 +71,15 @@ TEST(ResultFile, ABreachIsNamedByItsPlace) {
        "cases[0].peers.sdpa-flash.ratio: must be above 0"},
   };
   for (const auto& [patch, message] : breaches) EXPECT_EQ(refusal(sound().patch(Json::parse(patch))), message);
+}
+
+TEST(ResultFile, MoreThanAnyRunHoldsIsRefused) {
+  Json json = sound();
+  for (int i = 0; i < 65; ++i) json["cases"][0]["peers"]["p" + std::to_string(i)] = {{"correct", false}};
+  EXPECT_EQ(refusal(json), "cases[0].peers: must be of at most 64");
+  json["cases"] = Json::array();
+  for (int i = 0; i < 10'001; ++i) json["cases"].push_back(i);
+  EXPECT_EQ(refusal(json), "cases: must be a list of at most 10000");
 }
 
 TEST(ResultFile, NoResultAtAll) {
