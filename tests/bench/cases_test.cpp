@@ -1,0 +1,137 @@
+// The list of cases, and the rules that stand for many.
+#include "bench/cases.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "bench/case_rules.hpp"
+
+namespace flashfit::bench {
+namespace {
+
+std::vector<Case> all() { return expand_cases(case_list()).value(); }
+
+Result<std::vector<Case>> of(const std::string& entry) {
+  return expand_cases(R"({"groups": [{"name": "g", "stands_for": "s", "cases": [)" + entry + "]}]}");
+}
+
+std::string refusal(const std::string& entry) {
+  const auto cases = of(entry);
+  return cases ? "accepted" : cases.error().message;
+}
+
+TEST(Cases, ExpandTheSameEveryTime) {
+  const std::vector<Case> first = all(), second = all();
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(json_of(first[i]), json_of(second[i]));
+}
+
+TEST(Cases, HaveNamesOfTheirOwnThatAFileTakes) {
+  std::set<std::string> names;
+  for (const Case& c : all()) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+    EXPECT_LE(c.name.size(), 200u) << c.name;
+    EXPECT_TRUE(c.name.starts_with(c.group + "/")) << c.name;
+    EXPECT_FALSE(c.stands_for.empty());
+  }
+}
+
+TEST(Cases, EveryGroupIsThere) {
+  std::map<std::string, int> count;
+  for (const Case& c : all()) ++count[c.group];
+  EXPECT_EQ(count,
+            (std::map<std::string, int>{
+                {"origin", 7 + 27}, {"grid", 39}, {"ragged", 8}, {"decode", 16}, {"wild", 200}, {"edges", 150}}));
+}
+
+TEST(Cases, TheGridHoldsSixteenThousandTokens) {
+  int held = 0;
+  for (const Case& c : all()) {
+    if (c.group != "grid" || c.heads_q * c.head_dim != 2048) continue;
+    EXPECT_EQ(std::accumulate(c.lengths_q.begin(), c.lengths_q.end(), std::int64_t{0}), 16384) << c.name;
+    ++held;
+  }
+  EXPECT_EQ(held, 18 + 12 + 2);
+}
+
+TEST(Cases, AListOfValuesStandsForEachOfThem) {
+  const auto cases = of(R"({"batch": [1, 2], "seqlen_q": 8, "heads": 4, "head_dim": [32, 64], "dtype": "fp16"})");
+  ASSERT_EQ(cases->size(), 4u);
+  EXPECT_EQ(cases->at(1).name, "g/B1 S8 H4 D64 fp16 full");
+  EXPECT_EQ(cases->at(2).name, "g/B2 S8 H4 D32 fp16 full");
+  EXPECT_EQ(cases->at(0).softmax_scale, 1 / std::sqrt(32.0));
+}
+
+TEST(Cases, WorkCountsVisiblePairs) {
+  const auto work = [](const std::string& shape) {
+    return work_of(of("{" + shape + R"(, "heads": 2, "head_dim": 8, "dtype": "fp16", "causal": true})")->at(0));
+  };
+  EXPECT_EQ(work(R"("seqlen_q": 4, "seqlen_k": 4)").exp, 2 * 10);
+  EXPECT_EQ(work(R"("seqlen_q": 2, "seqlen_k": 4)").exp, 2 * (3 + 4));
+  EXPECT_EQ(work(R"("seqlen_q": 4, "seqlen_k": 2)").exp, 2 * (1 + 2));
+  EXPECT_EQ(work(R"("seqlen_q": 3, "seqlen_k": 0)").exp, 0);
+  EXPECT_EQ(work(R"("seqlen_q": 4, "seqlen_k": 4)").flop, 4 * 8 * 20);
+  EXPECT_EQ(work(R"("seqlen_q": 2, "seqlen_k": 4)").bytes, 2 * 8 * (2 * 2 * 2 + 2 * 4 * 2));
+}
+
+struct Windows {
+  Video video;
+  bool shifted;
+  std::int64_t count, shortest, longest, tokens;
+};
+
+// Counted apart from this code.
+TEST(Cases, WindowsAreThoseOfTheModel) {
+  const Windows expected[] = {
+      {{113, 720, 1280}, false, 36, 2008, 3298, 106488},  {{113, 720, 1280}, true, 80, 149, 3298, 109040},
+      {{113, 1072, 1920}, false, 100, 478, 3298, 238960}, {{113, 1072, 1920}, true, 125, 149, 3298, 240410},
+      {{25, 720, 1280}, false, 36, 448, 868, 27288},      {{25, 720, 1280}, true, 64, 149, 868, 28912},
+      {{1, 720, 1280}, false, 9, 448, 463, 4122},         {{1, 720, 1280}, true, 16, 149, 463, 4528}};
+  for (const Windows& w : expected) {
+    const auto lengths = window_lengths(w.video, w.shifted);
+    EXPECT_EQ(static_cast<std::int64_t>(lengths.size()), w.count);
+    EXPECT_EQ(*std::min_element(lengths.begin(), lengths.end()), w.shortest);
+    EXPECT_EQ(*std::max_element(lengths.begin(), lengths.end()), w.longest);
+    EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}), w.tokens);
+  }
+}
+
+TEST(Cases, RandomOnesDifferAndHoldEveryKind) {
+  const std::vector<Case> some = random_cases(200, 1), others = random_cases(200, 2);
+  int same = 0, causal = 0, ragged = 0, grouped = 0, scaled = 0;
+  std::set<Memory> memory;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    same += some[i].lengths_q == others[i].lengths_q;
+    causal += some[i].causal;
+    ragged += some[i].variable_length;
+    grouped += some[i].heads_q != some[i].heads_kv;
+    scaled += some[i].softmax_scale != 0;
+    memory.insert(some[i].memory);
+    EXPECT_LE(work_of(some[i]).flop, 20e9);
+  }
+  EXPECT_LT(same, 20);
+  EXPECT_THAT((std::vector{causal, ragged, grouped, scaled}),
+              testing::Each(testing::AllOf(testing::Ge(10), testing::Le(190))));
+  EXPECT_EQ(memory.size(), 4u);
+}
+
+TEST(Cases, AWrongListIsRefusedInALine) {
+  EXPECT_EQ(refusal(R"({"seqlen_q": 8, "heads": 4, "head_dim": 32, "dtype": "fp16", "cusal": true})"),
+            "the list of cases: group g, entry 1: the key 'cusal' is not known");
+  EXPECT_EQ(refusal(R"({"seqlen_q": 8, "heads": 4, "head_dim": 32, "dtype": "fp8"})"),
+            "the list of cases: group g, entry 1: dtype is 'fp8', which is none");
+  EXPECT_THAT(refusal(R"({"seqlen_q": 8, "heads": 4, "heads_kv": 3, "head_dim": 32, "dtype": "fp16"})"),
+              testing::HasSubstr("4 heads over 3 of head_dim 32 make no problem"));
+  EXPECT_THAT(refusal(R"({"seqlen_q": [8, 8], "heads": 4, "head_dim": 32, "dtype": "fp16"})"),
+              testing::HasSubstr("a second case is called 'g/B1 S8 H4 D32 fp16 full'"));
+  EXPECT_THAT(refusal("{"), testing::HasSubstr("the list of cases: the text:"));
+}
+
+}  // namespace
+}  // namespace flashfit::bench
