@@ -61,6 +61,7 @@ class Target:
     verdict: str
     problems: tuple[Problem, ...]
     mend: str  #: a command under which it fits, by the same rules; "" if none is known
+    look_for: str  #: where no command mends it: a driver or a system under which it fits; "" if none is known
     tags: str
     glibc: str
     binaries: tuple[Binary, ...]

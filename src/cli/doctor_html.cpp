@@ -101,6 +101,7 @@ void add_target(std::string& out, const TargetReport& r, const DoctorReport& rep
     out += "</table>\n";
   }
   if (!r.mend.empty()) out += fmt::format("<p>Try: <code>{}</code> ({})</p>\n", escaped(r.mend), escaped(r.mend_why));
+  if (!r.look_for.empty()) out += fmt::format("<p>Look for {}</p>\n", escaped(r.look_for));
   add_matrix(out, r, report);
 }
 

@@ -59,6 +59,7 @@ Json target_json(const TargetReport& r) {
           {"verdict", name_of(r.verdict)},
           {"problems", problems},
           {"mend", r.mend},
+          {"look_for", r.look_for},
           {"tags", r.tags},
           {"glibc", r.glibc},
           {"binaries", binaries}};

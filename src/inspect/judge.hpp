@@ -16,6 +16,7 @@ struct TargetReport {
   std::string glibc;                               ///< the highest version that any binary asks for; "" if none does
   std::string mend;                                ///< a command, judged by the same rules; "" if none is known
   std::string mend_why;                            ///< what it changes, in words
+  std::string look_for;                            ///< where no command mends it: a driver or a system that would
 };
 
 /// Runs every check. With Question::survey a GPU that is not served is worth a note, as long as one is.

@@ -1,5 +1,5 @@
 #pragma once
-// What would mend a misfit: a command, found by asking the same rules about a changed question.
+// What would mend a misfit: found by asking the same rules about a changed question or target.
 #include <vector>
 
 #include "inspect/judge.hpp"
@@ -7,7 +7,7 @@
 namespace flashfit::inspect {
 
 /// Sets TargetReport::mend where a command is known under which the target, or another of the targets, has
-/// Verdict::kFits.
+/// Verdict::kFits; else TargetReport::look_for where a driver or a system is known under which it has.
 void add_mends(std::vector<TargetReport>& reports, const Question& question);
 
 }  // namespace flashfit::inspect

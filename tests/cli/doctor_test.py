@@ -120,6 +120,43 @@ def test_a_static_archive_is_one_library_and_its_kernels_are_named(made: Path, t
         )
 
 
+def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: Path) -> None:
+    old = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
+    (newptx,) = made.glob("newptx-*.whl")
+    status, lines = doctor(newptx, "--gpu", "H100", "--driver", "570", *PLACE)
+    assert status == 1
+    assert (
+        "look for: driver 580.65.06 or later (CUDA 13.0); a driver is the host's, and no package changes it" in lines
+    )
+    assert doctor(newptx, "--gpu", "H100", "--driver", "580.65.06", *PLACE)[0] == 0
+    (arm,) = made.glob("armwheel-*.whl")
+    lines = doctor(arm, *old)[1]
+    assert (
+        "look for: a file whose name ends in manylinux_2_31_x86_64, or an older manylinux: "
+        "armwheel-1.0-cp311-cp311-manylinux_2_31_x86_64.whl installs there" in lines
+    )
+
+
+def test_a_wheel_under_a_wrong_name_or_for_another_torch_is_mended_by_a_command(made: Path, tmp_path: Path) -> None:
+    wheel = "newptx-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+    copy = tmp_path / "newptx (1).whl"
+    copy.write_bytes((made / wheel).read_bytes())
+    lines = doctor(copy, "--gpu", "H100", *PLACE)[1]
+    assert f"try: mv '{copy}' {tmp_path / wheel}" in lines
+    lines = doctor(OLD_ABI, "--torch", NEW_TORCH, *L40, cwd=made)[1]
+    assert (
+        "try: TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3"
+        in lines
+    )
+    assert "     (compiled against your PyTorch it fits, if its source is published)" in lines
+
+
+def test_verbose_shows_what_covers_each_gpu_in_each_binary(made: Path) -> None:
+    lines = doctor(PARTLY, "--gpu", "L40", "--gpu", "H100", "-v", *PLACE, cwd=made)[1]
+    (row,) = [line for line in lines if re.match(r"partly/_C\S+ +3 ", line)]
+    assert row.split("  ")[-2:] == ["sass 1 of 3", "sass 2 of 3"]
+
+
 def test_json_has_the_promised_keys(made: Path) -> None:
     ran = run("doctor", APEX, "--json", "--gpu", "l40", "--gpu", "sm_90", *PLACE, cwd=made)
     report = json.loads(ran.stdout)

@@ -1,0 +1,130 @@
+#include "cli/doctor_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "gpu/driver_versions.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using inspect::printable;
+using inspect::Problem;
+using inspect::Severity;
+using inspect::TargetReport;
+using inspect::Verdict;
+
+constexpr std::size_t kMostLines = 12;  // of problems, without --verbose
+constexpr std::size_t kLongestPath = 200;
+
+const char* colour_of(Verdict verdict) {
+  if (verdict == Verdict::kFits) return "\x1b[32m";
+  return verdict == Verdict::kMisfit || verdict == Verdict::kHost ? "\x1b[31m" : "\x1b[33m";
+}
+
+const char* word_of(Severity severity) {
+  constexpr const char* kWords[] = {"note", "WARN", "UNSURE", "HOST", "FAIL"};
+  return kWords[static_cast<std::size_t>(severity)];
+}
+
+std::string line_of(const Problem& p) {
+  const std::string member = p.member.empty() ? "" : path_words(p.member) + ": ";
+  return fmt::format("  {:<6} {}  {}{}\n", word_of(p.severity), p.code, member, p.message);
+}
+
+}  // namespace
+
+std::string path_words(const std::string& path) { return printable(path, kLongestPath); }
+
+std::string painted(const std::string& text, Verdict verdict, TextStyle style) {
+  return style.colour ? colour_of(verdict) + text + "\x1b[0m" : text;
+}
+
+std::string name_of(const TargetReport& r) {
+  return path_words(r.target.file_name.empty() ? r.target.target : r.target.file_name);
+}
+
+std::string for_gpus(const DoctorReport& report) {
+  if (report.question.survey) return "";
+  std::vector<std::string> names;
+  for (const auto& gpu : report.question.gpus) names.push_back(gpu_words(gpu));
+  return names.empty() ? "" : fmt::format(" on {}", fmt::join(names, ", "));
+}
+
+std::string sentence(const TargetReport& r, const DoctorReport& report) {
+  std::string name = name_of(r);
+  const std::string where = for_gpus(report);
+  switch (r.verdict) {
+    case Verdict::kFits:
+      if (!report.question.survey) return fmt::format("{} fits{}", name, where);
+      return fmt::format("{} fits the GPUs of the table that say so", name);
+    case Verdict::kDegraded:
+      return fmt::format("{} fits in part{}", name, where);
+    case Verdict::kUnknown:
+      return fmt::format("cannot tell whether {} fits{}", name, where);
+    case Verdict::kHost:
+      return fmt::format("{} cannot run{}: the driver is at fault, and no other file helps", name, where);
+    case Verdict::kMisfit:
+      return fmt::format("{} does not fit{}", name, where);
+  }
+  return name;
+}
+
+std::string problem_lines(const TargetReport& r, TextStyle style) {
+  std::string out;
+  std::size_t shown = 0, hidden = 0, notes = 0;
+  for (const Problem& p : r.problems) {
+    if (!style.verbose && p.severity == Severity::kNote) {
+      ++notes;
+    } else if (!style.verbose && shown == kMostLines) {
+      ++hidden;
+    } else {
+      out += line_of(p);
+      ++shown;
+    }
+  }
+  if (hidden > 0) out += fmt::format("  and {} more: -v shows them\n", hidden);
+  if (notes > 0 && r.verdict != Verdict::kFits) out += fmt::format("  {} note{}: -v\n", notes, notes == 1 ? "" : "s");
+  return out;
+}
+
+bool wants_colour() {
+  const char* no = std::getenv("NO_COLOR");    // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0') && !dumb;
+}
+
+std::string gpu_words(const inspect::AskedGpu& gpu) {
+  const std::string cc = gpu.gpu.cc.str();
+  return gpu.gpu.name.ends_with(cc) ? cc : fmt::format("{} ({})", gpu.gpu.name, cc);
+}
+
+std::string asked_words(const DoctorReport& report) {
+  const auto& q = report.question;
+  std::vector<std::string> parts;
+  if (q.survey)
+    parts.emplace_back("every compute capability");
+  else if (q.gpus.empty())
+    parts.emplace_back("no GPU");
+  else
+    for (const auto& gpu : q.gpus) parts.push_back(gpu_words(gpu));
+  if (q.driver != 0) parts.push_back(fmt::format("driver {} (CUDA {})", printable(q.driver_text, 40), str(q.driver)));
+  if (q.python) parts.push_back(q.python->str());
+  if (q.platform) parts.push_back(q.platform->str());
+  if (q.torch) parts.push_back("torch " + printable(q.torch->version ? q.torch->version->text : q.torch->given, 80));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string asked_lines(const DoctorReport& report) {
+  std::string out = "asked: " + asked_words(report) + "\n";
+  for (const std::string& line : report.assumed) out += "       " + line + "\n";
+  return out;
+}
+
+}  // namespace flashfit::cli

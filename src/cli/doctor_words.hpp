@@ -1,0 +1,24 @@
+#pragma once
+// Words that the texts of `doctor` and `choose` share.
+#include <string>
+
+#include "cli/doctor_report.hpp"
+
+namespace flashfit::cli {
+
+/// In the verdict's colour, if the style has colours.
+std::string painted(const std::string& text, inspect::Verdict verdict, TextStyle style);
+/// The target's file name, printable.
+std::string name_of(const inspect::TargetReport& r);
+/// " on L40 (8.9)"; "" in a survey, or where no GPU is asked for.
+std::string for_gpus(const DoctorReport& report);
+/// "X does not fit on L40 (8.9)".
+std::string sentence(const inspect::TargetReport& r, const DoctorReport& report);
+/// A line for each problem; without TextStyle::verbose the first twelve, and no notes.
+std::string problem_lines(const inspect::TargetReport& r, TextStyle style);
+/// "asked: ..." and a line for each thing that was assumed.
+std::string asked_lines(const DoctorReport& report);
+/// A path, no longer than a line bears.
+std::string path_words(const std::string& path);
+
+}  // namespace flashfit::cli

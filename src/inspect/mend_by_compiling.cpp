@@ -1,0 +1,85 @@
+// The same source compiled for what was asked. Code for one architecture alone was written for that, so that no other
+// target compiles.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "inspect/mends.hpp"
+#include "inspect/torch_facts.hpp"
+#include "inspect/wheel_name.hpp"
+
+namespace flashfit::inspect {
+namespace {
+
+bool is_plain(const Container& c) {
+  return std::any_of(c.entries.begin(), c.entries.end(),
+                     [](const CodeEntry& e) { return e.target.scope == TargetScope::kPlain; });
+}
+
+/// A compiler of PyTorch's is known to take other GPUs; other builds have ways of their own.
+bool can_be_compiled(const Target& target) {
+  return !target.binaries.empty() && std::all_of(target.binaries.begin(), target.binaries.end(), [](const Binary& b) {
+    const bool uses_torch = b.extension.torch_abi != TorchAbi::kNone;
+    return std::all_of(b.containers.begin(), b.containers.end(),
+                       [&](const Container& c) { return c.entries.empty() || (uses_torch && is_plain(c)); });
+  });
+}
+
+/// A library asks for what the system and the PyTorch that it is compiled on have.
+void compile(Binary& binary, const std::vector<CodeEntry>& code, const Question& question) {
+  for (Container& c : binary.containers)
+    if (!c.entries.empty()) c.entries = code;
+  std::erase_if(binary.versions, [](const VersionNeed& need) {
+    return need.version.starts_with("GLIBC_") || need.version.starts_with("GLIBCXX_");
+  });
+  ExtensionFacts& extension = binary.extension;
+  if (extension.torch_abi == TorchAbi::kNone || !question.torch) return;
+  extension.torch.clear();
+  if (extension.torch_abi != TorchAbi::kStable && question.torch->cxx11_abi)
+    extension.torch_abi = *question.torch->cxx11_abi ? TorchAbi::kCxx11 : TorchAbi::kPreCxx11;
+}
+
+}  // namespace
+
+std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question& question) {
+  const Target& target = report.target;
+  const bool for_gpus = has_problem(report, {"FF101", "FF102"});
+  const bool for_system = has_problem(report, {"FF320", "FF322"}), for_torch = has_problem(report, {"FF401", "FF402"});
+  if (target.kind != TargetKind::kWheel || !(for_gpus || for_system || for_torch) || !can_be_compiled(target))
+    return std::nullopt;
+  const auto name = parse_wheel_name(target.file_name);
+  if (!name) return std::nullopt;
+  std::set<ComputeCapability> capabilities;
+  std::vector<CodeEntry> code;
+  for (const AskedGpu& gpu : question.gpus)
+    if (capabilities.insert(gpu.gpu.cc).second) code.push_back({.target = {.architecture = gpu.gpu.cc.decimal()}});
+
+  Target compiled = target;
+  const std::string version(std::string_view(name->version.text).substr(0, name->version.text.find('+')));
+  const WheelTag& tag = name->tags.front();
+  // What the name said of CUDA, PyTorch and the C++ ABI is the old build's.
+  compiled.file_name =
+      fmt::format("{}-{}-{}.whl", target.file_name.substr(0, target.file_name.find('-')), version, tag.str());
+  if (const std::size_t at = compiled.metadata.find("Version: " + name->version.text); at != std::string::npos)
+    compiled.metadata.replace(at, 9 + name->version.text.size(), "Version: " + version);
+  bool uses_torch = false, has_code = false;
+  for (Binary& binary : compiled.binaries) {
+    uses_torch |= binary.extension.torch_abi != TorchAbi::kNone;
+    has_code |= !binary.containers.empty();
+    compile(binary, code, question);
+  }
+  if (!fits(compiled, question)) return std::nullopt;
+  std::vector<std::string> list;
+  for (const ComputeCapability cc : capabilities) list.push_back(cc.str());
+  const std::string architectures =
+      has_code && !list.empty() ? fmt::format("TORCH_CUDA_ARCH_LIST='{}' ", fmt::join(list, ";")) : "";
+  const std::string where = for_torch ? "against your PyTorch" : for_system ? "on your system" : "";
+  const std::string what = for_gpus ? fmt::format("for {}", fmt::join(list, " and ")) : where;
+  return Mend{fmt::format("{0}pip install {1}--no-binary {2} {2}=={3}", architectures,
+                          uses_torch ? "--no-build-isolation " : "", name->name, shell_word(version)),
+              fmt::format("compiled {} it fits, if its source is {}", what, for_gpus ? "made for that" : "published")};
+}
+
+}  // namespace flashfit::inspect
