@@ -13,7 +13,6 @@
 namespace flashfit::bench {
 namespace {
 
-constexpr unsigned char kPoisoned[4] = {kPoison, kPoison, kPoison, kPoison};  // one element, of any dtype
 constexpr std::size_t kLine = 256;  // as the driver aligns memory; a red zone is one or more
 
 std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
@@ -54,6 +53,20 @@ void for_each_head(const Place& p, Visit visit) {
   for (std::int64_t b = 0; b < p.batch; ++b)
     for (std::int64_t row = 0; row < p.rows; ++row)
       for (std::int64_t head = 0; head < p.heads; ++head) visit(b, row, head);
+}
+
+/// The first of `count` elements that nobody wrote, or `count`. Results have up to 10^9 elements.
+template <class Bits>
+std::int64_t first_poisoned(const std::byte* at, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    Bits bits = 0;
+    std::memcpy(&bits, at + i * static_cast<std::int64_t>(sizeof(bits)), sizeof(bits));
+    if (bits == static_cast<Bits>(~Bits{0})) return i;
+  }
+  return count;
+}
+std::int64_t first_poisoned(const std::byte* at, std::int64_t count, DType dtype) {
+  return size_of(dtype) == 2 ? first_poisoned<std::uint16_t>(at, count) : first_poisoned<std::uint32_t>(at, count);
 }
 
 }  // namespace
@@ -141,10 +154,8 @@ std::string misplaced_writes(const Case& c, const Placement& p, std::span<const 
     const std::size_t begin = p.out.offset - p.results + static_cast<std::size_t>(p.out.at(b, row, head)) * size;
     if (const std::size_t at = first_written(done, begin); at != begin) return outside(at);
     done = begin + static_cast<std::size_t>(p.out.dim) * size;
-    for (std::size_t at = begin; at < done; at += size)
-      if (std::memcmp(&results[at], kPoisoned, size) == 0)
-        return fmt::format("out of sequence {}, row {}, head {}, dim {} was not written", b, row, head,
-                           (at - begin) / size);
+    if (const std::int64_t d = first_poisoned(&results[begin], p.out.dim, c.dtype); d != p.out.dim)
+      return fmt::format("out of sequence {}, row {}, head {}, dim {} was not written", b, row, head, d);
   }
   const std::size_t lse = p.lse - p.results,
                     lse_end = with_lse ? lse + static_cast<std::size_t>(p.lse_count) * sizeof(float) : lse;
