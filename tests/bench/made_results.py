@@ -133,7 +133,9 @@ def gpu_run(seed: int = 1, slowdown: float = 1.0) -> Json:
         cases.append(make.case("origin", "the shapes that field reports gave", p, PEERS, 0.3 / slowdown))
     for case in cases:
         if case["problem"]["head_dim"] == 32:
-            case["peers"]["flash-attn-3"] = declined("head_dim 32: FlashAttention-3 has 64, 96, 128, 192 and 256 <alone>")
+            case["peers"]["flash-attn-3"] = declined(
+                "head_dim 32: FlashAttention-3 has 64, 96, 128, 192 and 256 <alone>"
+            )
         case["peers"]["sageattention"] = declined("no module named 'sageattention'")
     wrong = make.case("wild", "what nobody thought of", problem(seqlen_q=333, seqlen_k=333, heads_kv=2), PEERS, 0.5)
     for key in ("samples_us", "median_us", "interval_us", "share"):
