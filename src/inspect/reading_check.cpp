@@ -20,7 +20,8 @@ void check_reading(const Target& target, const Question&, std::vector<Problem>& 
   if (!nothing || !target.binaries.empty()) return;
   problems.push_back({"FF902", Severity::kUnknown,
                       target.kind == TargetKind::kDirectory
-                          ? fmt::format("nothing to judge: {} files, none of them a library or GPU code", target.files)
+                          ? fmt::format("nothing to judge: {} file{}, none a library or GPU code", target.files,
+                                        target.files == 1 ? "" : "s")
                           : "nothing to judge: neither wheel nor library nor GPU code",
                       "", ""});
 }

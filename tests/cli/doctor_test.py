@@ -54,7 +54,7 @@ def run(*words: str | Path, text: str | None = None, cwd: Path | None = None, **
         check=False,
         timeout=60,
         preexec_fn=limit,
-        env={**os.environ, "XDG_CACHE_HOME": "/nonexistent", **env},
+        env={**os.environ, "XDG_CACHE_HOME": "/dev/null/no-folder", **env},
     )
 
 
@@ -125,9 +125,7 @@ def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: 
     (newptx,) = made.glob("newptx-*.whl")
     status, lines = doctor(newptx, "--gpu", "H100", "--driver", "570", *PLACE)
     assert status == 1
-    assert (
-        "look for: driver 580.65.06 or later (CUDA 13.0); a driver is the host's, and no package changes it" in lines
-    )
+    assert "look for: driver 580.65.06 or later (CUDA 13.0); a driver is the host's, and no package changes it" in lines
     assert doctor(newptx, "--gpu", "H100", "--driver", "580.65.06", *PLACE)[0] == 0
     (arm,) = made.glob("armwheel-*.whl")
     lines = doctor(arm, *old)[1]
@@ -222,6 +220,11 @@ def test_trees_with_loops_pipes_and_nothing_in_them_are_walked(made: Path, tmp_p
     os.link(tree / "family.cubin", tree / "twice.cubin")
     report = json.loads(run("doctor", tree, "--json", *L40).stdout)
     assert sorted(b["path"] for b in report["targets"][0]["binaries"]) == ["again.cubin", "family.cubin"]
+
+
+def test_a_cubin_says_which_toolkit_made_it(made: Path) -> None:
+    report = json.loads(run("doctor", made / "kernels.cubin", "--json", *L40).stdout)
+    assert report["targets"][0]["binaries"][0]["toolkit"] == "12.8"
 
 
 def test_a_missing_file_is_said_and_the_others_are_judged(made: Path) -> None:
