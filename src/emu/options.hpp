@@ -28,7 +28,7 @@ struct Options {
   Schedule schedule = Schedule::kRoundRobin;
   std::uint32_t seed = 1;  ///< of kRandom; the same seed repeats the same run
   /// How matrix instructions round. By default sums are plain fp32 in the order
-  /// of k: a kernel runs a quarter faster, the same bits whatever GPU is meant, and nearer
+  /// of k: a kernel runs half as fast again, the same bits whatever GPU is meant, and nearer
   /// the exact result, so that a kernel's own errors stand out. Else bit for
   /// bit as this tensor core (tensor_core_of()), to compare with hardware and
   /// to see its truncation.
