@@ -34,18 +34,23 @@ bool says_ratio(const PeerResult* peer) {
 }
 Ratio beside(const PeerResult& peer) { return {*peer.ratio, *peer.ratio_interval}; }
 
-/// Beside the peer that says it most narrowly, or alone. What slows a whole run down slows its peer too, and cancels.
+/// Beside peers, or alone. What slows a whole run down slows its peers too, and cancels. A peer may have changed by
+/// itself, so of several the interval holds those of all.
 void take_ratio(CaseComparison& to, const CaseResult& before, const CaseResult& after, bool anchors) {
   to.ratio = quotient(of_times(after), of_times(before));
   if (!anchors) return;
+  double logarithms = 0;
   for (const PeerResult& peer : after.peers) {
     const PeerResult* old_peer = before.peer(peer.name);
     if (!says_ratio(&peer) || !says_ratio(old_peer)) continue;
     // A peer's ratio is its time over flashfit's: flashfit's own times are the other way round.
     const Ratio ratio = quotient(beside(*old_peer), beside(peer));
-    if (!to.anchor.empty() && width(ratio) >= width(to.ratio)) continue;
-    to.anchor = peer.name;
-    to.ratio = ratio;
+    Interval& all = to.ratio.interval;
+    all = to.beside.empty() ? ratio.interval
+                            : Interval{std::min(all.low, ratio.interval.low), std::max(all.high, ratio.interval.high)};
+    to.beside.push_back(peer.name);
+    logarithms += std::log(ratio.value);
+    to.ratio.value = std::exp(logarithms / static_cast<double>(to.beside.size()));
   }
 }
 
@@ -64,7 +69,7 @@ void add_case(Comparison& to, const CaseResult& before, const CaseResult& after,
     return;
   }
   CaseComparison c{
-      .name = after.name, .old_us = before.timing->median_us, .new_us = after.timing->median_us, .anchor = {}};
+      .name = after.name, .old_us = before.timing->median_us, .new_us = after.timing->median_us, .beside = {}};
   take_ratio(c, before, after, anchors);
   c.ratio = widened(c.ratio, noise);
   c.verdict = judge(c.ratio.interval, to.margin);

@@ -22,7 +22,7 @@ struct CaseComparison {
   double old_us = 0, new_us = 0;
   Ratio ratio;  ///< of times, new over old: above 1 the new one is slower
   Verdict verdict = Verdict::kCannotTell;
-  std::string anchor;  ///< the peer that both were measured beside; "" if the times stand alone
+  std::vector<std::string> beside;  ///< the peers that both were measured beside; empty if the times stand alone
 };
 
 struct WrongCase {

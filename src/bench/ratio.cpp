@@ -20,8 +20,6 @@ Ratio widened(Ratio ratio, double share) {
   return ratio;
 }
 
-double width(const Ratio& ratio) { return std::log(ratio.interval.high / ratio.interval.low); }
-
 const char* name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::kFaster:

@@ -14,9 +14,6 @@ Ratio quotient(const Ratio& above, const Ratio& below);
 /// The interval reaches at least `share`, 0 or more, to either side of the value.
 Ratio widened(Ratio ratio, double share);
 
-/// (high - low) in the logarithm, where intervals of ratios are symmetrical.
-double width(const Ratio& ratio);
-
 enum class Verdict { kFaster, kSlower, kSame, kCannotTell };
 
 /// "faster", "slower", "same", "can't tell".

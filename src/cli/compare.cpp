@@ -53,6 +53,11 @@ results::ResultFile read(const std::string& path) {
   return std::move(*file);
 }
 
+std::string beside_words(const std::vector<std::string>& peers) {
+  if (peers.empty()) return "-";
+  return peers.size() == 1 ? printable(peers[0], 60) : fmt::format("{} peers", peers.size());
+}
+
 std::string ratio_words(double ratio) { return fmt::format("{:.3f}", ratio); }
 
 void print_list(const char* title, const std::vector<std::string>& names) {
@@ -75,7 +80,7 @@ void print_text(const Comparison& comparison) {
       rows.push_back({name_of(c.verdict), printable(c.name, 200), fmt::format("{:.2f}", c.old_us),
                       fmt::format("{:.2f}", c.new_us), ratio_words(c.ratio.value),
                       fmt::format("{}..{}", ratio_words(c.ratio.interval.low), ratio_words(c.ratio.interval.high)),
-                      c.anchor.empty() ? "-" : printable(c.anchor, 60)});
+                      beside_words(c.beside)});
     fmt::print(
         "{}",
         table(
@@ -109,7 +114,7 @@ Json json_of(const Comparison& comparison) {
                      {"ratio_interval", {c.ratio.interval.low, c.ratio.interval.high}},
                      {"old_us", c.old_us},
                      {"new_us", c.new_us},
-                     {"beside", c.anchor.empty() ? Json(nullptr) : Json(c.anchor)}});
+                     {"beside", c.beside}});
   return {{"schema", 1},
           {"failed", comparison.failed()},
           {"margin", comparison.margin},
