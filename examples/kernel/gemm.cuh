@@ -30,8 +30,8 @@ struct Gemm {
     const int first_row = arch::block().y * kTile, first_col = arch::block().x * kTile;
     const auto start = [&](int step) {
       Shared::Slot& slot = s.slot[step % 2];
-      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m).start(slot.a, first_row);
-      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n).start(slot.b, first_col);
+      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m, first_row).start(slot.a);
+      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n, first_col).start(slot.b);
       arch::cp_async_commit();
     };
 
@@ -41,7 +41,7 @@ struct Gemm {
       arch::cp_async_wait<0>();
       arch::sync_block();  // the slot is there for all, and all have left the other one
       if (step + 1 < p.k / kTile) start(step + 1);
-      multiply_abt<f16>(c, s.slot[step % 2].a, arch::warp() * 16, s.slot[step % 2].b);
+      multiply_abt<f16>(c, SharedA(s.slot[step % 2].a, arch::warp() * 16), s.slot[step % 2].b);
     }
 
     for (int n = 0; n < kTile / 8; ++n)

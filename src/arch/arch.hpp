@@ -29,6 +29,8 @@
 //   void cp_async_16<T>(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside);
 //       16 bytes, both sides 16-byte aligned, zeros if !inside (nothing is read then). May land at any time from here
 //       to the wait that orders it
+//   constexpr bool kCopiesAreAsync;
+//       false where cp_async_16 lands at once, and so keeps the thread waiting
 //   void cp_async_commit();
 //       closes this thread's group of copies
 //   void cp_async_wait<Pending>();
@@ -37,7 +39,8 @@
 //       all threads of the block; orders shared memory
 //
 // Shared memory through the contract, as what asynchronous engines read or overwrite must be: the emulator orders it.
-//   T load_shared(const T* s_base, int s_offset);  void store_shared<T, V>(T* s_base, int s_offset, V value);
+//   V load_shared<V = T, T>(const T* s_base, int s_offset);  void store_shared<T, V>(T* s_base, int s_offset, V value);
+//       sizeof(V) bytes, aligned to that
 //   T load_remote(..., int block);  void store_remote<T, V>(..., V value, int block);
 //       the same place in another block of the cluster
 //
@@ -89,10 +92,11 @@
 //       d += a b, fp32 accumulation
 //   void ldmatrix_x4<T, M>(uint32 (&r)[M][4], const T* s_base, At s_offset);
 //       M of them: r[m] from s_offset(m)
-//   void mma_m16n8k16<T, M, N>(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset);
-//   void mma_m16n8k16_trans<T, M, N>(...);
+//   void mma_m16n8k16<T, M, N>(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset,
+//                              Between between);  mma_m16n8k16_trans<T, M, N>(...)
 //       M N of them. For each second n, b is what ldmatrix_x4(_trans) gives from s_offset(n), and for each m
-//       d[m][n] += a[m] by b[0], b[1] and d[m][n + 1] += a[m] by b[2], b[3]
+//       d[m][n] += a[m] by b[0], b[1] and d[m][n + 1] += a[m] by b[2], b[3]; then between(n), the place of instructions
+//       that need none of d and may run while the products do
 //   void stmatrix_x4<T>(T* s_base, int s_offset, const uint32 (&r)[4]);  stmatrix_x4_trans<T>(...)
 //       the inverse of ldmatrix_x4. From 9.0 on
 //

@@ -1,11 +1,12 @@
 #pragma once
 // Fused attention forward over mma.sync (docs/kernels.md derives it).
-// A block owns block_m query rows of one head, a warp block_m / warps of them. K and V tiles stream through a ring of
+// A block owns block_m query rows of one head, a warp block_m / warps of them. K and V tiles stream through rings of
 // `stages` slots. Per key tile:
-//   S = Q K^T;  m' = max(m, rowmax S);  P = exp2((S - m') scale);  l = l exp2((m - m') scale) + rowsum P;  O = O
-//   exp2((m - m') scale) + P V.
-// At the end O / l is stored, and LSE = m scale + ln l. Only tiles that the
-// mask's edge or the last key crosses are masked.
+//   S = Q K^T;  where a score passes its row's base b by much: b' = max S c;  P = exp2(S c - b');
+//   l = l exp2(b - b') + rowsum P;  O = O exp2(b - b') + P V.
+// At the end O / l is stored, and LSE = (b + log2 l) ln 2. Only tiles that the mask's edge or the last key crosses are
+// masked. Tensor cores are kept busy: copies are issued between the products of Q K^T, weights are computed between
+// those of P V.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
 #include "attention/mask.cuh"
@@ -27,9 +28,7 @@ struct ForwardKernel {
   using TileKV = SwizzledTile<T, C.block_n, C.head_dim>;
   struct Shared {
     TileQ q;
-    struct Stage {
-      TileKV k, v;
-    } stage[C.stages];
+    TileKV k[C.stages], v[C.stages];
   };
   static_assert(sizeof(Shared) == forward_shared_bytes(C));
 
@@ -40,6 +39,12 @@ struct ForwardKernel {
   static constexpr int kM = kWarpRows / 16;  // m16 tiles of a warp
   static constexpr int kN = C.block_n / 8;   // n8 tiles of scores
   static constexpr int kD = C.head_dim / 8;  // n8 tiles of output
+  static constexpr int kSteps = C.head_dim / 16;
+  // Q stays in registers where they suffice for its fragments, scores, outputs and, as compiled kernels show, 36 and 12
+  // an m16 tile for the rest; else it is read again for each tile.
+  static constexpr int kRegisters = 65536 / (kThreads * kMinBlocks) < 255 ? 65536 / (kThreads * kMinBlocks) : 255;
+  static constexpr bool kHoldsQ = kM * 4 * (kSteps + kN + kD) + 36 + 12 * kM <= kRegisters;
+  using CopyKV = TileCopy<T, TileKV, kThreads>;
 
   static void run(const Params& p) {
     const Work work = find_work<C.block_m>(p);
@@ -49,45 +54,77 @@ struct ForwardKernel {
     const T* g_q = work.row_of(static_cast<const T*>(p.q), p.q_batch, p.q_row, p.q_head, work.head, work.q_offset);
     const T* g_k = work.row_of(static_cast<const T*>(p.k), p.k_batch, p.k_row, p.k_head, kv_head, work.k_offset);
     const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);
-    const TileCopy<T, TileQ, kThreads> copy_q(g_q, p.q_row, work.queries);
-    const TileCopy<T, TileKV, kThreads> copy_k(g_k, p.k_row, work.keys);
-    const TileCopy<T, TileKV, kThreads> copy_v(g_v, p.v_row, work.keys);
-
     const Visibility visible(work.queries, work.keys, p.causal != 0);
     const int warp_row = work.first_row + arch::warp() * kWarpRows;
     const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
-    const int tiles = (visible.count(end_row - 1) + C.block_n - 1) / C.block_n;
+    const int keys = visible.count(end_row - 1);
+    const int tiles = (keys + C.block_n - 1) / C.block_n;
     const int warp_tiles = (visible.count(warp_row + kWarpRows - 1) + C.block_n - 1) / C.block_n;
     const int whole_tiles = visible.count(warp_row) / C.block_n;  // seen whole by every row of the warp
 
-    const auto start_tile = [&](int j) {
-      if (j < tiles) {
-        copy_k.start(s.stage[j % C.stages].k, j * C.block_n);
-        copy_v.start(s.stage[j % C.stages].v, j * C.block_n);
-      }
-      arch::cp_async_commit();  // also when there is nothing left: waits count groups
-    };
-
-    copy_q.start(s.q, work.first_row);
+    TileCopy<T, TileQ, kThreads>(g_q, p.q_row, work.queries, work.first_row).start(s.q);
+    CopyKV copy_k(g_k, p.k_row, keys), copy_v(g_v, p.v_row, keys);
 #pragma unroll
-    for (int j = 0; j < C.stages - 1; ++j) start_tile(j);
+    for (int j = 0; j < C.stages - 1; ++j) {
+      copy_k.start(s.k[j]);
+      copy_v.start(s.v[j]);
+      arch::cp_async_commit();
+    }
 
+    const SharedA<TileQ> shared_q(s.q, arch::warp() * kWarpRows);
+    RegisterA<kM, kSteps> held_q;
+    if constexpr (kHoldsQ) {
+      arch::cp_async_wait<C.stages - 2>();
+      arch::sync_block();
+      held_q.load_all(shared_q);
+    }
+    const float scale_log2 = p.softmax_scale * kLog2E;
     float o[kM][kD][4] = {};
     RowState rows[kM][2];
     for (int j = 0; j < tiles; ++j) {
       arch::cp_async_wait<C.stages - 2>();
       arch::sync_block();  // tile j is there for all; all have left the slot that is filled next
-      start_tile(j + C.stages - 1);
-      if (j >= warp_tiles) continue;
-      const auto& stage = s.stage[j % C.stages];
+      const TileKV &k = s.k[j % C.stages], &v = s.v[j % C.stages];
+      TileKV &k_next = s.k[(j + C.stages - 1) % C.stages], &v_next = s.v[(j + C.stages - 1) % C.stages];
+      const auto copy = [&](int first, int last) {
+#pragma unroll
+        for (int r = first; r < last; ++r) {
+          copy_k.pass(k_next, r);
+          copy_v.pass(v_next, r);
+        }
+        if (last < CopyKV::kPasses || first == last) return;
+        copy_k.next_tile();
+        copy_v.next_tile();
+        arch::cp_async_commit();  // long before the wait for it: a group takes its time to close
+      };
+      if (j >= warp_tiles) {
+        copy(0, CopyKV::kPasses);
+        continue;
+      }
       float scores[kM][kN][4] = {};
-      multiply_abt<T>(scores, s.q, arch::warp() * kWarpRows, stage.k);
+      const auto copy_some = [&](int i) {
+        // Copies that are waited for are better issued together than one by one.
+        constexpr int kGroups = arch::kCopiesAreAsync ? kSteps * kN / 2 : 1;
+        if (i < kGroups) copy(CopyKV::kPasses * i / kGroups, CopyKV::kPasses * (i + 1) / kGroups);
+      };
+      if constexpr (kHoldsQ)
+        multiply_abt<T>(scores, held_q, k, copy_some);
+      else
+        multiply_abt<T>(scores, shared_q, k, copy_some);
       if (j >= whole_tiles) mask(scores, warp_row, j * C.block_n, visible);
-      softmax_step(scores, o, rows, p.softmax_scale * kLog2E);
-      multiply_pb<T>(o, scores, stage.v);
+      if (exceeds_base(scores, rows, scale_log2)) follow_maximum(scores, o, rows, scale_log2);
+      uint32 weights[kM][kN][2];
+      const auto weigh_some = [&](int first, int last) { weigh<T>(weights, scores, rows, scale_log2, first, last); };
+      constexpr int kPairs = kScorePairs<kM, kN>, kFirst = kPairs / (kN / 2), kGroups = kN * kD / 4;
+      weigh_some(0, kFirst);  // of 16 keys, what one step of P V takes; then of the next 16 while it runs
+      multiply_pb<T>(o, weights, v, [&](int i) {
+        weigh_some(clamp(kFirst + kPairs * i / kGroups, 0, kPairs),
+                   clamp(kFirst + kPairs * (i + 1) / kGroups, 0, kPairs));
+      });
     }
     arch::cp_async_wait<0>();
-    finish(o, rows, p);
+    arch::sync_block();  // nothing is on its way into Q, where the output goes next
+    finish(s.q, o, rows, p);
   }
 
  private:
@@ -95,7 +132,7 @@ struct ForwardKernel {
 
   /// Stores the warp's rows, and mends those that repair.cuh speaks of. Where they lie is found again: kept through the
   /// loop, it would cost 10 registers a thread.
-  static void finish(const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Params& p) {
+  static void finish(TileQ& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Params& p) {
     const Work work = find_work<C.block_m>(p);
     const int warp_row = work.first_row + arch::warp() * kWarpRows;
     const int lane = arch::lane();
@@ -116,14 +153,22 @@ struct ForwardKernel {
         const uint32 lanes = arch::ballot(p.causal != 0 && row < work.queries && is_finite(sum) && !finite);
 #pragma unroll
         for (int r = 0; r < 8; ++r) broken |= uint32((lanes >> 4 * r & 15) != 0) << (m * 16 + h * 8 + r);
-        const bool whole = row < work.queries && (lanes >> lane / 4 * 4 & 15) == 0;
 #pragma unroll
         for (int n = 0; n < kD; ++n)
-          arch::store_if(whole, g_o, row * p.o_row + n * 8 + AccumulatorMap::col(lane, 0),
-                         arch::pack<T>(o[m][n][2 * h] * inverse, o[m][n][2 * h + 1] * inverse));
-        const float lse = sum == 0.f ? kMinusInfinity : rows[m][h].max * p.softmax_scale + arch::log2(sum) * kLn2;
+          arch::store_shared(s_o.data, TileQ::offset(row - work.first_row, n * 8 + AccumulatorMap::col(lane, 0)),
+                             arch::pack<T>(o[m][n][2 * h] * inverse, o[m][n][2 * h + 1] * inverse));
+        const float lse = sum == 0.f ? kMinusInfinity : (rows[m][h].base + arch::log2(sum)) * kLn2;
         arch::store_if(row < work.queries && p.lse != nullptr && lane % 4 == 0, p.lse, lse_row + row, lse);
       }
+    arch::sync_warp();
+    constexpr int kLanes = C.head_dim / 8;  // of a row, 16 bytes each
+#pragma unroll
+    for (int r = 0; r < kWarpRows; r += 32 / kLanes) {
+      const int row = warp_row + r + lane / kLanes, col = lane % kLanes * 8;
+      const bool whole = row < work.queries && (broken >> (r + lane / kLanes) & 1) == 0;
+      arch::store_if(whole, g_o, row * p.o_row + col,
+                     arch::load_shared<Bytes16>(s_o.data, TileQ::offset(row - work.first_row, col)));
+    }
     if (broken == 0) return;
     const Visibility visible(work.queries, work.keys, true);
 #pragma unroll 1

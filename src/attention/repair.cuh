@@ -32,10 +32,9 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int last) {
     for (int i = 0; i < kColumns; ++i) score += q[i] * arch::widen(arch::load(g_k, key * p.k_row + lane + 32 * i));
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) score += arch::shuffle_xor(score, distance);
-    const float top = arch::max(state.max, score);
-    const float base = (top == kMinusInfinity ? 0.f : top) * scale_log2;
-    const float decay = arch::exp2(state.max * scale_log2 - base), weight = arch::exp2(score * scale_log2 - base);
-    state = {top, state.sum * decay + weight};
+    const float base = arch::max(state.base, score * scale_log2);
+    const float decay = arch::exp2(state.base - base), weight = arch::exp2(score * scale_log2 - base);
+    state = {base, state.sum * decay + weight};
 #pragma unroll
     for (int i = 0; i < kColumns; ++i)
       o[i] = o[i] * decay + weight * arch::widen(arch::load(g_v, key * p.v_row + lane + 32 * i));

@@ -1,20 +1,26 @@
 #pragma once
-// Online softmax over key tiles (Milakov and Gimelshein, 2018, "Online normalizer calculation for softmax").
+// Online softmax over key tiles (Milakov and Gimelshein, 2018, "Online normalizer calculation for softmax"), against a
+// base that follows the maximum only when it must (docs/kernels.md).
 #include "arch/arch.hpp"
-#include "attention/mask.cuh"
+#include "layout/fragment.hpp"
 
 namespace flashfit {
+
+inline constexpr float kLog2E = 1.44269504088896341f;
 
 /// Neither NaN nor an infinity.
 inline bool is_finite(float x) { return x * 0.f == 0.f; }
 
-inline constexpr float kLog2E = 1.44269504088896341f;
-
-/// The running maximum of unscaled scores and the sum of exp2((score - max) * scale_log2) of one row. The sum is this
-/// lane's share; a row lies in four neighbouring lanes.
+/// One row: a weight is exp2(score * scale_log2 - base), the sum is over this lane's weights; a row lies in four
+/// neighbouring lanes. scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's
+/// argument.
 struct RowState {
-  float max = kMinusInfinity, sum = 0;
+  float base = -3e38f;  ///< no key seen: below any score's, and finite, so that -inf - base is no NaN
+  float sum = 0;
 };
+
+/// A weight may be 2^8 before the base follows: as precise in fp16 as one of at most 1, and far from its end, 2^16.
+inline constexpr float kHeadroom = 8.f;
 
 /// Reduces over the four lanes that hold a row.
 inline float row_max(float x) {
@@ -26,38 +32,65 @@ inline float row_sum(float x) {
   return x + arch::shuffle_xor(x, 2);
 }
 
-/// Scores of the next key tile -> weights relative to the new maximum, in place; the row states and the output so far
-/// follow the maximum. scale_log2 = softmax_scale * log2(e) > 0:
-/// the scale costs nothing, as it is folded into exp2's argument.
+/// The largest of this lane's scores of a row.
+template <int M, int N8>
+float top_score(const float (&s)[M][N8][4], int m, int h) {
+  float top = arch::max(s[m][0][2 * h], s[m][0][2 * h + 1]);
+#pragma unroll
+  for (int n = 1; n < N8; ++n) top = arch::max(top, arch::max(s[m][n][2 * h], s[m][n][2 * h + 1]));
+  return top;
+}
+
+/// Whether a row of the warp has a score too large for its base. Rare after a row's first tile: each lane looks at its
+/// own scores, and no lane waits for another's.
+template <int M, int N8>
+bool exceeds_base(const float (&s)[M][N8][4], const RowState (&rows)[M][2], float scale_log2) {
+  bool exceeds = false;
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) exceeds |= top_score(s, m, h) * scale_log2 - rows[m][h].base > kHeadroom;
+  return arch::ballot(exceeds) != 0;
+}
+
+/// Bases of the rows that have such a score follow it, and what was gathered with the old ones: sums and outputs. A row
+/// does so for its own scores alone, whatever the others of its warp hold.
 template <int M, int N8, int O8>
-void softmax_step(float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
+void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
   for (int m = 0; m < M; ++m)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       RowState& row = rows[m][h];
-      float top = row.max;
-#pragma unroll
-      for (int n = 0; n < N8; ++n) top = arch::max(top, arch::max(s[m][n][2 * h], s[m][n][2 * h + 1]));
-      top = row_max(top);
-      // A row that has seen no key yet has max = -inf: subtracting 0 instead leaves exp2(-inf) = 0 and not a NaN.
-      const float base = (top == kMinusInfinity ? 0.f : top) * scale_log2;
-      const float decay = arch::exp2(row.max * scale_log2 - base);
-      float sum = row.sum * decay;
-#pragma unroll
-      for (int n = 0; n < N8; ++n)
-#pragma unroll
-        for (int i = 2 * h; i < 2 * h + 2; ++i) {
-          s[m][n][i] = arch::exp2(s[m][n][i] * scale_log2 - base);
-          sum += s[m][n][i];
-        }
+      const float base = row_max(top_score(s, m, h)) * scale_log2;
+      const bool follows = base - row.base > kHeadroom;
+      const float decay = follows ? arch::exp2(row.base - base) : 1.f;
+      row = {follows ? base : row.base, row.sum * decay};
 #pragma unroll
       for (int n = 0; n < O8; ++n) {
         o[m][n][2 * h] *= decay;
         o[m][n][2 * h + 1] *= decay;
       }
-      row = {top, sum};
     }
+}
+
+/// Pairs of scores that a lane holds of a tile, in the order of keys.
+template <int M, int N8>
+inline constexpr int kScorePairs = M * N8 * 2;
+
+/// Pairs first .. last - 1 become weights: rounded to T in p as multiply_pb takes them, and added to the rows' sums
+/// unrounded.
+template <class T, int M, int N8>
+void weigh(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2, int first,
+           int last) {
+#pragma unroll
+  for (int i = first; i < last; ++i) {
+    const int n = i / (2 * M), m = i / 2 % M, h = i % 2;
+    const float lo = arch::exp2(s[m][n][2 * h] * scale_log2 - rows[m][h].base);
+    const float hi = arch::exp2(s[m][n][2 * h + 1] * scale_log2 - rows[m][h].base);
+    rows[m][h].sum += lo + hi;
+    p[m][n][h] = arch::pack<T>(lo, hi);
+  }
 }
 
 }  // namespace flashfit

@@ -18,6 +18,11 @@ struct bf16 {
   unsigned short bits;
 };
 
+/// What one instruction moves at most: 8 of the 16-bit types.
+struct alignas(16) Bytes16 {
+  uint32 words[4];
+};
+
 enum class DType : unsigned char { kF16, kBF16, kF32 };
 
 template <DType T>

@@ -8,14 +8,18 @@
 
 namespace flashfit::arch {
 
-template <class T>
-T load_shared(const T* s_base, int s_offset, Site site = {}) {
+template <class V, class T>
+V load_shared(const T* s_base, int s_offset, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
   const std::uintptr_t from = address(s_base, s_offset);
-  machine.own_access(from, sizeof(T), emu::Access::kRead, "load_shared", site);
-  T value;
+  machine.own_access(from, sizeof(V), emu::Access::kRead, "load_shared", site);
+  V value;
   std::memcpy(&value, reinterpret_cast<const void*>(from), sizeof value);
   return value;
+}
+template <class T>
+T load_shared(const T* s_base, int s_offset, Site site = {}) {
+  return load_shared<T, T>(s_base, s_offset, site);
 }
 template <class T, class V>
 void store_shared(T* s_base, int s_offset, V value, Site site = {}) {

@@ -79,6 +79,7 @@ void store_if(bool inside, T* g_base, int64 offset, V value, Site site = {}) {
   std::memcpy(reinterpret_cast<void*>(address(g_base, offset)), &value, sizeof value);
 }
 
+inline constexpr bool kCopiesAreAsync = true;
 template <class T>
 void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside, Site site = {}) {
   emu::Machine::current().copy(address(s_base, s_offset), address(g_base, g_offset), inside, site);
@@ -136,13 +137,17 @@ void mma_with_shared(const emu::SharedMma& op, float (&d)[M][N][4], const uint32
   emu::MmaOperands operands{.d = d[0][0], .a = a[0], .b_rows = b_rows, .rows = M, .columns = N};
   machine.meet(kIsF16<T> ? op.f16 : op.bf16, &operands, site);
 }
-template <class T, int M, int N, class At>
-void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Site site = {}) {
+template <class T, int M, int N, class At, class Between>
+void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Between between,
+                  Site site = {}) {
   mma_with_shared(emu::kSharedMma, d, a, s_base, s_offset, site);
+  for (int n = 0; n < N; n += 2) between(n);
 }
-template <class T, int M, int N, class At>
-void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Site site = {}) {
+template <class T, int M, int N, class At, class Between>
+void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Between between,
+                        Site site = {}) {
   mma_with_shared(emu::kSharedMmaTrans, d, a, s_base, s_offset, site);
+  for (int n = 0; n < N; n += 2) between(n);
 }
 
 }  // namespace flashfit::arch

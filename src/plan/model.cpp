@@ -43,7 +43,7 @@ Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
   return {.tensor = 4 * scores * c.head_dim / gpu.mma_flops_clk_sm,
           .exponentials = scores / exponentials_clk(gpu.cc),
           .shared = ((c.warps + 1) * kv_bytes + 2.0 * spill_bytes * forward_threads(c)) / kSharedBytesClk,
-          .fp32 = (kInstructionsScore * scores + double(c.block_m) * c.head_dim) / fp32_lanes(gpu.cc)};
+          .fp32 = kInstructionsScore * scores / fp32_lanes(gpu.cc)};
 }
 
 /// Cycles a tile when `resident` blocks share the SM.

@@ -5,38 +5,46 @@
 
 namespace flashfit {
 
-/// Copies tiles of one [rows, Tile::kCols] matrix with `Threads` threads. Holds one 64-bit offset per thread; what else
-/// an address needs is uniform in the block, or the compiler keeps an address per copy in registers (docs/kernels.md).
+/// Copies one tile after another of a [rows, Tile::kCols] matrix with `Threads` threads, downwards. A tile takes
+/// kPasses copies of each thread, which a kernel may spread among other instructions.
 template <class T, class Tile, int Threads>
 class TileCopy {
  public:
-  /// `g_base`: row 0; `row_stride` in elements; rows from `rows` on read as zeros.
-  TileCopy(const T* g_base, int64 row_stride, int rows)
-      : g_base_(g_base), row_stride_(row_stride), rows_(rows), offset_(thread_row() * row_stride + thread_col()) {}
+  static constexpr int kChunks = Tile::kCols / 8;
+  static constexpr int kRowsPerPass = Threads / kChunks;
+  static constexpr int kPasses = Tile::kRows / kRowsPerPass;
+  static_assert(Threads % kChunks == 0 && Tile::kRows % kRowsPerPass == 0 && kRowsPerPass % 8 == 0,
+                "each pass copies whole rows of the swizzle's pattern, all passes the whole tile");
 
-  /// Starts copying rows first_row .. first_row + Tile::kRows.
-  void start(Tile& s_tile, int first_row) const {
-    const T* g_tile = g_base_ + first_row * row_stride_;
-    const int left = rows_ - first_row - thread_row();
+  /// `g_base`: row 0; `row_stride` in elements; rows from `rows` on read as zeros. The first tile begins at first_row.
+  TileCopy(const T* g_base, int64 row_stride, int rows, int first_row = 0)
+      : g_next_(g_base + (first_row + thread_row()) * row_stride + thread_col()),
+        step_(kRowsPerPass * row_stride),
+        left_(rows - first_row - thread_row()),
+        s_at_(Tile::offset(thread_row(), thread_col())) {}
+
+  /// Starts the r-th pass of the next tile; passes come in order, then next_tile().
+  void pass(Tile& s_tile, int r) {
+    arch::cp_async_16(s_tile.data, Tile::down(s_at_, r * kRowsPerPass), g_next_, 0, r * kRowsPerPass < left_);
+    g_next_ += step_;
+  }
+  void next_tile() { left_ -= Tile::kRows; }
+
+  /// Starts copying the next tile.
+  void start(Tile& s_tile) {
 #pragma unroll
-    for (int r = 0; r < Tile::kRows; r += kRowsPerPass)
-      arch::cp_async_16(s_tile.data, Tile::offset(thread_row() + r, thread_col()), g_tile + r * row_stride_, offset_,
-                        r < left);
+    for (int r = 0; r < kPasses; ++r) pass(s_tile, r);
+    next_tile();
   }
 
  private:
-  static constexpr int kChunks = Tile::kCols / 8;
-  static constexpr int kRowsPerPass = Threads / kChunks;
-  static_assert(Threads % kChunks == 0 && Tile::kRows % kRowsPerPass == 0,
-                "each pass copies whole rows, all passes the whole tile");
-
   static int thread_row() { return arch::thread() / kChunks; }
   static int thread_col() { return arch::thread() % kChunks * 8; }
 
-  const T* g_base_;
-  int64 row_stride_;
-  int rows_;
-  int64 offset_;
+  const T* g_next_;  // where this thread's next 16 bytes lie: one addition a copy, where an offset would be a product
+  int64 step_;
+  int left_;  // rows from this thread's first one of the tile to the end
+  int s_at_;
 };
 
 }  // namespace flashfit

@@ -6,36 +6,84 @@
 
 namespace flashfit {
 
-/// c[m][n] += rows first_row + 16 m .. of A times rows 8 n .. of B, transposed: A [rows, k], B [n, k].
-template <class T, int M, int N8, class TileA, class TileB>
-void multiply_abt(float (&c)[M][N8][4], const TileA& s_a, int first_row, const TileB& s_b) {
-  static_assert(TileA::kCols == TileB::kCols && TileB::kRows == N8 * 8);
+/// One k16 step of a warp's A operand: `M` m16 tiles of rows.
+template <int M>
+using FragmentA = uint32[M][4];
+
+/// The A operand read from shared memory at each step: rows first_row .. of a [rows, k] tile.
+template <class TileA>
+class SharedA {
+ public:
+  SharedA(const TileA& s_a, int first_row)
+      : s_a_(s_a),
+        at_(TileA::offset(first_row + LdmatrixMap::down_row(arch::lane()), LdmatrixMap::down_col(arch::lane()))) {}
+  template <int M>
+  void load(FragmentA<M>& a, int k) const {
+    arch::ldmatrix_x4(a, s_a_.data, [&](int m) { return TileA::down(TileA::right(at_, k), m * 16); });
+  }
+
+ private:
+  const TileA& s_a_;
+  int at_;
+};
+
+/// The A operand held in registers: a tile of Steps k16 steps that every product of a loop needs.
+template <int M, int Steps>
+struct RegisterA {
+  FragmentA<M> fragments[Steps];
+  template <class TileA>
+  void load_all(const SharedA<TileA>& a) {
+#pragma unroll
+    for (int k = 0; k < Steps; ++k) a.load(fragments[k], 16 * k);
+  }
+  void load(FragmentA<M>& a, int k) const {
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) a[m][i] = fragments[k / 16][m][i];
+  }
+};
+
+/// What multiply_* do between two products unless told otherwise.
+struct Nothing {
+  void operator()(int) const {}
+};
+
+/// c[m][n] += A B^T: A [rows, k] from a.load(fragment, k), B [n, k] in shared memory. between(i) comes after the
+/// i-th group of products, one m16 x n16 x k16 of each m: the place of instructions that may run meanwhile.
+template <class T, int M, int N8, class A, class TileB, class Between = Nothing>
+void multiply_abt(float (&c)[M][N8][4], const A& a, const TileB& s_b, Between between = {}) {
+  static_assert(TileB::kRows == N8 * 8);
   const int lane = arch::lane();
-  const int a_at = TileA::offset(first_row + LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
   const int b_at = TileB::offset(LdmatrixMap::right_row(lane), LdmatrixMap::right_col(lane));
 #pragma unroll
-  for (int k = 0; k < TileA::kCols; k += 16) {
-    uint32 a[M][4];
-    arch::ldmatrix_x4(a, s_a.data, [&](int m) { return TileA::down(TileA::right(a_at, k), m * 16); });
-    arch::mma_m16n8k16<T>(c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, k), n * 8); });
+  for (int k = 0; k < TileB::kCols; k += 16) {
+    FragmentA<M> fragment;
+    a.load(fragment, k);
+    arch::mma_m16n8k16<T>(
+        c, fragment, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, k), n * 8); },
+        [&](int n) { between((k / 16 * N8 + n) / 2); });
   }
 }
 
-/// c[m][n] += P B: P [rows, k] in accumulator fragments of fp32, rounded to T here, B [k, n] in shared memory.
-/// The accumulator's layout of two n8 tiles is the A operand's of one k16: P never leaves registers.
-template <class T, int M, int K8, int N8, class TileB>
-void multiply_pb(float (&c)[M][N8][4], const float (&p)[M][K8][4], const TileB& s_b) {
+/// c[m][n] += P B: P [rows, k] in registers, as pairs of T where an accumulator fragment holds pairs of fp32:
+/// p[m][k / 8][row / 8]. B [k, n] in shared memory. The accumulator's layout of two n8 tiles is the A operand's of one
+/// k16: P never leaves registers. between(i) as above.
+template <class T, int M, int K8, int N8, class TileB, class Between = Nothing>
+void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB& s_b, Between between = {}) {
   static_assert(TileB::kRows == K8 * 8 && TileB::kCols == N8 * 8);
   const int lane = arch::lane();
   const int b_at = TileB::offset(LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
 #pragma unroll
   for (int k = 0; k < K8; k += 2) {
-    uint32 a[M][4];
+    FragmentA<M> a;
 #pragma unroll
     for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) a[m][i] = arch::pack<T>(p[m][k + i / 2][i % 2 * 2], p[m][k + i / 2][i % 2 * 2 + 1]);
-    arch::mma_m16n8k16_trans<T>(c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, n * 8), k * 8); });
+      for (int i = 0; i < 4; ++i) a[m][i] = p[m][k + i / 2][i % 2];
+    arch::mma_m16n8k16_trans<T>(
+        c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, n * 8), k * 8); },
+        [&](int n) { between((k / 2 * N8 + n) / 2); });
   }
 }
 

@@ -62,7 +62,7 @@ TEST(Plans, AMisfitIsAnAnswer) {
 
 TEST(Plans, VariantsAndPtxAreForced) {
   flashfit_explain_args a = arguments("L4");
-  a.variant = "fwd_mma_fp16_d64_64x64_w4_s2_b3";
+  a.variant = "fwd_mma_fp16_d64_64x64_w4_s2_b4";
   EXPECT_STREQ(explain_one(a).variant, a.variant);
   a.variant = nullptr;
   a.flags = FLASHFIT_PTX_ONLY;
@@ -155,8 +155,8 @@ TEST(Plans, SaysWhichArgumentIsWrong) {
   refused([](auto& a, auto&) { a.warps = 4; }, "block_m: 0; accepted: 16 to 4096");
   refused([](auto& a, auto&) { a.block_m = a.block_n = 64, a.stages = 9; }, "stages: 9; accepted: 0 to 8");
   refused([](auto& a, auto&) { a.block_m = a.block_n = 64, a.head_dim = 2048; }, "head_dim: 2048; accepted: 1 to 1024");
-  refused([](auto& a, auto&) { a.block_m = a.block_n = 64, a.variant = "fwd_mma_fp16_d64_64x64_w4_s2_b3"; },
-          "block_m: 64 with variant \"fwd_mma_fp16_d64_64x64_w4_s2_b3\"; accepted: 0, or a tile alone");
+  refused([](auto& a, auto&) { a.block_m = a.block_n = 64, a.variant = "fwd_mma_fp16_d64_64x64_w4_s2_b4"; },
+          "block_m: 64 with variant \"fwd_mma_fp16_d64_64x64_w4_s2_b4\"; accepted: 0, or a tile alone");
   const flashfit_explain_args a = arguments("L4");
   std::size_t count = 0;
   EXPECT_EQ(flashfit_explain(&a, nullptr, 1, &count), FLASHFIT_INVALID_ARGUMENT);

@@ -161,12 +161,15 @@ struct MultiplyBothWays {
         arch::mma_m16n8k16<T>(by_registers[m][n + 1], a[m], b[2], b[3]);
       }
     }
-    arch::mma_m16n8k16<T>(by_rows, a, s.n_rows, [lane](int n) {
-      return (n * 8 + LdmatrixMap::right_row(lane)) * 16 + LdmatrixMap::right_col(lane);
-    });
-    arch::mma_m16n8k16_trans<T>(by_rows_trans, a, s.k_rows, [lane](int n) {
-      return LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane);
-    });
+    int between = 0;
+    const auto count = [&between](int n) { between += n + 1; };
+    arch::mma_m16n8k16<T>(
+        by_rows, a, s.n_rows,
+        [lane](int n) { return (n * 8 + LdmatrixMap::right_row(lane)) * 16 + LdmatrixMap::right_col(lane); }, count);
+    arch::mma_m16n8k16_trans<T>(
+        by_rows_trans, a, s.k_rows,
+        [lane](int n) { return LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane); }, count);
+    EXPECT_EQ(between, 2 * (1 + 3));  // after n = 0 and n = 2
     store(sums.by_registers, by_registers);
     store(sums.by_rows, by_rows);
     store(sums.by_rows_trans, by_rows_trans);

@@ -54,7 +54,7 @@ TEST(Poison, OperandsThatMmaLoadsAreNamed) {
     arch::sync_block();
     const uint32 a[1][4] = {};
     float d[1][2][4] = {};
-    arch::mma_m16n8k16<f16>(d, a, s.data, [](int) { return arch::lane() * 8; });
+    arch::mma_m16n8k16<f16>(d, a, s.data, [](int) { return arch::lane() * 8; }, [](int) {});
   });
   expect_finding(ran, "memory_test.cpp:", "ldmatrix_x4 reads bytes 80-95 of shared memory, some of which nothing has");
 }

@@ -109,7 +109,7 @@ TEST(Forced, RowsByName) {
 }
 
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
-  const std::string d64 = name_of(forward_variants()[2].config), d128 = name_of(forward_variants()[4].config);
+  const std::string d64 = name_of(forward_variants()[2].config), d128 = name_of(forward_variants()[5].config);
   const Error unknown = refusal(dense({}), "L4", 0, kAll, {.variant = "fwd_foo"});
   EXPECT_EQ(unknown.code, Code::kInvalidArgument);
   EXPECT_THAT(unknown.message, AllOf(HasSubstr("variant 'fwd_foo' is no row of the table; for fp16 head_dim 64: "),

@@ -104,6 +104,7 @@ void add_ragged(List& list) {
 
 void add_values(List& list) {
   for (const bool causal : {false, true}) {
+    list.dense("growing_scores", 1, 70, 260, causal).q_scale = 8;
     list.dense("huge_scores", 1, 70, 130, causal).q_scale = 1000;
     list.dense("scale_tiny", 1, 70, 130, causal).softmax_scale = 1e-20;
     list.dense("scale_large", 1, 70, 130, causal).softmax_scale = 50;

@@ -6,9 +6,13 @@
 
 namespace flashfit::arch {
 
+template <class V, class T>
+V load_shared(const T* s_base, int s_offset) {
+  return *reinterpret_cast<const V*>(s_base + s_offset);
+}
 template <class T>
 T load_shared(const T* s_base, int s_offset) {
-  return s_base[s_offset];
+  return load_shared<T, T>(s_base, s_offset);
 }
 template <class T, class V>
 void store_shared(T* s_base, int s_offset, V value) {

@@ -92,6 +92,7 @@ void store_if(bool inside, T* g_base, int64 offset, V value) {
   if (inside) *reinterpret_cast<V*>(g_base + offset) = value;
 }
 
+inline constexpr bool kCopiesAreAsync = kTarget >= 80;
 /// Before 8.0 the copy goes through registers and lands at once, which the contract allows.
 template <class T>
 void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside) {
@@ -178,8 +179,8 @@ void ldmatrix_x4(uint32 (&r)[M][4], const T* s_base, At s_offset) {
   for (int m = 0; m < M; ++m) ldmatrix_x4(r[m], s_base, s_offset(m));
 }
 
-template <class T, bool Trans, int M, int N, class At>
-void mma_with_shared(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
+template <class T, bool Trans, int M, int N, class At, class Between>
+void mma_with_shared(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Between between) {
 #pragma unroll
   for (int n = 0; n < N; n += 2) {
     uint32 b[4];
@@ -192,15 +193,16 @@ void mma_with_shared(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_ba
       mma_m16n8k16<T>(d[m][n], a[m], b[0], b[1]);
       mma_m16n8k16<T>(d[m][n + 1], a[m], b[2], b[3]);
     }
+    between(n);
   }
 }
-template <class T, int M, int N, class At>
-void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
-  mma_with_shared<T, false>(d, a, s_base, s_offset);
+template <class T, int M, int N, class At, class Between>
+void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Between between) {
+  mma_with_shared<T, false>(d, a, s_base, s_offset, between);
 }
-template <class T, int M, int N, class At>
-void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset) {
-  mma_with_shared<T, true>(d, a, s_base, s_offset);
+template <class T, int M, int N, class At, class Between>
+void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s_base, At s_offset, Between between) {
+  mma_with_shared<T, true>(d, a, s_base, s_offset, between);
 }
 
 /// The message of a misfit: the compiler prints both numbers.
