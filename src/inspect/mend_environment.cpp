@@ -85,10 +85,10 @@ std::optional<Mend> mend_by_torch(const TargetReport& report, const Question& qu
     other.torch = *torch;
     if (!fits(report.target, other)) continue;
     const std::size_t local = version.find('+');
-    const std::string index =
-        local == std::string::npos ? "" : " --index-url https://download.pytorch.org/whl/" + version.substr(local + 1);
-    return Mend{fmt::format("pip install {}{}", shell_word("torch==" + version.substr(0, local)), index),
-                fmt::format("with torch {}, which it names, it fits", version)};
+    const std::string from =
+        local == std::string::npos ? "" : fmt::format(" from PyTorch's own index \"{}\"", version.substr(local + 1));
+    return Mend{fmt::format("pip install {}", shell_word("torch==" + version)),
+                fmt::format("with torch {}{}, which it names, it fits", version, from)};
   }
   return std::nullopt;
 }
