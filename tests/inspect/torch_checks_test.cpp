@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "inspect/all_checks.hpp"
 #include "inspect/judged.hpp"
 #include "inspect/origin_folder.hpp"
