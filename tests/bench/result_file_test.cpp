@@ -75,7 +75,7 @@ TEST(ResultFile, ABreachIsNamedByItsPlace) {
 
 TEST(ResultFile, MoreThanAnyRunHoldsIsRefused) {
   Json json = sound();
-  for (int i = 0; i < 65; ++i) json["cases"][0]["peers"]["p" + std::to_string(i)] = {{"correct", false}};
+  for (int i = 0; i < 65; ++i) json["cases"][0]["peers"][std::to_string(i)] = {{"correct", false}};
   EXPECT_EQ(refusal(json), "cases[0].peers: must be of at most 64");
   json["cases"] = Json::array();
   for (int i = 0; i < 10'001; ++i) json["cases"].push_back(i);
