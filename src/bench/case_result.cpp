@@ -43,7 +43,7 @@ Json finite(double x) { return std::isfinite(x) ? Json(x) : Json(); }
 /// Quoted where it must be (RFC 4180).
 std::string cell(const Json& value) {
   if (value.is_null()) return "";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted(1, '"');
   for (const char x : text) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "bench/case_rules.hpp"
 
@@ -22,13 +23,13 @@ constexpr const char* kKeys[] = {"label",     "stands_for", "batch",        "seq
                                  "tolerance", "magnitude",  "softmax_scale"};
 
 /// What is wrong with the list; the message is a line without the group's name.
-struct Mistake {
-  std::string message;
+struct Mistake : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 template <class T>
 T get(const Json& entry, const char* key, T otherwise) {
-  return entry.contains(key) ? entry.at(key).get<T>() : otherwise;
+  return entry.contains(key) ? entry.at(key).get<T>() : std::move(otherwise);
 }
 
 template <class Named, std::size_t N>
@@ -37,7 +38,7 @@ Named named(const Json& entry, const char* key, const Named (&all)[N], std::opti
   const auto text = entry.at(key).get<std::string>();
   for (const Named one : all)
     if (text == name_of(one)) return one;
-  throw Mistake{fmt::format("{} is '{}', which is none", key, text)};
+  throw Mistake(fmt::format("{} is '{}', which is none", key, text));
 }
 
 /// An entry with lists as values, lengths apart, stands for every combination; the last list varies fastest.
@@ -80,7 +81,7 @@ constexpr Memory kMemories[] = {Memory::kContiguous, Memory::kPackedQkv, Memory:
 Case read_case(const Json& e) {
   for (const auto& [key, value] : e.items())
     if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
-      throw Mistake{fmt::format("the key '{}' is not known", key)};
+      throw Mistake(fmt::format("the key '{}' is not known", key));
   Case c;
   set_lengths(c, e);
   c.dtype = named(e, "dtype", kTypes);
@@ -115,12 +116,12 @@ std::string shape_name(const Case& c, const Json& e) {
 
 void finish(Case& c, const std::string& group, const Json& e) {
   if (c.heads_q < 1 || c.heads_kv < 1 || c.head_dim < 1 || c.heads_q % c.heads_kv != 0)
-    throw Mistake{fmt::format("{} heads over {} of head_dim {} make no problem", c.heads_q, c.heads_kv, c.head_dim)};
+    throw Mistake(fmt::format("{} heads over {} of head_dim {} make no problem", c.heads_q, c.heads_kv, c.head_dim));
   if (c.lengths_q.empty() || c.lengths_q.size() != c.lengths_k.size())
-    throw Mistake{fmt::format("{} lengths of queries and {} of keys", c.lengths_q.size(), c.lengths_k.size())};
+    throw Mistake(fmt::format("{} lengths of queries and {} of keys", c.lengths_q.size(), c.lengths_k.size()));
   if (c.memory == Memory::kPackedQkv && (c.lengths_q != c.lengths_k || c.heads_q != c.heads_kv))
-    throw Mistake{"packed_qkv needs as many keys as queries, and as many heads"};
-  if (c.memory == Memory::kHeadsFirst && c.variable_length) throw Mistake{"heads_first is for dense tensors"};
+    throw Mistake("packed_qkv needs as many keys as queries, and as many heads");
+  if (c.memory == Memory::kHeadsFirst && c.variable_length) throw Mistake("heads_first is for dense tensors");
   std::string heads = fmt::format("H{}", c.heads_q);
   if (c.heads_kv != c.heads_q) heads += fmt::format("/{}", c.heads_kv);
   const std::string label = e.contains("label") ? e.at("label").get<std::string>() + " " : "";
@@ -196,14 +197,14 @@ Result<std::vector<Case>> expand_cases(std::string_view json) {
       for (const Json& entry : group.at("cases")) {
         where = fmt::format("group {}, entry {}", group.at("name").get<std::string>(), ++number);
         for (Case& c : expand_entry(entry, group)) {
-          if (!names.insert(c.name).second) throw Mistake{fmt::format("a second case is called '{}'", c.name)};
+          if (!names.insert(c.name).second) throw Mistake(fmt::format("a second case is called '{}'", c.name));
           all.push_back(std::move(c));
         }
       }
     }
     return all;
   } catch (const Mistake& mistake) {
-    return wrong(fmt::format("{}: {}", where, mistake.message));
+    return wrong(fmt::format("{}: {}", where, mistake.what()));
   } catch (const Json::exception& error) {
     return wrong(fmt::format("{}: {}", where, error.what()));
   }

@@ -140,9 +140,9 @@ Result<void> GpuBed::capture(const std::function<Result<void>()>& queue) {
   drop_graph();
   if (Result<void> r = ok("cuStreamBeginCapture", gpu_.cuStreamBeginCapture(stream_, kCaptureModeRelaxed)); !r)
     return r;
-  const Result<void> queued = queue();
+  Result<void> queued = queue();
   Graph graph = nullptr;
-  const Result<void> ended = ok("cuStreamEndCapture", gpu_.cuStreamEndCapture(stream_, &graph));
+  Result<void> ended = ok("cuStreamEndCapture", gpu_.cuStreamEndCapture(stream_, &graph));
   if (!queued) return queued;
   if (!ended) return ended;
   const Result<void> ready = ok("cuGraphInstantiate", gpu_.cuGraphInstantiateWithFlags(&graph_, graph, 0));

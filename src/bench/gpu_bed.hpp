@@ -39,9 +39,9 @@ class GpuBed {
   Result<void> upload(std::byte* at, std::span<const std::byte> from);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
-  /// A kernel of kernels.txt. `params` is copied.
-  Result<void> launch(const std::string& kernel, int blocks, int threads, const void* params);
-  bool has(const std::string& kernel);
+  /// `name`: a kernel of kernels.txt. `params` is copied.
+  Result<void> launch(const std::string& name, int blocks, int threads, const void* params);
+  bool has(const std::string& name);
   Result<void> wait();
 
   /// A graph of what `queue` puts on the stream, ready for replay(); the last one's is gone.

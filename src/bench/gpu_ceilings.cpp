@@ -36,7 +36,7 @@ void scale(std::vector<double>& values, double factor) {
 /// The better of the two ways to multiply, where the GPU has both.
 Result<std::vector<double>> tensor_tflops(GpuBed& bed, const char* dtype, float* out) {
   // FLOP of a step of a block, as product_loop.cuh and warpgroup_loop.cuh count them.
-  constexpr double kProduct = 2.0 * 16 * 8 * 16 * 8 * (kThreads / 32), kWarpgroup = 2.0 * 2 * 64 * 256 * 64 * 4;
+  constexpr double kProduct = 2.0 * 16 * 8 * 16 * 8 * kThreads / 32, kWarpgroup = 2.0 * 2 * 64 * 256 * 64 * 4;
   const int sms = bed.gpu().sms;
   std::vector<double> best;
   for (const bool wgmma : {true, false}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/check.hpp"
 
@@ -76,13 +77,13 @@ Result<Verdict> checked_sample(const Case& c, const Placement& p, Backend& b, st
   return verdict;
 }
 
-struct Failure {
-  std::string message;
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 template <class T>
 T value_of(Result<T> r) {
-  if (!r) throw Failure{r.error().message};
+  if (!r) throw Failure(r.error().message);
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
@@ -92,7 +93,7 @@ void hold(Measured& m, const Verdict& v) {
     m.error = v.error;
     m.bound = v.bound;
   }
-  if (!v.message.empty()) throw Failure{v.message};
+  if (!v.message.empty()) throw Failure(v.message);
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ std::optional<Measured> measure(const Case& c, Backend& b, const Options& o) {
     }
     m.correct = true;
   } catch (const Failure& failure) {
-    m.message = failure.message;
+    m.message = failure.what();
   }
   if (o.interrupted()) return std::nullopt;
   return m;

@@ -24,8 +24,8 @@ const char* Bound::binds() const {
 std::optional<Bound> bound_of(const Case& c, const Ceilings& ceilings) {
   const auto tensor = ceilings.tensor_tflops.find(name_of(c.dtype));
   if (tensor == ceilings.tensor_tflops.end()) return std::nullopt;
-  const double tflops = tensor->second.value(), exps = ceilings.exp_g_per_s.value(),
-               gb_s = ceilings.memory_gb_per_s.value();
+  const double tflops = tensor->second.limit(), exps = ceilings.exp_g_per_s.limit(),
+               gb_s = ceilings.memory_gb_per_s.limit();
   if (tflops <= 0 || exps <= 0 || gb_s <= 0) return std::nullopt;
   const Work work = work_of(c);
   return Bound{.tensor = work.flop / tflops * 1e-6, .exp = work.exp / exps * 1e-3, .memory = work.bytes / gb_s * 1e-3};

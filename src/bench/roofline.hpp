@@ -1,5 +1,6 @@
 #pragma once
 // What a GPU can reach at most, measured in the run, and how close a case comes to it.
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,8 @@ struct Ceiling {
   double model = 0;             ///< from the table of GPUs
   std::vector<double> samples;  ///< in the unit of the ceiling
   double value() const;
+  /// What nothing passes: the larger of both. A loop that measures may stay below what a kernel reaches.
+  double limit() const { return std::max(model, value()); }
 };
 
 struct Ceilings {

@@ -1,6 +1,7 @@
 #include "bench/stats.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -15,7 +16,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// What lies between the outermost 2.5 % on both sides.
 Interval middle_95(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * (kResamples - 1) + 0.5)]; };
+  const auto at = [&](double share) { return values[static_cast<std::size_t>(std::lround(share * (kResamples - 1)))]; };
   return {at(0.025), at(0.975)};
 }
 

@@ -95,10 +95,17 @@ class Device:
         copies = [8e-3 * elements / us for us in self._repeated(partial(y.copy_, x))]
         reads = [4e-3 * elements / us for us in self._repeated(x.amax)]
         best = max(copies, reads, key=max)
-        memory = {"value": max(best), "samples": best, "model": None}
+        memory = {"value": max(best), "samples": best, "model": self._peak_gb_per_s()}
         del a, b, x, y
         torch.cuda.empty_cache()
         return {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": memory}
+
+    def _peak_gb_per_s(self) -> float | None:
+        """Of the memory's clock and width, two transfers a clock; None where this PyTorch does not tell them."""
+        properties = self.torch.cuda.get_device_properties(self.torch.cuda.current_device())
+        clock_khz = getattr(properties, "memory_clock_rate", 0)
+        width_bits = getattr(properties, "memory_bus_width", 0)
+        return 2 * clock_khz * width_bits / 8e6 or None
 
     def _repeated(self, work: Callable[[], Any], count: int = 20) -> list[float]:
         for _ in range(3):
