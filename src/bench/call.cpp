@@ -70,7 +70,7 @@ Result<void> Call::run(bool with_lse, flashfit_stream stream) {
   return status_of(flashfit_attention_forward(&args_));
 }
 
-Result<std::string> planned_variant(const Case& c, std::size_t index) {
+Result<flashfit_plan> planned(const Case& c, std::size_t index) {
   flashfit_explain_args args{};
   args.struct_size = sizeof(args);
   args.flags = (c.causal ? FLASHFIT_CAUSAL : 0) | (c.variable_length ? FLASHFIT_VARIABLE_LENGTH : 0);
@@ -94,7 +94,7 @@ Result<std::string> planned_variant(const Case& c, std::size_t index) {
     return tl::unexpected(r.error());
   if (index >= plans.size()) return fail(Code::kNoGpu, "the plan knows no such GPU");
   if (plans[index].fits == 0) return fail(Code::kMisfit, plans[index].reason);
-  return std::string(plans[index].variant);
+  return plans[index];
 }
 
 }  // namespace flashfit::bench

@@ -34,7 +34,7 @@ class Call {
   flashfit_attention_args args_{};
 };
 
-/// What the plan of GPU `index` chose: a row of `flashfit images`.
-Result<std::string> planned_variant(const Case& c, std::size_t index);
+/// What the plan of GPU `index` chose.
+Result<flashfit_plan> planned(const Case& c, std::size_t index);
 
 }  // namespace flashfit::bench

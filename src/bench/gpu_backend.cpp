@@ -181,7 +181,7 @@ Backend gpu_backend(const std::shared_ptr<GpuBed>& bed, const std::shared_ptr<Nv
   };
   b.results = [s](bool last) { return results(*s, last); };
   b.sample = [s](Launch launch) { return sample(*s, launch); };
-  b.variant = [s] { return planned_variant(s->c, 0); };
+  b.variant = [s] { return planned(s->c, 0).map([](const flashfit_plan& p) { return std::string(p.variant); }); };
   b.throttled = [s] { return s->nvml->throttled(); };
   return b;
 }

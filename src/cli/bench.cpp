@@ -7,6 +7,7 @@
 #include <set>
 
 #include "bench/gpu_backend.hpp"
+#include "bench/profile.hpp"
 #include "bench/run.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/command.hpp"
@@ -30,7 +31,7 @@ struct BenchOptions {
   std::vector<std::string> groups;
   std::string filter, device, csv_file, json_file;
   std::int64_t warmup = 10, repeats = 100, seed = 1, seconds = 20;
-  bool list = false;
+  bool list = false, profile = false;
   CLI::Option* json = nullptr;
   std::string command;
 };
@@ -110,6 +111,9 @@ int measure(const BenchOptions& b) {
   if (!b.device.empty() && b.device != "cpu" && b.device != "gpu") wrong("--device", b.device, "must be cpu or gpu");
   const Result<Gpu> gpu = b.device == "cpu" ? fail(Code::kNoGpu, "") : live_gpu(0);
   if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
+  if (b.profile && !gpu) wrong("--profile counts what a GPU does, and this run measures the CPU");
+  if (const Result<std::string> ncu = b.profile ? bench::ncu_version() : std::string(); !ncu)
+    wrong("--profile needs Nsight Compute: " + ncu.error().message);
   const std::vector<bench::Case> cases = chosen(b, b.groups.empty() ? usual_groups(gpu.has_value()) : b.groups);
 
   bench::Run run;
@@ -123,6 +127,7 @@ int measure(const BenchOptions& b) {
   run.csv_file = b.csv_file;
   std::signal(SIGINT, [](int) { interrupted = 1; });
 
+  if (b.profile) run.profile = bench::profile_of;
   BenchProgress progress(cases.size());
   run.before = [&](std::size_t done, const std::string& name) { progress.show(done, name); };
   Result<bench::Backend> backend = gpu ? on_gpu(run, progress) : bench::cpu_backend();
@@ -161,6 +166,7 @@ void add_bench(CLI::App& app, int& status) {
                 ->type_name("FILE")
                 ->expected(0, 1);
   command->add_option("--csv", b->csv_file, "one line a case")->type_name("FILE");
+  command->add_flag("--profile", b->profile, "each case once more under Nsight Compute (ncu), its counts into --json");
   command->add_flag("--list", b->list, "print the cases, measure nothing");
   command->footer(kExample);
   command->callback([b, command, &status] {

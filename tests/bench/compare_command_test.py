@@ -142,3 +142,14 @@ def test_names_cannot_move_a_cursor(runs: Path, tmp_path: Path) -> None:
 def test_wrong_use_is_one_line(runs: Path, words: list[str], message: str) -> None:
     second = [runs / words[0] if words[0] == "first.json" else words[0], *words[1:]]
     assert compare(runs / "first.json", *second) == (2, "", f"flashfit: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "verdict"),
+    [("before", "slowed", 1, "7 slower"), ("slowed", "again", 0, "7 faster"), ("before", "again", 0, "7 same")],
+)
+def test_a_kernel_slowed_on_purpose_on_a_gpu(old: str, new: str, status: int, verdict: str) -> None:
+    """bench/results/gate: two runs of one build on an H200, and between them one whose kernel waits at each tile."""
+    gate = ROOT / "bench/results/gate"
+    code, said, _ = compare(gate / f"{old}.json", gate / f"{new}.json")
+    assert (code, verdict in said) == (status, True), said

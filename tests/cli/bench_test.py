@@ -104,6 +104,7 @@ def test_the_list_is_the_same_every_time() -> None:
         (["--warmup", "many"], "--warmup 'many': "),
         (["--device", "tpu"], "--device 'tpu': must be cpu or gpu"),
         (["--json"], "--json '': needs a file"),
+        (["--profile"], "--profile counts what a GPU does, and this run measures the CPU"),
         (["--list", "--json", "x.json"], "--json 'x.json': takes no file with --list"),
         (["--wrong"], "'--wrong' is not known here; see flashfit bench --help"),
     ],
