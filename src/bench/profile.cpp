@@ -86,7 +86,7 @@ std::vector<std::string> cells(const std::string& line) {
 }  // namespace
 
 Result<std::string> ncu_version() {
-  const Result<std::string> text = output_of({"ncu", "--version"});
+  Result<std::string> text = output_of({"ncu", "--version"});
   if (!text) return text;
   const std::size_t at = text->find("Version");
   return at == std::string::npos ? fail(Code::kInternal, "ncu does not say its version")
