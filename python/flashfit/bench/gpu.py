@@ -49,19 +49,36 @@ class Device:
 
     def clock_mhz(self) -> float:
         """The SM clock at this moment: a kernel that spins for a number of the SM's cycles, on the GPU's own time."""
-        short, long = (self.microseconds(partial(self.torch.cuda._sleep, cycles)) for cycles in SPIN_CYCLES)
-        return (SPIN_CYCLES[1] - SPIN_CYCLES[0]) / max(long - short, 1e-3)
+        cycles = SPIN_CYCLES[1] - SPIN_CYCLES[0]
+        for _ in range(10):  # a pause of the host may fall into the short one
+            short, long = (self.microseconds(partial(self.torch.cuda._sleep, count)) for count in SPIN_CYCLES)
+            if long > 2 * short:
+                break
+        return cycles / max(long - short, cycles * 1e-4)
 
-    def _calls(self, call: Callable[[], Any]) -> int:
+    def _calls(self, work: Callable[[], Any]) -> int:
         """How many calls a sample holds: one where the cache is flushed before it."""
+        for _ in range(3):
+            work()
+        self.torch.cuda.synchronize()
+        return 1 if self.flushes else calls_of_sample(statistics.median(self.microseconds(work) for _ in range(5)))
+
+    def graph(self, call: Callable[[], Any]) -> GraphTimer:
+        """A timer of replays. Raises what capturing raises. How many calls fill a sample is known of a replay alone: a
+        plain launch takes as long as the host does."""
         for _ in range(3):
             call()
         self.torch.cuda.synchronize()
-        return 1 if self.flushes else calls_of_sample(statistics.median(self.microseconds(call) for _ in range(5)))
+        graph, out, count = *self._captured(call, 1), 1
+        if not self.flushes and (count := self._calls(graph.replay)) > 1:
+            graph, out = self._captured(call, count)
+        timer = GraphTimer(self, graph, count, out)
+        for _ in range(2):
+            timer.sample()
+        return timer
 
-    def graph(self, call: Callable[[], Any]) -> GraphTimer:
-        """A timer of replays. Raises what capturing raises."""
-        count = self._calls(call)
+    def _captured(self, call: Callable[[], Any], count: int) -> tuple[Any, Any]:
+        """A graph of `count` calls, and where the last one's result will be."""
         graph = self.torch.cuda.CUDAGraph()
         out = None
         stream = self.torch.cuda.current_stream()
@@ -71,10 +88,7 @@ class Device:
                     out = call()
         finally:
             self.torch.cuda.set_stream(stream)  # a capture that fails may leave its own
-        timer = GraphTimer(self, graph, count, out)
-        for _ in range(2):
-            timer.sample()
-        return timer
+        return graph, out
 
     def plain(self, call: Callable[[], Any]) -> PlainTimer:
         return PlainTimer(self, call, self._calls(call))
