@@ -113,7 +113,12 @@ def test_a_sample_of_a_graph_holds_calls_for_300_us(fake: Gpu) -> None:
 def test_a_clock_is_taken_again_where_a_pause_fell_into_it(fake: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses = iter([9000.0, 0.0])
     spin = fake._sleep
-    monkeypatch.setattr(fake, "_sleep", lambda cycles: (fake.work(next(pauses, 0.0)), spin(cycles)))
+
+    def paused(cycles: int) -> None:
+        fake.work(next(pauses, 0.0))
+        spin(cycles)
+
+    monkeypatch.setattr(fake, "_sleep", paused)
     assert gpu.Device(flushed=False).clock_mhz() == pytest.approx(1410)
 
 
