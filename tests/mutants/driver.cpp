@@ -1,4 +1,5 @@
-// Runs the kernels that it is linked with through the emulated tests' cases, or through every N-th, if N is given.
+// Runs the kernels that it is linked with through the emulated tests' cases and what no reference can say; or, if N is
+// given, through every N-th case alone.
 // Exit 0: all right; 1: the first defect found, in one line.
 #include <cmath>
 #include <cstdio>
@@ -42,6 +43,7 @@ std::string first_defect(std::size_t every) {
     const auto cases = forward_cases(c.dtype, c.head_dim, Size::kSmall);
     for (std::size_t i = 0; i < cases.size(); i += every)
       if (std::string defect = defect_on(kernel, cases[i]); !defect.empty()) return defect;
+    if (every > 1) continue;
     const ForwardCase& last = cases.back();
     if (std::string defect = defect_on(kernel, last, make_data_of_mixed_layouts); !defect.empty()) return defect;
     if (std::string defect = defect_on_hostile(kernel, cases.front()); !defect.empty()) return defect;
