@@ -67,8 +67,10 @@ void Fibres::clear() {
     if (!slot(i)) continue;
     enter(i);  // what it unwinds is its own
     slot(i) = fiber();
+    races::release(&end_);
   }
   enter(kHost);
+  races::acquire(&end_);  // else whoever frees what they wrote races with each 8 bytes of it
   slots_.resize(1);
 }
 
