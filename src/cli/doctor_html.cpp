@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/html_text.hpp"
 #include "cli/doctor_report.hpp"
 #include "inspect/printable.hpp"
 
@@ -31,33 +32,7 @@ th { background: #f6f6f6; } td.path { font-family: ui-monospace, monospace; font
 </style></head><body>
 )";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string path_words(const std::string& path) { return escaped(inspect::printable(path, 300)); }
+std::string path_words(const std::string& path) { return html_escaped(inspect::printable(path, 300)); }
 
 void add_cell(std::string& out, const Coverage& c) {
   if (c.containers == 0) {
@@ -82,7 +57,7 @@ void add_matrix(std::string& out, const TargetReport& r, const DoctorReport& rep
   }
   if (with_code == 0) return;
   out += "<table><tr><th>binary</th>";
-  for (const auto& gpu : gpus) out += "<th>" + escaped(inspect::printable(gpu.asked, 60)) + "</th>";
+  for (const auto& gpu : gpus) out += "<th>" + html_escaped(inspect::printable(gpu.asked, 60)) + "</th>";
   out += "</tr>\n" + rows + "</table>\n";
   if (with_code > kMostRows) out += fmt::format("<p>and {} more binaries</p>\n", with_code - kMostRows);
 }
@@ -95,13 +70,14 @@ void add_target(std::string& out, const TargetReport& r, const DoctorReport& rep
     for (std::size_t i = 0; i < std::min(r.problems.size(), kMostRows); ++i) {
       const Problem& p = r.problems[i];
       out += fmt::format("<tr class=\"{}\"><td>{}</td><td class=\"path\">{}</td><td>{}</td><td>{}</td></tr>\n",
-                         name_of(verdict_of(p.severity)), escaped(p.code), path_words(p.member), escaped(p.message),
-                         escaped(p.fix));
+                         name_of(verdict_of(p.severity)), html_escaped(p.code), path_words(p.member),
+                         html_escaped(p.message), html_escaped(p.fix));
     }
     out += "</table>\n";
   }
-  if (!r.mend.empty()) out += fmt::format("<p>Try: <code>{}</code> ({})</p>\n", escaped(r.mend), escaped(r.mend_why));
-  if (!r.look_for.empty()) out += fmt::format("<p>Look for {}</p>\n", escaped(r.look_for));
+  if (!r.mend.empty())
+    out += fmt::format("<p>Try: <code>{}</code> ({})</p>\n", html_escaped(r.mend), html_escaped(r.mend_why));
+  if (!r.look_for.empty()) out += fmt::format("<p>Look for {}</p>\n", html_escaped(r.look_for));
   add_matrix(out, r, report);
 }
 
@@ -111,8 +87,8 @@ std::string doctor_html(const DoctorReport& report) {
   std::string out(kHead);
   const inspect::Verdict verdict = worst(report.targets);
   out += fmt::format("<h1>flashfit doctor: <span class=\"verdict {}\">{}</span></h1>\n<p>Asked: {}</p>\n",
-                     name_of(verdict), name_of(verdict), escaped(asked_words(report)));
-  for (const std::string& line : report.assumed) out += "<p>" + escaped(line) + "</p>\n";
+                     name_of(verdict), name_of(verdict), html_escaped(asked_words(report)));
+  for (const std::string& line : report.assumed) out += "<p>" + html_escaped(line) + "</p>\n";
   for (const TargetReport& r : report.targets) add_target(out, r, report);
   return out + "</body></html>\n";
 }
