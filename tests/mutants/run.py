@@ -53,7 +53,6 @@ class Suite:
     compiler: list[str]
     libraries: list[str]
     wrapper: list[str]
-    arguments: list[str]
     detectors: list[str]
 
 
@@ -107,7 +106,7 @@ def judge(mutant: Mutant, suite: Suite) -> Judged:
         code, said = run([*suite.compiler, *includes, "-w", str(suite.program), *suite.libraries, "-o", program])
         if code != 0:
             return Judged(False, "-", "does not compile: " + said.split("error:")[-1].splitlines()[0], 0)
-        code, said = run([*suite.wrapper, program, *suite.arguments])
+        code, said = run([*suite.wrapper, program])
     said = said.splitlines()[0] if said else f"exit {code}"
     detector = detector_of(said) if code != 0 else "-"
     right = (code == 0) == (mutant.name == "none") and detector in ("-", *(suite.detectors or [detector]))
@@ -121,7 +120,6 @@ def main() -> int:
     parser.add_argument("--compiler", required=True, help="the compiler and its options, without includes of src/")
     parser.add_argument("--libraries", required=True, help="the driver and what it needs, in link order")
     parser.add_argument("--wrapper", default="", help="what the programs are run by")
-    parser.add_argument("--arguments", default="", help="what the programs are run with")
     parser.add_argument(
         "--detectors", nargs="*", default=[], help="who must find the defects; anybody may if none is named"
     )
@@ -129,12 +127,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="names of mutants")
     args = parser.parse_args()
     suite = Suite(
-        args.program,
-        shlex.split(args.compiler),
-        shlex.split(args.libraries),
-        shlex.split(args.wrapper),
-        shlex.split(args.arguments),
-        args.detectors,
+        args.program, shlex.split(args.compiler), shlex.split(args.libraries), shlex.split(args.wrapper), args.detectors
     )
     mutants = [m for m in read_mutants(args.list) if not args.only or m.name in args.only]
     start = time.monotonic()
