@@ -5,7 +5,7 @@
 // Places. A kernel is a struct with Params, Shared, kThreads, kMinBlocks and static run(const Params&); its threads are
 // whole warps of 32.
 //   Index3 block(), grid();  int thread(), lane(), warp();
-//       warp() is the same value in all 32 lanes, for the compiler too
+//       warp() is the same value in all 32 lanes, for the compiler too: all 32 call it together
 //   Shared& shared<Shared>();
 //       the block's shared memory, 1024-byte aligned, contents undefined
 //
@@ -15,6 +15,8 @@
 //   float exp2(float), log2(float);
 //       within 2^-22 of the result, log2 of 0.5 .. 2 within 2^-22 (PTX ISA, "ex2", "lg2"); exp2(-inf) = 0,
 //       log2(0) = -inf; subnormal operands and results may be taken as 0
+//   float reciprocal(float);
+//       within 2^-23 of the result (PTX ISA, "rcp")
 //   float max(float, float);
 //       the other operand if one is NaN
 //   float shuffle_xor(float x, int mask);  uint32 ballot(bool);

@@ -5,32 +5,58 @@
 
 namespace flashfit {
 
-/// One compiled form of the forward kernel. `warps` each own block_m / warps query rows; K and V tiles of block_n keys
-/// stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
+/// What a row can do beside causal masks, windows, sinks, variable length and splits, which all can.
+enum class ForwardKind : unsigned char {
+  kPlain,
+  kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8
+};
+
+/// One compiled form of the forward kernel, for head_dims up to head_dim (of q and k) and head_dim_v (of v and out).
+/// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
+/// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
 struct ForwardConfig {
   DType dtype;
-  int head_dim, block_m, block_n, warps, stages, min_blocks;
+  int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
+  int column_warps = 1;
+  ForwardKind kind = ForwardKind::kPlain;
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
 
 constexpr int forward_threads(const ForwardConfig& c) { return c.warps * 32; }
 
+/// Rows of the output that a block of the second launch combines, of calls whose keys are split: one a warp.
+constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
+
 /// Bytes of the kernel's shared memory: Q once, K and V per stage. forward.cuh asserts that it equals sizeof(Shared).
 constexpr int forward_shared_bytes(const ForwardConfig& c) {
-  return (c.block_m + 2 * c.stages * c.block_n) * c.head_dim * size_of(c.dtype);
+  return (c.block_m * c.head_dim + c.stages * c.block_n * (c.head_dim + c.head_dim_v)) * size_of(c.dtype);
 }
 
 /// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,
 /// the same for the build and for what-if.
 constexpr const char* forward_config_error(const ForwardConfig& c) {
   if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
-  if (c.head_dim < 32 || c.head_dim > 256 || c.head_dim % 32) return "head_dim must be a multiple of 32 from 32 to 256";
+  if (c.head_dim < 32 || c.head_dim > 512 || c.head_dim % 32) return "head_dim must be a multiple of 32 from 32 to 512";
+  if (c.head_dim_v < 32 || c.head_dim_v > c.head_dim || c.head_dim_v % 32)
+    return "head_dim_v must be a multiple of 32 from 32 to head_dim";
   if (c.warps < 1 || c.warps > 32) return "warps must be 1 to 32";
-  if (c.block_m < 16 || c.block_m % (16 * c.warps)) return "block_m must be a multiple of 16 rows for each warp";
+  if (c.column_warps < 1 || c.warps % c.column_warps) return "column_warps must divide warps";
+  if (c.head_dim_v % (c.column_warps == 1 ? 32 : 64 * c.column_warps) || c.head_dim_v / c.column_warps > 256)
+    return "a warp has at most 256 columns of V, in whole panels of 64 if they are shared";
+  if (c.block_m < 16 || c.block_m * c.column_warps % (16 * c.warps))
+    return "block_m must be a multiple of 16 rows for each warp";
   if (c.block_n < 16 || c.block_n % 16) return "block_n must be a multiple of 16";
   if (c.stages < 2 || c.stages > 8) return "stages must be 2 to 8";
   return nullptr;
 }
+
+/// What a bias [batch, heads_q, seqlen_q, seqlen_k] holds.
+enum class BiasKind : unsigned char {
+  kNone,
+  kVisible,  ///< bool: a key is seen where it is true
+  kLikeQ,    ///< q's dtype, added to the score
+  kF32,      ///< fp32, added to the score
+};
 
 /// The kernel's one argument. Pointers and strides are of elements, strides 64-bit; rows are tokens.
 /// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] ..
@@ -38,16 +64,33 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
 struct ForwardParams {
   const void *q, *k, *v;
   void* o;
-  float* lse;  ///< natural log, or nullptr
-  const int *cu_seqlens_q,
-      *cu_seqlens_k;  ///< batch + 1 offsets, or nullptr when dense; need not be trusted: clamped to total_*
+  float* lse;                              ///< natural log, or nullptr
+  const int *cu_seqlens_q, *cu_seqlens_k;  ///< batch + 1 offsets, or nullptr when dense; need not be trusted: clamped
+  const int* seqused_k;                    ///< batch counts of keys, or nullptr; clamped to what there is
   long long q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head, o_batch, o_row, o_head;
   long long lse_batch, lse_head;  ///< elements; rows are dense
+  int head_dim, head_dim_v;       ///< at most the configuration's; columns beyond are not touched
   int batch, heads, group;        ///< group = query heads per key-value head
   int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
-  int slots;                      ///< blocks per head: the grid is slots * heads
+  int slots;                      ///< tiles of a head: the grid is (slots * heads, splits)
   int causal;                     ///< 1: bottom-right aligned
+  int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
   float softmax_scale;            ///< > 0
+  const float* sinks;             ///< heads logits, or nullptr
+  /// A sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left, each a thread
+  /// block's. More than one write partial results, and a second launch with combine = 1 makes the output of them
+  /// (combine.cuh).
+  int splits, split_tiles, combine;
+  float* partial_o;    ///< [splits, rows of all sequences, heads, head_dim_v]
+  float* partial_lse;  ///< [splits, rows of all sequences, heads], in units of log2
+  // Of general rows alone.
+  int unaligned;              ///< 1: rows are copied an element at a time
+  float softcap;              ///< 0: none
+  const float* alibi_slopes;  ///< or nullptr
+  long long alibi_batch;
+  const void* bias;  ///< as bias_kind says
+  long long bias_batch, bias_head, bias_row, bias_key;
+  BiasKind bias_kind;
 };
 
 }  // namespace flashfit

@@ -1,48 +1,71 @@
 #pragma once
-// Rows under a causal mask that a value which is not finite reached without being seen. A tensor core multiplies a
-// masked key's weight of 0 with its value all the same, and 0 * NaN is NaN. It shows in the output, so that the main
-// loop need not look; such a row is then computed again, one key at a time and none that it does not see.
+// Rows with hidden keys that a value which is not finite reached without being seen. A tensor core multiplies a hidden
+// key's weight of 0 with its value all the same, and 0 * NaN is NaN. It shows in the output, so that the main loop need
+// not look; such a row is then computed again, one key at a time and none that it does not see.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
+#include "attention/row_end.cuh"
 #include "attention/schedule.cuh"
+#include "attention/score.cuh"
 #include "attention/softmax.cuh"
 
 namespace flashfit {
 
-/// Computes one row by one warp and stores it. `last`: the last key that the row sees, at least 0. All 32 lanes call
-/// it.
-template <class T, int HeadDim>
-void attend_row(const ForwardParams& p, const Work& work, int row, int last) {
-  constexpr int kColumns = HeadDim / 32;  // of a lane: lane, lane + 32, ...
+/// Computes columns first_col .. first_col + Cols - 1 of one row over keys first .. last, and stores them. All 32 lanes
+/// of a warp call it.
+template <ForwardConfig C, int Cols>
+void attend_row(const ForwardParams& p, const Work& work, int row, int first, int last, int first_col) {
+  using T = Element<C.dtype>;
+  constexpr int kDims = C.head_dim / 32, kColumns = Cols / 32;  // of a lane: lane, lane + 32, ...
   const int kv_head = work.head / p.group;
   const T* g_q = work.row_of(static_cast<const T*>(p.q), p.q_batch, p.q_row, p.q_head, work.head, work.q_offset);
   const T* g_k = work.row_of(static_cast<const T*>(p.k), p.k_batch, p.k_row, p.k_head, kv_head, work.k_offset);
   const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);
   T* g_o = work.row_of(static_cast<T*>(p.o), p.o_batch, p.o_row, p.o_head, work.head, work.q_offset);
   const int lane = arch::lane();
-  float q[kColumns], o[kColumns] = {};
+  const Scoring<T> scoring(p, work);
+  float q[kDims], o[kColumns] = {};
 #pragma unroll
-  for (int i = 0; i < kColumns; ++i) q[i] = arch::widen(arch::load(g_q, row * p.q_row + lane + 32 * i));
-  const float scale_log2 = p.softmax_scale * kLog2E;
+  for (int i = 0; i < kDims; ++i) {
+    const int dim = lane + 32 * i;
+    q[i] = dim < p.head_dim ? arch::widen(arch::load(g_q, row * p.q_row + dim)) : 0.f;
+  }
   RowState state;
 #pragma unroll 1
-  for (int key = 0; key <= last; ++key) {
-    float score = 0;
+  for (int key = first; key <= last; ++key) {
+    float product = 0;
 #pragma unroll
-    for (int i = 0; i < kColumns; ++i) score += q[i] * arch::widen(arch::load(g_k, key * p.k_row + lane + 32 * i));
+    for (int i = 0; i < kDims; ++i) {
+      const int dim = lane + 32 * i;
+      if (dim < p.head_dim) product += q[i] * arch::widen(arch::load(g_k, key * p.k_row + dim));
+    }
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) score += arch::shuffle_xor(score, distance);
-    const float base = arch::max(state.base, score * scale_log2);
-    const float decay = arch::exp2(state.base - base), weight = arch::exp2(score * scale_log2 - base);
+    for (int distance = 16; distance > 0; distance /= 2) product += arch::shuffle_xor(product, distance);
+    float scores[1] = {product};
+    scoring(scores, row, [&](int) { return key; });
+    const float score = scores[0];
+    if (score == kMinusInfinity) continue;
+    const float base = arch::max(state.base, score);
+    const float decay = arch::exp2(state.base - base), weight = arch::exp2(score - base);
     state = {base, state.sum * decay + weight};
 #pragma unroll
-    for (int i = 0; i < kColumns; ++i)
-      o[i] = o[i] * decay + weight * arch::widen(arch::load(g_v, key * p.v_row + lane + 32 * i));
+    for (int i = 0; i < kColumns; ++i) {
+      const int col = first_col + lane + 32 * i;
+      if (col < p.head_dim_v) o[i] = o[i] * decay + weight * arch::widen(arch::load(g_v, key * p.v_row + col));
+    }
   }
+  const RowEnd end = end_of_row(state.base, state.sum, sink_of(p, work.head));
 #pragma unroll
-  for (int i = 0; i < kColumns; ++i)
-    arch::store_if(true, g_o, row * p.o_row + lane + 32 * i,
-                   T{static_cast<unsigned short>(arch::pack<T>(o[i] / state.sum, 0.f))});
+  for (int i = 0; i < kColumns; ++i) {
+    const int col = first_col + lane + 32 * i;
+    const float value = o[i] * end.factor;
+    if (p.splits > 1)
+      arch::store_if(true, p.partial_o,
+                     partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head).o + col, value);
+    else
+      arch::store_if(col < p.head_dim_v, g_o, row * p.o_row + col,
+                     T{static_cast<unsigned short>(arch::pack<T>(value, 0.f))});
+  }
 }
 
 }  // namespace flashfit

@@ -2,11 +2,12 @@
 // Which rows a thread block computes.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
+#include "attention/mask.cuh"
 
 namespace flashfit {
 
-/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence;
-/// offsets say where it begins on the row axes.
+/// One tile of query rows of one sequence and head, and the part of the keys that the block takes. Rows and keys are
+/// those of the sequence; offsets say where it begins on the row axes.
 struct Work {
   int sequence, head, first_row;
   int queries, keys;
@@ -17,9 +18,14 @@ struct Work {
   T* row_of(T* g_base, int64 batch, int64 row, int64 head_stride, int of_head, int offset) const {
     return g_base + sequence * batch + offset * row + of_head * head_stride;
   }
-};
 
-inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+  /// Which part of the keys.
+  static int split() { return arch::block().y; }
+  /// Index of a row on the axis of all sequences' rows, as partial results have it.
+  int64 row_of_all(const ForwardParams& p, int row) const {
+    return (p.cu_seqlens_q == nullptr ? int64{sequence} * p.seqlen_q : q_offset) + row;
+  }
+};
 
 /// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch,
 /// and a wrong value must not become a wild address.
@@ -62,10 +68,24 @@ Work find_work(const ForwardParams& p) {
     w.keys = clamp(bounded_offset(p.cu_seqlens_k, low + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
     tile = slot - (w.q_offset / BlockM + low);
   }
+  if (p.seqused_k != nullptr) w.keys = clamp(arch::load(p.seqused_k, w.sequence), 0, w.keys);
   const int tiles = (w.queries + BlockM - 1) / BlockM;
   if (tile < 0 || tile >= tiles) w.queries = 0;
   w.first_row = (tiles - 1 - tile) * BlockM;
   return w;
+}
+
+/// Key tiles begin .. end - 1.
+struct TileRange {
+  int begin, end;
+};
+
+/// The tiles that hold keys first .. last, of those in the block's part.
+inline TileRange tiles_of(const Work& w, const ForwardParams& p, int first, int last, int block_n) {
+  const int end = last < first ? 0 : last / block_n + 1, begin = first / block_n;
+  if (p.splits == 1) return {begin, end};
+  const int low = w.split() * p.split_tiles, high = w.split() + 1 < p.splits ? low + p.split_tiles : end;
+  return {begin > low ? begin : low, end < high ? end : high};
 }
 
 }  // namespace flashfit

@@ -6,16 +6,17 @@
 
 namespace flashfit {
 
-inline constexpr float kLog2E = 1.44269504088896341f;
-
 /// Neither NaN nor an infinity.
 inline bool is_finite(float x) { return x * 0.f == 0.f; }
 
+/// The base of a row that has seen no key: below any score's, and finite, so that -inf - base is no NaN.
+inline constexpr float kNoBase = -3e38f;
+
 /// One row: a weight is exp2(score * scale_log2 - base), the sum is over this lane's weights; a row lies in four
 /// neighbouring lanes. scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's
-/// argument.
+/// argument; 1 where scores are made in units of log2 already.
 struct RowState {
-  float base = -3e38f;  ///< no key seen: below any score's, and finite, so that -inf - base is no NaN
+  float base = kNoBase;
   float sum = 0;
 };
 

@@ -3,76 +3,93 @@
 #include <algorithm>
 
 namespace flashfit::emu {
-namespace {
 
-/// Why whoever knows `knows` may not touch what `earlier` wrote.
-std::optional<Accesses::Conflict> unknown_write(const std::vector<AccessRecord>& writes, std::uint16_t mask,
-                                                Proxy proxy, const Knowledge& knows) {
-  for (const AccessRecord& w : writes) {
-    if ((w.bytes & mask) == 0) continue;
-    if (!knows.seen.reached(w.done)) return Accesses::Conflict{w, true, false};
-    if (proxy == Proxy::kAsync && w.proxy == Proxy::kGeneric && !knows.fenced.reached(w.done))
-      return Accesses::Conflict{w, true, true};
+std::uint32_t Instructions::find(const char* what, const Site& site) {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Instruction& i) { return is(i, what, site); });
+  const auto number = static_cast<std::uint32_t>(found - all_.begin());
+  if (found == all_.end()) all_.push_back({what, site});
+  return number;
+}
+
+void Accesses::clear() {
+  for (Granule& granule : granules_) granule.count = granule.spilled = 0;
+  spilled_.clear();
+}
+
+inline void Accesses::append(Granule& granule, Record record) {
+  if (granule.spilled == 0 && granule.count < kHere)
+    granule.here[granule.count++] = record;
+  else
+    spill(granule, record);
+}
+
+void Accesses::spill(Granule& granule, Record record) {
+  if (granule.spilled == 0) {
+    spilled_.emplace_back(granule.here, granule.here + granule.count);
+    granule.spilled = static_cast<std::uint16_t>(spilled_.size());
   }
-  return std::nullopt;
+  std::vector<Record>& all = spilled_[granule.spilled - 1u];
+  all.resize(granule.count);
+  all.push_back(record);
+  ++granule.count;
 }
 
-void strip(std::vector<AccessRecord>& records, std::uint16_t mask) {
-  for (AccessRecord& r : records) r.bytes = static_cast<std::uint16_t>(r.bytes & ~mask);
-  std::erase_if(records, [](const AccessRecord& r) { return r.bytes == 0; });
-}
-
-}  // namespace
-
-template <class Granules, class Each>
-std::optional<Accesses::Conflict> Accesses::over(Granules& granules, std::size_t offset, std::size_t bytes, Each each) {
+template <class Each>
+inline std::optional<Accesses::Conflict> Accesses::over(std::size_t offset, std::size_t bytes, Record by, Each each) {
   const std::size_t end = offset + bytes;
   for (std::size_t g = offset / kGranule; g * kGranule < end; ++g) {
     const std::size_t first = std::max(offset, g * kGranule) - g * kGranule;
     const std::size_t last = std::min(end - g * kGranule, kGranule);
-    const auto mask = static_cast<std::uint16_t>((1u << last) - (1u << first));
-    if (auto conflict = each(granules[g], mask)) return conflict;
+    if (auto conflict = each(granules_[g], by.with((1u << last) - (1u << first)))) return conflict;
   }
   return std::nullopt;
 }
 
-std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t bytes, AccessRecord by,
+std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t bytes, const AccessRecord& by,
                                                  const Knowledge& knows) {
-  return over(granules_, offset, bytes, [&](Granule& granule, std::uint16_t mask) {
-    auto conflict = unknown_write(granule.writes, mask, by.proxy, knows);
-    if (conflict) return conflict;
-    // A later read of the same bytes by the same agent stands for the
-    // earlier one.
-    std::erase_if(granule.reads,
-                  [&](const AccessRecord& r) { return r.done.agent == by.done.agent && (r.bytes & ~mask) == 0; });
-    by.bytes = mask;
-    granule.reads.push_back(by);
-    std::uint16_t written = 0;
-    for (const AccessRecord& w : granule.writes) written = static_cast<std::uint16_t>(written | w.bytes);
-    if (by.proxy == Proxy::kAsync && (mask & ~written) != 0) conflict = Conflict{by, false, false, true};
-    return conflict;
+  return over(offset, bytes, {by, false}, [&](Granule& granule, Record now) -> std::optional<Conflict> {
+    std::uint32_t written = 0, kept = 0;
+    const std::span<Record> records = this->records(granule);
+    for (std::uint32_t i = 0; i < records.size(); ++i) {
+      const Record& r = records[i];
+      if (r.write()) {
+        written |= r.bytes();
+        if ((r.bytes() & now.bytes()) != 0) {
+          if (!knows.seen.reached(r.done())) return Conflict{r.whole(), true, false};
+          if (now.async() && !r.async() && !knows.fenced.reached(r.done())) return Conflict{r.whole(), true, true};
+        }
+      } else if (r.agent() == now.agent() && (r.bytes() & ~now.bytes()) == 0) {
+        continue;  // the new one stands for it
+      }
+      if (kept != i) records[kept] = r;
+      ++kept;
+    }
+    granule.count = static_cast<std::uint16_t>(kept);
+    append(granule, now);
+    if (now.async() && (now.bytes() & ~written) != 0) return Conflict{by, false, false, true};
+    return std::nullopt;
   });
 }
 
-std::optional<Accesses::Conflict> Accesses::write(std::size_t offset, std::size_t bytes, AccessRecord by,
+std::optional<Accesses::Conflict> Accesses::write(std::size_t offset, std::size_t bytes, const AccessRecord& by,
                                                   const Knowledge& knows) {
-  return over(granules_, offset, bytes, [&](Granule& granule, std::uint16_t mask) {
-    auto conflict = unknown_write(granule.writes, mask, by.proxy, knows);
-    for (const AccessRecord& r : granule.reads)
-      if (!conflict && (r.bytes & mask) != 0 && !knows.seen.reached(r.done)) conflict = Conflict{r, false, false};
-    if (conflict) return conflict;
-    strip(granule.writes, mask);
-    strip(granule.reads, mask);
-    by.bytes = mask;
-    granule.writes.push_back(by);
-    return conflict;
-  });
-}
-
-std::optional<Accesses::Conflict> Accesses::would_read(std::size_t offset, std::size_t bytes, Proxy proxy,
-                                                       const Knowledge& knows) const {
-  return over(granules_, offset, bytes, [&](const Granule& granule, std::uint16_t mask) {
-    return unknown_write(granule.writes, mask, proxy, knows);
+  return over(offset, bytes, {by, true}, [&](Granule& granule, Record now) -> std::optional<Conflict> {
+    std::uint16_t kept = 0;
+    const std::span<Record> records = this->records(granule);
+    for (const Record& r : records) {
+      std::uint32_t left = r.bytes();
+      if ((left & now.bytes()) != 0) {
+        if (!knows.seen.reached(r.done())) return Conflict{r.whole(), r.write(), false};
+        if (r.write() && now.async() && !r.async() && !knows.fenced.reached(r.done()))
+          return Conflict{r.whole(), true, true};
+        left &= ~now.bytes();
+        if (left == 0) continue;
+      }
+      records[kept++] = r.with(left);
+    }
+    granule.count = kept;
+    append(granule, now);
+    return std::nullopt;
   });
 }
 

@@ -21,6 +21,8 @@ struct ShuffleXorOperands {
   int mask;
   float result;
 };
+/// A warp's own number is passed on by a shuffle, which needs all lanes; nothing else happens.
+struct WarpOperands {};
 struct BallotOperands {
   bool value;
   uint32 result;
@@ -48,7 +50,7 @@ Operands& of(void* const* lanes, int lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-extern const Collective kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaF16, kMmaBF16;
+extern const Collective kWarp, kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaF16, kMmaBF16;
 
 /// Matrix instructions that load b from shared memory themselves.
 struct SharedMma {

@@ -19,8 +19,12 @@ inline constexpr bool kHas = true;
 inline Index3 block() { return emu::Machine::current().block(); }
 inline Index3 grid() { return emu::Machine::current().grid(); }
 inline int lane() { return emu::Machine::current().lane(); }
-inline int warp() { return emu::Machine::current().warp(); }
-inline int thread() { return warp() * emu::kLanes + lane(); }
+inline int warp(Site site = {}) {
+  emu::WarpOperands operands{};
+  emu::Machine::current().meet(emu::kWarp, &operands, site);
+  return emu::Machine::current().warp();
+}
+inline int thread() { return emu::Machine::current().warp() * emu::kLanes + lane(); }
 
 template <class Shared>
 Shared& shared() {
@@ -29,8 +33,13 @@ Shared& shared() {
 
 inline float exp2(float x) { return std::exp2(x); }
 inline float log2(float x) { return std::log2(x); }
+inline float reciprocal(float x) { return 1.f / x; }
 /// +0 is more than -0, as on GPUs (PTX ISA, "max").
-inline float max(float a, float b) { return a > b || b != b || (a == b && !std::signbit(a)) ? a : b; }
+inline float max(float a, float b) {
+  const float larger = a > b ? a : b;  // one instruction without branches: right unless it is a zero or NaN
+  if (std::fabs(larger) > 0) return larger;
+  return b != b || (a == b && !std::signbit(a)) ? a : b;
+}
 
 inline float shuffle_xor(float x, int mask, Site site = {}) {
   emu::ShuffleXorOperands operands{x, mask, 0};

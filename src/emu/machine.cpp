@@ -72,7 +72,7 @@ void Machine::start_block(int number, Index3 index) {
   block.index = index;
   block.live = program_.threads;
   block.shared.poison();
-  block.accesses.reset();
+  if (block.accesses != nullptr) block.accesses->clear();
   block.uses.clear();
   block.known_at_end.clear();
   block.barriers.emplace(number * block_warps_, block_warps_);

@@ -196,7 +196,11 @@ class Machine {
   void check_previous_grid(std::uintptr_t address, Access access, Site site);
   void stop_at_race();
   void watched_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site);
+  AccessRecord record_of(const char* what, const Site& site, Moment done, Proxy proxy);
   void record(std::uintptr_t address, std::size_t bytes, Access access, const AccessRecord& by);
+  void record(Block& block, std::uintptr_t address, std::size_t bytes, Access access, const AccessRecord& by);
+  [[noreturn]] void stop_at_conflict(const Accesses::Conflict& conflict, std::size_t offset, std::size_t bytes,
+                                     Access access, const AccessRecord& by);
   std::string waits() const;
   std::string warp_in_words(int warp) const;
   std::string where(int thread) const;
@@ -218,6 +222,7 @@ class Machine {
   std::vector<CopyQueue> copies_;
   BankConflicts banks_;
   std::unique_ptr<Order> order_;
+  Instructions instructions_;
   std::unique_ptr<Engines> engines_;
   bool watching_ = false, missed_ = false;  ///< missed: there were accesses before `watch`
   int previous_grid_ = -1, elected_ = 0;

@@ -53,10 +53,14 @@ void Machine::own_access(std::uintptr_t address, std::size_t bytes, Access kind,
 }
 
 void Machine::read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site) {
-  for (const std::uintptr_t row : rows) {
-    check_shared(row, 16, site);
-    access(row, 16, Access::kRead, what, site);
+  for (const std::uintptr_t row : rows) check_shared(row, 16, site);
+  if (order_ == nullptr || races::on()) {
+    for (const std::uintptr_t row : rows) access(row, 16, Access::kRead, what, site);
+    return;
   }
+  stats_.shared_bytes_read += 16 * rows.size();
+  const AccessRecord by = record_of(what, site, order_->now(thread()), Proxy::kGeneric);
+  for (const std::uintptr_t row : rows) record(row, 16, Access::kRead, by);
 }
 
 void Machine::count_bank_conflicts(const char* what, std::span<const std::int32_t> offsets, int bytes,
@@ -137,7 +141,7 @@ std::uintptr_t Machine::in_block(std::uintptr_t address, int block, const char* 
 void Machine::use_abroad(std::uintptr_t address, const char* what, Site site) {
   for (Block& block : blocks_)
     if (block.shared.holds(address, 1))
-      block.uses[thread()] = {order_->now(thread()), site, what, thread(), Proxy::kGeneric};
+      block.uses[thread()] = record_of(what, site, order_->now(thread()), Proxy::kGeneric);
 }
 
 std::string Machine::shared_in_words(std::uintptr_t address) const {

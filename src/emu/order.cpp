@@ -23,14 +23,15 @@ bool Clock::reached(const Clock& other) const {
   return true;
 }
 
-Order::Order(int threads) : knowledge_(static_cast<std::size_t>(threads)), agents_(threads) {
-  for (int t = 0; t < threads; ++t) knowledge_[static_cast<std::size_t>(t)].seen.reach({t, 1});
+Order::Order(int threads) : knowledge_(static_cast<std::size_t>(threads)), now_(knowledge_.size()), agents_(threads) {
+  for (int t = 0; t < threads; ++t) tick(t);
 }
 
 // What a thread does after it told others, or fenced, is at a later moment than
 // what it told or fenced.
 void Order::tick(int thread) {
-  knowledge_[static_cast<std::size_t>(thread)].seen.reach({thread, now(thread).epoch + 1});
+  ++now_[static_cast<std::size_t>(thread)];
+  knowledge_[static_cast<std::size_t>(thread)].seen.reach(now(thread));
 }
 
 void Order::publish(int thread, Knowledge& to) {

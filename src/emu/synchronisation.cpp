@@ -75,8 +75,8 @@ void Machine::end_engines(const Block& block) {
       stop_at(use.thread,
               fmt::format("{} uses the shared memory of block {} of its cluster, whose threads leave without having "
                           "waited for its end",
-                          use.what, block_),
-              &use.site);
+                          instructions_[use.instruction].what, block_),
+              &instructions_[use.instruction].site);
   if (engines_ == nullptr) return;
   if (const std::string unequal = engines_->registers[block_].unequal(); !unequal.empty()) stop(unequal);
   const auto base = reinterpret_cast<std::uintptr_t>(block.shared.data());

@@ -44,8 +44,11 @@ void ldmatrix_x4(void* const* lanes) {
   Machine::current().count(&Stats::ldmatrix, static_cast<std::uint64_t>(count) - 1);  // one is the meeting's
 }
 
+void warp(void* const*) {}
+
 }  // namespace
 
+constexpr Collective kWarp{"warp", warp, &Stats::shuffles};
 constexpr Collective kShuffleXor{"shuffle_xor", shuffle_xor, &Stats::shuffles};
 constexpr Collective kBallot{"ballot", ballot, &Stats::votes};
 constexpr Collective kLdmatrixX4{"ldmatrix_x4", ldmatrix_x4<false>, &Stats::ldmatrix};

@@ -1,7 +1,11 @@
+#include <limits>
+#include <vector>
+
 #include "attention/params.hpp"
 #include "emu/memory.hpp"
 #include "emulated/forward.hpp"
 #include "plan/candidates.hpp"
+#include "plan/splits.hpp"
 
 namespace flashfit::emulated {
 namespace {
@@ -22,20 +26,53 @@ emu::Memory memory_of(const reference::ForwardData& data, const ForwardParams& p
   if (p.lse != nullptr) memory.writable("lse", p.lse, data.lse_count() * sizeof(float));
   memory.read_only("cu_seqlens_q", p.cu_seqlens_q, data.cu_seqlens_q.size() * sizeof(std::int32_t));
   memory.read_only("cu_seqlens_k", p.cu_seqlens_k, data.cu_seqlens_k.size() * sizeof(std::int32_t));
+  const reference::OptionData& options = data.options;
+  memory.read_only("seqused_k", p.seqused_k, options.seqused_k.size() * sizeof(std::int32_t));
+  memory.read_only("alibi_slopes", p.alibi_slopes, options.alibi_slopes.size() * sizeof(float));
+  memory.read_only("sinks", p.sinks, options.sinks.size() * sizeof(float));
+  memory.read_only("bias", p.bias, options.bias.bytes.size());
   return memory;
+}
+
+/// Cut in parts as the plan cuts them.
+KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
+  const std::int64_t tiles = (p.seqlen_k + c.block_n - 1) / c.block_n;
+  if (splits == 1 || tiles < 2) return {};
+  const Splits parts = cut_evenly(tiles, splits);
+  return {parts.splits, parts.tiles};
 }
 
 }  // namespace
 
 Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& data, emu::Options options,
-                       const std::function<void(ForwardParams&)>& adjust) {
+                       const std::function<void(ForwardParams&)>& adjust, int splits) {
   const ForwardCall call = data.call();
-  const auto slots = slots_for(call.problem, kernel.variant->config.block_m);
+  const ForwardConfig& config = kernel.variant->config;
+  const auto slots = slots_for(call.problem, config.block_m);
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
-  ForwardParams params = forward_params(call, *slots);
+  KeySplits parts = cut(config, call.problem, splits);
+  // What a kernel reads of it before it was written is no number.
+  const auto items = static_cast<std::size_t>(call.problem.total_q * call.problem.heads_q * parts.splits);
+  std::vector<float> partial_o(parts.splits > 1 ? items * config.head_dim_v : 0,
+                               std::numeric_limits<float>::signaling_NaN());
+  std::vector<float> partial_lse(parts.splits > 1 ? items : 0, std::numeric_limits<float>::signaling_NaN());
+  parts.o = partial_o.data(), parts.lse = partial_lse.data();
+  ForwardParams params = forward_params(call, *slots, parts);
   if (adjust) adjust(params);
-  options.kernel = name_of(kernel.variant->config);
-  return kernel.launch(params.slots * params.heads, params, memory_of(data, params), options);
+  options.kernel = name_of(config);
+  emu::Memory memory = memory_of(data, params);
+  if (parts.splits > 1) {
+    memory.writable("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
+    memory.writable("partial_lse", partial_lse.data(), partial_lse.size() * sizeof(float));
+  }
+  auto stats = kernel.launch({params.slots * params.heads, params.splits, 1}, params, memory, options);
+  if (!stats || parts.splits == 1) return stats;
+  params.combine = 1;
+  const std::int64_t rows = call.problem.total_q * call.problem.heads_q, a_block = combined_rows(config);
+  auto combined = kernel.launch({static_cast<int>((rows + a_block - 1) / a_block), 1, 1}, params, memory, options);
+  if (!combined) return combined;
+  for (const emu::Counter& counter : emu::kCounters) (*stats).*counter.value += (*combined).*counter.value;
+  return stats;
 }
 
 }  // namespace flashfit::emulated

@@ -12,8 +12,8 @@ namespace flashfit::emulated {
 template <int Row>
 EmulatedForward emulated_forward() {
   return {&kForwardVariants[Row],
-          [](int blocks, const ForwardParams& params, const emu::Memory& memory, const emu::Options& options) {
-            return emu::launch<ForwardKernel<kForwardVariants[Row].config>>({blocks, 1, 1}, params, memory, options);
+          [](emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory, const emu::Options& options) {
+            return emu::launch<ForwardKernel<kForwardVariants[Row].config>>(grid, params, memory, options);
           }};
 }
 

@@ -68,9 +68,11 @@ std::string path_of(void* library) {
   return path;
 }
 
+std::mutex opening;
+
 /// Never closed: the driver keeps threads and exit handlers of its own. A failed search is repeated by the next call.
 void* library() {
-  static void* handle = nullptr;  // guarded by open_driver()'s mutex
+  static void* handle = nullptr;  // guarded by `opening`
   if (!handle) handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   return handle;
 }
@@ -89,8 +91,7 @@ tl::unexpected<Error> no_init(const Driver& d, cu::Status status) {
 }
 
 Result<const Driver*> open_driver() {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(opening);
   if (const Driver* done = opened.load(std::memory_order_acquire)) return done;
   void* lib = library();
   if (!lib) {
@@ -106,6 +107,7 @@ Result<const Driver*> open_driver() {
     return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
   d.lacks = missing_loading(lib, d);
   find(lib, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled);
+  find(lib, "cuCtxSynchronize", d.cuCtxSynchronize);
   // A fork would inherit locks and handles that the driver refuses there;
   // the flag lets it be told before it can hang on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
@@ -123,6 +125,27 @@ Result<const Driver*> driver() {
     return done;
   }
   return open_driver();
+}
+
+InitAnswer ask_init() {
+  const std::lock_guard lock(opening);
+  InitAnswer answer;
+  void* lib = library();
+  if (!lib) {
+    const char* why = dlerror();
+    answer.no_library = why ? why : "libcuda.so.1 cannot be opened";
+    return answer;
+  }
+  Driver d{};
+  answer.path = path_of(lib);
+  if (const char* name = missing_base(lib, d)) {
+    answer.no_library = fmt::format("{} has no {}: it is no usable NVIDIA driver", answer.path, name);
+    return answer;
+  }
+  answer.status = d.cuInit(0);
+  if (answer.status) answer.words = describe(d, "cuInit", answer.status);
+  if (d.cuDriverGetVersion(&answer.version) != 0) answer.version = 0;
+  return answer;
 }
 
 Result<const Driver*> loading_driver() {

@@ -26,6 +26,7 @@ inline constexpr int kCaptureRelaxed = 2;         ///< CU_STREAM_CAPTURE_MODE_RE
 enum class Attribute : int {
   kClockKhz = 13,
   kSms = 16,
+  kComputeMode = 20,
   kMemoryClockKhz = 36,
   kMemoryBusBits = 37,
   kThreadsPerSm = 39,
@@ -72,6 +73,9 @@ struct Driver {
                                        const std::uint32_t* element_strides, int interleave, int swizzle,
                                        int l2_promotion, int fill);
 
+  /// Waits for all that this context was given; nothing but the doctor's probe does that. nullptr if there is none.
+  cu::Status (*cuCtxSynchronize)();
+
   CudaVersion version;  ///< 12090 is 12.9
   const char* lacks;    ///< the first function of the second group that is missing; nullptr: none
   std::string path;     ///< the file that libcuda.so.1 led to; "" if it cannot be told
@@ -88,6 +92,16 @@ Result<const Driver*> driver();
 /// The same, if it can load images: kMisfit names the driver's CUDA version when that
 /// is below 12.0, and a function that is missing.
 Result<const Driver*> loading_driver();
+
+/// What the driver answered, for who reports on a machine: nothing of it is remembered.
+struct InitAnswer {
+  std::string no_library;   ///< the loader's words where libcuda.so.1 cannot be opened, or what it lacks; else ""
+  std::string path;         ///< the file that it led to; "" if it cannot be told
+  cu::Status status = 0;    ///< of cuInit
+  std::string words;        ///< describe() of the status; "" for success
+  CudaVersion version = 0;  ///< that a driver without devices tells too; 0: it does not
+};
+InitAnswer ask_init();
 
 /// "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)":
 /// a call and the driver's own words, with what it means where that is known.

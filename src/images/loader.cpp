@@ -250,6 +250,8 @@ Result<void> launch(const Image& image, int device, void* stream, const LaunchCo
   if (config.grid == 0) return {};
   if (config.grid < 0 || config.grid > std::numeric_limits<int>::max())
     return fail(Code::kInvalidArgument, fmt::format("grid {}: a launch takes 0 to 2147483647 blocks", config.grid));
+  if (config.grid_y < 1 || config.grid_y > 65535)
+    return fail(Code::kInvalidArgument, fmt::format("grid_y {}: a launch takes 1 to 65535", config.grid_y));
   if (config.threads < 1 || config.threads > kMaxThreadsPerBlock)
     return fail(Code::kInvalidArgument,
                 fmt::format("threads {}: a block takes 1 to {}", config.threads, kMaxThreadsPerBlock));
@@ -260,10 +262,11 @@ Result<void> launch(const Image& image, int device, void* stream, const LaunchCo
   if (!l) return tl::unexpected(l.error());
   return (*l)->with(image, device, [&](Errand& errand, cu::Kernel kernel) {
     void* arguments[] = {const_cast<void*>(params)};
-    return errand("cuLaunchKernel", errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), 1, 1,
-                                                                 static_cast<unsigned>(config.threads), 1, 1,
-                                                                 static_cast<unsigned>(config.shared_bytes),
-                                                                 static_cast<cu::Stream>(stream), arguments, nullptr));
+    return errand("cuLaunchKernel",
+                  errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), config.grid_y, 1,
+                                               static_cast<unsigned>(config.threads), 1, 1,
+                                               static_cast<unsigned>(config.shared_bytes),
+                                               static_cast<cu::Stream>(stream), arguments, nullptr));
   });
 }
 

@@ -12,6 +12,7 @@ struct LaunchConfig {
   std::int64_t grid;  ///< thread blocks, 0 to 2^31 - 1; 0 launches nothing
   int threads;        ///< of a block
   int shared_bytes;   ///< dynamic, of a block; at most image.shared_bytes
+  int grid_y = 1;     ///< so many times `grid`, 1 to 65535
 };
 
 /// Makes `image` (one of carried_images()) ready on GPU `device`: what the first launch() would do, the launch itself

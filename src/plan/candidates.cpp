@@ -3,13 +3,21 @@
 #include <algorithm>
 
 #include "plan/model.hpp"
+#include "plan/splits.hpp"
 
 namespace flashfit {
 
+bool serves(const ForwardConfig& c, const ForwardProblem& p) {
+  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
+         (c.kind == ForwardKind::kGeneral || !needs_general(p));
+}
+
+bool needs_general(const ForwardProblem& p) {
+  return p.softcap || p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+}
+
 bool of_problem(const Request& r, const Image& image) {
-  const ForwardConfig& c = image.variant->config;
-  return c.dtype == r.problem.dtype && c.head_dim == r.problem.head_dim &&
-         (r.variant == nullptr || r.variant == image.variant);
+  return serves(image.variant->config, r.problem) && (r.variant == nullptr || r.variant == image.variant);
 }
 
 bool loads(const Request& r, const Image& image) {
@@ -49,25 +57,32 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const Registers registers = registers_of(c, &image, r.images);
   const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
+  const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
+  const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
   return ForwardPlan{.variant = image.variant,
                      .image = &image,
                      .slots = *slots,
                      .grid = *slots * r.problem.heads_q,
+                     .splits = splits.splits,
+                     .split_tiles = splits.tiles,
                      .threads = forward_threads(c),
                      .shared_bytes = forward_shared_bytes(c),
-                     .workspace_bytes = 0,
+                     .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
                      .registers = registers.count,
                      .registers_estimated = registers.estimated,
-                     .model = forward_model(c, resident, registers.spill_bytes, r.problem, r.gpu)};
+                     .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};
 }
 
 bool better(const ForwardPlan& a, const ForwardPlan& b) {
   const Target s = a.image->target, t = b.image->target;
   if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
+  const ForwardConfig &c = a.variant->config, &d = b.variant->config;
+  if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
+  if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
   if (s.cc != t.cc) return s.cc > t.cc;
-  return a.variant->config.block_m > b.variant->config.block_m;
+  return c.block_m > d.block_m;
 }
 
 }  // namespace flashfit

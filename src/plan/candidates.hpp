@@ -17,7 +17,12 @@ struct Request {
   bool ptx_only = false;
 };
 
-/// Whether the image is of the problem's dtype and head_dim (and of the forced row).
+/// Whether a row computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
+bool serves(const ForwardConfig& config, const ForwardProblem& problem);
+/// Whether only general rows do.
+bool needs_general(const ForwardProblem& problem);
+
+/// Whether the image's row serves the problem (and is the forced one).
 bool of_problem(const Request& request, const Image& image);
 
 /// Whether the GPU and the driver can load it.
@@ -29,8 +34,9 @@ std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 /// Slots per head for a tile of block_m rows; nothing if slots * heads_q would exceed kMaxGrid.
 std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
 
-/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then the smaller modelled time; of
-/// equal ones the newer target, then the taller tile, so that the order of images does not matter.
+/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then what pads head_dims less, plain
+/// rows to general ones, then the smaller modelled time; of equal ones the newer target, then the taller tile, so that
+/// the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 
 /// The registers of a row's image, or of its machine code for other GPUs, or estimated;

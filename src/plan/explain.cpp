@@ -13,10 +13,14 @@ struct Shared {
   const char* family = nullptr;
   std::optional<int> shared_memory_bytes, registers_per_thread, threads;
   std::optional<bool> registers_estimated;
-  std::optional<std::int64_t> grid;
+  std::optional<std::int64_t> grid, workspace_bytes;
+  const char* kind = nullptr;
+  std::optional<int> splits, split_tiles;
   const ForwardModel* model = nullptr;
   std::string reason;
 };
+
+const char* kind_of(const ForwardConfig& c) { return c.kind == ForwardKind::kGeneral ? "general" : "plain"; }
 
 void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
   const auto of_model = [&](const char* key, auto value) {
@@ -27,6 +31,7 @@ void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
   json.field("fits", s.fits);
   s.family ? json.field("family", s.family) : json.field("family", nullptr);
   json.field("variant", s.variant);
+  s.kind ? json.field("kind", s.kind) : json.field("kind", nullptr);
   json.field("target", s.target);
   json.field("shared_memory_bytes", s.shared_memory_bytes);
   json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
@@ -34,6 +39,9 @@ void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
   json.field("registers_estimated", s.registers_estimated);
   of_model("blocks_per_sm", [](const ForwardModel& m) { return m.blocks_per_sm; });
   json.field("grid", s.grid);
+  json.field("splits", s.splits);
+  json.field("split_tiles", s.split_tiles);
+  json.field("workspace_bytes", s.workspace_bytes);
   json.field("threads", s.threads);
   of_model("bound", [](const ForwardModel& m) { return m.bound; });
   of_model("modelled_us", [](const ForwardModel& m) { return std::round(m.microseconds * 10) / 10; });
@@ -54,7 +62,11 @@ void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu&
     s.shared_memory_bytes = plan->shared_bytes;
     s.registers_per_thread = plan->registers;
     s.registers_estimated = plan->registers_estimated;
+    s.kind = kind_of(plan->variant->config);
     s.grid = plan->grid;
+    s.splits = plan->splits;
+    s.split_tiles = plan->split_tiles;
+    s.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
     s.threads = plan->threads;
     s.model = &plan->model;
   }
@@ -69,6 +81,7 @@ void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu) {
   Shared s;
   s.fits = fit.fits;
   s.family = "mma";
+  s.kind = kind_of(c);
   if (std::string name = name_of(c); find_forward_variant(name) != nullptr) s.variant = std::move(name);
   s.shared_memory_bytes = fit.shared_bytes;
   s.registers_per_thread = fit.registers;

@@ -5,9 +5,10 @@
 
 namespace flashfit {
 
-/// gpu, compute_capability, fits, family, variant, target, shared_memory_bytes, shared_memory_limit_bytes (opt-in limit
-/// of a block), registers_per_thread, registers_estimated, blocks_per_sm, grid, threads, bound, modelled_us, reason. A
-/// misfit has the same keys: null where unknown, and its reason.
+/// gpu, compute_capability, fits, family, variant, kind ("plain" or "general"), target, shared_memory_bytes,
+/// shared_memory_limit_bytes (opt-in limit of a block), registers_per_thread, registers_estimated, blocks_per_sm, grid,
+/// splits, split_tiles, workspace_bytes, threads, bound, modelled_us, reason. A misfit has the same keys: null where
+/// unknown, and its reason.
 void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                        std::span<const Image> images, const PlanOptions& options = {});
 

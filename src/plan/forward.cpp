@@ -24,6 +24,17 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
   return *best;
 }
 
+KeySplits key_splits(const ForwardPlan& plan, const ForwardProblem& p, void* workspace) {
+  if (plan.splits == 1) return {};
+  auto* const o = static_cast<float*>(workspace);
+  return {plan.splits, plan.split_tiles, o, o + p.total_q * p.heads_q * plan.splits * plan.variant->config.head_dim_v};
+}
+
+std::int64_t combine_grid(const ForwardPlan& plan, const ForwardProblem& p) {
+  const int rows = combined_rows(plan.variant->config);
+  return plan.splits == 1 ? 0 : (p.total_q * p.heads_q + rows - 1) / rows;
+}
+
 std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                        std::span<const Image> images) {
   const ForwardConfig& c = plan.variant->config;
@@ -48,10 +59,14 @@ std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, c
   const std::string code =
       ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image->target.cc / 10, plan.image->target.cc % 10)
           : fmt::format("machine code {}", plan.image->target.str());
-  return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}", code,
-                     gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
+  const std::string parts =
+      plan.splits == 1 ? ""
+                       : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines",
+                                     plan.splits, plan.grid, plan.grid * plan.splits);
+  return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
+                     code, gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
                      plan.model.blocks_per_sm == 1 ? "" : "s", plan.model.limited_by, plan.model.waves,
-                     plan.model.waves == 1 ? "" : "s", gpu.sms, plan.model.bound, next);
+                     plan.model.waves == 1 ? "" : "s", gpu.sms, plan.model.bound, parts, next);
 }
 
 }  // namespace flashfit

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attention/params.hpp"
 #include "attention/problem.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
@@ -34,8 +35,9 @@ struct ForwardModel {
 struct ForwardPlan {
   const ForwardVariant* variant;
   const Image* image;
-  std::int64_t slots;           ///< blocks per head: ForwardParams::slots
-  std::int64_t grid;            ///< thread blocks; 0: no rows, nothing to launch
+  std::int64_t slots;           ///< blocks per head and part of the keys: ForwardParams::slots
+  std::int64_t grid;            ///< thread blocks for each part of the keys; 0: no rows, nothing to launch
+  int splits, split_tiles;      ///< parts that the keys are cut in, so that a second launch combines; tiles of a part
   int threads;                  ///< a block
   int shared_bytes;             ///< dynamic, a block
   std::size_t workspace_bytes;  ///< device memory that the caller must give
@@ -55,6 +57,12 @@ struct PlanOptions {
 /// `driver` 0 = unknown, taken as new enough. The plan points into `images`.
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
+
+/// Where the parts of the keys put their results in the caller's workspace of at least plan.workspace_bytes.
+KeySplits key_splits(const ForwardPlan& plan, const ForwardProblem& problem, void* workspace);
+
+/// Thread blocks of the second launch, which combines the parts; 0 if there is one part.
+std::int64_t combine_grid(const ForwardPlan& plan, const ForwardProblem& problem);
 
 /// One sentence: why this plan, and what came second. Separate from planning so that a launch never pays for prose.
 std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,

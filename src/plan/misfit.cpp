@@ -28,7 +28,18 @@ std::string targets(std::span<const Image> images, Of of) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string shape(const ForwardProblem& p) { return fmt::format("{} head_dim {}", name_of(p.dtype), p.head_dim); }
+/// "128", or "192 (v 128)".
+std::string head_dims(int head_dim, int head_dim_v) {
+  return head_dim_v == head_dim ? fmt::format("{}", head_dim) : fmt::format("{} (v {})", head_dim, head_dim_v);
+}
+std::string shape(const ForwardProblem& p) {
+  return fmt::format("{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
+                     needs_general(p) ? " with what general rows alone do (softcap, ALiBi, bias, unaligned rows)" : "");
+}
+std::string shape(const ForwardConfig& c) {
+  return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
+                     c.kind == ForwardKind::kGeneral ? "" : ", plain");
+}
 
 }  // namespace
 
@@ -69,11 +80,14 @@ Error misfit_of_images(const Request& r) {
     if (r.variant != nullptr)
       return misfit(
           fmt::format("variant {}: this build of flashfit carries no image of it", name_of(r.variant->config)));
-    std::set<int> carried;
-    for (const Image& i : r.images)
-      if (of_dtype(i)) carried.insert(i.variant->config.head_dim);
+    int most = 0, most_v = 0;
+    for (const Image& i : r.images) {
+      const ForwardConfig& c = i.variant->config;
+      if (c.dtype != p.dtype || (needs_general(p) && c.kind == ForwardKind::kPlain)) continue;
+      if (c.head_dim > most) most = c.head_dim, most_v = c.head_dim_v;
+    }
     return misfit(
-        fmt::format("head_dim {}: carried for {} are {}", p.head_dim, name_of(p.dtype), fmt::join(carried, ", ")));
+        fmt::format("{}: carried for {} are head_dims to {}", shape(p), name_of(p.dtype), head_dims(most, most_v)));
   }
   if (!any(runs)) {
     const bool older = std::all_of(r.images.begin(), r.images.end(),
@@ -118,17 +132,16 @@ Result<const ForwardVariant*> variant_named(std::string_view name, const Forward
   for (const ForwardVariant* row : rows) {
     const std::string row_name = name_of(row->config);
     if (found == nullptr && row_name == name) found = row;
-    const bool suits = row->config.dtype == p.dtype && row->config.head_dim == p.head_dim;
+    const bool suits = serves(row->config, p);
     if (suits && std::find(suitable.begin(), suitable.end(), row_name) == suitable.end()) suitable.push_back(row_name);
   }
   const std::string offer = suitable.empty() ? "none" : fmt::format("{}", fmt::join(suitable, ", "));
   if (found == nullptr)
     return fail(Code::kInvalidArgument,
                 fmt::format("variant '{}' is no row of the table; for {}: {}", name, shape(p), offer));
-  if (found->config.dtype != p.dtype || found->config.head_dim != p.head_dim)
-    return fail(Code::kInvalidArgument,
-                fmt::format("variant {} is for {} head_dim {}, the problem is {}; for that: {}", name,
-                            name_of(found->config.dtype), found->config.head_dim, shape(p), offer));
+  if (!serves(found->config, p))
+    return fail(Code::kInvalidArgument, fmt::format("variant {} is for {}, the problem is {}; for that: {}", name,
+                                                    shape(found->config), shape(p), offer));
   return found;
 }
 

@@ -8,8 +8,8 @@
 
 namespace flashfit {
 
-/// `spill_bytes` a thread; occupancy.blocks >= 1.
+/// `spill_bytes` a thread; occupancy.blocks >= 1; `splits`: parts that each sequence's keys are cut in.
 ForwardModel forward_model(const ForwardConfig& config, const Occupancy& occupancy, int spill_bytes,
-                           const ForwardProblem& problem, const Gpu& gpu);
+                           const ForwardProblem& problem, const Gpu& gpu, int splits = 1);
 
 }  // namespace flashfit

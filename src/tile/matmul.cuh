@@ -68,12 +68,14 @@ void multiply_abt(float (&c)[M][N8][4], const A& a, const TileB& s_b, Between be
 
 /// c[m][n] += P B: P [rows, k] in registers, as pairs of T where an accumulator fragment holds pairs of fp32:
 /// p[m][k / 8][row / 8]. B [k, n] in shared memory. The accumulator's layout of two n8 tiles is the A operand's of one
-/// k16: P never leaves registers. between(i) as above.
+/// k16: P never leaves registers. c's columns are those of B from first_col on, a multiple of its panels' where it is
+/// not 0. between(i) as above.
 template <class T, int M, int K8, int N8, class TileB, class Between = Nothing>
-void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB& s_b, Between between = {}) {
-  static_assert(TileB::kRows == K8 * 8 && TileB::kCols == N8 * 8);
+void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB& s_b, int first_col,
+                 Between between = {}) {
+  static_assert(TileB::kRows == K8 * 8 && TileB::kCols % (N8 * 8) == 0);
   const int lane = arch::lane();
-  const int b_at = TileB::offset(LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
+  const int b_at = TileB::offset(LdmatrixMap::down_row(lane), first_col + LdmatrixMap::down_col(lane));
 #pragma unroll
   for (int k = 0; k < K8; k += 2) {
     FragmentA<M> a;

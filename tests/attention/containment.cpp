@@ -32,11 +32,12 @@ double tainted(double exact, std::int64_t row, std::int64_t column) {
 
 }  // namespace
 
-std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options) {
+std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options, int splits) {
   ForwardCase spec;
   spec.name = "containment";
   spec.dtype = kernel.variant->config.dtype;
   spec.head_dim = kernel.variant->config.head_dim;
+  spec.head_dim_v = kernel.variant->config.head_dim_v;
   spec.heads_q = 2;
   spec.heads_kv = 1;
   spec.seqlens_q = spec.seqlens_k = {200};
@@ -44,13 +45,13 @@ std::string containment_defect(const EmulatedForward& kernel, const emu::Options
   ForwardData clean = make_data(spec), data = make_data(spec);
   for (const Taint& t : kTaints) data.v.set(0, t.key, 0, t.column, t.value);
   for (ForwardData* const d : {&clean, &data})
-    if (const auto ran = run(kernel, *d, options); !ran) return ran.error().message;
+    if (const auto ran = run(kernel, *d, options, {}, splits); !ran) return ran.error().message;
   if (const Verdict verdict = check(clean, expect(clean)); !verdict.ok) return verdict.message;
   // A row that is computed again is as exact, but not the same bits: two roundings apart at most.
   const double near = spec.dtype == DType::kF16 ? 0x1p-9 : 0x1p-6;
   for (std::int64_t head = 0; head < spec.heads_q; ++head)
     for (std::int64_t row = 0; row < 200; ++row)
-      for (std::int64_t column = 0; column < spec.head_dim; ++column) {
+      for (std::int64_t column = 0; column < spec.head_dim_v; ++column) {
         const double expected = tainted(clean.out.get(0, row, head, column), row, column);
         const double got = data.out.get(0, row, head, column);
         const bool right = std::isfinite(expected)

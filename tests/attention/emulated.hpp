@@ -13,9 +13,10 @@ using emulated::EmulatedForward, emulated::emulated_forwards, emulated::run;
 /// A dense case whose q, k, v and out have strides of their own each, which none of the case's layouts gives.
 ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 
-/// Runs a causal case with NaN and infinities among its values: the first output element that is not as it must be, or
+/// Runs a causal case, its keys in `splits` parts, with NaN and infinities among its values: the first output element
+/// that is not as it must be, or
 /// "". Rows that do not see a value's key are as without it; the others get it in that column alone.
-std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options);
+std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options, int splits = 1);
 
 /// The three schedules that every case is run under.
 std::vector<emu::Options> schedules();

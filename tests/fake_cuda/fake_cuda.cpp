@@ -326,7 +326,8 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
   const Context& context =
       stream ? *stream->context : *stack.back();  // as cuda.h says of kernels that belong to no context
   if (!runs_on(*kernel->library, context.device)) return kNoBinary;
-  if (grid_x < 1 || grid_x > 0x7fffffffu || grid_y != 1 || grid_z != 1) return complain(kCall, "grid", kInvalidValue);
+  if (grid_x < 1 || grid_x > 0x7fffffffu || grid_y < 1 || grid_y > 65535 || grid_z != 1)
+    return complain(kCall, "grid", kInvalidValue);
   if (block_x < 1 || block_x > 1024 || block_y != 1 || block_z != 1) return complain(kCall, "block", kInvalidValue);
   const auto allowed = kernel->shared.find(context.device);
   const int limit = std::max(48 * 1024, allowed == kernel->shared.end() ? 0 : allowed->second);
@@ -342,9 +343,17 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
                               &context,
                               stream,
                               grid_x,
+                              grid_y,
                               block_x,
                               shared_bytes,
                               {first, first + state().param_bytes}});
+  const auto work = state().work_of ? state().work_of(kernel->entry, params[0]) : std::function<void()>();
+  if (const auto capture = state().captures.find(stream); capture != state().captures.end()) {
+    capture->second->work.push_back(work);
+    return kSuccess;
+  }
+  ++state().launched;
+  if (work) work();
   return kSuccess;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -65,6 +66,7 @@ inline Gpu make_gpu(std::string name, int cc) {
            {16, 58},
            {36, 6251000},
            {37, 192},
+           {38, 48 << 20},
            {39, threads},
            {75, cc / 10},
            {76, cc % 10},
@@ -99,8 +101,13 @@ struct Launch {
   int device;
   const Context* context;
   const void* stream;
-  unsigned grid, threads, shared;
+  unsigned grid, grid_y, threads, shared;
   std::vector<std::byte> params;  ///< State::param_bytes of them
+};
+
+/// What a graph that was captured does when it is replayed, a launch each; empty functions do nothing.
+struct Graph {
+  std::vector<std::function<void()>> work;
 };
 
 struct Function {
@@ -122,7 +129,15 @@ struct State {
   /// Told when a function takes and leaves the State, on its thread: what happens in between is the driver's own doing.
   void (*on_lock)(bool taken) = nullptr;
 
+  /// What a kernel does, made of its argument when it is launched; run then, or by each replay of a graph that captured
+  /// the launch. Null: kernels do nothing.
+  std::function<void()> (*work_of)(const std::string& entry, const void* params) = nullptr;
+  double launch_us = 0;          ///< that a launch takes by events; 0: any two events are 1 ms apart
+  std::size_t memory = 1 << 26;  ///< bytes that cuMemGetInfo says
+
   // What it was asked.
+  std::atomic<long> launched{0};           ///< launches, each replay's counted
+  std::map<const void*, Graph*> captures;  ///< by stream: being captured
   Function functions[kFunctionCount];
   std::vector<Launch> launches;
   std::vector<std::string> complaints;  ///< every argument that no correct caller passes

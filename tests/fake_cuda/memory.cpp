@@ -1,5 +1,5 @@
-// What Python's tests ask of the driver beyond what flashfit calls: memory, streams, events and graphs. Memory is the
-// host's, so that a copy is one; work on streams is done when it is asked for, and takes 1 ms by every pair of events.
+// What the benchmarks and Python's tests ask of the driver beyond what flashfit calls: memory, streams, events and
+// graphs. Memory is the host's, so that a copy is one; work on streams is done when it is asked for.
 #include <cstdint>
 
 #include "fake_cuda.hpp"
@@ -22,9 +22,22 @@ bool inside(std::uint64_t address, std::size_t bytes) {
 }  // namespace
 
 #pragma GCC visibility push(default)
+extern "C" fake_cuda::State* fake_cuda_state();
+#pragma GCC visibility pop
+
+namespace {
+
+bool is_capturing(const fake_cuda::Stream* stream) {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  return s.captures.contains(stream);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
 extern "C" {
 
-fake_cuda::State* fake_cuda_state();
 int cuCtxGetDevice(int* device);
 int cuCtxPushCurrent_v2(fake_cuda::Context* context);
 int cuCtxPopCurrent_v2(fake_cuda::Context** context);
@@ -108,34 +121,88 @@ int cuStreamSynchronize(fake_cuda::Stream* stream) {
 }
 
 int cuStreamBeginCapture_v2(fake_cuda::Stream* stream, int mode) {
-  return stream && mode <= 2 ? kSuccess : kInvalidValue;
+  if (!stream || mode > 2) return kInvalidValue;
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  return s.captures.emplace(stream, new fake_cuda::Graph).second ? kSuccess : kInvalidValue;
 }
-int cuStreamEndCapture(fake_cuda::Stream* stream, void** graph) {
-  *graph = new char;
-  return stream ? kSuccess : kInvalidValue;
-}
-int cuGraphInstantiateWithFlags(void** ready, void* graph, unsigned long long flags) {
-  *ready = new char;
-  return graph && flags == 0 ? kSuccess : kInvalidValue;
-}
-int cuGraphLaunch(void* ready, fake_cuda::Stream* stream) { return ready && stream ? kSuccess : kInvalidValue; }
-int cuGraphDestroy(void* graph) {
-  delete static_cast<char*>(graph);
+int cuStreamEndCapture(fake_cuda::Stream* stream, fake_cuda::Graph** graph) {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  const auto capture = s.captures.find(stream);
+  if (capture == s.captures.end()) return kInvalidValue;
+  *graph = capture->second;
+  s.captures.erase(capture);
   return kSuccess;
 }
-int cuGraphExecDestroy(void* ready) { return cuGraphDestroy(ready); }
+int cuGraphInstantiateWithFlags(fake_cuda::Graph** ready, fake_cuda::Graph* graph, unsigned long long flags) {
+  if (!graph || flags != 0) return kInvalidValue;
+  *ready = new fake_cuda::Graph(*graph);
+  return kSuccess;
+}
+int cuGraphLaunch(fake_cuda::Graph* ready, fake_cuda::Stream* stream) {
+  if (!ready || !stream) return kInvalidValue;
+  for (const auto& work : ready->work) {
+    ++fake_cuda_state()->launched;
+    if (work) work();
+  }
+  return kSuccess;
+}
+int cuGraphDestroy(fake_cuda::Graph* graph) {
+  delete graph;
+  return kSuccess;
+}
+int cuGraphExecDestroy(fake_cuda::Graph* ready) { return cuGraphDestroy(ready); }
 
-int cuEventCreate(void** event, unsigned flags) {
-  *event = new char;
+/// An event is the number of launches before it.
+int cuEventCreate(long** event, unsigned flags) {
+  *event = new long(0);
   return flags == 0 ? kSuccess : kInvalidValue;
 }
-int cuEventRecord(void* event, fake_cuda::Stream*) { return event ? kSuccess : kInvalidValue; }
-int cuEventSynchronize(void* event) { return event ? kSuccess : kInvalidValue; }
-int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
-  *milliseconds = 1.0f;
-  return start && end && start != end ? kSuccess : kInvalidValue;
+int cuEventRecord(long* event, fake_cuda::Stream*) {
+  if (event) *event = fake_cuda_state()->launched;
+  return event ? kSuccess : kInvalidValue;
 }
-int cuEventDestroy_v2(void* event) { return cuGraphDestroy(event); }
+// NOLINTNEXTLINE(readability-non-const-parameter): as the driver declares it
+int cuEventSynchronize(long* event) { return event ? kSuccess : kInvalidValue; }
+int cuEventElapsedTime(float* milliseconds, const long* start, const long* end) {
+  if (!start || !end || start == end) return kInvalidValue;
+  const double launch_us = fake_cuda_state()->launch_us;
+  *milliseconds = launch_us > 0 ? static_cast<float>(static_cast<double>(*end - *start) * launch_us * 1e-3) : 1.0f;
+  return kSuccess;
+}
+// NOLINTNEXTLINE(readability-non-const-parameter): as the driver declares it
+int cuEventDestroy_v2(long* event) {
+  delete event;
+  return kSuccess;
+}
+
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = *total = fake_cuda_state()->memory;
+  return kSuccess;
+}
+int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
+  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", device - fake_cuda::kFirstDeviceHandle + 1);
+  return kSuccess;
+}
+
+// Queued on a stream, which is to do them now. None is captured: the benchmarks' graphs hold launches alone.
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, fake_cuda::Stream* stream) {
+  return is_capturing(stream) ? kInvalidValue : cuMemcpyHtoD_v2(to, from, bytes);
+}
+int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, fake_cuda::Stream* stream) {
+  return is_capturing(stream) ? kInvalidValue : cuMemcpyDtoH_v2(to, from, bytes);
+}
+int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, fake_cuda::Stream* stream) {
+  return is_capturing(stream) ? kInvalidValue : cuMemcpyDtoD_v2(to, from, bytes);
+}
+int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes, fake_cuda::Stream* stream) {
+  if (is_capturing(stream) || !inside(to, bytes)) return kInvalidValue;
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return kSuccess;
+}
+/// The benchmarks' library of trials looks for it; nothing here launches clusters.
+int cuLaunchKernelEx(const void*, fake_cuda::Kernel*, void**, void**) { return kInvalidValue; }
 
 /// Launches so far, for tests that cannot read the State.
 int fake_cuda_launches() {

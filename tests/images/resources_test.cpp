@@ -51,7 +51,7 @@ TEST(Resources, SpillsPastTheRowFailWithTheNumbers) {
 
 TEST(Resources, SharedMemoryPastTheTargetFails) {
   ForwardVariant large = row();
-  large.config.head_dim = 128;
+  large.config.head_dim = large.config.head_dim_v = 128;
   large.config.block_m = large.config.block_n = 128;
   const Recipe recipe{
       .variant = &large, .target = {89, Target::Kind::kSass}, .source = {}, .expression = {}, .options = {}, .key = {}};

@@ -1,50 +1,108 @@
 // Runs the kernels that it is linked with through the emulated tests' cases.
-// Exit 0: all right; 1: the first defect found, in one line.
-#include <cmath>
+// An argument N: only every N-th of them. Exit 0: all right; 1: the first defect found, in one line.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 
 #include "emulated.hpp"
+#include "plan/candidates.hpp"
 
 namespace flashfit::testing {
 namespace {
 
 using Make = ForwardData (*)(const ForwardCase&);
 
-std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, Make make = make_data) {
+/// A case, the parts that its keys are cut in, and whether it is run under each schedule or under one alone.
+struct Try {
+  ForwardCase spec;
+  int splits = 1;
+  bool all_schedules = false;
+};
+
+std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, const emu::Options& options,
+                      const Expected& expected, int splits, Make make) {
   ForwardData data = make(spec);
-  const Expected expected = expect(data);
-  for (const emu::Options& options : schedules()) {
-    data = make(spec);
-    const auto ran = run(kernel, data, options);
-    if (!ran) return "finding: " + ran.error().message;
-    if (!ran->worst_bank_conflicts.empty()) return "bank conflicts: " + ran->worst_bank_conflicts;
-    if (const Verdict verdict = check(data, expected); !verdict.ok)
-      return std::string("wrong (") + name_of(options.schedule) + "): " + verdict.message;
-  }
+  const auto ran = run(kernel, data, options, {}, splits);
+  if (!ran) return "finding: " + ran.error().message;
+  if (!ran->worst_bank_conflicts.empty()) return "bank conflicts: " + ran->worst_bank_conflicts;
+  if (const Verdict verdict = check(data, expected); !verdict.ok)
+    return std::string("wrong (") + name_of(options.schedule) + "): " + verdict.message;
   return {};
 }
 
-/// What no reference can say: nothing outside is touched, whatever the offsets are; no LSE where none is wanted.
+std::string defect_on(const EmulatedForward& kernel, const Try& t, std::size_t index, Make make = make_data) {
+  const std::vector<emu::Options> all = schedules();
+  const Expected expected = expect(make(t.spec));
+  for (std::size_t i = 0; i < (t.all_schedules ? all.size() : 1); ++i)
+    if (std::string defect = defect_on(kernel, t.spec, all[(index + i) % all.size()], expected, t.splits, make);
+        !defect.empty())
+      return defect;
+  return {};
+}
+
+/// What no reference can say: nothing outside is touched, whatever the offsets and the counts of keys are; no LSE where
+/// none is wanted.
 std::string defect_on_hostile(const EmulatedForward& kernel, ForwardCase spec) {
   spec.variable_length = true;
   spec.seqlens_q = spec.seqlens_k = {90, 60};
-  ForwardData data = make_data(spec);
-  data.cu_seqlens_q = {0, 100, 170};
-  data.cu_seqlens_k = {-5, 300, 400};
-  const auto ran = run(kernel, data, {}, [](ForwardParams& p) { p.lse = nullptr; });
-  return ran ? "" : "finding: " + ran.error().message;
+  spec.options.seqused_k = {90, 60};
+  for (const int splits : {1, 2}) {
+    ForwardData data = make_data(spec);
+    data.cu_seqlens_q = {0, 100, 170};
+    data.cu_seqlens_k = {-5, 300, 400};
+    data.options.seqused_k.data()[1] = std::numeric_limits<std::int32_t>::max();
+    const auto ran = run(kernel, data, {}, [](ForwardParams& p) { p.lse = nullptr; }, splits);
+    if (!ran) return "finding: " + ran.error().message;
+  }
+  return "";
 }
 
-std::string first_defect() {
+/// Every `each`-th case that the kernel serves, cut in one to three parts in turn.
+void add(std::vector<Try>& to, const ForwardConfig& c, std::vector<ForwardCase> cases, std::size_t each,
+         bool all_schedules) {
+  std::size_t served = 0;
+  for (ForwardCase& spec : cases)
+    if (serves(c, make_data(spec).call().problem) && served++ % each == 0)
+      to.push_back({std::move(spec), all_schedules ? 1 : 1 + static_cast<int>(to.size() % 3), all_schedules});
+}
+
+/// Of the kernel's own head_dim and of narrower ones, which leave columns of its tiles over: whole chunks of 8 and
+/// whole panels in 16 bytes at once, others an element at a time.
+std::vector<Try> tries_of(const ForwardConfig& c) {
+  const bool general = c.kind == ForwardKind::kGeneral;
+  std::vector<Try> tries;
+  add(tries, c, forward_cases(c.dtype, c.head_dim, Size::kSmall), general ? 6 : 3, true);
+  add(tries, c, option_cases(c.dtype, c.head_dim), general ? 4 : 1, false);
+  add(tries, c, option_cases(c.dtype, c.head_dim - 24), general ? 11 : 3, false);
+  add(tries, c, forward_cases(c.dtype, c.head_dim - 24, Size::kSmall), 6, false);
+  add(tries, c, forward_cases(c.dtype, c.head_dim / 2 - 8, Size::kSmall), 6, false);
+  if (general) add(tries, c, forward_cases(c.dtype, c.head_dim - 7, Size::kSmall), 6, false);
+  return tries;
+}
+
+std::string defect_on_each(const EmulatedForward& kernel, const std::vector<Try>& tries, std::size_t each) {
+  for (std::size_t i = 0; i < tries.size(); i += each)
+    if (std::string defect = defect_on(kernel, tries[i], i); !defect.empty()) return defect;
+  return {};
+}
+
+/// On every `each`-th case, and on what is no case. First on few of each kernel's: most defects show there, and there
+/// are many.
+std::string first_defect(std::size_t each) {
+  constexpr std::size_t kFew = 7;
+  for (const EmulatedForward& kernel : emulated_forwards())
+    if (std::string defect = defect_on_each(kernel, tries_of(kernel.variant->config), kFew * each); !defect.empty())
+      return defect;
   for (const EmulatedForward& kernel : emulated_forwards()) {
-    const ForwardConfig& c = kernel.variant->config;
-    const auto cases = forward_cases(c.dtype, c.head_dim, Size::kSmall);
-    for (const ForwardCase& spec : cases)
-      if (std::string defect = defect_on(kernel, spec); !defect.empty()) return defect;
-    const ForwardCase& last = cases.back();
-    if (std::string defect = defect_on(kernel, last, make_data_of_mixed_layouts); !defect.empty()) return defect;
-    if (std::string defect = defect_on_hostile(kernel, cases.front()); !defect.empty()) return defect;
-    if (std::string defect = containment_defect(kernel, {}); !defect.empty()) return "containment: " + defect;
+    const std::vector<Try> tries = tries_of(kernel.variant->config);
+    if (std::string defect = defect_on_each(kernel, tries, each); !defect.empty()) return defect;
+    Try mixed = tries.front();
+    mixed.spec.seqlens_q = {70, 70}, mixed.spec.seqlens_k = {100, 100}, mixed.spec.heads_q = 2;
+    if (std::string defect = defect_on(kernel, mixed, 0, make_data_of_mixed_layouts); !defect.empty()) return defect;
+    if (std::string defect = defect_on_hostile(kernel, tries.front().spec); !defect.empty()) return defect;
+    for (const int splits : {1, 3})
+      if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   }
   return {};
 }
@@ -52,8 +110,9 @@ std::string first_defect() {
 }  // namespace
 }  // namespace flashfit::testing
 
-int main() {
-  const std::string defect = flashfit::testing::first_defect();
+int main(int argc, char** argv) {
+  const int each = argc > 1 ? std::atoi(argv[1]) : 1;
+  const std::string defect = flashfit::testing::first_defect(static_cast<std::size_t>(std::max(each, 1)));
   std::puts(defect.empty() ? "no defect" : defect.c_str());
   return defect.empty() ? 0 : 1;
 }

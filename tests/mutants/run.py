@@ -53,6 +53,7 @@ class Suite:
     compiler: list[str]
     libraries: list[str]
     wrapper: list[str]
+    arguments: list[str]
     detectors: list[str]
 
 
@@ -106,7 +107,7 @@ def judge(mutant: Mutant, suite: Suite) -> Judged:
         code, said = run([*suite.compiler, *includes, "-w", str(suite.program), *suite.libraries, "-o", program])
         if code != 0:
             return Judged(False, "-", "does not compile: " + said.split("error:")[-1].splitlines()[0], 0)
-        code, said = run([*suite.wrapper, program])
+        code, said = run([*suite.wrapper, program, *suite.arguments])
     said = said.splitlines()[0] if said else f"exit {code}"
     detector = detector_of(said) if code != 0 else "-"
     right = (code == 0) == (mutant.name == "none") and detector in ("-", *(suite.detectors or [detector]))
@@ -120,6 +121,7 @@ def main() -> int:
     parser.add_argument("--compiler", required=True, help="the compiler and its options, without includes of src/")
     parser.add_argument("--libraries", required=True, help="the driver and what it needs, in link order")
     parser.add_argument("--wrapper", default="", help="what the programs are run by")
+    parser.add_argument("--arguments", default="", help="what the programs are given")
     parser.add_argument(
         "--detectors", nargs="*", default=[], help="who must find the defects; anybody may if none is named"
     )
@@ -127,15 +129,21 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="names of mutants")
     args = parser.parse_args()
     suite = Suite(
-        args.program, shlex.split(args.compiler), shlex.split(args.libraries), shlex.split(args.wrapper), args.detectors
+        program=args.program,
+        compiler=shlex.split(args.compiler),
+        libraries=shlex.split(args.libraries),
+        wrapper=shlex.split(args.wrapper),
+        arguments=shlex.split(args.arguments),
+        detectors=args.detectors,
     )
     mutants = [m for m in read_mutants(args.list) if not args.only or m.name in args.only]
     start = time.monotonic()
+    verdicts = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        verdicts = list(pool.map(lambda m: judge(m, suite), mutants))
-    for mutant, v in zip(mutants, verdicts):
-        word = "ok" if v.right else "NOT CAUGHT" if mutant.name != "none" else "BROKEN"
-        print(f"{word:10} {mutant.name:24} {v.seconds:5.1f} s  {v.detector:14} {v.said}")
+        for mutant, v in zip(mutants, pool.map(lambda m: judge(m, suite), mutants)):
+            word = "ok" if v.right else "NOT CAUGHT" if mutant.name != "none" else "BROKEN"
+            print(f"{word:10} {mutant.name:28} {v.seconds:5.1f} s  {v.detector:14} {v.said}", flush=True)
+            verdicts.append(v)
     wrong = sum(not v.right for v in verdicts)
     found = Counter(v.detector for v in verdicts if v.detector != "-")
     print("found by: " + ", ".join(f"{name} {count}" for name, count in found.most_common()))

@@ -24,6 +24,7 @@ const char* const kKeys[] = {"gpu",
                              "fits",
                              "family",
                              "variant",
+                             "kind",
                              "target",
                              "shared_memory_bytes",
                              "shared_memory_limit_bytes",
@@ -31,6 +32,9 @@ const char* const kKeys[] = {"gpu",
                              "registers_estimated",
                              "blocks_per_sm",
                              "grid",
+                             "splits",
+                             "split_tiles",
+                             "workspace_bytes",
                              "threads",
                              "bound",
                              "modelled_us",
@@ -64,7 +68,8 @@ TEST(Explain, AFitAndAMisfitHaveTheSameKeys) {
       EXPECT_EQ(j["shared_memory_limit_bytes"], gpu.shared_bytes_block);
       EXPECT_TRUE(j["reason"].is_string());
       EXPECT_EQ(j["variant"].is_null(), j["fits"] == false);
-      EXPECT_EQ(j["grid"].is_null(), j["fits"] == false);
+      for (const char* key : {"grid", "kind", "splits", "split_tiles", "workspace_bytes"})
+        EXPECT_EQ(j[key].is_null(), j["fits"] == false) << key;
     }
 }
 
@@ -103,6 +108,30 @@ TEST(Explain, SaysWhatThePlanSays) {
               testing::AllOf(testing::HasSubstr("machine code 8.9 runs on 8.9"), testing::HasSubstr("next at 1.")));
 }
 
+TEST(Explain, SaysHowKeysAreCutAndWhatThatTakes) {
+  const auto images = test::full_catalogue();
+  const Gpu gpu = find_gpu("H100").value();
+  ForwardProblem problem = test::dense({.head_dim = 128, .queries = 1, .keys = 65536});
+  const auto plan = plan_forward(problem, gpu, 0, images).value();
+  ASSERT_GT(plan.splits, 1);
+  const auto j = explained(problem, gpu, 0, images);
+  EXPECT_EQ(j["kind"], "plain");
+  EXPECT_EQ(j["splits"], plan.splits);
+  EXPECT_EQ(j["split_tiles"], plan.split_tiles);
+  EXPECT_EQ(j["workspace_bytes"], plan.workspace_bytes);
+  EXPECT_THAT(j["reason"].get<std::string>(),
+              testing::HasSubstr("; keys in " + std::to_string(plan.splits) + " parts, so that 8 blocks become " +
+                                 std::to_string(8 * plan.splits) + "; a second launch combines"));
+  problem = test::dense({.head_dim = 128, .batch = 8, .heads = 16});
+  problem.softcap = true;
+  const auto whole = explained(problem, gpu, 0, images);
+  EXPECT_EQ(whole["kind"], "general");
+  EXPECT_EQ(whole["splits"], 1);
+  EXPECT_EQ(whole["split_tiles"], 0);
+  EXPECT_EQ(whole["workspace_bytes"], 0);
+  EXPECT_THAT(whole["reason"].get<std::string>(), testing::Not(testing::HasSubstr("parts")));
+}
+
 TEST(Explain, PtxWithoutMachineCodeHasEstimatedRegisters) {
   const auto ptx = test::catalogue_of({80, Target::Kind::kPtx});
   const auto j = explained(test::dense({}), find_gpu("H100").value(), 0, ptx);
@@ -120,7 +149,7 @@ TEST(Explain, NoRowsIsAFitThatLaunchesNothing) {
 }
 
 TEST(Explain, WhatIfHasTheSameKeysAndTheTile) {
-  const ForwardConfig c{DType::kF16, 128, 128, 128, 4, 2, 1};
+  const ForwardConfig c = test::tile(DType::kF16, 128, 128, 128, 4);
   for (const char* name : {"L4", "H100"}) {
     const Gpu gpu = find_gpu(name).value();
     const auto j = explained(what_if(c, test::dense({.head_dim = 128}), gpu, {}), gpu);

@@ -24,6 +24,12 @@ struct Case {
   CudaVersion driver = 0;
 };
 
+template <class Ask>
+ForwardProblem with(ForwardProblem p, Ask ask) {
+  ask(p);
+  return p;
+}
+
 std::vector<Case> cases() {
   return {
       {"origin", dense({.batch = 2, .queries = 512})},
@@ -43,6 +49,14 @@ std::vector<Case> cases() {
                                .queries = 1,
                                .keys = 4096,
                                .causal = true})},
+      {"one_query_long", dense({.head_dim = 128, .heads = 8, .queries = 1, .keys = 65536})},
+      {"window_d256", with(dense({.head_dim = 256, .heads = 16, .queries = 8192, .causal = true}),
+                           [](ForwardProblem& p) { p.window_left = 1023; })},
+      {"mla_d192v128", dense({.dtype = DType::kBF16, .head_dim = 192, .head_dim_v = 128, .heads = 32, .causal = true})},
+      {"padded_d80", dense({.head_dim = 80, .batch = 4, .heads = 16})},
+      {"softcap_d256",
+       with(dense({.head_dim = 256, .heads = 16, .causal = true}), [](ForwardProblem& p) { p.softcap = true; })},
+      {"general_d512", dense({.head_dim = 512})},
   };
 }
 
@@ -62,9 +76,9 @@ std::string render(const Case& c) {
     }
     const ForwardModel& m = plan->model;
     out += fmt::format(
-        "{:<34} {:<7} {:>6} of {:>6} B  {:>3} regs  {} per SM ({})  grid {:>5}  {:>3} waves {:>8.1f} us  {}\n",
+        "{:<40} {:<7} {:>6} of {:>6} B  {:>3} regs  {} per SM ({})  grid {:>5} x {:<2}  {:>3} waves {:>8.1f} us  {}\n",
         name_of(plan->variant->config), plan->image->target.str(), plan->shared_bytes, gpu.shared_bytes_block,
-        plan->registers, m.blocks_per_sm, m.limited_by, plan->grid, m.waves, m.microseconds, m.bound);
+        plan->registers, m.blocks_per_sm, m.limited_by, plan->grid, plan->splits, m.waves, m.microseconds, m.bound);
   }
   return out;
 }

@@ -35,9 +35,35 @@ TEST(Misfit, DtypesThatTheGpuLacks) {
 }
 
 TEST(Misfit, HeadDimsThatAreNotCarried) {
-  for (const int head_dim : {1, 16, 63, 96, 256})
-    expect_misfit(refusal(dense({.head_dim = head_dim}), "A100"),
-                  "head_dim " + std::to_string(head_dim) + ": carried for fp16 are 32, 64, 128");
+  for (const DType dtype : {DType::kF16, DType::kBF16})
+    for (const int head_dim : {513, 520, 1 << 20}) {
+      const std::string type = name_of(dtype), asked = type + " head_dim " + std::to_string(head_dim);
+      const Error error = refusal(dense({.dtype = dtype, .head_dim = head_dim}), "A100");
+      expect_misfit(error, asked);
+      expect_misfit(error, ": carried for " + type + " are head_dims to 512");
+    }
+  for (const int head_dim : {1, 16, 63, 96, 256, 257, 512})
+    EXPECT_TRUE(plan_forward(dense({.head_dim = head_dim}), find_gpu("A100").value(), 0, kAll)) << head_dim;
+}
+
+TEST(Misfit, OptionsHaveTheGeneralRowsHeadDims) {
+  ForwardProblem p = dense({.head_dim = 512});
+  p.softcap = true;
+  EXPECT_TRUE(plan_forward(p, find_gpu("A100").value(), 0, kAll));
+  std::vector<Image> plain = kAll;
+  std::erase_if(plain, [](const Image& i) { return i.variant->config.kind == ForwardKind::kGeneral; });
+  expect_misfit(refusal(dense({.head_dim = 264}), "A100", 0, plain),
+                "fp16 head_dim 264: carried for fp16 are head_dims to 256");
+  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general rows alone do");
+  // Turing's machine code stops at 256; PTX of it would not, but there is none of 512.
+  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what general rows");
+}
+
+TEST(Misfit, VWiderThanEveryRowOfThatHeadDim) {
+  expect_misfit(refusal(dense({.head_dim = 64, .head_dim_v = 513}), "A100"),
+                "fp16 head_dim 64 (v 513) with what general rows alone do (softcap, ALiBi, bias, unaligned rows): "
+                "carried for fp16 are head_dims to 512");
+  EXPECT_TRUE(plan_forward(dense({.head_dim = 64, .head_dim_v = 512}), find_gpu("A100").value(), 0, kAll));
 }
 
 TEST(Misfit, GpusOlderThanEveryImage) {
@@ -73,7 +99,7 @@ TEST(Misfit, Drivers) {
 
 TEST(Misfit, SharedMemory) {
   const Target anywhere[] = {{80, Target::Kind::kSass}};
-  const ForwardVariant large{{DType::kF16, 128, 128, 128, 4, 2, 1}, anywhere};
+  const ForwardVariant large{test::tile(DType::kF16, 128, 128, 128, 4), anywhere};
   const Image image = test::synthetic_image(large, anywhere[0]);
   expect_misfit(
       refusal(dense({.head_dim = 128}), "L4", 0, {&image, 1}),
@@ -101,7 +127,8 @@ TEST(Misfit, PtxAlone) {
 TEST(Forced, RowsByName) {
   for (const ForwardVariant& row : forward_variants()) {
     const std::string name = name_of(row.config);
-    const auto plan = plan_forward(dense({.dtype = row.config.dtype, .head_dim = row.config.head_dim}),
+    const ForwardConfig& c = row.config;
+    const auto plan = plan_forward(dense({.dtype = c.dtype, .head_dim = c.head_dim, .head_dim_v = c.head_dim_v}),
                                    find_gpu("A100").value(), 0, kAll, {.variant = name});
     ASSERT_TRUE(plan) << name << ": " << plan.error().message;
     EXPECT_EQ(plan->variant, &row);
@@ -109,14 +136,28 @@ TEST(Forced, RowsByName) {
 }
 
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
-  const std::string d64 = name_of(forward_variants()[2].config), d128 = name_of(forward_variants()[5].config);
+  const auto named = [](int head_dim, ForwardKind kind) {
+    for (const ForwardVariant& row : forward_variants())
+      if (row.config.dtype == DType::kF16 && row.config.head_dim == head_dim && row.config.kind == kind)
+        return name_of(row.config);
+    return std::string("no such row");
+  };
+  const std::string d32 = named(32, ForwardKind::kPlain), d64 = named(64, ForwardKind::kPlain),
+                    d128 = named(128, ForwardKind::kPlain), general = named(64, ForwardKind::kGeneral);
   const Error unknown = refusal(dense({}), "L4", 0, kAll, {.variant = "fwd_foo"});
   EXPECT_EQ(unknown.code, Code::kInvalidArgument);
-  EXPECT_THAT(unknown.message, AllOf(HasSubstr("variant 'fwd_foo' is no row of the table; for fp16 head_dim 64: "),
-                                     HasSubstr(d64), Not(HasSubstr(d128))));
-  const Error other = refusal(dense({}), "L4", 0, kAll, {.variant = d128});
-  EXPECT_EQ(other.code, Code::kInvalidArgument);
-  EXPECT_THAT(other.message, HasSubstr("is for fp16 head_dim 128, the problem is fp16 head_dim 64"));
+  EXPECT_THAT(unknown.message,
+              AllOf(HasSubstr("variant 'fwd_foo' is no row of the table; for fp16 head_dim 64: "), HasSubstr(d64),
+                    HasSubstr(d128), HasSubstr(general), Not(HasSubstr(d32))));  // wider and general ones would do
+  const Error narrow = refusal(dense({}), "L4", 0, kAll, {.variant = d32});
+  EXPECT_EQ(narrow.code, Code::kInvalidArgument);
+  EXPECT_THAT(narrow.message, HasSubstr("is for fp16 head_dim to 32, plain, the problem is fp16 head_dim 64"));
+  ForwardProblem softcap = dense({});
+  softcap.softcap = true;
+  const Error plain = refusal(softcap, "L4", 0, kAll, {.variant = d64});
+  EXPECT_EQ(plain.code, Code::kInvalidArgument);
+  EXPECT_THAT(plain.message, AllOf(HasSubstr("is for fp16 head_dim to 64, plain, the problem is fp16 head_dim 64 with"),
+                                   HasSubstr(general), Not(HasSubstr(d128))));
 }
 
 TEST(Forced, RowsThatCannotRunAreMisfits) {

@@ -15,7 +15,7 @@ ForwardModel model(const ForwardConfig& c, int registers, const ForwardProblem& 
 }
 
 constexpr ForwardConfig tile(int head_dim, int block_m, int block_n, int warps) {
-  return {DType::kF16, head_dim, block_m, block_n, warps, 2, 1};
+  return test::tile(DType::kF16, head_dim, block_m, block_n, warps);
 }
 
 TEST(Model, IsWithin15PercentOfTheMeasuredKernelsAndRanksThem) {
@@ -50,6 +50,39 @@ TEST(Model, CausalWithMoreKeysThanQueriesSeesThemAll) {
         .microseconds;
   };
   EXPECT_EQ(us(true), us(false));
+}
+
+TEST(Model, WindowsLowerTheTime) {
+  const auto us = [](std::int64_t left, std::int64_t right, bool causal, std::int64_t keys = 0) {
+    ForwardProblem p = test::dense({.batch = 8, .heads = 16, .queries = 8192, .keys = keys, .causal = causal});
+    p.window_left = left, p.window_right = right;
+    return model(tile(64, 128, 64, 4), 219, p, "H200").microseconds;
+  };
+  for (const std::int64_t keys : {4096, 8192, 16384}) {
+    EXPECT_LT(us(1024, -1, true, keys), us(-1, -1, true, keys));
+    EXPECT_LT(us(128, -1, true, keys), us(1024, -1, true, keys));
+    EXPECT_LT(us(512, 512, false, keys), us(2048, 2048, false, keys));
+    EXPECT_LT(us(2048, 2048, false, keys), us(-1, -1, false, keys));
+    EXPECT_LT(us(-1, 512, false, keys), us(-1, -1, false, keys));
+    EXPECT_LT(us(512, -1, false, keys), us(-1, -1, false, keys));
+    EXPECT_EQ(us(1 << 20, 1 << 20, false, keys), us(-1, -1, false, keys));  // hides nothing
+    EXPECT_EQ(us(512, 300, true, keys), us(512, 0, false, keys));           // causal: the right side is 0
+  }
+  // 1025 keys a row beside the 128 rows of a block, in tiles of 64: 19 of 128.
+  EXPECT_NEAR(us(1024, 0, false) / us(-1, -1, false), 19.0 / 128, 0.02);
+}
+
+TEST(Model, GeneralRowsAndMoreSplitsThanHelpCost) {
+  ForwardConfig general = tile(64, 64, 64, 4);
+  general.kind = ForwardKind::kGeneral;
+  const ForwardProblem p = test::dense({.batch = 8, .heads = 16});
+  EXPECT_GT(model(general, 154, p, "H200").microseconds, model(tile(64, 64, 64, 4), 154, p, "H200").microseconds);
+  const Gpu gpu = find_gpu("H200").value();
+  const auto split = [&](int splits) {
+    return forward_model(tile(64, 64, 64, 4), {3, "registers"}, 0, p, gpu, splits).microseconds;
+  };
+  EXPECT_GT(split(2), split(1));  // a full GPU gains nothing, and the parts are written and read
+  EXPECT_GT(split(64), split(2));
 }
 
 TEST(Model, FewRowsTakeShortTilesAndManyTakeTallOnes) {

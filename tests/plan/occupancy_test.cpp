@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/catalogue.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -42,16 +44,16 @@ TEST(Registers, EstimateIsNearWhatTheCompilerGives) {
   const auto near = [](const ForwardConfig& c, int measured) {
     EXPECT_NEAR(estimate_registers(c).registers, measured, 5) << c.block_m << "x" << c.block_n;
   };
-  near({DType::kF16, 64, 128, 64, 4, 2, 1}, 218);
-  near({DType::kF16, 128, 128, 32, 4, 2, 1}, 250);
-  near({DType::kF16, 128, 128, 64, 8, 2, 1}, 183);
-  const RegisterEstimate spills = estimate_registers({DType::kF16, 128, 128, 64, 4, 2, 1});  // it spilled
+  near(test::tile(DType::kF16, 64, 128, 64, 4), 218);
+  near(test::tile(DType::kF16, 128, 128, 32, 4), 250);
+  near(test::tile(DType::kF16, 128, 128, 64, 8), 183);
+  const RegisterEstimate spills = estimate_registers(test::tile(DType::kF16, 128, 128, 64, 4));  // it spilled
   EXPECT_EQ(spills.registers, 255);
   EXPECT_GT(spills.wanted, 255);
 }
 
 TEST(Registers, EstimateKeepsTheRowsPromise) {
-  EXPECT_EQ(estimate_registers({DType::kF16, 64, 128, 64, 4, 2, 3}).registers, 168);
+  EXPECT_EQ(estimate_registers(test::tile(DType::kF16, 64, 128, 64, 4, 2, 3)).registers, 168);
 }
 
 }  // namespace

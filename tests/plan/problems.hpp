@@ -6,7 +6,7 @@ namespace flashfit::test {
 
 struct Sizes {
   DType dtype = DType::kF16;
-  int head_dim = 64;
+  int head_dim = 64, head_dim_v = 0;  ///< 0: as head_dim
   std::int64_t batch = 1, heads = 8, heads_kv = 0, queries = 2048, keys = 0;
   bool causal = false;
 };
@@ -15,6 +15,7 @@ inline ForwardProblem dense(const Sizes& s) {
   ForwardProblem p;
   p.dtype = s.dtype;
   p.head_dim = s.head_dim;
+  p.head_dim_v = s.head_dim_v ? s.head_dim_v : s.head_dim;
   p.batch = s.batch;
   p.heads_q = s.heads;
   p.heads_kv = s.heads_kv ? s.heads_kv : s.heads;

@@ -11,10 +11,14 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr ForwardConfig kOrigin{DType::kF16, 128, 128, 128, 4, 2, 1};
+using test::tile;
+
+constexpr ForwardConfig kOrigin = tile(DType::kF16, 128, 128, 128, 4);
 
 Gpu gpu(const char* name) { return find_gpu(name).value(); }
-ForwardProblem problem_of(const ForwardConfig& c) { return test::dense({.dtype = c.dtype, .head_dim = c.head_dim}); }
+ForwardProblem problem_of(const ForwardConfig& c) {
+  return test::dense({.dtype = c.dtype, .head_dim = c.head_dim, .head_dim_v = c.head_dim_v});
+}
 Fit fit(const ForwardConfig& c, const char* name) { return what_if(c, problem_of(c), gpu(name), {}); }
 
 TEST(WhatIf, OriginTileOnAnL4TellsStaticAndOptInApart) {
@@ -28,15 +32,15 @@ TEST(WhatIf, OriginTileOnAnL4TellsStaticAndOptInApart) {
 }
 
 TEST(WhatIf, EveryReasonIsSaid) {
-  EXPECT_THAT(fit({DType::kF16, 64, 48, 64, 4, 2, 1}, "L4").binds,
+  EXPECT_THAT(fit(tile(DType::kF16, 64, 48, 64, 4), "L4").binds,
               HasSubstr("shape: block_m must be a multiple of 16 rows for each warp"));
-  EXPECT_THAT(fit({DType::kF16, 64, 1280, 64, 40, 2, 1}, "L4").binds, HasSubstr("threads: 1280 a block > 1024"));
-  EXPECT_THAT(fit({DType::kBF16, 64, 64, 64, 4, 2, 1}, "T4").binds, HasSubstr("T4 (7.5) has no bf16 tensor cores"));
-  EXPECT_THAT(fit({DType::kF16, 64, 64, 64, 4, 2, 1}, "V100").binds, HasSubstr("V100 (7.0) lacks ldmatrix"));
-  EXPECT_THAT(fit({DType::kF16, 64, 128, 64, 4, 2, 1}, "L4").binds, HasSubstr("(2 blocks per SM)"));
-  EXPECT_THAT(fit({DType::kF16, 128, 128, 64, 4, 2, 1}, "H100").binds, HasSubstr("spills about"));
-  EXPECT_THAT(fit({DType::kF16, 128, 128, 32, 4, 2, 1}, "H100").binds, HasSubstr("past 49152 B of static __shared__"));
-  for (const int bad : {0, -4}) EXPECT_FALSE(fit({DType::kF16, 64, 64, 64, bad, 2, 1}, "L4").fits);
+  EXPECT_THAT(fit(tile(DType::kF16, 64, 1280, 64, 40), "L4").binds, HasSubstr("threads: 1280 a block > 1024"));
+  EXPECT_THAT(fit(tile(DType::kBF16, 64, 64, 64, 4), "T4").binds, HasSubstr("T4 (7.5) has no bf16 tensor cores"));
+  EXPECT_THAT(fit(tile(DType::kF16, 64, 64, 64, 4), "V100").binds, HasSubstr("V100 (7.0) lacks ldmatrix"));
+  EXPECT_THAT(fit(tile(DType::kF16, 64, 128, 64, 4), "L4").binds, HasSubstr("(2 blocks per SM)"));
+  EXPECT_THAT(fit(tile(DType::kF16, 128, 128, 64, 4), "H100").binds, HasSubstr("spills about"));
+  EXPECT_THAT(fit(tile(DType::kF16, 128, 128, 32, 4), "H100").binds, HasSubstr("past 49152 B of static __shared__"));
+  for (const int bad : {0, -4}) EXPECT_FALSE(fit(tile(DType::kF16, 64, 64, 64, bad), "L4").fits);
 }
 
 TEST(WhatIf, AgreesWithThePlanOnEveryRowAndGpu) {
@@ -54,7 +58,11 @@ TEST(WhatIf, AgreesWithThePlanOnEveryRowAndGpu) {
       EXPECT_EQ(f.registers, plan->registers);
       EXPECT_EQ(f.threads, plan->threads);
       EXPECT_EQ(f.blocks_per_sm, plan->model.blocks_per_sm);
-      EXPECT_EQ(f.model.microseconds, plan->model.microseconds);
+      // A what-if is of one part of the keys; the plan cuts them where that is faster.
+      if (plan->splits == 1)
+        EXPECT_EQ(f.model.microseconds, plan->model.microseconds);
+      else
+        EXPECT_GT(f.model.microseconds, plan->model.microseconds);
     }
 }
 

@@ -41,6 +41,11 @@ inline float log2(float x) {
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+inline float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline float shuffle_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 inline uint32 ballot(bool x) { return __ballot_sync(~0u, x); }
