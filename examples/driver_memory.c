@@ -10,23 +10,6 @@ enum { kRows = 256, kHeads = 4, kDim = 64, kElements = kRows * kHeads * kDim, kB
 
 static uint16_t inputs[3][kElements], on_cpu[kElements], on_gpu[kElements]; /* fp16 */
 
-static int attention(void* q, void* k, void* v, void* out, DLDeviceType where, void* stream) {
-  int64_t shape[4] = {1, kRows, kHeads, kDim};
-  DLDataType fp16 = {kDLFloat, 16, 1};
-  DLDevice device = {where, 0};
-  DLTensor tq = {q, device, 4, fp16, shape, NULL, 0}, tk = {k, device, 4, fp16, shape, NULL, 0};
-  DLTensor tv = {v, device, 4, fp16, shape, NULL, 0}, to = {out, device, 4, fp16, shape, NULL, 0};
-  flashfit_attention_args args = {.struct_size = sizeof args, .q = &tq, .k = &tk, .v = &tv, .out = &to};
-  args.stream = stream;
-  return flashfit_attention_forward(&args) ? fprintf(stderr, "%s\n", flashfit_last_error()), 1 : 0;
-}
-
-static float value(uint16_t h) { /* fp16 to fp32, 0 for subnormals */
-  const uint32_t bits = h & 0x7c00 ? (uint32_t)(h & 0x8000) << 16 | ((uint32_t)(h & 0x7fff) + 0x1c000) << 13 : 0;
-  float x;
-  return memcpy(&x, &bits, sizeof x), x;
-}
-
 static void* driver;
 static void (*find(const char* name))(void) {
   void* symbol = dlsym(driver, name);
@@ -35,8 +18,37 @@ static void (*find(const char* name))(void) {
 }
 #define DRIVER(name, ...) ((int (*)(__VA_ARGS__))find(#name))
 
+/* *workspace: what the call needed beside its tensors, for the caller to free once the stream has passed it; NULL if
+ * nothing, as on the CPU. */
+static int attention(void* q, void* k, void* v, void* out, DLDeviceType where, void* stream, void** workspace) {
+  int64_t shape[4] = {1, kRows, kHeads, kDim};
+  DLDataType fp16 = {kDLFloat, 16, 1};
+  DLDevice device = {where, 0};
+  DLTensor tq = {q, device, 4, fp16, shape, NULL, 0}, tk = {k, device, 4, fp16, shape, NULL, 0};
+  DLTensor tv = {v, device, 4, fp16, shape, NULL, 0}, to = {out, device, 4, fp16, shape, NULL, 0};
+  flashfit_attention_args args = {.struct_size = sizeof args, .q = &tq, .k = &tk, .v = &tv, .out = &to};
+  flashfit_status status;
+  uint64_t needed;
+  args.stream = stream;
+  *workspace = NULL;
+  status = flashfit_attention_try(&args, &needed); /* runs, unless it needs memory */
+  if (!status && needed) {
+    if (DRIVER(cuMemAlloc_v2, void**, size_t)(workspace, needed)) return puts("no device memory"), 1;
+    args.workspace = *workspace;
+    args.workspace_bytes = needed;
+    status = flashfit_attention_forward(&args);
+  }
+  return status ? fprintf(stderr, "%s\n", flashfit_last_error()), 1 : 0;
+}
+
+static float value(uint16_t h) { /* fp16 to fp32, 0 for subnormals */
+  const uint32_t bits = h & 0x7c00 ? (uint32_t)(h & 0x8000) << 16 | ((uint32_t)(h & 0x7fff) + 0x1c000) << 13 : 0;
+  float x;
+  return memcpy(&x, &bits, sizeof x), x;
+}
+
 int main(void) {
-  void *context, *stream, *memory[4];
+  void *context, *stream, *memory[4], *workspace, *none;
   float most = 0;
   int device;
   driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -51,12 +63,13 @@ int main(void) {
     if (DRIVER(cuMemAlloc_v2, void**, size_t)(&memory[i], kBytes)) return puts("no device memory"), 1;
     if (i < 3 && DRIVER(cuMemcpyHtoD_v2, void*, const void*, size_t)(memory[i], inputs[i], kBytes)) return 1;
   }
-  if (attention(memory[0], memory[1], memory[2], memory[3], kDLCUDA, stream)) return 1;
-  if (attention(inputs[0], inputs[1], inputs[2], on_cpu, kDLCPU, NULL)) return 1; /* meanwhile */
+  if (attention(memory[0], memory[1], memory[2], memory[3], kDLCUDA, stream, &workspace)) return 1;
+  if (attention(inputs[0], inputs[1], inputs[2], on_cpu, kDLCPU, NULL, &none)) return 1; /* meanwhile */
   if (DRIVER(cuStreamSynchronize, void*)(stream) ||
       DRIVER(cuMemcpyDtoH_v2, void*, void*, size_t)(on_gpu, memory[3], kBytes))
     return puts("the GPU failed"), 1;
   for (int i = 0; i < 4; ++i) DRIVER(cuMemFree_v2, void*)(memory[i]);
+  if (workspace) DRIVER(cuMemFree_v2, void*)(workspace);
   DRIVER(cuStreamDestroy_v2, void*)(stream);
   for (int j = 0; j < kElements; ++j) {
     const float difference = value(on_gpu[j]) - value(on_cpu[j]);

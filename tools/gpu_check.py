@@ -31,7 +31,7 @@ from flashfit._library import library  # noqa: E402
 from flashfit.bench import selftest, stats  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import agreement, correctness, ordering, packages, speed, torch_ops  # noqa: E402
+from tools.gpu import agreement, correctness, grid, grid_cases, ordering, packages, speed, torch_ops  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine  # noqa: E402
 from tools.job.show import section, table  # noqa: E402
@@ -133,6 +133,20 @@ def check_results(report: Report, carried: list[Candidate], device: str, quick: 
     table(["variant", "cases", "wrong", "worst error / bound", "worst LSE error / bound", ""], rows)
 
 
+def check_grid(report: Report, device: str, quick: bool) -> None:
+    cases = [case for case in grid_cases.grid() if device == "cuda" or not case.gpu_only]
+    cases = cases[:: 4 if quick else 1] if device == "cuda" else cases[::40]
+    start = time.monotonic()
+    results = list(grid.run_all(cases, device))
+    found = report.found["grid"] = grid.summary(results, device, time.monotonic() - start)
+    for failure in found["failures"][:100]:
+        report.fail(f"{failure['case']}: {'; '.join(failure['problems'])}")
+    if len(results) < len(cases):
+        report.fail(f"the grid ended after {len(results)} of {len(cases)} cases")
+    rows = [[tag, counts["cases"], counts["failed"]] for tag, counts in found["by"].items() if not tag.startswith("D")]
+    table(["option", "cases", "wrong"], rows)
+
+
 def nan_checks(carried: list[Candidate], device: str) -> Iterator[tuple[str, bool]]:
     for candidate in carried:
         yield from correctness.nan_stays(candidate, device)
@@ -219,6 +233,7 @@ def main() -> int:
             iter([(f"every image within its own GPU's shared memory {limits or ''}".rstrip(), not limits)]), "images"
         )
         report.part("Correctness", 200, lambda: check_results(report, carried, device, quick))
+        report.part("Every option", 400, lambda: check_grid(report, device, quick))
         report.part("NaN", 60, lambda: report.checks(nan_checks(carried, device), "nan", many=True))
         if device == "cuda":
             for name, part in (

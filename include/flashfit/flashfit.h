@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define FLASHFIT_VERSION_MAJOR 0
-#define FLASHFIT_VERSION_MINOR 2
+#define FLASHFIT_VERSION_MINOR 3
 #define FLASHFIT_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -48,8 +48,9 @@ FLASHFIT_API const char* flashfit_status_name(flashfit_status status);
 FLASHFIT_API uint32_t flashfit_version(void);
 
 /* What the library that is loaded can do, by name; ends with NULL; static. Names are added, never changed:
- *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided
- *   attention.prepare, attention.workspace, explain, explain.tile
+ *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
+ *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
+ *   attention.prepare, attention.try, attention.workspace, explain, explain.tile
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -68,29 +69,34 @@ typedef void* flashfit_stream;
 /* flags */
 #define FLASHFIT_CAUSAL 1u   /* key j is visible to query i iff j <= i + seqlen_k - seqlen_q (bottom-right aligned) */
 #define FLASHFIT_PTX_ONLY 2u /* use PTX even where machine code fits: for tests; no effect on the CPU */
+#define FLASHFIT_WINDOW 8u   /* window_left and window_right hold */
+/* The result of a sequence does not depend, to the last bit, on the batch around it. */
+#define FLASHFIT_BATCH_INVARIANT 16u
 
 /* out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
  *
- * Dense:            q [batch, seqlen_q, heads_q, head_dim], k and v [batch, seqlen_k, heads_kv, head_dim], out like q,
- *                   lse [batch, heads_q, seqlen_q].
- * Variable length:  cu_seqlens_q and cu_seqlens_k given: q [total_q, heads_q, head_dim], k and v
- *                   [total_k, heads_kv, head_dim], out like q, lse [heads_q, total_q]; sequence b is rows
+ * Dense:            q [batch, seqlen_q, heads_q, head_dim], k [batch, seqlen_k, heads_kv, head_dim], v like k and out
+ *                   like q, but both may have another head_dim (since 0.3); lse [batch, heads_q, seqlen_q].
+ * Variable length:  cu_seqlens_q and cu_seqlens_k given: q [total_q, heads_q, head_dim], k [total_k, heads_kv,
+ *                   head_dim], v like k and out like q, as above; lse [heads_q, total_q]; sequence b is rows
  *                   cu_seqlens[b] to cu_seqlens[b + 1].
  * dtypes:           q, k, v, out of one dtype: fp16, bf16, on the CPU also fp32; lse fp32, contiguous; cu_seqlens
  *                   int32 [batch + 1], contiguous.
  * strides:          0 or more (out: each past all that smaller ones span, so that no element lies on another), in
- *                   elements, 1 in the last dimension; on a GPU pointers of q, k, v are 16-byte aligned and their
- *                   strides multiples of 8 elements (out: 4-byte, 2 elements). NULL strides mean row-major contiguous.
- *                   Strides of dimensions of size 1, and of tensors without elements, are not looked at.
- * values:           cu_seqlens start with 0, never fall and end with the rows of q, or of k; checked on the CPU, on a
- *                   GPU the caller's promise.
- * heads_q must be a multiple of heads_kv. All tensors on one device: kDLCPU (kDLCUDAHost counts as it) or kDLCUDA.
- * The memory of out and of lse, from first to last element, may not overlap that of another tensor. */
+ *                   elements, 1 in the last dimension. NULL strides mean row-major contiguous. Strides of dimensions
+ *                   of size 1, and of tensors without elements, are not looked at.
+ * alignment:        pointers are multiples of an element's bytes. On a GPU the fast kernels also need those of q, k, v
+ *                   and out to be 16-byte aligned and their strides multiples of 8 elements; others run on a general
+ *                   one.
+ * values:           cu_seqlens start with 0, never fall and end with the rows of q, or of k; seqused_k are 0 to the
+ * keys of their sequences; checked on the CPU, on a GPU the caller's promise. heads_q must be a multiple of heads_kv.
+ * All tensors on one device: kDLCPU (kDLCUDAHost counts as it) or kDLCUDA. The memory of out and of lse, from first to
+ * last element, may not overlap that of another tensor. */
 typedef struct flashfit_attention_args {
   /* sizeof(flashfit_attention_args). Newer libraries take older callers; older ones take newer if what they lack is 0.
    */
   uint32_t struct_size;
-  uint32_t flags; /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY */
+  uint32_t flags; /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_WINDOW, FLASHFIT_BATCH_INVARIANT */
   const DLTensor* q;
   const DLTensor* k;
   const DLTensor* v;
@@ -107,6 +113,19 @@ typedef struct flashfit_attention_args {
    * looked at if that is 0. */
   void* workspace;
   uint64_t workspace_bytes;
+  /* Since 0.3; 0 and NULL: without it. The score of query i and key j is s = softmax_scale * q k; with softcap > 0
+   * s = softcap * tanh(s / softcap); with ALiBi s -= slope * |i + seqlen_k - seqlen_q - j|; with a bias s += bias. */
+  /* With FLASHFIT_WINDOW: query i sees keys from i + seqlen_k - seqlen_q - window_left to i + seqlen_k - seqlen_q +
+   * window_right; each 0 or more, or -1 for no limit. With FLASHFIT_CAUSAL window_right counts as 0. */
+  int64_t window_left, window_right;
+  const DLTensor* alibi_slopes; /* fp32 [heads_q] or [batch, heads_q], contiguous */
+  const DLTensor* sinks;        /* fp32 [heads_q], contiguous: each adds exp(sink) to its head's sum, and to its LSE */
+  /* [batch or 1, heads_q or 1, seqlen_q or 1, seqlen_k or 1], strides of 0 or more; q's dtype or fp32: added to the
+   * score; bool: where it is false the key is not seen. Not with cu_seqlens. */
+  const DLTensor* bias;
+  const DLTensor* seqused_k; /* int32 [batch], contiguous, 0 to the keys of each: only so many are there */
+  float softcap;             /* 0 or more and finite */
+  uint32_t reserved_2;       /* 0 */
 } flashfit_attention_args;
 
 /* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
@@ -116,16 +135,26 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
  * arguments, except for the workspace, and gives the same errors; launches nothing. */
 FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
 
+/* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one, in one call
+ * where it needs none. *needed is 0: as flashfit_attention_forward. Else the call needs a workspace of so many bytes
+ * and args has none, or a smaller one: FLASHFIT_OK too, but nothing was launched or written. Call again with that many.
+ */
+FLASHFIT_API flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed);
+
 /* All of flashfit_attention_forward but the launch: the same checks, except for the workspace, and the kernel loaded on
  * that GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */
 FLASHFIT_API flashfit_status flashfit_attention_prepare(const flashfit_attention_args* args);
 
-#define FLASHFIT_VARIABLE_LENGTH 4u /* of flashfit_explain_args alone */
+/* flags of flashfit_explain_args alone */
+#define FLASHFIT_VARIABLE_LENGTH 4u
+#define FLASHFIT_SOFTCAP 32u
+#define FLASHFIT_ALIBI 64u
+#define FLASHFIT_UNALIGNED 128u /* tensors that are not as "alignment" above says */
 
 /* What flashfit would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_explain_args {
   uint32_t struct_size;
-  uint32_t flags;    /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH */
+  uint32_t flags;    /* FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_WINDOW, FLASHFIT_BATCH_INVARIANT and those above */
   const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t batch, seqlen_q, seqlen_k, heads_q, heads_kv, head_dim; /* of variable length: seqlen_q and seqlen_k are 0 */
@@ -138,6 +167,10 @@ typedef struct flashfit_explain_args {
   /* What if: would a kernel of this tile fit, whether or not it is carried? 16 to 4096 rows and keys, 1 to 32 warps,
    * 2 to 8 stages, 0 meaning 4 warps and 2 stages; all 0: no such question. Not with variant or FLASHFIT_PTX_ONLY. */
   int32_t block_m, block_n, warps, stages;
+  /* Since 0.3. */
+  int64_t head_dim_v;                /* of v and out; 0: as head_dim */
+  int64_t window_left, window_right; /* as in flashfit_attention_args */
+  const char* bias;                  /* what it holds: "bool", "fp32" or the dtype; NULL: there is none */
 } flashfit_explain_args;
 
 /* One GPU's answer. A misfit is an answer too: fits is 0, reason says what binds, what is unknown is 0 or "".

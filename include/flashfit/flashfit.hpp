@@ -133,7 +133,7 @@ class [[nodiscard]] Expected<void> {
 };
 
 inline constexpr DLDataType kFp16{kDLFloat, 16, 1}, kBf16{kDLBfloat, 16, 1}, kFp32{kDLFloat, 32, 1},
-    kInt32{kDLInt, 32, 1};
+    kInt32{kDLInt, 32, 1}, kBool{6, 8, 1};  // kDLBool, which headers of DLPack before 0.8 do not name
 
 inline constexpr DLDevice kCpu{kDLCPU, 0};
 /// GPU `index` of this process, in the driver's order.
@@ -198,6 +198,11 @@ class Tensor {
   std::shared_ptr<DLManagedTensor> owner_;
 };
 
+/// Which keys around its own a query sees: from i + seqlen_k - seqlen_q - left to i + seqlen_k - seqlen_q + right.
+struct Window {
+  std::int64_t left = -1, right = -1;  ///< 0 or more; -1: no limit. With causal, right counts as 0
+};
+
 /// What attention() may be told beyond its tensors; all may stay as they are.
 struct AttentionOptions {
   bool causal = false;                   ///< key j is visible to query i iff j <= i + seqlen_k - seqlen_q
@@ -210,6 +215,17 @@ struct AttentionOptions {
   bool ptx_only = false;              ///< PTX even where machine code fits
   void* workspace = nullptr;          ///< on the tensors' device, 256-byte aligned
   std::uint64_t workspace_bytes = 0;  ///< at least what workspace() says
+
+  // The score of query i and key j is s = softmax_scale * q k; then come softcap, ALiBi and bias, in this order.
+  std::optional<Window> window;          ///< a sliding window
+  float softcap = 0;                     ///< above 0 and finite: s = softcap * tanh(s / softcap); 0: none
+  const Tensor* alibi_slopes = nullptr;  ///< fp32 [heads_q] or [batch, heads_q], contiguous:
+                                         ///< s -= slope * |i + seqlen_k - seqlen_q - j|
+  const Tensor* bias = nullptr;          ///< [batch or 1, heads_q or 1, seqlen_q or 1, seqlen_k or 1], any strides from
+                                         ///< 0; q's dtype or fp32: added; bool: false hides the key
+  const Tensor* sinks = nullptr;      ///< fp32 [heads_q], contiguous: exp(sink) joins the sum of weights, and the LSE
+  const Tensor* seqused_k = nullptr;  ///< int32 [batch], contiguous: a sequence's keys are only so many
+  bool batch_invariant = false;       ///< a sequence's bits do not depend on the batch around it
 };
 
 namespace detail {
@@ -221,20 +237,33 @@ template <class Function>
 Expected<void> with_args(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                          const AttentionOptions& options, Function function) {
   const DLTensor tensors[] = {q.dl(), k.dl(), v.dl(), out.dl()};
-  std::optional<DLTensor> extra[3];
-  const Tensor* given[] = {options.lse, options.cu_seqlens_q, options.cu_seqlens_k};
-  for (int i = 0; i < 3; ++i)
-    if (given[i]) extra[i] = given[i]->dl();
   flashfit_attention_args args{};
   args.struct_size = sizeof args;
-  args.flags = (options.causal ? FLASHFIT_CAUSAL : 0) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0);
+  args.flags = (options.causal ? FLASHFIT_CAUSAL : 0) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0) |
+               (options.window ? FLASHFIT_WINDOW : 0) | (options.batch_invariant ? FLASHFIT_BATCH_INVARIANT : 0);
   args.q = &tensors[0];
   args.k = &tensors[1];
   args.v = &tensors[2];
   args.out = &tensors[3];
-  args.lse = extra[0] ? &*extra[0] : nullptr;
-  args.cu_seqlens_q = extra[1] ? &*extra[1] : nullptr;
-  args.cu_seqlens_k = extra[2] ? &*extra[2] : nullptr;
+  const std::pair<const Tensor*, const DLTensor**> given[] = {{options.lse, &args.lse},
+                                                              {options.cu_seqlens_q, &args.cu_seqlens_q},
+                                                              {options.cu_seqlens_k, &args.cu_seqlens_k},
+                                                              {options.alibi_slopes, &args.alibi_slopes},
+                                                              {options.bias, &args.bias},
+                                                              {options.sinks, &args.sinks},
+                                                              {options.seqused_k, &args.seqused_k}};
+  DLTensor extra[sizeof given / sizeof given[0]];
+  DLTensor* next = extra;
+  for (const auto& [tensor, slot] : given) {
+    if (!tensor) continue;
+    *next = tensor->dl();
+    *slot = next++;
+  }
+  if (options.window) {
+    args.window_left = options.window->left;
+    args.window_right = options.window->right;
+  }
+  args.softcap = options.softcap;
   args.stream = options.stream;
   args.variant = options.variant;
   args.softmax_scale = options.softmax_scale;
@@ -259,9 +288,9 @@ Expected<std::string> document(Function function) {
 
 /// out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
 /// q, out [batch, seqlen_q, heads_q, head_dim], k, v [batch, seqlen_k, heads_kv, head_dim]; with cu_seqlens q, out
-/// [total_q, heads_q, head_dim], k, v [total_k, heads_kv, head_dim]. One dtype: fp16, bf16, on the CPU also fp32. On
-/// the CPU the result is there on return, on a GPU the work is queued on the stream. flashfit.h has every rule and
-/// status.
+/// [total_q, heads_q, head_dim], k, v [total_k, heads_kv, head_dim]; v and out may have another head_dim. One dtype:
+/// fp16, bf16, on the CPU also fp32. On the CPU the result is there on return, on a GPU the work is queued on the
+/// stream. flashfit.h has every rule and status.
 inline Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                                 const AttentionOptions& options = {}) {
   return detail::with_args(q, k, v, out, options, flashfit_attention_forward);
@@ -275,6 +304,23 @@ inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const
              q, k, v, out, options,
              [&](const flashfit_attention_args* args) { return flashfit_attention_workspace(args, &bytes); })
       .and_then([&]() -> Expected<std::uint64_t> { return bytes; });
+}
+
+/// attention() that asks for a workspace only where the call needs one: `allocate(std::uint64_t bytes)` then gives the
+/// address of that much memory on the tensors' device, 256-byte aligned, which stays the caller's and is no other
+/// call's until the stream has passed this one; nullptr is an error. Costs what attention() does where none is needed.
+template <class Allocate>
+Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                         const AttentionOptions& options, Allocate&& allocate) {
+  return detail::with_args(q, k, v, out, options, [&](const flashfit_attention_args* args) {
+    std::uint64_t needed = 0;
+    const Status status = flashfit_attention_try(args, &needed);
+    if (status != FLASHFIT_OK || needed == 0) return status;
+    flashfit_attention_args again = *args;
+    again.workspace = allocate(needed);
+    again.workspace_bytes = needed;
+    return flashfit_attention_forward(&again);
+  });
 }
 
 /// All of attention() but the launch: checks, but for the workspace, and loads the kernel.
@@ -297,13 +343,20 @@ struct Question {
   int cuda_version = 0;                   ///< of the driver: 12090 is 12.9; 0: this machine's, or new enough
   std::string variant;                    ///< forces a row of `flashfit images`; "": chooses
   int block_m = 0, block_n = 0, warps = 0, stages = 0;  ///< what if; 0: no such question
+  std::int64_t head_dim_v = 0;                          ///< of v and out; 0: as head_dim
+  std::optional<Window> window;
+  bool softcap = false, alibi = false, batch_invariant = false;
+  std::string bias;        ///< what it holds: "bool", "fp32" or the dtype; "": there is none
+  bool unaligned = false;  ///< tensors that are not as flashfit.h says under "alignment"
 
   /// For C; valid while this object lives unchanged.
   flashfit_explain_args c() const noexcept {
     flashfit_explain_args a{};
     a.struct_size = sizeof a;
     a.flags = (causal ? FLASHFIT_CAUSAL : 0) | (ptx_only ? FLASHFIT_PTX_ONLY : 0) |
-              (variable_length ? FLASHFIT_VARIABLE_LENGTH : 0);
+              (variable_length ? FLASHFIT_VARIABLE_LENGTH : 0) | (window ? FLASHFIT_WINDOW : 0) |
+              (softcap ? FLASHFIT_SOFTCAP : 0) | (alibi ? FLASHFIT_ALIBI : 0) |
+              (batch_invariant ? FLASHFIT_BATCH_INVARIANT : 0) | (unaligned ? FLASHFIT_UNALIGNED : 0);
     a.gpu = gpu.empty() ? nullptr : gpu.c_str();
     a.dtype = dtype.c_str();
     a.batch = batch, a.seqlen_q = seqlen_q, a.seqlen_k = seqlen_k;
@@ -312,6 +365,9 @@ struct Question {
     a.variant = variant.empty() ? nullptr : variant.c_str();
     a.total_q = total_q, a.total_k = total_k;
     a.block_m = block_m, a.block_n = block_n, a.warps = warps, a.stages = stages;
+    a.head_dim_v = head_dim_v;
+    if (window) a.window_left = window->left, a.window_right = window->right;
+    a.bias = bias.empty() ? nullptr : bias.c_str();
     return a;
   }
 };

@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
-from ._binding import binding, failure
+from ._binding import UNREADABLE, binding, failure
 from ._errors import InvalidArgument, InvalidType
+from ._options import Asked, flags_of, four_dimensions, numbers_of
 from ._packages import TORCH, Package, package_of
-from ._tensors import CUDA, Memory, full_name, raw_stream, shown
+from ._tensors import CUDA, Memory, bytes_of, full_name, raw_stream, shown
 
 T = TypeVar("T")
 
-_CAUSAL = 1  # FLASHFIT_CAUSAL
 _SHAPES = {
     ("bshd", False): "[batch, seqlen, heads, head_dim]",
     ("bhsd", False): "[batch, heads, seqlen, head_dim]",
@@ -43,15 +43,6 @@ def scale_of(softmax_scale: Any) -> float:
             f"softmax_scale: {scale:g}; accepted: above 0 and finite in fp32, or None for 1 / sqrt(head_dim)"
         )
     return scale
-
-
-def flags_of(causal: Any) -> int:
-    """The C API's flags."""
-    if causal is True:
-        return _CAUSAL
-    if causal is False:
-        return 0
-    raise InvalidType(f"causal: {shown(causal)}; accepted: True, False")
 
 
 def heads_are_first(layout: Any) -> bool:
@@ -97,6 +88,7 @@ def attend_with_care(
     out: Any,
     stream: Any,
     variant: Any,
+    asked: Asked | None = None,
 ) -> Any:
     """attention() of any package's arrays: each is read in Python, and what is odd is refused in words."""
     heads_first = heads_are_first(layout)
@@ -104,7 +96,13 @@ def attend_with_care(
         raise InvalidType(f"variant: {type(variant).__name__}; accepted: a name from images(), or None")
     ragged = is_ragged(cu_seqlens_q, cu_seqlens_k)
     flags, scale = flags_of(causal), scale_of(softmax_scale)
+    more = asked or Asked()
+    more_flags, left, right, softcap = numbers_of(more)
     given = {"q": q, "k": k, "v": v, "out": out, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    given.update(alibi_slopes=more.alibi_slopes, sinks=more.sinks, bias=more.bias, seqused_k=more.seqused_k)
+    makes_workspace = callable(more.workspace) and not package.owns(more.workspace)
+    if not makes_workspace:
+        given["workspace"] = more.workspace
     arrays = {name: x for name, x in given.items() if x is not None}
     queue = package.stream(q, arrays) if stream is None else raw_stream(stream)
 
@@ -113,24 +111,39 @@ def attend_with_care(
             raise InvalidType(f"{name}: {full_name(x)}; accepted: {package.kind}, as q")
         return package.read(name, x, queue)
 
+    def scratch_of(x: Any, of_caller: bool) -> tuple[int, int]:
+        memory = read("workspace", x)
+        if of_caller:
+            package.check_writable("workspace", x, memory)
+        return memory.data, bytes_of("workspace", memory)
+
     q_memory, k_memory, v_memory = read("q", q), read("k", k), read("v", v)
     check_ndim(len(q_memory.shape), layout, ragged)
     check_ndim(len(k_memory.shape), layout, ragged, "k")
+    check_ndim(len(v_memory.shape), layout, ragged, "v")
     on_gpu = q_memory.device_type == CUDA
     if not on_gpu and (stream is not None or variant is not None):
         said = f"stream: {shown(stream)}" if stream is not None else f"variant: {shown(variant)}"
         raise InvalidArgument(f"{said} with tensors on the CPU; accepted there: None")
     rows = 1 if heads_first else 0
     with package.allocating_on(q, queue) if on_gpu and stream is not None else nullcontext():
-        result = package.like(q) if out is None else out
+        result = out
+        if out is None:
+            same = q_memory.shape[-1] == v_memory.shape[-1]
+            result = package.like(q) if same else package.shaped(q, (*q_memory.shape[:-1], v_memory.shape[-1]))
         lse = package.lse(q, lse_shape(q_memory.shape, heads_first)) if return_lse else None
         cu_q = cu_k = None
         if ragged:
             cu_q = package.offsets("cu_seqlens_q", q, cu_seqlens_q, q_memory.shape[rows])
             cu_k = package.offsets("cu_seqlens_k", q, cu_seqlens_k, k_memory.shape[rows])
+        slopes, sinks = (
+            None if x is None else package.numbers(name, q, x)
+            for name, x in (("alibi_slopes", more.alibi_slopes), ("sinks", more.sinks))
+        )
+        seqused = None if more.seqused_k is None else package.lengths("seqused_k", q, more.seqused_k)
     out_memory = read("out", result)
     if out is not None:
-        package.check_writable(out, out_memory)
+        package.check_writable("out", out, out_memory)
     memories = (
         q_memory,
         k_memory,
@@ -140,8 +153,32 @@ def attend_with_care(
         None if cu_q is None else read("cu_seqlens_q", cu_q),
         None if cu_k is None else read("cu_seqlens_k", cu_k),
     )
+    bias_memory = None if more.bias is None else read("bias", more.bias)
     name = None if variant is None else variant.encode()
-    status = binding().attend(*memories, flags, scale, queue, name, heads_first)
+    plain = (*memories, flags | more_flags, scale, queue, name, heads_first)
+    options: tuple[Any, ...] = (
+        left,
+        right,
+        softcap,
+        None if slopes is None else read("alibi_slopes", slopes),
+        None if sinks is None else read("sinks", sinks),
+        None if bias_memory is None else four_dimensions(bias_memory),
+        None if seqused is None else read("seqused_k", seqused),
+    )
+    space = None if more.workspace is None or makes_workspace else scratch_of(more.workspace, True)
+    status = binding().attend(*plain, (*options, *(space or (0, 0))))
+    if status < UNREADABLE and space is None:
+        needed = UNREADABLE - status
+        if makes_workspace:
+            scratch = more.workspace(needed)
+        else:
+            with package.allocating_on(q, queue) if stream is not None else nullcontext():
+                scratch = package.scratch(q, needed)
+        space = scratch_of(scratch, makes_workspace)
+        status = binding().attend(*plain, (*options, *space))
+        # Now the memory may go: its package hands it on only to work that is queued behind this call's.
+    if status < UNREADABLE and space:
+        raise InvalidArgument(f"workspace: {space[1]} bytes; accepted: {UNREADABLE - status} or more")
     if status:
         raise failure(status, heads_first)
     if on_gpu:
@@ -169,8 +206,16 @@ def attention(
     *,
     causal: bool = ...,
     softmax_scale: float | None = ...,
+    window: tuple[int | None, int | None] | None = ...,
+    softcap: float | None = ...,
+    alibi_slopes: Any = ...,
+    sinks: Any = ...,
+    bias: Any = ...,
     cu_seqlens_q: Any = ...,
     cu_seqlens_k: Any = ...,
+    seqused_k: Any = ...,
+    batch_invariant: bool = ...,
+    workspace: Any = ...,
     layout: Literal["bshd", "bhsd"] = ...,
     return_lse: Literal[False] = ...,
     out: T | None = ...,
@@ -187,8 +232,16 @@ def attention(
     *,
     causal: bool = ...,
     softmax_scale: float | None = ...,
+    window: tuple[int | None, int | None] | None = ...,
+    softcap: float | None = ...,
+    alibi_slopes: Any = ...,
+    sinks: Any = ...,
+    bias: Any = ...,
     cu_seqlens_q: Any = ...,
     cu_seqlens_k: Any = ...,
+    seqused_k: Any = ...,
+    batch_invariant: bool = ...,
+    workspace: Any = ...,
     layout: Literal["bshd", "bhsd"] = ...,
     return_lse: Literal[True],
     out: T | None = ...,
@@ -204,35 +257,64 @@ def attention(
     *,
     causal: bool = False,
     softmax_scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    alibi_slopes: Any = None,
+    sinks: Any = None,
+    bias: Any = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
+    seqused_k: Any = None,
+    batch_invariant: bool = False,
+    workspace: Any = None,
     layout: Literal["bshd", "bhsd"] = "bshd",
     return_lse: bool = False,
     out: Any = None,
     stream: Any = None,
     variant: str | None = None,
 ) -> Any:
-    """softmax(softmax_scale * q k^T) v over the keys that each query sees.
+    """softmax(score(q k^T)) v over the keys that each query sees.
+
+    The score of query i and key j is s = softmax_scale * q_i k_j; with softcap then s = softcap * tanh(s / softcap);
+    with alibi_slopes then s -= slope * |i + seqlen_k - seqlen_q - j|; with bias then s += bias[i, j]. A query that sees
+    no key gives 0, and -inf in lse.
 
     q, k, v: arrays of NumPy, torch, CuPy or JAX, or objects with __dlpack__ or __cuda_array_interface__, all alike:
         fp16, bf16 or, on the CPU, fp32; on the CPU or on one NVIDIA GPU; any strides with 1 in the last dimension.
-        layout "bshd": q [batch, seqlen_q, heads_q, head_dim], k and v [batch, seqlen_k, heads_kv, head_dim]; "bhsd":
-        heads before seqlen. heads_q is a multiple of heads_kv: query head h reads key head
-        h // (heads_q / heads_kv).
-    causal: query i sees key j iff j <= i + seqlen_k - seqlen_q. A query that sees no key gives 0, and -inf in lse.
+        layout "bshd": q [batch, seqlen_q, heads_q, head_dim], k [batch, seqlen_k, heads_kv, head_dim], v [batch,
+        seqlen_k, heads_kv, head_dim_v]; "bhsd": heads before seqlen. heads_q is a multiple of heads_kv: query head h
+        reads key head h // (heads_q / heads_kv).
+    causal: query i sees key j iff j <= i + seqlen_k - seqlen_q: aligned at the bottom right.
     softmax_scale: above 0; None for 1 / sqrt(head_dim).
+    window: (left, right), in keys: query i sees keys i + seqlen_k - seqlen_q - left to i + seqlen_k - seqlen_q + right,
+        both included; None or -1 on a side: no limit there. With causal, right counts as 0.
+    softcap: above 0, in units of scores; None or 0 for none.
+    alibi_slopes: fp32 [heads_q] or [batch, heads_q], contiguous, where q is; or lists or NumPy arrays, copied there.
+    sinks: fp32 [heads_q] alike: a logit of each head that no value belongs to. It adds exp(sink) to the sum of each
+        softmax, and so to lse.
+    bias: [batch, heads_q, seqlen_q, seqlen_k] in any layout, where q is, any strides; each size may be 1, and leading
+        dimensions left out, as broadcasting has it. q's dtype or fp32: added to the scores; -inf hides a key. bool:
+        True where the key is seen. Not with cu_seqlens.
     cu_seqlens_q, cu_seqlens_k: both or neither. Sequences of any lengths, one after another: q [total_q, heads_q,
         head_dim] and so on ("bhsd": heads first); sequence b is rows cu_seqlens[b] to cu_seqlens[b + 1]. int32 arrays
         where q is, or lists or NumPy arrays, which are copied there (on a GPU that waits: give tensors inside a CUDA
         graph). No max_seqlen is asked for: each thread block finds its sequence by binary search.
+    seqused_k: int32 [batch], where q is, or a list or NumPy array: only the first so many keys of each sequence are
+        there, and masks are aligned with their end.
+    batch_invariant: the bits of a sequence's result do not depend on the batch around it.
     return_lse: also return the natural logarithm of each softmax's denominator, fp32 [batch, heads_q, seqlen_q], or
         [heads_q, total_q].
-    out: where to write, of q's shape and dtype; None for a new array (a JAX array never changes: None). Objects that
-        only have __dlpack__ or __cuda_array_interface__ need it, and return no lse: flashfit allocates no memory for
-        them.
+    out: where to write, of q's shape but for head_dim_v, and q's dtype; None for a new array (a JAX array never
+        changes: None). Objects that only have __dlpack__ or __cuda_array_interface__ need it, and return no lse:
+        flashfit allocates no memory for them.
     stream: for GPU arrays: None for the current stream of torch or CuPy, or the one that __cuda_array_interface__
         names, else the legacy default stream; or a torch.cuda.Stream, an object with __cuda_stream__, or an integer
         handle. What is returned belongs to that stream; of JAX arrays it is complete. For CPU arrays: None.
+    workspace: where few query rows leave a GPU empty, as in decoding, the keys are cut into parts, whose results lie in
+        this memory until they are combined. None: q's package allocates it, as it does out. An array of that package,
+        contiguous, of any dtype; or a function that is called with the bytes, where the call needs any, and returns
+        one: what has only __dlpack__ or __cuda_array_interface__ needs this. It is the caller's to keep until the
+        stream has passed the call. In compiled code: None.
     variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
 
     torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
@@ -243,4 +325,20 @@ def attention(
     if return_lse is not True and return_lse is not False:
         raise InvalidType(f"return_lse: {shown(return_lse)}; accepted: True, False")
     handler = _handlers.get(type(q)) or _handler(q)
-    return handler(q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant)
+    if (
+        window is None
+        and softcap is None
+        and alibi_slopes is None
+        and sinks is None
+        and bias is None
+        and seqused_k is None
+        and workspace is None
+        and batch_invariant is False
+    ):
+        return handler(
+            q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant
+        )
+    asked = Asked(window, softcap, alibi_slopes, sinks, bias, seqused_k, batch_invariant, workspace)
+    return handler(
+        q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out, stream, variant, asked
+    )

@@ -23,8 +23,10 @@ __all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
 
 _MODULE = "_flashfit_native"
 
-#: attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first):
-#: flashfit_attention_forward's status, or UNREADABLE if a tensor has to be given as a Memory.
+#: attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, options):
+#: flashfit_attention_try's status; UNREADABLE if a tensor has to be given as a Memory; below it, UNREADABLE less the
+#: bytes of a workspace that the caller has to give. options may be left out: (window_left, window_right, softcap,
+#: alibi_slopes, sinks, bias, seqused_k, workspace's address, workspace_bytes).
 Attend = Callable[..., int]
 
 
@@ -62,7 +64,7 @@ class Binding:
         self.native = _find_module(loaded.path) if asked == "native" else None
         self.attend: Attend
         if self.native:
-            address = ctypes.cast(loaded.attention_forward, ctypes.c_void_p).value
+            address = ctypes.cast(loaded.attention_try, ctypes.c_void_p).value
             self.native.connect(address)
             self.name, self.attend = "native", self.native.attend
         else:

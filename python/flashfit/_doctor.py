@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -24,6 +25,7 @@ class Problem:
     message: str
     member: str  #: the library or cubin; "" where it is about the target
     fix: str  #: what would fit, in words; "" if nothing is known
+    line: int = 0  #: of a requirements file, lock or Dockerfile; 0 where it is about none
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,24 @@ class Target:
     tags: str
     glibc: str
     binaries: tuple[Binary, ...]
+    basis: str = ""  #: of a list of requests: what was judged by name and what by its file
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment, a conda prefix or a folder of packages, with the machine around it."""
+
+    prefix: str
+    kind: str  #: "venv", "conda", "system", "folder" or "none"
+    python: str
+    installed: int  #: packages, with and without machine code
+    files: int
+    problems: tuple[Problem, ...]  #: of the whole: the driver, the GPU
+    culprits: tuple[str, ...]  #: packages that do not fit, the first to mend first
+    cleared: tuple[str, ...]  #: packages with GPU code, of PyTorch or of NVIDIA's libraries that fit
+    packages: tuple[Mapping[str, Any], ...]  #: in the order of Report.targets
+    unread: tuple[str, ...]
+    system: Mapping[str, Any]  #: docs/environment.md, "JSON"
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,7 @@ class Report:
     verdict: str
     asked: Mapping[str, Any]  #: what was judged for, and what of it was assumed
     targets: tuple[Target, ...]
+    environment: Environment | None = None  #: where no targets were given: they are its packages
 
     def __bool__(self) -> bool:
         """Whether everything fits."""
@@ -92,8 +113,14 @@ def _target(j: dict[str, Any]) -> Target:
     return Target(**{**j, "problems": problems, "binaries": tuple(map(_binary, j["binaries"]))})
 
 
+def _environment(j: dict[str, Any]) -> Environment:
+    lists = {key: tuple(j[key]) for key in ("culprits", "cleared", "packages", "unread")}
+    return Environment(**{**j, **lists, "problems": tuple(Problem(**p) for p in j["problems"])})
+
+
 def doctor(
     *targets: Pathlike,
+    env: Pathlike | None = None,
     gpu: str | Sequence[str] = (),
     driver: str | None = None,
     python: str | None = None,
@@ -101,18 +128,25 @@ def doctor(
     glibc: str | None = None,
     platform: str | None = None,
     cache: bool = True,
+    probe: bool = False,
 ) -> Report:
     """Whether wheels, libraries, cubins or folders fit, exactly why not, and what would. Nothing in them is run.
 
-    targets: their paths, one or more. gpu: "L40", "8.9", "all", or several; default: this machine's. driver: "535" or
-    "12.2". python: "3.11"; default: this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform:
-    "linux_x86_64", "win_amd64"; default: this machine's. cache: whether what is known of unchanged files is used.
+    targets: their paths; none: the environment `env` (a virtual environment, a conda prefix, a site-packages folder),
+    by default the one that runs this, package by package. probe: also launch an empty kernel on every GPU here.
+    gpu: "L40", "8.9", "all", or several; default: this machine's. driver: "535" or "12.2". python: "3.11"; default:
+    this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform: "linux_x86_64", "win_amd64"; default: this
+    machine's. cache: whether what is known of unchanged files is used.
     docs/doctor.md explains the verdicts.
     Raises InvalidArgument for options that are none.
     """
+    if targets and env is not None:
+        raise InvalidArgument("env: an environment is judged by itself; accepted: env, or targets")
+    words = ["doctor", "--json"]
+    if targets or env is None or python is not None:
+        words += ["--python", this_python() if python is None else python]
     if not targets:
-        raise InvalidArgument("targets: none; accepted: paths of files or folders")
-    words = ["doctor", "--json", "--python", this_python() if python is None else python]
+        words += ["--env", sys.prefix if env is None else os.fspath(env), *(["--probe"] if probe else [])]
     for name in [gpu] if isinstance(gpu, str) else gpu:
         words += ["--gpu", name]
     given = {"--driver": driver, "--torch": torch, "--glibc": glibc, "--platform": platform}
@@ -123,4 +157,5 @@ def doctor(
         message = ran.stderr.decode("utf-8", "replace").strip()
         raise (InvalidArgument if ran.returncode == 2 else FlashfitError)(message.removeprefix("flashfit: "))
     j = json.loads(ran.stdout)
-    return Report(**{**j, "targets": tuple(map(_target, j["targets"]))})
+    environment = _environment(j["environment"]) if "environment" in j else None
+    return Report(**{**j, "targets": tuple(map(_target, j["targets"])), "environment": environment})

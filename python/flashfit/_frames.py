@@ -10,11 +10,13 @@ from ._library import library
 from ._tensors import Memory
 
 # flashfit_attention_args; and, by the number of dimensions, a DLTensor followed by its sizes and strides.
-_ARGS = struct.Struct("=IIQQQQQQQQQfI")
+_ARGS = struct.Struct("=IIQQQQQQQQQfIQQqqQQQQfI")
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
-_TENSORS = 7
-#: attend() could not read a tensor: it has to be given as a Memory.
+_TENSORS = 11
+_NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0)
+#: attend() could not read a tensor: it has to be given as a Memory. Below it: UNREADABLE less the bytes of a workspace
+#: that the call needs and was not given.
 UNREADABLE = -1
 
 
@@ -57,8 +59,28 @@ class _Frame:
         )
         return address
 
-    def put_args(self, flags: int, tensors: list[int], stream: int, variant: int, scale: float) -> None:
-        _ARGS.pack_into(self._buffer, 0, _ARGS.size, flags, *tensors, stream, variant, scale, 0)
+    def put_args(
+        self, flags: int, tensors: list[int], stream: int, variant: int, scale: float, options: tuple[Any, ...]
+    ) -> None:
+        left, right, softcap, *_, workspace, workspace_bytes = options
+        _ARGS.pack_into(
+            self._buffer,
+            0,
+            _ARGS.size,
+            flags,
+            *tensors[:7],
+            stream,
+            variant,
+            scale,
+            0,
+            workspace,
+            workspace_bytes,
+            left,
+            right,
+            *tensors[7:],
+            softcap,
+            0,
+        )
 
 
 # Free frames. A call takes one and puts it back, so that threads, and a call inside a call (a finaliser, a signal
@@ -68,8 +90,10 @@ _frames: list[_Frame] = []
 
 def frames_attend(*arguments: Any) -> int:
     """What `_flashfit_native.attend` does, for Memory and None alone."""
-    *tensors, flags, scale, stream, variant, heads_first = arguments
-    if stream is None or any(x is not None and type(x) is not Memory for x in tensors):
+    *tensors, flags, scale, stream, variant, heads_first = arguments[:12]
+    options = arguments[12] if len(arguments) > 12 else _NO_OPTIONS
+    tensors += options[3:7]
+    if stream is None or any(x is not None and not isinstance(x, Memory) for x in tensors):
         return UNREADABLE
     try:
         frame = _frames.pop()
@@ -81,8 +105,9 @@ def frames_attend(*arguments: Any) -> int:
             for i, memory in enumerate(tensors)
         ]
         name = None if variant is None else ctypes.create_string_buffer(variant)
-        frame.put_args(flags, addresses, stream, 0 if name is None else ctypes.addressof(name), scale)
-        status: int = library().attention_forward(frame.address)
-        return status
+        frame.put_args(flags, addresses, stream, 0 if name is None else ctypes.addressof(name), scale, options)
+        needed = ctypes.c_uint64()
+        status = int(library().attention_try(frame.address, ctypes.byref(needed)))
+        return UNREADABLE - needed.value if needed.value else status
     finally:
         _frames.append(frame)

@@ -44,6 +44,17 @@ class ExplainArgs(ctypes.Structure):
         ("head_dim", ctypes.c_int64),
         ("cuda_version", ctypes.c_int32),
         ("reserved", ctypes.c_uint32),
+        ("variant", ctypes.c_char_p),
+        ("total_q", ctypes.c_int64),
+        ("total_k", ctypes.c_int64),
+        ("block_m", ctypes.c_int32),
+        ("block_n", ctypes.c_int32),
+        ("warps", ctypes.c_int32),
+        ("stages", ctypes.c_int32),
+        ("head_dim_v", ctypes.c_int64),
+        ("window_left", ctypes.c_int64),
+        ("window_right", ctypes.c_int64),
+        ("bias", ctypes.c_char_p),
     ]
 
 
@@ -60,13 +71,13 @@ class Library:
         self.c.flashfit_version.argtypes = []
         self.c.flashfit_last_error.restype = ctypes.c_char_p
         self.c.flashfit_last_error.argtypes = []
-        self.c.flashfit_attention_forward.argtypes = [ctypes.c_void_p]
+        self.c.flashfit_attention_try.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_images_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_gpus_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_free.argtypes = [ctypes.c_void_p]
         self.c.flashfit_free.restype = None
-        self.attention_forward = self.c.flashfit_attention_forward
+        self.attention_try = self.c.flashfit_attention_try
         number = int(self.c.flashfit_version())
         version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
         if version != __version__:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from ._errors import InvalidArgument, InvalidType
 
 # DLPack's device types and type codes (dlpack.h: DLDeviceType, DLDataTypeCode).
 CPU, CUDA, CUDA_HOST = 1, 2, 3
-INT, UINT, FLOAT, BFLOAT, COMPLEX = 0, 1, 2, 4, 5
+INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
 
 
 class Memory(NamedTuple):
@@ -31,6 +32,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     for i in range(len(shape) - 1, 0, -1):
         strides[i - 1] = strides[i] * shape[i]
     return tuple(strides)
+
+
+def bytes_of(name: str, memory: Memory) -> int:
+    """The size of an array without gaps; one with them is refused."""
+    expected = row_major(memory.shape)
+    if any(size > 1 and mine != right for size, mine, right in zip(memory.shape, memory.strides, expected)):
+        raise InvalidArgument(f"{name}: strides are {memory.strides}; accepted: contiguous")
+    return math.prod(memory.shape) * memory.bits // 8
 
 
 def strides_in_elements(name: str, shape: Sequence[int], in_bytes: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -62,15 +71,46 @@ def _integer(name: str, value: Any) -> int:
         raise InvalidType(f"{name}: holds {shown(value)}; accepted: integers") from None
 
 
-def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
-    """The values of cu_seqlens, a sequence or an integer NumPy array, checked as the C API checks those on the CPU."""
+def _integers(name: str, x: Any, shape: str) -> list[int]:
     if hasattr(x, "__array_interface__"):
         if x.ndim != 1:
-            raise InvalidArgument(f"{name}: shape is {x.shape}; accepted: (batch + 1,)")
+            raise InvalidArgument(f"{name}: shape is {x.shape}; accepted: {shape}")
         x = x.tolist()
     if not isinstance(x, Sequence) or isinstance(x, (str, bytes)):
         raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of int32")
-    values = [_integer(name, v) for v in x]
+    return [_integer(name, v) for v in x]
+
+
+def lengths_list(name: str, x: Any) -> list[int]:
+    """The values of seqused_k, a sequence or an integer NumPy array; how many keys there are is the C API's to know."""
+    values = _integers(name, x, "(batch,)")
+    for i, value in enumerate(values):
+        if not 0 <= value < 2**31:
+            raise InvalidArgument(f"{name}: {value} at [{i}]; accepted: 0 to the keys of that sequence")
+    return values
+
+
+def numbers_list(name: str, x: Any) -> Any:
+    """Slopes or sinks that are no array where q is: numbers, lists of as many numbers each, or NumPy's fp32."""
+    if hasattr(x, "__array_interface__"):
+        if x.dtype.kind not in "fiu" and x.dtype.name != "bfloat16":
+            raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: float32, or what can be copied to it")
+        return x.astype("float32")  # keeps a shape that has no elements
+    if not isinstance(x, (list, tuple)):
+        raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of fp32")
+    rows = [list(v) if isinstance(v, (list, tuple)) else v for v in x]
+    for row in rows:
+        for value in row if isinstance(row, list) else [row]:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise InvalidType(f"{name}: holds {shown(value)}; accepted: numbers")
+    if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
+        raise InvalidArgument(f"{name}: its rows are of different lengths; accepted: one length")
+    return rows
+
+
+def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
+    """The values of cu_seqlens, a sequence or an integer NumPy array, checked as the C API checks those on the CPU."""
+    values = _integers(name, x, "(batch + 1,)")
     if not values:
         raise InvalidArgument(f"{name}: empty; accepted: batch + 1 offsets")
     if values[0] != 0:

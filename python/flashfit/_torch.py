@@ -13,11 +13,13 @@ import torch
 
 from ._attention import attend_with_care
 from ._binding import binding
+from ._errors import InvalidArgument
+from ._options import Asked
 from ._packages import TORCH
 from ._torch_compute import compute
 from .torch_ops import call
 
-_native = binding().native
+_native: Any = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
@@ -41,6 +43,12 @@ def _change_counter() -> Callable[[tuple[Any]], None]:
 _count_change = _change_counter()
 
 
+def _is_plain(q: Any, k: Any, v: Any, out: Any, asked: Asked | None) -> bool:
+    if asked is None:
+        return bool(_native.is_plain(q, k, v, out))
+    return bool(_native.is_plain(q, k, v, out, *asked.tensors()))
+
+
 def attention(
     q: Any,
     k: Any,
@@ -54,21 +62,25 @@ def attention(
     out: Any,
     stream: Any,
     variant: Any,
+    asked: Asked | None = None,
 ) -> Any:
     """flashfit.attention() with its arguments in their order."""
     if not _is_compiling():
-        if stream is not None or variant is not None:
+        if stream is not None or variant is not None or (asked is not None and asked.workspace is not None):
             arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
-            return attend_with_care(TORCH, *arguments, stream, variant)
+            return attend_with_care(TORCH, *arguments, stream, variant, asked)
         found = NotImplemented
-        if _native and softmax_scale is None and not return_lse:
+        if _native and softmax_scale is None and not return_lse and asked is None:
             found = _native.attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout)
-        if found is NotImplemented and _native and _native.is_plain(q, k, v, out):
-            found = compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        if found is NotImplemented and _native and _is_plain(q, k, v, out, asked):
+            found = compute(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out, asked)
         if found is not NotImplemented:
             if out is not None:
                 _count_change((out,))
             return found
+    more = Asked() if asked is None else asked
+    if more.workspace is not None:
+        raise InvalidArgument("workspace: given in compiled code; accepted there: None")
     return call(
         q,
         k,
@@ -82,4 +94,11 @@ def attention(
         out=out,
         stream=stream,
         variant=variant,
+        window=more.window,
+        softcap=more.softcap,
+        alibi_slopes=more.alibi_slopes,
+        sinks=more.sinks,
+        bias=more.bias,
+        seqused_k=more.seqused_k,
+        batch_invariant=more.batch_invariant,
     )

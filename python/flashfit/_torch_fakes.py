@@ -11,6 +11,7 @@ import torch
 
 from ._attention import check_ndim, heads_are_first, is_ragged, lse_shape
 from ._errors import InvalidArgument
+from ._options import Asked
 
 _HALVES = (torch.float16, torch.bfloat16)
 
@@ -59,8 +60,49 @@ def _check_sizes(q: Any, k: Any, v: Any, heads: int, ragged: bool) -> None:
     none = heads_k == 0
     divides = heads_q == 0 if isinstance(none, bool) and none else heads_q % heads_k == 0
     _require(divides, lambda: f"k: {heads_k} heads; accepted: a divisor of q's {heads_q}")
-    for mine, other in zip(v.shape, k.shape):
-        _require(mine == other, lambda: f"v: shape is {tuple(v.shape)}; accepted: {tuple(k.shape)}, as k")
+    for mine, other in zip(v.shape[:-1], k.shape[:-1]):
+        _require(
+            mine == other, lambda: f"v: shape is {tuple(v.shape)}; accepted: {tuple(k.shape)}, as k, with any head_dim"
+        )
+    size = v.shape[-1]
+    _require(size >= 1, lambda: f"v: shape is {tuple(v.shape)}; accepted: head_dim from 1")
+
+
+def _check_options(q: Any, k: Any, asked: Asked, heads: int, cu_seqlens: Any) -> None:
+    """Number of dimensions, device, dtype and sizes of the options that are tensors."""
+    batch = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    of_heads = q.shape[heads]
+    for name, x, dims, dtypes in (
+        ("alibi_slopes", asked.alibi_slopes, (1, 2), (torch.float32,)),
+        ("sinks", asked.sinks, (1,), (torch.float32,)),
+        ("bias", asked.bias, range(5), (q.dtype, torch.float32, torch.bool)),
+        ("seqused_k", asked.seqused_k, (1,), (torch.int32,)),
+    ):
+        if x is None:
+            continue
+        if x.dim() not in dims:
+            raise InvalidArgument(f"{name}: {x.dim()} dimensions; accepted: {max(dims)} at most")
+        if x.device != q.device:
+            raise InvalidArgument(f"{name}: device is {x.device}; accepted: {q.device}, where q is")
+        if x.dtype not in dtypes:
+            accepted = ", ".join(dict.fromkeys(map(str, dtypes)))
+            raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: {accepted}")
+        if name == "bias":
+            tokens = -2 if heads == -3 else -3
+            whole = (batch, of_heads, q.shape[tokens], k.shape[tokens])
+            for mine, other in zip(reversed(x.shape), reversed(whole)):
+                if not isinstance(mine, int) or mine != 1:
+                    _require(mine == other, _shape_words(name, x, f"{tuple(whole)}, or 1 for any of them"))
+        else:
+            whole = (batch,) if name == "seqused_k" else (batch, of_heads)[-x.dim() :]
+            for mine, other in zip(x.shape, whole):
+                _require(mine == other, _shape_words(name, x, f"{tuple(whole)}"))
+    if asked.bias is not None and cu_seqlens is not None:
+        raise InvalidArgument("bias: given with cu_seqlens; accepted: None there")
+
+
+def _shape_words(name: str, x: Any, accepted: str) -> Callable[[], str]:
+    return lambda: f"{name}: shape is {tuple(x.shape)}; accepted: {accepted}"
 
 
 def fake(
@@ -74,6 +116,7 @@ def fake(
     layout: str,
     return_lse: bool,
     out: Any,
+    asked: Asked | None = None,
 ) -> Any:
     """out, or (out, lse), of the shapes, dtypes, devices and strides that a call gives."""
     ragged, heads_first = is_ragged(cu_seqlens_q, cu_seqlens_k), heads_are_first(layout)
@@ -88,16 +131,25 @@ def fake(
     _check_sizes(q, k, v, -3 if heads_first else -2, ragged)
     if ragged:
         _check_offsets(q, {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
+    if asked is not None:
+        _check_options(q, k, asked, -3 if heads_first else -2, cu_seqlens_q)
+        if asked.softcap is not None:
+            _require(
+                asked.softcap >= 0, lambda: f"softcap: {asked.softcap}; accepted: above 0 and finite, or 0 for none"
+            )
     if softmax_scale is not None:
         _require(
             softmax_scale > 0,
             lambda: f"softmax_scale: {softmax_scale}; accepted: above 0 and finite, or None for 1 / sqrt(head_dim)",
         )
+    size = v.shape[-1]
     if out is None:
-        out = torch.empty_like(q)
+        # The sizes of most graphs say whether they are the same; of others a guard does.
+        out = torch.empty_like(q) if size == q.shape[-1] else q.new_empty((*q.shape[:-1], size))
     else:
-        for mine, other in zip(out.shape, q.shape):
-            _require(mine == other, lambda: f"out: shape is {tuple(out.shape)}; accepted: {tuple(q.shape)}, as q")
+        whole = (*q.shape[:-1], size)
+        for mine, other in zip(out.shape, whole):
+            _require(mine == other, lambda: f"out: shape is {tuple(out.shape)}; accepted: {tuple(whole)}, as q and v")
     if not return_lse:
         return out
     return out, q.new_empty(lse_shape(q.shape, heads_first), dtype=torch.float32)

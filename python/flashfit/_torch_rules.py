@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad, graph
 
 from ._errors import InvalidArgument
+from ._options import TENSORS
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 _KERNEL_KEYS = (_Key.CPU, _Key.CUDA)
@@ -16,6 +17,7 @@ _AUTOCAST = _Keys(_Key.AutocastCPU) | _Keys(_Key.AutocastCUDA)
 _AFTER_AUTOGRAD = torch._C._after_autograd_keyset
 #: A key set as something that hashes quickly; torch 2.4 offers its text alone.
 _identity: Callable[[Any], Any] = getattr(_Keys, "raw_repr", repr)
+_HALVES = (torch.float16, torch.bfloat16)
 _is_grad_enabled = torch.is_grad_enabled
 
 
@@ -38,14 +40,21 @@ def guard_gradients(op: Any, kernel: Any, has_out: bool) -> Any:
     that is left below autograd, it is called directly. A backward will take the place of the refusal.
     """
     nothing_between = set()
+    names = (*(["out"] if has_out else []), "cu_seqlens_q", "cu_seqlens_k", *TENSORS)
 
     def guarded(keys: Any, q: Any, k: Any, v: Any, *rest: Any, **options: Any) -> Any:
         out = rest[0] if has_out else None
         if forward_ad._current_level >= 0 or (
             _is_grad_enabled()
-            and (q.requires_grad or k.requires_grad or v.requires_grad or (out is not None and out.requires_grad))
+            and (
+                q.requires_grad
+                or k.requires_grad
+                or v.requires_grad
+                or (rest and any(x is not None and x.requires_grad for x in rest))
+            )
         ):
-            for name, x in (("q", q), ("k", k), ("v", v), ("out", out)):
+            others = zip(names, rest)
+            for name, x in (("q", q), ("k", k), ("v", v), *others):
                 if x is not None:
                     _refuse_gradient(name, x)
         if out is not None and not out.is_inference():
@@ -60,8 +69,10 @@ def guard_gradients(op: Any, kernel: Any, has_out: bool) -> Any:
     return guarded
 
 
-def autocast(op: Any, device: str) -> Any:
-    """The autocast kernel: q, k and v in the autocast dtype, as F.scaled_dot_product_attention takes them."""
+def autocast(op: Any, device: str, has_out: bool) -> Any:
+    """The autocast kernel: q, k and v in the autocast dtype, as F.scaled_dot_product_attention takes them, and a bias
+    of the other 16-bit type."""
+    of_bias = 5 if has_out else 4
 
     def cast(x: Any, dtype: Any) -> Any:
         eligible = x.is_floating_point() and x.dtype is not torch.float64 and x.device.type == device
@@ -70,13 +81,16 @@ def autocast(op: Any, device: str) -> Any:
     def autocasting(q: Any, k: Any, v: Any, *rest: Any, **options: Any) -> Any:
         dtype = torch.get_autocast_dtype(device)
         with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+            if len(rest) > of_bias and rest[of_bias] is not None and rest[of_bias].dtype in _HALVES:
+                rest = (*rest[:of_bias], cast(rest[of_bias], dtype), *rest[of_bias + 1 :])
             return op(cast(q, dtype), cast(k, dtype), cast(v, dtype), *rest, **options)
 
     return autocasting
 
 
 def batch(op: Any) -> Any:
-    """The vmap rule: a mapped dimension becomes part of the batch; of variable lengths each is a call."""
+    """The vmap rule: a mapped dimension becomes part of the batch; of variable lengths, and with options that are
+    tensors, each is a call."""
 
     def fold(x: Any, dim: int | None, count: int) -> Any:
         x = x.expand(count, *x.shape) if dim is None else x.movedim(dim, 0)

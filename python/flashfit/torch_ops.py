@@ -11,17 +11,21 @@ from typing import Any
 
 import torch
 
-from ._attention import check_ndim, flags_of, heads_are_first, is_ragged, scale_of
+from ._attention import check_ndim, heads_are_first, is_ragged, scale_of
 from ._errors import InvalidArgument, InvalidType
+from ._options import TENSORS, Asked, flags_of, is_batch_invariant, softcap_of, window_of
 from ._packages import TORCH
-from ._tensors import full_name, offsets_list, raw_stream
+from ._tensors import full_name, lengths_list, numbers_list, offsets_list, raw_stream
 from ._torch_compute import compute
 from ._torch_fakes import fake
 from ._torch_rules import autocast, batch, guard_gradients
 
 _OPTIONS = (
-    "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, *, "
-    'bool causal=False, float? softmax_scale=None, str layout="bshd"'
+    "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, "
+    # Tensors are positional: transforms look for those that they map or trace among the positional arguments alone.
+    "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? bias=None, Tensor? seqused_k=None, *, "
+    'bool causal=False, float? softmax_scale=None, str layout="bshd", '
+    "SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, bool batch_invariant=False"
 )
 #: The shapes are flashfit.attention's. out is no keyword: dynamo of torch 2.4 expects operators to return such a one.
 _SCHEMAS = {
@@ -30,6 +34,20 @@ _SCHEMAS = {
     "attention_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> ()",
     "attention_lse_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> Tensor",
 }
+
+
+def _asked(
+    tensors: tuple[Any, ...],
+    *,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    batch_invariant: bool = False,
+    **named: Any,
+) -> Asked:
+    """An operator's options as flashfit.attention has them. Tensors come by place, or by name."""
+    named.update(zip(TENSORS, tensors))
+    return Asked((window_left, window_right), softcap, batch_invariant=batch_invariant, **named)
 
 
 def _kernel(run: Any, return_lse: bool, has_out: bool) -> Any:
@@ -41,12 +59,14 @@ def _kernel(run: Any, return_lse: bool, has_out: bool) -> Any:
         v: Any,
         cu_seqlens_q: Any = None,
         cu_seqlens_k: Any = None,
-        *,
+        *tensors: Any,
         causal: bool = False,
         softmax_scale: float | None = None,
         layout: str = "bshd",
+        **numbers: Any,
     ) -> Any:
-        return run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, None)
+        asked = _asked(tensors, **numbers) if tensors or numbers else None
+        return run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, None, asked)
 
     def writing(
         q: Any,
@@ -55,12 +75,14 @@ def _kernel(run: Any, return_lse: bool, has_out: bool) -> Any:
         out: Any,
         cu_seqlens_q: Any = None,
         cu_seqlens_k: Any = None,
-        *,
+        *tensors: Any,
         causal: bool = False,
         softmax_scale: float | None = None,
         layout: str = "bshd",
+        **numbers: Any,
     ) -> Any:
-        found = run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out)
+        asked = _asked(tensors, **numbers) if tensors or numbers else None
+        found = run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out, asked)
         return found[1] if return_lse else None
 
     return writing if has_out else allocating
@@ -78,7 +100,7 @@ def _register() -> Any:
         kernel = _kernel(compute, return_lse, has_out)
         for device in ("CPU", "CUDA"):
             library.impl(name, kernel, device)
-            library.impl(name, autocast(op, device.lower()), f"Autocast{device}")
+            library.impl(name, autocast(op, device.lower(), has_out), f"Autocast{device}")
         library.impl(name, guard_gradients(op, kernel, has_out), "Autograd", with_keyset=True)
         torch.library.register_fake(f"flashfit::{name}", _kernel(fake, return_lse, has_out), lib=library)
         if not has_out and hasattr(torch.library, "register_vmap"):  # torch 2.4 makes a call for each
@@ -110,11 +132,51 @@ def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
     return torch.tensor(offsets_list(name, cu_seqlens, rows), dtype=torch.int32, device=q.device)
 
 
-def _run(q: Any, k: Any, v: Any, out: Any, cu_q: Any, cu_k: Any, return_lse: bool, options: dict[str, Any]) -> Any:
+def _given(name: str, q: Any, x: Any, values: Any, dtype: Any) -> Any:
+    """An option as a tensor; None as it is. Compiled code is made once for many values: a list would make it anew."""
+    if x is None:
+        return None
+    if isinstance(x, torch.Tensor):
+        if x.layout is not torch.strided:
+            raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
+        return x
+    if torch.compiler.is_compiling():
+        given = full_name(x)
+        raise InvalidType(f"{name}: {given} in compiled code; accepted there: a {dtype} tensor where q is")
+    return torch.tensor(values(name, x), dtype=dtype, device=q.device)
+
+
+def _no_array(name: str, x: Any) -> Any:
+    raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
+
+
+def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The options as the operators take them: tensors, and what is none.
+
+    What asks for nothing is left out: it would cost the dispatcher time.
+    """
+    tensors: tuple[Any, ...] = (
+        _given("alibi_slopes", q, asked.alibi_slopes, numbers_list, torch.float32),
+        _given("sinks", q, asked.sinks, numbers_list, torch.float32),
+        _given("bias", q, asked.bias, _no_array, torch.float32),
+        _given("seqused_k", q, asked.seqused_k, lengths_list, torch.int32),
+    )
+    numbers: dict[str, Any] = {}
+    left, right = window_of(asked.window)
+    if asked.window is not None:
+        numbers.update(window_left=left, window_right=right)
+    if asked.softcap is not None:
+        numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
+    if is_batch_invariant(asked.batch_invariant):
+        numbers["batch_invariant"] = True
+    return () if all(x is None for x in tensors) else tensors, numbers
+
+
+def _run(q: Any, k: Any, v: Any, out: Any, tensors: tuple[Any, ...], return_lse: bool, options: dict[str, Any]) -> Any:
     ops = torch.ops.flashfit
     if out is None:
-        return (ops.attention_lse if return_lse else ops.attention)(q, k, v, cu_q, cu_k, **options)
-    lse = (ops.attention_lse_out if return_lse else ops.attention_out)(q, k, v, out, cu_q, cu_k, **options)
+        return (ops.attention_lse if return_lse else ops.attention)(q, k, v, *tensors, **options)
+    lse = (ops.attention_lse_out if return_lse else ops.attention_out)(q, k, v, out, *tensors, **options)
     return (out, lse) if return_lse else out
 
 
@@ -125,8 +187,15 @@ def call(
     *,
     causal: bool = False,
     softmax_scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    alibi_slopes: Any = None,
+    sinks: Any = None,
+    bias: Any = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
+    seqused_k: Any = None,
+    batch_invariant: bool = False,
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
@@ -135,7 +204,8 @@ def call(
 ) -> Any:
     """flashfit.attention of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
 
-    As flashfit.attention, but for variant, which is None. In compiled code stream is None too, cu_seqlens are tensors.
+    As flashfit.attention, but for variant, which is None. In compiled code stream is None too, and what may be a list
+    is a tensor.
     """
     compiling = torch.compiler.is_compiling()
     for name, x in (("q", q), ("k", k), ("v", v), ("out", q if out is None else out)):
@@ -162,8 +232,11 @@ def call(
             scale_of(softmax_scale)
         # The product makes torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
         softmax_scale = float(softmax_scale) * 1.0
-    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout}
+    asked = Asked(window, softcap, alibi_slopes, sinks, bias, seqused_k, batch_invariant)
+    tensors, numbers = _options_of(q, asked, compiling)
+    tensors = (cu_seqlens_q, cu_seqlens_k, *tensors)
+    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout, **numbers}
     if stream is None:
-        return _run(q, k, v, out, cu_seqlens_q, cu_seqlens_k, return_lse, options)
+        return _run(q, k, v, out, tensors, return_lse, options)
     with TORCH.allocating_on(q, raw_stream(stream)):
-        return _run(q, k, v, out, cu_seqlens_q, cu_seqlens_k, return_lse, options)
+        return _run(q, k, v, out, tensors, return_lse, options)

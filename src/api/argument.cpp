@@ -148,6 +148,7 @@ std::string text(DLDataType t) {
     if (is_dtype(t, kDLFloat, 16)) return "fp16";
     if (is_dtype(t, kDLFloat, 32)) return "fp32";
     if (is_dtype(t, kDLBfloat, 16)) return "bf16";
+    if (is_dtype(t, kBoolCode, 8)) return "bool";
     switch (t.code) {
       case kDLInt:
         return fmt::format("int{}", t.bits);

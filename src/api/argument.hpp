@@ -12,6 +12,9 @@
 
 namespace flashfit::api {
 
+/// kDLBool, which headers of DLPack before 0.8 do not name.
+inline constexpr auto kBoolCode = static_cast<DLDataTypeCode>(6);
+
 /// Sizes that kernels count in 32 bits, with room to round up to any tile.
 inline constexpr std::int64_t kMaxSize = INT32_MAX - 0xffff;
 

@@ -150,6 +150,16 @@ flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args
   });
 }
 
+flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed) {
+  return api::guarded([&]() -> Result<void> {
+    if (!needed) return api::refuse("needed: NULL; accepted: where to put the workspace's size");
+    *needed = 0;
+    return api::attention(args, [&](const api::CheckedForward& checked) {
+      return api::dispatch_try(checked).map([&](std::uint64_t bytes) { *needed = bytes; });
+    });
+  });
+}
+
 flashfit_status flashfit_attention_prepare(const flashfit_attention_args* args) {
   return api::guarded([&] { return api::attention(args, api::dispatch_prepare); });
 }

@@ -9,6 +9,7 @@
 
 #include "api/environment.hpp"
 #include "api/one_line.hpp"
+#include "api/problem_text.hpp"
 #include "cpu/kernel.hpp"
 #include "gpu/driver_versions.hpp"
 
@@ -38,8 +39,9 @@ void log_once(std::string line) {
 std::string text(const ForwardProblem& p) {
   const std::string rows = p.variable_length ? fmt::format("{} queries x {} keys in all", p.total_q, p.total_k)
                                              : fmt::format("{} queries x {} keys", p.seqlen_q, p.seqlen_k);
-  return fmt::format("attention {} head_dim {}, batch {}, heads {}/{}, {}{}", name_of(p.dtype), p.head_dim, p.batch,
-                     p.heads_q, p.heads_kv, rows, p.causal ? ", causal" : "");
+  const std::string dim_v = p.head_dim_v == p.head_dim ? "" : fmt::format(" (v {})", p.head_dim_v);
+  return fmt::format("attention {} head_dim {}{}, batch {}, heads {}/{}, {}{}{}", name_of(p.dtype), p.head_dim, dim_v,
+                     p.batch, p.heads_q, p.heads_kv, rows, p.causal ? ", causal" : "", options_text(p));
 }
 
 }  // namespace

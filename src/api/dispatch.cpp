@@ -31,23 +31,43 @@ Result<const ForwardPlan*> gpu_work(const CheckedForward& checked) {
   return nullptr;
 }
 
-}  // namespace
-
-Result<void> dispatch_forward(const CheckedForward& checked) {
-  const auto plan = gpu_work(checked);
-  if (!plan) return tl::unexpected(plan.error());
-  if (!*plan) {
+/// Does what gpu_work() found, or the CPU's part.
+Result<void> run(const CheckedForward& checked, const ForwardPlan* plan) {
+  if (!plan) {
     if (!has_rows(checked.call.problem)) return {};
     if (logging()) log_cpu(checked);
     return cpu::attention_forward(checked.call);
   }
-  const ForwardPlan& work = **plan;
+  const ForwardPlan& work = *plan;
   if (work.workspace_bytes) {
     auto ok = check_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, checked.tensors);
     if (!ok) return ok;
   }
-  const ForwardParams params = forward_params(checked.call, work.slots);
-  return launch(*work.image, checked.device, checked.stream, {work.grid, work.threads, work.shared_bytes}, &params);
+  ForwardParams params =
+      forward_params(checked.call, work.slots, key_splits(work, checked.call.problem, checked.workspace));
+  const auto queue = [&](std::int64_t grid, int grid_y) {
+    return launch(*work.image, checked.device, checked.stream, {grid, work.threads, work.shared_bytes, grid_y},
+                  &params);
+  };
+  auto ok = queue(work.grid, work.splits);
+  if (!ok || work.splits == 1) return ok;
+  params.combine = 1;
+  return queue(combine_grid(work, checked.call.problem), 1);
+}
+
+}  // namespace
+
+Result<void> dispatch_forward(const CheckedForward& checked) {
+  const auto plan = gpu_work(checked);
+  return plan ? run(checked, *plan) : tl::unexpected(plan.error());
+}
+
+Result<std::uint64_t> dispatch_try(const CheckedForward& checked) {
+  const auto plan = gpu_work(checked);
+  if (!plan) return tl::unexpected(plan.error());
+  const std::uint64_t needed = *plan ? (*plan)->workspace_bytes : 0;
+  if (needed && (!checked.workspace || checked.workspace_bytes < needed)) return needed;
+  return run(checked, *plan).map([] { return std::uint64_t{0}; });
 }
 
 Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked) {

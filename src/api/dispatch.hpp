@@ -12,6 +12,10 @@ namespace flashfit::api {
 /// kInvalidArgument also for a workspace that does not serve the plan.
 Result<void> dispatch_forward(const CheckedForward& checked);
 
+/// dispatch_forward(), unless the call needs a workspace and has none or a smaller one: then the bytes that it needs,
+/// and nothing is launched.
+Result<std::uint64_t> dispatch_try(const CheckedForward& checked);
+
 /// The workspace bytes that dispatch_forward() needs.
 Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked);
 

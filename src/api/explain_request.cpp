@@ -7,13 +7,16 @@
 #include "api/argument.hpp"
 #include "api/problem_rows.hpp"
 #include "api/versioned.hpp"
+#include "api/window.hpp"
+#include "attention/pack.hpp"
 #include "gpu/device.hpp"
 #include "plan/misfit.hpp"
 
 namespace flashfit::api {
 namespace {
 
-constexpr std::uint32_t kKnownFlags = FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY | FLASHFIT_VARIABLE_LENGTH;
+constexpr std::uint32_t kKnownFlags = FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY | FLASHFIT_VARIABLE_LENGTH | FLASHFIT_WINDOW |
+                                      FLASHFIT_BATCH_INVARIANT | FLASHFIT_SOFTCAP | FLASHFIT_ALIBI | FLASHFIT_UNALIGNED;
 /// Of a what-if: bounds that keep its sums in 32 bits.
 constexpr std::int64_t kMaxTileHeadDim = 1024;
 
@@ -41,6 +44,20 @@ Result<DType> parse_dtype(const char* name) {
                                                   name ? fmt::format("\"{}\"", name) : "NULL"));
 }
 
+Result<BiasKind> parse_bias(const char* name, DType dtype, bool ragged) {
+  if (!name) return BiasKind::kNone;
+  if (ragged)
+    return fail(Code::kInvalidArgument,
+                fmt::format("bias: \"{}\" with FLASHFIT_VARIABLE_LENGTH; accepted: NULL there", name));
+  const std::string_view kind = name;
+  if (kind == "bool") return BiasKind::kVisible;
+  if (kind == name_of(DType::kF32)) return BiasKind::kF32;
+  if (kind == name_of(dtype)) return BiasKind::kLikeQ;
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("bias: \"{}\"; accepted: \"bool\", \"fp32\", the dtype (\"{}\"), NULL", name, name_of(dtype)));
+}
+
 Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   const auto dtype = parse_dtype(args.dtype);
   if (!dtype) return tl::unexpected(dtype.error());
@@ -53,7 +70,8 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
                            {"total_k", args.total_k, 0, most_total},
                            {"heads_q", args.heads_q, 1, kMaxSize},
                            {"heads_kv", args.heads_kv, 1, kMaxSize},
-                           {"head_dim", args.head_dim, 1, kMaxSize}});
+                           {"head_dim", args.head_dim, 1, kMaxSize},
+                           {"head_dim_v", args.head_dim_v, 0, kMaxSize}});
   if (!ok) return tl::unexpected(std::move(ok.error()));
   if (args.heads_q % args.heads_kv) {
     return fail(Code::kInvalidArgument,
@@ -62,12 +80,23 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   ForwardProblem p;
   p.dtype = *dtype;
   p.head_dim = static_cast<int>(args.head_dim);
+  p.head_dim_v = static_cast<int>(args.head_dim_v ? args.head_dim_v : args.head_dim);
   p.batch = args.batch;
   p.heads_q = args.heads_q;
   p.heads_kv = args.heads_kv;
   p.causal = args.flags & FLASHFIT_CAUSAL;
   ragged ? set_ragged_rows(p, args.total_q, args.total_k) : set_dense_rows(p, args.seqlen_q, args.seqlen_k);
-  return p;
+  p.softcap = args.flags & FLASHFIT_SOFTCAP;
+  p.alibi = args.flags & FLASHFIT_ALIBI;
+  p.unaligned = args.flags & FLASHFIT_UNALIGNED;
+  p.batch_invariant = args.flags & FLASHFIT_BATCH_INVARIANT;
+  const auto bias = parse_bias(args.bias, *dtype, ragged);
+  if (!bias) return tl::unexpected(bias.error());
+  p.bias = *bias;
+  const Window window{(args.flags & FLASHFIT_WINDOW) != 0, args.window_left, args.window_right};
+  ok = set_window(p, window);
+  if (!ok) return tl::unexpected(std::move(ok.error()));
+  return packs_heads(p) ? pack_heads(p) : p;  // as the call would be planned, if it has no sinks
 }
 
 /// The GPUs that `name` means, and the driver to assume for them.
@@ -97,10 +126,12 @@ Result<std::optional<ForwardConfig>> tile_of(const flashfit_explain_args& args, 
                            {"block_n", args.block_n, 16, 4096},
                            {"warps", args.warps, 0, 32},
                            {"stages", args.stages, 0, 8},
-                           {"head_dim", args.head_dim, 1, kMaxTileHeadDim}});
+                           {"head_dim", args.head_dim, 1, kMaxTileHeadDim},
+                           {"head_dim_v", args.head_dim_v, 0, kMaxTileHeadDim}});
   if (!ok) return tl::unexpected(std::move(ok.error()));
   return row_or_self({.dtype = problem.dtype,
                       .head_dim = problem.head_dim,
+                      .head_dim_v = problem.head_dim_v,
                       .block_m = args.block_m,
                       .block_n = args.block_n,
                       .warps = args.warps ? args.warps : 4,
@@ -115,9 +146,11 @@ Result<ExplainRequest> read_explain(const flashfit_explain_args* caller_args) {
   if (!args) return tl::unexpected(args.error());
   if (const std::uint32_t unknown = args->flags & ~kKnownFlags) {
     return fail(Code::kInvalidArgument,
-                fmt::format("flags: {:#x} is unknown; accepted: FLASHFIT_CAUSAL ({:#x}), "
-                            "FLASHFIT_PTX_ONLY ({:#x}), FLASHFIT_VARIABLE_LENGTH ({:#x})",
-                            unknown, FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH));
+                fmt::format("flags: {:#x} is unknown; accepted: FLASHFIT_CAUSAL ({:#x}), FLASHFIT_PTX_ONLY ({:#x}), "
+                            "FLASHFIT_VARIABLE_LENGTH ({:#x}), FLASHFIT_WINDOW ({:#x}), FLASHFIT_BATCH_INVARIANT "
+                            "({:#x}), FLASHFIT_SOFTCAP ({:#x}), FLASHFIT_ALIBI ({:#x}), FLASHFIT_UNALIGNED ({:#x})",
+                            unknown, FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH, FLASHFIT_WINDOW,
+                            FLASHFIT_BATCH_INVARIANT, FLASHFIT_SOFTCAP, FLASHFIT_ALIBI, FLASHFIT_UNALIGNED));
   }
   ExplainRequest request;
   const auto problem = problem_of(*args);

@@ -8,19 +8,8 @@ namespace {
 /// What GPUs' allocators give and kernels may count on.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
-/// `vector_bytes` at an address and `vector_elements` a stride are what the kernels load or store at once.
-template <std::uintptr_t vector_bytes, std::int64_t vector_elements>
-Result<void> check_gpu_alignment(const Argument& a) {
-  if (a.begin % vector_bytes)
-    return refuse("{}: address {:#x}; accepted on a GPU: multiples of {} bytes", a.name, a.begin, vector_bytes);
-  for (int i = 0; i + 1 < a.ndim; ++i) {
-    if (a.stride[i] % vector_elements) {
-      return refuse("{}: strides are {}; accepted on a GPU: multiples of {} elements but for the last", a.name,
-                    text(a.strides()), vector_elements);
-    }
-  }
-  return {};
-}
+/// What kernels copy at once.
+constexpr std::uintptr_t kVectorBytes = 16;
 
 }  // namespace
 
@@ -29,8 +18,8 @@ Result<void> check_layouts(const ForwardTensors& t) {
     if (a->stride[a->ndim - 1] != 1)
       return refuse("{}: strides are {}; accepted: 1 in the last dimension", a->name, text(a->strides()));
   }
-  for (const Argument* a : {&t.lse, &t.cu_q, &t.cu_k}) {
-    if (*a->name && !is_contiguous(*a))
+  for (const Argument* a : {&t.lse, &t.cu_q, &t.cu_k, &t.alibi, &t.sinks, &t.seqused_k}) {
+    if (is_given(*a) && !is_contiguous(*a))
       return refuse("{}: strides are {}; accepted: contiguous", a->name, text(a->strides()));
   }
   if (!strides_nest(t.out)) {
@@ -38,16 +27,23 @@ Result<void> check_layouts(const ForwardTensors& t) {
         "out: shape {} with strides {} steps into itself; accepted: each stride past all that smaller ones span",
         text(t.out.shape()), text(t.out.strides()));
   }
-  if (!t.q.on_gpu()) return {};
-  for (const Argument* a : {&t.q, &t.k, &t.v}) {
-    if (auto ok = check_gpu_alignment<16, 8>(*a); !ok) return ok;
+  return {};
+}
+
+bool is_unaligned(const ForwardTensors& t) {
+  const auto elements = static_cast<std::int64_t>(kVectorBytes * 8 / t.q.dtype.bits);
+  for (const Argument* a : {&t.q, &t.k, &t.v, &t.out}) {
+    std::int64_t odd = 0;
+    for (int i = 0; i + 1 < a->ndim; ++i) odd |= a->stride[i] & (elements - 1);
+    if (odd != 0 || a->begin % kVectorBytes) return true;
   }
-  return check_gpu_alignment<4, 2>(t.out);
+  return false;
 }
 
 Result<void> check_overlaps(const ForwardTensors& t) {
   for (const Argument* written : {&t.out, &t.lse}) {
-    for (const Argument* other : {&t.q, &t.k, &t.v, &t.cu_q, &t.cu_k, &t.lse}) {
+    for (const Argument* other :
+         {&t.q, &t.k, &t.v, &t.cu_q, &t.cu_k, &t.lse, &t.alibi, &t.sinks, &t.bias, &t.seqused_k}) {
       if (written != other && overlap(*written, *other)) {
         return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
                       written->name, written->begin, written->end, other->name, other->begin, other->end);
@@ -71,6 +67,17 @@ Result<void> check_offsets(const Argument& cu, const Argument& rows) {
   return {};
 }
 
+Result<void> check_used(const ForwardTensors& t) {
+  const auto* used = static_cast<const std::int32_t*>(t.seqused_k.data);
+  const auto* offsets = static_cast<const std::int32_t*>(t.cu_k.data);
+  for (std::int64_t b = 0; b < t.seqused_k.size[0]; ++b) {
+    const std::int64_t keys = t.ragged ? offsets[b + 1] - offsets[b] : t.rows_k();
+    if (used[b] < 0 || used[b] > keys)
+      return refuse("seqused_k: {} at [{}]; accepted: 0 to {}, the keys of that sequence", used[b], b, keys);
+  }
+  return {};
+}
+
 Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed, const ForwardTensors& t) {
   if (!data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
   if (bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", bytes, needed);
@@ -80,7 +87,8 @@ Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_
     return refuse("workspace: address {:#x}; accepted: multiples of {} bytes", begin, kWorkspaceAlignment);
   if (__builtin_add_overflow(begin, bytes, &end))
     return refuse("workspace: {} bytes at {:#x} leave the address space", bytes, begin);
-  for (const Argument* a : {&t.q, &t.k, &t.v, &t.out, &t.lse, &t.cu_q, &t.cu_k}) {
+  for (const Argument* a :
+       {&t.q, &t.k, &t.v, &t.out, &t.lse, &t.cu_q, &t.cu_k, &t.alibi, &t.sinks, &t.bias, &t.seqused_k}) {
     if (begin < a->end && a->begin < end) {
       return refuse("workspace: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", begin,
                     end, a->name, a->begin, a->end);

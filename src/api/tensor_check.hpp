@@ -25,9 +25,9 @@ struct CheckedForward {
   std::uint64_t workspace_bytes = 0;
 };
 
-/// Errors (Code::kInvalidArgument): one line with the argument, its value and what is accepted. cu_seqlens are read
-/// only on the CPU; on a GPU their values are the caller's promise (kernels clamp them, so that a broken promise reads
-/// wrong rows but no foreign memory).
+/// Errors (Code::kInvalidArgument): one line with the argument, its value and what is accepted. cu_seqlens and
+/// seqused_k are read only on the CPU; on a GPU their values are the caller's promise (kernels clamp them, so that a
+/// broken promise reads wrong rows but no foreign memory).
 Result<CheckedForward> check_forward(const flashfit_attention_args* args);
 
 }  // namespace flashfit::api

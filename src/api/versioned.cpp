@@ -11,6 +11,11 @@ namespace {
 /// Past any version to come: a larger struct_size was never set.
 constexpr std::size_t kAbsurdSize = 4096;
 
+Result<void> check_reserved(const char* name, std::uint32_t value) {
+  if (value) return refuse("args: {} is {}; accepted: 0", name, value);
+  return {};
+}
+
 template <class Args>
 Result<Args> read_versioned(const Args* args, std::size_t first_size) {
   if (!args) return refuse("args: NULL; accepted: a filled struct");
@@ -25,7 +30,7 @@ Result<Args> read_versioned(const Args* args, std::size_t first_size) {
   }
   Args mine{};
   std::memcpy(&mine, args, std::min(size, sizeof(Args)));
-  if (mine.reserved) return refuse("args: reserved is {}; accepted: 0", mine.reserved);
+  if (auto ok = check_reserved("reserved", mine.reserved); !ok) return tl::unexpected(std::move(ok.error()));
   return mine;
 }
 
@@ -38,7 +43,11 @@ Result<void> check_struct_size(const char* name, std::size_t size, std::size_t f
 }
 
 Result<flashfit_attention_args> current_version(const flashfit_attention_args* args) {
-  return read_versioned(args, kFirstAttentionSize);
+  auto mine = read_versioned(args, kFirstAttentionSize);
+  if (mine) {
+    if (auto ok = check_reserved("reserved_2", mine->reserved_2); !ok) mine = tl::unexpected(std::move(ok.error()));
+  }
+  return mine;
 }
 
 Result<flashfit_explain_args> current_version(const flashfit_explain_args* args) {

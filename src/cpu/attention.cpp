@@ -27,8 +27,8 @@ class Work {
     for (std::int64_t b = 0; b < call.problem.batch; ++b) {
       const RowBlock s = sequence(b);
       first_task_[b + 1] = first_task_[b] + call.problem.heads_kv * blocks(s);
-      flops_ += 4.0 * static_cast<double>(s.seqlen_q * s.seqlen_k) *
-                static_cast<double>(call.problem.heads_q * call.problem.head_dim);
+      flops_ += 2.0 * static_cast<double>(s.seqlen_q * keys_in_window(s)) *
+                static_cast<double>(call.problem.heads_q * (call.problem.head_dim + call.problem.head_dim_v));
     }
   }
 
@@ -48,9 +48,24 @@ class Work {
  private:
   RowBlock sequence(std::int64_t b) const {
     const ForwardProblem& p = call_.problem;
-    if (!p.variable_length) return {b, 0, 0, 0, 0, 0, p.seqlen_q, p.seqlen_k};
-    const std::int32_t *q = call_.cu_seqlens_q + b, *k = call_.cu_seqlens_k + b;
-    return {0, 0, 0, 0, q[0], k[0], q[1] - q[0], k[1] - k[0]};
+    RowBlock all{.batch = b, .sequence = b, .seqlen_q = p.seqlen_q, .seqlen_k = p.seqlen_k};
+    if (p.variable_length) {
+      const std::int32_t *q = call_.cu_seqlens_q + b, *k = call_.cu_seqlens_k + b;
+      all = {.batch = 0,
+             .sequence = b,
+             .q_start = q[0],
+             .k_start = k[0],
+             .seqlen_q = q[1] - q[0],
+             .seqlen_k = k[1] - k[0]};
+    }
+    if (call_.seqused_k != nullptr) all.seqlen_k = call_.seqused_k[b];
+    return all;
+  }
+  /// The most that a row sees.
+  std::int64_t keys_in_window(const RowBlock& s) const {
+    const ForwardProblem& p = call_.problem;
+    const std::int64_t right = p.causal ? 0 : p.window_right;
+    return p.window_left < 0 || right < 0 ? s.seqlen_k : std::min(s.seqlen_k, p.window_left + right + 1);
   }
   std::int64_t rows_in(const RowBlock& s) const {
     return s.seqlen_q * (call_.problem.heads_q / call_.problem.heads_kv);
@@ -69,7 +84,7 @@ Result<void> run(const ForwardCall& call, const Kernel& kernel, int threads) {
   threads = static_cast<int>(std::clamp<double>(work.flops() / kFlopsPerThread, 1, threads));
   threads = static_cast<int>(std::min<std::int64_t>(threads, work.tasks()));
   if (threads == 0) return {};
-  const std::size_t each = kernel.scratch_bytes(call.problem.head_dim) / sizeof(float);
+  const std::size_t each = kernel.scratch_bytes(call.problem) / sizeof(float);
   const std::unique_ptr<float[], FreeAligned> scratch(new (std::align_val_t{kScratchAlignment}) float[each * threads]);
 
   struct Context {

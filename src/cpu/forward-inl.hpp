@@ -4,7 +4,8 @@
 // the order in which they lie:
 //   Q is transposed once: q[dim][row]
 //   for each block of keys: convert K and V to fp32, and for each panel of rows (as many as fill the registers)
-//     s[key][row]  = scale * sum over dim of k[key][dim] * q[dim][row]; keys that a row does not see become -inf
+//     s[key][row]  = scale * sum over dim of k[key][dim] * q[dim][row], then softcap, ALiBi and bias (options-inl.hpp);
+//                    keys that a row does not see become -inf
 //     m', p, l     = the online softmax's running maximum, weights and sum
 //     o[dim][row]  = o * exp(m - m') + sum over key of v[key][dim] * p[key][row]
 //   o / l is transposed back.
@@ -26,46 +27,40 @@
 #include "cpu/convert-inl.hpp"
 #include "cpu/exp-inl.hpp"
 #include "cpu/kernel.hpp"
+#include "cpu/options-inl.hpp"
+#include "cpu/panel-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace flashfit::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
-using Vec = hn::Vec<Tag>;
-
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// A tile of kTile keys (or columns of V) by 3 vectors of rows holds its accumulators, 3 vectors and a scalar in the
-// vector registers.
-inline constexpr int kTile = (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3) ? 4 : 8;
-inline constexpr int kVectors = 3;
-inline constexpr int kLanes = HWY_LANES(float);
-inline constexpr int kPanel = kVectors * kLanes;
-inline constexpr int kPanels = 96 / kPanel;
-inline constexpr int kRows = kPanels * kPanel;
-inline constexpr int kKeys = 64;
 inline constexpr std::size_t kChain = 32;
 
 constexpr std::size_t round_up(std::size_t x, std::size_t to) { return (x + to - 1) / to * to; }
 
 /// Where the parts of a thread's scratch lie, in floats; every offset keeps vectors aligned.
 struct Scratch {
-  std::size_t dim, columns;  ///< head_dim, and rounded up to whole tiles
-  float *k, *v, *s, *row;    ///< [kKeys][dim], [kKeys][columns], [kKeys][kPanel], [columns]
-  float *q, *o, *o_lost;     ///< [kPanels][dim][kPanel], the others [kPanels][columns][kPanel]
-  float *max, *sum, *lost;   ///< [kPanels][kPanel]
+  std::size_t dim, dim_v, columns;  ///< head_dim, that of v, and the latter rounded up to whole tiles
+  float *k, *v, *s, *row;           ///< [kKeys][dim], [kKeys][columns], [kKeys][kPanel], [dim or columns]
+  float *q, *o, *o_lost;            ///< [kPanels][dim][kPanel], the others [kPanels][columns][kPanel]
+  float *max, *sum, *lost;          ///< [kPanels][kPanel]
+  float *bias, *line;               ///< [kKeys][kPanel], [kKeys]; nullptr where there is none
 
   std::size_t floats = 0;  ///< all of it
 
-  Scratch(std::size_t head_dim, float* base) : dim(head_dim), columns(round_up(head_dim, kTile)) {
+  Scratch(const ForwardProblem& problem, float* base)
+      : dim(problem.head_dim), dim_v(problem.head_dim_v), columns(round_up(dim_v, kTile)) {
     const auto take = [base, this](std::size_t count) {
       float* const part = base == nullptr ? nullptr : base + floats;
       floats += round_up(count, kScratchAlignment / sizeof(float));
       return part;
     };
-    k = take(kKeys * dim), v = take(kKeys * columns), s = take(kKeys * kPanel), row = take(columns);
+    k = take(kKeys * dim), v = take(kKeys * columns), s = take(kKeys * kPanel), row = take(std::max(dim, columns));
     q = take(kRows * dim), o = take(kRows * columns), o_lost = take(kRows * columns);
     max = take(kRows), sum = take(kRows), lost = take(kRows);
+    const bool biased = problem.bias != BiasKind::kNone;
+    bias = take(biased ? kKeys * kPanel : 0), line = take(biased ? kKeys : 0);
   }
 };
 
@@ -120,18 +115,61 @@ HWY_INLINE void score_tile(const float* HWY_RESTRICT q, const float* HWY_RESTRIC
   }
 }
 
-/// o[column][row] for kTile columns: keys below `clear` are seen by all rows, those up to `end` by rows with key <
-/// visible[row]. A weight of 0 does not do for the others: 0 * NaN is NaN.
-template <int kV>
-HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns, int clear,
-                           int end, const Vec* HWY_RESTRICT visible, const Vec* HWY_RESTRICT rescale,
+/// Keys of a block that rows of a panel see: [begin, end) by some row, of them [clear_begin, clear_end) by all.
+struct Keys {
+  int begin, clear_begin, clear_end, end;
+
+  int tiles_begin() const { return tile_floor(begin); }
+  int tiles_end() const { return tile_ceil(end); }
+  void none_is_clear() { clear_begin = clear_end = end; }
+};
+
+/// Which rows see a key: those with from[row] <= key < to[row], or whose bias is not -inf.
+template <int kV, bool kBiased>
+struct Visible {
+  Vec from[kV], to[kV];
+  const float* bias;
+
+  HWY_INLINE auto mask(int key, int i) const {
+    const Tag d;
+    if constexpr (kBiased) {
+      return hn::Ne(hn::Load(d, bias + key * kPanel + i * kLanes), hn::Set(d, -kInfinity));
+    } else {
+      const Vec at = hn::Set(d, static_cast<float>(key));
+      return hn::And(hn::Ge(at, from[i]), hn::Lt(at, to[i]));
+    }
+  }
+};
+
+/// Adds keys [begin, end), which some rows do not see, to the accumulators of kTile columns. A weight of 0 does not do
+/// for those: 0 * NaN is NaN.
+template <int kV, bool kBiased>
+HWY_INLINE void add_masked(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns, int begin,
+                           int end, const Visible<kV, kBiased>& visible, Vec (&acc)[kTile][kV]) {
+  const Tag d;
+  for (int key = begin; key < end; ++key) {
+    for (int i = 0; i < kV; ++i) {
+      const Vec weight = hn::Load(d, p + key * kPanel + i * kLanes);
+      const auto seen = visible.mask(key, i);
+      for (int j = 0; j < kTile; ++j) {
+        acc[j][i] = hn::IfThenElse(seen, hn::MulAdd(weight, hn::Set(d, v[key * columns + j]), acc[j][i]), acc[j][i]);
+      }
+    }
+  }
+}
+
+/// o[column][row] for kTile columns.
+template <int kV, bool kBiased>
+HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRICT v, std::size_t columns,
+                           const Keys& keys, const Visible<kV, kBiased>& visible, const Vec* HWY_RESTRICT rescale,
                            float* HWY_RESTRICT o, float* HWY_RESTRICT lost) {
   const Tag d;
   Vec acc[kTile][kV];
   for (auto& sums : acc) {
     for (int i = 0; i < kV; ++i) sums[i] = hn::Zero(d);
   }
-  for (int key = 0; key < clear; ++key) {
+  add_masked<kV>(p, v, columns, keys.begin, keys.clear_begin, visible, acc);
+  for (int key = keys.clear_begin; key < keys.clear_end; ++key) {
     Vec weight[kV];
     for (int i = 0; i < kV; ++i) weight[i] = hn::Load(d, p + key * kPanel + i * kLanes);
     for (int j = 0; j < kTile; ++j) {
@@ -139,15 +177,7 @@ HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRIC
       for (int i = 0; i < kV; ++i) acc[j][i] = hn::MulAdd(weight[i], value, acc[j][i]);
     }
   }
-  for (int key = clear; key < end; ++key) {
-    for (int i = 0; i < kV; ++i) {
-      const Vec weight = hn::Load(d, p + key * kPanel + i * kLanes);
-      const auto seen = hn::Lt(hn::Set(d, static_cast<float>(key)), visible[i]);
-      for (int j = 0; j < kTile; ++j) {
-        acc[j][i] = hn::IfThenElse(seen, hn::MulAdd(weight, hn::Set(d, v[key * columns + j]), acc[j][i]), acc[j][i]);
-      }
-    }
-  }
+  add_masked<kV>(p, v, columns, keys.clear_end, keys.end, visible, acc);
   // By way of memory: with add_block's own registers in sight, compilers spill accumulators within the loops above.
   HWY_ALIGN float part[kTile * kPanel];
   for (int j = 0; j < kTile; ++j) {
@@ -161,28 +191,30 @@ HWY_INLINE void value_tile(const float* HWY_RESTRICT p, const float* HWY_RESTRIC
   }
 }
 
-/// Turns scores of `keys` keys into weights, updates the running maximum and sum, and gives what older sums are to be
-/// multiplied by.
-template <int kV>
-HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* HWY_RESTRICT visible,
+/// Turns scores into weights, updates the running maximum and sum, and gives what older sums are to be multiplied by.
+template <int kV, bool kBiased>
+HWY_INLINE void softmax(float* HWY_RESTRICT s, const Keys& keys, const Visible<kV, kBiased>& visible,
                         float* HWY_RESTRICT max, float* HWY_RESTRICT sum, float* HWY_RESTRICT lost,
                         Vec* HWY_RESTRICT rescale) {
   const Tag d;
   const Vec none = hn::Set(d, -kInfinity);
   Vec top[kV], shift[kV], total[kV];
   for (int i = 0; i < kV; ++i) top[i] = hn::Load(d, max + i * kLanes);
-  for (int key = 0; key < clear; ++key) {
+  const auto masked = [&](int begin, int end) {
+    for (int key = begin; key < end; ++key) {
+      for (int i = 0; i < kV; ++i) {
+        float* const at = s + key * kPanel + i * kLanes;
+        const Vec score = hn::IfThenElse(visible.mask(key, i), hn::Load(d, at), none);
+        hn::Store(score, d, at);
+        top[i] = hn::Max(top[i], score);
+      }
+    }
+  };
+  masked(keys.tiles_begin(), keys.clear_begin);
+  for (int key = keys.clear_begin; key < keys.clear_end; ++key) {
     for (int i = 0; i < kV; ++i) top[i] = hn::Max(top[i], hn::Load(d, s + key * kPanel + i * kLanes));
   }
-  for (int key = clear; key < keys; ++key) {
-    for (int i = 0; i < kV; ++i) {
-      float* const at = s + key * kPanel + i * kLanes;
-      const auto seen = hn::Lt(hn::Set(d, static_cast<float>(key)), visible[i]);
-      const Vec score = hn::IfThenElse(seen, hn::Load(d, at), none);
-      hn::Store(score, d, at);
-      top[i] = hn::Max(top[i], score);
-    }
-  }
+  masked(keys.clear_end, keys.tiles_end());
   for (int i = 0; i < kV; ++i) {
     // Rows that have seen nothing yet: -inf - 0 is -inf, whose exponential is 0; -inf - -inf would be NaN.
     shift[i] = hn::IfThenElse(hn::Eq(top[i], none), hn::Zero(d), top[i]);
@@ -190,7 +222,7 @@ HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* H
     total[i] = hn::Zero(d);
     hn::Store(top[i], d, max + i * kLanes);
   }
-  for (int key = 0; key < keys; ++key) {
+  for (int key = keys.tiles_begin(); key < keys.tiles_end(); ++key) {
     for (int i = 0; i < kV; ++i) {
       float* const at = s + key * kPanel + i * kLanes;
       const Vec weight = exp_nonpositive(d, hn::Sub(hn::Load(d, at), shift[i]));
@@ -203,25 +235,38 @@ HWY_INLINE void softmax(float* HWY_RESTRICT s, int clear, int keys, const Vec* H
   }
 }
 
-/// One block of keys for one panel. visible[row] is how many of these keys the row sees, from `clear` (the least) to
-/// `end` (the most).
-template <int kV>
-HWY_INLINE void panel_step(const Scratch& at, int panel, const float* HWY_RESTRICT visible_rows, int clear, int end,
-                           float scale) {
+/// What of a block of keys concerns a panel.
+struct Step {
+  const float *from, *to;  ///< [kPanel]: each row's keys, counted from the block's first
+  Keys keys;
+  ScoreOptions options;
+};
+
+template <int kV, bool kBiased>
+HWY_INLINE void panel_step(const Scratch& at, int panel, const Step& step, float scale) {
   const Tag d;
-  Vec visible[kV], rescale[kV];
-  for (int i = 0; i < kV; ++i) visible[i] = hn::Load(d, visible_rows + i * kLanes);
-  const int keys = static_cast<int>(round_up(end, kTile));
-  for (int key = 0; key < keys; key += kTile) {
+  const Keys& keys = step.keys;
+  Vec rescale[kV];
+  Visible<kV, kBiased> visible;
+  for (int i = 0; i < kV; ++i) visible.from[i] = hn::Load(d, step.from + i * kLanes);
+  for (int i = 0; i < kV; ++i) visible.to[i] = hn::Load(d, step.to + i * kLanes);
+  visible.bias = step.options.bias;
+  for (int key = keys.tiles_begin(); key < keys.tiles_end(); key += kTile) {
     score_tile<kV>(at.q + panel * kPanel * at.dim, at.k + key * at.dim, at.dim, scale, at.s + key * kPanel);
   }
-  softmax<kV>(at.s, clear, keys, visible, at.max + panel * kPanel, at.sum + panel * kPanel, at.lost + panel * kPanel,
-              rescale);
+  if (step.options.any()) apply<kV>(step.options, keys.tiles_begin(), keys.tiles_end(), at.s);
+  softmax<kV>(at.s, keys, visible, at.max + panel * kPanel, at.sum + panel * kPanel, at.lost + panel * kPanel, rescale);
   const std::size_t o = panel * kPanel * at.columns;
   for (std::size_t c = 0; c < at.columns; c += kTile) {
-    value_tile<kV>(at.s, at.v + c, at.columns, clear, end, visible, rescale, at.o + o + c * kPanel,
+    value_tile<kV>(at.s, at.v + c, at.columns, keys, visible, rescale, at.o + o + c * kPanel,
                    at.o_lost + o + c * kPanel);
   }
+}
+
+template <int kV>
+void panel_step(const Scratch& at, int panel, const Step& step, float scale) {
+  step.options.bias == nullptr ? panel_step<kV, false>(at, panel, step, scale)
+                               : panel_step<kV, true>(at, panel, step, scale);
 }
 
 template <class T>
@@ -229,20 +274,26 @@ const T* row_of(const TensorView& t, std::int64_t batch, std::int64_t row, std::
   return static_cast<const T*>(t.data) + batch * t.batch_stride + row * t.row_stride + head * t.head_stride;
 }
 
-/// Keys that row `r` of the block's sequence sees.
-inline std::int64_t visible_keys(const ForwardProblem& problem, const RowBlock& block, std::int64_t r,
-                                 std::int64_t group) {
-  if (!problem.causal) return block.seqlen_k;
-  return std::clamp<std::int64_t>(r / group + 1 + block.seqlen_k - block.seqlen_q, 0, block.seqlen_k);
+/// Keys [begin, end) that causal and window let a row see; neither falls from one row to the next.
+struct Range {
+  std::int64_t begin, end;
+};
+
+inline Range keys_of(const Rows& rows, std::int64_t row) {
+  const ForwardProblem& problem = rows.call.problem;
+  const std::int64_t at = rows.position(row), keys = rows.block.seqlen_k;
+  const std::int64_t right = problem.causal ? 0 : problem.window_right;
+  return {problem.window_left < 0 ? 0 : std::clamp<std::int64_t>(at - problem.window_left, 0, keys),
+          right < 0 ? keys : std::clamp<std::int64_t>(at + right + 1, 0, keys)};
 }
 
 template <class T>
-void load_queries(const ForwardCall& call, const RowBlock& block, std::int64_t group, const Scratch& at) {
+void load_queries(const Rows& rows, const Scratch& at) {
+  const RowBlock& block = rows.block;
   std::fill_n(at.q, kRows * at.dim, 0.0f);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const std::int64_t row = block.begin + r;
-    load_row(row_of<T>(call.q, block.batch, block.q_start + row / group, block.kv_head * group + row % group), at.row,
-             at.dim);
+    load_row(row_of<T>(rows.call.q, block.batch, block.q_start + rows.token(row), rows.head(row)), at.row, at.dim);
     float* const to = at.q + r / kPanel * kPanel * at.dim + r % kPanel;
     for (std::size_t x = 0; x < at.dim; ++x) to[x * kPanel] = at.row[x];
   }
@@ -259,61 +310,106 @@ void load_keys(const TensorView& t, const RowBlock& block, std::int64_t first, i
   std::fill(to + keys * stride, to + round_up(keys, kTile) * stride, 0.0f);
 }
 
+/// What a row's weighted sum is multiplied by, and its LSE. A sink joins the sum of weights here, since no value
+/// belongs to it.
+struct Ending {
+  float factor, sum, lse;
+};
+
+inline Ending ending_of(const Rows& rows, std::int64_t row, float max, float sum) {
+  const Range keys = keys_of(rows, row);
+  // Where a window leaves keys, only a bias can hide them all: else a sum of 0 would be that of NaN or infinities.
+  const bool hidden = keys.begin >= keys.end || (rows.call.problem.bias != BiasKind::kNone && sum == 0);
+  const float sink = rows.call.sinks == nullptr ? -kInfinity : rows.call.sinks[rows.head(row)];
+  if (sink == -kInfinity) return hidden ? Ending{0, 1, -kInfinity} : Ending{1, sum, max + std::log(sum)};
+  if (hidden) return {0, 1, sink};
+  const float top = std::max(max, sink), factor = std::exp(max - top);
+  const float total = sum * factor + std::exp(sink - top);
+  return {factor, total, top + std::log(total)};
+}
+
 template <class T>
-void store_rows(const ForwardCall& call, const RowBlock& block, std::int64_t group, const Scratch& at) {
+void store_rows(const Rows& rows, const Scratch& at) {
+  const ForwardCall& call = rows.call;
   const ForwardProblem& problem = call.problem;
+  const RowBlock& block = rows.block;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const std::int64_t row = block.begin + r, token = row / group, head = block.kv_head * group + row % group;
-    const bool masked = visible_keys(problem, block, row, group) == 0;
+    const std::int64_t row = block.begin + r, token = rows.token(row), head = rows.head(row);
+    const Ending ending = ending_of(rows, row, at.max[r], at.sum[r]);
     const float* const from = at.o + r / kPanel * kPanel * at.columns + r % kPanel;
-    for (std::size_t x = 0; x < at.dim; ++x) at.row[x] = masked ? 0.0f : from[x * kPanel] / at.sum[r];
-    store_row(at.row, const_cast<T*>(row_of<T>(call.o, block.batch, block.q_start + token, head)), at.dim);
+    for (std::size_t x = 0; x < at.dim_v; ++x) {
+      at.row[x] = ending.factor == 0 ? 0.0f : from[x * kPanel] * ending.factor / ending.sum;
+    }
+    store_row(at.row, const_cast<T*>(row_of<T>(call.o, block.batch, block.q_start + token, head)), at.dim_v);
     if (call.lse == nullptr) continue;
-    const std::int64_t rows = problem.variable_length ? problem.total_q : problem.seqlen_q;
+    const std::int64_t line_rows = problem.variable_length ? problem.total_q : problem.seqlen_q;
     const std::int64_t line = (problem.variable_length ? 0 : block.batch * problem.heads_q) + head;
-    call.lse[line * rows + block.q_start + token] = masked ? -kInfinity : at.max[r] + std::log(at.sum[r]);
+    call.lse[line * line_rows + block.q_start + token] = ending.lse;
+  }
+}
+
+/// One block of keys, which lie in scratch, for the rows of one panel.
+template <class T>
+void run_panel(const Rows& all, const Scratch& at, int panel, std::int64_t first_key, int key_count) {
+  const ForwardCall& call = all.call;
+  const std::int64_t first_row = all.block.begin + panel * kPanel;
+  const int rows = static_cast<int>(std::min<std::int64_t>(kPanel, all.block.rows - panel * kPanel));
+  HWY_ALIGN float from[kPanel], to[kPanel], slopes[kPanel], positions[kPanel];
+  for (int r = 0; r < rows; ++r) {
+    const Range seen = keys_of(all, first_row + r);
+    from[r] = static_cast<float>(std::clamp<std::int64_t>(seen.begin - first_key, 0, key_count));
+    to[r] = static_cast<float>(std::clamp<std::int64_t>(seen.end - first_key, 0, key_count));
+  }
+  // Lanes past the last row see what it sees: nothing depends on them, and the fast loops stay free of masks.
+  std::fill(from + rows, from + kPanel, from[rows - 1]);
+  std::fill(to + rows, to + kPanel, to[rows - 1]);
+  Step step{from, to, {}, {}};
+  step.keys = {static_cast<int>(from[0]), static_cast<int>(from[rows - 1]), static_cast<int>(to[0]),
+               static_cast<int>(to[rows - 1])};
+  if (step.keys.begin >= step.keys.end) return;
+  if (step.keys.clear_begin >= step.keys.clear_end) step.keys.none_is_clear();
+  step.options.softcap = call.softcap;
+  if (call.problem.alibi) {
+    fill_alibi(all, first_row, rows, first_key, slopes, positions);
+    step.options.slopes = slopes, step.options.positions = positions;
+  }
+  if (call.problem.bias != BiasKind::kNone) {
+    step.options.bias = at.bias;
+    const BiasPlace place{first_row, rows, first_key, step.keys.begin, step.keys.end, from, to};
+    if (fill_bias<T>(all, place, at.line, at.bias)) step.keys.none_is_clear();
+  }
+  if (rows <= kLanes) {
+    panel_step<1>(at, panel, step, call.softmax_scale);
+  } else if (rows <= 2 * kLanes) {
+    panel_step<2>(at, panel, step, call.softmax_scale);
+  } else {
+    panel_step<3>(at, panel, step, call.softmax_scale);
   }
 }
 
 template <class T>
 void run_typed(const ForwardCall& call, const RowBlock& block, float* scratch) {
   const ForwardProblem& problem = call.problem;
-  const std::int64_t group = problem.heads_q / problem.heads_kv;
-  const Scratch at(problem.head_dim, scratch);
+  const Rows rows{call, block, problem.heads_q / problem.heads_kv};
+  const Scratch at(problem, scratch);
   const int panels = static_cast<int>((block.rows + kPanel - 1) / kPanel);
-  load_queries<T>(call, block, group, at);
+  load_queries<T>(rows, at);
   std::fill_n(at.o, kRows * at.columns, 0.0f);
   std::fill_n(at.o_lost, kRows * at.columns, 0.0f);
   std::fill_n(at.max, kRows, -kInfinity);
   std::fill_n(at.sum, kRows, 0.0f);
   std::fill_n(at.lost, kRows, 0.0f);
 
-  const std::int64_t last = visible_keys(problem, block, block.begin + block.rows - 1, group);
-  for (std::int64_t first = 0; first < last; first += kKeys) {
-    const int keys = static_cast<int>(std::min<std::int64_t>(kKeys, last - first));
+  // Blocks of keys begin where they would without a window, so that a row's sums do not depend on the rows beside it.
+  const std::int64_t begin = keys_of(rows, block.begin).begin / kKeys * kKeys,
+                     end = keys_of(rows, block.begin + block.rows - 1).end;
+  for (std::int64_t first = begin; first < end; first += kKeys) {
+    const int keys = static_cast<int>(std::min<std::int64_t>(kKeys, end - first));
     load_keys<T>(call.k, block, first, keys, at.dim, at.dim, at.k);
-    load_keys<T>(call.v, block, first, keys, at.dim, at.columns, at.v);
-    for (int panel = 0; panel < panels; ++panel) {
-      const int rows = static_cast<int>(std::min<std::int64_t>(kPanel, block.rows - panel * kPanel));
-      HWY_ALIGN float visible[kPanel] = {};
-      for (int r = 0; r < rows; ++r) {
-        const std::int64_t seen = visible_keys(problem, block, block.begin + panel * kPanel + r, group) - first;
-        visible[r] = static_cast<float>(std::clamp<std::int64_t>(seen, 0, keys));
-      }
-      const int clear = static_cast<int>(visible[0]), end = static_cast<int>(visible[rows - 1]);
-      if (end == 0) continue;
-      // Lanes past the last row see what it sees: nothing depends on them, and the fast loops stay free of masks.
-      std::fill(visible + rows, visible + kPanel, visible[rows - 1]);
-      if (rows <= kLanes) {
-        panel_step<1>(at, panel, visible, clear, end, call.softmax_scale);
-      } else if (rows <= 2 * kLanes) {
-        panel_step<2>(at, panel, visible, clear, end, call.softmax_scale);
-      } else {
-        panel_step<3>(at, panel, visible, clear, end, call.softmax_scale);
-      }
-    }
+    load_keys<T>(call.v, block, first, keys, at.dim_v, at.columns, at.v);
+    for (int panel = 0; panel < panels; ++panel) run_panel<T>(rows, at, panel, first, keys);
   }
-  store_rows<T>(call, block, group, at);
+  store_rows<T>(rows, at);
 }
 
 inline void run(const ForwardCall& call, const RowBlock& block, float* scratch) {
@@ -327,14 +423,21 @@ inline void run(const ForwardCall& call, const RowBlock& block, float* scratch) 
   }
 }
 
-inline std::size_t scratch_bytes(int head_dim) { return Scratch(head_dim, nullptr).floats * sizeof(float); }
+inline std::size_t scratch_bytes(const ForwardProblem& problem) {
+  return Scratch(problem, nullptr).floats * sizeof(float);
+}
 
 inline void exp_array(const float* x, float* y, std::size_t count) {
   const Tag d;
   for (std::size_t i = 0; i < count; i += kLanes) hn::StoreU(exp_nonpositive(d, hn::LoadU(d, x + i)), d, y + i);
 }
 
-inline Kernel kernel() { return {hwy::TargetName(HWY_TARGET), kRows, scratch_bytes, run, exp_array}; }
+inline void tanh_array(const float* x, float* y, std::size_t count) {
+  const Tag d;
+  for (std::size_t i = 0; i < count; i += kLanes) hn::StoreU(tanh(d, hn::LoadU(d, x + i)), d, y + i);
+}
+
+inline Kernel kernel() { return {hwy::TargetName(HWY_TARGET), kRows, scratch_bytes, run, exp_array, tanh_array}; }
 
 }  // namespace flashfit::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

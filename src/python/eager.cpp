@@ -52,6 +52,7 @@ bool Eager::connect(const Torch& torch) {
   replace(is_grad_enabled_, torch.is_grad_enabled);
   replace(empty_like_, torch.empty_like);
   replace(check_like_, torch.check_like);
+  replace(scratch_, torch.scratch);
   replace(requires_grad_, requires_grad.get());
   replace(is_neg_, is_neg.get());
   replace(level_, level.get());
@@ -120,6 +121,10 @@ Owned Eager::empty_like(PyObject* tensor) const {
   return Owned(PyObject_CallFunctionObjArgs(empty_like_, tensor, nullptr));
 }
 
+Owned Eager::scratch(std::uint64_t bytes, int device) const {
+  return Owned(PyObject_CallFunction(scratch_, "Ki", static_cast<unsigned long long>(bytes), device));
+}
+
 int Eager::traverse(visitproc visit, void* arg) const {
   for (const Known& known : known_) Py_VISIT(known.check);
   Py_VISIT(tensor_type_);
@@ -129,13 +134,14 @@ int Eager::traverse(visitproc visit, void* arg) const {
   Py_VISIT(is_grad_enabled_);
   Py_VISIT(empty_like_);
   Py_VISIT(check_like_);
+  Py_VISIT(scratch_);
   return 0;
 }
 
 void Eager::clear() {
   for (Known& known : known_) Py_CLEAR(known.check);
   for (PyObject** member : {&tensor_type_, &always_, &quiet_, &forward_ad_, &is_grad_enabled_, &empty_like_,
-                            &check_like_, &requires_grad_, &is_neg_, &level_, &no_level_})
+                            &check_like_, &scratch_, &requires_grad_, &is_neg_, &level_, &no_level_})
     Py_CLEAR(*member);
 }
 

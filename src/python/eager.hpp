@@ -1,5 +1,7 @@
 #pragma once
 // What the module knows of torch's eager mode.
+#include <cstdint>
+
 #include "python/object.hpp"
 
 namespace flashfit::python {
@@ -11,7 +13,7 @@ class Eager {
 
   /// By name, as docstrings of connect_torch() say them.
   struct Torch {
-    PyObject *tensor_type, *always, *quiet, *forward_ad, *is_grad_enabled, *empty_like, *check_like;
+    PyObject *tensor_type, *always, *quiet, *forward_ad, *is_grad_enabled, *empty_like, *check_like, *scratch;
   };
   /// False, with an exception, if `always` or `quiet` is no tuple of pairs or `forward_ad` no dict.
   bool connect(const Torch& torch);
@@ -25,6 +27,9 @@ class Eager {
 
   /// A new tensor like this one, nullptr with an exception.
   Owned empty_like(PyObject* tensor) const;
+
+  /// A new tensor of so many bytes on this GPU, for work on its current stream; nullptr with an exception.
+  Owned scratch(std::uint64_t bytes, int device) const;
 
   int traverse(visitproc visit, void* arg) const;
   void clear();
@@ -54,6 +59,7 @@ class Eager {
   PyObject* is_grad_enabled_ = nullptr;
   PyObject* empty_like_ = nullptr;
   PyObject* check_like_ = nullptr;
+  PyObject* scratch_ = nullptr;
   PyObject* requires_grad_ = nullptr;  ///< the attributes' names, made once
   PyObject* is_neg_ = nullptr;
   PyObject* level_ = nullptr;

@@ -42,17 +42,6 @@ double largest_value(const Tensor& t) {
   return most;
 }
 
-Problem reference_problem(const ForwardData& data) {
-  const ForwardCase& c = data.spec;
-  Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, data.softmax_scale(), {}};
-  for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
-    const std::int64_t q_row = c.variable_length ? data.cu_seqlens_q[b] : 0,
-                       k_row = c.variable_length ? data.cu_seqlens_k[b] : 0;
-    p.sequences.push_back({q_row, k_row, c.seqlens_q[b], c.seqlens_k[b]});
-  }
-  return p;
-}
-
 }  // namespace
 
 double error_of(double got, double want) {
@@ -63,7 +52,7 @@ double error_of(double got, double want) {
 }
 
 Expected expect(const ForwardData& data) {
-  return expect(reference_problem(data), data.q.reference_view(), data.k.reference_view(), data.v.reference_view(),
+  return expect(data.reference_problem(), data.q.reference_view(), data.k.reference_view(), data.v.reference_view(),
                 largest_value(data.v));
 }
 
@@ -100,9 +89,9 @@ Verdict check(const ForwardData& data, const Expected& expected) {
         const double lse_error = error_of(lse, want_lse);
         verdict.lse_error = std::max(verdict.lse_error, lse_error);
         if (lse_error > expected.lse_bound) refuse("lse", b, i, h, 0, lse, want_lse, expected.lse_bound);
-        for (std::int64_t d = 0; d < c.head_dim; ++d) {
+        for (std::int64_t d = 0; d < c.dim_v(); ++d) {
           const double got = data.out.get(c.variable_length ? 0 : b, first + i, h, d),
-                       want = expected.exact.out[index * c.head_dim + d];
+                       want = expected.exact.out[index * c.dim_v() + d];
           const double error = error_of(got, want);
           verdict.out_error = std::max(verdict.out_error, error);
           if (error > expected.out_bound) refuse("out", b, i, h, d, got, want, expected.out_bound);

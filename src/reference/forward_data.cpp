@@ -39,21 +39,64 @@ Layouts layouts_of(Layout layout) {
 
 void make_packed(ForwardData& data, std::int64_t batch, std::int64_t rows_q, std::int64_t rows_k) {
   const ForwardCase& c = data.spec;
-  const std::int64_t rows = std::max(rows_q, rows_k), row = (c.heads_q + 2 * c.heads_kv) * c.head_dim;
+  const std::int64_t rows = std::max(rows_q, rows_k),
+                     row = (c.heads_q + c.heads_kv) * c.head_dim + c.heads_kv * c.dim_v();
   const auto storage = std::make_shared<Storage>(c.dtype, batch * rows * row + 2 * Tensor::kRedZone);
-  const auto slice = [&](std::int64_t head, std::int64_t count, std::int64_t heads) {
-    return Tensor(storage, Tensor::kRedZone + head * c.head_dim, batch, count, heads, c.head_dim, rows * row, row,
-                  c.head_dim);
+  const auto slice = [&](std::int64_t head, std::int64_t count, std::int64_t heads, std::int64_t dim) {
+    return Tensor(storage, Tensor::kRedZone + head * c.head_dim, batch, count, heads, dim, rows * row, row, dim);
   };
-  data.q = slice(0, rows_q, c.heads_q);
-  data.k = slice(c.heads_q, rows_k, c.heads_kv);
-  data.v = slice(c.heads_q + c.heads_kv, rows_k, c.heads_kv);
+  data.q = slice(0, rows_q, c.heads_q, c.head_dim);
+  data.k = slice(c.heads_q, rows_k, c.heads_kv, c.head_dim);
+  data.v = slice(c.heads_q + c.heads_kv, rows_k, c.heads_kv, c.dim_v());
 }
 
 Tensor with_head_stride_0(Tensor one_head, std::int64_t heads) {
   one_head.heads = heads;
   one_head.head_stride = 0;
   return one_head;
+}
+
+/// As the C API finds it of tensors on a GPU, where memory lies as here.
+bool is_unaligned(const Tensor& t) {
+  if (t.storage == nullptr) return false;  // a shape without memory
+  const std::int64_t elements = 16 / size_of(t.storage->dtype);
+  bool odd = t.origin % elements != 0;
+  const std::pair<std::int64_t, std::int64_t> steps[] = {
+      {t.batch, t.batch_stride}, {t.rows, t.row_stride}, {t.heads, t.head_stride}};
+  for (const auto& [size, stride] : steps) odd |= size > 1 && stride % elements != 0;
+  return odd;
+}
+
+/// Whether rows of k and v may be seen by no query at all.
+bool hides_keys(const ForwardCase& c) {
+  const OptionCase& o = c.options;
+  return o.window_left >= 0 || o.window_right >= 0 || o.bias.kind != BiasKind::kNone || !o.seqused_k.empty();
+}
+
+/// Makes NaN of all keys and values that no query sees: not even times 0 may they reach a result.
+void poison_hidden(ForwardData& data) {
+  const ForwardCase& c = data.spec;
+  const Problem p = data.reference_problem();
+  const std::int64_t group = c.heads_q / c.heads_kv;
+  const bool one_head = c.layout == Layout::kHeadStride0;
+  const auto is_seen = [&](std::int64_t b, std::int64_t kv_head, std::int64_t j) {
+    const std::int64_t first = one_head ? 0 : kv_head * group, last = one_head ? c.heads_q : first + group;
+    for (std::int64_t h = first; h < last; ++h) {
+      for (std::int64_t i = 0; i < c.seqlens_q[b]; ++i)
+        if (sees(p, b, h, i, j)) return true;
+    }
+    return false;
+  };
+  for (std::int64_t b = 0; b < std::ssize(c.seqlens_k); ++b) {
+    for (std::int64_t h = 0; h < (one_head ? 1 : c.heads_kv); ++h) {
+      for (std::int64_t j = 0; j < c.seqlens_k[b]; ++j) {
+        if (is_seen(b, h, j)) continue;
+        const std::int64_t batch = c.variable_length ? 0 : b, row = p.sequences[b].k_row + j;
+        for (std::int64_t d = 0; d < c.head_dim; ++d) data.k.set(batch, row, h, d, NAN);
+        for (std::int64_t d = 0; d < c.dim_v(); ++d) data.v.set(batch, row, h, d, NAN);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -66,13 +109,13 @@ ForwardData make_data(const ForwardCase& spec) {
   const std::int64_t rows_q = rows_of(spec, spec.seqlens_q), rows_k = rows_of(spec, spec.seqlens_k);
   const Layouts layouts = layouts_of(spec.layout);
   data.q = Tensor(spec.dtype, layouts.q, batch, rows_q, spec.heads_q, spec.head_dim);
-  data.out = Tensor(spec.dtype, layouts.out, batch, rows_q, spec.heads_q, spec.head_dim);
+  data.out = Tensor(spec.dtype, layouts.out, batch, rows_q, spec.heads_q, spec.dim_v());
   if (spec.layout == Layout::kPackedQKV) {
     make_packed(data, batch, rows_q, rows_k);
   } else {
     const std::int64_t heads = spec.layout == Layout::kHeadStride0 ? 1 : spec.heads_kv;
     data.k = Tensor(spec.dtype, layouts.k, batch, rows_k, heads, spec.head_dim);
-    data.v = Tensor(spec.dtype, layouts.v, batch, rows_k, heads, spec.head_dim);
+    data.v = Tensor(spec.dtype, layouts.v, batch, rows_k, heads, spec.dim_v());
   }
   Random random(spec.seed);
   data.q.fill_normal(random, spec.q_scale);
@@ -87,6 +130,8 @@ ForwardData make_data(const ForwardCase& spec) {
     data.cu_seqlens_k = offsets(spec.seqlens_k);
     for (Tensor* const t : {&data.q, &data.k, &data.v, &data.out}) t->batch_stride = 0;
   }
+  data.options = make_option_data(spec.options, {spec.dtype, sequences, spec.heads_q, rows_q, rows_k}, spec.seed);
+  if (hides_keys(spec)) poison_hidden(data);
   data.lse.assign(data.lse_count() + 2 * Tensor::kRedZone, std::numeric_limits<float>::quiet_NaN());
   return data;
 }
@@ -97,6 +142,7 @@ ForwardProblem ForwardData::problem() const {
   ForwardProblem p;
   p.dtype = spec.dtype;
   p.head_dim = static_cast<int>(spec.head_dim);
+  p.head_dim_v = static_cast<int>(spec.dim_v());
   p.batch = batch;
   p.heads_q = spec.heads_q;
   p.heads_kv = spec.heads_kv;
@@ -106,6 +152,20 @@ ForwardProblem ForwardData::problem() const {
   p.total_k = total_k;
   p.causal = spec.causal;
   p.variable_length = spec.variable_length;
+  p.unaligned = is_unaligned(q) || is_unaligned(k) || is_unaligned(v) || is_unaligned(out);
+  set_options(p, spec.options);
+  return p;
+}
+
+Problem ForwardData::reference_problem() const {
+  const ForwardCase& c = spec;
+  Problem p{c.dtype, c.heads_q, c.heads_kv, c.head_dim, c.causal, softmax_scale(), {}, c.dim_v()};
+  for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
+    const std::int64_t q_row = c.variable_length ? cu_seqlens_q[b] : 0, k_row = c.variable_length ? cu_seqlens_k[b] : 0;
+    p.sequences.push_back(
+        {q_row, k_row, c.seqlens_q[b], c.options.seqused_k.empty() ? c.seqlens_k[b] : c.options.seqused_k[b]});
+  }
+  set_options(p, c.options, options);
   return p;
 }
 
@@ -125,6 +185,7 @@ ForwardCall ForwardData::call() {
   c.cu_seqlens_q = spec.variable_length ? cu_seqlens_q.data() : nullptr;
   c.cu_seqlens_k = spec.variable_length ? cu_seqlens_k.data() : nullptr;
   c.softmax_scale = softmax_scale();
+  set_options(c, spec.options, options);
   return c;
 }
 

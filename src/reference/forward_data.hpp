@@ -6,6 +6,7 @@
 
 #include "attention/problem.hpp"
 #include "reference/attention.hpp"
+#include "reference/option_data.hpp"
 #include "reference/tensors.hpp"
 
 namespace flashfit::reference {
@@ -18,8 +19,12 @@ struct ForwardCase {
   bool causal = false, variable_length = false;
   Layout layout = Layout::kBSHD;
   std::uint64_t seed = 1;
-  double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
-  double q_scale = 1;        ///< standard deviation of q; of k and v it is 1
+  double softmax_scale = 0;     ///< 0: 1 / sqrt(head_dim)
+  double q_scale = 1;           ///< standard deviation of q; of k and v it is 1
+  std::int64_t head_dim_v = 0;  ///< 0: as head_dim
+  OptionCase options;
+
+  std::int64_t dim_v() const { return head_dim_v ? head_dim_v : head_dim; }
 };
 
 /// A case with its memory. Movable; `call()` points into it.
@@ -28,9 +33,12 @@ struct ForwardData {
   Tensor q, k, v, out;
   std::vector<float> lse;  ///< in the API's layout, with kRedZone poisoned values before and after
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_k;  ///< variable length only
+  OptionData options;
 
   ForwardProblem problem() const;
   float softmax_scale() const;
+  /// The case for the reference, whose pointers are into the data's.
+  Problem reference_problem() const;
   ForwardCall call();
   std::int64_t lse_count() const;
   float lse_at(std::int64_t sequence, std::int64_t row, std::int64_t head) const;
@@ -39,7 +47,8 @@ struct ForwardData {
   bool red_zones_intact() const { return written_outside().empty(); }
 };
 
-/// Fills q, k and v at random from the case's seed; out and lse are poisoned.
+/// Fills q, k, v and what options need at random from the case's seed; out and lse are poisoned, and so are keys and
+/// values that options hide from every query.
 ForwardData make_data(const ForwardCase& spec);
 
 /// What a result is held to; docs/numerics.md derives the bounds.

@@ -42,5 +42,5 @@ int main(void) {
   if (strstr(flashfit_last_error(), "softmax_scale: -1") == NULL) return 4;
   if (flashfit_gpus_json(&json) != FLASHFIT_OK || json == NULL) return 5;
   flashfit_free(json);
-  return flashfit_version() == 200 ? 0 : 6;
+  return flashfit_version() == 300 ? 0 : 6;
 }

@@ -43,18 +43,18 @@ TEST_P(Refused, SaysWhyAndWritesNothing) {
 }
 
 DLDataType float64() { return {kDLFloat, 64, 1}; }
-void to_gpu(Call& c) { c.pretend_gpu(); }
 
 const Wrong kWrong[] = {
     {"StructSizeZero", [](Call& c) { c.args.struct_size = 0; },
-     "args: struct_size is 0; accepted: sizeof of the struct, 104 in this version"},
+     "args: struct_size is 0; accepted: sizeof of the struct, 160 in this version"},
     {"StructSizeSmall", [](Call& c) { c.args.struct_size = 80; },
-     "args: struct_size is 80; accepted: sizeof of the struct, 104 in this version"},
+     "args: struct_size is 80; accepted: sizeof of the struct, 160 in this version"},
     {"StructSizeGarbage", [](Call& c) { c.args.struct_size = 0xdeadbeef; },
-     "args: struct_size is 3735928559; accepted: sizeof of the struct, 104 in this version"},
+     "args: struct_size is 3735928559; accepted: sizeof of the struct, 160 in this version"},
     {"Reserved", [](Call& c) { c.args.reserved = 7; }, "args: reserved is 7; accepted: 0"},
-    {"Flags", [](Call& c) { c.args.flags = FLASHFIT_CAUSAL | 8; },
-     "flags: 0x8 is unknown; accepted: FLASHFIT_CAUSAL (0x1), FLASHFIT_PTX_ONLY (0x2)"},
+    {"Flags", [](Call& c) { c.args.flags = FLASHFIT_CAUSAL | FLASHFIT_ALIBI; },
+     "flags: 0x40 is unknown; accepted: FLASHFIT_CAUSAL (0x1), FLASHFIT_PTX_ONLY (0x2), FLASHFIT_WINDOW (0x8), "
+     "FLASHFIT_BATCH_INVARIANT (0x10)"},
     {"QNull", [](Call& c) { c.args.q = nullptr; }, "q: NULL; accepted: a tensor [batch, seqlen, heads, head_dim]"},
     {"KNull", [](Call& c) { c.args.k = nullptr; }, "k: NULL; accepted: a tensor [batch, seqlen, heads, head_dim]"},
     {"VNull", [](Call& c) { c.args.v = nullptr; }, "v: NULL; accepted: a tensor [batch, seqlen, heads, head_dim]"},
@@ -158,10 +158,78 @@ const Wrong kWrong[] = {
      "cu_seqlens_q: ends with 600; accepted: 6, the rows of q", true},
     {"RaggedLseShape", [](Call& c) { c.lse->shape() = {6, 4}; },
      "lse: shape is (6, 4); accepted: (4, 6), [heads, total]", true},
-    {"GpuStrides", [](Call& c) { to_gpu(c), c.k->strides() = {80, 16, 9, 1}; },
-     "k: strides are (80, 16, 9, 1); accepted on a GPU: multiples of 8 elements but for the last"},
-    {"GpuOutStrides", [](Call& c) { to_gpu(c), c.out->strides() = {99, 33, 8, 1}; },
-     "out: strides are (99, 33, 8, 1); accepted on a GPU: multiples of 2 elements but for the last"},
+    {"Reserved2", [](Call& c) { c.args.reserved_2 = 3; }, "args: reserved_2 is 3; accepted: 0"},
+    {"NoHeadDimOfV", [](Call& c) { c.v->shape()[3] = 0; }, "v: shape is (2, 5, 2, 0); accepted: head_dim from 1"},
+    {"OutHeadDim", [](Call& c) { c.v->shape()[3] = 4; },
+     "out: shape is (2, 3, 4, 8); accepted: (2, 3, 4, 4), as q with v's head_dim"},
+    {"WindowWithoutFlag", [](Call& c) { c.args.window_left = 5; },
+     "window_left: 5 without FLASHFIT_WINDOW in flags; accepted: 0, or the flag"},
+    {"WindowRightWithoutFlag", [](Call& c) { c.args.window_right = -1; },
+     "window_right: -1 without FLASHFIT_WINDOW in flags; accepted: 0, or the flag"},
+    {"WindowNegative", [](Call& c) { c.args.flags = FLASHFIT_WINDOW, c.args.window_left = -2; },
+     "window_left: -2; accepted: 0 or more, or -1 for no limit"},
+    {"WindowRightNegative",
+     [](Call& c) { c.args.flags = FLASHFIT_WINDOW, c.args.window_right = std::numeric_limits<std::int64_t>::min(); },
+     "window_right: -9223372036854775808; accepted: 0 or more, or -1 for no limit"},
+    {"SoftcapNegative", [](Call& c) { c.args.softcap = -30; },
+     "softcap: -30; accepted: above 0 and finite, or 0 for none"},
+    {"SoftcapNaN", [](Call& c) { c.args.softcap = std::nanf(""); },
+     "softcap: nan; accepted: above 0 and finite, or 0 for none"},
+    {"SoftcapInfinite", [](Call& c) { c.args.softcap = INFINITY; },
+     "softcap: inf; accepted: above 0 and finite, or 0 for none"},
+    {"AlibiDimensions", [](Call& c) { c.with_options().alibi->dl.ndim = 3; },
+     "alibi_slopes: 3 dimensions; accepted: 2, [batch, heads], or 1, [heads]"},
+    {"AlibiShape", [](Call& c) { c.with_options().alibi->shape()[0] = 2; },
+     "alibi_slopes: shape is (2); accepted: (4), (2, 4)"},
+    {"AlibiDtype", [](Call& c) { c.with_options().alibi->dl.dtype = dl_dtype(DType::kF16); },
+     "alibi_slopes: dtype is fp16; accepted: fp32"},
+    {"AlibiStrides", [](Call& c) { c.with_options().alibi->strides()[0] = 0; },
+     "alibi_slopes: strides are (0); accepted: contiguous"},
+    {"AlibiElsewhere", [](Call& c) { c.with_options().alibi->dl.device = {kDLCUDA, 0}; },
+     "alibi_slopes: device is cuda:0; accepted: cpu, where q is"},
+    {"SinksDimensions", [](Call& c) { c.with_options().sinks->dl.ndim = 0; },
+     "sinks: 0 dimensions; accepted: 1, [heads]"},
+    {"SinksShape", [](Call& c) { c.with_options().sinks->shape()[0] = 2; },
+     "sinks: shape is (2); accepted: (4), a logit for each head of q"},
+    {"SinksDtype", [](Call& c) { c.with_options().sinks->dl.dtype = dl_dtype(DType::kBF16); },
+     "sinks: dtype is bf16; accepted: fp32"},
+    {"SinksStrides", [](Call& c) { c.with_options().sinks->strides()[0] = 2; },
+     "sinks: strides are (2); accepted: contiguous"},
+    {"SinksNull", [](Call& c) { c.with_options().sinks->dl.data = nullptr; },
+     "sinks: data is NULL with shape (4); accepted: memory that holds the tensor"},
+    {"BiasDimensions", [](Call& c) { c.with_options().bias->dl.ndim = 2; },
+     "bias: 2 dimensions; accepted: 4, [batch, heads, seqlen_q, seqlen_k]"},
+    {"BiasShape", [](Call& c) { c.with_options().bias->shape()[3] = 4; },
+     "bias: shape is (2, 4, 3, 4); accepted: (2, 4, 3, 5), or 1 for any of them"},
+    {"BiasEmpty", [](Call& c) { c.with_options().bias->shape()[1] = 0; },
+     "bias: shape is (2, 0, 3, 5); accepted: (2, 4, 3, 5), or 1 for any of them"},
+    {"BiasDtype", [](Call& c) { c.with_options({kDLBfloat, 16, 1}); },
+     "bias: dtype is bf16; accepted: fp16, fp32, bool"},
+    {"BiasDtypeOfFp32", [](Call& c) { c = Call::dense(DType::kF32), c.with_options(dl_dtype(DType::kF16)); },
+     "bias: dtype is fp16; accepted: fp32, bool"},
+    {"BiasUint8", [](Call& c) { c.with_options({kDLUInt, 8, 1}); }, "bias: dtype is uint8; accepted: fp16, fp32, bool"},
+    {"BiasStrides", [](Call& c) { c.with_options().bias->strides()[3] = -1; },
+     "bias: strides are (60, 15, 5, -1); accepted: 0 or more"},
+    {"BiasOfRagged",
+     [](Call& c) {
+       c.bias = std::make_unique<Tensor>(std::vector<std::int64_t>{1, 1, 1, 1}, dl_dtype(DType::kF32));
+       c.args.bias = &c.bias->dl;
+     },
+     "bias: given with cu_seqlens; accepted: NULL there", true},
+    {"UsedDimensions", [](Call& c) { c.with_options().seqused_k->dl.ndim = 4; },
+     "seqused_k: 4 dimensions; accepted: 1, [batch]"},
+    {"UsedShape", [](Call& c) { c.with_options().seqused_k->shape()[0] = 1; },
+     "seqused_k: shape is (1); accepted: (2), a number for each sequence"},
+    {"UsedDtype", [](Call& c) { c.with_options().seqused_k->dl.dtype = {kDLInt, 64, 1}; },
+     "seqused_k: dtype is int64; accepted: int32"},
+    {"UsedStrides", [](Call& c) { c.with_options().seqused_k->strides()[0] = 0; },
+     "seqused_k: strides are (0); accepted: contiguous"},
+    {"UsedNegative", [](Call& c) { c.with_options().seqused_k->as<int>()[1] = -1; },
+     "seqused_k: -1 at [1]; accepted: 0 to 5, the keys of that sequence"},
+    {"UsedPastKeys", [](Call& c) { c.with_options().seqused_k->as<int>()[0] = 6; },
+     "seqused_k: 6 at [0]; accepted: 0 to 5, the keys of that sequence"},
+    {"UsedPastKeysOfRagged", [](Call& c) { c.with_options().seqused_k->as<int>()[1] = 5; },
+     "seqused_k: 5 at [1]; accepted: 0 to 4, the keys of that sequence", true},
 };
 INSTANTIATE_TEST_SUITE_P(Arguments, Refused, testing::ValuesIn(kWrong),
                          [](const auto& info) { return info.param.name; });
@@ -177,14 +245,6 @@ TEST(Refused, AddressesOffTheirAlignment) {
   Call c = Call::dense();
   c.k->dl.byte_offset = 1;
   expect_refused(c, "k: address 0x[0-9a-f]+1 \\(data \\+ byte_offset\\); accepted: multiples of 2 bytes for fp16");
-  c = Call::dense();
-  c.pretend_gpu();
-  c.q->dl.byte_offset = 8;
-  expect_refused(c, "q: address 0x[0-9a-f]+8; accepted on a GPU: multiples of 16 bytes");
-  c = Call::dense();
-  c.pretend_gpu();
-  c.out->dl.byte_offset = 2;
-  expect_refused(c, "out: address 0x[0-9a-f]+2; accepted on a GPU: multiples of 4 bytes");
 }
 
 TEST(Refused, OutputsOnOtherTensors) {
@@ -207,6 +267,14 @@ TEST(Refused, OutputsOnOtherTensors) {
   c = Call::ragged({0, 2, 6}, {0, 3, 7});
   c.lse->dl.data = c.cu_q->dl.data;
   expect_refused(c, words("lse", "cu_seqlens_q"));
+  const std::pair<std::unique_ptr<Tensor> Call::*, const char*> options[] = {
+      {&Call::alibi, "alibi_slopes"}, {&Call::sinks, "sinks"}, {&Call::bias, "bias"}, {&Call::seqused_k, "seqused_k"}};
+  for (const auto& [tensor, name] : options) {
+    c = Call::dense();
+    c.with_options();
+    c.lse->dl.data = (c.*tensor)->dl.data;
+    expect_refused(c, words("lse", name));
+  }
 }
 
 TEST(Accepted, NeighboursAndInputsThatShareMemory) {
@@ -284,7 +352,7 @@ TEST(Versions, NewerCallersMaySetWhatIsKnown) {
   EXPECT_EQ(flashfit_attention_forward(&newer.known), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_STREQ(
       flashfit_last_error(),
-      "args: struct_size is 112 and fields past 104 are set, which flashfit 0.2.0 does not know; accepted: 0 there");
+      "args: struct_size is 168 and fields past 160 are set, which flashfit 0.3.0 does not know; accepted: 0 there");
 }
 
 TEST(Refused, NullArgs) {
@@ -309,6 +377,131 @@ TEST(Checked, CallHoldsWhatWasAsked) {
   EXPECT_EQ(checked->call.q.batch_stride, 0);
   EXPECT_EQ(checked->call.q.row_stride, 32);
   EXPECT_EQ(checked->call.q.head_stride, 8);
+}
+
+TEST(Checked, CallHoldsItsOptions) {
+  Call c = Call::dense();
+  c.with_options();
+  c.args.flags = FLASHFIT_WINDOW | FLASHFIT_BATCH_INVARIANT;
+  c.args.window_left = 1;
+  c.args.window_right = 2;  // hides nothing: the first of 3 queries sees the first 5 keys
+  c.args.softcap = 30;
+  const auto checked = api::check_forward(&c.args);
+  ASSERT_TRUE(checked) << checked.error().message;
+  const ForwardCall& call = checked->call;
+  EXPECT_EQ(call.problem.window_left, 1);
+  EXPECT_EQ(call.problem.window_right, -1);
+  EXPECT_FALSE(call.problem.causal);
+  EXPECT_TRUE(call.problem.batch_invariant);
+  EXPECT_TRUE(call.problem.softcap);
+  EXPECT_EQ(call.softcap, 30);
+  EXPECT_TRUE(call.problem.alibi);
+  EXPECT_EQ(call.alibi_slopes, c.alibi->dl.data);
+  EXPECT_EQ(call.alibi_batch_stride, 0);
+  EXPECT_EQ(call.sinks, c.sinks->dl.data);
+  EXPECT_EQ(call.seqused_k, c.seqused_k->dl.data);
+  EXPECT_EQ(call.bias, c.bias->dl.data);
+  EXPECT_EQ(call.problem.bias, BiasKind::kF32);
+  EXPECT_EQ(call.bias_batch_stride, 60);
+  EXPECT_EQ(call.bias_head_stride, 15);
+  EXPECT_EQ(call.bias_row_stride, 5);
+  EXPECT_EQ(call.bias_key_stride, 1);
+}
+
+TEST(Checked, SizesOfOneAreBroadcast) {
+  Call c = Call::dense();
+  c.with_options(kBool).bias->shape() = {1, 4, 1, 1};
+  c.alibi = std::make_unique<Tensor>(std::vector<std::int64_t>{2, 4}, dl_dtype(DType::kF32));
+  c.args.alibi_slopes = &c.alibi->dl;
+  const auto checked = api::check_forward(&c.args);
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->call.problem.bias, BiasKind::kVisible);
+  EXPECT_EQ(checked->call.bias_batch_stride, 0);
+  EXPECT_EQ(checked->call.bias_head_stride, 15);
+  EXPECT_EQ(checked->call.bias_row_stride, 0);
+  EXPECT_EQ(checked->call.bias_key_stride, 0);
+  EXPECT_EQ(checked->call.alibi_batch_stride, 4);
+}
+
+TEST(Checked, BiasOfQsDtypeIsLikeQ) {
+  for (const DType t : {DType::kF16, DType::kBF16, DType::kF32}) {
+    Call c = Call::dense(t);
+    c.with_options(dl_dtype(t));
+    const auto checked = api::check_forward(&c.args);
+    ASSERT_TRUE(checked) << checked.error().message;
+    EXPECT_EQ(checked->call.problem.bias, t == DType::kF32 ? BiasKind::kF32 : BiasKind::kLikeQ);
+  }
+}
+
+TEST(Checked, WindowsThatMeanTheSameAreTheSame) {
+  struct Same {
+    std::int64_t left, right;
+    std::uint32_t flags;
+    std::int64_t want_left, want_right;
+    bool causal;
+  };
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+  for (const Same& s : {Same{-1, -1, 0, -1, -1, false},
+                        {4, 2, 0, -1, -1, false},
+                        {3, 1, 0, 3, 1, false},
+                        {0, 0, 0, 0, -1, true},
+                        {-1, 0, 0, -1, -1, true},
+                        {1, 1, FLASHFIT_CAUSAL, 1, -1, true},
+                        {kFar, kFar, 0, -1, -1, false},
+                        {kFar, -1, FLASHFIT_CAUSAL, -1, -1, true}}) {
+    Call c = Call::dense();  // 3 queries, 5 keys
+    c.args.flags = FLASHFIT_WINDOW | s.flags;
+    c.args.window_left = s.left, c.args.window_right = s.right;
+    const auto checked = api::check_forward(&c.args);
+    ASSERT_TRUE(checked) << checked.error().message;
+    const ForwardProblem& p = checked->call.problem;
+    EXPECT_EQ(p.window_left, s.want_left) << s.left << ", " << s.right;
+    EXPECT_EQ(p.window_right, s.want_right) << s.left << ", " << s.right;
+    EXPECT_EQ(p.causal, s.causal) << s.left << ", " << s.right;
+  }
+  // Of variable length what is right for one sequence alone holds in every batch.
+  Call ragged = Call::ragged({0, 2, 6}, {0, 3, 7});
+  ragged.args.flags = FLASHFIT_WINDOW;
+  ragged.args.window_left = ragged.args.window_right = 100;
+  const auto checked = api::check_forward(&ragged.args);
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->call.problem.window_left, 100);
+  EXPECT_EQ(checked->call.problem.window_right, 100);
+}
+
+TEST(Checked, WhatCannotBeCopiedSixteenBytesAtOnceIsUnaligned) {
+  const auto unaligned = [](auto bend) {
+    Call c = Call::dense();
+    bend(c);
+    c.pretend_gpu();
+    const auto checked = api::check_forward(&c.args);
+    EXPECT_TRUE(checked) << checked.error().message;
+    return checked && checked->call.problem.unaligned;
+  };
+  EXPECT_FALSE(unaligned([](Call&) {}));
+  EXPECT_TRUE(unaligned([](Call& c) { c.q->dl.byte_offset = 8; }));
+  EXPECT_TRUE(unaligned([](Call& c) { c.k->strides() = {80, 16, 9, 1}; }));
+  EXPECT_TRUE(unaligned([](Call& c) { c.v->dl.byte_offset = 2; }));
+  EXPECT_TRUE(unaligned([](Call& c) { c.out->dl.byte_offset = 2; }));
+  EXPECT_TRUE(unaligned([](Call& c) { c.out->strides() = {99, 33, 8, 1}; }));
+  EXPECT_TRUE(unaligned([](Call& c) { c = Call::dense(DType::kBF16, 2, 3, 5, 4, 2, 7); }));
+  EXPECT_FALSE(unaligned([](Call& c) { c = Call::dense(DType::kBF16, 2, 3, 5, 4, 2, 40); }));
+  // A dimension that is never stepped along has no stride.
+  EXPECT_FALSE(unaligned([](Call& c) { c = Call::dense(DType::kF16, 1, 3, 5, 1, 1), c.q->strides()[0] = 3; }));
+  Call cpu = Call::dense();
+  cpu.q->dl.byte_offset = 8;
+  EXPECT_FALSE(api::check_forward(&cpu.args)->call.problem.unaligned);
+}
+
+TEST(Checked, ValuesOfAnotherHeadDim) {
+  Call c = Call::dense();
+  c.v = std::make_unique<Tensor>(std::vector<std::int64_t>{2, 5, 2, 16}, dl_dtype(DType::kF16));
+  c.out = std::make_unique<Tensor>(std::vector<std::int64_t>{2, 3, 4, 16}, dl_dtype(DType::kF16));
+  c.args.v = &c.v->dl, c.args.out = &c.out->dl;
+  const auto checked = api::check_forward(&c.args);
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->call.problem.head_dim, 8);
+  EXPECT_EQ(checked->call.problem.head_dim_v, 16);
 }
 
 }  // namespace

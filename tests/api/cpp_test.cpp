@@ -30,6 +30,10 @@ TEST(Attention, WithOptions) {
   EXPECT_NEAR(s.lse[1], std::log(1 + std::exp(1.0f)), 1e-6);
   EXPECT_EQ(flashfit::workspace(s.tq, s.tk, s.tv, s.to, options).value(), 0u);
   EXPECT_TRUE(flashfit::prepare(s.tq, s.tk, s.tv, s.to, options));
+  s.out[0] = 0;
+  const auto none = [](std::uint64_t) -> void* { return ADD_FAILURE() << "no call on the CPU needs memory", nullptr; };
+  EXPECT_TRUE(flashfit::attention(s.tq, s.tk, s.tv, s.to, options, none));
+  EXPECT_EQ(s.out[0], 1);
 }
 
 TEST(Attention, VariableLengthAndStrides) {
@@ -45,6 +49,104 @@ TEST(Attention, VariableLengthAndStrides) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(out[0], 5);
   EXPECT_EQ(out[1], 7);
+}
+
+/// One head, two queries and two keys, scores of 0 but for what the options make of them.
+struct Zeros {
+  float q[2] = {}, k[2] = {}, v[2] = {2, 4}, out[2] = {-1, -1};
+  flashfit::AttentionOptions options;
+
+  Expected<void> run() {
+    return flashfit::attention(Tensor(q, {1, 2, 1, 1}), Tensor(k, {1, 2, 1, 1}), Tensor(v, {1, 2, 1, 1}),
+                               Tensor(out, {1, 2, 1, 1}), options);
+  }
+};
+
+TEST(Options, Window) {
+  Zeros z;
+  z.options.window = flashfit::Window{0, -1};
+  ASSERT_TRUE(z.run());
+  EXPECT_EQ(z.out[0], 3);
+  EXPECT_EQ(z.out[1], 4);  // sees its own key alone
+  z.options.window = flashfit::Window{-2, 0};
+  EXPECT_EQ(z.run().error().message, "window_left: -2; accepted: 0 or more, or -1 for no limit");
+}
+
+TEST(Options, Softcap) {
+  Zeros z;
+  z.q[0] = 1e4f, z.k[1] = 1;
+  z.options.softcap = 1;
+  ASSERT_TRUE(z.run());
+  EXPECT_NEAR(z.out[0], (2 + 4 * std::exp(1.0f)) / (1 + std::exp(1.0f)), 1e-5);
+}
+
+TEST(Options, AlibiSlopes) {
+  Zeros z;
+  const float slope = std::log(3.0f);
+  const Tensor slopes(&slope, {1});
+  z.options.alibi_slopes = &slopes;
+  ASSERT_TRUE(z.run());
+  EXPECT_NEAR(z.out[0], 2.5, 1e-6);
+  EXPECT_NEAR(z.out[1], 3.5, 1e-6);
+}
+
+TEST(Options, Sinks) {
+  Zeros z;
+  const float sink = std::log(2.0f);
+  const Tensor sinks(&sink, {1});
+  z.options.sinks = &sinks;
+  ASSERT_TRUE(z.run());
+  EXPECT_NEAR(z.out[0], 1.5, 1e-6);
+}
+
+TEST(Options, BiasThatIsAddedOrHides) {
+  Zeros z;
+  const float added[] = {0, std::log(3.0f)};
+  const Tensor bias(added, {1, 1, 1, 2});
+  z.options.bias = &bias;
+  ASSERT_TRUE(z.run());
+  EXPECT_NEAR(z.out[0], 3.5, 1e-6);
+  const bool seen[] = {true, false, false, false};
+  const Tensor mask(seen, flashfit::kBool, {1, 1, 2, 2});
+  z.options.bias = &mask;
+  ASSERT_TRUE(z.run());
+  EXPECT_EQ(z.out[0], 2);
+  EXPECT_EQ(z.out[1], 0);
+}
+
+TEST(Options, UsedKeys) {
+  Zeros z;
+  const std::int32_t one = 1;
+  const Tensor used(&one, {1});
+  z.options.seqused_k = &used;
+  z.options.batch_invariant = true;
+  ASSERT_TRUE(z.run());
+  EXPECT_EQ(z.out[0], 2);
+  EXPECT_EQ(z.out[1], 2);
+}
+
+TEST(Options, ValuesMayBeWider) {
+  const float q = 1, k = 1, v[3] = {1, 2, 3};
+  float out[3] = {};
+  ASSERT_TRUE(flashfit::attention(Tensor(&q, {1, 1, 1, 1}), Tensor(&k, {1, 1, 1, 1}), Tensor(v, {1, 1, 1, 3}),
+                                  Tensor(out, {1, 1, 1, 3})));
+  EXPECT_EQ(out[2], 3);
+}
+
+TEST(Options, OfAQuestion) {
+  flashfit::Question question;
+  question.seqlen_q = question.seqlen_k = 100;
+  question.head_dim_v = 32;
+  question.window = flashfit::Window{5, 7};
+  question.softcap = question.alibi = question.batch_invariant = question.unaligned = true;
+  question.bias = "bool";
+  const flashfit_explain_args args = question.c();
+  EXPECT_EQ(args.flags, static_cast<std::uint32_t>(FLASHFIT_WINDOW | FLASHFIT_SOFTCAP | FLASHFIT_ALIBI |
+                                                   FLASHFIT_BATCH_INVARIANT | FLASHFIT_UNALIGNED));
+  EXPECT_EQ(args.head_dim_v, 32);
+  EXPECT_EQ(args.window_left, 5);
+  EXPECT_EQ(args.window_right, 7);
+  EXPECT_STREQ(args.bias, "bool");
 }
 
 TEST(Attention, ErrorsAreValues) {

@@ -15,6 +15,10 @@ TEST(DriverMemory, LaunchesOnItsStreamAndSeesAWrongResult) {
   EXPECT_EQ(driver_memory_main(), 1);
   ASSERT_EQ(fake.launches.size(), 1u);
   const fake_cuda::Launch& launch = fake.launches[0];
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  auto* allocations = reinterpret_cast<int (*)()>(dlsym(driver, "fake_cuda_allocations"));
+  ASSERT_NE(allocations, nullptr);
+  EXPECT_EQ(allocations(), 0);
   EXPECT_THAT(launch.entry, testing::StartsWith("kernel_fwd_mma_fp16_d64"));
   EXPECT_NE(launch.stream, nullptr);
   flashfit::ForwardParams params;

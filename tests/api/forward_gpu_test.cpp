@@ -120,10 +120,10 @@ TEST_F(OnGpu, VariantAndPtxAreForced) {
 }
 
 TEST_F(OnGpu, MisfitsAndFailuresKeepTheirStatus) {
-  Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 48);
+  Call c = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 520);
   c.pretend_gpu();
   EXPECT_EQ(c.run(), FLASHFIT_MISFIT);
-  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("48"));
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("520"));
   EXPECT_TRUE(launched.empty());
 
   Call far = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);

@@ -53,9 +53,9 @@ TEST(Explain, SaysWhichArgumentIsWrong) {
     EXPECT_THAT(flashfit_last_error(), testing::MatchesRegex(pattern));
   };
   refused([](auto& a) { a.struct_size = 8; },
-          "args: struct_size is 8; accepted: sizeof of the struct, 120 in this version");
+          "args: struct_size is 8; accepted: sizeof of the struct, 152 in this version");
   refused([](auto& a) { a.reserved = 1; }, "args: reserved is 1; accepted: 0");
-  refused([](auto& a) { a.flags = 8; }, "flags: 0x8 is unknown; accepted: .*");
+  refused([](auto& a) { a.flags = 0x100; }, "flags: 0x100 is unknown; accepted: .*");
   refused([](auto& a) { a.gpu = "Voodoo 2"; }, ".*Voodoo 2.*");
   refused([](auto& a) { a.dtype = "fp8"; }, "dtype: \"fp8\"; accepted: \"fp16\", \"bf16\", \"fp32\"");
   refused([](auto& a) { a.dtype = nullptr; }, "dtype: NULL; accepted: \"fp16\", \"bf16\", \"fp32\"");
@@ -64,6 +64,15 @@ TEST(Explain, SaysWhichArgumentIsWrong) {
   refused([](auto& a) { a.seqlen_q = 1ll << 40; }, "seqlen_q: 1099511627776; accepted: 0 to 2147418112");
   refused([](auto& a) { a.heads_kv = 3; }, "heads_kv: 3; accepted: a divisor of heads_q, 8");
   refused([](auto& a) { a.cuda_version = -1; }, "cuda_version: -1; accepted: 12090 for 12.9, or 0");
+  refused([](auto& a) { a.head_dim_v = -1; }, "head_dim_v: -1; accepted: 0 to 2147418112");
+  refused([](auto& a) { a.window_left = 3; },
+          "window_left: 3 without FLASHFIT_WINDOW in flags; accepted: 0, or the flag");
+  refused([](auto& a) { a.flags = FLASHFIT_WINDOW, a.window_right = -2; },
+          "window_right: -2; accepted: 0 or more, or -1 for no limit");
+  refused([](auto& a) { a.bias = "bf16"; },
+          "bias: \"bf16\"; accepted: \"bool\", \"fp32\", the dtype \\(\"fp16\"\\), NULL");
+  refused([](auto& a) { a.flags = FLASHFIT_VARIABLE_LENGTH, a.seqlen_q = a.seqlen_k = 0, a.bias = "bool"; },
+          "bias: \"bool\" with FLASHFIT_VARIABLE_LENGTH; accepted: NULL there");
   refused([](auto& a) { a.gpu = nullptr; }, "gpu: NULL, this machine's, but .*; accepted: a GPU's name or \"all\"",
           FLASHFIT_NO_GPU);
   EXPECT_EQ(flashfit_explain_json(nullptr, nullptr), FLASHFIT_INVALID_ARGUMENT);
@@ -107,7 +116,7 @@ TEST(Gpus, NoDriverIsAFact) {
   EXPECT_THAT(json["no_gpu_reason"].get<std::string>(), testing::HasSubstr("libcuda.so.1"));
 }
 
-TEST(Versions, TheLibrarySaysItsOwn) { EXPECT_EQ(flashfit_version(), 200u); }
+TEST(Versions, TheLibrarySaysItsOwn) { EXPECT_EQ(flashfit_version(), 300u); }
 
 }  // namespace
 }  // namespace flashfit::test

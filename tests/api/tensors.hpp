@@ -91,9 +91,11 @@ class Tensor {
   std::size_t bytes_ = 0;
 };
 
+inline constexpr DLDataType kBool{6, 8, 1};  // kDLBool, which headers of DLPack before 0.8 do not name
+
 /// The tensors of one call and its arguments. Small by default: q [2, 3, 4, 8], k and v [2, 5, 2, 8].
 struct Call {
-  std::unique_ptr<Tensor> q, k, v, out, lse, cu_q, cu_k;
+  std::unique_ptr<Tensor> q, k, v, out, lse, cu_q, cu_k, alibi, sinks, bias, seqused_k;
   flashfit_attention_args args{};
 
   static Call dense(DType t = DType::kF16, std::int64_t batch = 2, std::int64_t seqlen_q = 3, std::int64_t seqlen_k = 5,
@@ -112,9 +114,25 @@ struct Call {
     c.args.cu_seqlens_k = &c.cu_k->dl;
     return c;
   }
+  /// All four options that are tensors, each of the call's own sizes; a bias only of a dense call.
+  Call& with_options(DLDataType bias_type = dl_dtype(DType::kF32)) {
+    const std::int64_t heads = q->shape()[q->shape().size() - 2], batch = cu_q ? cu_q->shape()[0] - 1 : q->shape()[0];
+    const DLDataType fp32 = dl_dtype(DType::kF32);
+    alibi = std::make_unique<Tensor>(std::vector{heads}, fp32);
+    sinks = std::make_unique<Tensor>(std::vector{heads}, fp32);
+    alibi->fill_normal(DType::kF32, 5), sinks->fill_normal(DType::kF32, 6);
+    args.alibi_slopes = &alibi->dl, args.sinks = &sinks->dl;
+    seqused_k = offsets(std::vector<std::int32_t>(static_cast<std::size_t>(batch), 1));
+    args.seqused_k = &seqused_k->dl;
+    if (cu_q) return *this;
+    bias = std::make_unique<Tensor>(std::vector{batch, heads, q->shape()[1], k->shape()[1]}, bias_type);
+    std::memset(bias->as<char>(), 0, bias->bytes());
+    args.bias = &bias->dl;
+    return *this;
+  }
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all;
-    for (auto* t : {&q, &k, &v, &out, &lse, &cu_q, &cu_k})
+    for (auto* t : {&q, &k, &v, &out, &lse, &cu_q, &cu_k, &alibi, &sinks, &bias, &seqused_k})
       if (*t) all.push_back(t->get());
     return all;
   }

@@ -1,28 +1,10 @@
-// A plan that needs workspace, which none of the table does yet: a double of the plan asks for 1000 bytes.
+// A plan that needs workspace: plan_double.cpp's asks for 1000 bytes, whatever the problem.
 #include <gmock/gmock.h>
 
 #include "gpu_double.hpp"
-#include "plan/forward.hpp"
 #include "tensors.hpp"
 
-namespace flashfit {
-
-// In place of src/plan/forward.cpp.
-Result<ForwardPlan> plan_forward(const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image> images,
-                                 const PlanOptions&) {
-  return ForwardPlan{.variant = images.front().variant,
-                     .image = images.data(),
-                     .slots = 1,
-                     .grid = 4,
-                     .threads = 128,
-                     .shared_bytes = 0,
-                     .workspace_bytes = 1000};
-}
-std::string reason_for(const ForwardPlan&, const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image>) {
-  return "";
-}
-
-namespace test {
+namespace flashfit::test {
 namespace {
 
 class Workspace : public testing::Test {
@@ -92,6 +74,41 @@ TEST_F(Workspace, IsNothingToCallsThatNeedNone) {
   }
 }
 
+TEST_F(Workspace, TryRunsWhatHasIt) {
+  std::uint64_t needed = 1;
+  EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(needed, 0u);
+  EXPECT_EQ(gpu_double::launched.size(), 1u);
+}
+
+TEST_F(Workspace, TrySaysWhatIsMissingAndLaunchesNothing) {
+  const auto wants = [&] {
+    std::uint64_t needed = 0;
+    EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_OK) << flashfit_last_error();
+    EXPECT_TRUE(gpu_double::launched.empty());
+    return needed;
+  };
+  call_.args.workspace_bytes = 999;
+  EXPECT_EQ(wants(), 1000u);
+  call_.args.workspace_bytes = 0;
+  EXPECT_EQ(wants(), 1000u);
+  call_.args.workspace = nullptr;
+  EXPECT_EQ(wants(), 1000u);
+  call_.args.workspace_bytes = sizeof memory_;
+  EXPECT_EQ(wants(), 1000u);
+}
+
+TEST_F(Workspace, TryRefusesInWords) {
+  std::uint64_t needed = 1;
+  call_.args.workspace = memory_ + 16;  // large enough, but off its alignment
+  EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(flashfit_last_error(), testing::StartsWith("workspace: address 0x"));
+  EXPECT_EQ(needed, 0u);
+  EXPECT_EQ(flashfit_attention_try(&call_.args, nullptr), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(flashfit_last_error(), "needed: NULL; accepted: where to put the workspace's size");
+  EXPECT_TRUE(gpu_double::launched.empty());
+}
+
 TEST_F(Workspace, QueryChecksTheSameArguments) {
   call_.args.softmax_scale = -1;
   std::uint64_t bytes = 1;
@@ -102,5 +119,4 @@ TEST_F(Workspace, QueryChecksTheSameArguments) {
 }
 
 }  // namespace
-}  // namespace test
-}  // namespace flashfit
+}  // namespace flashfit::test

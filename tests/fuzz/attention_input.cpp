@@ -43,10 +43,10 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
              rows_k = static_cast<std::int64_t>(bytes.below(7)),
              heads_kv = static_cast<std::int64_t>(1 + bytes.below(2)),
              heads_q = heads_kv * static_cast<std::int64_t>(1 + bytes.below(2));
-  const std::int64_t dim = bytes.pick(kHeadDims);
+  const std::int64_t dim = bytes.pick(kHeadDims), dim_v = mode & 128 ? bytes.pick(kHeadDims) : dim;
 
-  const auto shape = [&](std::int64_t rows, std::int64_t heads) {
-    return ragged ? std::vector{rows, heads, dim} : std::vector{batch, rows, heads, dim};
+  const auto shape = [&](std::int64_t rows, std::int64_t heads, std::int64_t d) {
+    return ragged ? std::vector{rows, heads, d} : std::vector{batch, rows, heads, d};
   };
   std::uint8_t* free = arena.begin() + 64;
   const auto place = [&](int index, std::vector<std::int64_t> sizes, DLDataType type) {
@@ -56,8 +56,8 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
     t.strides = row_major(t.shape);
     const std::size_t heads = t.shape.size() - 2;
     if (index <= kOut && heads_first) {  // as [.., heads, rows, head_dim] lies in memory
-      t.strides[heads - 1] = dim;
-      t.strides[heads] = dim * t.shape[heads - 1];
+      t.strides[heads - 1] = t.shape.back();
+      t.strides[heads] = t.shape.back() * t.shape[heads - 1];
     } else if (index <= kOut && padded) {
       t.strides[heads - 1] += 8;
       if (heads == 2) t.strides[0] = t.strides[1] * t.shape[1];
@@ -68,10 +68,10 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
       elements += std::max<std::int64_t>(t.shape[d] - 1, 0) * t.strides[d];
     free += (static_cast<std::size_t>(elements) * type.bits / 8 + 127) / 64 * 64;
   };
-  place(kQ, shape(rows_q, heads_q), dtype);
-  place(kK, shape(rows_k, heads_kv), dtype);
-  place(kV, shape(rows_k, heads_kv), dtype);
-  place(kOut, shape(rows_q, heads_q), dtype);
+  place(kQ, shape(rows_q, heads_q, dim), dtype);
+  place(kK, shape(rows_k, heads_kv, dim), dtype);
+  place(kV, shape(rows_k, heads_kv, dim_v), dtype);
+  place(kOut, shape(rows_q, heads_q, dim_v), dtype);
   place(kLse, ragged ? std::vector{heads_q, rows_q} : std::vector{batch, heads_q, rows_q}, {kDLFloat, 32, 1});
   const std::pair<int, std::int64_t> offsets[] = {{kCuQ, rows_q}, {kCuK, rows_k}};
   for (const auto& [index, rows] : offsets) {
@@ -83,19 +83,38 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
     tensors_[index].given = ragged;
   }
   tensors_[kLse].given = !(mode & 32);
+  const unsigned options = mode & 64 ? bytes.byte() : 0;
+  const DLDataType fp32{kDLFloat, 32, 1}, kBiases[] = {dtype, fp32, {6, 8, 1}};
+  place(kAlibi, options & 1 ? std::vector{batch, heads_q} : std::vector{heads_q}, fp32);
+  place(kSinks, {heads_q}, fp32);
+  const auto size = [&](std::int64_t whole) { return options & 64 && bytes.below(2) ? 1 : whole; };
+  place(kBias, {size(batch), size(heads_q), size(rows_q), size(rows_k)}, mode & 64 ? bytes.pick(kBiases) : fp32);
+  place(kUsed, {batch}, {kDLInt, 32, 1});
+  for (std::int64_t b = 0; b < batch; ++b)
+    static_cast<std::int32_t*>(tensors_[kUsed].dl.data)[b] = options & 32 ? 1 : 0;
+  tensors_[kAlibi].given = options & 2;
+  tensors_[kSinks].given = options & 4;
+  tensors_[kBias].given = options & 8 && !ragged;
+  tensors_[kUsed].given = options & 16;
+  if (options & 128) {
+    args_.flags |= FLASHFIT_WINDOW;
+    args_.window_left = static_cast<std::int64_t>(bytes.below(6)) - 1;
+    args_.window_right = static_cast<std::int64_t>(bytes.below(6)) - 1;
+    args_.softcap = static_cast<float>(bytes.below(3));
+  }
   args_.struct_size = sizeof args_;
 }
 
 void AttentionInput::twist(Bytes& bytes, Arena& arena) {
   constexpr std::size_t kOfTensor = 14, kOfAll = 3;
-  const std::size_t what = bytes.below(kOfTensor + kOfAll + 10);
+  const std::size_t what = bytes.below(kOfTensor + kOfAll + 12);
   if (what < kOfTensor) return twist_tensor(what, any(bytes), bytes, arena);
   if (what < kOfTensor + kOfAll) return twist_all(what - kOfTensor, bytes);
   constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2", "two\nlines\x1b[2J", "\xff\xfe"};
-  constexpr std::uint32_t kSizes[] = {0, 4, 80, 87, 88, 89, 96, 104, 4096, 4097, ~0u};
+  constexpr std::uint32_t kSizes[] = {0, 4, 80, 87, 88, 89, 96, 104, 128, 160, 4096, 4097, ~0u};
   switch (what - kOfTensor - kOfAll) {
     case 0:
-      args_.flags = bytes.below(2) ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(4));
+      args_.flags = bytes.below(2) ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(32));
       return;
     case 1: {
       const auto bits = bytes.number<std::uint32_t>();
@@ -106,7 +125,7 @@ void AttentionInput::twist(Bytes& bytes, Arena& arena) {
       args_.stream = reinterpret_cast<void*>(bytes.number<std::uintptr_t>());
       return;
     case 3:
-      args_.reserved = bytes.number<std::uint32_t>();
+      (bytes.below(2) ? args_.reserved : args_.reserved_2) = bytes.number<std::uint32_t>();
       return;
     case 4:
       args_.struct_size = bytes.below(2) ? bytes.number<std::uint32_t>() : bytes.pick(kSizes);
@@ -124,6 +143,14 @@ void AttentionInput::twist(Bytes& bytes, Arena& arena) {
       args_.workspace = wild(bytes);
       args_.workspace_bytes = static_cast<std::uint64_t>(bytes.odd_number());
       return;
+    case 9:
+      (bytes.below(2) ? args_.window_left : args_.window_right) = bytes.odd_number();
+      return;
+    case 10: {
+      const auto bits = bytes.number<std::uint32_t>();
+      std::memcpy(&args_.softcap, &bits, sizeof bits);
+      return;
+    }
     default:
       if (const std::size_t length = bytes.below(4) ? 0 : bytes.byte() * 64) {
         variant_.assign(length, static_cast<char>(bytes.byte() | 1));
@@ -218,8 +245,17 @@ void AttentionInput::twist_all(std::size_t what, Bytes& bytes) {
 }
 
 void AttentionInput::seal() {
-  const DLTensor** slots[] = {&args_.q,           &args_.k, &args_.v, &args_.out, &args_.lse, &args_.cu_seqlens_q,
-                              &args_.cu_seqlens_k};
+  const DLTensor** slots[] = {&args_.q,
+                              &args_.k,
+                              &args_.v,
+                              &args_.out,
+                              &args_.lse,
+                              &args_.cu_seqlens_q,
+                              &args_.cu_seqlens_k,
+                              &args_.alibi_slopes,
+                              &args_.sinks,
+                              &args_.bias,
+                              &args_.seqused_k};
   for (int i = 0; i < kTensors; ++i) {
     Tensor& t = tensors_[i];
     t.dl.ndim = t.ndim;

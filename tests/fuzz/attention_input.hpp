@@ -13,7 +13,7 @@
 namespace flashfit::fuzz {
 
 /// The tensors' order in the args.
-enum TensorIndex { kQ, kK, kV, kOut, kLse, kCuQ, kCuK, kTensors };
+enum TensorIndex { kQ, kK, kV, kOut, kLse, kCuQ, kCuK, kAlibi, kSinks, kBias, kUsed, kTensors };
 
 class AttentionInput {
  public:

@@ -20,7 +20,7 @@ void check_forward(const Answer& answer, const Expected& e) {
   if (e.verdict == Expected::kAccepted && !e.on_gpu && status != FLASHFIT_OK)
     finding("a sound call on the CPU failed", answer);
   if (e.verdict == Expected::kAccepted && e.on_gpu && status == FLASHFIT_INVALID_ARGUMENT &&
-      answer.message.rfind("variant", 0) != 0 && e.device >= 0 &&
+      answer.message.rfind("variant", 0) != 0 && answer.message.rfind("workspace", 0) != 0 && e.device >= 0 &&
       e.device < static_cast<int>(fake_cuda::fake().gpus.size()))
     finding("a sound call on a GPU was refused", answer);
   if (status == FLASHFIT_NO_GPU || status == FLASHFIT_OUT_OF_MEMORY) finding("a failure without a cause", answer);
@@ -34,23 +34,30 @@ void check_written(const Arena& arena, const Answer& answer, const Expected& e, 
   if (!as_promised) finding(may_write ? "wrote past out and lse" : "wrote although it computed nothing", answer);
 }
 
+/// `launch`: this call was to launch what it had. A sequence whose keys are cut is two launches.
 void check_driver(const Answer& answer, const Expected& e, bool launch) {
   fake_cuda::State& driver = fake_cuda::fake();
   for (const std::string& complaint : driver.complaints) finding("the driver was misused: " + complaint, answer);
-  const std::size_t launches = launch && answer.status == FLASHFIT_OK && e.on_gpu && e.writes ? 1 : 0;
-  if (driver.launches.size() != launches) finding("launched when it should not, or not when it should", answer);
+  const std::size_t launches = driver.launches.size();
+  const bool launched = launch && answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
+  if (launched ? launches != 1 && launches != 2 : launches != 0)
+    finding("launched when it should not, or not when it should", answer);
   if (driver.pushed != 0 || driver.relaxed != 0) finding("left the caller's context or capture mode changed", answer);
   driver.launches.clear();
 }
 
-enum class Call { kForward, kWorkspace, kPrepare };
+enum class Call { kForward, kTry, kWorkspace, kPrepare };
 
-Answer call(Call which, const flashfit_attention_args* args) {
+/// `bytes`: what the call said that it needs.
+Answer call(Call which, const flashfit_attention_args* args, const Expected& e, std::uint64_t& bytes) {
+  bytes = 0;
   if (which == Call::kForward) return ask([&] { return flashfit_attention_forward(args); });
   if (which == Call::kPrepare) return ask([&] { return flashfit_attention_prepare(args); });
-  std::uint64_t bytes = ~std::uint64_t{0};
-  const Answer answer = ask([&] { return flashfit_attention_workspace(args, &bytes); });
-  if (bytes != 0) finding("a workspace of " + std::to_string(bytes) + " bytes", answer);  // no kernel has one yet
+  bytes = ~std::uint64_t{0};
+  const auto function = which == Call::kTry ? flashfit_attention_try : flashfit_attention_workspace;
+  const Answer answer = ask([&] { return function(args, &bytes); });
+  const bool may_need = answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
+  if (bytes != 0 && !may_need) finding("a workspace of " + std::to_string(bytes) + " bytes", answer);
   return answer;
 }
 
@@ -65,11 +72,13 @@ void attention(Bytes& bytes, Call which) {
   for (const bool again : {false, true}) {
     arena.restore();
     if (e.verdict == Expected::kAccepted) arena.forbid_all_but(e.on_gpu ? std::vector<Range>{} : e.memory);
-    const Answer answer = call(which, input.args());
+    std::uint64_t needed = 0;
+    const Answer answer = call(which, input.args(), e, needed);
     arena.lift();
     check_forward(answer, e);
-    check_written(arena, answer, e, which == Call::kForward);
-    check_driver(answer, e, which == Call::kForward);
+    const bool compute = which == Call::kForward || (which == Call::kTry && needed == 0);
+    check_written(arena, answer, e, compute);
+    check_driver(answer, e, compute);
     if (again && (answer != first || !arena.is(computed))) finding("the same call twice gave two answers", answer);
     if (!again) first = answer, computed = arena.copy();
   }
@@ -137,6 +146,7 @@ void documents(Bytes& bytes) {
       ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a document was accepted", {});
   if (ask([&] { return flashfit_attention_workspace(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_attention_try(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_explain(nullptr, nullptr, bytes.byte(), nullptr); }).status !=
           FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a number was accepted", {});
@@ -159,7 +169,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace flashfit::fuzz;
   Bytes bytes(data, size);
-  switch (bytes.below(8)) {
+  switch (bytes.below(9)) {
     case 4:
       attention(bytes, Call::kWorkspace);
       break;
@@ -171,6 +181,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 7:
       documents(bytes);
+      break;
+    case 8:
+      attention(bytes, Call::kTry);
       break;
     default:
       attention(bytes, Call::kForward);

@@ -16,20 +16,22 @@ class ExplainInput {
                                      "\xff\xfe", "8.",  "-1.5"};
     constexpr const char* kDTypes[] = {"fp16", "bf16", "fp32", nullptr, "fp8\r", ""};
     constexpr const char* kVariants[] = {"fwd_mma_fp16_d64_128x64_w4_s2", "", "no such\nrow"};
-    constexpr std::uint32_t kSizes[] = {sizeof args_, sizeof args_, 0, 4, 79, 80, 81, 96, 104, 4096, 4097, ~0u};
+    constexpr std::uint32_t kSizes[] = {sizeof args_, sizeof args_, 0, 4, 79, 80, 81, 96, 104, 120, 4096, 4097, ~0u};
+    constexpr const char* kBiases[] = {"bool", "fp32", "fp16", "", nullptr};
     args_.struct_size = bytes.pick(kSizes);
-    args_.flags = bytes.below(4) == 3 ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(8));
+    args_.flags = bytes.below(4) == 3 ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(256));
     args_.gpu = bytes.pick(kGpus);
     args_.dtype = bytes.pick(kDTypes);
     const bool ragged = args_.flags & FLASHFIT_VARIABLE_LENGTH;
     args_.batch = args_.heads_q = args_.heads_kv = 1;
     (ragged ? args_.total_q : args_.seqlen_q) = (ragged ? args_.total_k : args_.seqlen_k) = 512;
     args_.head_dim = 64;
-    std::int64_t* sizes[] = {&args_.batch,    &args_.seqlen_q, &args_.seqlen_k, &args_.heads_q,
-                             &args_.heads_kv, &args_.head_dim, &args_.total_q,  &args_.total_k};
+    std::int64_t* sizes[] = {&args_.batch,      &args_.seqlen_q,    &args_.seqlen_k,    &args_.heads_q,
+                             &args_.heads_kv,   &args_.head_dim,    &args_.total_q,     &args_.total_k,
+                             &args_.head_dim_v, &args_.window_left, &args_.window_right};
     std::int32_t* tile[] = {&args_.block_m, &args_.block_n, &args_.warps, &args_.stages};
     for (int twists = 0; !bytes.empty() && twists < 8; ++twists) {
-      const std::size_t which = bytes.below(std::size(sizes) + 6);
+      const std::size_t which = bytes.below(std::size(sizes) + 7);
       if (which < std::size(sizes)) {
         *sizes[which] = bytes.odd_number();
       } else if (which == std::size(sizes)) {
@@ -39,6 +41,8 @@ class ExplainInput {
         args_.reserved = bytes.byte();
       } else if (which == std::size(sizes) + 2) {
         args_.variant = bytes.pick(kVariants);
+      } else if (which == std::size(sizes) + 4) {
+        args_.bias = bytes.pick(kBiases);
       } else if (which == std::size(sizes) + 3) {
         *bytes.pick(tile) = static_cast<std::int32_t>(bytes.odd_number());
       } else {
@@ -71,7 +75,12 @@ class ExplainInput {
     if (asks_for_a_tile(a) && (a.variant || a.flags & FLASHFIT_PTX_ONLY || !in(16, a.block_m, 4096) ||
                                !in(16, a.block_n, 4096) || !in(0, a.warps, 32) || !in(0, a.stages, 8)))
       return false;
-    return a.flags <= 7 && a.reserved == 0 && a.cuda_version >= 0 &&
+    const std::int64_t far = a.flags & FLASHFIT_WINDOW ? INT64_MAX : 0, near = a.flags & FLASHFIT_WINDOW ? -1 : 0;
+    const std::string_view bias = a.bias ? a.bias : "bool";
+    if (!in(0, a.head_dim_v, kMaxSize) || !in(near, a.window_left, far) || !in(near, a.window_right, far) ||
+        (a.bias && a.flags & FLASHFIT_VARIABLE_LENGTH) || (bias != "bool" && bias != "fp32" && bias != dtype))
+      return false;
+    return a.flags <= 255 && a.reserved == 0 && a.cuda_version >= 0 &&
            (dtype == "fp16" || dtype == "bf16" || dtype == "fp32") &&
            (gpu == "L4" || gpu == "8.9" || gpu == "H100" || gpu == "7.0" || gpu == "all") && in(1, a.batch, kMaxSize) &&
            in(0, a.seqlen_q, dense) && in(0, a.seqlen_k, dense) && in(0, a.total_q, ragged) &&

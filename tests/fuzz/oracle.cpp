@@ -116,9 +116,55 @@ void check_offsets(const Tensor& cu, Wide rows, const Arena& readable) {
   require(values[0] == 0 && std::is_sorted(values, values + count) && values[count - 1] == rows, "cu_seqlens");
 }
 
+/// The options that are tensors.
+struct Options {
+  std::vector<Tensor> alibi, sinks, bias, used;  ///< at most one each
+};
+
+Options read_options(const flashfit_attention_args& a, bool ragged) {
+  Options o;
+  if (a.alibi_slopes) o.alibi.push_back(read(a.alibi_slopes, a.alibi_slopes->ndim == 1 ? 1 : 2));
+  if (a.sinks) o.sinks.push_back(read(a.sinks, 1));
+  require(!a.bias || !ragged, "bias of variable length");
+  if (a.bias) o.bias.push_back(read(a.bias, 4));
+  if (a.seqused_k) o.used.push_back(read(a.seqused_k, 1));
+  return o;
+}
+
+void check_options(const Options& o, const Tensor& q, const Tensor& k, Wide batch) {
+  const std::size_t heads = q.size.size() - 2;
+  for (const Tensor& t : o.alibi) {
+    require(is(t.dtype, kDLFloat, 32) && contiguous(t), "alibi_slopes");
+    require(t.size.back() == q.size[heads] && (t.size.size() == 1 || t.size[0] == batch), "shape of alibi_slopes");
+  }
+  for (const Tensor& t : o.sinks)
+    require(is(t.dtype, kDLFloat, 32) && contiguous(t) && t.size[0] == q.size[heads], "sinks");
+  for (const Tensor& t : o.bias) {
+    require(is(t.dtype, 6, 8) || is(t.dtype, kDLFloat, 32) || is(t.dtype, q.dtype.code, q.dtype.bits), "dtype of bias");
+    const Wide whole[] = {batch, q.size[heads], q.size[heads - 1], k.size[heads - 1]};
+    for (int d = 0; d < 4; ++d) require(t.size[d] == whole[d] || t.size[d] == 1, "shape of bias");
+  }
+  for (const Tensor& t : o.used) require(is(t.dtype, kDLInt, 32) && contiguous(t) && t.size[0] == batch, "seqused_k");
+}
+
+/// Of tensors on the CPU, after cu_seqlens, which are empty if dense.
+void check_used(const Tensor& used, const std::vector<Tensor>& cu, Wide keys, const Arena& readable) {
+  if (used.empty) return;
+  if (!readable.contains(used.range())) throw Unanswerable{};
+  const auto* values = reinterpret_cast<const std::int32_t*>(used.begin);
+  for (std::size_t b = 0; b < static_cast<std::size_t>(used.size[0]); ++b) {
+    if (!cu.empty()) {
+      const auto* offsets = reinterpret_cast<const std::int32_t*>(cu[1].begin);
+      keys = offsets[b + 1] - offsets[b];
+    }
+    require(values[b] >= 0 && values[b] <= keys, "values of seqused_k");
+  }
+}
+
 void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e) {
-  require((a.flags & ~(FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY)) == 0, "flags");
-  require(a.reserved == 0, "reserved");
+  require((a.flags & ~(FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY | FLASHFIT_WINDOW | FLASHFIT_BATCH_INVARIANT)) == 0,
+          "flags");
+  require(a.reserved == 0 && a.reserved_2 == 0, "reserved");
   require(!a.cu_seqlens_q == !a.cu_seqlens_k, "one of two cu_seqlens");
   const bool ragged = a.cu_seqlens_q;
   const std::size_t dims = ragged ? 3 : 4, heads = dims - 2, dim = dims - 1;
@@ -126,8 +172,10 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
   std::vector<Tensor> lse, cu;
   if (a.lse) lse.push_back(read(a.lse, dims - 1));
   if (ragged) cu = {read(a.cu_seqlens_q, 1), read(a.cu_seqlens_k, 1)};
+  const Options options = read_options(a, ragged);
   std::vector<const Tensor*> all{&q, &k, &v, &out};
-  for (const auto* list : {&lse, &cu})
+  const std::vector<Tensor>* const lists[] = {&lse, &cu, &options.alibi, &options.sinks, &options.bias, &options.used};
+  for (const auto* list : lists)
     for (const Tensor& t : *list) all.push_back(&t);
 
   for (const Tensor* t : all)
@@ -142,21 +190,18 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
   require(q.size[dim] > 0 && k.size[dim] == q.size[dim], "head_dim");
   require(ragged || k.size[0] == q.size[0], "batch");
   require(k.size[heads] == 0 ? q.size[heads] == 0 : q.size[heads] % k.size[heads] == 0, "heads");
-  require(v.size == k.size && out.size == q.size, "shape of v or out");
+  std::vector<Wide> v_size = k.size, out_size = q.size;
+  v_size[dim] = out_size[dim] = v.size[dim];
+  require(v.size[dim] > 0 && v.size == v_size && out.size == out_size, "shape of v or out");
   const std::vector<Wide> lse_size =
       ragged ? std::vector{q.size[1], q.size[0]} : std::vector{q.size[0], q.size[2], q.size[1]};
   for (const Tensor& t : lse) require(t.size == lse_size && contiguous(t), "lse");
   for (const Tensor& t : cu)
     require(t.size[0] >= 1 && t.size[0] == cu[0].size[0] && contiguous(t), "cu_seqlens' shape");
+  check_options(options, q, k, ragged ? cu[0].size[0] - 1 : q.size[0]);
 
   for (const Tensor* t : {&q, &k, &v, &out}) require(t->empty || t->size[dim] == 1 || t->step[dim] == 1, "last stride");
   require(out.empty || nested(out), "out's strides");
-  for (const Tensor* t : {&q, &k, &v, &out}) {
-    if (!q.on_gpu() || t->empty) continue;
-    require(t->begin % (t == &out ? 4 : 16) == 0, "alignment on a GPU");
-    for (std::size_t d = 0; d < dim; ++d)
-      require(t->size[d] == 1 || t->step[d] % (t == &out ? 2 : 8) == 0, "stride on a GPU");
-  }
   for (const Tensor* t : all) require(t == &out || !overlap(out, *t), "out overlaps");
   for (const Tensor& t : lse)
     for (const Tensor* other : all) require(other == &t || !overlap(t, *other), "lse overlaps");
@@ -164,8 +209,13 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
     check_offsets(cu[0], q.size[0], readable);
     check_offsets(cu[1], k.size[0], readable);
   }
+  if (!q.on_gpu())
+    for (const Tensor& t : options.used) check_used(t, cu, k.size[heads - 1], readable);
   require(q.on_gpu() || !a.variant, "variant on the CPU");
   require(a.softmax_scale == 0 || (a.softmax_scale > 0 && std::isfinite(a.softmax_scale)), "softmax_scale");
+  const std::int64_t least = a.flags & FLASHFIT_WINDOW ? -1 : 0, most = a.flags & FLASHFIT_WINDOW ? INT64_MAX : 0;
+  for (const std::int64_t keys : {a.window_left, a.window_right}) require(keys >= least && keys <= most, "window");
+  require(a.softcap >= 0 && std::isfinite(a.softcap), "softcap");
 
   e.verdict = Expected::kAccepted;
   for (const Tensor* t : all)
@@ -173,7 +223,8 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
   e.on_gpu = q.on_gpu();
   e.device = q.device.device_id;
   e.writes = !q.empty;
-  e.work = static_cast<double>(elements_of(q)) * static_cast<double>(std::max<Wide>(ragged ? k.size[0] : k.size[1], 1));
+  e.work = static_cast<double>(elements_of(q) + elements_of(out)) *
+           static_cast<double>(std::max<Wide>(ragged ? k.size[0] : k.size[1], 1));
   if (!e.writes || e.on_gpu || elements_of(out) > kMostElementsLookedAt) return;
   const Wide item = out.dtype.bits / 8;
   each(out, dim, [&](Wide at) {

@@ -64,6 +64,41 @@ print(fake.fake_cuda_launches())
     assert prints(code) == "1"
 
 
+DECODE = """
+q, out = CudaArray.of(np.ones((1, 1, 2, 64), 'f2')), CudaArray.poisoned((1, 1, 2, 64), 'f2')
+k, made = CudaArray.of(np.ones((1, 8192, 2, 64), 'f2')), CudaArray.workspace()
+"""
+
+
+def test_one_query_of_many_keys_is_cut_into_parts_that_lie_in_the_workspace() -> None:
+    code = """
+before = fake.fake_cuda_allocations()
+for _ in range(2):
+    flashfit.attention(q, k, k, out=out, workspace=made)
+print(fake.fake_cuda_launches(), fake.fake_cuda_allocations() - before)
+"""
+    assert prints(DECODE + code) == "4 1"  # parts and what combines them, twice; one piece of memory
+
+
+def test_without_a_workspace_the_call_says_what_it_wants() -> None:
+    code = """
+try:
+    flashfit.attention(q, k, k, out=out)
+except flashfit.InvalidArgument as error:
+    print(error, fake.fake_cuda_launches())
+"""
+    words = prints(DECODE + code)
+    assert words.startswith("workspace: None; accepted: an object with __cuda_array_interface__ of ")
+    assert words.endswith(" 0")
+
+
+def test_no_refusal_is_logged_of_a_call_that_gets_its_workspace() -> None:
+    done = with_fake_driver(START + DECODE + "flashfit.attention(q, k, k, out=out, workspace=made)", FLASHFIT_LOG="1")
+    assert done.returncode == 0
+    assert "B workspace" in done.stderr
+    assert "refused" not in done.stderr
+
+
 def test_times_are_the_events_shared_by_the_calls() -> None:
     # The fake's events are 1 ms apart: more than a sample needs, so one call a graph.
     code = "calls = []; print(timed(calls.append, 3), len(calls), len(set(calls)), calls[0] != 0)"

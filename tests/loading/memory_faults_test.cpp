@@ -56,6 +56,12 @@ constexpr Way kWays[] = {
     {"cpu_threads", 6,
      [] { return attention(Call::dense(DType::kF32, 4, 256, 256, 4, 4, 64), flashfit_attention_forward); }},
     {"cpu_ragged", 2, [] { return attention(Call::ragged({0, 1, 3}, {0, 2, 5}), flashfit_attention_forward); }},
+    {"cpu_options", 2,
+     [] {
+       Call c = Call::dense();
+       c.with_options();
+       return attention(std::move(c), flashfit_attention_forward);
+     }},
     {"gpu", 5, [] { return attention(on_gpu(), flashfit_attention_forward); }},
     {"prepare", 5, [] { return attention(on_gpu(), flashfit_attention_prepare); }},
     {"explain", 2,

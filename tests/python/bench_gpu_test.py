@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,7 +153,8 @@ def test_a_capture_that_fails_is_the_callers_to_handle(fake: Gpu) -> None:
     assert fake.stream == "default"
 
 
-def test_ceilings_are_the_fastest_of_this_run(fake: Gpu) -> None:
+def test_ceilings_are_the_fastest_of_this_run(fake: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "loops", dict)
     found = gpu.Device(flushed=False).ceilings()
     assert found["tensor_tflops"]["bf16"]["value"] == pytest.approx(2000)
     assert found["exp_g_per_s"] is None
@@ -161,6 +163,37 @@ def test_ceilings_are_the_fastest_of_this_run(fake: Gpu) -> None:
     assert len(found["memory_gb_per_s"]["samples"]) == 20
     fake.capability = (7, 5)
     assert list(gpu.Device(flushed=False).ceilings()["tensor_tflops"]) == ["fp16"]
+
+
+def test_of_two_ways_to_measure_a_ceiling_the_higher_counts() -> None:
+    def of(value: float, model: float | None = None) -> dict[str, Any]:
+        return {"value": value, "samples": [value], "model": model}
+
+    one = {"tensor_tflops": {"fp16": of(700), "bf16": of(720)}, "exp_g_per_s": None, "memory_gb_per_s": of(4000, 4800)}
+    other = {"tensor_tflops": {"bf16": of(710, 990)}, "exp_g_per_s": of(4100, 4180), "memory_gb_per_s": of(4100)}
+    assert gpu.better(one, other) == {
+        "tensor_tflops": {"fp16": of(700), "bf16": of(720, 990)},
+        "exp_g_per_s": of(4100, 4180),
+        "memory_gb_per_s": of(4100, 4800),
+    }
+    assert gpu.better(one, {}) == one
+
+
+def test_ceilings_of_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    made = tmp_path / "flashfit"
+    monkeypatch.setattr(gpu, "command", lambda: made)
+    for script, found, said in (
+        (
+            """[ "$*" = "bench --ceilings" ] && echo '{"exp_g_per_s": {"value": 1}}'""",
+            {"exp_g_per_s": {"value": 1}},
+            "",
+        ),
+        ("echo no GPU >&2; exit 2", {}, "exponentials have no ceiling here: no GPU\n"),
+    ):
+        made.write_text(f"#!/bin/sh\n{script}\n")
+        made.chmod(0o700)
+        assert gpu.loops() == found
+        assert capsys.readouterr().err == said
 
 
 def test_without_the_drivers_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,16 @@ def half_ulp(values: Any, dtype: Any) -> float:
 
 
 def unavoidable(q: Any, k: Any, options: dict[str, Any]) -> float:
-    """The rounding of fp32 scores, by Cauchy and Schwarz: epsilon times the largest score that there could be."""
+    """The rounding of fp32 scores: epsilon times the largest there could be, by Cauchy and Schwarz; with options."""
     lengths = [np.max(np.linalg.norm(x.astype(np.float64), axis=-1), initial=0.0) for x in (q, k)]
-    return float(EPSILON * lengths[0] * lengths[1] * (options.get("softmax_scale") or q.shape[-1] ** -0.5))
+    largest = lengths[0] * lengths[1] * (options.get("softmax_scale") or q.shape[-1] ** -0.5)
+    largest += 4 * float(options.get("softcap") or 0)  # tanh is right to a few roundings
+    if options.get("alibi_slopes") is not None:
+        rows = sum(q.shape[:-1]) + sum(k.shape[:-1])  # more than any distance
+        largest += float(np.max(np.abs(options["alibi_slopes"]), initial=0.0)) * rows
+    bias = np.asarray(options.get("bias") if options.get("bias") is not None else 0, np.float64)
+    largest += float(np.max(np.abs(bias), where=np.isfinite(bias), initial=0.0))
+    return float(EPSILON * largest)
 
 
 def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, *, sums: int = 1, **options: Any) -> None:

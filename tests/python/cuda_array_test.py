@@ -29,7 +29,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
     seen: list[tuple[Any, int]] = []
 
     def record(*arguments: Any) -> int:
-        *memories, _, _, stream, _, _ = arguments
+        *memories, _, _, stream, _, _, _ = arguments
         seen.append((tuple(memories), stream))
         return 0
 

@@ -47,7 +47,7 @@ def a_size(draw: st.DrawFn, problem: Problem, call: dict[str, Any]) -> Names:
     if what == "heads" and name == "q":
         assume(shape[_axis(problem, what)] % call["k"].shape[_axis(problem, what)])
     # One that defines a size is right by itself: those that follow it are blamed.
-    followers = {"q": ("q", "k", "out", "cu_seqlens_q"), "k": ("k", "v", "cu_seqlens_k")}
+    followers = {"q": ("q", "k", "out", "cu_seqlens_q"), "k": ("k", "v", "cu_seqlens_k"), "v": ("v", "out")}
     return followers.get(name, (name,))
 
 

@@ -158,7 +158,7 @@ def python(code: str, **environment: str) -> str:
 
 def test_importing_loads_nothing() -> None:
     code = "import sys, flashfit; print({'numpy', 'torch'} & set(sys.modules), flashfit.__version__)"
-    assert python(code, FLASHFIT_LIBRARY="/nowhere") == "set() 0.2.0"
+    assert python(code, FLASHFIT_LIBRARY="/nowhere") == "set() 0.3.0"
 
 
 def test_a_missing_library_says_where_it_was_looked_for() -> None:

@@ -162,20 +162,8 @@ UNSUPPORTED: list[tuple[str, Any, str]] = [
     ("dropout_p", 0.1, "dropout_p: 0.1 is not in flashfit yet; accepted: 0.0 (no dropout)"),
     ("dropout_p", float("nan"), "dropout_p: nan is not"),
     ("dropout_p", None, "dropout_p: None is not"),
+    ("dropout_p", "x" * 100, f"dropout_p: '{'x' * 56}... is not"),
     ("dropout_p", np.ones((3, 3)), "dropout_p: ndarray of shape (3, 3) is not"),
-    ("window_size", (128, 0), "window_size: (128, 0) is not in flashfit yet; accepted: (-1, -1) (no sliding window)"),
-    ("window_size", (-1, 0), "window_size: (-1, 0) is not"),
-    ("window_size", (-1, -1, -1), "window_size: (-1, -1, -1) is not"),
-    ("window_size", None, "window_size: None is not"),
-    ("window_size", 7, "window_size: 7 is not"),
-    ("window_size", "x" * 100, f"window_size: '{'x' * 56}... is not"),
-    ("softcap", 30.0, "softcap: 30.0 is not in flashfit yet; accepted: 0.0 (no softcap)"),
-    ("softcap", "no\nne", r"softcap: 'no\nne' is not"),
-    (
-        "alibi_slopes",
-        np.ones((2, 4), np.float32),
-        "alibi_slopes: ndarray of shape (2, 4) is not in flashfit yet; accepted: None (no ALiBi)",
-    ),
 ]
 
 
@@ -196,10 +184,101 @@ def test_options_that_ask_for_nothing(name: str) -> None:
     np.testing.assert_array_equal(call(*CALLS[name], **same), want)
 
 
-def test_missing_functions() -> None:
-    error = refusal(flash_attn.flash_attn_with_kvcache, Q, Q, Q, cache_seqlens=3)
+#: What options are wrong whatever the function.
+WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"window_size": None}, TypeError, "window_size: None; accepted: (left, right), -1 for no limit"),
+    ({"window_size": 7}, TypeError, "window_size: 7; accepted: (left, right)"),
+    ({"window_size": (1, 2, 3)}, TypeError, "window_size: (1, 2, 3); accepted: (left, right)"),
+    ({"window_size": (-2, 0)}, ValueError, "window_size: its left is -2; accepted: 0 or more, -1"),
+    ({"window_size": (0, 1.5)}, TypeError, "window_size: its right is 1.5; accepted: an integer"),
+    ({"softcap": -1.0}, ValueError, "softcap: -1; accepted: above 0"),
+    ({"softcap": "no\nne"}, TypeError, "softcap: 'no\\nne'; accepted: a number above 0"),
+    ({"alibi_slopes": np.ones(7, np.float32)}, ValueError, "alibi_slopes: shape is (7); accepted: "),
+    ({"alibi_slopes": "steep"}, TypeError, "alibi_slopes: str; accepted: a list, a NumPy array"),
+]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(("options", "kind", "words"), WRONG_OPTIONS, ids=[words for *_, words in WRONG_OPTIONS])
+def test_wrong_options(name: str, options: dict[str, Any], kind: type[Exception], words: str) -> None:
+    error = refusal(getattr(flash_attn, name), *CALLS[name], **options)
+    assert isinstance(error, kind)
+    assert str(error).startswith(words)
+
+
+#: With what flashfit.attention and the reference call it.
+OPTIONS_AND_MEANING: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"window_size": (3, 1)}, {"window": (3, 1)}),
+    ({"window_size": [2, -1]}, {"window": (2, -1)}),
+    ({"window_size": (2, 5), "causal": True}, {"window": (2, 0)}),
+    ({"softcap": 0.7}, {"softcap": 0.7}),
+    ({"alibi_slopes": np.array([0.5, 0.25], np.float32)}, {"alibi_slopes": [0.5, 0.25]}),
+    (
+        {"window_size": (4, 0), "softcap": 2.0, "alibi_slopes": [0.1, 0.9], "causal": True, "deterministic": True},
+        {"window": (4, 0), "softcap": 2.0, "alibi_slopes": [0.1, 0.9], "causal": True},
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "meaning"), OPTIONS_AND_MEANING)
+@pytest.mark.parametrize("name", CALLS)
+def test_options(name: str, options: dict[str, Any], meaning: dict[str, Any]) -> None:
+    out, lse, _ = getattr(flash_attn, name)(*CALLS[name], **options, return_attn_probs=True)
+    q, k, v = (Q, KV[:, :, 0], KV[:, :, 1]) if "_kvpacked" in name else (QKV[:, :, 0], QKV[:, :, 1], QKV[:, :, 2])
+    if "packed" not in name:
+        q = k = v = Q
+    if "varlen" in name:
+        meaning = {**meaning, "cu_seqlens_q": [0, 5], "cu_seqlens_k": [0, 5]}
+        q, k, v = q[0], k[0], v[0]
+    expect_right(out, lse, q, k, v, **meaning)
+    plain = getattr(flash_attn, name)(*CALLS[name])
+    assert not np.array_equal(plain, out), "the option changes nothing"
+
+
+def test_slopes_of_each_sequence() -> None:
+    slopes = np.array([[0.5, 0.25], [0.1, 1.0]], np.float32)
+    out, lse, _ = flash_attn.flash_attn_func(Q, Q, Q, alibi_slopes=slopes, return_attn_probs=True)
+    expect_right(out, lse, Q, Q, Q, alibi_slopes=slopes)
+    varlen: Any = flash_attn.flash_attn_varlen_func
+    with pytest.raises(ValueError, match=r"^alibi_slopes: shape is \(2, 2\); accepted: \(2\), \(1, 2\)"):
+        varlen(*CALLS["flash_attn_varlen_func"], alibi_slopes=slopes)
+
+
+@pytest.mark.parametrize("cache_seqlens", [None, 4, [3, 0], np.array([1, 5], np.int32)])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window_size": (1, 0)}, {"softcap": 1.0}])
+def test_a_cache_that_is_read(cache_seqlens: Any, options: dict[str, Any]) -> None:
+    q = normal(2, 3, 4, 8)
+    cache = (q, Q, KV[:, :, 0])
+    out, lse = flash_attn.flash_attn_with_kvcache(
+        *cache, cache_seqlens=cache_seqlens, **options, return_softmax_lse=True
+    )
+    meaning = {"window" if name == "window_size" else name: value for name, value in options.items()}
+    if cache_seqlens is not None:
+        meaning["seqused_k"] = [4, 4] if isinstance(cache_seqlens, int) else cache_seqlens
+    expect_right(out, lse, *cache, **meaning)
+    again = flash_attn.flash_attn_with_kvcache(*cache, cache_seqlens=cache_seqlens, **options, num_splits=3)
+    np.testing.assert_array_equal(again, out)
+
+
+@pytest.mark.parametrize(
+    "name", ["k", "v", "rotary_cos", "rotary_sin", "cache_batch_idx", "cache_leftpad", "block_table"]
+)
+def test_a_cache_that_would_change(name: str) -> None:
+    error = refusal(flash_attn.flash_attn_with_kvcache, Q, Q, Q, **{name: np.zeros((1, 1), np.int32)})
     assert isinstance(error, flashfit.Unsupported)
-    assert str(error).startswith("k_cache: a kv-cache is not in flashfit yet; accepted: whole keys and values")
+    assert str(error).startswith(f"{name}: ndarray of shape (1, 1) is not in flashfit yet; accepted: None (")
+
+
+def test_wrong_caches() -> None:
+    cache = flash_attn.flash_attn_with_kvcache
+    assert str(refusal(cache, Q, Q[:, :, :1, :4], Q)).startswith("k_cache: shape is (2, 5, 1, 4); accepted: head_dim 8")
+    assert str(refusal(cache, Q, Q, Q[:1])).startswith("v_cache: shape is (1, 5, 2, 8); accepted: ")
+    assert str(refusal(cache, Q, Q, Q, cache_seqlens=6)).startswith("cache_seqlens: 6 at [0]; accepted: 0 to 5")
+    assert str(refusal(cache, Q, Q, Q, cache_seqlens=[1])).startswith("cache_seqlens: shape is (1); accepted: (2)")
+    assert str(refusal(cache, Q[0], Q, Q)).startswith("q: ndarray of shape (5, 2, 8); accepted: a NumPy array or a ")
+
+
+def test_paged_caches_are_missing() -> None:
     table = np.zeros((1, 1), np.int32)
     error = refusal(flash_attn.flash_attn_varlen_func, *CALLS["flash_attn_varlen_func"], block_table=table)
     assert str(error).startswith("block_table: ndarray of shape (1, 1) is not in flashfit yet; accepted: None")

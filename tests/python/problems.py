@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
+
+from tests.python.option_values import options
 
 DTYPES: dict[str, Any] = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32}
 INPUTS = ("q", "k", "v")
@@ -102,12 +104,13 @@ class Problem:
     arrays: dict[str, Array]
     arguments: dict[str, Any]
     offsets: dict[str, list[int]]
+    options: dict[str, Any] = field(default_factory=dict)  # as the reference takes them
 
     def reference(self) -> tuple[Any, Any, Any, dict[str, Any]]:
         """What compare.expect_right takes."""
         options = {name: self.arguments[name] for name in ("causal", "softmax_scale", "layout")}
         q, k, v = (self.arrays[name].view for name in INPUTS)
-        return q, k, v, {**options, **self.offsets}
+        return q, k, v, {**options, **self.offsets, **self.options}
 
 
 def _offsets(draw: st.DrawFn, package: str, lengths: list[int]) -> tuple[list[int], Any]:
@@ -131,7 +134,7 @@ HEAD_DIM = st.one_of(st.integers(1, 40), st.sampled_from([1, 64, 128]))
 
 @st.composite
 def problems(draw: st.DrawFn, packages: list[str], *, ragged: bool | None = None, empty: bool = True) -> Problem:
-    """empty=False: no dimension is 0, so that every defect is one."""
+    """empty=False: no dimension is 0 and no option given, so that every defect is one."""
     package = draw(st.sampled_from(packages))
     least = 0 if empty else 2
     dtype = np.dtype(DTYPES[draw(st.sampled_from(sorted(DTYPES)))])
@@ -155,16 +158,24 @@ def problems(draw: st.DrawFn, packages: list[str], *, ragged: bool | None = None
                 draw, package, draw(st.lists(rows, min_size=batch, max_size=batch))
             )
             totals.append(offsets[name][-1])
+        per_sequence = [np.diff(offsets[name]).tolist() for name in ("cu_seqlens_q", "cu_seqlens_k")]
     else:
         totals = [draw(rows), draw(rows)]
+        per_sequence = [[total] * batch for total in totals]
+    dim_v = draw(HEAD_DIM) if empty and draw(st.integers(0, 3)) == 0 else dim
+    known: dict[str, Any] = {}
+    if empty:
+        of = options(package, heads, list(zip(*per_sequence)), dtype, ragged=is_ragged)
+        more, known = draw(of)
+        arguments.update(more)
 
-    def shape(total: int, of_heads: int) -> tuple[int, ...]:
+    def shape(total: int, of_heads: int, of_dim: int) -> tuple[int, ...]:
         middle = (total, of_heads) if layout == "bshd" else (of_heads, total)
-        return (*middle, dim) if is_ragged else (batch, *middle, dim)
+        return (*middle, of_dim) if is_ragged else (batch, *middle, of_dim)
 
-    shapes = {"q": shape(totals[0], heads), "k": shape(totals[1], kv), "v": shape(totals[1], kv)}
+    shapes = {"q": shape(totals[0], heads, dim), "k": shape(totals[1], kv, dim), "v": shape(totals[1], kv, dim_v)}
     if draw(st.booleans()) or not empty:
-        shapes["out"] = shapes["q"]
+        shapes["out"] = shape(totals[0], heads, dim_v)
     random = np.random.default_rng(draw(st.integers(0, 2**31)))
     size = draw(st.sampled_from([1.0, 0.1, 4.0]))
     arrays = {}
@@ -174,4 +185,4 @@ def problems(draw: st.DrawFn, packages: list[str], *, ragged: bool | None = None
         if name != "out":
             arrays[name].view[...] = (size * random.standard_normal(its_shape)).astype(dtype)
         arguments[name] = arrays[name].as_torch() if package == "torch" else arrays[name].view
-    return Problem(package, arrays, arguments, offsets)
+    return Problem(package, arrays, arguments, offsets, known)

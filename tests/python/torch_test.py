@@ -121,7 +121,7 @@ def test_other_wrong_tensors() -> None:
     with pytest.raises(TypeError, match=r"^cu_seqlens_k: a torch tensor; accepted: a list or a NumPy array, as q is"):
         flashfit.attention(*(x[0].numpy() for x in (q, k, v)), cu_seqlens_q=[0, 4], cu_seqlens_k=torch.tensor([0, 4]))
     bools = torch.tensor([False, True])
-    words = "cu_seqlens_q: dtype is torch.bool; accepted: torch.int32"
+    words = "cu_seqlens_q: dtype is bool; accepted: int32"
     assert refused(q[0], k[0], v[0], cu_seqlens_q=bools, cu_seqlens_k=bools) == words
     cu = torch.tensor([0, 4], dtype=torch.int64)
     assert (

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -95,6 +96,155 @@ TEST(Reference, ScoreMagnitudeIsOfVisiblePairs) {
   Problem p = one_head(1, 2, 2, false);
   p.softmax_scale = 0.5;
   EXPECT_EQ(score_magnitude(p, rows_of(q, 2), rows_of(k, 2)), 150);
+}
+
+/// Every score is 0: the output is the mean of the values seen, which shows which they are.
+std::vector<double> means(Problem p, std::int64_t q_len, std::int64_t k_len) {
+  p.sequences = {{0, 0, q_len, k_len}};
+  std::vector<float> zeros(static_cast<std::size_t>(std::max(q_len, k_len))), powers;
+  for (std::int64_t j = 0; j < k_len; ++j) powers.push_back(std::ldexp(1.0f, static_cast<int>(j)));
+  return attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(powers, 1)).out;
+}
+
+TEST(Reference, WindowIsAlignedToTheBottomRight) {
+  Problem p = one_head(0, 0, 1, false);
+  p.window_left = 1, p.window_right = 0;
+  EXPECT_EQ(means(p, 3, 3), (std::vector<double>{1, 1.5, 3}));
+  EXPECT_EQ(means(p, 2, 4), (std::vector<double>{3, 6})) << "the first query stands at key 2";
+  EXPECT_EQ(means(p, 4, 2), (std::vector<double>{0, 0, 1, 1.5})) << "the first two see nothing";
+  p.window_left = 0, p.window_right = 1;
+  EXPECT_EQ(means(p, 3, 3), (std::vector<double>{1.5, 3, 4}));
+  EXPECT_EQ(means(p, 4, 2), (std::vector<double>{0, 1, 1.5, 2}));
+  p.window_left = -1;
+  EXPECT_EQ(means(p, 2, 4), (std::vector<double>{15 / 4.0, 15 / 4.0}));
+  p.causal = true;  // no key on the right then
+  EXPECT_EQ(means(p, 3, 2), (std::vector<double>{0, 1, 1.5}));
+}
+
+TEST(Reference, SoftcapBoundsScores) {
+  const std::vector<float> q{3}, k{1, -1}, v{0, 1};
+  Problem p = one_head(1, 2, 1, false);
+  p.softcap = 2;
+  const double weight = 1 / (1 + std::exp(4 * std::tanh(1.5)));
+  EXPECT_NEAR(attention(p, rows_of(q, 1), rows_of(k, 1), rows_of(v, 1)).out[0], weight, 1e-15);
+}
+
+TEST(Reference, AlibiIsTheDistanceFromTheDiagonal) {
+  // One query at the last of three keys: -2s, -s, 0. With two queries and one key the first stands before it: -s.
+  const float slope[] = {std::log(2.0f), 0};
+  const std::vector<float> zeros(3), v{4, 2, 1};
+  Problem p = one_head(1, 3, 1, false);
+  p.alibi_slopes = slope;
+  const Output o = attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(v, 1));
+  EXPECT_NEAR(o.lse[0], std::log(1.75), 1e-7);
+  EXPECT_NEAR(o.out[0], (4 / 4.0 + 2 / 2.0 + 1) / 1.75, 1e-6);
+  p.sequences = {{0, 0, 2, 1}};
+  EXPECT_NEAR(attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(v, 1)).lse[0], -std::log(2.0), 1e-7);
+  // The second sequence has slopes of its own.
+  p.sequences = {{0, 0, 1, 2}, {0, 0, 1, 2}};
+  p.alibi_batch_stride = 1;
+  const Output both = attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(v, 1));
+  EXPECT_NEAR(both.lse[0], std::log(1.5), 1e-7);
+  EXPECT_NEAR(both.lse[1], std::log(2.0), 1e-15);
+}
+
+TEST(Reference, SinksJoinTheSum) {
+  const std::vector<float> q{0, 0}, k{0}, v{8};
+  float sink = std::log(3.0f);
+  Problem p = one_head(2, 1, 1, true);  // the first query sees nothing
+  p.sinks = &sink;
+  const Output o = attention(p, rows_of(q, 1), rows_of(k, 1), rows_of(v, 1));
+  EXPECT_EQ(o.out[0], 0);
+  EXPECT_EQ(o.lse[0], sink);
+  EXPECT_NEAR(o.out[1], 2, 1e-6);
+  EXPECT_NEAR(o.lse[1], std::log(4.0), 1e-6);
+  sink = -INFINITY;
+  const Output without = attention(p, rows_of(q, 1), rows_of(k, 1), rows_of(v, 1));
+  EXPECT_EQ(without.out, (std::vector<double>{0, 8}));
+  EXPECT_EQ(without.lse, (std::vector<double>{-kInfinity, 0}));
+  sink = 1e4;
+  EXPECT_EQ(attention(p, rows_of(q, 1), rows_of(k, 1), rows_of(v, 1)).out[1], 0);
+}
+
+TEST(Reference, BiasIsAddedOrHides) {
+  const float added[] = {0, 1, std::log(3.0f), -INFINITY};  // keys 2 apart
+  const unsigned char seen[] = {0, 1, 0, 255};
+  const std::vector<float> zeros(2), v{1, NAN}, w{NAN, 5};
+  Problem p = one_head(1, 2, 1, false);
+  p.bias = {.data = added, .key_stride = 2};
+  const std::vector<float> numbers{1, 5};
+  EXPECT_NEAR(attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(numbers, 1)).out[0], 4, 1e-6);
+  p.bias.data = added + 1, p.bias.key_stride = 2;  // 1 and -inf
+  const Output one = attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(v, 1));
+  EXPECT_EQ(one.out[0], 1);
+  EXPECT_EQ(one.lse[0], 1);
+  p.bias = {.data = seen, .visible = true, .key_stride = 1};
+  EXPECT_EQ(attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(w, 1)).out[0], 5);
+  p.bias.data = seen + 3;
+  p.bias.key_stride = 0;  // any byte but 0 is true
+  EXPECT_EQ(attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(numbers, 1)).out[0], 3);
+  p.bias.data = seen + 2;
+  const Output none = attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(v, 1));
+  EXPECT_EQ(none.out[0], 0);
+  EXPECT_EQ(none.lse[0], -kInfinity);
+}
+
+TEST(Reference, BiasHasStridesOfItsOwn) {
+  std::vector<float> bias(2 * 100, NAN);
+  const std::vector<float> zeros(2);
+  // Sequence 100, head 10, query 3, key 1 apart: of the second sequence, second head, second query, second key.
+  for (const int at : {0, 1, 3, 4, 10, 11, 13, 14, 100, 101, 103, 104, 110, 111, 113}) bias[at] = 0;
+  bias[114] = std::log(3.0f);
+  Problem p{DType::kF32, 2, 2, 1, false, 1.0, {{0, 0, 2, 2}, {0, 0, 2, 2}}};
+  p.bias = {.data = bias.data(), .batch_stride = 100, .head_stride = 10, .row_stride = 3, .key_stride = 1};
+  const Output o = attention(p, rows_of(zeros, 1), rows_of(zeros, 1), rows_of(zeros, 1));
+  for (int i = 0; i < 7; ++i) EXPECT_NEAR(o.lse[i], std::log(2.0), 1e-15) << i;
+  EXPECT_NEAR(o.lse[7], std::log(4.0), 1e-6);
+}
+
+TEST(Reference, ValuesMayBeWider) {
+  const std::vector<float> q{1}, k{1}, v{3, 4};
+  Problem p = one_head(1, 1, 1, false);
+  p.head_dim_v = 2;
+  EXPECT_EQ(attention(p, rows_of(q, 1), rows_of(k, 1), rows_of(v, 2)).out, (std::vector<double>{3, 4}));
+}
+
+TEST(Reference, NaiveRoundsAfterEveryStep) {
+  // 1 + 2^-9 has no bf16: 1 stays 1 after ALiBi, after the bias, and both.
+  const bf16 one[1] = {from_float<bf16>(1)};
+  const float slope = -0x1p-9f, bias[] = {0x1p-9f};
+  const View view{one, 0, 1, 0, 1};
+  Problem p = one_head(2, 1, 1, false);
+  p.dtype = DType::kBF16;
+  p.sequences = {{0, 0, 1, 1}};
+  p.bias.data = bias;
+  EXPECT_EQ(naive_same_dtype(p, view, view, view).lse[0], 1);
+  EXPECT_EQ(attention(p, view, view, view).lse[0], 1 + 0x1p-9);
+  p.bias.data = nullptr;
+  p.alibi_slopes = &slope;
+  p.sequences = {{0, 0, 1, 1}, {0, 0, 1, 0}};
+  EXPECT_EQ(naive_same_dtype(p, view, view, view).lse[0], 1);
+  p.alibi_slopes = nullptr;
+  p.softcap = 8;
+  EXPECT_EQ(naive_same_dtype(p, view, view, view).lse[0], to_float(from_float<bf16>(8 * std::tanh(0.125f))));
+}
+
+TEST(Reference, ScoreMagnitudeOfOptions) {
+  const std::vector<float> q{3}, k{1};
+  Problem p = one_head(1, 1, 1, false);
+  p.softcap = 2;
+  const double tanh = std::tanh(1.5), slope_1 = 1 - tanh * tanh;
+  EXPECT_NEAR(score_magnitude(p, rows_of(q, 1), rows_of(k, 1)), 3 * slope_1 + 3 * 2 * tanh, 1e-12);
+  p.softcap = 0;
+  const float bias = -5;
+  p.bias.data = &bias;
+  EXPECT_EQ(score_magnitude(p, rows_of(q, 1), rows_of(k, 1)), 3 + 2);
+  p.bias.data = nullptr;
+  const float slope = 4;
+  p.alibi_slopes = &slope;
+  p.sequences = {{0, 0, 2, 1}};  // the first query is one before the key: 3 - 4
+  const std::vector<float> twice{3, 0};
+  EXPECT_EQ(score_magnitude(p, rows_of(twice, 1), rows_of(k, 1)), 3 + 4 + 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 namespace flashfit::testing {
 
+using reference::BiasCase, reference::OptionCase, reference::Sinks, reference::Slopes;
 using reference::check, reference::expect, reference::make_data;
 using reference::Expected, reference::ForwardCase, reference::ForwardData, reference::Layout, reference::Random,
     reference::Storage, reference::Tensor, reference::Verdict;
@@ -21,5 +22,10 @@ enum class Size : unsigned char {
 /// and the origin's seven shapes (those at head_dim 64 alone).
 /// Names are letters, digits and underscores, unique in the list.
 std::vector<ForwardCase> forward_cases(DType dtype, std::int64_t head_dim, Size size);
+
+/// Every option of attention alone and with others: windows (also such that hide every key from some rows), softcap,
+/// ALiBi, sinks, bias of each kind and each way to broadcast it, seqused_k, and v's own head_dim. At most about 200
+/// rows each, so that an emulator has its time; no name is one of forward_cases().
+std::vector<ForwardCase> option_cases(DType dtype, std::int64_t head_dim);
 
 }  // namespace flashfit::testing

@@ -97,6 +97,75 @@ TEST(Cases, NamesAreUniqueAndEveryKindIsThere) {
   EXPECT_GT(empty, 4);
 }
 
+TEST(Cases, OptionsAreAllThereUnderNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const ForwardCase& c : forward_cases(DType::kF16, 64, Size::kSmall)) names.insert(c.name);
+  int left = 0, right = 0, softcap = 0, alibi = 0, sinks = 0, used = 0, dims = 0;
+  std::set<BiasKind> kinds;
+  for (const ForwardCase& c : option_cases(DType::kF16, 64)) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+    EXPECT_THAT(c.name, ::testing::MatchesRegex("[a-z0-9_]+"));
+    EXPECT_TRUE(c.options.bias.kind == BiasKind::kNone || !c.variable_length) << c.name;
+    EXPECT_TRUE(c.options.seqused_k.empty() || c.options.seqused_k.size() == c.seqlens_k.size()) << c.name;
+    left += c.options.window_left >= 0, right += c.options.window_right >= 0;
+    softcap += c.options.softcap > 0;
+    alibi += c.options.alibi != Slopes::kNone;
+    sinks += c.options.sinks != Sinks::kNone;
+    used += !c.options.seqused_k.empty();
+    dims += c.dim_v() != c.head_dim;
+    kinds.insert(c.options.bias.kind);
+  }
+  for (const int count : {left, right, softcap, alibi, sinks, used, dims}) EXPECT_GE(count, 4);
+  EXPECT_EQ(kinds.size(), 4u);
+}
+
+TEST(Cases, KeysThatNoQuerySeesAreNaN) {
+  ForwardCase c;
+  c.seqlens_q = c.seqlens_k = {4, 4};
+  c.heads_q = 2;
+  c.options.seqused_k = {3, 4};
+  c.options.bias = {.kind = BiasKind::kVisible, .holes = false};
+  ForwardData data = make_data(c);
+  const auto poisoned = [&](int b, int key) {
+    EXPECT_EQ(std::isnan(data.k.get(b, key, 0, 0)), std::isnan(data.v.get(b, key, 0, 63)));
+    return std::isnan(data.k.get(b, key, 0, 0));
+  };
+  EXPECT_FALSE(poisoned(0, 2));
+  EXPECT_TRUE(poisoned(0, 3));
+  EXPECT_FALSE(poisoned(1, 3));
+  const Expected expected = expect(data);
+  for (const double x : expected.exact.out) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST(Cases, UnalignedAsTheApiFindsIt) {
+  ForwardCase c;
+  c.seqlens_q = c.seqlens_k = {3};
+  const auto unaligned = [&](int head_dim, int head_dim_v) {
+    c.head_dim = head_dim, c.head_dim_v = head_dim_v;
+    return make_data(c).problem().unaligned;
+  };
+  EXPECT_FALSE(unaligned(64, 0));
+  EXPECT_TRUE(unaligned(33, 0));
+  EXPECT_TRUE(unaligned(64, 33));
+  c.seqlens_q = c.seqlens_k = {1};  // no row is stepped to
+  EXPECT_FALSE(unaligned(33, 0));
+}
+
+TEST(Cases, BiasLiesAmongPoison) {
+  ForwardCase c;
+  c.seqlens_q = {2}, c.seqlens_k = {5};
+  c.dtype = DType::kBF16;
+  c.options.bias = {.kind = BiasKind::kLikeQ, .own_batch = false, .holes = false};
+  ForwardData data = make_data(c);
+  const ForwardCall call = data.call();
+  EXPECT_EQ(call.bias_batch_stride, 0);
+  EXPECT_EQ(call.bias_row_stride, 8);
+  EXPECT_EQ(call.bias_key_stride, 1);
+  const auto* bias = static_cast<const bf16*>(call.bias);
+  for (const int element : {0, 4, 8, 12}) EXPECT_FALSE(std::isnan(to_float(bias[element]))) << element;
+  for (const int element : {-1, 5, 7, 13, 16}) EXPECT_TRUE(std::isnan(to_float(bias[element]))) << element;
+}
+
 ForwardCase small_case() {
   ForwardCase c;
   c.name = "small";

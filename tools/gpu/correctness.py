@@ -1,4 +1,4 @@
-"""Every carried variant against the fp64 reference."""
+"""Every carried variant against the fp64 reference; grid.py has every option, through what the plan chooses."""
 
 from __future__ import annotations
 

@@ -101,6 +101,11 @@ def jax() -> Iterator[tuple[str, bool]]:
     yield "JAX: 20 results that its own work reads at once", same
 
 
+def _scratch(count: int) -> torch.Tensor:
+    """A workspace; torch's default stream is the one that such objects are taken to be ready on."""
+    return torch.empty(count, dtype=torch.uint8, device="cuda")
+
+
 def numba() -> Iterator[tuple[str, bool]]:
     """Numba's device arrays, which have __cuda_array_interface__ alone."""
     package = _package("numba.cuda")
@@ -111,7 +116,7 @@ def numba() -> Iterator[tuple[str, bool]]:
     out = torch.full_like(expected, float("nan"))
     torch.cuda.synchronize()
     q, k, v, written = (package.as_cuda_array(x) for x in (inputs.q, inputs.k, inputs.v, out))
-    flashfit.attention(q, k, v, causal=True, out=written)
+    flashfit.attention(q, k, v, causal=True, out=written, workspace=lambda n: package.as_cuda_array(_scratch(n)))
     torch.cuda.synchronize()
     yield "Numba: dense, into an array that is given", same_bits(out, expected)
 
@@ -129,6 +134,10 @@ class _Exported:
         return self.tensor.__dlpack_device__()
 
 
+def _exported_scratch(count: int) -> _Exported:
+    return _Exported(_scratch(count))
+
+
 def dlpack() -> Iterator[tuple[str, bool]]:
     """Any object with DLPack's methods; bf16 too."""
     for dtype in (torch.float16, torch.bfloat16):
@@ -136,7 +145,9 @@ def dlpack() -> Iterator[tuple[str, bool]]:
         q, k, v = (x.to(dtype) for x in (inputs.q, inputs.k, inputs.v))
         expected = flashfit.attention(q, k, v, causal=True)
         out = torch.full_like(expected, float("nan"))
-        flashfit.attention(*(_Exported(x) for x in (q, k, v)), causal=True, out=_Exported(out))
+        flashfit.attention(
+            *(_Exported(x) for x in (q, k, v)), causal=True, out=_Exported(out), workspace=_exported_scratch
+        )
         torch.cuda.synchronize()
         yield f"DLPack alone, {dtype}", same_bits(out, expected)
 

@@ -108,6 +108,51 @@ def graphs() -> Checks:
         yield 'compiled with mode="reduce-overhead"', passed
 
 
+def _decoding(seed: int) -> tuple[Any, Any, Any]:
+    """One query of many keys, which leaves a GPU empty unless the keys are cut."""
+    made = torch.Generator("cuda").manual_seed(seed)
+    shapes = (1, 1, 8, 64), (1, 8192, 8, 64), (1, 8192, 8, 64)
+    q, k, v = (torch.randn(shape, generator=made, device="cuda").half() for shape in shapes)
+    return q, k, v
+
+
+def workspaces() -> Checks:
+    """The parts of cut keys lie in memory of torch's allocator: right, captured, and each stream's its own."""
+    inputs = [_decoding(seed) for seed in range(2)]
+    want = [flashfit.attention(*each) for each in inputs]
+    for (q, k, v), found in zip(inputs, want):
+        q, k, v = (x.float().transpose(1, 2) for x in (q, k, v))
+        exact = torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2)
+        yield "near fp32", bool((found.float() - exact).abs().max() < 1e-3)
+    out, count = torch.empty_like(want[0]), "allocation.all.allocated"
+    before = torch.cuda.memory_stats()[count]
+    flashfit.attention(*inputs[0], out=out)
+    yield "one allocation a call, the workspace", torch.cuda.memory_stats()[count] - before == 1
+    graph, fixed = torch.cuda.CUDAGraph(), [x.clone() for x in inputs[0]]
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        for _ in range(3):
+            flashfit.attention(*fixed, out=out)
+    passed = True
+    for each, wanted in zip(inputs, want):
+        for x, y in zip(fixed, each):
+            x.copy_(y)
+        out.fill_(float("nan"))
+        graph.replay()
+        passed = passed and same_bits(out, wanted)
+    yield "captured and replayed", passed
+    sides = [torch.cuda.Stream() for _ in inputs]
+    torch.cuda.synchronize()
+    found_there: list[list[Any]] = [[] for _ in inputs]
+    for _ in range(50):
+        for side, each, results in zip(sides, inputs, found_there):
+            with torch.cuda.stream(side):
+                results.append(flashfit.attention(*each))
+    torch.cuda.synchronize()
+    same = all(same_bits(x, wanted) for results, wanted in zip(found_there, want) for x in results)
+    yield "two streams at once", same
+
+
 def devices() -> Checks:
     """Tensors of the second GPU while the first is current."""
     if torch.cuda.device_count() < 2:
@@ -128,6 +173,6 @@ def devices() -> Checks:
 
 
 def checks() -> Checks:
-    for part in (operators, streams, compiled, graphs, devices):
+    for part in (operators, streams, compiled, graphs, workspaces, devices):
         for what, passed in part():
             yield f"torch.ops: {part.__name__}: {what}", passed

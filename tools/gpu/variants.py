@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import flashfit
-from flashfit._library import library
+from flashfit._binding import binding
 
 _PTX_ONLY = 2  # FLASHFIT_PTX_ONLY of flashfit.h
-_FLAGS_OFFSET = 4  # of flashfit_attention_args: after struct_size
+_FLAGS = 7  # where attend() takes them
 _NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)_")
 
 
@@ -69,19 +68,19 @@ def past_own_limits() -> list[str]:
 
 @contextmanager
 def code(which: str) -> Iterator[None]:
-    """Within it, "PTX" makes every call of this process use PTX even where machine code fits."""
+    """Within it, "PTX" makes every call of this process that names a variant use PTX even where machine code fits."""
     if which != "PTX":
         yield
         return
-    lib: Any = library()
-    forward = lib.attention_forward
+    way = binding()
+    attend = way.attend
 
-    def ptx_only(address: int) -> int:
-        ctypes.c_uint32.from_address(address + _FLAGS_OFFSET).value |= _PTX_ONLY
-        return int(forward(address))
+    def ptx_only(*arguments: Any) -> int:
+        before, flags, after = arguments[:_FLAGS], arguments[_FLAGS], arguments[_FLAGS + 1 :]
+        return attend(*before, flags | _PTX_ONLY, *after)
 
-    lib.attention_forward = ptx_only
+    way.attend = ptx_only
     try:
         yield
     finally:
-        lib.attention_forward = forward
+        way.attend = attend

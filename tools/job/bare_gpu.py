@@ -32,8 +32,9 @@ def name() -> str:
 def attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
     """The model's attention on the GPU; NumPy in, NumPy out."""
     on_device = [CudaArray.of(x) for x in (q, k, v, cu_seqlens)]
-    out = CudaArray.poisoned(q.shape, q.dtype)
-    flashfit.attention(*on_device[:3], cu_seqlens_q=on_device[3], cu_seqlens_k=on_device[3], out=out)
+    out, workspace = CudaArray.poisoned(q.shape, q.dtype), CudaArray.workspace()
+    rows: dict[str, Any] = {"cu_seqlens_q": on_device[3], "cu_seqlens_k": on_device[3]}
+    flashfit.attention(*on_device[:3], **rows, out=out, workspace=workspace)
     return out.numpy()
 
 
@@ -89,7 +90,7 @@ def run_case(case: Case, backend: str, proof: Proof) -> list[float] | None:
     tensors = make(case)
     out = CudaArray.poisoned(tensors[0].shape, np.float16)
     plain = {"causal": case.causal, "softmax_scale": case.softmax_scale}
-    options: dict[str, Any] = {**plain, "out": out}
+    options: dict[str, Any] = {**plain, "out": out, "workspace": CudaArray.workspace()}
     cu_seqlens = offsets(case.lengths_q)
     if cu_seqlens is not None:
         options["cu_seqlens_q"] = options["cu_seqlens_k"] = CudaArray.of(cu_seqlens)

@@ -67,6 +67,19 @@ class CudaArray:
         _call("cuMemAlloc_v2", byref(self._address), c_size_t(max(self.nbytes, 1)))
 
     @classmethod
+    def workspace(cls) -> Callable[[int], CudaArray]:
+        """What flashfit.attention(workspace=) takes: memory made when a call first needs so much, and kept for what is
+        queued. For calls on one stream, which share it."""
+        made: list[CudaArray] = []
+
+        def at_least(count: int) -> CudaArray:
+            if not made or made[-1].nbytes < count:
+                made.append(cls((count,), np.uint8))
+            return made[-1]
+
+        return at_least
+
+    @classmethod
     def of(cls, array: Array) -> CudaArray:
         """A copy of a NumPy array."""
         made = cls(array.shape, array.dtype)

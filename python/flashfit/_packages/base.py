@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import Memory, offsets_list
+from .._tensors import Memory, lengths_list, numbers_list, offsets_list
 
 
 class Package:
@@ -35,24 +35,48 @@ class Package:
         """A new array of q's shape, dtype and device."""
         raise InvalidArgument(f"out: None; accepted: {self.kind}, as q, since flashfit allocates no memory for it")
 
+    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+        """A new array, row-major, of q's dtype and device."""
+        return self.like(q)  # which refuses in words
+
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
         """A new fp32 array where q is."""
         raise InvalidArgument(
             f"return_lse: True; accepted: False where q is {self.kind}, since flashfit allocates no memory for it"
         )
 
+    def keeps(self, name: str, x: Any) -> bool:
+        """Whether x is given to the C API as it is: an array of this package. All else is read, checked and copied."""
+        return self.owns(x)
+
     def offsets(self, name: str, q: Any, cu_seqlens: Any, rows: int) -> Any:
-        """cu_seqlens as an int32 array where q is: such an array as it is, anything else read, checked and copied."""
-        if self.owns(cu_seqlens):
+        """cu_seqlens as an int32 array where q is."""
+        if self.keeps(name, cu_seqlens):
             return cu_seqlens
-        return self.integers(name, q, offsets_list(name, cu_seqlens, rows))
+        return self.array(name, q, offsets_list(name, cu_seqlens, rows), "int32")
 
-    def integers(self, name: str, q: Any, values: list[int]) -> Any:
-        """A new int32 array where q is."""
-        raise InvalidType(f"{name}: {type(values).__name__}; accepted: {self.kind} of int32, as q")
+    def lengths(self, name: str, q: Any, x: Any) -> Any:
+        """seqused_k as an int32 array where q is."""
+        return x if self.keeps(name, x) else self.array(name, q, lengths_list(name, x), "int32")
 
-    def check_writable(self, out: Any, memory: Memory) -> None:
-        """Refuses a caller's `out` that its package does not let anyone write to."""
+    def numbers(self, name: str, q: Any, x: Any) -> Any:
+        """Slopes or sinks as an fp32 array where q is."""
+        return x if self.keeps(name, x) else self.array(name, q, numbers_list(name, x), "float32")
+
+    def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
+        """A new array of these values where q is."""
+        raise InvalidType(f"{name}: {type(values).__name__}; accepted: {self.kind} of {dtype}, as q")
+
+    def scratch(self, q: Any, count: int) -> Any:
+        """A new array of `count` bytes where q is, for work that is queued at once: when it goes, its memory serves
+        only what is queued later."""
+        raise InvalidArgument(
+            f"workspace: None; accepted: {self.kind} of {count} bytes, as q, or a function that makes one, since "
+            "flashfit allocates no memory for it"
+        )
+
+    def check_writable(self, name: str, x: Any, memory: Memory) -> None:
+        """Refuses a caller's array that is to be written, if its package does not let anyone write to it."""
 
     def written(self, device: int, stream: int) -> None:
         """Called after work was queued on a GPU: for packages that do not order their work by that stream."""

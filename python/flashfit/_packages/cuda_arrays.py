@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import COMPLEX, CUDA, FLOAT, INT, UINT, Memory, row_major, strides_in_elements
+from .._tensors import BOOL, COMPLEX, CUDA, FLOAT, INT, UINT, Memory, row_major, strides_in_elements
 from .base import Package
 
-_TYPESTR = re.compile(r"[<|]([fiuc])([1-9]|16)")
-_CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX}
+_TYPESTR = re.compile(r"[<|]([fiucb])([1-9]|16)")
+_CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX, "b": BOOL}
 
 
 def _interface(name: str, x: Any) -> dict[str, Any]:
@@ -88,9 +88,9 @@ class CudaArrays(Package):
                 raise InvalidArgument(f"{name}: stream is {stream}; accepted: {found}, as {first}, or stream=")
         return found or 0
 
-    def offsets(self, name: str, q: Any, cu_seqlens: Any, rows: int) -> Any:
-        return cu_seqlens  # only such an object is taken, and read() says so
+    def keeps(self, name: str, x: Any) -> bool:
+        return True  # only such an object is taken, and read() says so
 
-    def check_writable(self, out: Any, memory: Memory) -> None:
-        if _interface("out", out)["data"][1]:
-            raise InvalidArgument("out: read-only; accepted: a writable array")
+    def check_writable(self, name: str, x: Any, memory: Memory) -> None:
+        if _interface(name, x)["data"][1]:
+            raise InvalidArgument(f"{name}: read-only; accepted: a writable array")

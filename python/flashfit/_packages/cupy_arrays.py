@@ -30,10 +30,18 @@ class CuPy(DLPack):
         with q.device:
             return sys.modules["cupy"].empty(q.shape, q.dtype)
 
+    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+        with q.device:
+            return sys.modules["cupy"].empty(shape, q.dtype)
+
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
         with q.device:
             return sys.modules["cupy"].empty(shape, "float32")
 
-    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+    def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         with q.device:
-            return sys.modules["cupy"].array(values, "int32")
+            return sys.modules["cupy"].array(values, dtype)
+
+    def scratch(self, q: Any, count: int) -> Any:
+        with q.device:
+            return sys.modules["cupy"].empty((count,), "uint8")

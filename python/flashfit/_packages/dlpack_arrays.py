@@ -111,11 +111,9 @@ class DLPack(Package):
         memory.read_only = bool(flags & _READ_ONLY)
         return memory
 
-    def offsets(self, name: str, q: Any, cu_seqlens: Any, rows: int) -> Any:
-        if type(self) is DLPack:
-            return cu_seqlens  # only such an object is taken, and read() says so
-        return super().offsets(name, q, cu_seqlens, rows)
+    def keeps(self, name: str, x: Any) -> bool:
+        return type(self) is DLPack or self.owns(x)  # of DLPack alone only such objects are taken, and read() says so
 
-    def check_writable(self, out: Any, memory: Memory) -> None:
+    def check_writable(self, name: str, x: Any, memory: Memory) -> None:
         if isinstance(memory, Borrowed) and memory.read_only:
-            raise InvalidArgument("out: read-only; accepted: a writable array")
+            raise InvalidArgument(f"{name}: read-only; accepted: a writable array")

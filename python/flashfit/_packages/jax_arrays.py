@@ -50,15 +50,21 @@ class Jax(DLPack):
     def like(self, q: Any) -> Any:
         return self._new(q, q.shape, q.dtype)
 
+    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return self._new(q, shape, q.dtype)
+
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
         return self._new(q, shape, "float32")
 
-    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+    def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         jax: Any = sys.modules["jax"]
-        return jax.block_until_ready(jax.numpy.array(values, "int32", device=q.sharding))
+        return jax.block_until_ready(jax.numpy.array(values, dtype, device=q.sharding))
 
-    def check_writable(self, out: Any, memory: Memory) -> None:
-        raise InvalidArgument("out: a JAX array, which never changes; accepted: None")
+    def scratch(self, q: Any, count: int) -> Any:
+        return self._new(q, (count,), "uint8")  # nobody else sees it change; and the call is waited for
+
+    def check_writable(self, name: str, x: Any, memory: Memory) -> None:
+        raise InvalidArgument(f"{name}: a JAX array, which never changes; accepted: None")
 
     def written(self, device: int, stream: int) -> None:
         _wait(device, stream)

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import BFLOAT, COMPLEX, CPU, FLOAT, INT, UINT, Memory, offsets_list, strides_in_elements
+from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, FLOAT, INT, UINT, Memory, strides_in_elements
 from .base import Package
 
-_CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX}
+_CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX, "b": BOOL}
 _known: dict[Any, tuple[int, int, int]] = {}
 
 
@@ -46,18 +46,21 @@ class NumPy(Package):
     def like(self, q: Any) -> Any:
         return sys.modules["numpy"].empty(q.shape, q.dtype)
 
+    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return sys.modules["numpy"].empty(shape, q.dtype)
+
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
         return sys.modules["numpy"].empty(shape, "float32")
 
-    def offsets(self, name: str, q: Any, cu_seqlens: Any, rows: int) -> Any:
+    def keeps(self, name: str, x: Any) -> bool:
         torch = sys.modules.get("torch")
-        if torch is not None and isinstance(cu_seqlens, torch.Tensor):
+        if torch is not None and isinstance(x, torch.Tensor):
             raise InvalidType(f"{name}: a torch tensor; accepted: a list or a NumPy array, as q is a NumPy array")
-        return self.integers(name, q, offsets_list(name, cu_seqlens, rows))
+        return False  # one of another integer or floating type is copied
 
-    def integers(self, name: str, q: Any, values: list[int]) -> Any:
-        return sys.modules["numpy"].array(values, "int32")
+    def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
+        return sys.modules["numpy"].array(values, dtype)
 
-    def check_writable(self, out: Any, memory: Memory) -> None:
-        if not out.flags.writeable:
-            raise InvalidArgument("out: read-only; accepted: a writable array")
+    def check_writable(self, name: str, x: Any, memory: Memory) -> None:
+        if not x.flags.writeable:
+            raise InvalidArgument(f"{name}: read-only; accepted: a writable array")

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .._errors import InvalidArgument
-from .._tensors import BFLOAT, COMPLEX, CPU, CUDA, FLOAT, INT, UINT, Memory
+from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, CUDA, FLOAT, INT, UINT, Memory
 from .base import Package
 
 _NAMES = (
@@ -16,7 +16,19 @@ _NAMES = (
     (INT, "int8 int16 int32 int64"),
     (UINT, "uint8"),
     (COMPLEX, "complex64 complex128"),
+    (BOOL, "bool"),
 )
+
+#: What torch calls the dtypes of arguments other than q, k, v and out.
+_ACCEPTED = {
+    "cu_seqlens_q": "torch.int32",
+    "cu_seqlens_k": "torch.int32",
+    "seqused_k": "torch.int32",
+    "alibi_slopes": "torch.float32",
+    "sinks": "torch.float32",
+    "bias": "q's, torch.float32, torch.bool",
+    "workspace": "torch.uint8",
+}
 
 
 def torch_dtypes() -> dict[Any, tuple[int, int]]:
@@ -69,7 +81,13 @@ def module_connection() -> tuple[Any, ...]:
     # The stream's function is private, but Inductor's generated code calls it too; builds without CUDA lack it.
     stream = getattr(c, "_cuda_getCurrentRawStream", None)
     plain = (torch.is_grad_enabled, torch.empty_like, _check_like if _check_tells_apart() else None)
-    return torch.Tensor, dtypes, stream, always, quiet, dual, *plain
+
+    empty, uint8 = torch.empty, torch.uint8
+
+    def scratch(count: int, device: int) -> Any:
+        return empty(count, dtype=uint8, device=device)  # an integer is a GPU
+
+    return torch.Tensor, dtypes, stream, always, quiet, dual, *plain, scratch
 
 
 class Torch(Package):
@@ -89,9 +107,7 @@ class Torch(Package):
             self._dtypes = torch_dtypes()
         found = self._dtypes.get(dtype)
         if found is None:
-            accepted = "torch.float16, torch.bfloat16, on the CPU also torch.float32"
-            if name.startswith("cu_seqlens"):
-                accepted = "torch.int32"
+            accepted = _ACCEPTED.get(name, "torch.float16, torch.bfloat16, on the CPU also torch.float32")
             raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {accepted}")
         return found
 
@@ -138,9 +154,16 @@ class Torch(Package):
     def like(self, q: Any) -> Any:
         return sys.modules["torch"].empty_like(q)
 
+    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+        return q.new_empty(shape)
+
     def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
         return q.new_empty(shape, dtype=sys.modules["torch"].float32)
 
-    def integers(self, name: str, q: Any, values: list[int]) -> Any:
+    def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         torch: Any = sys.modules["torch"]
-        return torch.tensor(values, dtype=torch.int32, device=q.device)
+        return torch.tensor(values, dtype=getattr(torch, dtype), device=q.device)
+
+    def scratch(self, q: Any, count: int) -> Any:
+        torch: Any = sys.modules["torch"]
+        return torch.empty(count, dtype=torch.uint8, device=q.device)

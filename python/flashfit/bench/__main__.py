@@ -12,6 +12,7 @@ from .._errors import FlashfitError
 from . import cases as case_list
 from .machine import describe, sees_gpu, without_folders
 from .peers import chosen_peers
+from .profile import Profiler
 from .results import ResultFile
 from .session import able, interrupt, method_on, run, use_threads, versions
 
@@ -31,6 +32,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: the GPU if flashfit and PyTorch see one")
     parser.add_argument("--threads", type=int, help="of flashfit and PyTorch on the CPU (default: all)")
     parser.add_argument("--l2", choices=["warm", "flushed"], default="warm", help="the GPU's cache before a sample")
+    parser.add_argument("--profile", action="store_true", help="count each case with Nsight Compute (ncu), too")
     return parser.parse_args(words)
 
 
@@ -48,6 +50,8 @@ def main(words: Sequence[str] | None = None) -> int:
         timing = {"warmup": options.warmup, "repeats": options.repeats, "case_seconds": options.case_seconds}
         method = method_on(device, peers, options.l2 == "flushed", **timing)
         cases = able(cases, method)
+        if options.profile:
+            method.profile = Profiler(device, cases[0])
         command = " ".join(["python -m flashfit.bench", *given])
         result = ResultFile(options.json, command, describe(device), versions(peers))
     except FlashfitError as error:

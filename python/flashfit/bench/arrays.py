@@ -14,9 +14,11 @@ import numpy as np
 from .._errors import InvalidArgument
 from .cases import Case
 
-MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows")
-PADDING = 8  # elements between padded rows, what a GPU's kernels ask of strides
-NUMPY_DTYPES = {"fp16": np.float16, "fp32": np.float32}
+MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows", "unaligned")
+#: Elements between rows: what a GPU's fast kernels ask of strides, and what they do not take.
+PADDING = {"padded_rows": 8, "unaligned": 1}
+NUMPY_DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
+SEEN = -0.6745  # three of four normal numbers are above
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +34,10 @@ class Inputs:
     out: Any
     cu_seqlens_q: Any | None = None
     cu_seqlens_k: Any | None = None
+    alibi_slopes: Any | None = None
+    sinks: Any | None = None
+    bias: Any | None = None  # [batch, heads_q, seqlen_q, seqlen_k], 1 where it is shared
+    seqused_k: Any | None = None
 
 
 class Arrays:
@@ -51,7 +57,12 @@ class Arrays:
         raise NotImplementedError
 
     def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
-        """New normal random numbers in q, k and v, and NaN in out."""
+        """New normal random numbers in q, k and v, and NaN in out. Those of sinks and bias (of a bool three of four are
+        True) are the same for every seed, since peers make masks of them beforehand."""
+        raise NotImplementedError
+
+    def numbers(self, values: Sequence[float]) -> Any:
+        """fp32."""
         raise NotImplementedError
 
     def rows(self, x: Any, index: Any) -> Array:
@@ -61,12 +72,11 @@ class Arrays:
     def has_nan(self, x: Any) -> bool:
         raise NotImplementedError
 
-    def _view(self, rows: tuple[int, ...], heads: int, case: Case) -> Any:
+    def _view(self, rows: tuple[int, ...], heads: int, dim: int, case: Case) -> Any:
         if case.memory == "heads_first" and not case.ragged:
-            return self.swapped(self.empty((rows[0], heads, rows[1], case.head_dim), case.dtype))
-        if case.memory == "padded_rows":
-            return self.empty((*rows, heads, case.head_dim + PADDING), case.dtype)[..., : case.head_dim]
-        return self.empty((*rows, heads, case.head_dim), case.dtype)
+            return self.swapped(self.empty((rows[0], heads, rows[1], dim), case.dtype))
+        padding = PADDING.get(case.memory, 0)
+        return self.empty((*rows, heads, dim + padding), case.dtype)[..., :dim]
 
     def make(self, case: Case, seed: int) -> Inputs:
         if case.memory not in MEMORY:
@@ -81,9 +91,13 @@ class Arrays:
             packed = self.empty((*rows_q, 3, case.heads_q, case.head_dim), case.dtype)
             q, k, v = (packed[..., i, :, :] for i in range(3))
         else:
-            q = self._view(rows_q, case.heads_q, case)
-            k, v = (self._view(rows_k, case.heads_kv, case) for _ in range(2))
-        inputs = Inputs(q, k, v, self.empty((*rows_q, case.heads_q, case.head_dim), case.dtype), *offsets)
+            q = self._view(rows_q, case.heads_q, case.head_dim, case)
+            k, v = (self._view(rows_k, case.heads_kv, dim, case) for dim in (case.head_dim, case.values_dim))
+        inputs = Inputs(q, k, v, self.empty((*rows_q, case.heads_q, case.values_dim), case.dtype), *offsets)
+        inputs.alibi_slopes = self.numbers(case.slopes()) if case.alibi else None
+        inputs.sinks = self.numbers([0.0] * case.heads_q) if case.sinks else None
+        inputs.bias = self.empty(case.bias_shape or (), case.bias) if case.bias else None
+        inputs.seqused_k = self.integers(case.seqused_k) if case.seqused_k is not None else None
         self.fill(inputs, case, seed)
         return inputs
 
@@ -94,7 +108,7 @@ class NumPyArrays(Arrays):
     dtypes = tuple(NUMPY_DTYPES)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        return np.empty(shape, NUMPY_DTYPES[dtype])
+        return np.empty(shape, np.bool_ if dtype == "bool" else NUMPY_DTYPES[dtype])
 
     def swapped(self, x: Any) -> Any:
         return x.swapaxes(1, 2)
@@ -102,10 +116,18 @@ class NumPyArrays(Arrays):
     def integers(self, values: Sequence[int]) -> Any:
         return np.array(values, np.int32)
 
+    def numbers(self, values: Sequence[float]) -> Any:
+        return np.array(values, np.float32)
+
     def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
         random = np.random.default_rng(seed)
         for x, size in ((inputs.q, case.magnitude), (inputs.k, 1), (inputs.v, 1)):
             x[...] = size * random.standard_normal(x.shape, np.float32)
+        random = np.random.default_rng(0)
+        for x in (inputs.sinks, inputs.bias):
+            if x is not None:
+                drawn = random.standard_normal(x.shape, np.float32)
+                x[...] = drawn > SEEN if x.dtype == np.bool_ else drawn
         inputs.out[...] = np.nan
 
     def rows(self, x: Any, index: Any) -> Array:
@@ -126,7 +148,7 @@ class TorchArrays(Arrays):
         self.torch: Any = importlib.import_module("torch")
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "bool": "bool"}
         return self.torch.empty(tuple(shape), dtype=getattr(self.torch, names[dtype]), device=self.device)
 
     def swapped(self, x: Any) -> Any:
@@ -135,10 +157,20 @@ class TorchArrays(Arrays):
     def integers(self, values: Sequence[int]) -> Any:
         return self.torch.tensor(values, dtype=self.torch.int32, device=self.device)
 
+    def numbers(self, values: Sequence[float]) -> Any:
+        return self.torch.tensor(values, dtype=self.torch.float32, device=self.device)
+
     def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
         generator = self.torch.Generator(self.device).manual_seed(seed)
         for x, size in ((inputs.q, case.magnitude), (inputs.k, 1.0), (inputs.v, 1.0)):
             x.normal_(std=size, generator=generator)
+        generator.manual_seed(0)
+        for x in (inputs.sinks, inputs.bias):
+            if x is not None and x.dtype == self.torch.bool:
+                drawn = self.torch.empty(x.shape, dtype=self.torch.float32, device=self.device)
+                x.copy_(drawn.normal_(generator=generator) > SEEN)
+            elif x is not None:
+                x.normal_(generator=generator)
         inputs.out.fill_(float("nan"))
 
     def rows(self, x: Any, index: Any) -> Array:

@@ -34,12 +34,50 @@ class Case:
     seqlen_k: int = 0
     lengths_q: tuple[int, ...] | None = None
     lengths_k: tuple[int, ...] | None = None
+    head_dim_v: int = 0  # of v and out; 0: as head_dim
+    window_left: int = -1  # -1: no limit
+    window_right: int = -1
+    softcap: float = 0.0  # 0: none
+    alibi: bool = False
+    sinks: bool = False
+    bias: str | None = None  # "bool", "fp32" or the dtype
+    bias_shape: tuple[int, ...] | None = None
+    seqused_k: tuple[int, ...] | None = None
     timed: bool = True  # false: for correctness alone
     tolerance: float = 2.0  # how many times the plain computation's error is allowed (docs/numerics.md)
 
     @property
     def ragged(self) -> bool:
         return self.lengths_q is not None
+
+    @property
+    def values_dim(self) -> int:
+        return self.head_dim_v or self.head_dim
+
+    @property
+    def windowed(self) -> bool:
+        return self.window_left >= 0 or self.window_right >= 0
+
+    def options(self) -> list[str]:
+        """The names of what is asked beyond a causal mask."""
+        asked = {
+            "a window": self.windowed,
+            "softcap": self.softcap,
+            "ALiBi": self.alibi,
+            "sinks": self.sinks,
+            "a bias": self.bias,
+            "seqused_k": self.seqused_k,
+            "another head_dim of v": self.values_dim != self.head_dim,
+        }
+        return [name for name, is_asked in asked.items() if is_asked]
+
+    def slopes(self) -> list[float]:
+        """ALiBi's, 2^(-8 (head + 1) / heads)."""
+        return [2.0 ** (-8 * (head + 1) / self.heads_q) for head in range(self.heads_q)]
+
+    def used_keys(self) -> list[int]:
+        """Keys of each sequence that are there."""
+        return list(self.seqused_k) if self.seqused_k is not None else [keys for _, keys in self.sequences()]
 
     def sequences(self) -> list[tuple[int, int]]:
         """(queries, keys) of each sequence."""
@@ -51,6 +89,9 @@ class Case:
         """`problem` of a result file."""
         keys = ["dtype", "head_dim", "heads_q", "heads_kv", "causal", "memory", "softmax_scale"]
         keys += ["magnitude"] if self.magnitude != 1 else []
+        keys += ["head_dim_v"] if self.values_dim != self.head_dim else []
+        keys += ["window_left", "window_right"] if self.windowed else []
+        keys += [key for key in ("softcap", "alibi", "sinks", "bias", "bias_shape", "seqused_k") if getattr(self, key)]
         keys += ["lengths_q", "lengths_k"] if self.ragged else ["batch", "seqlen_q", "seqlen_k"]
         found = {key: getattr(self, key) for key in keys}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}

@@ -34,11 +34,11 @@ def bounds(case: Case, method: Method) -> dict[str, Any] | None:
     def limit(ceiling: Mapping[str, Any]) -> float:
         return max(float(ceiling["value"]), ceiling.get("model") or 0.0)
 
-    tensor = method.ceilings["tensor_tflops"].get(case.dtype)
+    tensor, exps = method.ceilings["tensor_tflops"].get(case.dtype), method.ceilings["exp_g_per_s"]
     cached = 0 if method.gpu.flushes else method.gpu.l2_bytes
     found: dict[str, Any] = {
         "tensor": case.work["flop"] / limit(tensor) / 1e6 if tensor else None,
-        "exp": None,
+        "exp": case.work["exp"] / limit(exps) / 1e3 if exps else None,
         "memory": max(0.0, case.work["bytes"] - cached) / limit(method.ceilings["memory_gb_per_s"]) / 1e3,
     }
     largest = max((name for name in found if found[name]), key=lambda name: float(found[name]), default=None)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Callable
 
+from .._command import command
 from .timing import calls_of_sample
 
 SPIN_CYCLES = (200_000, 1_000_000)  # the time of their difference is free of a launch's
@@ -94,8 +99,9 @@ class Device:
         return PlainTimer(self, call, self._calls(call))
 
     def ceilings(self) -> dict[str, Any]:
-        """What this GPU reaches at a matrix product of each dtype, and at reading and copying memory: the fastest of
-        the samples, since nothing may be above it."""
+        """What this GPU reaches at a matrix product of each dtype, at exponentials, and at reading and copying memory:
+        the fastest of the samples, since nothing may be above it. PyTorch's products and copies, and the loops of
+        `flashfit bench --ceilings`, which alone computes exponentials and nothing else; the better of both."""
         torch, size = self.torch, 8192
         tensor = {}
         for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
@@ -112,7 +118,7 @@ class Device:
         memory = {"value": max(best), "samples": best, "model": self._peak_gb_per_s()}
         del a, b, x, y
         torch.cuda.empty_cache()
-        return {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": memory}
+        return better({"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": memory}, loops())
 
     def _peak_gb_per_s(self) -> float | None:
         """Of the memory's clock and width, two transfers a clock; None where this PyTorch does not tell them."""
@@ -125,6 +131,30 @@ class Device:
         for _ in range(3):
             work()
         return [self.microseconds(work) for _ in range(count)]
+
+
+def loops() -> dict[str, Any]:
+    """The ceilings that the command `flashfit` measures on the process's first GPU. Empty where it cannot."""
+    ran = subprocess.run([command(), "bench", "--ceilings"], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        print(f"exponentials have no ceiling here: {ran.stderr.strip()}", file=sys.stderr)
+        return {}
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def better(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Ceilings of two ways to measure them: of each the higher, beside the model's figure of either."""
+    found = dict(one)
+    for name, ceiling in other.items():
+        mine = found.get(name)
+        if name == "tensor_tflops":
+            found[name] = better(mine or {}, ceiling)
+        elif mine is None or ceiling["value"] > mine["value"]:
+            found[name] = {**ceiling, "model": ceiling["model"] or (mine or {}).get("model")}
+        else:
+            found[name] = {**mine, "model": mine["model"] or ceiling["model"]}
+    return found
 
 
 class GraphTimer:

@@ -31,13 +31,30 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one head of one sequence, as indices of q and out, and of k and v; `rows` within the sequence."""
+    """Rows of one head of one sequence, as indices of q and out, and of k and v; `rows` within the sequence, of whose
+    keys the first `keys` are there."""
 
     of_q: Any
     of_k: Any
     rows: Array
     queries: int
     keys: int
+    sequence: int
+    head: int
+
+    def scores(self, case: Case, bias: Array | None, sink: float) -> Scores:
+        """`bias`: of these rows and keys; of a bool, what it lets them see."""
+        at, key = (self.rows + self.keys - self.queries)[:, None], np.arange(self.keys)[None, :]
+        seen = np.ones((len(self.rows), self.keys), bool)
+        right = 0 if case.causal else case.window_right
+        if case.window_left >= 0:
+            seen &= key >= at - case.window_left
+        if right >= 0:
+            seen &= key <= at + right
+        if bias is not None and bias.dtype == np.bool_:
+            seen, bias = seen & bias, None
+        steep = np.float64(np.float32(case.slopes()[self.head])) * np.abs(at - key) if case.alibi else None
+        return Scores(case.softmax_scale, seen, case.softcap, steep, bias, sink)
 
 
 def to_bf16(x: Array) -> Array:
@@ -54,19 +71,68 @@ def rounding(dtype: str) -> Callable[[Array], Array]:
     return lambda x: x.astype(kind).astype(np.float32)
 
 
-def attend(q: Array, k: Array, v: Array, seen: Array, scale: float, rounded: Callable[[Array], Array]) -> Array:
+@dataclass(frozen=True)
+class Scores:
+    """What a head's scores are made of beyond q and k: a row of each a query, a column a key."""
+
+    scale: float
+    seen: Array
+    softcap: float = 0.0
+    steep: Array | None = None  # ALiBi's slope times distance
+    bias: Array | None = None
+    sink: float = -math.inf
+
+
+def scores_of(q: Array, k: Array, s: Scores, rounded: Callable[[Array], Array]) -> Array:
+    kind = q.dtype.type
+    scores = rounded(rounded(q @ k.T) * kind(s.scale))
+    if s.softcap:
+        scores = rounded(kind(s.softcap) * np.tanh(scores / kind(s.softcap)))
+    if s.steep is not None:
+        scores = rounded(scores - s.steep.astype(kind))
+    if s.bias is not None:
+        scores = rounded(scores + s.bias.astype(kind))
+    masked: Array = np.where(s.seen, scores, -np.inf)
+    return masked
+
+
+def weights_of(scores: Array, sink: float) -> Array:
+    """Softmax of each row, a sink in its sum; 0 where nothing is seen."""
+    top = scores.max(axis=1, initial=scores.dtype.type(sink))
+    level = np.where(top == -np.inf, 0, top).astype(scores.dtype)
+    weights = np.exp(scores - level[:, None])
+    total = weights.sum(axis=1) + np.exp(scores.dtype.type(sink) - level)
+    found: Array = weights / np.where(total == 0, 1, total)[:, None]
+    return found
+
+
+def attend(q: Array, k: Array, v: Array, s: Scores, rounded: Callable[[Array], Array]) -> Array:
     """One head, in the arrays' precision; `rounded` is applied to what a layer without fusion would store."""
-    scores = np.where(seen, rounded(rounded(q @ k.T) * q.dtype.type(scale)), -np.inf)
-    top = scores.max(axis=1, initial=-np.inf)
-    weights = np.exp(scores - np.where(top == -np.inf, 0, top)[:, None])
-    total = weights.sum(axis=1)
-    return rounded(rounded(weights / np.where(total == 0, 1, total)[:, None]) @ v)
+    return rounded(rounded(weights_of(scores_of(q, k, s, rounded), s.sink)) @ v)
+
+
+def magnitude(q: Array, k: Array, s: Scores) -> float:
+    """What rounding errors of scores are relative to, as docs/numerics.md has it."""
+    products, at = s.scale * (np.abs(q) @ np.abs(k).T), s.scale * (q @ k.T)
+    steps = np.zeros_like(at)
+    if s.softcap:
+        tanh = np.tanh(at / s.softcap)
+        products, at = products * (1 - tanh * tanh), s.softcap * tanh
+        steps += 3 * np.abs(at)
+    if s.steep is not None:
+        at = at - s.steep
+        steps += np.abs(s.steep) + np.abs(at)
+    if s.bias is not None:
+        at = at + s.bias
+        steps += np.abs(at)
+    later = (weights_of(np.where(s.seen, at, -np.inf), s.sink) * steps).sum(axis=1)
+    return float(((products * s.seen).max(axis=1, initial=0.0) + later).max(initial=0.0))
 
 
 def sample(case: Case, seed: int) -> Iterator[Piece]:
     """All of a case, or of a long one PIECES of it: its longest and its shortest sequence and others, first and last
     rows and others, drawn by the seed."""
-    sequences = case.sequences()
+    sequences, used = case.sequences(), case.used_keys()
     pieces = [(s, h) for s, (queries, _) in enumerate(sequences) if queries for h in range(case.heads_q)]
     draw = random.Random(f"{case.name} {seed}")
     most_rows = math.inf
@@ -78,7 +144,7 @@ def sample(case: Case, seed: int) -> Iterator[Piece]:
         most_rows = MOST_PAIRS / PIECES
     starts_q, starts_k = ([0, *accumulate(side)] for side in zip(*sequences)) if sequences else ([0], [0])
     for s, head in pieces:
-        queries, keys = sequences[s]
+        queries, keys = sequences[s][0], used[s]
         few = int(max(4, min(queries, most_rows / max(keys, 1))))
         middle = draw.sample(range(queries), few) if few < queries else range(queries)
         rows = np.array(sorted({0, queries - 1, *middle}))
@@ -87,8 +153,8 @@ def sample(case: Case, seed: int) -> Iterator[Piece]:
             of_q: Any = (rows + starts_q[s], head)
             of_k: Any = (slice(starts_k[s], starts_k[s] + keys), kv_head)
         else:
-            of_q, of_k = (s, rows, head), (s, slice(None), kv_head)
-        yield Piece(of_q, of_k, rows, queries, keys)
+            of_q, of_k = (s, rows, head), (s, slice(keys), kv_head)
+        yield Piece(of_q, of_k, rows, queries, keys, s, head)
 
 
 class Expected:
@@ -96,26 +162,37 @@ class Expected:
 
     def __init__(self, case: Case, arrays: Arrays, inputs: Inputs, seed: int) -> None:
         self.arrays = arrays
-        self.shape = tuple(inputs.q.shape)
+        self.shape = (*inputs.q.shape[:-1], case.values_dim)
         self.pieces: list[tuple[Any, Array]] = []
         plain_error = largest_out = largest_v = score = 0.0
         for piece in sample(case, seed):
             q = arrays.rows(inputs.q, piece.of_q)
             k, v = (arrays.rows(x, piece.of_k) for x in (inputs.k, inputs.v))
-            seen = np.ones((len(q), piece.keys), bool)
-            if case.causal:
-                seen = np.arange(piece.keys)[None, :] <= piece.rows[:, None] + (piece.keys - piece.queries)
+            sink = -math.inf if inputs.sinks is None else float(arrays.rows(inputs.sinks, piece.head))
+            how = piece.scores(case, self._bias(inputs, piece), sink)
             wide = [x.astype(np.float64) for x in (q, k, v)]
-            exact = attend(wide[0], wide[1], wide[2], seen, case.softmax_scale, lambda x: x)
-            plain = attend(q, k, v, seen, case.softmax_scale, rounding(case.dtype))
+            exact = attend(wide[0], wide[1], wide[2], how, lambda x: x)
+            plain = attend(q, k, v, how, rounding(case.dtype))
             self.pieces.append((piece.of_q, exact))
             plain_error = max(plain_error, largest(plain - exact))
             largest_out = max(largest_out, largest(exact))
             largest_v = max(largest_v, largest(v))
-            score = max(score, largest((np.abs(q) @ np.abs(k).T) * seen))
+            score = max(score, magnitude(wide[0], wide[1], how))
         fp32 = ROUNDOFF["fp32"]
-        floor = ROUNDOFF[case.dtype] * largest_out + fp32 * (1 + 2 * case.softmax_scale * score) * largest_v
+        floor = ROUNDOFF[case.dtype] * largest_out + fp32 * (1 + 2 * score) * largest_v
         self.bound = case.tolerance * plain_error + floor
+
+    def _bias(self, inputs: Inputs, piece: Piece) -> Array | None:
+        if inputs.bias is None:
+            return None
+        batch, heads, rows, keys = inputs.bias.shape
+        of_row = np.zeros(1, int) if rows == 1 else piece.rows
+        index = (piece.sequence if batch > 1 else 0, piece.head if heads > 1 else 0, of_row)
+        bias = self.arrays.rows(inputs.bias, index)[:, : piece.keys if keys > 1 else 1]
+        if str(inputs.bias.dtype).endswith("bool"):
+            bias = bias != 0
+        found: Array = np.broadcast_to(bias, (len(piece.rows), piece.keys))
+        return found
 
     def judge(self, out: Any) -> Verdict:
         """Of an output of q's shape and layout."""

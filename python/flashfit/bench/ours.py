@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import flashfit
 
+from .._options import TENSORS
 from .arrays import Inputs
 from .cases import Case
 
@@ -16,6 +17,11 @@ def prepare(case: Case, inputs: Inputs, variant: str | None = None) -> Callable[
     q, k, v = inputs.q, inputs.k, inputs.v
     options: dict[str, Any] = {"causal": case.causal, "softmax_scale": case.softmax_scale, "out": inputs.out}
     options.update(cu_seqlens_q=inputs.cu_seqlens_q, cu_seqlens_k=inputs.cu_seqlens_k)
+    if case.windowed:
+        options["window"] = (case.window_left, case.window_right)
+    if case.softcap:
+        options["softcap"] = case.softcap
+    options.update({name: given for name in TENSORS if (given := getattr(inputs, name)) is not None})
     if variant is not None:
         options["variant"] = variant
     return lambda: attend(q, k, v, **options)

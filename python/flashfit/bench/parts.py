@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from .._errors import Misfit
 from .arrays import Arrays
 from .cases import Case
 from .judge import Verdict
@@ -38,6 +39,7 @@ class Method:
     ceilings: Mapping[str, Any] | None = None
     variant: Callable[[Case], str | None] = lambda case: None
     alternatives: Callable[[Case], Sequence[Peer]] = lambda case: ()  # measured as peers are
+    profile: Callable[[Case], Mapping[str, Any]] | None = None  # of a right case
 
     def working(self) -> None:
         """Raises BrokenDeviceError where an earlier call left the GPU unusable."""
@@ -76,6 +78,8 @@ def message_of(error: BaseException, said: Sequence[Any] = ()) -> str:
     why."""
     lines = [str(error) or type(error).__name__, *(str(warning.message) for warning in said)]
     text = "; ".join(line.strip().splitlines()[0] for line in lines if line.strip())
+    if isinstance(error, Misfit):  # sound, but not for this build or this GPU
+        text = f"misfit: {text}"
     return without_folders(text)[:LONGEST_MESSAGE]
 
 

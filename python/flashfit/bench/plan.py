@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, ClassVar
+import re
+from typing import Any
 
 from .. import images
 from .._library import ExplainArgs, library
 from .._reports import _document
 from .cases import Case
 
-_CAUSAL, _VARIABLE_LENGTH = 1, 4  # FLASHFIT_CAUSAL, FLASHFIT_VARIABLE_LENGTH
+# FLASHFIT_CAUSAL and so on.
+_CAUSAL, _VARIABLE_LENGTH, _WINDOW, _SOFTCAP, _ALIBI, _UNALIGNED = 1, 4, 8, 32, 64, 128
 
 
-class _Args(ExplainArgs):
-    """flashfit_explain_args with what version 0.2 added."""
-
-    _fields_: ClassVar[Any] = (
-        ("variant", ctypes.c_char_p),
-        ("total_q", ctypes.c_int64),
-        ("total_k", ctypes.c_int64),
-        ("tile", ctypes.c_int32 * 4),
-    )
+def _flags(case: Case) -> int:
+    asked = {
+        _CAUSAL: case.causal,
+        _VARIABLE_LENGTH: case.ragged,
+        _WINDOW: case.windowed,
+        _SOFTCAP: case.softcap,
+        _ALIBI: case.alibi,
+        _UNALIGNED: case.memory == "unaligned" or case.head_dim % 8 or case.values_dim % 8,
+    }
+    return sum(flag for flag, is_asked in asked.items() if is_asked)
 
 
 def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | None = None) -> dict[str, Any]:
     """The object that docs/plan.md describes, for this machine's GPU of that index or a named one; `variant` forces a
     row of `flashfit images`."""
-    args = _Args(
-        struct_size=ctypes.sizeof(_Args),
-        flags=(_CAUSAL if case.causal else 0) | (_VARIABLE_LENGTH if case.ragged else 0),
+    args = ExplainArgs(
+        struct_size=ctypes.sizeof(ExplainArgs),
+        flags=_flags(case),
         gpu=None if gpu is None else gpu.encode(),
         dtype=case.dtype.encode(),
         batch=len(case.sequences()),
         heads_q=case.heads_q,
         heads_kv=case.heads_kv,
         head_dim=case.head_dim,
+        head_dim_v=case.values_dim,
+        window_left=case.window_left if case.windowed else 0,
+        window_right=case.window_right if case.windowed else 0,
+        bias=None if case.bias is None else case.bias.encode(),
         variant=None if variant is None else variant.encode(),
     )
     if case.ragged:
@@ -48,11 +55,14 @@ def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | N
 
 
 def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> list[str]:
-    """Every carried kernel that can run the case on that GPU, the plan's choice first."""
+    """Every carried kernel of the chosen one's dtype and head_dim that can run the case on that GPU, the plan's choice
+    first; general rows beside general ones alone, which are for what others do not take."""
     choice = plan_of(case, index, gpu=gpu)
     if not choice["fits"]:
         return []
-    marks = f"_{case.dtype}_d{case.head_dim}_"
+    kind = re.search(rf"_{case.dtype}_d[0-9x]+_", choice["variant"])
+    marks = kind[0] if kind else choice["variant"]
     names = dict.fromkeys(image["variant"] for image in images() if marks in image["variant"])
-    fit = [name for name in names if plan_of(case, index, name, gpu)["fits"]]
+    general = choice["variant"].endswith("_general")
+    fit = [name for name in names if name.endswith("_general") == general and plan_of(case, index, name, gpu)["fits"]]
     return [choice["variant"], *(name for name in fit if name != choice["variant"])]

@@ -50,8 +50,13 @@ class ResultFile:
             return
         text = json.dumps(self.content, indent=1, allow_nan=False) + "\n"
         text = _NUMBERS.sub(lambda numbers: "[" + " ".join(numbers[1].split()) + "]", text)
-        folder = self.path.resolve().parent
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8", suffix=".part") as file:
+        target = self.path.resolve()  # a link stays one
+        if target.exists() and not target.is_file():  # a pipe or a device is written to, not replaced
+            target.write_text(text, encoding="utf-8")
+            return
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, delete=False, encoding="utf-8", suffix=".part"
+        ) as file:
             file.write(text)
         os.chmod(file.name, 0o644)
-        os.replace(file.name, self.path)
+        os.replace(file.name, target)

@@ -24,7 +24,7 @@ from .session import able, interrupt, method_on, run, use_threads, versions
 
 GPU_REPEATS, CPU_REPEATS = 30, 10
 CASE_SECONDS = 2.0
-EVERY = 7  # of the cases that are for correctness alone, and of those of random shapes
+EVERY = 11  # of the cases that are for correctness alone, and of those of random shapes
 CPU_FLOP = 3e9  # the largest case that a CPU is asked for: tens of milliseconds
 FORCED = "flashfit "  # and the name of the kernel
 

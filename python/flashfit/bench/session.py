@@ -114,6 +114,8 @@ def run(cases: Sequence[Case], method: Method, result: ResultFile, minutes: floa
                 return False
             progress.step(case.name)
             result.cases.append(measured(case, method))
+            if method.profile is not None and result.cases[-1]["correct"]:
+                result.cases[-1]["profile"] = method.profile(case)
             if method.gpu is not None:
                 method.gpu.torch.cuda.empty_cache()
             result.write()

@@ -31,11 +31,17 @@ def attend(
     *,
     softmax_scale: float | None,
     causal: bool,
-    return_attn_probs: bool,
+    window_size: Any,
+    softcap: Any,
+    alibi_slopes: Any,
+    return_lse: bool,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
+    seqused_k: Any = None,
 ) -> Any:
-    """out, or (out, softmax_lse, S_dmask). `names` has what the caller calls flashfit.attention's arguments."""
+    """out, or (out, softmax_lse). `names` has what the caller calls flashfit.attention's arguments."""
+    if not isinstance(window_size, (tuple, list)):
+        raise InvalidType(f"window_size: {shown(window_size)}; accepted: (left, right), -1 for no limit")
     if TORCH.owns(q):
         q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
     try:
@@ -45,15 +51,26 @@ def attend(
             v,
             causal=causal,
             softmax_scale=softmax_scale,
+            # What asks for nothing is left out, so that plain calls are as quick here.
+            window=None if tuple(window_size) == (-1, -1) else window_size,
+            softcap=None if type(softcap) is float and softcap == 0 else softcap,
+            alibi_slopes=alibi_slopes,
             cu_seqlens_q=cu_seqlens_q,
             cu_seqlens_k=cu_seqlens_k,
-            return_lse=bool(return_attn_probs),  # type: ignore[call-overload]
+            seqused_k=seqused_k,
+            return_lse=return_lse,  # type: ignore[call-overload]
         )
     except FlashfitError as error:
         name, colon, words = str(error).partition(": ")
-        if name not in names:
+        named = {"window": "window_size", **names}.get(name)
+        if named is None:
             raise
-        raise type(error)(names[name] + colon + words) from None
+        raise type(error)(named + colon + words) from None
+    return result
+
+
+def with_probabilities(q: Any, result: Any, return_attn_probs: Any) -> Any:
+    """out, or (out, softmax_lse, S_dmask)."""
     return (*result, _no_probabilities(q)) if return_attn_probs else result
 
 

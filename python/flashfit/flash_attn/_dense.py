@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
-from ._call import attend, unpack
+from ._call import attend, unpack, with_probabilities
 from ._options import refuse_unsupported
 
 T = TypeVar("T")
@@ -64,22 +64,31 @@ def flash_attn_func(
     causal: query i sees key j iff j <= i + seqlen_k - seqlen_q: aligned at the bottom right. A query that sees no key
         gives 0, and -inf in softmax_lse.
     deterministic: every result is, whatever is given.
-    dropout_p, window_size, softcap, alibi_slopes: only their defaults are taken.
+    window_size: (left, right), in keys: query i sees keys i + seqlen_k - seqlen_q - left to i + seqlen_k - seqlen_q +
+        right, both included; -1 for no limit on that side. With causal, right counts as 0.
+    softcap: above 0: scores become softcap * tanh(score / softcap); 0.0 for none.
+    alibi_slopes: fp32, [heads_q] or [batch, heads_q]: -slope * |i + seqlen_k - seqlen_q - j| is added to each score.
+    dropout_p: 0.0 alone is taken.
 
     Returns out, [batch, seqlen_q, heads_q, head_dim] of q's dtype; with return_attn_probs=True (out, softmax_lse,
     S_dmask): softmax_lse fp32 [batch, heads_q, seqlen_q], the natural logarithm of each softmax's denominator; S_dmask
     with no elements, as without dropout. Raises Unsupported for an option that flashfit does not compute, and what
     flashfit.attention raises.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
-        }
+    refuse_unsupported({"dropout_p": dropout_p})
+    result = attend(
+        q,
+        k,
+        v,
+        {},
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
     )
-    return attend(q, k, v, {}, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
+    return with_probabilities(q, result, return_attn_probs)
 
 
 @overload
@@ -130,17 +139,22 @@ def flash_attn_kvpacked_func(
     q: [batch, seqlen_q, heads_q, head_dim]; kv: [batch, seqlen_k, 2, heads_kv, head_dim], keys first; dtypes, the other
     parameters, results and errors are those of flash_attn_func.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
-        }
-    )
+    refuse_unsupported({"dropout_p": dropout_p})
     k, v = unpack("kv", kv, 2, 2, "[batch, seqlen_k, 2, heads_kv, head_dim]")
     names = {"k": "kv[:, :, 0]", "v": "kv[:, :, 1]"}
-    return attend(q, k, v, names, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
+    result = attend(
+        q,
+        k,
+        v,
+        names,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
+    )
+    return with_probabilities(q, result, return_attn_probs)
 
 
 @overload
@@ -188,14 +202,19 @@ def flash_attn_qkvpacked_func(
     qkv: [batch, seqlen, 3, heads, head_dim], queries first, then keys; dtypes, the other parameters, results and errors
     are those of flash_attn_func.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
-        }
-    )
+    refuse_unsupported({"dropout_p": dropout_p})
     q, k, v = unpack("qkv", qkv, 3, 2, "[batch, seqlen, 3, heads, head_dim]")
     names = {"q": "qkv[:, :, 0]", "k": "qkv[:, :, 1]", "v": "qkv[:, :, 2]"}
-    return attend(q, k, v, names, softmax_scale=softmax_scale, causal=causal, return_attn_probs=return_attn_probs)
+    result = attend(
+        q,
+        k,
+        v,
+        names,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
+    )
+    return with_probabilities(q, result, return_attn_probs)

@@ -1,10 +1,76 @@
-"""Attention over a kv-cache: not here yet."""
+"""Attention over a kv-cache that is written already: what decoding reads."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
-from .._errors import Unsupported
+from .._errors import InvalidType
+from .._packages import TORCH
+from .._tensors import shown
+from ._call import attend
+from ._options import refuse_unsupported
+
+T = TypeVar("T")
+
+
+def _lengths(q: Any, cache_seqlens: Any) -> Any:
+    """One number for all sequences as a number for each."""
+    if not isinstance(cache_seqlens, int) or isinstance(cache_seqlens, bool):
+        return cache_seqlens
+    if TORCH.owns(q):
+        import torch
+
+        return q.new_full(q.shape[:1], cache_seqlens, dtype=torch.int32)
+    return [cache_seqlens] * q.shape[0]
+
+
+@overload
+def flash_attn_with_kvcache(
+    q: T,
+    k_cache: T,
+    v_cache: T,
+    k: Any = ...,
+    v: Any = ...,
+    rotary_cos: Any = ...,
+    rotary_sin: Any = ...,
+    cache_seqlens: Any = ...,
+    cache_batch_idx: Any = ...,
+    cache_leftpad: Any = ...,
+    block_table: Any = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    rotary_interleaved: bool = ...,
+    alibi_slopes: Any = ...,
+    num_splits: int = ...,
+    return_softmax_lse: Literal[False] = ...,
+) -> T: ...
+
+
+@overload
+def flash_attn_with_kvcache(
+    q: T,
+    k_cache: T,
+    v_cache: T,
+    k: Any = ...,
+    v: Any = ...,
+    rotary_cos: Any = ...,
+    rotary_sin: Any = ...,
+    cache_seqlens: Any = ...,
+    cache_batch_idx: Any = ...,
+    cache_leftpad: Any = ...,
+    block_table: Any = ...,
+    softmax_scale: float | None = ...,
+    causal: bool = ...,
+    window_size: tuple[int, int] = ...,
+    softcap: float = ...,
+    rotary_interleaved: bool = ...,
+    alibi_slopes: Any = ...,
+    num_splits: int = ...,
+    *,
+    return_softmax_lse: Literal[True],
+) -> tuple[T, T]: ...
 
 
 def flash_attn_with_kvcache(
@@ -28,12 +94,45 @@ def flash_attn_with_kvcache(
     num_splits: int = 0,
     return_softmax_lse: bool = False,
 ) -> Any:
-    """FlashAttention-2's decoding over a kv-cache, of which flashfit has the signature alone.
+    """flash_attn_func over the keys and values that a cache holds already: what FlashAttention-2's decoding reads.
 
-    q: [batch, seqlen_q, heads_q, head_dim], fp16 or bf16; k_cache, v_cache: [batch, seqlen_cache, heads_kv, head_dim].
-    Raises Unsupported, whatever is given, so that programs that import it load and say what they miss.
+    q: [batch, seqlen_q, heads_q, head_dim]; k_cache, v_cache: [batch, seqlen_cache, heads_kv, head_dim]: torch tensors
+        or NumPy arrays, fp16 or bf16, on the CPU also fp32.
+    cache_seqlens: how many keys of each sequence are there: int32 [batch], where q is, or an integer for all; None: the
+        whole cache. Masks are aligned with their end: the last query is that of the last key.
+    softmax_scale, causal, window_size, softcap, alibi_slopes: as in flash_attn_func.
+    rotary_interleaved, num_splits: taken, and change nothing.
+    k, v, rotary_cos, rotary_sin, cache_batch_idx, cache_leftpad, block_table: None alone is taken: appending to
+        a cache, rotating, choosing and paging are not here yet.
+
+    Returns out, like q; with return_softmax_lse=True (out, softmax_lse), softmax_lse fp32 [batch, heads_q, seqlen_q].
+    Raises Unsupported for an option that flashfit does not compute, and what flashfit.attention raises.
     """
-    raise Unsupported(
-        "k_cache: a kv-cache is not in flashfit yet; accepted: whole keys and values, "
-        "through flash_attn_func or flash_attn_varlen_func"
+    refuse_unsupported(
+        {
+            "k": k,
+            "v": v,
+            "rotary_cos": rotary_cos,
+            "rotary_sin": rotary_sin,
+            "cache_batch_idx": cache_batch_idx,
+            "cache_leftpad": cache_leftpad,
+            "block_table": block_table,
+        }
+    )
+    if not hasattr(q, "shape") or len(q.shape) != 4:
+        raise InvalidType(
+            f"q: {shown(q)}; accepted: a NumPy array or a torch tensor, [batch, seqlen_q, heads_q, head_dim]"
+        )
+    return attend(
+        q,
+        k_cache,
+        v_cache,
+        {"k": "k_cache", "v": "v_cache", "seqused_k": "cache_seqlens"},
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_softmax_lse),
+        seqused_k=_lengths(q, cache_seqlens),
     )

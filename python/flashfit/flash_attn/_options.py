@@ -18,16 +18,15 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _is_unbounded(window: Any) -> bool:
-    return isinstance(window, (tuple, list)) and tuple(window) == (-1, -1)
-
-
 # Name, whether a value asks for nothing, and what is accepted. An option that flashfit learns loses its line.
 _UNSUPPORTED: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("dropout_p", _is_zero, "0.0 (no dropout)"),
-    ("window_size", _is_unbounded, "(-1, -1) (no sliding window)"),
-    ("softcap", _is_zero, "0.0 (no softcap)"),
-    ("alibi_slopes", _is_none, "None (no ALiBi)"),
+    ("k", _is_none, "None (keys that are in k_cache already)"),
+    ("v", _is_none, "None (values that are in v_cache already)"),
+    ("rotary_cos", _is_none, "None (q and k_cache rotated already)"),
+    ("rotary_sin", _is_none, "None (q and k_cache rotated already)"),
+    ("cache_batch_idx", _is_none, "None (sequence b of q reads sequence b of the cache)"),
+    ("cache_leftpad", _is_none, "None (sequences begin at the cache's first key)"),
     ("block_table", _is_none, "None (no paged keys and values)"),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
-from ._call import attend, unpack
+from ._call import attend, unpack, with_probabilities
 from ._options import check_cu_seqlens, check_max_seqlen, refuse_unsupported
 
 T = TypeVar("T")
@@ -78,8 +78,8 @@ def flash_attn_varlen_func(
     cu_seqlens_q, cu_seqlens_k: [batch + 1], int32 tensors where q is, or lists or NumPy arrays, which are copied there;
         they start with 0, never fall and end with total_q and total_k.
     max_seqlen_q, max_seqlen_k: integers, or tensors of one; not needed and never read from a GPU.
-    softmax_scale, causal, deterministic: as in flash_attn_func.
-    dropout_p, window_size, softcap, alibi_slopes, block_table: only their defaults are taken.
+    softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic: as in flash_attn_func.
+    dropout_p, block_table: only their defaults are taken.
 
     Returns out, [total_q, heads_q, head_dim] of q's dtype; with return_attn_probs=True (out, softmax_lse, S_dmask):
     softmax_lse fp32 [heads_q, total_q], S_dmask with no elements. Raises as flash_attn_func does.
@@ -87,9 +87,6 @@ def flash_attn_varlen_func(
     refuse_unsupported(
         {
             "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
             "block_table": block_table,
         }
     )
@@ -97,17 +94,21 @@ def flash_attn_varlen_func(
     check_cu_seqlens("cu_seqlens_k", cu_seqlens_k)
     check_max_seqlen("max_seqlen_q", max_seqlen_q)
     check_max_seqlen("max_seqlen_k", max_seqlen_k)
-    return attend(
+    result = attend(
         q,
         k,
         v,
         {},
         softmax_scale=softmax_scale,
         causal=causal,
-        return_attn_probs=return_attn_probs,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
         cu_seqlens_q=cu_seqlens_q,
         cu_seqlens_k=cu_seqlens_k,
     )
+    return with_probabilities(q, result, return_attn_probs)
 
 
 @overload
@@ -170,31 +171,28 @@ def flash_attn_varlen_kvpacked_func(
     q: [total_q, heads_q, head_dim]; kv: [total_k, 2, heads_kv, head_dim], keys first; dtypes, the other parameters,
     results and errors are those of flash_attn_varlen_func.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
-        }
-    )
+    refuse_unsupported({"dropout_p": dropout_p})
     check_cu_seqlens("cu_seqlens_q", cu_seqlens_q)
     check_cu_seqlens("cu_seqlens_k", cu_seqlens_k)
     check_max_seqlen("max_seqlen_q", max_seqlen_q)
     check_max_seqlen("max_seqlen_k", max_seqlen_k)
     k, v = unpack("kv", kv, 2, 1, "[total_k, 2, heads_kv, head_dim]")
     names = {"k": "kv[:, 0]", "v": "kv[:, 1]"}
-    return attend(
+    result = attend(
         q,
         k,
         v,
         names,
         softmax_scale=softmax_scale,
         causal=causal,
-        return_attn_probs=return_attn_probs,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
         cu_seqlens_q=cu_seqlens_q,
         cu_seqlens_k=cu_seqlens_k,
     )
+    return with_probabilities(q, result, return_attn_probs)
 
 
 @overload
@@ -248,14 +246,7 @@ def flash_attn_varlen_qkvpacked_func(
     qkv: [total, 3, heads, head_dim], queries first, then keys; cu_seqlens: [batch + 1], int32; max_seqlen: an integer,
     not needed; dtypes, the other parameters, results and errors are those of flash_attn_varlen_func.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "window_size": window_size,
-            "softcap": softcap,
-            "alibi_slopes": alibi_slopes,
-        }
-    )
+    refuse_unsupported({"dropout_p": dropout_p})
     check_cu_seqlens("cu_seqlens", cu_seqlens)
     check_max_seqlen("max_seqlen", max_seqlen)
     q, k, v = unpack("qkv", qkv, 3, 1, "[total, 3, heads, head_dim]")
@@ -266,14 +257,18 @@ def flash_attn_varlen_qkvpacked_func(
         "cu_seqlens_q": "cu_seqlens",
         "cu_seqlens_k": "cu_seqlens",
     }
-    return attend(
+    result = attend(
         q,
         k,
         v,
         names,
         softmax_scale=softmax_scale,
         causal=causal,
-        return_attn_probs=return_attn_probs,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        return_lse=bool(return_attn_probs),
         cu_seqlens_q=cu_seqlens,
         cu_seqlens_k=cu_seqlens,
     )
+    return with_probabilities(q, result, return_attn_probs)

@@ -5,7 +5,7 @@
 #define HOLDS(what) _Static_assert(what, #what)
 #define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
 
-HOLDS(sizeof(flashfit_attention_args) == 104);
+HOLDS(sizeof(flashfit_attention_args) == 160);
 AT(flashfit_attention_args, struct_size, 0);
 AT(flashfit_attention_args, flags, 4);
 AT(flashfit_attention_args, q, 8);
@@ -21,8 +21,16 @@ AT(flashfit_attention_args, softmax_scale, 80);
 AT(flashfit_attention_args, reserved, 84);
 AT(flashfit_attention_args, workspace, 88);
 AT(flashfit_attention_args, workspace_bytes, 96);
+AT(flashfit_attention_args, window_left, 104);
+AT(flashfit_attention_args, window_right, 112);
+AT(flashfit_attention_args, alibi_slopes, 120);
+AT(flashfit_attention_args, sinks, 128);
+AT(flashfit_attention_args, bias, 136);
+AT(flashfit_attention_args, seqused_k, 144);
+AT(flashfit_attention_args, softcap, 152);
+AT(flashfit_attention_args, reserved_2, 156);
 
-HOLDS(sizeof(flashfit_explain_args) == 120);
+HOLDS(sizeof(flashfit_explain_args) == 152);
 AT(flashfit_explain_args, struct_size, 0);
 AT(flashfit_explain_args, flags, 4);
 AT(flashfit_explain_args, gpu, 8);
@@ -42,6 +50,10 @@ AT(flashfit_explain_args, block_m, 104);
 AT(flashfit_explain_args, block_n, 108);
 AT(flashfit_explain_args, warps, 112);
 AT(flashfit_explain_args, stages, 116);
+AT(flashfit_explain_args, head_dim_v, 120);
+AT(flashfit_explain_args, window_left, 128);
+AT(flashfit_explain_args, window_right, 136);
+AT(flashfit_explain_args, bias, 144);
 
 HOLDS(sizeof(flashfit_plan) == 792);
 AT(flashfit_plan, struct_size, 0);
@@ -82,3 +94,8 @@ HOLDS(sizeof(flashfit_status) == 4);
 HOLDS(FLASHFIT_CAUSAL == 1);
 HOLDS(FLASHFIT_PTX_ONLY == 2);
 HOLDS(FLASHFIT_VARIABLE_LENGTH == 4);
+HOLDS(FLASHFIT_WINDOW == 8);
+HOLDS(FLASHFIT_BATCH_INVARIANT == 16);
+HOLDS(FLASHFIT_SOFTCAP == 32);
+HOLDS(FLASHFIT_ALIBI == 64);
+HOLDS(FLASHFIT_UNALIGNED == 128);

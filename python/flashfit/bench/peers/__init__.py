@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..._errors import InvalidArgument
 from .base import CannotError, Peer
 from .flash_attention import FlashAttention
+from .flex import Flex
 from .others import FlashInfer, SageAttention, Xformers
 from .pytorch import Sdpa, Varlen
 
@@ -21,6 +22,7 @@ def all_peers() -> list[Peer]:
         Sdpa("sdpa-efficient", "EFFICIENT_ATTENTION", takes_mask=True, on_cpu=False),
         Sdpa("sdpa-math", "MATH", takes_mask=True, on_cpu=True),
         Varlen(),
+        Flex(),
         FlashAttention("flash-attn-2", "flash-attn", "flash_attn"),
         FlashAttention("flash-attn-3", "fa3-fwd", "flash_attn_interface", "fa3_fwd_interface"),
         FlashAttention("flash-attn-4", "flash-attn-4", "flash_attn.cute.interface", "flash_attn.cute"),

@@ -65,6 +65,13 @@ class ModulePeer(Peer):
         return ""
 
 
+def only(case: Case, *able: str) -> None:
+    """Refuses a case that asks for options (Case.options) other than these."""
+    lacking = [option for option in case.options() if option not in able]
+    if lacking:
+        raise CannotError(f"takes no {' nor '.join(lacking)}")
+
+
 def first(found: Any) -> Any:
     """The output of a call that may return more."""
     return found[0] if isinstance(found, (tuple, list)) else found

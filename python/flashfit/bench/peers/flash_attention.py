@@ -6,19 +6,41 @@ from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
-from .base import Call, ModulePeer, first, longest
+from .base import Call, ModulePeer, first, longest, only
+
+#: What a generation takes beyond a causal mask, as Case.options names it.
+ABLE = {
+    "flash-attn-2": ("a window", "softcap", "ALiBi"),
+    "flash-attn-3": ("a window", "softcap", "another head_dim of v"),
+    "flash-attn-4": ("a window", "softcap", "sinks", "another head_dim of v"),
+}
 
 
 class FlashAttention(ModulePeer):
-    """A generation of FlashAttention. Their causal masks are aligned at the bottom right, as ours."""
+    """A generation of FlashAttention. Their masks are aligned at the bottom right, as ours, and so is ALiBi."""
 
     function = "flash_attn_func"
 
     def __init__(self, name: str, package: str, *modules: str) -> None:
         self.name, self.package, self.modules = name, package, modules
 
-    def prepare(self, case: Case, inputs: Inputs) -> Call:
+    def _options(self, case: Case, inputs: Inputs) -> dict[str, Any]:
+        only(case, *ABLE[self.name])
         options: dict[str, Any] = {"causal": case.causal, "softmax_scale": case.softmax_scale}
+        if case.windowed:
+            none = None if self.name == "flash-attn-4" else -1
+            sides = (case.window_left, 0 if case.causal else case.window_right)
+            options["window_size"] = tuple(none if side < 0 else side for side in sides)
+        if case.softcap:
+            options["softcap"] = case.softcap
+        if case.alibi:
+            options["alibi_slopes"] = inputs.alibi_slopes
+        if inputs.sinks is not None:
+            options["learnable_sink"] = inputs.sinks.bfloat16()  # it takes no other type
+        return options
+
+    def prepare(self, case: Case, inputs: Inputs) -> Call:
+        options = self._options(case, inputs)
         q, k, v = inputs.q, inputs.k, inputs.v
         if not case.ragged:
             dense = self.module().flash_attn_func

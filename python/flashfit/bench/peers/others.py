@@ -8,7 +8,7 @@ from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
-from .base import Call, CannotError, ModulePeer, longest
+from .base import Call, CannotError, ModulePeer, longest, only
 
 FLASHINFER_WORKSPACE = 128 << 20  # bytes, what its documentation recommends
 
@@ -22,6 +22,7 @@ class Xformers(ModulePeer):
     function = "memory_efficient_attention"
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
+        only(case)
         ops = self.module()
         biases = ops.fmha.attn_bias
         q, k, v = inputs.q, inputs.k, inputs.v
@@ -52,6 +53,7 @@ class SageAttention(ModulePeer):
     function = "sageattn"
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
+        only(case)
         module = self.module()
         if case.causal and any(q != k for q, k in case.sequences()):
             raise CannotError("its causal mask is not said to be aligned at the bottom right")
@@ -72,6 +74,9 @@ class FlashInfer(ModulePeer):
     function = "BatchPrefillWithRaggedKVCacheWrapper"
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
+        only(case, "a window", "softcap", "another head_dim of v")
+        if case.windowed and not (case.causal or case.window_right == 0):
+            raise CannotError("its window has a left side alone")
         module = self.module()
         q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (inputs.q, inputs.k, inputs.v))
         if q.data_ptr() != inputs.q.data_ptr() or k.data_ptr() != inputs.k.data_ptr():
@@ -84,6 +89,14 @@ class FlashInfer(ModulePeer):
         workspace = torch.empty(FLASHINFER_WORKSPACE, dtype=torch.uint8, device=q.device)
         wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace, "NHD")
         sizes = (case.heads_q, case.heads_kv, case.head_dim)
-        wrapper.plan(*offsets, *sizes, causal=case.causal, sm_scale=case.softmax_scale, q_data_type=q.dtype)
-        shape = inputs.q.shape
+        options: dict[str, Any] = {"sm_scale": case.softmax_scale, "q_data_type": q.dtype}
+        options["causal"] = case.causal or case.window_right == 0
+        if case.windowed:
+            options["window_left"] = case.window_left
+        if case.softcap:
+            options["logits_soft_cap"] = case.softcap
+        if case.values_dim != case.head_dim:
+            options["head_dim_vo"] = case.values_dim
+        wrapper.plan(*offsets, *sizes, **options)
+        shape = (*inputs.q.shape[:-1], case.values_dim)
         return lambda: wrapper.run(q, k, v).reshape(shape)

@@ -8,7 +8,38 @@ from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
-from .base import Call, CannotError, ModulePeer, Peer, longest
+from .base import Call, CannotError, ModulePeer, Peer, longest, only
+
+#: What a mask says, as Case.options names it.
+MASKED = ("a window", "ALiBi", "a bias", "seqused_k")
+
+
+def mask_of(case: Case, inputs: Inputs) -> Any:
+    """All that hides keys and all that is added to scores in one tensor, as callers of PyTorch make it: of bool where
+    nothing is added, else of q's dtype."""
+    torch: Any = importlib.import_module("torch")
+    device = inputs.q.device
+    used = torch.tensor(sorted(set(case.used_keys())) if case.seqused_k is None else case.used_keys(), device=device)
+    used = used[:, None, None, None]
+    at = torch.arange(case.seqlen_q, device=device)[:, None] + used - case.seqlen_q
+    key = torch.arange(case.seqlen_k, device=device)
+    seen = key < used
+    right = 0 if case.causal else case.window_right
+    if case.window_left >= 0:
+        seen = seen & (key >= at - case.window_left)
+    if right >= 0:
+        seen = seen & (key <= at + right)
+    added = None
+    if inputs.alibi_slopes is not None:
+        added = -inputs.alibi_slopes[:, None, None] * (at - key).abs()
+    if inputs.bias is not None and inputs.bias.dtype == torch.bool:
+        seen = seen & inputs.bias
+    elif inputs.bias is not None:
+        added = inputs.bias if added is None else added + inputs.bias
+    rows = (case.seqlen_q, case.seqlen_k)
+    if added is None:
+        return seen.expand(*seen.shape[:2], *rows)
+    return added.to(inputs.q.dtype).expand(*added.shape[:2], *rows).masked_fill(~seen, float("-inf"))
 
 
 class Sdpa(Peer):
@@ -35,14 +66,15 @@ class Sdpa(Peer):
         backend = getattr(attention.SDPBackend, self._backend, None)
         if backend is None:
             raise CannotError(f"this PyTorch has no {self._backend}")
+        only(case, "another head_dim of v", *(MASKED if self._takes_mask else ()))
         q, k, v = (x.transpose(1, 2) for x in (inputs.q, inputs.k, inputs.v))
         options: dict[str, Any] = {"scale": case.softmax_scale, "enable_gqa": case.heads_q != case.heads_kv}
         # Its causal mask is aligned at the top left; of one query, ours hides nothing.
-        if case.causal and case.seqlen_q != case.seqlen_k and case.seqlen_q != 1:
-            if not self._takes_mask:
-                raise CannotError("its causal mask is aligned at the top left, and it takes no other")
-            seen = torch.ones(case.seqlen_q, case.seqlen_k, dtype=torch.bool, device=q.device)
-            options["attn_mask"] = seen.tril(case.seqlen_k - case.seqlen_q)
+        misaligned = case.causal and case.seqlen_q != case.seqlen_k and case.seqlen_q != 1
+        if misaligned and not self._takes_mask:
+            raise CannotError("its causal mask is aligned at the top left, and it takes no other")
+        if misaligned or set(case.options()) & set(MASKED):
+            options["attn_mask"] = mask_of(case, inputs)
         else:
             options["is_causal"] = case.causal and case.seqlen_q != 1
         attend = torch.nn.functional.scaled_dot_product_attention
@@ -65,6 +97,7 @@ class Varlen(ModulePeer):
     def prepare(self, case: Case, inputs: Inputs) -> Call:
         if not case.ragged:
             raise CannotError("for variable length alone")
+        only(case)
         attend = self.module().varlen_attn
         positions = (inputs.q, inputs.k, inputs.v, inputs.cu_seqlens_q, inputs.cu_seqlens_k, *longest(case))
         options: dict[str, Any] = {"scale": case.softmax_scale}

@@ -1,0 +1,243 @@
+"""Memory that a call needs beside its arrays: who is asked for it, when, and what the C API is given. The C API is
+played here: as no GPU is there, it says what it needs and looks at what it gets."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import flashfit
+import numpy as np
+import pytest
+from flashfit import _attention
+from flashfit._binding import UNREADABLE, binding, compiled_module
+from flashfit._frames import frames_attend
+from flashfit._library import library
+from flashfit._packages import package_of
+from flashfit._packages.dlpack_arrays import DLPack
+from flashfit._tensors import Memory
+
+NEEDED = 4096
+Try = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+WORKSPACE_AT = 88  # of flashfit_attention_args: void* and uint64_t
+
+
+class CApi:
+    """flashfit_attention_try of calls that need NEEDED bytes."""
+
+    def __init__(self, needed: int = NEEDED, status: int = 0) -> None:
+        self.given: list[tuple[int, int]] = []  # (address, bytes) of every call
+        self.needed, self._status = needed, status
+        self.function = Try(self._call)
+        self.address = ctypes.cast(self.function, ctypes.c_void_p).value
+
+    def _call(self, args: int, needed: int) -> int:
+        space = (ctypes.c_uint64 * 2).from_address(args + WORKSPACE_AT)
+        self.given.append((space[0], space[1]))
+        ctypes.c_uint64.from_address(needed).value = 0 if space[1] >= self.needed else self.needed
+        return self._status
+
+
+def cuda_array(
+    shape: tuple[int, ...] = (1, 1, 2, 64), data: int = 0x7000, read_only: bool = False, **interface: Any
+) -> Any:
+    """An object with __cuda_array_interface__; its memory does not exist."""
+    whole = {"shape": shape, "typestr": "<f2", "data": (data, read_only), "version": 3, **interface}
+    return SimpleNamespace(__cuda_array_interface__=whole)
+
+
+@pytest.fixture
+def c_api(monkeypatch: pytest.MonkeyPatch) -> CApi:
+    """What careful calls reach, by ctypes."""
+    api = CApi()
+    monkeypatch.setattr(library(), "attention_try", api.function)
+    monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
+    return api
+
+
+def call(**given: Any) -> Any:
+    return flashfit.attention(cuda_array(), cuda_array(), cuda_array(), out=cuda_array(data=0x9000), **given)
+
+
+def refused(**given: Any) -> str:
+    with pytest.raises(flashfit.FlashfitError) as raised:
+        call(**given)
+    return str(raised.value)
+
+
+def test_an_array_is_passed_on(c_api: CApi) -> None:
+    call(workspace=cuda_array((NEEDED,), 0xB000, typestr="|u1"))
+    assert c_api.given == [(0xB000, NEEDED)]
+    call(workspace=cuda_array((2, 3, NEEDED), 0xD000))  # of any shape and dtype
+    assert c_api.given[1] == (0xD000, 2 * 3 * NEEDED * 2)
+
+
+def test_a_function_is_asked_once_and_only_where_memory_is_needed(c_api: CApi) -> None:
+    asked = []
+
+    def allocate(count: int) -> Any:
+        asked.append(count)
+        return cuda_array((count,), 0xB000, typestr="|u1")
+
+    call(workspace=allocate)
+    assert asked == [NEEDED]
+    assert c_api.given == [(0, 0), (0xB000, NEEDED)]
+    c_api.needed = 0
+    call(workspace=allocate)
+    assert asked == [NEEDED]
+
+
+def test_too_small_is_said(c_api: CApi) -> None:
+    assert refused(workspace=cuda_array((100,))) == "workspace: 200 bytes; accepted: 4096 or more"
+    assert refused(workspace=cuda_array((0,), 0)) == "workspace: 0 bytes; accepted: 4096 or more"
+    assert refused(workspace=lambda count: cuda_array((count // 4,))) == "workspace: 2048 bytes; accepted: 4096 or more"
+
+
+def test_what_cannot_allocate_says_so(c_api: CApi) -> None:
+    assert refused() == (
+        "workspace: None; accepted: an object with __cuda_array_interface__ of 4096 bytes, as q, or a function that "
+        "makes one, since flashfit allocates no memory for it"
+    )
+    assert c_api.given == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("workspace", "words"),
+    [
+        (cuda_array((64, 64), strides=(256, 2)), "workspace: strides are (128, 1); accepted: contiguous"),
+        (cuda_array((NEEDED,), read_only=True), "workspace: read-only; accepted: a writable array"),
+        (3, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
+        (lambda count: count, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
+    ],
+)
+def test_odd_ones_are_refused(c_api: CApi, workspace: Any, words: str) -> None:
+    assert refused(workspace=workspace) == words
+
+
+def test_on_the_cpu_nothing_is_asked() -> None:
+    q = np.ones((1, 4, 2, 8), np.float32)
+
+    def never(count: int) -> Any:
+        raise AssertionError(count)
+
+    np.testing.assert_array_equal(flashfit.attention(q, q, q, workspace=never), q)
+
+
+MEMORY = Memory(0x7000, 2, 0, 2, 16, (1, 1, 2, 64), (128, 128, 64, 1))
+
+
+def attend_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if way == "ctypes":
+        monkeypatch.setattr(library(), "attention_try", api.function)
+        return frames_attend
+    native = binding().native
+    if native is None:
+        pytest.skip("this Python loads no compiled module")
+    alone: Any = compiled_module(Path(str(native.__file__)))
+    alone.connect(api.address)
+    return alone.attend
+
+
+@pytest.mark.parametrize("way", ["ctypes", "native"])
+def test_what_is_needed_comes_back_below_unreadable(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = CApi()
+    attend = attend_of(way, api, monkeypatch)
+    plain = (MEMORY, MEMORY, MEMORY, MEMORY, None, None, None, 0, 0.0, 5, None, False)
+    assert attend(*plain) == UNREADABLE - NEEDED
+    assert attend(*plain, (0, 0, 0.0, None, None, None, None, 0xB000, NEEDED)) == 0
+    assert api.given == [(0, 0), (0xB000, NEEDED)]
+
+
+@pytest.mark.parametrize("way", ["ctypes", "native"])
+def test_a_failure_stays_a_status(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attend = attend_of(way, CApi(needed=0, status=4), monkeypatch)
+    assert attend(MEMORY, MEMORY, MEMORY, MEMORY, None, None, None, 0, 0.0, 5, None, False) == 4
+
+
+class PlainTorch:
+    """A copy of the compiled module that takes its memory from `allocate`, and torch tensors on the CPU."""
+
+    def __init__(self, api: CApi, allocate: Any) -> None:
+        torch = pytest.importorskip("torch")
+        native = binding().native
+        if native is None:
+            pytest.skip("this Python loads no compiled module")
+        from flashfit._packages import torch_tensors
+
+        module: Any = compiled_module(Path(str(native.__file__)))
+        self.module = module
+        self.module.connect(api.address)
+        *connection, _ = torch_tensors.module_connection()
+        self.module.connect_torch(*connection, allocate)
+        self.q = torch.ones(1, 1, 2, 64)
+
+    def attend(self) -> Any:
+        return self.module.attend_plain(self.q, self.q, self.q, None, None, None, False, "bshd")
+
+
+def test_torch_allocates_what_a_plain_call_needs() -> None:
+    torch = pytest.importorskip("torch")
+    api, made = CApi(), []
+
+    def allocate(count: int, device: int) -> Any:
+        made.append(torch.empty(count, dtype=torch.uint8))
+        assert device == 0
+        return made[-1]
+
+    plain = PlainTorch(api, allocate)
+    for times in (1, 2):
+        assert plain.attend().shape == plain.q.shape
+        assert len(made) == times
+        assert api.given[-2:] == [(0, 0), (made[-1].data_ptr(), NEEDED)]
+
+
+def test_torch_is_not_asked_for_what_is_not_needed() -> None:
+    def never(count: int, device: int) -> Any:
+        raise AssertionError(count)
+
+    api = CApi(needed=0)
+    assert PlainTorch(api, never).attend().shape == (1, 1, 2, 64)
+    assert api.given == [(0, 0)]
+
+
+def test_an_allocator_that_fails_leaves_the_words_to_the_careful_way() -> None:
+    def out_of_memory(count: int, device: int) -> Any:
+        raise MemoryError
+
+    assert PlainTorch(CApi(), out_of_memory).attend() is NotImplemented
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_packages_allocate_bytes_where_q_is(name: str) -> None:
+    package = pytest.importorskip(name)
+    q = package.ones((2, 2)) if name == "torch" else package.numpy.ones((2, 2))
+    owner = package_of(q)
+    made = owner.read("workspace", owner.scratch(q, 1000), 0)
+    assert (made.shape, made.bits, made.device_type) == ((1000,), 8, 1)
+
+
+def test_jax_arrays_are_not_written_to() -> None:
+    jax = pytest.importorskip("jax")
+    q = jax.numpy.ones((1, 4, 2, 8))
+    with pytest.raises(
+        flashfit.InvalidArgument, match=r"^workspace: a JAX array, which never changes; accepted: None$"
+    ):
+        flashfit.attention(q, q, q, workspace=jax.numpy.zeros(4096, "uint8"))
+
+
+def test_dlpack_alone_allocates_nothing() -> None:
+    with pytest.raises(
+        flashfit.InvalidArgument, match=r"^workspace: None; accepted: an object with __dlpack__ of 100 "
+    ):
+        DLPack().scratch(None, 100)
+
+
+def test_compiled_code_takes_no_workspace() -> None:
+    torch = pytest.importorskip("torch")
+    q = torch.ones(1, 4, 2, 8)
+    compiled = torch.compile(lambda w: flashfit.attention(q, q, q, workspace=w), backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match="workspace: given in compiled code; accepted there: None"):
+        compiled(torch.empty(100, dtype=torch.uint8))
+    assert torch.equal(flashfit.attention(q, q, q, workspace=torch.empty(100, dtype=torch.uint8)), q)
