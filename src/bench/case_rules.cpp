@@ -52,7 +52,7 @@ class Draw {
 Case random_case(Draw& draw) {
   Case c;
   c.dtype = draw.one({DType::kF16, DType::kBF16});
-  c.head_dim = draw.one({32, 64, 128});
+  c.head_dim = c.head_dim_v = draw.one({32, 64, 128});
   c.heads_kv = draw.of(1, 8);
   c.heads_q = c.heads_kv * draw.one({1, 1, 2, 4, 8});
   c.causal = draw.one_in(2);
@@ -77,7 +77,38 @@ Case random_case(Draw& draw) {
   return c;
 }
 
+/// Options of all kinds on a problem of random_case(), each in some of them.
+void add_options(Case& c, Draw& draw) {
+  if (draw.one_in(2)) c.head_dim = draw.of(1, 256);
+  c.head_dim_v = draw.one_in(8) ? draw.of(1, 256) : c.head_dim;
+  if (draw.one_in(3)) c.window_left = draw.one_in(4) ? 0 : draw.length();
+  if (draw.one_in(4)) c.window_right = draw.one_in(4) ? 0 : draw.length();
+  if (draw.one_in(4)) c.softcap = std::round(1 + draw.uniform() * 49);
+  c.alibi = draw.one_in(4);
+  c.sinks = draw.one_in(4);
+  if (!c.variable_length && draw.one_in(3))
+    c.bias = {.kind = draw.one({BiasKind::kVisible, BiasKind::kLikeQ, BiasKind::kF32}),
+              .shared_batch = draw.one_in(2),
+              .shared_heads = draw.one_in(2),
+              .shared_rows = draw.one_in(4),
+              .shared_keys = draw.one_in(8)};
+  if (draw.one_in(4))
+    for (const std::int64_t n : c.lengths_k) c.used_k.push_back(draw.of(0, n));
+  if (draw.one_in(6) && c.memory == Memory::kContiguous) c.memory = Memory::kUnaligned;
+  if (c.memory == Memory::kPackedQkv && c.head_dim_v != c.head_dim) c.memory = Memory::kContiguous;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> falling_lengths(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> used;
+  const auto count = static_cast<std::int64_t>(lengths.size());
+  for (std::int64_t b = 0; b < count; ++b) {
+    const std::int64_t all = lengths[static_cast<std::size_t>(b)];
+    used.push_back(std::min(all, std::max<std::int64_t>(1, all * (count - b) / count)));
+  }
+  return used;
+}
 
 std::vector<std::int64_t> window_lengths(const Video& video, bool shifted) {
   const std::int64_t t = (video.frames - 1) / 4 + 1, h = video.height / 16, w = video.width / 16;
@@ -90,10 +121,13 @@ std::vector<std::int64_t> window_lengths(const Video& video, bool shifted) {
   return lengths;
 }
 
-std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed) {
+std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, bool options) {
   Draw draw(seed);
   std::vector<Case> cases;
-  for (std::int64_t i = 0; i < count; ++i) cases.push_back(random_case(draw));
+  for (std::int64_t i = 0; i < count; ++i) {
+    cases.push_back(random_case(draw));
+    if (options) add_options(cases.back(), draw);
+  }
   return cases;
 }
 

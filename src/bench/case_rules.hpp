@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/cases.hpp"
+#include "bench/case.hpp"
 
 namespace flashfit::bench {
 
@@ -20,8 +20,12 @@ struct Video {
 /// Tokens of each window: those of the video and 58 of its text.
 std::vector<std::int64_t> window_lengths(const Video& video, bool shifted);
 
+/// Of keys that are allocated those that are used: all of the first sequence's, ever fewer of the others, one at least.
+std::vector<std::int64_t> falling_lengths(const std::vector<std::int64_t>& lengths);
+
 /// `count` problems that nobody thought of: shapes, masks, layouts and scales of a generator, the same for the same
-/// seed, none of more than 20 GFLOP. Group and name are the caller's.
-std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed);
+/// seed, none of more than 20 GFLOP. With `options`: any head dim up to 256, windows, softcap, ALiBi, sinks, biases and
+/// used keys, too. Group and name are the caller's.
+std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, bool options = false);
 
 }  // namespace flashfit::bench

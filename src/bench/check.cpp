@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
+#include "bench/filling.hpp"
 #include "reference/attention.hpp"
 #include "reference/forward_data.hpp"
 #include "reference/tensors.hpp"
@@ -13,31 +15,18 @@
 namespace flashfit::bench {
 namespace {
 
-constexpr std::int64_t kBlockRows = 16;
-constexpr std::size_t kFewestBlocks = 4;
-
-/// Keys that the last of the block's rows sees; none where that would be less than none.
-std::int64_t keys_of(const Case& c, const RowBlock& r) {
-  const std::int64_t queries = c.lengths_q[r.sequence], keys = c.lengths_k[r.sequence];
-  return c.causal ? std::clamp<std::int64_t>(keys - queries + r.first_row + r.rows, 0, keys) : keys;
-}
-
-double flop_of(const Case& c, const RowBlock& r) {
-  return 4.0 * static_cast<double>(keys_of(c, r)) * static_cast<double>(r.rows * c.head_dim);
-}
-
 /// Some rows of one tensor, of one head each, one after the other, as the dtype stores them.
 class Rows {
  public:
-  Rows(const Case& c, const Place& place, int tensor, std::uint64_t seed)
+  Rows(const Case& c, const Place& place, Filled tensor, std::uint64_t seed)
       : c_(c), place_(place), tensor_(tensor), seed_(seed) {}
 
   void add(std::int64_t b, std::int64_t first, std::int64_t count, std::int64_t head) {
     const std::int64_t size = size_of(c_.dtype);
     auto at = static_cast<std::int64_t>(bytes_.size());
-    bytes_.resize(bytes_.size() + count * c_.head_dim * size);
+    bytes_.resize(bytes_.size() + count * place_.dim * size);
     for (std::int64_t row = first; row < first + count; ++row) {
-      for (std::int64_t d = 0; d < c_.head_dim; ++d, at += size) {
+      for (std::int64_t d = 0; d < place_.dim; ++d, at += size) {
         const float x = value_of(c_, place_, tensor_, seed_, b, row, head, d);
         largest_ = std::max(largest_, static_cast<double>(std::abs(x)));
         store(&bytes_[at], c_.dtype, x);
@@ -47,74 +36,103 @@ class Rows {
   }
   std::int64_t rows() const { return rows_; }
   double largest() const { return largest_; }
-  reference::View view() const { return {bytes_.data(), 0, c_.head_dim, 0, 1}; }
+  reference::View view() const { return {bytes_.data(), 0, place_.dim, 0, 1}; }
 
  private:
   const Case& c_;
   const Place& place_;
-  int tensor_;
+  Filled tensor_;
   std::uint64_t seed_;
   std::vector<std::byte> bytes_;
   std::int64_t rows_ = 0;
   double largest_ = 0;
 };
 
+/// The biases of the blocks, [block, row, key], and what of them the reference is told.
+class Biases {
+ public:
+  Biases(const Case& c, const Place& place, std::uint64_t seed, const std::vector<RowBlock>& blocks)
+      : element_(c.bias.kind == BiasKind::kVisible ? 1
+                 : c.bias.kind == BiasKind::kF32   ? 4
+                                                   : size_of(c.dtype)) {
+    for (const RowBlock& r : blocks) {
+      rows_ = std::max(rows_, r.rows);
+      keys_ = std::max(keys_, keys_of(c, r).count());
+    }
+    bytes_.resize(blocks.size() * static_cast<std::size_t>(rows_ * keys_ * element_));
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const RowBlock& r = blocks[i];
+      const KeyRange keys = keys_of(c, r);
+      for (std::int64_t row = 0; row < r.rows; ++row)
+        for (std::int64_t key = keys.first; key < keys.last; ++key) {
+          const auto at = ((static_cast<std::int64_t>(i) * rows_ + row) * keys_ + key - keys.first) * element_;
+          store_bias(&bytes_[static_cast<std::size_t>(at)], c,
+                     value_of(c, place, kBias, seed, c.bias.shared_batch ? 0 : r.sequence,
+                              c.bias.shared_rows ? 0 : r.first_row + row, c.bias.shared_heads ? 0 : r.head,
+                              c.bias.shared_keys ? 0 : key));
+        }
+    }
+  }
+  reference::Bias view(const Case& c) const {
+    return {.data = bytes_.data(),
+            .visible = c.bias.kind == BiasKind::kVisible,
+            .dtype = c.bias.kind == BiasKind::kF32 ? DType::kF32 : c.dtype,
+            .batch_stride = rows_ * keys_,
+            .row_stride = keys_,
+            .key_stride = 1};
+  }
+
+ private:
+  std::int64_t element_, rows_ = 0, keys_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
 /// What fp64 says of the blocks, in their order: each is a sequence of one head, with the keys that it may see.
 reference::Expected expected(const Case& c, const Placement& p, std::uint64_t seed,
                              const std::vector<RowBlock>& blocks) {
-  Rows q(c, p.q, 0, seed), k(c, p.k, 1, seed), v(c, p.v, 2, seed);
+  Rows q(c, p.q, kQ, seed), k(c, p.k, kK, seed), v(c, p.v, kV, seed);
   reference::Problem problem{c.dtype, 1, 1, c.head_dim, c.causal, c.softmax_scale, {}};
+  problem.head_dim_v = c.head_dim_v;
+  problem.window_left = c.window_left;
+  problem.window_right = c.window_right;
+  problem.softcap = static_cast<float>(c.softcap);
   const std::vector<std::int32_t> before_q = offsets_of(c.lengths_q), before_k = offsets_of(c.lengths_k);
+  std::vector<float> slopes, sinks;
   for (const RowBlock& r : blocks) {
-    const std::int64_t keys = keys_of(c, r), kv_head = r.head / (c.heads_q / c.heads_kv);
-    problem.sequences.push_back({q.rows(), k.rows(), r.rows, keys});
+    const auto sequence = static_cast<std::size_t>(r.sequence);
+    const KeyRange keys = keys_of(c, r);
+    const std::int64_t kv_head = r.head / (c.heads_q / c.heads_kv);
+    // The first row stands at this key of the sequence, and so at another of those that are given.
+    const std::int64_t stands = r.first_row + c.keys(sequence) - c.lengths_q[sequence] - keys.first;
+    problem.sequences.push_back({.q_row = q.rows(),
+                                 .k_row = k.rows(),
+                                 .q_len = r.rows,
+                                 .k_len = keys.count(),
+                                 .left_out = keys.count() - r.rows - stands});
     const std::int64_t b = c.variable_length ? 0 : r.sequence;
-    q.add(b, (c.variable_length ? before_q[r.sequence] : 0) + r.first_row, r.rows, r.head);
-    const std::int64_t first_key = c.variable_length ? before_k[r.sequence] : 0;
-    k.add(b, first_key, keys, kv_head);
-    v.add(b, first_key, keys, kv_head);
+    q.add(b, (c.variable_length ? before_q[sequence] : 0) + r.first_row, r.rows, r.head);
+    const std::int64_t first_key = (c.variable_length ? before_k[sequence] : 0) + keys.first;
+    k.add(b, first_key, keys.count(), kv_head);
+    v.add(b, first_key, keys.count(), kv_head);
+    slopes.push_back(alibi_slope(r.head, c.heads_q));
+    sinks.push_back(sink_of(seed, r.head));
   }
+  if (c.alibi) {
+    problem.alibi_slopes = slopes.data();
+    problem.alibi_batch_stride = 1;
+  }
+  if (c.sinks) {
+    problem.sinks = sinks.data();
+    problem.sinks_batch_stride = 1;
+  }
+  std::optional<Biases> biases;
+  if (c.bias.kind != BiasKind::kNone) problem.bias = biases.emplace(c, p.bias, seed, blocks).view(c);
   reference::Expected e = reference::expect(problem, q.view(), k.view(), v.view(), v.largest());
   e.out_bound += (c.tolerance - 2) * e.naive_out_error;
   return e;
 }
 
 }  // namespace
-
-std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t seed) {
-  std::vector<RowBlock> all;
-  const auto sequences = static_cast<std::int64_t>(c.lengths_q.size());
-  double whole = 0;
-  for (std::int64_t s = 0; s < sequences; ++s) {
-    for (std::int64_t h = 0; h < c.heads_q && c.lengths_q[s] > 0; ++h) {
-      all.push_back({s, h, 0, c.lengths_q[s]});
-      whole += flop_of(c, all.back());
-    }
-  }
-  if (whole <= flop || all.empty()) return all;
-
-  const auto longest =
-      static_cast<std::int64_t>(std::max_element(c.lengths_q.begin(), c.lengths_q.end()) - c.lengths_q.begin());
-  const double row = 4.0 * static_cast<double>(c.lengths_k[longest] * c.head_dim);
-  const std::int64_t rows =
-      std::clamp(static_cast<std::int64_t>(flop / 8 / std::max(row, 1.0)), std::int64_t{1}, kBlockRows);
-  const auto block = [&](std::int64_t s, std::int64_t h, std::int64_t first) {
-    const std::int64_t count = std::min(rows, c.lengths_q[s]);
-    return RowBlock{s, h, std::clamp<std::int64_t>(first, 0, c.lengths_q[s] - count), count};
-  };
-  std::vector<RowBlock> chosen{block(longest, 0, 0), block(longest, c.heads_q - 1, c.lengths_q[longest])};
-  double spent = flop_of(c, chosen[0]) + flop_of(c, chosen[1]);
-  reference::Random random(seed);
-  const auto below = [&](std::int64_t n) {
-    return static_cast<std::int64_t>(random.bits() % static_cast<std::uint64_t>(n));
-  };
-  while (spent < flop || chosen.size() < kFewestBlocks) {
-    const RowBlock& head = all[below(static_cast<std::int64_t>(all.size()))];
-    chosen.push_back(block(head.sequence, head.head, below(head.rows)));
-    spent += flop_of(c, chosen.back()) + 1e4;  // a block without keys costs something too
-  }
-  return chosen;
-}
 
 Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results, bool with_lse,
               double flop) {
@@ -144,9 +162,9 @@ Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<c
       float got_lse = 0;
       std::memcpy(&got_lse, lse + ((b * p.out.heads + r.head) * p.out.rows + first + i) * sizeof(float), sizeof(float));
       if (with_lse) hold("lse", r, i, 0, got_lse, e.exact.lse[index], e.lse_bound, verdict.lse_error);
-      for (std::int64_t d = 0; d < c.head_dim; ++d)
+      for (std::int64_t d = 0; d < c.head_dim_v; ++d)
         hold("out", r, i, d, reference::load(out, c.dtype, p.out.at(b, first + i, r.head) + d),
-             e.exact.out[index * c.head_dim + d], e.out_bound, verdict.error);
+             e.exact.out[index * c.head_dim_v + d], e.out_bound, verdict.error);
     }
   }
   return verdict;

@@ -5,21 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "bench/cases.hpp"
 #include "bench/placement.hpp"
+#include "bench/row_blocks.hpp"
 
 namespace flashfit::bench {
-
-/// Rows first_row to first_row + rows of one head of one sequence.
-struct RowBlock {
-  std::int64_t sequence, head, first_row, rows;
-};
-
-/// What fp64 can do in about `flop`: of the whole case where that is enough, else blocks of rows drawn by `seed`, the
-/// first and the last rows of the longest sequence always among them.
-std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t seed);
 
 struct Verdict {
   std::string message;          ///< "" if right; else the element, what it is and should be

@@ -7,6 +7,7 @@
 
 #include "bench/backend.hpp"
 #include "bench/call.hpp"
+#include "bench/filling.hpp"
 
 namespace flashfit::bench {
 namespace {
@@ -41,13 +42,6 @@ Result<void> prepare(State& s, const Case& c, const Placement& p) {
 void fill(State& s, std::uint64_t seed) {
   std::memset(s.memory.get(), kPoison, s.p.bytes);
   fill_on_host(s.c, s.p, seed, s.memory.get());
-  const auto offsets = [&](std::size_t at, const std::vector<std::int64_t>& lengths) {
-    const std::vector<std::int32_t> all = offsets_of(lengths);
-    std::memcpy(s.memory.get() + at, all.data(), all.size() * sizeof(all[0]));
-  };
-  if (!s.c.variable_length) return;
-  offsets(s.p.cu_q, s.c.lengths_q);
-  offsets(s.p.cu_k, s.c.lengths_k);
 }
 
 Result<double> microseconds(State& s, int calls) {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "bench/call.hpp"
+#include "bench/gpu_fill.hpp"
 #include "bench/kernel_params.hpp"
-#include "bench/values.hpp"
 #include "gpu/device.hpp"
 
 namespace flashfit::bench {
@@ -24,6 +24,8 @@ struct State {
   Case c;
   Placement p;
   std::byte* memory = nullptr;
+  std::byte* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
   std::byte* clock = nullptr;
   std::vector<std::unique_ptr<Call>> calls;  ///< one a set of inputs
   int calls_a_sample = 0;                    ///< 0: not captured yet
@@ -36,6 +38,24 @@ Result<void> each(Steps... steps) {
   Result<void> r;
   static_cast<void>(((r = steps(), r.has_value()) && ...));
   return r;
+}
+
+/// One for all sets, whose calls follow one another, as a framework's allocator would give.
+Result<void> find_workspace(State& s) {
+  const Result<std::size_t> bytes = s.calls[0]->workspace_bytes();
+  if (!bytes) return tl::unexpected(bytes.error());
+  s.workspace_bytes = *bytes;
+  if (*bytes == 0) return {};
+  const Result<std::byte*> memory = s.bed->allocate(*bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  s.workspace = *memory;
+  for (const auto& call : s.calls) call->use_workspace(*memory, *bytes);
+  return {};
+}
+
+/// What an earlier call left there would hide that one reads what it did not write.
+Result<void> poison_workspace(State& s) {
+  return s.workspace_bytes ? s.bed->poison(s.workspace, s.workspace_bytes) : Result<void>{};
 }
 
 Result<void> prepare(State& s, const Case& c, const Placement& p) {
@@ -58,37 +78,13 @@ Result<void> prepare(State& s, const Case& c, const Placement& p) {
   s.memory = *memory;
   for (std::size_t i = 0; i < sets; ++i)
     s.calls.push_back(std::make_unique<Call>(c, p, s.memory + i * p.bytes, DLDevice{kDLCUDA, 0}));
-  return {};
-}
-
-Result<void> fill_tensor(State& s, const Place& place, int tensor, std::uint64_t seed) {
-  if (place.elements() == 0) return {};
-  const FillParams params{.data = s.memory + place.offset,
-                          .rows = place.rows,
-                          .heads = place.heads,
-                          .dim = place.dim,
-                          .batch_stride = place.batch_stride,
-                          .row_stride = place.row_stride,
-                          .head_stride = place.head_stride,
-                          .pairs = place.elements() / 2,
-                          .key = stream_of(seed, tensor),
-                          .scale = tensor == 0 ? static_cast<float>(s.c.magnitude) : 1.0f};
-  return s.bed->launch(s.c.dtype == DType::kBF16 ? "fill_bf16" : "fill_fp16", s.bed->gpu().sms * 8, kThreads, &params);
-}
-
-Result<void> upload_offsets(State& s, std::size_t at, const std::vector<std::int64_t>& lengths) {
-  const std::vector<std::int32_t> offsets = offsets_of(lengths);
-  return s.bed->upload(s.memory + at, std::as_bytes(std::span(offsets)));
+  return find_workspace(s);
 }
 
 /// The first set anew, and copies of it in the others.
 Result<void> fill(State& s, std::uint64_t seed) {
-  Result<void> r =
-      each([&] { return s.bed->poison(s.memory, s.p.bytes); }, [&] { return fill_tensor(s, s.p.q, 0, seed); },
-           [&] { return fill_tensor(s, s.p.k, 1, seed); }, [&] { return fill_tensor(s, s.p.v, 2, seed); });
-  if (r && s.c.variable_length)
-    r = each([&] { return upload_offsets(s, s.p.cu_q, s.c.lengths_q); },
-             [&] { return upload_offsets(s, s.p.cu_k, s.c.lengths_k); });
+  Result<void> r = each([&] { return s.bed->poison(s.memory, s.p.bytes); }, [&] { return poison_workspace(s); },
+                        [&] { return fill_on_gpu(*s.bed, s.c, s.p, seed, s.memory); });
   for (std::size_t i = 1; i < s.calls.size() && r; ++i) r = s.bed->copy(s.memory + i * s.p.bytes, s.memory, s.p.bytes);
   return r ? s.bed->wait() : r;
 }
@@ -126,6 +122,7 @@ Result<void> capture(State& s) {
 Result<void> poison_results(State& s) {
   for (std::size_t i = 0; i < s.calls.size(); ++i)
     if (Result<void> r = s.bed->poison(s.memory + i * s.p.bytes + s.p.results, s.p.bytes - s.p.results); !r) return r;
+  if (Result<void> r = poison_workspace(s); !r) return r;
   return s.bed->wait();
 }
 

@@ -83,7 +83,8 @@ struct Failure : std::runtime_error {
 
 template <class T>
 T value_of(Result<T> r) {
-  if (!r) throw Failure(r.error().message);
+  // A sound problem that this build cannot do yet, or this GPU: not wrong, and never passed.
+  if (!r) throw Failure(r.error().code == Code::kMisfit ? "misfit: " + r.error().message : r.error().message);
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 

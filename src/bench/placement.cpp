@@ -3,12 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
-
-#include "base/half.hpp"
-#include "bench/values.hpp"
 
 namespace flashfit::bench {
 namespace {
@@ -18,16 +14,17 @@ constexpr std::size_t kLine = 256;  // as the driver aligns memory; a red zone i
 std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 /// A tensor of its own; `bytes` grows by it and the red zone after it.
-Place lay(const Case& c, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::size_t& bytes) {
+Place lay(const Case& c, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t dim,
+          std::size_t& bytes) {
   Place p;
   p.batch = c.variable_length ? 1 : static_cast<std::int64_t>(lengths.size());
   p.rows = c.variable_length ? std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) : lengths[0];
   p.heads = heads;
-  p.dim = c.head_dim;
+  p.dim = dim;
   p.offset = bytes;
-  const bool padded = c.memory == Memory::kPaddedRows;
-  p.head_stride = padded ? p.dim + 8 : p.dim;
-  p.row_stride = padded ? heads * p.head_stride + 16 : heads * p.head_stride;
+  const bool padded = c.memory == Memory::kPaddedRows, unaligned = c.memory == Memory::kUnaligned;
+  p.head_stride = padded ? p.dim + 8 : unaligned ? p.dim + 1 : p.dim;
+  p.row_stride = heads * p.head_stride + (padded ? 16 : unaligned ? 3 : 0);
   if (c.memory == Memory::kHeadsFirst) {
     p.row_stride = p.dim;
     p.head_stride = p.rows * p.dim;
@@ -41,18 +38,31 @@ Place lay(const Case& c, const std::vector<std::int64_t>& lengths, std::int64_t 
 void lay_packed(const Case& c, Placement& p, std::size_t& bytes) {
   Case plain = c;
   plain.memory = Memory::kContiguous;
-  p.q = lay(plain, c.lengths_q, 3 * c.heads_q, bytes);
+  p.q = lay(plain, c.lengths_q, 3 * c.heads_q, c.head_dim, bytes);
   p.q.heads = c.heads_q;
   p.k = p.v = p.q;
   p.k.offset += static_cast<std::size_t>(c.heads_q * c.head_dim * size_of(c.dtype));
   p.v.offset += static_cast<std::size_t>(2 * c.heads_q * c.head_dim * size_of(c.dtype));
 }
 
-template <class Visit>
-void for_each_head(const Place& p, Visit visit) {
-  for (std::int64_t b = 0; b < p.batch; ++b)
-    for (std::int64_t row = 0; row < p.rows; ++row)
-      for (std::int64_t head = 0; head < p.heads; ++head) visit(b, row, head);
+/// A bias and the small tensors that the case has, red zones between them.
+void lay_options(const Case& c, Placement& p, std::size_t& bytes) {
+  const auto small = [&](bool there, std::size_t count) {
+    const std::size_t at = bytes;
+    if (there) bytes += lines(count * sizeof(float)) + kLine;
+    return at;
+  };
+  p.alibi = small(c.alibi, static_cast<std::size_t>(c.heads_q));
+  p.sinks = small(c.sinks, static_cast<std::size_t>(c.heads_q));
+  p.used_k = small(!c.used_k.empty(), c.used_k.size());
+  if (c.bias.kind == BiasKind::kNone) return;
+  p.bias_size = c.bias.kind == BiasKind::kVisible ? 1 : c.bias.kind == BiasKind::kF32 ? 4 : size_of(c.dtype);
+  p.bias = {
+      .offset = bytes, .batch = c.bias_batch(), .rows = c.bias_rows(), .heads = c.bias_heads(), .dim = c.bias_keys()};
+  p.bias.row_stride = p.bias.dim;
+  p.bias.head_stride = p.bias.rows * p.bias.row_stride;
+  p.bias.batch_stride = p.bias.heads * p.bias.head_stride;
+  bytes += lines(static_cast<std::size_t>(p.bias.elements()) * p.bias_size) + kLine;
 }
 
 /// The first of `count` elements that nobody wrote, or `count`. Results have up to 10^9 elements.
@@ -77,20 +87,21 @@ Placement place(const Case& c) {
   if (c.memory == Memory::kPackedQkv) {
     lay_packed(c, p, bytes);
   } else {
-    p.q = lay(c, c.lengths_q, c.heads_q, bytes);
-    p.k = lay(c, c.lengths_k, c.heads_kv, bytes);
-    p.v = lay(c, c.lengths_k, c.heads_kv, bytes);
+    p.q = lay(c, c.lengths_q, c.heads_q, c.head_dim, bytes);
+    p.k = lay(c, c.lengths_k, c.heads_kv, c.head_dim, bytes);
+    p.v = lay(c, c.lengths_k, c.heads_kv, c.head_dim_v, bytes);
   }
   if (c.variable_length) {
     p.cu_q = bytes;
     p.cu_k = bytes + lines((c.lengths_q.size() + 1) * sizeof(std::int32_t));
     bytes = p.cu_k + lines((c.lengths_k.size() + 1) * sizeof(std::int32_t));
   }
+  lay_options(c, p, bytes);
   p.results = bytes;
   bytes += kLine;
   Case unpacked = c;
   if (c.memory == Memory::kPackedQkv) unpacked.memory = Memory::kContiguous;
-  p.out = lay(unpacked, c.lengths_q, c.heads_q, bytes);
+  p.out = lay(unpacked, c.lengths_q, c.heads_q, c.head_dim_v, bytes);
   p.lse = bytes;
   p.lse_count = p.out.batch * p.out.rows * p.out.heads;
   p.bytes = bytes + lines(static_cast<std::size_t>(p.lse_count) * sizeof(float)) + kLine;
@@ -101,34 +112,6 @@ std::vector<std::int32_t> offsets_of(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int32_t> all{0};
   for (const std::int64_t n : lengths) all.push_back(all.back() + static_cast<std::int32_t>(n));
   return all;
-}
-
-float value_of(const Case& c, const Place& p, int tensor, std::uint64_t seed, std::int64_t b, std::int64_t row,
-               std::int64_t head, std::int64_t d) {
-  const std::int64_t index = ((b * p.rows + row) * p.heads + head) * p.dim + d;
-  const float x = bell(stream_of(seed, tensor), static_cast<uint64>(index));
-  return tensor == 0 ? x * static_cast<float>(c.magnitude) : x;
-}
-
-void store(std::byte* at, DType dtype, float x) {
-  if (dtype == DType::kF32) {
-    std::memcpy(at, &x, sizeof(x));
-    return;
-  }
-  const unsigned short bits = dtype == DType::kF16 ? from_float<f16>(x).bits : from_float<bf16>(x).bits;
-  std::memcpy(at, &bits, sizeof(bits));
-}
-
-void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory) {
-  const Place* const tensors[] = {&p.q, &p.k, &p.v};
-  for (int t = 0; t < 3; ++t) {
-    const Place& place = *tensors[t];
-    for_each_head(place, [&](std::int64_t b, std::int64_t row, std::int64_t head) {
-      std::byte* at = memory + place.offset + place.at(b, row, head) * size_of(c.dtype);
-      for (std::int64_t d = 0; d < place.dim; ++d)
-        store(at + d * size_of(c.dtype), c.dtype, value_of(c, place, t, seed, b, row, head, d));
-    });
-  }
 }
 
 std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results, bool with_lse) {

@@ -30,23 +30,17 @@ struct Placement {
   std::size_t lse = 0;  ///< offset of fp32 [batch, heads, rows]
   std::int64_t lse_count = 0;
   std::size_t cu_q = 0, cu_k = 0;  ///< offsets of int32 [sequences + 1]; variable length alone
-  std::size_t results = 0;         ///< from here to the end: out and lse between red zones, and nothing else
-  std::size_t bytes = 0;           ///< a multiple of 256
+  // Of what the case has: a bias, whose place has its axes' own lengths (1 of a shared one) and bias_size bytes an
+  // element, fp32 [heads_q] twice, int32 [sequences].
+  Place bias;
+  std::size_t bias_size = 0, alibi = 0, sinks = 0, used_k = 0;
+  std::size_t results = 0;  ///< from here to the end: out and lse between red zones, and nothing else
+  std::size_t bytes = 0;    ///< a multiple of 256
 };
 Placement place(const Case& c);
 
 /// Rows before each sequence, and all of them.
 std::vector<std::int32_t> offsets_of(const std::vector<std::int64_t>& lengths);
-
-/// Value (b, row, head, d) of tensor 0 (q), 1 (k) or 2 (v) as `seed` fills it, before it is rounded to the dtype.
-float value_of(const Case& c, const Place& p, int tensor, std::uint64_t seed, std::int64_t b, std::int64_t row,
-               std::int64_t head, std::int64_t d);
-
-/// Rounds to the dtype, to nearest even.
-void store(std::byte* at, DType dtype, float x);
-
-/// Writes q, k and v.
-void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory);
 
 /// The first byte of `results` (the memory from Placement::results on) that is outside of out (and lse) and not poison,
 /// in words; or the first element of out that was not written; or "".

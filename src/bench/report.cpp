@@ -6,6 +6,7 @@
 #include "bench/page_figure.hpp"
 #include "bench/report_cells.hpp"
 #include "bench/report_environment.hpp"
+#include "bench/report_profile.hpp"
 
 // Made by the linker from the files in page/ and Chart.js.
 extern "C" {
@@ -110,6 +111,7 @@ void add_run(std::string& out, const Json& document, std::size_t run) {
   out += peers_table(document, run);
   add_charts(out, document, run);
   out += "<h3>Cells</h3>\n" + cells_table(document, run);
+  out += profile_tables(document, run);
   out += fmt::format("<div id=\"wrong-{}\">{}</div>\n", run, failures_tables(document, run));
   out += "<h3>Environment</h3>\n" + environment_tables(document, run) + "</section>\n";
 }

@@ -21,6 +21,8 @@ std::string slice_label(const CaseResult& c) {
   if (p.heads_kv > 0 && p.heads_q != p.heads_kv) label += fmt::format(", {} heads a KV head", p.heads_q / p.heads_kv);
   if (p.seqlen_q != p.seqlen_k) label += fmt::format(", {} new token{}", p.seqlen_q, p.seqlen_q == 1 ? "" : "s");
   if (!p.memory.empty() && p.memory != "contiguous") label += ", " + p.memory;
+  if (p.head_dim_v != p.head_dim) label += fmt::format(", values of head dim {}", p.head_dim_v);
+  for (const auto& [name, value] : p.options) label += fmt::format(", {} {}", name, value);
   return label;
 }
 
@@ -95,7 +97,7 @@ Json roofline(const ResultFile& run) {
   Json points = Json::array();
   double from = 1e300, to = 0;
   std::set<std::string> dtypes;
-  std::set<std::int64_t> head_dims;
+  std::map<std::int64_t, std::string> head_dims;  // of q and v together: how they are called
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseResult& c = run.cases[i];
     if (!c.timing || !c.flop || !c.bytes || *c.flop <= 0 || *c.bytes <= 0) continue;
@@ -103,7 +105,8 @@ Json roofline(const ResultFile& run) {
     from = std::min(from, intensity);
     to = std::max(to, intensity);
     dtypes.insert(c.problem.dtype);
-    head_dims.insert(c.problem.head_dim);
+    const std::int64_t d = c.problem.head_dim, dv = c.problem.head_dim_v;
+    head_dims[d + dv] = d == dv ? fmt::format("{}", d) : fmt::format("{}x{}", d, dv);
     points.push_back({{"x", intensity}, {"y", tflops_of(*c.flop, c.timing->median_us)}, {"case", i}});
   }
   if (points.empty() || !memory) return nullptr;
@@ -119,9 +122,8 @@ Json roofline(const ResultFile& run) {
   }
   // Two products of 2 head_dim FLOP each are done for an exponential.
   if (exp)
-    for (const std::int64_t d : head_dims)
-      roofs.push_back(
-          flat_roof(fmt::format("exp, head dim {}", d), "exp", from, to, *exp * 4 * static_cast<double>(d) / 1e3));
+    for (const auto& [dims, name] : head_dims)
+      roofs.push_back(flat_roof("exp, head dim " + name, "exp", from, to, *exp * 2 * static_cast<double>(dims) / 1e3));
   const double end = highest > 0 ? std::clamp(highest * 1e3 / *memory, from, to) : to;
   roofs.push_back({{"name", "memory"},
                    {"kind", "memory"},

@@ -5,6 +5,7 @@
 #include "bench/ratio.hpp"
 #include "bench/report.hpp"
 #include "bench/report_charts.hpp"
+#include "bench/report_profile.hpp"
 
 namespace flashfit::results {
 namespace {
@@ -96,7 +97,12 @@ Json report_document(const std::vector<ReportRun>& runs, double margin) {
   Json all = Json::array();
   for (const ReportRun& run : runs) {
     Json cases = Json::array();
-    for (const CaseResult& c : run.result.cases) cases.push_back(figures_of(c, run, margin));
+    for (const CaseResult& c : run.result.cases) {
+      cases.push_back(figures_of(c, run, margin));
+      // In the order of the file, as its reader keeps them.
+      if (Json profile = profile_figures(run.result.json["cases"][cases.size() - 1]); !profile.is_null())
+        cases.back()["profile"] = std::move(profile);
+    }
     Json peers = peers_of(run, cases);
     all.push_back({{"file", run.name},
                    {"dollars_per_hour", run.price ? Json(*run.price) : Json(nullptr)},

@@ -36,11 +36,12 @@ struct PeerResult {
 
 struct ResultProblem {
   std::string dtype, memory;
-  std::int64_t head_dim = 0, heads_q = 0, heads_kv = 0;
+  std::int64_t head_dim = 0, head_dim_v = 0, heads_q = 0, heads_kv = 0;
   bool causal = false;
   std::optional<double> softmax_scale;
   std::int64_t batch = 0, seqlen_q = 0, seqlen_k = 0;  ///< 0 of variable length
   std::vector<std::int64_t> lengths_q, lengths_k;      ///< empty but of variable length
+  std::map<std::string, std::string> options;          ///< what else is asked, as the file's JSON: window, softcap, ...
 
   bool operator==(const ResultProblem&) const = default;
 };

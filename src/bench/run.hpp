@@ -27,7 +27,8 @@ struct Run {
 /// The whole file's content. Error: a file cannot be written.
 Result<nlohmann::ordered_json> run_cases(const std::vector<Case>& cases, Backend& backend, const Run& run);
 
-/// Replaces the file as a whole: readers see the old one or the new one. Error: the file and why.
+/// Replaces the file as a whole: readers see the old one or the new one. A pipe or a device is written to instead.
+/// Error: the path and why.
 Result<void> write_file(const std::string& path, const std::string& text);
 
 /// Indented, lists of numbers in one line each.

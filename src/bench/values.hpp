@@ -20,7 +20,7 @@ constexpr float bell(uint64 key, uint64 index) {
   return float(sum) * (1.0f / 37837.2f);  // 65536 / sqrt(3)
 }
 
-/// The stream of one tensor (0 q, 1 k, 2 v) of one filling.
-constexpr uint64 stream_of(uint64 seed, int tensor) { return mixed(seed * 4 + uint64(tensor)); }
+/// The stream of one tensor (0 q, 1 k, 2 v, 3 bias, 4 sinks) of one filling.
+constexpr uint64 stream_of(uint64 seed, int tensor) { return mixed(seed * 8 + uint64(tensor)); }
 
 }  // namespace flashfit::bench

@@ -3,23 +3,44 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "bench/run.hpp"
 
 namespace flashfit::bench {
 
+namespace {
+
+/// What a link leads to, there or not.
+std::string linked(std::filesystem::path path) {
+  std::error_code none;
+  for (int i = 0; i < 16 && std::filesystem::is_symlink(path, none); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);
+  return path.string();
+}
+
+bool filled(std::FILE* file, const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+
 Result<void> write_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
+  // A pipe or a device is written to, not replaced, and a link stays one.
+  const std::string target = linked(path);
+  std::error_code unknown;
+  const bool replaces = !std::filesystem::exists(target, unknown) || std::filesystem::is_regular_file(target, unknown);
+  const std::string part = replaces ? target + ".part" : target;
   std::FILE* file = std::fopen(part.c_str(), "wb");
   const auto refuse = [&] {
     const int why = errno;
-    std::remove(part.c_str());
+    if (replaces) std::remove(part.c_str());
     return fail(Code::kInvalidArgument, fmt::format("{}: {}", path, std::strerror(why)));
   };
-  if (file == nullptr) return refuse();
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !written || std::rename(part.c_str(), path.c_str()) != 0) return refuse();
+  if (file == nullptr || !filled(file, text)) return refuse();
+  if (replaces && std::rename(part.c_str(), target.c_str()) != 0) return refuse();
   return {};
 }
 

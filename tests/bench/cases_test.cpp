@@ -45,9 +45,14 @@ TEST(Cases, HaveNamesOfTheirOwnThatAFileTakes) {
 TEST(Cases, EveryGroupIsThere) {
   std::map<std::string, int> count;
   for (const Case& c : all()) ++count[c.group];
-  EXPECT_EQ(count,
-            (std::map<std::string, int>{
-                {"origin", 7 + 27}, {"grid", 39}, {"ragged", 8}, {"decode", 16}, {"wild", 200}, {"edges", 150}}));
+  EXPECT_EQ(count, (std::map<std::string, int>{{"origin", 7 + 27},
+                                               {"grid", 55},
+                                               {"ragged", 8},
+                                               {"decode", 22},
+                                               {"options", 16},
+                                               {"wild", 400},
+                                               {"edges", 150},
+                                               {"corners", 234}}));
 }
 
 TEST(Cases, TheGridHoldsSixteenThousandTokens) {
@@ -57,7 +62,7 @@ TEST(Cases, TheGridHoldsSixteenThousandTokens) {
     EXPECT_EQ(std::accumulate(c.lengths_q.begin(), c.lengths_q.end(), std::int64_t{0}), 16384) << c.name;
     ++held;
   }
-  EXPECT_EQ(held, 18 + 12 + 2);
+  EXPECT_EQ(held, 24 + 12 + 2);
 }
 
 TEST(Cases, AListOfValuesStandsForEachOfThem) {
@@ -119,6 +124,27 @@ TEST(Cases, RandomOnesDifferAndHoldEveryKind) {
   EXPECT_THAT((std::vector{causal, ragged, grouped, scaled}),
               testing::Each(testing::AllOf(testing::Ge(10), testing::Le(190))));
   EXPECT_EQ(memory.size(), 4u);
+}
+
+TEST(Cases, RandomOnesWithOptionsHoldEachOfThem) {
+  int windows = 0, capped = 0, alibi = 0, sinks = 0, biased = 0, used = 0, narrow = 0, odd = 0;
+  for (const Case& c : random_cases(200, 3, true)) {
+    windows += c.windowed();
+    capped += c.softcap > 0;
+    alibi += c.alibi;
+    sinks += c.sinks;
+    biased += c.bias.kind != BiasKind::kNone;
+    used += !c.used_k.empty();
+    narrow += c.head_dim_v != c.head_dim;
+    odd += c.head_dim % 8 != 0;
+  }
+  EXPECT_THAT((std::vector{windows, capped, alibi, sinks, biased, used, narrow, odd}),
+              testing::Each(testing::AllOf(testing::Ge(10), testing::Le(190))));
+}
+
+TEST(Cases, UsedKeysFallFromAllToAFew) {
+  EXPECT_EQ(falling_lengths({100, 100, 100, 100}), (std::vector<std::int64_t>{100, 75, 50, 25}));
+  EXPECT_EQ(falling_lengths({1, 1, 0}), (std::vector<std::int64_t>{1, 1, 0}));
 }
 
 TEST(Cases, AWrongListIsRefusedInALine) {

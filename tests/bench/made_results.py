@@ -98,6 +98,22 @@ def problem(**changes: Any) -> Json:
     return {**base, **changes}
 
 
+def profile(us: float) -> Json:
+    """As --profile writes it."""
+    stalls = {"wait": 1.25, "barrier": 0.5, "long_scoreboard": 0.0625, "math_pipe_throttle": 2.5}
+    counted = {
+        "gpu__time_duration.sum": {"value": round(1e3 * us), "unit": "ns"},
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": {"value": 61.5, "unit": "%"},
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed": {"value": 4.25, "unit": "%"},
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": {"value": 1234, "unit": ""},
+    }
+    for name, warps in stalls.items():
+        metric = f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
+        counted[metric] = {"value": warps, "unit": "inst"}
+    model = {"us": 0.9 * us, "bound": "tensor", "blocks_per_sm": 2, "registers_per_thread": 168}
+    return {"by": "ncu 2025.3.1.0", "ncu": counted, "model": model}
+
+
 def declined(message: str) -> Json:
     return {"correct": False, "message": message}
 
@@ -148,6 +164,8 @@ def gpu_run(seed: int = 1, slowdown: float = 1.0) -> Json:
     wrong["peers"] = {"sdpa-flash": declined("not tried: flashfit was wrong")}
     cases.append(wrong)
     cases[5]["throttled"] = ["SwPowerCap"]
+    cases[2]["profile"] = profile(cases[2]["median_us"])
+    cases[3]["profile"] = {"message": "ncu counted nothing of the kernel"}
     return run(cases, complete=True)
 
 
