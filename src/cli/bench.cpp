@@ -28,17 +28,17 @@ Each case is held to fp64 before and after it is timed, on fresh inputs; a wrong
 measured. Exit status: 0 all is right, 1 a case is wrong, 2 wrong use, 3 not written, 130 interrupted.)";
 
 struct BenchOptions {
-  std::vector<std::string> groups;
+  std::vector<std::string> groups, names;
   std::string filter, device, csv_file, json_file;
   std::int64_t warmup = 10, repeats = 100, seed = 1, seconds = 20;
-  bool list = false, profile = false;
+  bool list = false, profile = false, ceilings = false;
   CLI::Option* json = nullptr;
   std::string command;
 };
 
 /// What is asked for without --group: all that is timed on a GPU but random shapes; on a CPU what takes minutes.
 std::vector<std::string> usual_groups(bool gpu) {
-  if (gpu) return {"origin", "grid", "ragged", "decode"};
+  if (gpu) return {"origin", "grid", "ragged", "decode", "options"};
   return {"origin"};
 }
 
@@ -52,17 +52,23 @@ std::vector<bench::Case> chosen(const BenchOptions& b, const std::vector<std::st
     if (known.insert(c.group).second) names += (names.empty() ? "" : ", ") + c.group;
   for (const std::string& group : groups)
     if (!known.contains(group)) wrong("--group", group, "must be one of " + names);
+  for (const std::string& name : b.names)
+    if (std::none_of(all->begin(), all->end(), [&](const bench::Case& c) { return c.name == name; }))
+      wrong("--case", name, "must be a name of flashfit bench --list");
   std::vector<bench::Case> cases;
-  for (const bench::Case& c : *all) {
-    const bool in_group = groups.empty() || std::find(groups.begin(), groups.end(), c.group) != groups.end();
-    if (in_group && c.name.find(b.filter) != std::string::npos) cases.push_back(c);
-  }
+  const auto one_of = [](const std::vector<std::string>& texts, const std::string& text) {
+    return texts.empty() || std::find(texts.begin(), texts.end(), text) != texts.end();
+  };
+  for (const bench::Case& c : *all)
+    if (one_of(groups, c.group) && one_of(b.names, c.name) && c.name.find(b.filter) != std::string::npos)
+      cases.push_back(c);
   if (cases.empty()) wrong("--filter", b.filter, "is in no case's name; see flashfit bench --list");
   return cases;
 }
 
 int list(const BenchOptions& b) {
   if (!b.json_file.empty()) wrong("--json", b.json_file, "takes no file with --list: the list goes to standard output");
+  if (!b.csv_file.empty()) wrong("--csv", b.csv_file, "is of measurements; --list has none");
   Json objects = Json::array();
   for (const bench::Case& c : chosen(b, b.groups)) {
     if (b.json->count() > 0)
@@ -106,15 +112,36 @@ Result<bench::Backend> on_gpu(bench::Run& run, BenchProgress& progress) {
   return gpu_backend(bed, nvml);
 }
 
+/// What this GPU can reach, as `ceilings` of a result file: for other programs that measure here.
+int ceilings() {
+  Result<std::unique_ptr<bench::GpuBed>> bed = bench::GpuBed::open();
+  if (!bed) wrong("--ceilings measures a GPU: " + bed.error().message);
+  const Result<bench::Ceilings> found = measure_ceilings(**bed);
+  if (!found) wrong("--ceilings: " + found.error().message);
+  fmt::print("{}\n", json_of(*found).dump(1));
+  return kOk;
+}
+
+/// What counts a case. The first one is counted at once: where ncu cannot count here, nobody waits minutes to hear it.
+std::function<Json(const bench::Case&)> profiler(const bench::Case& first) {
+  const Result<bench::NsightCompute> ncu = bench::NsightCompute::find();
+  if (!ncu) wrong("--profile needs Nsight Compute: " + ncu.error().message);
+  const Result<Json> of_first = bench::profile_of(first, *ncu);
+  if (!of_first && of_first.error().code == Code::kMisfit) wrong("--profile: " + of_first.error().message);
+  return [ncu = *ncu, of_first, name = first.name](const bench::Case& c) -> Json {
+    const Result<Json> found = c.name == name ? of_first : bench::profile_of(c, ncu);
+    return found ? *found : Json{{"message", found.error().message}};
+  };
+}
+
 int measure(const BenchOptions& b) {
   if (b.json->count() > 0 && b.json_file.empty()) wrong("--json", "", "needs a file; --list alone goes without");
   if (!b.device.empty() && b.device != "cpu" && b.device != "gpu") wrong("--device", b.device, "must be cpu or gpu");
   const Result<Gpu> gpu = b.device == "cpu" ? fail(Code::kNoGpu, "") : live_gpu(0);
   if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
   if (b.profile && !gpu) wrong("--profile counts what a GPU does, and this run measures the CPU");
-  if (const Result<std::string> ncu = b.profile ? bench::ncu_version() : std::string(); !ncu)
-    wrong("--profile needs Nsight Compute: " + ncu.error().message);
-  const std::vector<bench::Case> cases = chosen(b, b.groups.empty() ? usual_groups(gpu.has_value()) : b.groups);
+  const std::vector<bench::Case> cases =
+      chosen(b, b.groups.empty() && b.names.empty() ? usual_groups(gpu.has_value()) : b.groups);
 
   bench::Run run;
   run.command = b.command;
@@ -127,7 +154,7 @@ int measure(const BenchOptions& b) {
   run.csv_file = b.csv_file;
   std::signal(SIGINT, [](int) { interrupted = 1; });
 
-  if (b.profile) run.profile = bench::profile_of;
+  if (b.profile) run.profile = profiler(cases.front());
   BenchProgress progress(cases.size());
   run.before = [&](std::size_t done, const std::string& name) { progress.show(done, name); };
   Result<bench::Backend> backend = gpu ? on_gpu(run, progress) : bench::cpu_backend();
@@ -154,6 +181,10 @@ void add_bench(CLI::App& app, int& status) {
       ->type_name("NAME")
       ->take_all()
       ->expected(1);
+  command->add_option("--case", b->names, "the case of exactly this name; may be repeated")
+      ->type_name("NAME")
+      ->take_all()
+      ->expected(1);
   command->add_option("--filter", b->filter, "cases whose name holds this text")->type_name("TEXT");
   command->add_option("--device", b->device, "cpu or gpu (default: the GPU where there is one)")->type_name("NAME");
   add_whole_number(*command, "--warmup", b->warmup, 0, 100000,
@@ -167,11 +198,12 @@ void add_bench(CLI::App& app, int& status) {
                 ->expected(0, 1);
   command->add_option("--csv", b->csv_file, "one line a case")->type_name("FILE");
   command->add_flag("--profile", b->profile, "each case once more under Nsight Compute (ncu), its counts into --json");
+  command->add_flag("--ceilings", b->ceilings, "measure what this GPU can reach, and print that alone as JSON");
   command->add_flag("--list", b->list, "print the cases, measure nothing");
   command->footer(kExample);
   command->callback([b, command, &status] {
     b->command = typed(*command);
-    status = b->list ? list(*b) : measure(*b);
+    status = b->list ? list(*b) : b->ceilings ? ceilings() : measure(*b);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/doctor_options.hpp"
 #include "cli/doctor_report.hpp"
+#include "cli/doctor_torch.hpp"
 #include "cli/options.hpp"
 #include "inspect/ascii.hpp"
 
@@ -58,6 +59,7 @@ int run(const DoctorOptions& options) {
     report.assumed.push_back(fmt::format("{} judged by name alone: a name does not tell the GPUs", names.size()));
   if (!files.empty()) report.targets = inspect::examine(files, report.question, options.how());
   for (auto& by_name : inspect::examine_names(names, report.question)) report.targets.push_back(std::move(by_name));
+  say_if_torch_is_not_judged(report);
   const inspect::Choice choice = inspect::choose(report.targets, report.question);
   if (options.json) {
     fmt::print("{}\n", dump(choice_json(report, choice)));

@@ -4,13 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
+#include "cli/ci_options.hpp"
 #include "cli/command.hpp"
+#include "cli/doctor_environment.hpp"
+#include "cli/doctor_error.hpp"
+#include "cli/doctor_examine.hpp"
+#include "cli/doctor_format.hpp"
 #include "cli/doctor_options.hpp"
 #include "cli/doctor_report.hpp"
+#include "cli/doctor_torch.hpp"
 #include "cli/options.hpp"
+#include "loader/real_tree.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -21,7 +29,12 @@ Examples:
   flashfit doctor venv/lib/python3.11/site-packages --gpu "rtx 5090" --driver 570
   flashfit doctor kernel.cubin --gpu L4 --gpu H100
   flashfit doctor torch.whl --gpu all
-Exit status: 0 all fit, 1 something does not or only in part, 2 it cannot be told or wrong use, 3 not written.)";
+  flashfit doctor
+  flashfit doctor --env venv --gpu L40 --driver 570
+  flashfit doctor requirements.txt Dockerfile --policy fleet.toml --format github
+  flashfit doctor --error build.log
+  flashfit doctor --error traceback.txt venv/lib/python3.11/site-packages --gpu L40
+Exit status: 0 all fit (never with --error), 1 something does not or only in part, 2 it cannot be told or wrong use, 3 not written.)";
 
 int status_of(const std::vector<inspect::TargetReport>& reports) {
   using inspect::Verdict;
@@ -34,46 +47,105 @@ int status_of(const std::vector<inspect::TargetReport>& reports) {
   return inspect::worst(reports) == Verdict::kFits ? kOk : kDoesNotFit;
 }
 
-int run(const DoctorOptions& options) {
-  DoctorReport report;
-  report.question = options.question(report.assumed);
-  {
-    const auto how = options.how();
-    report.targets = inspect::examine(options.targets, report.question, how);
-  }
-  if (!options.html.empty()) {
-    std::ofstream file(options.html, std::ios::binary | std::ios::trunc);
-    file << doctor_html(report);
-    if (!file.flush()) {
-      fmt::print(stderr, "flashfit: --html '{}': cannot be written\n", options.html);
-      return kFailed;
-    }
-  }
+/// The page of --html; false, said in one line, where it cannot be written.
+bool wrote_html(const DoctorOptions& options, const DoctorReport& report) {
+  if (options.html.empty()) return true;
+  std::ofstream file(options.html, std::ios::binary | std::ios::trunc);
+  file << doctor_html(report);
+  if (file.flush()) return true;
+  fmt::print(stderr, "flashfit: --html '{}': cannot be written\n", options.html);
+  return false;
+}
+
+int run_environment(const DoctorOptions& options) {
+  if (!options.targets.empty())
+    wrong("--env: judges an environment, so it goes without targets; --torch takes its folder for them");
+  const loader::RealTree tree("/");
+  const environment::Environment found = [&] {
+    const auto question = options.environment_question();
+    return look_at(tree, question);
+  }();
+  DoctorReport report{.question = found.question, .assumed = found.assumed};
+  for (const environment::PackageReport& package : found.packages) report.targets.push_back(package.report);
+  if (!wrote_html(options, report)) return kFailed;
   if (options.json) {
-    fmt::print("{}\n", dump(doctor_json(report)));
+    fmt::print("{}\n", environment_json(found, report));
   } else {
-    fmt::print("{}", doctor_text(report, {.verbose = options.verbose, .colour = wants_colour()}));
+    fmt::print("{}", environment_text(found, report, {.verbose = options.verbose, .colour = wants_colour()}));
   }
-  return status_of(report.targets);
+  return found.verdict == inspect::Verdict::kFits      ? kOk
+         : found.verdict == inspect::Verdict::kUnknown ? kUsage
+                                                       : kDoesNotFit;
+}
+
+/// The machine that the options name, or those of the policy.
+std::vector<MachineReport> examined(const DoctorOptions& options, const CiOptions& ci) {
+  std::unique_ptr<requests::Fetcher> fetcher;
+  if (ci.fetch) {
+    auto made = requests::Fetcher::make();
+    if (!made) wrong("--fetch: " + made.error().message);
+    fetcher = std::move(*made);
+  }
+  std::vector<MachineReport> machines;
+  for (const auto& [name, of_machine] : ci.machines(options)) {
+    MachineReport& machine = machines.emplace_back(name, DoctorReport{});
+    machine.report.question = of_machine.question(machine.report.assumed);
+    examine_targets(of_machine, fetcher.get(), machine.report);
+    say_if_torch_is_not_judged(machine.report);
+  }
+  return machines;
+}
+
+int run(const DoctorOptions& options, const CiOptions& ci) {
+  if (!options.error.empty() || options.targets.empty() || !options.env.empty()) {
+    if (!ci.policy.empty() || ci.fetch || ci.format != "text")
+      wrong("--policy, --fetch and --format: go with targets alone, not with an environment or --error");
+    return options.error.empty() ? run_environment(options) : doctor_error(options);
+  }
+  if (options.probe) wrong("--probe: goes with an environment, not with targets");
+  const std::vector<MachineReport> machines = examined(options, ci);
+  int status = kOk;
+  for (const MachineReport& machine : machines) status = std::max(status, status_of(machine.report.targets));
+  if (!wrote_html(options, machines.front().report)) return kFailed;
+  if (options.json || ci.format == "json") {
+    const std::string text = fleet_json(machines) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stdout);  // megabytes, which fmt would copy
+  } else if (ci.format == "sarif") {
+    fmt::print("{}\n", dump(doctor_sarif(machines, status)));
+  } else if (ci.format == "github") {
+    fmt::print("{}", doctor_github(machines, options.verbose));
+  } else {
+    fmt::print("{}", fleet_text(machines, {.verbose = options.verbose, .colour = wants_colour()}));
+  }
+  return status;
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand(
-      "doctor",
-      "Whether wheels, libraries and GPU code fit a GPU, driver, Python and PyTorch; why not, and what would.");
+  CLI::App* command = app.add_subcommand("doctor",
+                                         "Whether wheels, libraries, GPU code or an environment fit a GPU, driver, "
+                                         "Python and PyTorch; why not, and what would.");
   const auto options = std::make_shared<DoctorOptions>();
   command
-      ->add_option("targets", options->targets,
-                   "wheels, .so, .pyd, .dll, .cubin, .fatbin, .ptx, .a, .o, source distributions, folders")
-      ->type_name("TARGET")
-      ->required();
+      ->add_option(
+          "targets", options->targets,
+          "wheels, .so, .pyd, .dll, .cubin, .fatbin, .ptx, .a, .o, source distributions, folders; requirements files, "
+          "pylock.toml, Dockerfiles; image archives of `docker save` (default: the active environment)")
+      ->type_name("TARGET");
   options->add_to(*command);
+  options->add_environment_to(*command);
+  const auto ci = std::make_shared<CiOptions>();
+  ci->add_to(*command);
   command->add_option("--html", options->html, "also write one page with the matrix of files and GPUs")
       ->type_name("FILE");
+  command
+      ->add_option("--error", options->error,
+                   "a pasted traceback or log, a file with one, or -: what it is, what caused it and what mends it, by "
+                   "itself and by the targets beside it")
+      ->type_name("TEXT|FILE|-");
   command->footer(kExample);
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, ci, &status] { status = run(*options, *ci); });
 }
 
 }  // namespace flashfit::cli

@@ -10,7 +10,7 @@
 namespace flashfit::cli {
 namespace {
 
-using inspect::Coverage;
+using inspect::GpuCoverage;
 using inspect::Problem;
 using inspect::TargetReport;
 
@@ -34,25 +34,26 @@ th { background: #f6f6f6; } td.path { font-family: ui-monospace, monospace; font
 
 std::string path_words(const std::string& path) { return html_escaped(inspect::printable(path, 300)); }
 
-void add_cell(std::string& out, const Coverage& c) {
-  if (c.containers == 0) {
+void add_cell(std::string& out, const GpuCoverage& c, std::size_t containers) {
+  if (containers == 0) {
     out += "<td class=\"none\">-</td>";
     return;
   }
-  const bool part = c.summary.covered > 0 && c.summary.covered < c.containers;
-  out += fmt::format("<td class=\"{}\">{}{}</td>", part ? "part" : name_of(c.summary.best), name_of(c.summary.best),
-                     part ? fmt::format(" {} of {}", c.summary.covered, c.containers) : "");
+  const bool part = c.covered > 0 && c.covered < containers;
+  out += fmt::format("<td class=\"{}\">{}{}</td>", part ? "part" : name_of(c.best), name_of(c.best),
+                     part ? fmt::format(" {} of {}", c.covered, containers) : "");
 }
 
 void add_matrix(std::string& out, const TargetReport& r, const DoctorReport& report) {
   const auto& gpus = report.question.gpus;
   std::size_t with_code = 0;
   std::string rows;
-  for (const auto& binary : r.target.binaries) {
+  for (std::size_t b = 0; b < r.target.binaries.size(); ++b) {
+    const auto& binary = r.target.binaries[b];
     if (binary.containers.empty() || ++with_code > kMostRows) continue;
     rows += fmt::format("<tr><td class=\"path\">{}</td>",
                         binary.path.empty() ? path_words(r.target.file_name) : path_words(binary.path));
-    for (const auto& gpu : gpus) add_cell(rows, cover(binary, gpu, report.question.driver));
+    for (const GpuCoverage& c : r.coverage[b]) add_cell(rows, c, counted_containers(binary));
     rows += "</tr>\n";
   }
   if (with_code == 0) return;
@@ -65,6 +66,7 @@ void add_matrix(std::string& out, const TargetReport& r, const DoctorReport& rep
 void add_target(std::string& out, const TargetReport& r, const DoctorReport& report) {
   out += fmt::format("<h2>{} <span class=\"verdict {}\">{}</span></h2>\n", path_words(r.target.target),
                      name_of(r.verdict), name_of(r.verdict));
+  add_matrix(out, r, report);
   if (!r.problems.empty()) {
     out += "<table><tr><th>code</th><th>where</th><th>what</th><th>what would fit</th></tr>\n";
     for (std::size_t i = 0; i < std::min(r.problems.size(), kMostRows); ++i) {
@@ -78,7 +80,6 @@ void add_target(std::string& out, const TargetReport& r, const DoctorReport& rep
   if (!r.mend.empty())
     out += fmt::format("<p>Try: <code>{}</code> ({})</p>\n", html_escaped(r.mend), html_escaped(r.mend_why));
   if (!r.look_for.empty()) out += fmt::format("<p>Look for {}</p>\n", html_escaped(r.look_for));
-  add_matrix(out, r, report);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "cli/doctor_report.hpp"
 #include "gpu/driver_versions.hpp"
@@ -21,20 +21,20 @@ const char* word_of(inspect::Severity severity) {
 
 std::string or_empty(CudaVersion version) { return version == 0 ? "" : str(version); }
 
-Json problem_json(const Problem& p) {
-  return {{"code", p.code},
-          {"severity", word_of(p.severity)},
-          {"message", p.message},
-          {"member", inspect::printable(p.member, 4096)},
-          {"fix", p.fix}};
+Json problem_json(const Problem& p, std::uint32_t line) {
+  Json json = {{"code", p.code},
+               {"severity", word_of(p.severity)},
+               {"message", p.message},
+               {"member", inspect::printable(p.member, 4096)},
+               {"fix", p.fix}};
+  if (line != 0) json["line"] = line;
+  return json;
 }
 
 Json binary_json(const Binary& b, const std::vector<inspect::GpuCoverage>& coverage) {
   const inspect::Holdings holdings = holdings_of(b);
   Json gpus = Json::object();
   for (const auto& c : coverage) gpus[c.gpu] = {{"best", name_of(c.best)}, {"covered", c.covered}};
-  const auto loadable = std::count_if(b.containers.begin(), b.containers.end(),
-                                      [](const inspect::Container& c) { return !c.entries.empty(); });
   return {{"path", inspect::printable(b.path, 4096)},
           {"kind", name_of(b.kind)},
           {"machine", b.machine},
@@ -45,24 +45,25 @@ Json binary_json(const Binary& b, const std::vector<inspect::GpuCoverage>& cover
           {"torch_abi", name_of(b.extension.torch_abi)},
           {"glibc", glibc_floor(b)},
           {"needed", b.needed},
-          {"containers", loadable},
-          {"gpus", gpus}};
+          {"containers", counted_containers(b)},
+          {"gpus", std::move(gpus)}};
 }
 
-Json target_json(const TargetReport& r) {
-  Json problems = Json::array(), binaries = Json::array();
-  for (const Problem& p : r.problems) problems.push_back(problem_json(p));
-  for (std::size_t i = 0; i < r.target.binaries.size(); ++i)
-    binaries.push_back(binary_json(r.target.binaries[i], r.coverage[i]));
-  return {{"target", r.target.target},
-          {"kind", name_of(r.target.kind)},
-          {"verdict", name_of(r.verdict)},
-          {"problems", problems},
-          {"mend", r.mend},
-          {"look_for", r.look_for},
-          {"tags", r.tags},
-          {"glibc", r.glibc},
-          {"binaries", binaries}};
+/// Without its binaries.
+Json target_json(const TargetReport& r, const ListNotes& notes) {
+  Json problems = Json::array();
+  for (std::size_t i = 0; i < r.problems.size(); ++i)
+    problems.push_back(problem_json(r.problems[i], i < notes.lines.size() ? notes.lines[i] : 0));
+  Json json = {{"target", r.target.target},
+               {"kind", notes.kind.empty() ? name_of(r.target.kind) : notes.kind},
+               {"verdict", name_of(r.verdict)},
+               {"problems", std::move(problems)},
+               {"mend", r.mend},
+               {"look_for", r.look_for},
+               {"tags", r.tags},
+               {"glibc", r.glibc}};
+  if (!notes.basis.empty()) json["basis"] = notes.basis;
+  return json;
 }
 
 Json asked_json(const DoctorReport& report) {
@@ -70,7 +71,7 @@ Json asked_json(const DoctorReport& report) {
   Json gpus = Json::array();
   for (const auto& gpu : q.gpus)
     gpus.push_back(Json{{"asked", gpu.asked}, {"name", gpu.gpu.name}, {"compute_capability", gpu.gpu.cc.str()}});
-  return {{"gpus", gpus},
+  return {{"gpus", std::move(gpus)},
           {"driver", q.driver_text},
           {"driver_cuda", or_empty(q.driver)},
           {"python", q.python ? q.python->str() : ""},
@@ -81,13 +82,64 @@ Json asked_json(const DoctorReport& report) {
           {"assumed", report.assumed}};
 }
 
+void indent(std::string& out, std::size_t level) { out.append(2 * level, ' '); }
+
+/// Lines behind the first are moved in; within a string JSON has no line ends.
+void add_text(std::string& out, std::string_view text, std::size_t level) {
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    out += text.substr(0, end);
+    if (end == std::string_view::npos) return;
+    out += '\n';
+    indent(out, level);
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// `object` with one more key, whose list is written item by item: one tree of ten thousand binaries takes longer to
+/// build and to free than all else that a report from the cache needs.
+template <class AddItem>
+void add_with_list(std::string& out, std::size_t level, const Json& object, std::string_view key, std::size_t count,
+                   AddItem add_item) {
+  const std::string text = dump(object);
+  add_text(out, std::string_view(text).substr(0, text.size() - 2), level);  // without its "\n}"
+  out += ",\n";
+  indent(out, level + 1);
+  out += fmt::format("\"{}\": [", key);
+  for (std::size_t i = 0; i < count; ++i) {
+    out += i == 0 ? "\n" : ",\n";
+    indent(out, level + 2);
+    add_item(i, level + 2);
+  }
+  if (count > 0) {
+    out += '\n';
+    indent(out, level + 1);
+  }
+  out += "]\n";
+  indent(out, level);
+  out += '}';
+}
+
 }  // namespace
 
-Json doctor_json(const DoctorReport& report) {
-  Json targets = Json::array();
-  for (const TargetReport& r : report.targets) targets.push_back(target_json(r));
-  return {
-      {"schema", 1}, {"verdict", name_of(worst(report.targets))}, {"asked", asked_json(report)}, {"targets", targets}};
+Json problems_json(const std::vector<Problem>& problems) {
+  Json list = Json::array();
+  for (const Problem& p : problems) list.push_back(problem_json(p, 0));
+  return list;
+}
+
+std::string doctor_json(const DoctorReport& report, const Json& more) {
+  std::string out;
+  Json head{{"schema", 1}, {"verdict", name_of(worst(report.targets))}, {"asked", asked_json(report)}};
+  for (const auto& [key, value] : more.items()) head[key] = value;
+  add_with_list(out, 0, head, "targets", report.targets.size(), [&](std::size_t t, std::size_t level) {
+    const TargetReport& r = report.targets[t];
+    add_with_list(out, level, target_json(r, t < report.lists.size() ? report.lists[t] : ListNotes{}), "binaries",
+                  r.target.binaries.size(), [&](std::size_t b, std::size_t in) {
+                    add_text(out, dump(binary_json(r.target.binaries[b], r.coverage[b])), in);
+                  });
+  });
+  return out;
 }
 
 Json choice_json(const DoctorReport& report, const inspect::Choice& choice) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "cli/doctor_torch.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "gpu/device.hpp"
@@ -130,14 +131,30 @@ void DoctorOptions::add_to(CLI::App& app) {
   app.add_flag("--no-cache", no_cache, "read every file anew, and remember none");
 }
 
-Question DoctorOptions::question(std::vector<std::string>& assumed) const {
+Question DoctorOptions::given() const {
   Question q;
+  if (std::find(targets.begin(), targets.end(), "") != targets.end())
+    wrong("TARGET", "", "accepted: the path of a file or a folder");
   if (std::find(gpus.begin(), gpus.end(), "all") != gpus.end()) {
     q.gpus = every_capability();
     q.survey = true;
-  } else if (!gpus.empty()) {
-    for (const std::string& name : gpus) q.gpus.push_back({name, or_wrong(name_gpu(name), "--gpu")});
   } else {
+    for (const std::string& name : gpus) q.gpus.push_back({name, or_wrong(name_gpu(name), "--gpu")});
+  }
+  if (!driver.empty()) {
+    q.driver = or_wrong(parse_driver(driver), "--driver");
+    q.driver_text = driver;
+  }
+  if (!platform.empty()) q.platform = or_wrong(parse_platform(platform), "--platform");
+  if (!glibc.empty()) q.platform = or_wrong(with_glibc(q.platform ? *q.platform : platform_here(), glibc), "--glibc");
+  if (!python.empty()) q.python = or_wrong(parse_python(python), "--python");
+  if (!torch.empty()) q.torch = or_wrong(read_torch(torch), "--torch");
+  return q;
+}
+
+Question DoctorOptions::question(std::vector<std::string>& assumed) const {
+  Question q = given();
+  if (q.gpus.empty()) {
     const auto machine = this_machine();
     for (const Gpu& gpu : machine.gpus) {
       if (std::any_of(q.gpus.begin(), q.gpus.end(), [&](const AskedGpu& g) { return g.asked == gpu.name; })) continue;
@@ -152,29 +169,18 @@ Question DoctorOptions::question(std::vector<std::string>& assumed) const {
       }
     }
   }
-  if (!driver.empty()) {
-    q.driver = or_wrong(parse_driver(driver), "--driver");
-    q.driver_text = driver;
-  }
   if (q.driver == 0) assumed.emplace_back("no driver was given: none is judged (--driver)");
-
-  if (!platform.empty()) {
-    q.platform = or_wrong(parse_platform(platform), "--platform");
-  } else {
-    q.platform = platform_here();
-    assumed.emplace_back("the platform is this machine's");
-  }
-  if (!glibc.empty()) q.platform = or_wrong(with_glibc(*q.platform, glibc), "--glibc");
+  if (!q.platform) q.platform = platform_here();
+  if (platform.empty()) assumed.emplace_back("the platform is this machine's");
 
   std::string whose;
-  if (!python.empty()) q.python = or_wrong(parse_python(python), "--python");
   if (python.empty() && platform.empty()) q.python = python_here(whose);
   if (!whose.empty() && q.python) {
     assumed.push_back("Python is that " + whose);
   } else if (!q.python) {
     assumed.emplace_back("no Python was given: none is judged (--python)");
   }
-  if (!torch.empty()) q.torch = or_wrong(read_torch(torch), "--torch");
+  if (!q.torch) q.torch = torch_among(targets, assumed);
   return q;
 }
 

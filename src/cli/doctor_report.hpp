@@ -9,10 +9,17 @@
 
 namespace flashfit::cli {
 
+/// What a list of requests has beyond other targets.
+struct ListNotes {
+  std::string kind, basis;           ///< "requirements"; what was judged by name
+  std::vector<std::uint32_t> lines;  ///< of each problem; 0: about no line
+};
+
 struct DoctorReport {
   std::vector<inspect::TargetReport> targets;
   inspect::Question question;
   std::vector<std::string> assumed;
+  std::vector<ListNotes> lists;  ///< of each target, those of no list empty; none at all if there is no list
 };
 
 struct TextStyle {
@@ -24,7 +31,11 @@ bool wants_colour();
 
 std::string doctor_text(const DoctorReport& report, TextStyle style);
 /// docs/doctor.md, "JSON", has the schema.
-nlohmann::ordered_json doctor_json(const DoctorReport& report);
+/// `more` has keys to add, or to write instead.
+std::string doctor_json(const DoctorReport& report,
+                        const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+/// Each with "code", "severity", "message", "member" and "fix".
+nlohmann::ordered_json problems_json(const std::vector<inspect::Problem>& problems);
 std::string doctor_html(const DoctorReport& report);
 std::string choice_text(const DoctorReport& report, const inspect::Choice& choice, TextStyle style);
 nlohmann::ordered_json choice_json(const DoctorReport& report, const inspect::Choice& choice);

@@ -11,15 +11,15 @@ namespace flashfit::cli {
 namespace {
 
 using inspect::Binary;
-using inspect::Coverage;
+using inspect::GpuCoverage;
 using inspect::TargetReport;
 
 constexpr std::size_t kMostRows = 400;
 
-std::string cell(const Coverage& c) {
-  const char* const best = name_of(c.summary.best);
-  const bool all = c.summary.covered == c.containers || c.summary.covered == 0;
-  return all ? best : fmt::format("{} {} of {}", best, c.summary.covered, c.containers);
+std::string cell(const GpuCoverage& c, std::size_t containers) {
+  if (containers == 0) return "-";
+  const bool all = c.covered == containers || c.covered == 0;
+  return all ? name_of(c.best) : fmt::format("{} {} of {}", name_of(c.best), c.covered, containers);
 }
 
 }  // namespace
@@ -27,17 +27,18 @@ std::string cell(const Coverage& c) {
 std::string gpu_table(const TargetReport& r, const DoctorReport& report) {
   const auto& gpus = report.question.gpus;
   if (gpus.size() < 2) return "";
+  std::size_t all = 0;
+  for (const Binary& binary : r.target.binaries) all += counted_containers(binary);
+  if (all == 0) return "";
   std::vector<std::vector<std::string>> rows;
-  for (const auto& gpu : gpus) {
-    std::size_t all = 0, covered = 0;
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    const auto& gpu = gpus[g];
+    std::size_t covered = 0;
     inspect::Best best = inspect::Best::kNo;
-    for (const auto& binary : r.target.binaries) {
-      const Coverage c = cover(binary, gpu, report.question.driver);
-      all += c.containers;
-      covered += c.summary.covered;
-      best = std::max(best, c.summary.best);
+    for (const auto& row : r.coverage) {
+      covered += row[g].covered;
+      best = std::max(best, row[g].best);
     }
-    if (all == 0) return "";
     rows.push_back({gpu.asked, report.question.survey ? gpu.gpu.name : gpu.gpu.cc.str(), name_of(best),
                     fmt::format("{} of {}", covered, all)});
   }
@@ -57,16 +58,14 @@ std::string binary_table(const TargetReport& r, const DoctorReport& report) {
   std::vector<Column> columns{{"binary"}, {"containers", true}};
   for (const auto& gpu : gpus) columns.push_back({gpu.asked});
   std::vector<std::vector<std::string>> rows;
-  for (const Binary& binary : r.target.binaries) {
+  for (std::size_t b = 0; b < r.target.binaries.size(); ++b) {
+    const Binary& binary = r.target.binaries[b];
     if (!has_code(binary) || rows.size() == kMostRows) continue;
+    const std::size_t containers = counted_containers(binary);
     auto& row = rows.emplace_back();
     row.push_back(path_words(binary.path.empty() ? r.target.file_name : binary.path));
-    row.emplace_back();
-    for (const auto& gpu : gpus) {
-      const Coverage c = cover(binary, gpu, report.question.driver);
-      row[1] = std::to_string(c.containers);
-      row.push_back(c.containers == 0 ? "-" : cell(c));
-    }
+    row.push_back(std::to_string(containers));
+    for (const GpuCoverage& c : r.coverage[b]) row.push_back(cell(c, containers));
   }
   std::string out = table(columns, rows);
   if (count > kMostRows) out += fmt::format("and {} more binaries: --json has them all\n", count - kMostRows);

@@ -58,11 +58,39 @@ void add_fixes(std::string& out, const TargetReport& r) {
 }
 
 void add_target(std::string& out, const TargetReport& r, const DoctorReport& report, TextStyle style) {
-  out += problem_lines(r, style);
+  const auto number = static_cast<std::size_t>(&r - report.targets.data());
+  const ListNotes notes = number < report.lists.size() ? report.lists[number] : ListNotes{};
+  out += problem_lines(r, style, notes.lines);
+  if (!notes.basis.empty()) out += notes.basis + "\n";
   out += gpu_table(r, report);
   if (style.verbose) out += binary_table(r, report);
   if (style.verbose || r.verdict != Verdict::kFits || report.targets.size() == 1) add_holdings(out, r);
   add_fixes(out, r);
+}
+
+/// "2 of 5 targets do not fit on L40 (8.9): a.whl, b.whl; 1 cannot be told: c.whl".
+std::string of_all(const DoctorReport& report) {
+  const auto& targets = report.targets;
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string> parts;
+  const auto add = [&](auto of_these, const char* one, const char* more) {
+    std::vector<std::string> names;
+    for (const TargetReport& r : targets)
+      if (of_these(r.verdict)) names.push_back(name_of(r));
+    const std::size_t count = names.size();
+    if (count == 0) return;
+    if (count > kMostNames) names.resize(kMostNames);
+    const std::string all =
+        parts.empty() ? fmt::format(" of {} target{}", targets.size(), targets.size() == 1 ? "" : "s") : "";
+    parts.push_back(fmt::format("{}{} {}{}: {}{}", count, all, count == 1 ? one : more,
+                                parts.empty() ? for_gpus(report) : "", fmt::join(names, ", "),
+                                count > kMostNames ? ", ..." : ""));
+  };
+  add([](Verdict v) { return v == Verdict::kMisfit || v == Verdict::kHost; }, "does not fit", "do not fit");
+  add([](Verdict v) { return v == Verdict::kUnknown; }, "cannot be told", "cannot be told");
+  add([](Verdict v) { return v == Verdict::kDegraded; }, "fits in part", "fit in part");
+  if (parts.empty()) return fmt::format("all {} targets fit{}", targets.size(), for_gpus(report));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -74,17 +102,7 @@ std::string doctor_text(const DoctorReport& report, TextStyle style) {
     out = painted(sentence(targets[0], report), targets[0].verdict, style) + "\n";
     add_target(out, targets[0], report, style);
   } else {
-    std::vector<std::string> bad;
-    for (const TargetReport& r : targets)
-      if (r.verdict != Verdict::kFits) bad.push_back(name_of(r));
-    const std::size_t count = bad.size();
-    if (count > 3) bad.resize(3);
-    out = painted(count == 0 ? fmt::format("all {} targets fit{}", targets.size(), for_gpus(report))
-                             : fmt::format("{} of {} targets {} not fit{}: {}{}", count, targets.size(),
-                                           count == 1 ? "does" : "do", for_gpus(report), fmt::join(bad, ", "),
-                                           count > 3 ? ", ..." : ""),
-                  worst(targets), style) +
-          "\n";
+    out = painted(of_all(report), worst(targets), style) + "\n";
     for (const TargetReport& r : targets) {
       if (!style.verbose && r.verdict == Verdict::kFits && targets.size() > 20) continue;
       out += painted(sentence(r, report), r.verdict, style) + "\n";

@@ -32,9 +32,10 @@ const char* word_of(Severity severity) {
   return kWords[static_cast<std::size_t>(severity)];
 }
 
-std::string line_of(const Problem& p) {
+std::string line_of(const Problem& p, std::uint32_t line) {
+  const std::string where = line == 0 ? "" : fmt::format("line {}: ", line);
   const std::string member = p.member.empty() ? "" : path_words(p.member) + ": ";
-  return fmt::format("  {:<6} {}  {}{}\n", word_of(p.severity), p.code, member, p.message);
+  return fmt::format("  {:<6} {}  {}{}{}\n", word_of(p.severity), p.code, where, member, p.message);
 }
 
 }  // namespace
@@ -56,9 +57,31 @@ std::string for_gpus(const DoctorReport& report) {
   return names.empty() ? "" : fmt::format(" on {}", fmt::join(names, ", "));
 }
 
-std::string sentence(const TargetReport& r, const DoctorReport& report) {
+namespace {
+
+/// " on L4 (8.9), T4 (7.5)": the GPUs that have this verdict; all where it is one for all.
+std::string on_those(const TargetReport& r, const DoctorReport& report, Verdict verdict) {
+  if (r.by_gpu.empty()) return r.verdict == verdict ? for_gpus(report) : "";
+  std::vector<std::string> names;
+  for (std::size_t g = 0; g < r.by_gpu.size(); ++g)
+    if (r.by_gpu[g] == verdict) names.push_back(gpu_words(report.question.gpus[g]));
+  // No GPU alone may be as bad as all are together: then it is about all.
+  if (names.empty()) return r.verdict == verdict ? for_gpus(report) : "";
+  return fmt::format(" on {}", fmt::join(names, ", "));
+}
+
+/// "; it fits on H100 (9.0)": GPUs that fare better than the worst.
+std::string on_others(const TargetReport& r, const DoctorReport& report) {
+  std::string out;
+  for (const auto& [verdict, words] : {std::pair{Verdict::kDegraded, "; in part"}, {Verdict::kFits, "; it fits"}})
+    if (const std::string where = on_those(r, report, verdict); r.verdict != verdict && !where.empty())
+      out += words + where;
+  return out;
+}
+
+std::string sentence_of_worst(const TargetReport& r, const DoctorReport& report) {
   std::string name = name_of(r);
-  const std::string where = for_gpus(report);
+  const std::string where = on_those(r, report, r.verdict);
   switch (r.verdict) {
     case Verdict::kFits:
       if (!report.question.survey) return fmt::format("{} fits{}", name, where);
@@ -75,7 +98,13 @@ std::string sentence(const TargetReport& r, const DoctorReport& report) {
   return name;
 }
 
-std::string problem_lines(const TargetReport& r, TextStyle style) {
+}  // namespace
+
+std::string sentence(const TargetReport& r, const DoctorReport& report) {
+  return sentence_of_worst(r, report) + on_others(r, report);
+}
+
+std::string problem_lines(const TargetReport& r, TextStyle style, std::span<const std::uint32_t> lines) {
   std::string out;
   std::size_t shown = 0, hidden = 0, notes = 0;
   for (const Problem& p : r.problems) {
@@ -84,7 +113,8 @@ std::string problem_lines(const TargetReport& r, TextStyle style) {
     } else if (!style.verbose && shown == kMostLines) {
       ++hidden;
     } else {
-      out += line_of(p);
+      const auto number = static_cast<std::size_t>(&p - r.problems.data());
+      out += line_of(p, number < lines.size() ? lines[number] : 0);
       ++shown;
     }
   }

@@ -1,5 +1,7 @@
 #pragma once
 // Words that the texts of `doctor` and `choose` share.
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "cli/doctor_report.hpp"
@@ -14,8 +16,8 @@ std::string name_of(const inspect::TargetReport& r);
 std::string for_gpus(const DoctorReport& report);
 /// "X does not fit on L40 (8.9)".
 std::string sentence(const inspect::TargetReport& r, const DoctorReport& report);
-/// A line for each problem; without TextStyle::verbose the first twelve, and no notes.
-std::string problem_lines(const inspect::TargetReport& r, TextStyle style);
+/// A line for each problem; without TextStyle::verbose the first twelve, and no notes. `lines`: of a list of requests.
+std::string problem_lines(const inspect::TargetReport& r, TextStyle style, std::span<const std::uint32_t> lines = {});
 /// "asked: ..." and a line for each thing that was assumed.
 std::string asked_lines(const DoctorReport& report);
 /// A path, no longer than a line bears.

@@ -24,6 +24,7 @@ Examples:
   flashfit emulate --gpu L4 --head-dim 128 --seqlen 300 --causal --schedule random --seed 7
   flashfit emulate --gpu T4 --seqlens 65,0,300 --heads 8 --kv-heads 2 --repeat 20
   flashfit emulate --gpu H100 --head-dim 64 --layout mixed --numerics tensor-core --json
+  flashfit emulate --gpu A100 --causal --window-left 63 --softcap 30 --sinks --seqused-k 100
 No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wrong use, 3 not written.)";
 
 /// What can be chosen: the images that this build carries, or all of the table for one that was made without a compiler
@@ -82,11 +83,8 @@ int run(const EmulateOptions& e) {
   const std::vector<Gpu> gpus = e.gpu.gpus(driver);
   e.runs(gpus.front());  // wrong words are said before anything long begins
   const std::vector<Image> images = choosable();
-  const ForwardProblem problem = [&] {
-    reference::ForwardData shape;
-    shape.spec = spec;
-    return shape.problem();
-  }();
+  const reference::ForwardData data = make_data(spec);
+  const ForwardProblem problem = data.problem();
   std::vector<std::pair<const Gpu*, ForwardPlan>> plans;
   for (const Gpu& gpu : gpus) {
     const Result<ForwardPlan> plan = plan_for(e, problem, gpu, driver, images);
@@ -97,11 +95,9 @@ int run(const EmulateOptions& e) {
   }
   if (plans.empty()) wrong("--gpu", "all", "no GPU of the table fits this problem");
 
-  const auto [data, expected] = [&] {
+  const reference::Expected expected = [&] {
     const Ticker ticker("the fp64 reference");
-    reference::ForwardData fresh = make_data(spec);
-    reference::Expected right = expect(fresh);
-    return std::pair(std::move(fresh), std::move(right));
+    return expect(data);
   }();
   if (!e.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length" : ""));
   std::vector<Json> objects;

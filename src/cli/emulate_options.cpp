@@ -70,6 +70,9 @@ void EmulateOptions::add_to(CLI::App& app) {
       ->type_name("N,N,...");
   app.add_option("--seqlens-k", seqlens_k, "variable length: keys of each sequence (default: as many as queries)")
       ->type_name("N,N,...");
+  app.add_option("--seqused-k", seqused_k, "keys of each sequence that are there, with commas between (default: all)")
+      ->type_name("N,N,...");
+  app.add_flag("--sinks", sinks, "a logit for each head that joins the softmax's sum");
   app.add_option("--layout", layout,
                  "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0")
       ->type_name("NAME");
@@ -109,13 +112,36 @@ reference::ForwardCase EmulateOptions::data_case() const {
     c.seqlens_q.assign(p.batch, p.seqlen_q);
     c.seqlens_k.assign(p.batch, p.seqlen_k);
   }
+  if (c.variable_length && p.bias != BiasKind::kNone)
+    wrong("--bias", problem.bias, "goes with sequences of one length: --seqlens has others");
+  c.head_dim_v = p.head_dim_v;
+  c.options = {.window_left = problem.window_left,
+               .window_right = problem.window_right,
+               .softcap = problem.softcap,
+               .alibi = p.alibi ? reference::Slopes::kOfBatchAndHeads : reference::Slopes::kNone,
+               .sinks = sinks ? reference::Sinks::kNormal : reference::Sinks::kNone,
+               .bias = {.kind = p.bias},
+               .seqused_k = {},
+               .batch_invariant = p.batch_invariant};
+  if (!seqused_k.empty()) {
+    Lengths& used = c.options.seqused_k = parse_lengths("--seqused-k", seqused_k);
+    if (used.size() != c.seqlens_k.size())
+      wrong("--seqused-k", seqused_k, fmt::format("must have {} lengths, one a sequence", c.seqlens_k.size()));
+    for (std::size_t b = 0; b < used.size(); ++b)
+      if (used[b] > c.seqlens_k[b])
+        wrong("--seqused-k", seqused_k,
+              fmt::format("must be at most the keys of each: {} is past {}", used[b], c.seqlens_k[b]));
+  }
   c.layout = pick(kLayouts, "--layout", layout).layout;
   if (std::isnan(softmax_scale) || softmax_scale < 0 || softmax_scale > 1e30)
     wrong("--softmax-scale", fmt::format("{}", softmax_scale), "must be from 0 to 1e30");
   c.softmax_scale = softmax_scale;
   c.seed = static_cast<std::uint64_t>(data_seed);
-  const double elements = static_cast<double>(c.head_dim) * (2.0 * c.heads_q * static_cast<double>(sum(c.seqlens_q)) +
-                                                             2.0 * c.heads_kv * static_cast<double>(sum(c.seqlens_k)));
+  const double elements =
+      static_cast<double>(c.head_dim + c.dim_v()) *
+          (static_cast<double>(c.heads_q * sum(c.seqlens_q)) + static_cast<double>(c.heads_kv * sum(c.seqlens_k))) +
+      (p.bias == BiasKind::kNone ? 0.0
+                                 : static_cast<double>(c.heads_q * sum(c.seqlens_q)) * static_cast<double>(p.seqlen_k));
   if (elements > kMostElements || forward_flop(c) > kMostFlop)
     wrong(
         fmt::format("the problem has {:.2g} elements and {:.2g} FLOP: the emulator takes at most {:.0e} and {:.0e}; "
@@ -146,12 +172,18 @@ std::vector<emu::Options> EmulateOptions::runs(const Gpu& on) const {
 
 double forward_flop(const reference::ForwardCase& c) {
   double pairs = 0;
+  const reference::OptionCase& o = c.options;
+  const std::int64_t right = c.causal ? 0 : o.window_right;
   for (std::size_t b = 0; b < c.seqlens_q.size(); ++b) {
-    const auto q = static_cast<double>(c.seqlens_q[b]), k = static_cast<double>(c.seqlens_k[b]);
-    const double unseen = std::max(0.0, q - k), seen = std::min(q, k);  // rows without a key, and the triangle's
-    pairs += c.causal ? (q - unseen) * k - seen * (seen - 1) / 2 : q * k;
+    const std::int64_t keys = o.seqused_k.empty() ? c.seqlens_k[b] : o.seqused_k[b];
+    for (std::int64_t i = 0; i < c.seqlens_q[b]; ++i) {
+      const std::int64_t at = i + keys - c.seqlens_q[b];
+      const std::int64_t begin = o.window_left < 0 ? 0 : std::clamp<std::int64_t>(at - o.window_left, 0, keys);
+      const std::int64_t end = right < 0 ? keys : std::clamp<std::int64_t>(at + right + 1, 0, keys);
+      pairs += static_cast<double>(std::max<std::int64_t>(end - begin, 0));
+    }
   }
-  return 4 * pairs * static_cast<double>(c.heads_q * c.head_dim);
+  return 2 * pairs * static_cast<double>(c.heads_q * (c.head_dim + c.dim_v()));
 }
 
 }  // namespace flashfit::cli

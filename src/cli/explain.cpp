@@ -31,6 +31,7 @@ constexpr char kExample[] = R"(
 Examples:
   flashfit explain --gpu L4 --head-dim 64 --seqlen 512 --heads 8 --batch 2
   flashfit explain --gpu all --dtype bf16 --head-dim 128 --driver 535
+  flashfit explain --gpu L4 --head-dim 192 --head-dim-v 128 --causal --window-left 1023 --softcap 30
   flashfit explain --gpu L4 --head-dim 128 --tile 128x128 --stages 2 --warps 4
   flashfit explain --gpu H100 --head-dim 128 --sweep
 Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wrong use, 3 not written.)";
@@ -40,7 +41,7 @@ struct Explain {
   GpuOptions gpu;
   std::string tile, variant;
   std::int64_t stages = 0, warps = 0;
-  bool sweep = false, json = false;
+  bool sweep = false, json = false, unaligned = false;
 };
 
 std::string text(const Json& value) {
@@ -64,6 +65,7 @@ ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   if (!rows || !keys) wrong("--tile", e.tile, "must be ROWSxKEYS, each from 16 to 4096, for example 128x64");
   ForwardConfig c{.dtype = problem.dtype,
                   .head_dim = problem.head_dim,
+                  .head_dim_v = problem.head_dim_v,
                   .block_m = static_cast<int>(*rows),
                   .block_n = static_cast<int>(*keys),
                   .warps = static_cast<int>(e.warps ? e.warps : 4),
@@ -202,7 +204,8 @@ int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector
 int run(const Explain& e) {
   if (e.tile.empty() && (e.stages || e.warps))
     wrong(e.stages ? "--stages" : "--warps", std::to_string(e.stages ? e.stages : e.warps), "needs --tile ROWSxKEYS");
-  const ForwardProblem problem = e.problem.problem();
+  ForwardProblem problem = e.problem.problem();
+  problem.unaligned = e.unaligned;
   CudaVersion driver = 0;
   const std::vector<Gpu> gpus = e.gpu.gpus(driver);
   if (!e.tile.empty()) return run_what_if(e, problem, gpus);
@@ -218,6 +221,7 @@ void add_explain(CLI::App& app, int& status) {
   const auto e = std::make_shared<Explain>();
   e->gpu.add_to(*command);
   e->problem.add_to(*command);
+  command->add_flag("--unaligned", e->unaligned, "rows that do not begin on 16 bytes");
   CLI::Option* variant =
       command->add_option("--variant", e->variant, "force this row of `flashfit images`")->type_name("NAME");
   CLI::Option* tile = command->add_option("--tile", e->tile, "what if: a tile of ROWSxKEYS, carried or not")

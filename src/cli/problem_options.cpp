@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "api/problem_text.hpp"
+#include "api/window.hpp"
 #include "cli/options.hpp"
 #include "gpu/device.hpp"
 #include "gpu/driver_versions.hpp"
@@ -18,6 +21,7 @@ constexpr std::int64_t kMostRows = 1 << 30, kMostHeads = 65536, kMostBatch = 1 <
 void ProblemOptions::add_to(CLI::App& app) {
   app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
   add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
+  add_whole_number(app, "--head-dim-v", head_dim_v, 1, 1024, "elements of a head of values (default: the same)");
   add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, fmt::format("queries of a sequence (default {})", seqlen));
   add_whole_number(app, "--seqlen-k", seqlen_k, 0, kMostRows, "keys of a sequence (default: as many as queries)");
   add_whole_number(app, "--heads", heads, 1, kMostHeads, "query heads (default 8)");
@@ -25,10 +29,29 @@ void ProblemOptions::add_to(CLI::App& app) {
                    "key and value heads, a divisor of --heads (default: the same)");
   add_whole_number(app, "--batch", batch, 1, kMostBatch, "sequences (default 1)");
   app.add_flag("--causal", causal, "causal mask, bottom-right aligned");
+  add_whole_number(app, "--window-left", window_left, 0, kMostRows,
+                   "keys before its own that a query sees (default: all)");
+  add_whole_number(app, "--window-right", window_right, 0, kMostRows,
+                   "keys after its own that a query sees (default: all)");
+  app.add_option("--softcap", softcap, "bounds scores: X * tanh(score / X)")->type_name("X");
+  app.add_flag("--alibi", alibi, "a slope for each head, times the distance of query and key");
+  app.add_option("--bias", bias, "a tensor that is added to scores (fp32 or the dtype), or hides keys (bool)")
+      ->type_name("KIND");
+  app.add_flag("--batch-invariant", batch_invariant, "a sequence's bits do not depend on the batch around it");
+}
+
+BiasKind ProblemOptions::bias_kind(DType of) const {
+  if (bias.empty()) return BiasKind::kNone;
+  if (bias == "bool") return BiasKind::kVisible;
+  if (bias == "fp32") return BiasKind::kF32;
+  if (bias == name_of(of)) return BiasKind::kLikeQ;
+  wrong("--bias", bias,
+        of == DType::kF32 ? "must be bool or fp32" : fmt::format("must be bool, fp32 or {}", name_of(of)));
 }
 
 ForwardProblem ProblemOptions::problem() const {
   ForwardProblem p{.head_dim = static_cast<int>(head_dim),
+                   .head_dim_v = static_cast<int>(head_dim_v ? head_dim_v : head_dim),
                    .batch = batch,
                    .heads_q = heads,
                    .heads_kv = kv_heads ? kv_heads : heads,
@@ -43,14 +66,21 @@ ForwardProblem ProblemOptions::problem() const {
   p.dtype = *type;
   if (heads % p.heads_kv != 0)
     wrong("--kv-heads", std::to_string(kv_heads), fmt::format("must divide --heads {}", heads));
+  if (!(softcap >= 0) || softcap > 1e30) wrong("--softcap", fmt::format("{}", softcap), "must be from 0 to 1e30");
+  p.softcap = softcap > 0;
+  p.alibi = alibi;
+  p.bias = bias_kind(p.dtype);
+  p.batch_invariant = batch_invariant;
+  if (const auto set = api::set_window(p, {true, window_left, window_right}); !set) wrong("--" + set.error().message);
   return p;
 }
 
 std::string describe(const ForwardProblem& p) {
-  return fmt::format("{}, head_dim {}, batch {}, {} heads{}, {} queries x {} keys, {}", name_of(p.dtype), p.head_dim,
-                     p.batch, p.heads_q,
+  const std::string dim_v = p.head_dim_v == p.head_dim ? "" : fmt::format(" (v {})", p.head_dim_v);
+  return fmt::format("{}, head_dim {}{}, batch {}, {} heads{}, {} queries x {} keys, {}{}", name_of(p.dtype),
+                     p.head_dim, dim_v, p.batch, p.heads_q,
                      p.heads_kv == p.heads_q ? "" : fmt::format(" ({} of keys and values)", p.heads_kv), p.seqlen_q,
-                     p.seqlen_k, p.causal ? "causal" : "full");
+                     p.seqlen_k, p.causal ? "causal" : "full", api::options_text(p));
 }
 
 void GpuOptions::add_to(CLI::App& app) {

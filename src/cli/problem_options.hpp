@@ -15,12 +15,20 @@ struct ProblemOptions {
   std::int64_t head_dim = 64, batch = 1, heads = 8, kv_heads = 0, seqlen = 2048;
   std::int64_t seqlen_k = -1;  ///< -1: as many as queries
   bool causal = false;
+  std::int64_t head_dim_v = 0;                       ///< 0: as head_dim
+  std::int64_t window_left = -1, window_right = -1;  ///< -1: no limit
+  double softcap = 0;                                ///< 0: none
+  bool alibi = false, batch_invariant = false;
+  std::string bias;  ///< what it holds: "bool", "fp32" or the dtype; "": there is none
 
   void add_to(CLI::App& app);
   ForwardProblem problem() const;  ///< wrong() where options contradict each other
+
+ private:
+  BiasKind bias_kind(DType of) const;
 };
 
-/// "fp16, head_dim 64, batch 2, 8 heads, 512 queries x 512 keys, full".
+/// "fp16, head_dim 64, batch 2, 8 heads, 512 queries x 512 keys, full, window 128 left".
 std::string describe(const ForwardProblem& problem);
 
 struct GpuOptions {

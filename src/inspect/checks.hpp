@@ -4,6 +4,7 @@
 //   FF1xx  GPU code, GPU and driver      FF4xx  PyTorch
 //   FF2xx  wheels: tags, names, metadata FF5xx  resources of kernels
 //   FF3xx  the system: C library, machine, libraries needed
+//   FF6xx  the loader: src/loader/problems.hpp
 //   FF9xx  what could not be read
 #include <span>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "inspect/choose.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -65,11 +66,16 @@ std::vector<std::size_t> fewest(const std::vector<Mask>& masks, const std::vecto
     std::size_t count = SIZE_MAX, target = 0;
     Mask before = 0;
   };
+  // Of those that serve the same GPUs the best is enough: many files have few masks.
+  std::vector<std::size_t> candidates;
+  std::set<Mask> known;
+  for (const std::size_t t : order)
+    if (masks[t] != 0 && known.insert(masks[t]).second) candidates.push_back(t);
   std::vector<Way> ways(all + 1);
   ways[0].count = 0;
   for (Mask done = 0; done < all; ++done) {
     if (ways[done].count == SIZE_MAX) continue;
-    for (const std::size_t t : order) {
+    for (const std::size_t t : candidates) {
       Way& next = ways[done | masks[t]];
       if (next.count > ways[done].count + 1) next = {ways[done].count + 1, t, done};
     }

@@ -2,36 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 namespace flashfit::inspect {
 namespace {
-
-using Key = std::vector<std::tuple<int, int, int, int, int, bool, bool>>;
-
-Key key_of(const Container& c) {
-  Key key;
-  for (const CodeEntry& e : c.entries)
-    key.emplace_back(static_cast<int>(e.kind), e.target.architecture, static_cast<int>(e.target.scope), e.ptx_isa,
-                     e.toolkit, e.zstd, e.relocatable);
-  return key;
-}
-
-/// Containers of a library hold much the same, so that few kinds of them are judged.
-class Judge {
- public:
-  explicit Judge(Machine machine) : machine_(std::move(machine)) {}
-
-  const Answer& operator()(const Container& c) {
-    const auto [at, fresh] = answers_.try_emplace(key_of(c));
-    if (fresh) at->second = best_of(c.entries, machine_);
-    return at->second;
-  }
-
- private:
-  Machine machine_;
-  std::map<Key, Answer> answers_;
-};
 
 bool has_ptx(const Container& c) {
   return std::any_of(c.entries.begin(), c.entries.end(),
@@ -51,6 +24,14 @@ bool linkable(const Binary& binary, const Machine& machine) {
   return any;
 }
 
+bool has_linked_code(const Binary& binary) {
+  return std::any_of(binary.containers.begin(), binary.containers.end(),
+                     [](const Container& c) { return !c.relocatable && !c.entries.empty(); });
+}
+
+/// Beside linked code, relocatable objects are what it was linked from.
+bool counts(const Container& c, bool linked) { return !c.entries.empty() && !(c.relocatable && linked); }
+
 void add_once(std::vector<std::pair<GpuTarget, std::string>>& list, const GpuTarget& target) {
   if (std::none_of(list.begin(), list.end(), [&](const auto& known) { return known.first == target; }))
     list.emplace_back(target, target.str());
@@ -65,30 +46,53 @@ std::vector<std::string> sorted(std::vector<std::pair<GpuTarget, std::string>> l
   return out;
 }
 
+GpuJudge::Key key_of(const Container& c) {
+  GpuJudge::Key key;
+  for (const CodeEntry& e : c.entries)
+    key.emplace_back(static_cast<int>(e.kind), e.target.architecture, static_cast<int>(e.target.scope), e.ptx_isa,
+                     e.toolkit, e.zstd, e.relocatable);
+  return key;
+}
+
 }  // namespace
 
-Coverage cover(const Binary& binary, const AskedGpu& gpu, CudaVersion driver) {
-  const Machine machine{gpu.gpu.name, gpu.gpu.cc, driver}, any_driver{gpu.gpu.name, gpu.gpu.cc, 0};
-  Judge judge(machine), judge_any(any_driver);
-  const bool linked = std::any_of(binary.containers.begin(), binary.containers.end(),
-                                  [](const Container& c) { return !c.relocatable && !c.entries.empty(); });
-  const bool links = linkable(binary, machine);
-  Coverage coverage{.summary = {.gpu = gpu.asked}};
+GpuJudge::GpuJudge(const AskedGpu& gpu, CudaVersion driver)
+    : asked_(gpu.asked), machine_{gpu.gpu.name, gpu.gpu.cc, driver} {}
+
+const GpuJudge::Known& GpuJudge::judge(const Container& c) {
+  const auto [at, fresh] = known_.try_emplace(key_of(c));
+  if (fresh) {
+    Machine any_driver = machine_;
+    any_driver.driver = 0;
+    at->second = {best_of(c.entries, machine_), best_of(c.entries, any_driver).best != Best::kNo};
+  }
+  return at->second;
+}
+
+Coverage GpuJudge::cover(const Binary& binary) {
+  const bool linked = has_linked_code(binary);
+  const bool links = linkable(binary, machine_);
+  Coverage coverage{.summary = {.gpu = asked_}};
   for (std::size_t i = 0; i < binary.containers.size(); ++i) {
     const Container& c = binary.containers[i];
-    // Beside linked code, objects are what it was linked from.
-    if (c.entries.empty() || (c.relocatable && linked)) continue;
+    if (!counts(c, linked)) continue;
     ++coverage.containers;
-    const Answer& answer = judge(c);
+    const auto& [answer, with_another_driver] = judge(c);
     const Best best = answer.best == Best::kNo && links && !has_ptx(c) ? Best::kPtxJit : answer.best;
     coverage.summary.best = std::max(coverage.summary.best, best);
     if (best != Best::kNo) {
       ++coverage.summary.covered;
     } else {
-      coverage.lacks.push_back({i, answer.reason, judge_any(c).best != Best::kNo});
+      coverage.lacks.push_back({i, answer.reason, with_another_driver});
     }
   }
   return coverage;
+}
+
+std::size_t counted_containers(const Binary& binary) {
+  const bool linked = has_linked_code(binary);
+  return static_cast<std::size_t>(std::count_if(binary.containers.begin(), binary.containers.end(),
+                                                [=](const Container& c) { return counts(c, linked); }));
 }
 
 std::vector<Library> libraries_of(const Target& target) {
@@ -107,10 +111,10 @@ std::vector<Library> libraries_of(const Target& target) {
   return libraries;
 }
 
-LibraryCoverage cover(const Target& target, const Library& library, const AskedGpu& gpu, CudaVersion driver) {
+LibraryCoverage GpuJudge::cover(const Target& target, const Library& library) {
   LibraryCoverage whole;
   for (const std::size_t b : library) {
-    Coverage c = cover(target.binaries[b], gpu, driver);
+    Coverage c = cover(target.binaries[b]);
     whole.best = std::max(whole.best, c.summary.best);
     whole.containers += c.containers;
     whole.covered += c.summary.covered;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/target.hpp"
 #include "inspect/elf.hpp"
 #include "inspect/gpu_code.hpp"
 
@@ -21,8 +22,10 @@ struct CubinKernel {
 struct Cubin {
   GpuTarget target;
   int abi = 0;                               ///< 7 or 8
-  int toolkit_major = 0, toolkit_minor = 0;  ///< 12.9; 0: not said
+  int toolkit_major = 0, toolkit_minor = 0;  ///< 12.9, each 0 to 99; 0: not said
   std::vector<CubinKernel> kernels;          ///< in the order of the symbols
+
+  CudaVersion toolkit() const { return toolkit_major * 1000 + toolkit_minor * 10; }
 };
 
 inline bool is_cubin(const Elf& elf) { return elf.machine == kMachineCuda; }

@@ -8,7 +8,7 @@ namespace flashfit::inspect {
 namespace {
 
 void add_cubin(Binary& binary, const Cubin& cubin, std::uint64_t offset, std::uint64_t size, bool bare) {
-  const CudaVersion toolkit = cubin.toolkit_major * 1000 + cubin.toolkit_minor * 10;
+  const CudaVersion toolkit = cubin.toolkit();
   Container container{.offset = offset, .usual_section = !bare, .image = offset, .image_size = size};
   container.entries.push_back({.kind = CodeEntry::Kind::kSass, .target = cubin.target, .toolkit = toolkit});
   binary.containers.push_back(std::move(container));

@@ -13,18 +13,25 @@ constexpr std::uint64_t kMostNoteBytes = 1 << 16;
 /// Record of .nv.compat that toolkits from 13.0 on write for "a" targets.
 constexpr std::string_view kCompatArchitecture("\x02\x09\x01", 3);
 
+/// A release that no toolkit can have is none: the numbers are the file's, and a version is counted in thousands.
+void set_toolkit(std::uint32_t major, std::uint32_t minor, Cubin& cubin) {
+  constexpr std::uint32_t kMost = 99;
+  if (major > kMost || minor > kMost) return;
+  cubin.toolkit_major = static_cast<int>(major);
+  cubin.toolkit_minor = static_cast<int>(minor);
+}
+
 /// "release 12.9, V12.9.86"
 void read_release(std::string_view text, Cubin& cubin) {
   constexpr std::string_view kWord = "release ";
   const std::size_t at = text.find(kWord);
   if (at == std::string_view::npos) return;
   const char* const end = text.data() + text.size();
-  int major = 0, minor = 0;
+  std::uint32_t major = 0, minor = 0;
   const auto first = std::from_chars(text.data() + at + kWord.size(), end, major);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return;
   if (std::from_chars(first.ptr + 1, end, minor).ec != std::errc()) return;
-  cubin.toolkit_major = major;
-  cubin.toolkit_minor = minor;
+  set_toolkit(major, minor, cubin);
 }
 
 /// The tool's own words: its release, and the options that it was called with. True if they name the target.
@@ -68,11 +75,7 @@ Result<void> read_cubin_target(const Source& source, const Elf& elf, Cubin& cubi
   const bool old = elf.abi_version <= kAbi7;
   cubin.target.architecture = static_cast<int>(old ? elf.flags & 0xff : (elf.flags >> 8) & 0xff);
   if (cubin.target.architecture == 0) return malformed("architecture of a cubin", 48);
-  if (old) {
-    // 0x81 is 12.9
-    cubin.toolkit_major = static_cast<int>(elf.version / 10);
-    cubin.toolkit_minor = static_cast<int>(elf.version % 10);
-  }
+  if (old) set_toolkit(elf.version / 10, elf.version % 10, cubin);  // 0x81 is 12.9
   const bool flagged = (elf.flags & (old ? kAbi7Architecture : kAbi8Architecture)) != 0;
   if (flagged) cubin.target.scope = TargetScope::kArchitecture;
   if (old) return {};

@@ -15,12 +15,12 @@ namespace {
 using Numbers = std::vector<std::size_t>;
 
 /// Containers, by binary, of a partly served library that lack an image for some GPU and whose kernels are not known.
-std::map<std::size_t, Numbers> unnamed(const Target& target, const Library& library, const Question& question,
+std::map<std::size_t, Numbers> unnamed(const Target& target, const Library& library, std::vector<GpuJudge>& judges,
                                        std::size_t most) {
   std::map<std::size_t, Numbers> which;
   std::size_t count = 0;
-  for (const AskedGpu& gpu : question.gpus) {
-    const LibraryCoverage c = cover(target, library, gpu, question.driver);
+  for (GpuJudge& judge : judges) {
+    const LibraryCoverage c = judge.cover(target, library);
     if (c.covered == 0) continue;
     for (const auto& [binary, lack] : c.lacks) {
       if (count == most || !target.binaries[binary].containers[lack.container].kernels.empty()) continue;
@@ -38,8 +38,10 @@ bool add_names(Target& target, const Question& question, const DoctorOptions& op
   // A survey is about GPUs, not about kernels.
   if (question.survey) return false;
   bool added = false;
+  std::vector<GpuJudge> judges;
+  for (const AskedGpu& gpu : question.gpus) judges.emplace_back(gpu, question.driver);
   for (const Library& library : libraries_of(target))
-    for (const auto& [binary, which] : unnamed(target, library, question, options.kernels)) {
+    for (const auto& [binary, which] : unnamed(target, library, judges, options.kernels)) {
       if (which.empty()) continue;
       add_kernel_names(target.target, target, binary, which);
       added = true;

@@ -91,7 +91,8 @@ Result<void> read_segments(const Source& source, const Tables& tables, Elf& elf)
     segment.address = reader.u64();
     reader.skip(8);  // physical address
     segment.size = reader.u64();
-    reader.skip(16);  // size in memory, alignment
+    segment.memory_size = reader.u64();
+    segment.alignment = reader.u64();
     elf.segments.push_back(segment);
   }
   return {};

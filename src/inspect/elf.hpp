@@ -21,7 +21,13 @@ enum : std::uint32_t {
   kSectionVersions = 0x6fffffff,
 };
 /// Segment types.
-enum : std::uint32_t { kSegmentLoad = 1, kSegmentDynamic = 2, kSegmentStack = 0x6474e551 };
+enum : std::uint32_t {
+  kSegmentLoad = 1,
+  kSegmentDynamic = 2,
+  kSegmentInterpreter = 3,
+  kSegmentTls = 7,
+  kSegmentStack = 0x6474e551,
+};
 
 /// Zero-terminated texts that others point into; copies share them, so views stay valid as long as one copy does.
 class StringTable {
@@ -46,6 +52,7 @@ struct ElfSection {
 struct ElfSegment {
   std::uint32_t type = 0, flags = 0;  ///< flags: 1 execute, 2 write, 4 read
   std::uint64_t offset = 0, address = 0, size = 0;
+  std::uint64_t memory_size = 0, alignment = 0;  ///< once loaded: what the file has no bytes for is zero
 };
 
 struct Elf {

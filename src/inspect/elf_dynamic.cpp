@@ -6,7 +6,7 @@ namespace flashfit::inspect {
 namespace {
 
 constexpr std::uint64_t kMostText = std::uint64_t{64} << 20, kMostCopied = std::uint64_t{1} << 20;
-constexpr std::uint64_t kFlagTextRelocations = 4, kFlagStaticTls = 16;
+constexpr std::uint64_t kFlagTextRelocations = 4, kFlagStaticTls = 16, kFlagNoDefaultFolders = 0x800;
 
 Result<StringTable> read_texts(const Source& source, const Elf& elf, const std::vector<ElfDynamicEntry>& entries) {
   const std::uint64_t address = dynamic_value(entries, kDynamicTexts).value_or(0);
@@ -33,6 +33,7 @@ Result<ElfDynamic> read_elf_dynamic(const Source& source, const Elf& elf) {
       dynamic.text_relocations |= (value & kFlagTextRelocations) != 0;
       dynamic.static_tls |= (value & kFlagStaticTls) != 0;
     }
+    if (tag == kDynamicFlags1) dynamic.no_default_folders |= (value & kFlagNoDefaultFolders) != 0;
     if (tag != kDynamicNeeded && tag != kDynamicSoname && tag != kDynamicRpath && tag != kDynamicRunpath) continue;
     if (!texts.at(0)) {
       auto read = read_texts(source, elf, *entries);

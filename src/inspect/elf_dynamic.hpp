@@ -11,8 +11,9 @@ namespace flashfit::inspect {
 struct ElfDynamic {
   std::vector<std::string> needed;  ///< DT_NEEDED, in order
   std::string soname, rpath, runpath;
-  bool text_relocations = false;  ///< DT_TEXTREL
-  bool static_tls = false;        ///< DF_STATIC_TLS: may not fit when opened late
+  bool text_relocations = false;    ///< DT_TEXTREL
+  bool static_tls = false;          ///< DF_STATIC_TLS: may not fit when opened late
+  bool no_default_folders = false;  ///< DF_1_NODEFLIB: its needs are not looked for in the system's folders
 };
 
 /// Empty for files without a dynamic segment. Errors: malformed; more than 65,536 entries; 64 MB of texts.

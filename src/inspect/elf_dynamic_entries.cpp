@@ -78,9 +78,13 @@ Result<ElfDynamicTables> read_elf_dynamic_tables(const Source& source, const Elf
   ElfDynamicTables tables;
   tables.name_size = dynamic_value(*entries, kDynamicTextSize).value_or(0);
   std::uint64_t hash = 0, gnu_hash = 0;
-  const std::pair<std::uint64_t, std::uint64_t*> places[] = {
-      {kDynamicSymbols, &tables.symbols},   {kDynamicTexts, &tables.names},        {kDynamicHash, &hash},
-      {kDynamicVersions, &tables.versions}, {kDynamicVersionNeeds, &tables.needs}, {kDynamicGnuHash, &gnu_hash}};
+  const std::pair<std::uint64_t, std::uint64_t*> places[] = {{kDynamicSymbols, &tables.symbols},
+                                                             {kDynamicTexts, &tables.names},
+                                                             {kDynamicHash, &hash},
+                                                             {kDynamicVersions, &tables.versions},
+                                                             {kDynamicVersionNeeds, &tables.needs},
+                                                             {kDynamicGnuHash, &gnu_hash},
+                                                             {kDynamicVersionDefinitions, &tables.definitions}};
   for (const auto& [tag, place] : places) {
     const auto address = dynamic_value(*entries, tag);
     if (!address) continue;

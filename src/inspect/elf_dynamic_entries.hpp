@@ -22,6 +22,8 @@ enum : std::uint64_t {
   kDynamicFlags = 30,
   kDynamicGnuHash = 0x6ffffef5,
   kDynamicVersions = 0x6ffffff0,
+  kDynamicFlags1 = 0x6ffffffb,
+  kDynamicVersionDefinitions = 0x6ffffffc,
   kDynamicVersionNeeds = 0x6ffffffe,
 };
 
@@ -44,6 +46,7 @@ struct ElfDynamicTables {
   std::uint64_t symbols = 0, count = 0;    ///< offset in the file; number of symbols, by the hash table
   std::uint64_t names = 0, name_size = 0;  ///< offset, bytes
   std::uint64_t versions = 0, needs = 0;   ///< offsets; 0: none
+  std::uint64_t definitions = 0;           ///< the same, of the versions that it defines
 };
 /// Errors: malformed: addresses that lie nowhere, hash tables that say nothing.
 Result<ElfDynamicTables> read_elf_dynamic_tables(const Source& source, const Elf& elf);

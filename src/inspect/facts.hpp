@@ -76,10 +76,12 @@ enum class TargetKind : std::uint8_t {
   kFatbin,
   kPtx,
   kDirectory,
-  kName,  ///< a wheel's file name without the file
+  kName,          ///< a wheel's file name without the file
+  kDistribution,  ///< an installed package: its files among others of an environment
   kOther,
 };
-/// "wheel", "sdist", "library", "object", "archive", "cubin", "fatbin", "ptx", "directory", "name", "other".
+/// "wheel", "sdist", "library", "object", "archive", "cubin", "fatbin", "ptx", "directory", "name", "distribution",
+/// "other".
 const char* name_of(TargetKind kind);
 
 struct Target {

@@ -86,16 +86,23 @@ std::optional<FactsCache::Key> FactsCache::key_of(const std::string& path) {
   return key;
 }
 
-std::optional<Target> FactsCache::find(const std::string& path) const {
-  if (folder_.empty()) return std::nullopt;
-  const auto key = key_of(path);
-  const auto bytes = key ? read_entry_file(folder_ + "/" + key->name) : std::nullopt;
+std::optional<std::string> FactsCache::find_entry(const std::string& name) const {
+  auto bytes = read_entry_file(folder_ + "/" + name);
   if (!bytes) return std::nullopt;
-  // The entry: its own hash, the identity, the facts.
+  // The entry begins with its own hash.
   constexpr std::size_t kHashSize = 32;
   const std::string_view all = *bytes;
   if (all.size() < kHashSize || hash(all.substr(kHashSize)) != all.substr(0, kHashSize)) return std::nullopt;
-  FactsReader reader(all.substr(kHashSize));
+  bytes->erase(0, kHashSize);
+  return bytes;
+}
+
+std::optional<Target> FactsCache::find(const std::string& path) const {
+  if (folder_.empty()) return std::nullopt;
+  const auto key = key_of(path);
+  const auto body = key ? find_entry(key->name) : std::nullopt;
+  if (!body) return std::nullopt;
+  FactsReader reader(*body);
   std::string identity;
   Target target;
   reader(identity, target);
@@ -111,14 +118,31 @@ void FactsCache::keep(const std::string& path, const Target& target) const {
   if (!key || !key->settled) return;
   FactsWriter writer;
   writer(key->identity, target);
-  const std::string body = writer.take();
+  keep_entry(key->name, writer.take());
+}
+
+std::optional<std::string> FactsCache::find_text(const std::string& name) const {
+  if (folder_.empty() || revision().empty()) return std::nullopt;
+  const std::string identity = fmt::format("{}|{}|{}", kMagic, revision(), name);
+  const auto body = find_entry(hash(identity));
+  if (!body || !body->starts_with(identity)) return std::nullopt;
+  return body->substr(identity.size());
+}
+
+void FactsCache::keep_text(const std::string& name, const std::string& text) const {
+  if (folder_.empty() || revision().empty()) return;
+  const std::string identity = fmt::format("{}|{}|{}", kMagic, revision(), name);
+  keep_entry(hash(identity), identity + text);
+}
+
+void FactsCache::keep_entry(const std::string& name, const std::string& body) const {
   if (body.size() > kLargestEntry) return;
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) return;
   fs::permissions(folder_, fs::perms::owner_all, error);
   // Under a name of its own first: others see an entry whole or not at all.
-  const std::string entry = folder_ + "/" + key->name, own = fmt::format("{}.{}", entry, getpid());
+  const std::string entry = folder_ + "/" + name, own = fmt::format("{}.{}", entry, getpid());
   {
     std::ofstream file(own, std::ios::binary | std::ios::trunc);
     file << hash(body) << body;

@@ -21,6 +21,11 @@ class FactsCache {
   /// silent: a cache is no duty.
   void keep(const std::string& path, const Target& target) const;
 
+  /// What a caller wrote of many files at once, under a name of its own that says all that must be equal. The caller
+  /// answers for the files being unchanged.
+  std::optional<std::string> find_text(const std::string& name) const;
+  void keep_text(const std::string& name, const std::string& text) const;
+
  private:
   struct Key {
     std::string identity;  ///< everything that must be equal
@@ -28,6 +33,9 @@ class FactsCache {
     bool settled = false;  ///< old enough to be kept
   };
   static std::optional<Key> key_of(const std::string& path);
+  /// An entry without its own hash: the identity and what follows it.
+  std::optional<std::string> find_entry(const std::string& name) const;
+  void keep_entry(const std::string& name, const std::string& body) const;
   void bound() const;
 
   std::string folder_;

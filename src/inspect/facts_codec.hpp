@@ -1,6 +1,7 @@
 #pragma once
 // Facts to bytes and back, by the visit() functions beside the structs. Numbers are seven bits a byte, low first.
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +49,8 @@ class FactsWriter {
   std::string out_;
 };
 
-/// Reads what FactsWriter wrote. Anything else sets ok() to false; no more memory is taken than the bytes can fill.
+/// Reads what FactsWriter wrote. Anything else sets ok() to false; no more memory is taken than the bytes can fill, and
+/// no number is out of its type's range. Signed ones are counts and versions: checks may reckon with them in int.
 class FactsReader {
  public:
   explicit FactsReader(std::string_view bytes) : bytes_(bytes) {}
@@ -64,6 +66,7 @@ class FactsReader {
 
  private:
   static constexpr std::uint64_t kMostOfEnum = 31;
+  static constexpr std::uint64_t kMostOfSigned = std::uint64_t{1} << 20;  ///< a cubin's threads of a block
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -103,7 +106,9 @@ class FactsReader {
       if (n > kMostOfEnum) ok_ = false;
       value = static_cast<T>(ok_ ? n : 0);
     } else if constexpr (std::is_integral_v<T>) {
-      value = static_cast<T>(number());
+      const std::uint64_t n = number();
+      if (n > (std::is_signed_v<T> ? kMostOfSigned : std::uint64_t{std::numeric_limits<T>::max()})) ok_ = false;
+      value = static_cast<T>(ok_ ? n : 0);
     } else {
       visit(*this, value);
     }

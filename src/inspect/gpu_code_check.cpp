@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "inspect/all_checks.hpp"
 #include "inspect/coverage.hpp"
@@ -56,19 +57,20 @@ std::vector<std::pair<std::string, std::size_t>> by_reason(const std::vector<Lib
   return out;
 }
 
-void judge_library(const Target& target, const Library& library, const AskedGpu& gpu, const Question& question,
+/// Whether any of its code runs.
+bool judge_library(const Target& target, const Library& library, const AskedGpu& gpu, GpuJudge& judge,
                    std::vector<Problem>& problems) {
-  const LibraryCoverage c = cover(target, library, gpu, question.driver);
+  const LibraryCoverage c = judge.cover(target, library);
   const Binary& first = target.binaries[library.front()];
   const std::string& path = first.archive_offset == 0 ? first.path : first.archive;
-  if (c.containers == 0) return;
+  if (c.containers == 0) return false;
   if (c.lacks.empty()) {
     if (c.best == Best::kPtxJit)
       problems.push_back(
           {"FF109", Severity::kNote,
            fmt::format("{} runs it by PTX alone: the driver compiles it at the first use", gpu_text(gpu)), path,
            arch_fix(gpu)});
-    return;
+    return true;
   }
   const auto reasons = by_reason(c.lacks);
   const bool driver = std::all_of(c.lacks.begin(), c.lacks.end(), [](const LibraryLack& l) { return l.lack.driver; });
@@ -85,6 +87,15 @@ void judge_library(const Target& target, const Library& library, const AskedGpu&
                                    reasons.front().second, c.containers);
   }
   problems.push_back(std::move(problem));
+  return c.covered > 0;
+}
+
+/// Libraries of one wheel are for several GPUs each at times (_C_cutlass_90a beside _C), and one that lacks an image
+/// leaves the others as they are. In a folder they are of different packages, of which none is worth another.
+void soften_beside_others(const Target& target, std::span<Problem> of_gpu) {
+  if (target.kind != TargetKind::kWheel) return;
+  for (Problem& p : of_gpu)
+    if (p.code == "FF101") p.severity = Severity::kDegrades;
 }
 
 bool is_loose(const Binary& binary) {
@@ -92,13 +103,13 @@ bool is_loose(const Binary& binary) {
 }
 
 /// Loose files beside each other are for several GPUs each on purpose: programs pick by name.
-void judge_loose(const Target& target, const AskedGpu& gpu, const Question& question, std::vector<Problem>& problems) {
+void judge_loose(const Target& target, const AskedGpu& gpu, GpuJudge& judge, std::vector<Problem>& problems) {
   std::size_t files = 0, run = 0;
   std::map<std::string, std::size_t> reasons;
   const Binary* first = nullptr;
   for (const Binary& binary : target.binaries) {
     if (!is_loose(binary)) continue;
-    const Coverage c = cover(binary, gpu, question.driver);
+    const Coverage c = judge.cover(binary);
     if (c.containers == 0) continue;
     ++files;
     if (c.lacks.empty()) {
@@ -129,12 +140,16 @@ void add_notes(const Binary& binary, std::vector<Problem>& problems) {
   const auto note = [&](const char* code, std::string message) {
     problems.push_back({code, Severity::kNote, std::move(message), binary.path, ""});
   };
+  const auto counted = [](std::size_t n, const char* of_one, const char* of_more) {
+    return fmt::format("{} {}", n, n == 1 ? of_one : of_more);
+  };
   if (relocatable > 0)
-    note("FF107",
-         fmt::format("{} relocatable containers (-rdc): their PTX runs only if all of it can be linked", relocatable));
-  if (outside > 0) note("FF110", fmt::format("{} containers lie outside the usual sections", outside));
+    note("FF107", counted(relocatable, "relocatable container", "relocatable containers") +
+                      " (-rdc): their PTX runs only if all of it can be linked");
+  if (outside > 0) note("FF110", counted(outside, "container lies", "containers lie") + " outside the usual sections");
   if (unread > 0)
-    note("FF111", fmt::format("{} containers hold nothing that a driver loads by itself (LTO code)", unread));
+    note("FF111",
+         counted(unread, "container holds", "containers hold") + " nothing that a driver loads by itself (LTO code)");
 }
 
 }  // namespace
@@ -156,10 +171,14 @@ void check_gpu_code(const Target& target, const Question& question, std::vector<
       problems.push_back({"FF106", Severity::kHost, std::move(why), "", "another driver"});
       continue;
     }
+    GpuJudge judge(gpu, question.driver);
+    const std::size_t before = problems.size();
+    bool any_runs = false;
     for (const Library& library : libraries)
       if (loose < 2 || !is_loose(target.binaries[library.front()]))
-        judge_library(target, library, gpu, question, problems);
-    if (loose > 1) judge_loose(target, gpu, question, problems);
+        any_runs |= judge_library(target, library, gpu, judge, problems);
+    if (any_runs) soften_beside_others(target, std::span(problems).subspan(before));
+    if (loose > 1) judge_loose(target, gpu, judge, problems);
   }
 }
 

@@ -78,7 +78,7 @@ CudaVersion toolkit_of(const CodeSearch::Found& found) {
   const auto elf = read_elf(source);
   Cubin cubin;
   if (!elf || !read_cubin_target(source, *elf, cubin)) return 0;
-  return cubin.toolkit_major * 1000 + cubin.toolkit_minor * 10;
+  return cubin.toolkit();
 }
 
 Result<std::vector<FatbinContainer>> read_section(const Content& content, const GpuSection& section) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "inspect/all_checks.hpp"
 #include "inspect/ascii.hpp"
 #include "inspect/checks.hpp"
 #include "inspect/wheel_name.hpp"
@@ -34,6 +35,7 @@ std::string str(std::pair<int, int> version) {
   return version.first == 0 ? "" : std::to_string(version.first) + "." + std::to_string(version.second);
 }
 
+/// Of check_gpu_code, check_driver and check_label.
 bool about_gpu(const Problem& p) { return p.code.starts_with("FF10"); }
 
 /// In a survey some GPU is always too old: as long as one is served, the others are news, not problems.
@@ -43,13 +45,24 @@ void soften(const Target& target, const Question& question, std::vector<Problem>
     one.gpus = {gpu};
     one.survey = false;
     std::vector<Problem> found;
-    for (const Check check : checks()) check(target, one, found);
+    for (const Check check : {check_gpu_code, check_driver, check_label}) check(target, one, found);
     return std::none_of(found.begin(), found.end(),
                         [](const Problem& p) { return about_gpu(p) && p.severity > Severity::kDegrades; });
   });
   if (served)
     for (Problem& p : problems)
       if (about_gpu(p)) p.severity = Severity::kNote;
+}
+
+/// Where several GPUs were asked for and not all is well: some may be served all the same.
+std::vector<Verdict> verdicts_by_gpu(const Target& target, const Question& question) {
+  std::vector<Verdict> verdicts;
+  Question one = question;
+  for (const AskedGpu& gpu : question.gpus) {
+    one.gpus = {gpu};
+    verdicts.push_back(verdict_of(problems_of(target, one)));
+  }
+  return verdicts;
 }
 
 }  // namespace
@@ -75,10 +88,14 @@ TargetReport judge(Target target, const Question& question) {
   TargetReport report;
   report.problems = problems_of(target, question);
   report.verdict = verdict_of(report.problems);
+  if (report.verdict != Verdict::kFits && question.gpus.size() > 1 && !question.survey)
+    report.by_gpu = verdicts_by_gpu(target, question);
   std::pair<int, int> glibc{0, 0};
+  std::vector<GpuJudge> judges;
+  for (const AskedGpu& gpu : question.gpus) judges.emplace_back(gpu, question.driver);
   for (const Binary& binary : target.binaries) {
     auto& row = report.coverage.emplace_back();
-    for (const AskedGpu& gpu : question.gpus) row.push_back(cover(binary, gpu, question.driver).summary);
+    for (GpuJudge& judge : judges) row.push_back(judge.cover(binary).summary);
     glibc = std::max(glibc, floor_of(binary));
   }
   report.glibc = str(glibc);

@@ -12,6 +12,7 @@ struct TargetReport {
   Verdict verdict = Verdict::kFits;
   std::vector<Problem> problems;                   ///< worst first
   std::vector<std::vector<GpuCoverage>> coverage;  ///< of each binary, in the order of Question::gpus
+  std::vector<Verdict> by_gpu;                     ///< of each GPU alone; empty where it is that of the whole
   std::string tags;                                ///< "cp310-cp310-linux_x86_64"; "" if it is no wheel
   std::string glibc;                               ///< the highest version that any binary asks for; "" if none does
   std::string mend;                                ///< a command, judged by the same rules; "" if none is known

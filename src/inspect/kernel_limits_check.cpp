@@ -46,10 +46,18 @@ void judge_shared(const std::string& name, std::uint64_t shared, const Question&
          path, "a smaller tile, or dynamic shared memory with cudaFuncAttributeMaxDynamicSharedMemorySize"});
     return;
   }
-  if (shared == 0) return;
+  // Of the many kernels of a wheel that would say no more than the table of GPUs.
+  if (shared == 0 && !path.empty()) return;
   for (const AskedGpu& gpu : question.gpus) {
     const auto limit = static_cast<std::uint64_t>(max_shared_bytes(gpu.gpu.cc.decimal()));
-    if (limit > shared)
+    if (shared == 0 && limit != 0)
+      problems.push_back(
+          {"FF504", Severity::kNote,
+           fmt::format("{}: no static shared memory; a launch may take {} of dynamic memory on {}, more than {} by "
+                       "opting in",
+                       name, kilobytes(limit), gpu.gpu.name, kilobytes(most)),
+           path, ""});
+    else if (limit > shared)
       problems.push_back(
           {"FF504", Severity::kNote,
            fmt::format("{}: {} of static shared memory leave a launch {} of dynamic memory on {} (opt-in limit {})",

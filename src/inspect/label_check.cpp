@@ -30,6 +30,18 @@ void judge_torch(const BuildLabel& label, const TorchFacts& torch, std::vector<P
                         "", fmt::format("cxx11abi{} in the name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
 }
 
+/// Where no PyTorch was given: the ABI in the name against the releases of the PyTorch in the name.
+void judge_abi(const BuildLabel& label, std::vector<Problem>& problems) {
+  if (!label.torch || !label.cxx11_abi || label.torch_or_newer) return;
+  const auto theirs = cxx11_abi_of_releases(label.torch->major, label.torch->minor);
+  if (!theirs || *theirs == *label.cxx11_abi) return;
+  problems.push_back(
+      {"FF210", Severity::kUnknown,
+       fmt::format("named for torch {} and the {} C++ ABI; every release of torch {} has the {} one",
+                   label.torch->str(), *label.cxx11_abi ? "new" : "old", label.torch->str(), *theirs ? "new" : "old"),
+       "", fmt::format("cxx11abi{} in the name, or --torch with your PyTorch", *theirs ? "TRUE" : "FALSE")});
+}
+
 }  // namespace
 
 void check_label(const Target& target, const Question& question, std::vector<Problem>& problems) {
@@ -38,7 +50,12 @@ void check_label(const Target& target, const Question& question, std::vector<Pro
   const auto name = parse_wheel_name(target.file_name);
   if (!name) return;
   const BuildLabel label = label_of(*name);
-  if (by_name && question.torch) judge_torch(label, *question.torch, problems);
+  if (by_name) {
+    if (question.torch)
+      judge_torch(label, *question.torch, problems);
+    else
+      judge_abi(label, problems);
+  }
   if (by_name && label.cuda)
     if (std::string why = toolkit_misfit(label.cuda->major * 1000, question.driver); !why.empty())
       problems.push_back({"FF105", Severity::kMisfit, std::move(why), "", "a newer driver"});

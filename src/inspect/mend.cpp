@@ -23,7 +23,7 @@ std::optional<Mend> mend_by_other(const TargetReport& report, const std::vector<
 
 /// What changes least comes first.
 constexpr std::optional<Mend> (*kMends[])(const TargetReport&, const Question&) = {
-    mend_by_name, mend_by_packages, mend_by_torch, mend_by_python, mend_by_compiling};
+    mend_by_name, mend_by_packages, mend_by_torch, mend_by_python, mend_by_python_and_torch, mend_by_compiling};
 
 std::optional<Mend> mend_of(const TargetReport& report, const std::vector<TargetReport>& all,
                             const Question& question) {

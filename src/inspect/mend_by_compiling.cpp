@@ -7,6 +7,7 @@
 #include <set>
 
 #include "inspect/mends.hpp"
+#include "inspect/python_module.hpp"
 #include "inspect/torch_facts.hpp"
 #include "inspect/wheel_name.hpp"
 
@@ -27,7 +28,7 @@ bool can_be_compiled(const Target& target) {
   });
 }
 
-/// A library asks for what the system and the PyTorch that it is compiled on have.
+/// A library asks for what the system, the Python and the PyTorch that it is compiled on have.
 void compile(Binary& binary, const std::vector<CodeEntry>& code, const Question& question) {
   for (Container& c : binary.containers)
     if (!c.entries.empty()) c.entries = code;
@@ -35,6 +36,10 @@ void compile(Binary& binary, const std::vector<CodeEntry>& code, const Question&
     return need.version.starts_with("GLIBC_") || need.version.starts_with("GLIBCXX_");
   });
   ExtensionFacts& extension = binary.extension;
+  if (question.python) {
+    binary.path = module_path_for(binary.path, *question.python);
+    extension.python.clear();
+  }
   if (extension.torch_abi == TorchAbi::kNone || !question.torch) return;
   extension.torch.clear();
   if (extension.torch_abi != TorchAbi::kStable && question.torch->cxx11_abi)
@@ -47,7 +52,10 @@ std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question
   const Target& target = report.target;
   const bool for_gpus = has_problem(report, {"FF101", "FF102"});
   const bool for_system = has_problem(report, {"FF320", "FF322"}), for_torch = has_problem(report, {"FF401", "FF402"});
-  if (target.kind != TargetKind::kWheel || !(for_gpus || for_system || for_torch) || !can_be_compiled(target))
+  const bool for_python =
+      has_problem(report, {"FF201", "FF222"}) && question.python && !question.python->abi_tag().empty();
+  if (target.kind != TargetKind::kWheel || !(for_gpus || for_system || for_torch || for_python) ||
+      !can_be_compiled(target))
     return std::nullopt;
   const auto name = parse_wheel_name(target.file_name);
   if (!name) return std::nullopt;
@@ -58,7 +66,11 @@ std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question
 
   Target compiled = target;
   const std::string version(std::string_view(name->version.text).substr(0, name->version.text.find('+')));
-  const WheelTag& tag = name->tags.front();
+  WheelTag tag = name->tags.front();
+  if (for_python) {
+    tag.python = question.python->tag();
+    tag.abi = question.python->abi_tag();
+  }
   // What the name said of CUDA, PyTorch and the C++ ABI is the old build's.
   compiled.file_name =
       fmt::format("{}-{}-{}.whl", target.file_name.substr(0, target.file_name.find('-')), version, tag.str());
@@ -75,11 +87,15 @@ std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question
   for (const ComputeCapability cc : capabilities) list.push_back(cc.str());
   const std::string architectures =
       has_code && !list.empty() ? fmt::format("TORCH_CUDA_ARCH_LIST='{}' ", fmt::join(list, ";")) : "";
-  const std::string where = for_torch ? "against your PyTorch" : for_system ? "on your system" : "";
-  const std::string what = for_gpus ? fmt::format("for {}", fmt::join(list, " and ")) : where;
+  std::vector<std::string> reasons;
+  if (for_gpus) reasons.push_back(fmt::format("for {}", fmt::join(list, " and ")));
+  if (for_python) reasons.push_back("for " + question.python->str());
+  if (for_torch) reasons.emplace_back("against your PyTorch");
+  if (for_system && reasons.empty()) reasons.emplace_back("on your system");
   return Mend{fmt::format("{0}pip install {1}--no-binary {2} {2}=={3}", architectures,
                           uses_torch ? "--no-build-isolation " : "", name->name, shell_word(version)),
-              fmt::format("compiled {} it fits, if its source is {}", what, for_gpus ? "made for that" : "published")};
+              fmt::format("compiled {} it fits, if its source is {}", fmt::join(reasons, " and "),
+                          for_gpus ? "made for that" : "published")};
 }
 
 }  // namespace flashfit::inspect

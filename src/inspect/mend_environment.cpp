@@ -17,7 +17,11 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr int kOldestPython = 8, kNewestPython = 14;
+using namespace std::string_view_literals;
+
+constexpr int kOldestPython = 8, kNewestPython = 15;
+constexpr auto kOfPython = {"FF201"sv, "FF203"sv, "FF221"sv, "FF222"sv};
+constexpr auto kOfTorch = {"FF401"sv, "FF402"sv, "FF404"sv, "FF405"sv, "FF406"sv};
 
 /// "NAME-VERSION-TAGS.whl", with tags of one set as WHEEL lists them; "" if it does not say.
 std::string name_by_content(const Target& target) {
@@ -39,19 +43,18 @@ std::string name_by_content(const Target& target) {
                      fmt::join(platforms, "."));
 }
 
-/// Versions of PyTorch that the target itself names, as pip is asked for them: "2.6.0+cu124".
-std::vector<std::string> torches_named(const Target& target) {
-  std::vector<std::string> versions;
+/// The releases of PyTorch that the target itself names, as pip is asked for them: "2.6.0+cu124".
+std::vector<std::shared_ptr<const TorchFacts>> torches_named(const Target& target) {
+  std::vector<std::shared_ptr<const TorchFacts>> torches;
   const auto name = parse_wheel_name(target.file_name);
   const BuildLabel label = name ? label_of(*name) : BuildLabel{};
-  const auto with_cuda = [&](const std::string& version) {
-    return label.cuda && label.cuda->minor >= 0
-               ? fmt::format("{}+cu{}{}", version, label.cuda->major, label.cuda->minor)
-               : version;
+  const auto add_release = [&](const std::string& version) {
+    if (auto torch = read_torch_release(version)) torches.push_back(std::move(*torch));
   };
   const auto add = [&](const std::string& version) {
-    versions.push_back(with_cuda(version));
-    if (versions.back() != version) versions.push_back(version);
+    if (label.cuda && label.cuda->minor >= 0)
+      add_release(fmt::format("{}+cu{}{}", version, label.cuda->major, label.cuda->minor));
+    add_release(version);
   };
   if (const auto metadata = parse_metadata(target.metadata))
     for (const Requirement& requirement : metadata->requirements)
@@ -59,7 +62,30 @@ std::vector<std::string> torches_named(const Target& target) {
         if (requirement.name == "torch" && clause.op == Specifier::Operator::kEqual && !clause.wildcard)
           add(clause.version.text);
   if (label.torch && label.torch->minor >= 0) add(label.torch->str() + ".0");
-  return versions;
+  return torches;
+}
+
+/// "torch 2.6.0+cu124 from PyTorch's own index "cu124"".
+std::string words(const TorchFacts& torch) {
+  const std::size_t local = torch.given.find('+');
+  return "torch " + torch.given +
+         (local == std::string::npos ? ""
+                                     : fmt::format(" from PyTorch's own index \"{}\"", torch.given.substr(local + 1)));
+}
+
+/// CPythons, the nearest first.
+std::vector<Python> pythons_near(const Python& python) {
+  std::vector<Python> others;
+  for (int minor = kOldestPython; minor <= kNewestPython; ++minor)
+    if (auto other = parse_python(fmt::format("3.{}", minor))) others.push_back(std::move(*other));
+  std::stable_sort(others.begin(), others.end(), [&](const Python& a, const Python& b) {
+    return std::abs(a.minor - python.minor) < std::abs(b.minor - python.minor);
+  });
+  return others;
+}
+
+std::string in_new_environment(const Python& python, const std::string& packages) {
+  return fmt::format("python{0} -m venv venv{0} && venv{0}/bin/pip install {1}", python.version, packages);
 }
 
 }  // namespace
@@ -77,40 +103,45 @@ std::optional<Mend> mend_by_name(const TargetReport& report, const Question& que
 }
 
 std::optional<Mend> mend_by_torch(const TargetReport& report, const Question& question) {
-  if (!question.torch || !has_problem(report, {"FF401", "FF402", "FF404", "FF405", "FF406"})) return std::nullopt;
-  for (const std::string& version : torches_named(report.target)) {
-    const auto torch = read_torch(version);
-    if (!torch) continue;
+  if (!question.torch || !has_problem(report, kOfTorch)) return std::nullopt;
+  for (const auto& torch : torches_named(report.target)) {
     Question other = question;
-    other.torch = *torch;
+    other.torch = torch;
     if (!fits(report.target, other)) continue;
-    const std::size_t local = version.find('+');
-    const std::string from =
-        local == std::string::npos ? "" : fmt::format(" from PyTorch's own index \"{}\"", version.substr(local + 1));
-    return Mend{fmt::format("pip install {}", shell_word("torch==" + version)),
-                fmt::format("with torch {}{}, which it names, it fits", version, from)};
+    return Mend{fmt::format("pip install {}", shell_word("torch==" + torch->given)),
+                fmt::format("with {}, which it names, it fits", words(*torch))};
   }
   return std::nullopt;
 }
 
 std::optional<Mend> mend_by_python(const TargetReport& report, const Question& question) {
-  if (!question.python || !has_problem(report, {"FF201", "FF203", "FF221", "FF222"})) return std::nullopt;
-  if (report.target.kind != TargetKind::kWheel) return std::nullopt;
-  std::vector<int> minors;
-  for (int minor = kOldestPython; minor <= kNewestPython; ++minor) minors.push_back(minor);
-  std::stable_sort(minors.begin(), minors.end(), [&](int a, int b) {
-    return std::abs(a - question.python->minor) < std::abs(b - question.python->minor);
-  });
-  for (const int minor : minors) {
+  if (!question.python || !has_problem(report, kOfPython) || report.target.kind != TargetKind::kWheel)
+    return std::nullopt;
+  for (const Python& python : pythons_near(*question.python)) {
     Question other = question;
-    const std::string version = fmt::format("3.{}", minor);
-    const auto python = parse_python(version);
-    if (!python) continue;
-    other.python = *python;
+    other.python = python;
     if (!fits(report.target, other)) continue;
-    return Mend{fmt::format("python{0} -m venv venv{0} && venv{0}/bin/pip install {1}", version,
-                            shell_word(report.target.target)),
-                "under Python " + version + " it fits"};
+    return Mend{in_new_environment(python, shell_word(report.target.target)),
+                "under Python " + python.version + " it fits"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Mend> mend_by_python_and_torch(const TargetReport& report, const Question& question) {
+  if (!question.python || !question.torch || report.target.kind != TargetKind::kWheel ||
+      !has_problem(report, kOfPython) || !has_problem(report, kOfTorch))
+    return std::nullopt;
+  const auto torches = torches_named(report.target);
+  for (const Python& python : pythons_near(*question.python)) {
+    for (const auto& torch : torches) {
+      Question other = question;
+      other.python = python;
+      other.torch = torch;
+      if (!fits(report.target, other)) continue;
+      const std::string packages = shell_word("torch==" + torch->given) + " " + shell_word(report.target.target);
+      return Mend{in_new_environment(python, packages),
+                  fmt::format("under Python {} and with {}, which it names, it fits", python.version, words(*torch))};
+    }
   }
   return std::nullopt;
 }

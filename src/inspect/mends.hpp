@@ -21,6 +21,8 @@ std::optional<Mend> mend_by_name(const TargetReport& report, const Question& que
 std::optional<Mend> mend_by_torch(const TargetReport& report, const Question& question);
 /// An environment of another Python, the nearest that it fits.
 std::optional<Mend> mend_by_python(const TargetReport& report, const Question& question);
+/// An environment of both.
+std::optional<Mend> mend_by_python_and_torch(const TargetReport& report, const Question& question);
 /// Packages with the libraries of CUDA that a folder lacks.
 std::optional<Mend> mend_by_packages(const TargetReport& report, const Question& question);
 /// The same source compiled here.

@@ -18,7 +18,7 @@ void check_executable_stack(const Target& target, const Question& question, std:
   }
 }
 
-void check_processor(const Target& target, const Question&, std::vector<Problem>& problems) {
+void check_processor(const Target& target, const Question& question, std::vector<Problem>& problems) {
   // x86-64 psABI, "Micro-Architecture Levels".
   constexpr const char* kMeans[] = {"", "", "SSE4.2 (2009)", "AVX2 (Haswell, Zen)", "AVX-512 (Skylake-X, Zen 4)"};
   constexpr int kLevels = 4;
@@ -29,8 +29,13 @@ void check_processor(const Target& target, const Question&, std::vector<Problem>
       worst = &binary;
   if (worst == nullptr) return;
   const int level = worst->extension.x86_level;
-  problems.push_back({"FF324", Severity::kNote, fmt::format("says that it needs x86-64-v{}: {}", level, kMeans[level]),
-                      worst->path, ""});
+  const bool lacks = question.x86_level != 0 && level > question.x86_level;
+  problems.push_back({"FF324", lacks ? Severity::kMisfit : Severity::kNote,
+                      lacks ? fmt::format("needs x86-64-v{}: {}; this processor is x86-64-v{}, and meets an illegal "
+                                          "instruction in it",
+                                          level, kMeans[level], question.x86_level)
+                            : fmt::format("says that it needs x86-64-v{}: {}", level, kMeans[level]),
+                      worst->path, lacks ? fmt::format("a build for x86-64-v{}", question.x86_level) : ""});
 }
 
 }  // namespace flashfit::inspect

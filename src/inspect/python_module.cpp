@@ -27,4 +27,14 @@ std::optional<PythonModule> parse_python_module(std::string_view path) {
   return module;
 }
 
+std::string module_path_for(std::string_view path, const Python& python) {
+  const auto module = parse_python_module(path);
+  if (!module || module->minor < 0 || python.implementation != Python::Implementation::kCPython)
+    return std::string(path);
+  // ".cpython-310-x86_64-linux-gnu.so", ".cp310-win_amd64.pyd": between the tag's word and the next '-'.
+  const std::string_view word = path.ends_with(".pyd") ? ".cp" : ".cpython-";
+  const std::size_t begin = module->stem.size() + word.size(), end = path.find_first_of("-.", begin);
+  return std::string(path.substr(0, begin)) + python.abi_tag().substr(2) + std::string(path.substr(end));
+}
+
 }  // namespace flashfit::inspect

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "inspect/python.hpp"
+
 namespace flashfit::inspect {
 
 struct PythonModule {
@@ -16,5 +18,9 @@ struct PythonModule {
 
 /// Nothing if the name does not end as a module's does.
 std::optional<PythonModule> parse_python_module(std::string_view path);
+
+/// The path that a module for one CPython has where it is compiled for another:
+/// "pkg/_C.cpython-311-x86_64-linux-gnu.so". Other paths stay as they are.
+std::string module_path_for(std::string_view path, const Python& python);
 
 }  // namespace flashfit::inspect

@@ -26,6 +26,7 @@ struct Question {
   std::optional<Python> python;
   std::optional<Platform> platform;         ///< with glibc's version if that is known
   std::shared_ptr<const TorchFacts> torch;  ///< null: unknown
+  int x86_level = 0;                        ///< 3: the processor is x86-64-v3 and no more; 0: unknown
 };
 
 }  // namespace flashfit::inspect

@@ -139,8 +139,8 @@ const char* name_of(BinaryKind kind) {
 }
 
 const char* name_of(TargetKind kind) {
-  constexpr const char* kNames[] = {"wheel",  "sdist", "library",   "object", "archive", "cubin",
-                                    "fatbin", "ptx",   "directory", "name",   "other"};
+  constexpr const char* kNames[] = {"wheel",  "sdist", "library",   "object", "archive",      "cubin",
+                                    "fatbin", "ptx",   "directory", "name",   "distribution", "other"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

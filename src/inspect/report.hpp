@@ -41,7 +41,7 @@ struct Problem {
 struct GpuCoverage {
   std::string gpu;          ///< as the user named it
   Best best = Best::kNo;    ///< of the best container
-  std::size_t covered = 0;  ///< containers that have a usable image
+  std::size_t covered = 0;  ///< containers that have a usable image, of those that count (coverage.hpp)
 };
 
 }  // namespace flashfit::inspect

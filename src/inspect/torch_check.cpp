@@ -87,6 +87,21 @@ void check_cuda_of(const Binary& binary, const TorchFacts& torch, const std::set
   }
 }
 
+/// Where no PyTorch was given: the one that the file name speaks of, if its releases are all of the other ABI.
+void check_named_torch(const Binary& binary, const BuildLabel& label, std::vector<Problem>& problems) {
+  const auto needs = cxx11_of(binary.extension.torch_abi);
+  if (!needs || !label.torch || label.torch_or_newer || binary.machine != "x86_64" || binary.windows) return;
+  const auto theirs = cxx11_abi_of_releases(label.torch->major, label.torch->minor);
+  if (!theirs || *theirs == *needs) return;
+  problems.push_back({"FF401", Severity::kUnknown,
+                      fmt::format("needs {}; the file name says PyTorch {}, and every release of that has the {} one: "
+                                  "only a PyTorch of another maker could load it",
+                                  abi_words(*needs), label.torch->str(), *theirs ? "new" : "old"),
+                      binary.path,
+                      fmt::format("a build for {} (cxx11abi{}), or --torch with your PyTorch: it decides",
+                                  abi_words(*theirs), *theirs ? "TRUE" : "FALSE")});
+}
+
 /// What the file name and METADATA say of PyTorch's version.
 void check_versions(const Target& target, const BuildLabel& label, bool symbols_known, const Question& question,
                     std::vector<Problem>& problems) {
@@ -133,6 +148,7 @@ void check_torch(const Target& target, const Question& question, std::vector<Pro
                           fmt::format("mislabelled: the file name says cxx11abi{}, the code has {}",
                                       *label.cxx11_abi ? "TRUE" : "FALSE", abi_words(*needs)),
                           binary.path, ""});
+    if (!question.torch) check_named_torch(binary, label, problems);
     if (!question.torch || abi == TorchAbi::kNone) continue;
     check_symbols(binary, target, *question.torch, problems);
     check_cuda_of(binary, *question.torch, beside, problems);

@@ -9,6 +9,7 @@
 #include "inspect/elf_symbols.hpp"
 #include "inspect/kept_source.hpp"
 #include "inspect/printable.hpp"
+#include "inspect/torch_releases.hpp"
 #include "inspect/wheel_name.hpp"
 #include "inspect/zip_member.hpp"
 
@@ -34,13 +35,15 @@ bool is_torch_library(std::string_view name) {
          (name.starts_with("libc10") || name.starts_with("libtorch") || name.starts_with("libcaffe2"));
 }
 
-Result<void> add_exports(const Source& source, TorchFacts& torch) {
+Result<void> add_exports(const Source& source, TorchFacts& torch,
+                         const std::unordered_set<std::string>* wanted = nullptr) {
   const auto elf = read_elf(source);
   if (!elf) return tl::unexpected(elf.error());
   const auto symbols = read_elf_symbols(source, *elf, kSectionDynamicSymbols);
   if (!symbols) return tl::unexpected(symbols.error());
   for (const ElfSymbol& symbol : symbols->list) {
     if (!symbol.defined() || symbol.name.empty()) continue;
+    if (wanted != nullptr && !wanted->contains(std::string(symbol.name))) continue;
     if (torch.exports.size() == kMostExports) return beyond("number of PyTorch's symbols", kMostExports, 0);
     torch.exports.emplace(symbol.name);
   }
@@ -133,6 +136,16 @@ bool cxx11_of_release(const Version& version) {
   return minor > 6 || (minor == 6 && version.local.find("cu126") != std::string::npos);
 }
 
+Result<void> find_abi(TorchFacts& torch) {
+  if (torch.exports.empty())
+    return fail(Code::kInvalidArgument, printable(torch.given) +
+                                            ": no symbols of PyTorch in it; a folder or wheel of PyTorch for Linux is "
+                                            "needed");
+  torch.cxx11_abi = torch.exports.contains(std::string(kNewFail));
+  if (!*torch.cxx11_abi && !torch.exports.contains(std::string(kOldFail))) torch.cxx11_abi.reset();
+  return {};
+}
+
 }  // namespace
 
 int cuda_major(const TorchFacts& torch) {
@@ -142,6 +155,45 @@ int cuda_major(const TorchFacts& torch) {
   return label.cuda ? label.cuda->major : 0;
 }
 
+std::optional<bool> cxx11_abi_of_releases(int major, int minor) {
+  const auto any = read_torch_release(std::to_string(major) + "." + std::to_string(minor));
+  const auto other = read_torch_release(std::to_string(major) + "." + std::to_string(minor) + "+cu126");
+  if (!any || !other || (*any)->cxx11_abi != (*other)->cxx11_abi) return std::nullopt;
+  return (*any)->cxx11_abi;
+}
+
+Result<std::shared_ptr<const TorchFacts>> read_torch_release(const std::string& given) {
+  auto version = parse_version(given);
+  if (!version)
+    return fail(
+        Code::kInvalidArgument,
+        printable(given) + ": neither a version of PyTorch (2.6.0+cu124) nor its wheel nor a folder that has it");
+  if (std::string why = no_torch_release(*version); !why.empty())
+    return fail(Code::kInvalidArgument, printable(given) + ": " + why);
+  TorchFacts torch{.given = given};
+  torch.cxx11_abi = cxx11_of_release(*version);
+  torch.version = std::move(*version);
+  return std::make_shared<const TorchFacts>(std::move(torch));
+}
+
+Result<std::shared_ptr<const TorchFacts>> read_installed_torch(const InstalledTorch& installed) {
+  TorchFacts torch{.given = installed.given};
+  std::unordered_set<std::string> wanted = installed.wanted;
+  wanted.emplace(kOldFail);
+  wanted.emplace(kNewFail);
+  for (const std::string& name : installed.libraries) {
+    if (name.find(".so") != std::string::npos) torch.libraries.insert(name);
+    if (!is_torch_library(name)) continue;
+    const auto library = installed.open(name);
+    if (!library) return tl::unexpected(library.error());
+    if (auto added = add_exports(**library, torch, &wanted); !added)
+      return fail(Code::kInvalidArgument, printable(name) + ": " + added.error().message);
+  }
+  read_version(installed.version_file, torch);
+  if (auto found = find_abi(torch); !found) return tl::unexpected(found.error());
+  return std::make_shared<const TorchFacts>(std::move(torch));
+}
+
 Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given) {
   TorchFacts torch{.given = given};
   std::error_code none;
@@ -149,21 +201,10 @@ Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given) {
   if (folder || fs::is_regular_file(given, none)) {
     const auto read = folder ? read_folder_of_torch(given, torch) : read_wheel_of_torch(given, torch);
     if (!read) return tl::unexpected(read.error());
-    if (torch.exports.empty())
-      return fail(Code::kInvalidArgument,
-                  printable(given) + ": no symbols of PyTorch in it; a folder or wheel of PyTorch for Linux is needed");
-    torch.cxx11_abi = torch.exports.contains(std::string(kNewFail));
-    if (!*torch.cxx11_abi && !torch.exports.contains(std::string(kOldFail))) torch.cxx11_abi.reset();
+    if (auto found = find_abi(torch); !found) return tl::unexpected(found.error());
     return std::make_shared<const TorchFacts>(std::move(torch));
   }
-  auto version = parse_version(given);
-  if (!version)
-    return fail(
-        Code::kInvalidArgument,
-        printable(given) + ": neither a version of PyTorch (2.6.0+cu124) nor its wheel nor a folder that has it");
-  torch.cxx11_abi = cxx11_of_release(*version);
-  torch.version = std::move(*version);
-  return std::make_shared<const TorchFacts>(std::move(torch));
+  return read_torch_release(given);
 }
 
 }  // namespace flashfit::inspect

@@ -66,7 +66,7 @@ std::string refused_by_driver(const CodeEntry& e, CudaVersion driver) {
                        e.str(), str(driver));
   if (e.kind == Kind::kPtx && driver < first_cuda_for_ptx(e.ptx_isa)) {
     const int newest = newest_ptx_for(driver);
-    return fmt::format("PTX {} needs a driver for CUDA {}; yours is for {} and takes {}", ptx_isa_str(e.ptx_isa),
+    return fmt::format("PTX ISA {} needs a driver for CUDA {}; yours is for {} and takes {}", ptx_isa_str(e.ptx_isa),
                        str(first_cuda_for_ptx(e.ptx_isa)), str(driver),
                        newest == 0 ? "older PTX" : "up to " + ptx_isa_str(newest));
   }

@@ -98,7 +98,10 @@ def test_the_list_is_the_same_every_time() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--group", "grids"], "--group 'grids': must be one of origin, grid, ragged, decode, wild, edges"),
+        (
+            ["--group", "grids"],
+            "--group 'grids': must be one of origin, grid, ragged, decode, options, wild, edges, corners",
+        ),
         (["--filter", "D47"], "--filter 'D47': is in no case's name; see flashfit bench --list"),
         (["--repeats", "0"], "--repeats '0': "),
         (["--warmup", "many"], "--warmup 'many': "),
@@ -106,6 +109,8 @@ def test_the_list_is_the_same_every_time() -> None:
         (["--json"], "--json '': needs a file"),
         (["--profile"], "--profile counts what a GPU does, and this run measures the CPU"),
         (["--list", "--json", "x.json"], "--json 'x.json': takes no file with --list"),
+        (["--list", "--csv", "x.csv"], "--csv 'x.csv': is of measurements; --list has none"),
+        (["--case", "origin/B1"], "--case 'origin/B1': must be a name of flashfit bench --list"),
         (["--wrong"], "'--wrong' is not known here; see flashfit bench --help"),
     ],
 )
@@ -121,3 +126,21 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_p
     assert ran.returncode == 3
     assert ran.stderr.endswith("r.json: No such file or directory\n")
     assert ran.stdout == ""
+
+
+def test_what_is_no_file_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
+    pipe, link, file = (tmp_path / name for name in ("pipe", "link", "file.csv"))
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    once = ["--device", "cpu", "--case", SMALLEST, "--repeats", "1", "--warmup", "0", "--seconds", "1"]
+    reader = os.open(pipe, os.O_RDWR)  # held open: writers need not wait
+    ran = bench(*once, "--json", str(pipe), "--csv", str(link))
+    text = os.read(reader, 1 << 16).decode()
+    os.close(reader)
+    assert (ran.returncode, text.count('"complete": true')) == (0, 1)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert file.read_text(encoding="utf-8").startswith("name,group,")
+    if os.path.exists("/dev/full"):
+        ran = bench(*once, "--json", "/dev/full")
+        assert (ran.returncode, ran.stderr) == (3, "flashfit: /dev/full: No space left on device\n")

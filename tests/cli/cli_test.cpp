@@ -45,7 +45,7 @@ Ran run(const std::string& arguments) {
 TEST(Cli, VersionAndHelp) {
   const Ran version = run("--version");
   EXPECT_EQ(version.status, 0);
-  EXPECT_EQ(version.out, "flashfit 0.2.0\n");
+  EXPECT_EQ(version.out, "flashfit 0.3.0\n");
   for (const char* command : {"", "explain ", "images ", "gpus "}) {
     const Ran help = run(command + std::string("--help"));
     EXPECT_EQ(help.status, 0) << command;
@@ -71,6 +71,11 @@ TEST(Cli, WrongUse) {
       {"explain --gpu L4 --seqlen 99999999999999999999", "--seqlen '99999999999999999999': must be"},
       {"explain --gpu L4 --batch many", "--batch 'many': must be a whole number from 1"},
       {"explain --gpu L4 --heads 8 --kv-heads 3", "--kv-heads '3': must divide --heads 8"},
+      {"explain --gpu L4 --bias int8", "--bias 'int8': must be bool, fp32 or fp16"},
+      {"explain --gpu L4 --dtype fp32 --bias bf16", "--bias 'bf16': must be bool or fp32"},
+      {"explain --gpu L4 --softcap -1", "--softcap '-1': must be from 0 to 1e30"},
+      {"explain --gpu L4 --window-left -1", "--window-left '-1': must be a whole number from 0"},
+      {"explain --gpu L4 --head-dim-v 0", "--head-dim-v '0': must be a whole number from 1 to 1024"},
       {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},
       {"explain --gpu L4 --tile 128", "--tile '128': must be ROWSxKEYS, each from 16 to 4096, for example 128x64"},
       {"explain --gpu L4 --tile 128xx64", "--tile '128xx64': must be ROWSxKEYS"},
@@ -90,6 +95,17 @@ TEST(Cli, WrongUse) {
     EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr(message))) << arguments;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << arguments;
   }
+}
+
+TEST(Cli, OptionsAreOfTheProblem) {
+  const Ran ran =
+      run("explain --gpu L4 --seqlen 512 --head-dim-v 32 --window-left 100 --window-right 511 --softcap 30 --alibi "
+          "--bias bool "
+          "--batch-invariant --unaligned");
+  EXPECT_EQ(ran.err, "");
+  EXPECT_THAT(ran.out, StartsWith("problem   fp16, head_dim 64 (v 32), batch 1, 8 heads, 512 queries x 512 keys, full, "
+                                  "window 100 left, softcap, ALiBi, bool bias, unaligned, batch invariant\n"))
+      << "a window that reaches the last key is no limit";
 }
 
 TEST(Cli, OriginTileDoesNotFitAnL4AndSaysWhere) {

@@ -19,7 +19,7 @@ Result<emu::Stats> run_defective(int head_dim, const ForwardParams& params) {
 }
 
 template <int HeadDim>
-Result<emu::Stats> launch(int, const ForwardParams& params, const emu::Memory&, const emu::Options&) {
+Result<emu::Stats> launch(emu::Index3, const ForwardParams& params, const emu::Memory&, const emu::Options&) {
   return run_defective(HeadDim, params);
 }
 

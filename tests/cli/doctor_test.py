@@ -5,11 +5,14 @@ The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lie
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import re
 import resource
 import subprocess
+import tarfile
 import time
 import zipfile
 from pathlib import Path
@@ -25,6 +28,7 @@ MAKER = COMMAND.parents[1] / "tests/inspect_make"
 PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
 L40 = ["--gpu", "L40", *PLACE]
 OLD_ABI_310 = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
+OLD_TORCH_310 = "flash_attn-2.8.3+cu124torch2.6cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
 OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
 NEW_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
 NEW_TORCH = "torch-2.7.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
@@ -65,11 +69,45 @@ def doctor(*words: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]
 
 
 def test_a_wheel_for_another_python_is_told_by_its_tag_and_mended(made: Path) -> None:
+    status, lines = doctor(OLD_TORCH_310, *L40, cwd=made)
+    assert status == 1
+    assert lines[0] == f"{OLD_TORCH_310} does not fit on L40 (8.9)"
+    assert "  FAIL   FF201  cp310 is not your cp311; the platform fits" in lines
+    assert f"try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install {OLD_TORCH_310}" in lines
+    assert "       no PyTorch was given: what is needed of one is not judged (--torch)" in lines
+
+
+def test_a_name_whose_pytorch_has_the_other_abi_is_told_although_none_was_given(made: Path) -> None:
+    """Under Python 3.10 it would install, and fail at the import: that is no mend."""
     status, lines = doctor(OLD_ABI_310, *L40, cwd=made)
     assert status == 1
-    assert lines[0] == f"{OLD_ABI_310} does not fit on L40 (8.9)"
     assert "  FAIL   FF201  cp310 is not your cp311; the platform fits" in lines
-    assert f"try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install {OLD_ABI_310}" in lines
+    (abi,) = [line for line in lines if " FF401 " in line]
+    assert abi.startswith("  UNSURE FF401  flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: needs the old C++ ABI")
+    assert "the file name says PyTorch 2.7, and every release of that has the new one" in abi
+    (command,) = [line for line in lines if line.startswith("try: ")]
+    assert command.endswith("pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3")
+    assert doctor(OLD_ABI, *L40, cwd=made)[0] == 2
+    ran = run("choose", *PLACE, "--gpu", "L40", text=f"{OLD_ABI}\n{NEW_ABI}\n")
+    assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
+    assert (
+        f"not: {OLD_ABI}: FF210 named for torch 2.7 and the old C++ ABI; every release of torch 2.7 has the new one"
+        in ran.stdout
+    )
+
+
+def test_a_folder_is_judged_for_the_pytorch_in_it(made: Path, tmp_path: Path) -> None:
+    for wheel in (OLD_ABI, APEX, NEW_TORCH):
+        with zipfile.ZipFile(made / wheel) as members:
+            members.extractall(tmp_path)
+    status, lines = doctor(tmp_path, *L40)
+    assert status == 1
+    (abi,) = [line for line in lines if " FF401 " in line]
+    assert "flash_attn_2_cuda" in abi
+    assert "torch 2.7.1+cu126 has the new one. Missing: " in abi
+    assert f"       PyTorch is that of {tmp_path}" in lines
+    (image,) = [line for line in lines if " FF101 " in line]
+    assert "fused_layer_norm_cuda" in image
 
 
 def test_the_old_abi_is_told_against_a_torch_of_the_new(made: Path) -> None:
@@ -82,15 +120,29 @@ def test_the_old_abi_is_told_against_a_torch_of_the_new(made: Path) -> None:
 
 
 def test_code_for_8_0_fits_an_l40_and_code_for_9_0a_does_not(made: Path) -> None:
-    status, lines = doctor(OLD_ABI, *L40, cwd=made)
-    assert (status, lines[0]) == (0, f"{OLD_ABI} fits on L40 (8.9)")
-    status, lines = doctor(OLD_ABI, APEX, *L40, cwd=made)
+    status, lines = doctor(NEW_ABI, *L40, cwd=made)
+    assert (status, lines[0]) == (0, f"{NEW_ABI} fits on L40 (8.9)")
+    status, lines = doctor(NEW_ABI, APEX, *L40, cwd=made)
     assert status == 1
     assert lines[0] == f"1 of 2 targets does not fit on L40 (8.9): {APEX}"
     (culprit,) = [x for x in lines if "FAIL" in x]
     assert culprit == (
         "  FAIL   FF101  fused_layer_norm_cuda.cpython-311-x86_64-linux-gnu.so: SASS 9.0a, no PTX. "
         "L40 is 8.9; 9.0a runs only on 9.0"
+    )
+
+
+def test_of_several_gpus_the_verdict_says_which(made: Path) -> None:
+    gpus = ["--gpu", "L40", "--gpu", "H100", "--gpu", "A100", *PLACE]
+    assert doctor(APEX, *gpus, cwd=made)[1][0] == (
+        f"{APEX} does not fit on L40 (8.9), A100 (8.0); it fits on H100 (9.0)"
+    )
+    assert doctor(NEW_ABI, "--gpu", "RTX 5090", "--driver", "535", *gpus, cwd=made)[1][0] == (
+        f"{NEW_ABI} cannot run on RTX 5090 (12.0): the driver is at fault, and no other file helps; "
+        "it fits on L40 (8.9), H100 (9.0), A100 (8.0)"
+    )
+    assert doctor(OLD_TORCH_310, *gpus, cwd=made)[1][0] == (
+        f"{OLD_TORCH_310} does not fit on L40 (8.9), H100 (9.0), A100 (8.0)"
     )
 
 
@@ -149,6 +201,34 @@ def test_a_wheel_under_a_wrong_name_or_for_another_torch_is_mended_by_a_command(
     assert "     (compiled against your PyTorch it fits, if its source is published)" in lines
 
 
+def test_a_wheel_wrong_in_both_python_and_torch_is_mended_in_both(made: Path) -> None:
+    lines = doctor(OLD_TORCH_310, "--torch", NEW_TORCH, *L40, cwd=made)[1]
+    assert f"try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install torch==2.6.0+cu124 {OLD_TORCH_310}" in lines
+    assert (
+        '     (under Python 3.10 and with torch 2.6.0+cu124 from PyTorch\'s own index "cu124", which it names, it fits)'
+        in lines
+    )
+    # No release of PyTorch 2.7 has the old ABI.
+    lines = doctor(OLD_ABI_310, "--torch", NEW_TORCH, *L40, cwd=made)[1]
+    assert (
+        "try: TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3"
+        in lines
+    )
+    assert "     (compiled for CPython 3.11 and against your PyTorch it fits, if its source is published)" in lines
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ("99", "no such release of PyTorch is known; 1.0 to 2.15 are, and of another its wheel or folder tells"),
+        ("2.6.5+cu124", "PyTorch has no such release; the last 2.6 is 2.6.0"),
+    ],
+)
+def test_a_torch_that_does_not_exist_is_refused(made: Path, version: str, why: str) -> None:
+    ran = run("doctor", made / OLD_ABI, "--torch", version, *L40)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"flashfit: --torch {version}: {why}\n")
+
+
 def test_verbose_shows_what_covers_each_gpu_in_each_binary(made: Path) -> None:
     lines = doctor(PARTLY, "--gpu", "L40", "--gpu", "H100", "-v", *PLACE, cwd=made)[1]
     (row,) = [line for line in lines if re.match(r"partly/_C\S+ +3 ", line)]
@@ -195,12 +275,62 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     loud = tmp_path / "loud\x1b[31m.so"
     loud.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(20))
     begin = time.monotonic()
-    status, lines = doctor(bomb, cut, loud, made / OLD_ABI, *L40)
+    status, lines = doctor(bomb, cut, loud, made / NEW_ABI, *L40)
     assert time.monotonic() - begin < 5
     assert status == 2
+    assert lines[0].startswith(f"3 of 4 targets cannot be told on L40 (8.9): {bomb.name}, {cut.name}, loud")
     assert sum("malformed: " in line for line in lines) == 3
     assert "\x1b" not in "".join(lines)
-    assert f"{OLD_ABI} fits on L40 (8.9)" in lines
+    assert f"{NEW_ABI} fits on L40 (8.9)" in lines
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "zip"])
+def test_a_source_distribution_says_that_it_will_be_compiled_and_what_it_needs(form: str, tmp_path: Path) -> None:
+    texts = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: flash-attn\nVersion: 2.8.3\nRequires-Python: >=3.9\n",
+        "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n",
+        "pyproject.toml": '[build-system]\nrequires = ["setuptools", "ninja"]\n',
+        "csrc/a.cu": "x",
+        "csrc/b.cu": "x",
+        "csrc/bind.cpp": "x",
+    }
+    path = tmp_path / f"flash_attn-2.8.3.{form}"
+    if form == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in texts.items():
+                archive.writestr(f"flash_attn-2.8.3/{name}", text)
+    else:
+        with tarfile.open(path, "w:gz") as tar:
+            for name, text in texts.items():
+                member = tarfile.TarInfo(f"flash_attn-2.8.3/{name}")
+                member.size = len(text)
+                tar.addfile(member, io.BytesIO(text.encode()))
+    status, lines = doctor(path, *L40)
+    assert status == 2
+    assert lines[:2] == [
+        f"cannot tell whether {path.name} fits on L40 (8.9)",
+        "  UNSURE FF208  source distribution: it will be compiled on your machine; needs nvcc (2 CUDA sources), "
+        "torch while it builds, setuptools, ninja",
+    ]
+    assert doctor(path, "--gpu", "L40", "--python", "3.8", "--platform", "linux_x86_64")[1][1].endswith(
+        "FF203  needs Python >=3.9; yours is 3.8"
+    )
+
+
+def test_a_source_distribution_that_lies_is_malformed_at_an_offset(tmp_path: Path) -> None:
+    first, second = tarfile.TarInfo("a-1.0/setup.py"), tarfile.TarInfo("a-1.0/big.bin")
+    first.size, second.size = 5, 5 << 30
+    path = tmp_path / "a-1.0.tar.gz"
+    path.write_bytes(gzip.compress(first.tobuf() + b"pass\n" + bytes(507) + second.tobuf() + bytes(512)))
+    status, lines = doctor(path, *L40)
+    assert (status, lines[1]) == (2, "  UNSURE FF901  malformed: size of a tar member at 1024")
+
+
+def test_an_empty_name_is_no_target() -> None:
+    for verb in ("doctor", "choose"):
+        ran = run(verb, "", *L40)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr == "flashfit: TARGET '': accepted: the path of a file or a folder\n"
 
 
 def test_trees_with_loops_pipes_and_nothing_in_them_are_walked(made: Path, tmp_path: Path) -> None:
@@ -228,8 +358,12 @@ def test_a_cubin_says_which_toolkit_made_it(made: Path) -> None:
 
 
 def test_a_missing_file_is_said_and_the_others_are_judged(made: Path) -> None:
-    status, lines = doctor("absent.so", OLD_ABI, *L40, cwd=made)
+    status, lines = doctor("absent.so", NEW_ABI, *L40, cwd=made)
     assert status == 2
+    assert lines[0] == "1 of 2 targets cannot be told on L40 (8.9): absent.so"
+    assert doctor("absent.so", PARTLY, APEX, *L40, cwd=made)[1][0] == (
+        f"1 of 3 targets does not fit on L40 (8.9): {APEX}; 1 cannot be told: absent.so; 1 fits in part: {PARTLY}"
+    )
     assert "  UNSURE FF903  cannot be opened: No such file or directory" in lines
 
 
@@ -258,9 +392,9 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
 
 
 def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) -> None:
-    ran = run("choose", OLD_ABI_310, OLD_ABI, *L40, cwd=made)
+    ran = run("choose", OLD_ABI_310, NEW_ABI, *L40, cwd=made)
     assert ran.returncode == 0
-    assert ran.stdout.splitlines()[0] == f"best: {OLD_ABI}"
+    assert ran.stdout.splitlines()[0] == f"best: {NEW_ABI}"
     assert f"not: {OLD_ABI_310}: FF201 cp310 is not your cp311; the platform fits" in ran.stdout
     none = run("choose", OLD_ABI_310, APEX, *L40, cwd=made)
     assert none.returncode == 1
@@ -269,14 +403,14 @@ def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) 
 
 
 def test_choose_covers_a_fleet_with_the_fewest(made: Path) -> None:
-    names = [APEX, OLD_ABI, "family.cubin"]
+    names = [APEX, NEW_ABI, "family.cubin"]
     words: list[str | Path] = ["choose", *names, "--gpu", "L40", "--gpu", "H100", *PLACE, "--json"]
-    assert json.loads(run(*words, cwd=made).stdout)["best"] == OLD_ABI
+    assert json.loads(run(*words, cwd=made).stdout)["best"] == NEW_ABI
     family = json.loads(run("doctor", "family.cubin", "--gpu", "all", "--json", *PLACE, cwd=made).stdout)
     served = [n for n, g in family["targets"][0]["binaries"][0]["gpus"].items() if g["best"] != "no"]
     fleet = json.loads(run(*words, "--gpu", served[0], cwd=made).stdout)
     assert fleet["best"] is None
-    assert {m["target"]: m["gpus"] for m in fleet["set"]} == {OLD_ABI: ["L40", "H100"], "family.cubin": [served[0]]}
+    assert {m["target"]: m["gpus"] for m in fleet["set"]} == {NEW_ABI: ["L40", "H100"], "family.cubin": [served[0]]}
     ran = run("choose", APEX, "--gpu", "L40", "--gpu", "H100", *PLACE, cwd=made)
     assert ran.returncode == 1
     assert "nothing here serves L40 (8.9)" in ran.stdout
@@ -330,6 +464,6 @@ def test_python_gives_the_same_as_objects(made: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
-    sources = [*(ROOT / "src/inspect").glob("*.cpp"), *(ROOT / "src/cli").glob("doctor*.cpp")]
+    sources = (ROOT / "src").rglob("*.[ch]pp")
     codes = {code for path in sources for code in re.findall(r'"(FF\d{3})"', path.read_text())}
     assert codes == {page.stem for page in (ROOT / "docs/doctor").glob("FF*.md")}

@@ -58,6 +58,32 @@ def runs(*arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+OPTIONS = ("--window-left", "20", "--softcap", "15", "--alibi", "--sinks", "--batch-invariant")
+
+
+def test_options() -> None:
+    dense = runs("--gpu", "A100", *SMALL, "--causal", *OPTIONS, "--bias", "bool", "--seqused-k", "40")
+    assert dense[0]["clean"] is True
+    ragged = runs("--gpu", "A100", "--heads", "2", "--seqlens", "5,30", *OPTIONS, "--seqused-k", "5,0")
+    assert ragged[0]["clean"] is True
+    values = runs("--gpu", "A100", *SMALL, "--head-dim-v", "40")
+    assert values[0]["clean"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--bias", "bool", "--seqlens", "5,6"), "--bias 'bool': goes with sequences of one length"),
+        (("--seqused-k", "5,6"), "--seqused-k '5,6': must have 1 lengths, one a sequence"),
+        (("--seqlen", "5", "--seqused-k", "6"), "--seqused-k '6': must be at most the keys of each: 6 is past 5"),
+    ],
+)
+def test_options_that_contradict(arguments: tuple[str, ...], message: str) -> None:
+    ran = emulate("--gpu", "L4", *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"flashfit: {message}")
+
+
 def test_words_of_a_run() -> None:
     ran = emulate(
         "--gpu", "L4", "--head-dim", "128", "--seqlen", "300", "--causal", "--schedule", "random", "--seed", "7"
@@ -181,7 +207,7 @@ WRONG = [
     (["--gpu", "T4", "--dtype", "bf16"], "--gpu 'T4': "),
     (["--gpu", "L4", "--dtype", "fp32"], "--gpu 'L4': "),
     (["--gpu", "L4", "--dtype", "fp17"], "--dtype 'fp17': must be fp16, bf16 or fp32"),
-    (["--gpu", "L4", "--head-dim", "80"], "--gpu 'L4': "),
+    (["--gpu", "L4", "--head-dim", "513"], "--gpu 'L4': "),
     (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no row of the table"),
     (["--gpu", "L4", "--schedule", "fair"], "--schedule 'fair': must be round-robin, reversed or random"),
     (["--gpu", "L4", "--numerics", "fp64"], "--numerics 'fp64': must be fp32 or tensor-core"),

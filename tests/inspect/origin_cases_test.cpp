@@ -37,7 +37,7 @@ Question l40() {
 }
 
 TEST_F(OriginReports, AWheelForAnotherPythonIsRefusedByItsTag) {
-  const auto problems = blamed("cxx11abiFALSE-cp310", l40());
+  const auto problems = blamed("torch2.7cxx11abiFALSE-cp310", l40());
   ASSERT_THAT(problems, Contains(Field(&Problem::code, "FF201")));
   EXPECT_THAT(problems, Contains(Field(&Problem::message, HasSubstr("cp310 is not your cp311"))));
 }

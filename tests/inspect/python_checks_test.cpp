@@ -70,6 +70,18 @@ TEST(PythonModule, NamesSayWhichPython) {
   EXPECT_EQ(parse_python_module("a.b/_C.abi3.so")->stem, "a.b/_C");
 }
 
+TEST(PythonModule, CompiledForAnotherPythonHasAnotherName) {
+  const auto named = [](const char* path, const char* python) {
+    return module_path_for(path, parse_python(python).value());
+  };
+  EXPECT_EQ(named("a.b/_C.cpython-310-x86_64-linux-gnu.so", "3.11"), "a.b/_C.cpython-311-x86_64-linux-gnu.so");
+  EXPECT_EQ(named("_C.cpython-39.so", "3.13t"), "_C.cpython-313t.so");
+  EXPECT_EQ(named("_C.cp311-win_amd64.pyd", "3.9"), "_C.cp39-win_amd64.pyd");
+  for (const char* path : {"_C.abi3.so", "a-3.10/libnative.so", "_C.pyd", "a.py", ""})
+    EXPECT_EQ(named(path, "3.11"), path);
+  EXPECT_EQ(named("_C.cpython-310.so", "pp310"), "_C.cpython-310.so");
+}
+
 TEST(PythonModules, OfAnotherPythonAreRefused) {
   const Target target = abi3({}, "a/_C.cpython-310-x86_64-linux-gnu.so");
   EXPECT_THAT(judged(check_python_modules, target, on_python("3.11")),

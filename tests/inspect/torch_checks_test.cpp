@@ -47,6 +47,13 @@ TEST(Torch, ReleasesHaveTheAbiOfTheirTime) {
   EXPECT_THAT(read_torch("/").error().message, StartsWith("/: no libc10.so in it"));
 }
 
+TEST(Torch, VersionsThatAreNoReleasesAreRefused) {
+  for (const char* version : {"1.0", "1.8.2", "2.15.3", "2.16.0.dev20261101+cu130", "2.9.1rc2", "2.6.0.post1"})
+    EXPECT_TRUE(read_torch(version).has_value()) << version;
+  for (const char* version : {"99", "0.4.1", "2.16", "2.17.0.dev20261101", "1.14", "1!2.6", "2.1.3", "2.6.5+cu124"})
+    EXPECT_THAT(read_torch(version).error().message, testing::HasSubstr("no such release")) << version;
+}
+
 TEST(Torch, TheOtherAbiIsAMisfit) {
   EXPECT_THAT(judged(check_torch, extension(TorchAbi::kPreCxx11, {kOldError}), under(release("2.7.1+cu126"))),
               ElementsAre("FF401 misfit needs the old C++ ABI (pre-cxx11); torch 2.7.1+cu126 has the new one"));
@@ -108,6 +115,24 @@ TEST(Torch, LabelsOfTheOtherAbiAreLies) {
       ElementsAre(
           "FF403 degraded mislabelled: the file name says cxx11abiFALSE, the code has the new C++ ABI (cxx11)"));
   EXPECT_THAT(judged(check_torch, extension(TorchAbi::kPreCxx11, {}, "+cu12torch2.7cxx11abiFALSE")), IsEmpty());
+}
+
+TEST(Torch, AbiThatNoReleaseOfTheNamedVersionHas) {
+  Target target = extension(TorchAbi::kPreCxx11, {}, "+cu12torch2.7cxx11abiFALSE");
+  target.binaries[0].machine = "x86_64";
+  EXPECT_THAT(judged(check_torch, target),
+              ElementsAre("FF401 unknown needs the old C++ ABI (pre-cxx11); the file name says PyTorch 2.7, and every "
+                          "release of that has the new one: only a PyTorch of another maker could load it"));
+  target.binaries[0].extension.torch_abi = TorchAbi::kEither;
+  EXPECT_THAT(judged(check_torch, target), IsEmpty());
+  for (const auto& [label, abi] : {std::pair{"+cu12torch2.6cxx11abiFALSE", TorchAbi::kPreCxx11},
+                                   std::pair{"+cu12torch2.6cxx11abiTRUE", TorchAbi::kCxx11},
+                                   std::pair{"+cu12torch2.7cxx11abiTRUE", TorchAbi::kCxx11},
+                                   std::pair{"+cu12torch99.7cxx11abiFALSE", TorchAbi::kPreCxx11}}) {
+    Target other = extension(abi, {}, label);
+    other.binaries[0].machine = "x86_64";
+    EXPECT_THAT(judged(check_torch, other), IsEmpty()) << label;
+  }
 }
 
 using OriginCases = test::OriginFolder;

@@ -108,7 +108,7 @@ TEST(WhatRunsWhere, PtxNeedsTheDriverOfItsIsa) {
   CodeEntry e = entry("80+");
   e.ptx_isa = 92;
   EXPECT_EQ(runs(e, on(80, 13000)).reason,
-            "PTX 9.2 needs a driver for CUDA 13.2; yours is for 13.0 and takes up to 9.0");
+            "PTX ISA 9.2 needs a driver for CUDA 13.2; yours is for 13.0 and takes up to 9.0");
   EXPECT_EQ(newest_ptx_for(12060), 85);
   EXPECT_EQ(newest_ptx_for(8000), 0);
   EXPECT_EQ(first_cuda_for_ptx(50), 0);

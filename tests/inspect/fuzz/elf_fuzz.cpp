@@ -2,6 +2,7 @@
 #include "inspect/elf_dynamic.hpp"
 #include "inspect/elf_notes.hpp"
 #include "inspect/elf_symbols.hpp"
+#include "inspect/elf_version_definitions.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
@@ -17,5 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)read_elf_symbols(source, *elf, kSectionDynamicSymbols);
   (void)read_elf_symbols(source, *elf, kSectionSymbols);
   (void)read_elf_version_needs(source, *elf);
+  (void)read_elf_version_definitions(source, *elf);
   return 0;
 }

@@ -49,7 +49,7 @@ std::vector<std::byte> fatbin() {
 }
 
 std::vector<std::byte> library(bool section_table, bool gnu_hash) {
-  MadeLibrary library{.soname = "liba.so.1", .needed = {"libc.so.6"}, .exports = {"own"}};
+  MadeLibrary library{.soname = "liba.so.1", .needed = {"libc.so.6"}, .exports = {"own"}, .defines = {"V_1", "V_2"}};
   library.imports = {{"memcpy", "libc.so.6", "GLIBC_2.14"}, {"_Zd", "libstdc++.so.6", "GLIBCXX_3.4"}};
   library.isa_needed = 7;
   library.section_table = section_table;

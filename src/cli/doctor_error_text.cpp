@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/doctor_error.hpp"
+#include "cli/doctor_words.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using errors::Answer;
+using errors::Diagnosis;
+using inspect::Verdict;
+
+constexpr std::size_t kMostCleared = 8, kMostProblems = 4;
+
+std::string plural(std::size_t count, const char* word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+/// Where the kind is not known, what can be said all the same.
+std::string unknown_error(const Diagnosis& d) {
+  std::string out = "no error of a known kind is in the text: nothing in it speaks of a misfit\n";
+  if (!d.exception.empty()) {
+    out += fmt::format("  line {}: {}\n", d.exception_line, d.exception);
+    if (!d.raised_in.empty()) out += fmt::format("  raised by Python code, {}: see there\n", d.raised_in);
+  }
+  if (d.ends_early) out += "  the last traceback ends before its exception: paste the lines after it too\n";
+  return out;
+}
+
+Verdict colour_of(const Answer& a) {
+  if (!a.cause_found) return Verdict::kUnknown;
+  return a.diagnosis.error.kind->nature == errors::Nature::kNoMisfit ? Verdict::kDegraded : Verdict::kMisfit;
+}
+
+void add_error(std::string& out, const Answer& a, TextStyle style) {
+  const Diagnosis& d = a.diagnosis;
+  const errors::ErrorClass& kind = *d.error.kind;
+  const char* const nature = kind.nature == errors::Nature::kNoMisfit     ? " (no misfit)"
+                             : kind.nature == errors::Nature::kHost       ? " (the machine, not you)"
+                             : kind.nature == errors::Nature::kOutOfScope ? " (out of scope)"
+                                                                          : "";
+  out += painted(fmt::format("{}: {}{}", kind.code, kind.title, nature), colour_of(a), style) + "\n";
+  out += fmt::format("  line {}: {}\n", d.error.line, d.error.text);
+  if (!d.also_on.empty())
+    out += fmt::format("  and again on {}{}\n", d.also_on.size() == 1 ? "line " : "lines ",
+                       d.also_on.size() > 5 ? fmt::format("{} and {} more", d.also_on.front(), d.also_on.size() - 1)
+                                            : fmt::format("{}", fmt::join(d.also_on, ", ")));
+}
+
+void add_lines(std::string& out, const char* head, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) out += fmt::format("{}: {}\n", head, line);
+}
+
+void add_leads(std::string& out, const Diagnosis& d) {
+  for (const auto& herring : d.herrings)
+    out += fmt::format("red herring: line {}: {}\n             {}\n", herring.line, herring.text, herring.why);
+  for (const auto& other : d.others)
+    out += fmt::format("{}: line {}: {} ({})\n", other.kind->consequence ? "a consequence" : "also in the text",
+                       other.line, other.kind->title, other.kind->code);
+}
+
+void add_evidence(std::string& out, const Answer& a) {
+  for (const auto& culprit : a.evidence.culprits) {
+    const auto& report = a.reports[culprit.report];
+    std::size_t shown = 0;
+    for (const auto& problem : culprit.problems) {
+      if (shown++ == kMostProblems) {
+        out += fmt::format("         and {} more: flashfit doctor {} -v\n", culprit.problems.size() - kMostProblems,
+                           path_words(report.target.target));
+        break;
+      }
+      out +=
+          fmt::format("culprit: {}{}: {} {}\n", name_of(report),
+                      problem.member.empty() ? "" : ": " + path_words(problem.member), problem.code, problem.message);
+    }
+  }
+  add_lines(out, "files", a.files.lines);
+  std::size_t shown = 0;
+  for (const std::size_t i : a.evidence.cleared) {
+    if (shown++ == kMostCleared) {
+      out += fmt::format("cleared: and {} more\n", a.evidence.cleared.size() - kMostCleared);
+      break;
+    }
+    out += fmt::format("cleared: {}: nothing in it makes this error\n", name_of(a.reports[i]));
+  }
+  for (const std::size_t i : a.evidence.silent)
+    if (!a.by_name) out += fmt::format("silent:  {} tells nothing of this error\n", name_of(a.reports[i]));
+  if (!a.reports.empty() && a.evidence.culprits.empty() && !a.files.proof && !a.by_name)
+    out += "none of what was given explains it\n";
+}
+
+void add_end(std::string& out, const Answer& a) {
+  if (!a.look_for.empty()) out += fmt::format("look for: {}\n", a.look_for);
+  if (!a.mend.empty()) out += fmt::format("try: {}\n", a.mend);
+  if (!a.mend_why.empty()) out += fmt::format("     ({})\n", a.mend_why);
+  if (!a.ask.empty()) out += fmt::format("to find the cause: {}\n", a.ask);
+}
+
+}  // namespace
+
+std::string error_text(const Answer& a, const DoctorReport& report, TextStyle style) {
+  const Diagnosis& d = a.diagnosis;
+  std::string out;
+  if (d.error.kind == nullptr) {
+    out = unknown_error(d);
+  } else {
+    add_error(out, a, style);
+    add_lines(out, "concluded", d.concluded);
+    add_lines(out, "         ", a.remarks.lines);
+    add_lines(out, "not told", a.evidence.culprits.empty() ? d.unknown : std::vector<std::string>());
+    add_leads(out, d);
+    add_evidence(out, a);
+    add_end(out, a);
+    out += fmt::format("page: docs/doctor/{}.md; source: {}\n", d.error.kind->code, d.error.kind->source);
+  }
+  if (d.left_out > 0)
+    out += fmt::format("the first {} were not read: the text is too long\n", plural(d.left_out, "byte"));
+  if (d.cut_lines > 0)
+    out += fmt::format("{} longer than {} bytes: the rest of each was not read\n", plural(d.cut_lines, "line"),
+                       errors::kLongestLine);
+  if (!d.whole) out += "not every likely line was looked at: there are too many\n";
+  return out + asked_lines(report);
+}
+
+}  // namespace flashfit::cli

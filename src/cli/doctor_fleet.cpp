@@ -1,0 +1,65 @@
+// The reports of a fleet: each machine's, one after the other.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/doctor_format.hpp"
+#include "cli/doctor_words.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::cli {
+
+using inspect::Verdict;
+
+std::uint32_t line_of(const DoctorReport& report, std::size_t target, std::size_t problem) {
+  if (target >= report.lists.size() || problem >= report.lists[target].lines.size()) return 0;
+  return report.lists[target].lines[problem];
+}
+
+std::string message_of(const MachineReport& machine, const inspect::Problem& problem) {
+  std::string text = machine.name.empty() ? "" : inspect::printable(machine.name) + ": ";
+  if (!problem.member.empty()) text += inspect::printable(problem.member, 200) + ": ";
+  text += problem.message;
+  if (!problem.fix.empty()) text += "; would fit: " + problem.fix;
+  return text;
+}
+
+const char* level_of(inspect::Severity severity, const char* note) {
+  if (severity == inspect::Severity::kNote) return note;
+  return severity == inspect::Severity::kMisfit || severity == inspect::Severity::kHost ? "error" : "warning";
+}
+
+Verdict worst(const std::vector<MachineReport>& machines) {
+  Verdict verdict = Verdict::kFits;
+  for (const MachineReport& machine : machines) verdict = std::max(verdict, inspect::worst(machine.report.targets));
+  return verdict;
+}
+
+std::string fleet_text(const std::vector<MachineReport>& machines, TextStyle style) {
+  if (machines.size() == 1 && machines[0].name.empty()) return doctor_text(machines[0].report, style);
+  const auto served = std::count_if(machines.begin(), machines.end(), [](const MachineReport& machine) {
+    return inspect::worst(machine.report.targets) == Verdict::kFits;
+  });
+  std::string out = painted(fmt::format("{} of {} machine{} of the policy {} served", served, machines.size(),
+                                        machines.size() == 1 ? "" : "s", served == 1 ? "is" : "are"),
+                            worst(machines), style) +
+                    "\n";
+  for (const MachineReport& machine : machines)
+    out += fmt::format("\n== {}\n{}", inspect::printable(machine.name), doctor_text(machine.report, style));
+  return out;
+}
+
+std::string fleet_json(const std::vector<MachineReport>& machines) {
+  if (machines.size() == 1 && machines[0].name.empty()) return doctor_json(machines[0].report);
+  auto list = nlohmann::ordered_json::array();
+  for (const MachineReport& machine : machines) {
+    auto json = nlohmann::ordered_json::parse(doctor_json(machine.report));
+    json.erase("schema");
+    nlohmann::ordered_json entry{{"machine", machine.name}};
+    entry.update(json);
+    list.push_back(std::move(entry));
+  }
+  return dump({{"schema", 1}, {"verdict", name_of(worst(machines))}, {"machines", std::move(list)}});
+}
+
+}  // namespace flashfit::cli

@@ -1,0 +1,112 @@
+#include "environment/distributions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "inspect/ascii.hpp"
+#include "inspect/metadata.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using loader::FileTree;
+
+constexpr std::uint64_t kMostMetadata = std::uint64_t{4} << 20, kMostWheel = 1 << 16;
+constexpr std::uint64_t kMostRecord = std::uint64_t{32} << 20;
+constexpr std::size_t kMostDistributions = 20'000;
+
+/// The headers alone: what follows the first empty line is a description, often long.
+std::string headers_of(std::string text) {
+  const std::size_t end = std::min(text.find("\n\n"), text.find("\r\n\r\n"));
+  if (end != std::string::npos) text.resize(end + 1);
+  return text;
+}
+
+/// ".." and "." taken out of a RECORD's path; "" if it leads out of the tree.
+std::string joined(const std::string& folder, std::string_view relative) {
+  if (relative.starts_with('/')) return std::string(relative);
+  std::string path = folder;
+  for (const std::string_view part : inspect::split(relative, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      const std::size_t slash = path.rfind('/');
+      if (slash == std::string::npos) return "";
+      path.resize(slash);
+    } else {
+      path += '/';
+      path += part;
+    }
+  }
+  return path;
+}
+
+/// The first field of a line of comma-separated values: quoted if it holds a comma or a quote.
+std::string first_field(std::string_view line) {
+  if (!line.starts_with('"')) return std::string(line.substr(0, line.find(',')));
+  std::string field;
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '"' && (i + 1 == line.size() || line[i + 1] != '"')) break;
+    if (line[i] == '"') ++i;
+    field += line[i];
+  }
+  return field;
+}
+
+}  // namespace
+
+std::vector<Distribution> read_distributions(const FileTree& tree, const std::string& folder,
+                                             std::vector<std::string>& unread) {
+  std::vector<Distribution> list;
+  const auto entries = tree.list(folder);
+  if (!entries) {
+    unread.push_back(entries.error().message);
+    return list;
+  }
+  for (const loader::Entry& entry : *entries) {
+    const bool dist = entry.name.ends_with(".dist-info"), egg = entry.name.ends_with(".egg-info");
+    if ((!dist && !egg) || list.size() == kMostDistributions) continue;
+    Distribution d{.folder = folder, .info = folder + "/" + entry.name};
+    // An egg-info may be a file by itself.
+    const std::string text = dist                                    ? d.info + "/METADATA"
+                             : entry.kind == loader::FileKind::kFile ? d.info
+                                                                     : d.info + "/PKG-INFO";
+    auto metadata = loader::read_text(tree, text, kMostMetadata);
+    const auto parsed = metadata ? inspect::parse_metadata(headers_of(*metadata)) : tl::unexpected(metadata.error());
+    if (!parsed) {
+      unread.push_back(inspect::printable(entry.name) + ": " + parsed.error().message);
+      continue;
+    }
+    d.name = inspect::printable(parsed->name);
+    d.version = inspect::printable(parsed->version.text);
+    d.metadata = headers_of(std::move(*metadata));
+    if (auto wheel = loader::read_text(tree, d.info + "/WHEEL", kMostWheel)) d.wheel = std::move(*wheel);
+    list.push_back(std::move(d));
+  }
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return list;
+}
+
+void for_each_recorded(const FileTree& tree, const Distribution& distribution,
+                       const std::function<void(const std::string& path)>& owns) {
+  const auto record = loader::read_text(tree, distribution.info + "/RECORD", kMostRecord);
+  if (!record) return;
+  for (const std::string_view line : inspect::split(*record, '\n')) {
+    const std::string_view sound = inspect::trimmed(line);
+    if (sound.empty()) continue;
+    if (const std::string path = joined(distribution.folder, first_field(sound)); !path.empty()) owns(path);
+  }
+}
+
+std::string wheel_name_of(const Distribution& distribution) {
+  std::string name = distribution.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  const auto wheel = inspect::parse_wheel_file(distribution.wheel);
+  const std::string tag = wheel && !wheel->tags.empty() ? fmt::format("{}-{}-{}", wheel->tags[0].python,
+                                                                      wheel->tags[0].abi, wheel->tags[0].platform)
+                                                        : "py3-none-any";
+  return fmt::format("{}-{}-{}.whl", name, distribution.version, tag);
+}
+
+}  // namespace flashfit::environment

@@ -1,0 +1,33 @@
+#pragma once
+// What installers say of the packages that they installed: *.dist-info (METADATA, WHEEL, RECORD) and *.egg-info.
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "loader/file_tree.hpp"
+
+namespace flashfit::environment {
+
+/// One installed package.
+struct Distribution {
+  std::string name;      ///< normalised: "flash-attn"; printable
+  std::string version;   ///< as METADATA has it: "2.8.3+cu12torch2.7cxx11abiFALSE"; printable
+  std::string folder;    ///< of packages: ".../site-packages"
+  std::string info;      ///< ".../flash_attn-2.8.3.dist-info"
+  std::string metadata;  ///< its headers
+  std::string wheel;     ///< the text of WHEEL; "" if there is none
+};
+
+/// Those of a folder of packages, by name; what names no package is left out, and said in `unread`.
+std::vector<Distribution> read_distributions(const loader::FileTree& tree, const std::string& folder,
+                                             std::vector<std::string>& unread);
+
+/// Calls `owns(path)` for each file that RECORD lists, as a path of the tree.
+void for_each_recorded(const loader::FileTree& tree, const Distribution& distribution,
+                       const std::function<void(const std::string& path)>& owns);
+
+/// A wheel's name made of what METADATA and WHEEL say, so that its labels can be read: "flash_attn-2.8.3-cp311-..".
+std::string wheel_name_of(const Distribution& distribution);
+
+}  // namespace flashfit::environment

@@ -1,0 +1,146 @@
+#include "environment/hub_kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "inspect/ascii.hpp"
+#include "inspect/listing.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using loader::FileKind;
+using loader::FileTree;
+
+constexpr std::size_t kMostRepositories = 1000, kMostSnapshots = 16;
+
+/// "kernels-community/activation" of "models--kernels-community--activation"; "" of other folders.
+std::string repository_of(const std::string& folder) {
+  for (const std::string_view prefix : {"models--", "kernels--"}) {
+    if (!folder.starts_with(prefix)) continue;
+    std::string name = folder.substr(prefix.size());
+    if (const std::size_t dashes = name.find("--"); dashes != std::string::npos) name.replace(dashes, 2, 1, '/');
+    return inspect::printable(name);
+  }
+  return "";
+}
+
+int number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : 0;
+}
+
+/// What torch the site has, in the hub's words.
+struct Wanted {
+  HubVariant variant;
+  std::string name;
+};
+
+std::optional<Wanted> wanted_by(const Site& site) {
+  const auto& torch = site.question.torch;
+  if (!torch || !torch->version || torch->version->release.size() < 2) return std::nullopt;
+  Wanted wanted;
+  wanted.variant.torch_major = static_cast<int>(std::min<std::uint64_t>(torch->version->release[0], 99));
+  wanted.variant.torch_minor = static_cast<int>(std::min<std::uint64_t>(torch->version->release[1], 999));
+  wanted.variant.cxx11 = torch->cxx11_abi;
+  wanted.variant.arch = site.question.platform ? site.question.platform->arch : "x86_64";
+  const std::string& local = torch->version->local;
+  if (local.starts_with("cu"))
+    wanted.variant.cuda = number(std::string_view(local).substr(2, local.find_first_not_of("0123456789", 2) - 2));
+  wanted.name =
+      fmt::format("torch{}{}-{}{}-{}-linux", wanted.variant.torch_major, wanted.variant.torch_minor,
+                  torch->cxx11_abi == false ? "cxx98" : "cxx11",
+                  wanted.variant.cuda == 0 ? "" : fmt::format("-cu{}", wanted.variant.cuda), wanted.variant.arch);
+  return wanted;
+}
+
+bool fits(const HubVariant& has, const HubVariant& wanted) {
+  if (has.other || (!has.arch.empty() && has.arch != wanted.arch)) return false;
+  if (has.torch_major != 0 && (has.torch_major != wanted.torch_major || has.torch_minor != wanted.torch_minor))
+    return false;
+  if (has.cxx11 && wanted.cxx11 && *has.cxx11 != *wanted.cxx11) return false;
+  // Minor versions of CUDA are compatible: whether the hub's client takes another one, its version decides.
+  return has.cuda == 0 || wanted.cuda == 0 || has.cuda / 10 == wanted.cuda / 10;
+}
+
+HubKernel read_snapshot(const FileTree& tree, const std::string& name, const std::string& folder,
+                        const Wanted& wanted) {
+  HubKernel kernel{.name = name, .revision = inspect::printable(folder.substr(folder.rfind('/') + 1), 8)};
+  const auto variants = tree.list(folder + "/build");
+  if (!variants) return kernel;
+  for (const loader::Entry& entry : *variants) {
+    if (entry.kind != FileKind::kFolder || !entry.name.starts_with("torch")) continue;
+    kernel.variants.push_back(inspect::printable(entry.name));
+    if (kernel.found || !fits(parse_hub_variant(entry.name), wanted.variant)) continue;
+    kernel.found = true;
+    const std::string path = tree.resolve(folder + "/build/" + entry.name).path;
+    kernel.package.distribution = {.name = name, .version = "", .folder = path};
+    const Walked walked = find_native_files(tree, path);
+    kernel.package.files = read_file_facts(tree, walked.files, "", "", {});
+  }
+  return kernel;
+}
+
+}  // namespace
+
+HubVariant parse_hub_variant(std::string_view name) {
+  HubVariant variant;
+  const auto parts = inspect::split(name, '-');
+  const std::string_view torch = parts[0].substr(std::min<std::size_t>(5, parts[0].size()));
+  if (torch.size() >= 2) {
+    variant.torch_major = number(torch.substr(0, 1));
+    variant.torch_minor = number(torch.substr(1));
+  }
+  for (const std::string_view part : parts) {
+    if (part == "cxx11") variant.cxx11 = true;
+    if (part == "cxx98") variant.cxx11 = false;
+    if (part.starts_with("cu") && part.size() > 2 && inspect::is_digit(part[2])) variant.cuda = number(part.substr(2));
+    if (part == "x86_64" || part == "aarch64") variant.arch = part;
+    variant.other |= part == "cpu" || part == "metal" || part == "windows" || part == "darwin" ||
+                     part.starts_with("rocm") || part.starts_with("xpu") || part.starts_with("cann");
+  }
+  return variant;
+}
+
+std::vector<HubKernel> read_hub_kernels(const FileTree& tree, const Site& site, const std::string& cache) {
+  std::vector<HubKernel> kernels;
+  const auto wanted = wanted_by(site);
+  const auto repositories = wanted ? tree.list(cache) : fail(Code::kInvalidArgument, "");
+  if (!repositories) return kernels;
+  for (const loader::Entry& entry : *repositories) {
+    const std::string name = repository_of(entry.name);
+    if (name.empty() || kernels.size() == kMostRepositories) continue;
+    const std::string folder = cache + "/" + entry.name + "/snapshots";
+    const auto snapshots = tree.list(folder);
+    if (!snapshots) continue;
+    for (std::size_t i = 0; i < std::min(snapshots->size(), kMostSnapshots); ++i) {
+      HubKernel kernel = read_snapshot(tree, name, folder + "/" + (*snapshots)[i].name, *wanted);
+      if (!kernel.variants.empty()) kernels.push_back(std::move(kernel));
+    }
+  }
+  return kernels;
+}
+
+inspect::TargetReport judge_hub_kernel(const Site& site, const HubKernel& kernel) {
+  inspect::TargetReport report;
+  if (kernel.found) {
+    report = judge_package(site, kernel.package);
+  } else {
+    const auto wanted = wanted_by(site);
+    report.target = {.target = kernel.name, .file_name = kernel.name, .kind = inspect::TargetKind::kDistribution};
+    report.problems.push_back(
+        {"FF711", inspect::Severity::kDegrades,
+         fmt::format("revision {} in the hub's cache has builds {}, and none for this torch, which is {}",
+                     kernel.revision, inspect::listed(kernel.variants), wanted ? wanted->name : "unknown"),
+         "", "a revision that has one (revision= or version= of get_kernel), or a kernel of PyTorch's stable ABI"});
+    report.verdict = inspect::verdict_of(report.problems);
+  }
+  return report;
+}
+
+}  // namespace flashfit::environment

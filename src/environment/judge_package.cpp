@@ -1,0 +1,131 @@
+// Part one's rules read for what is installed: there the file is all that is known, here Python, PyTorch and the
+// libraries beside it are at hand, and what nobody loads harms nobody.
+#include <algorithm>
+
+#include "environment/knowledge.hpp"
+#include "environment/site.hpp"
+#include "inspect/ascii.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Binary;
+using inspect::Problem;
+using inspect::Severity;
+using inspect::Target;
+using inspect::TargetScope;
+
+constexpr PackageCheck kChecks[] = {
+    check_missing_libraries, check_torch_build, check_torch_extension, check_picked_files, check_compilers,
+    check_host_code,         check_names};
+
+const Binary* find(const Target& target, const std::string& member) {
+  for (const Binary& binary : target.binaries)
+    if (binary.path == member) return &binary;
+  return nullptr;
+}
+
+bool is_one_of(const std::string& code, std::initializer_list<std::string_view> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+/// Code for one GPU or family alone stands beside code for others on purpose: who calls it asks for the GPU first.
+bool lacks_special_code_alone(const Binary& binary, const inspect::Question& question) {
+  for (const inspect::AskedGpu& gpu : question.gpus) {
+    const inspect::Coverage coverage = inspect::GpuJudge(gpu, question.driver).cover(binary);
+    for (const inspect::Lack& lack : coverage.lacks) {
+      const auto& entries = binary.containers[lack.container].entries;
+      if (std::any_of(entries.begin(), entries.end(),
+                      [](const inspect::CodeEntry& e) { return e.target.scope == TargetScope::kPlain; }))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// "_qattn_sm89.so", "sm90/common_ops.so": a variant by its name.
+bool names_an_architecture(const std::string& path) {
+  const std::string text = inspect::lower(path);
+  for (std::size_t at = text.find("sm"); at != std::string::npos; at = text.find("sm", at + 1)) {
+    const std::size_t digit = at + 2 + (at + 2 < text.size() && text[at + 2] == '_' ? 1 : 0);
+    const bool begins = at == 0 || !inspect::is_letter(text[at - 1]);
+    if (begins && digit + 1 < text.size() && inspect::is_digit(text[digit]) && inspect::is_digit(text[digit + 1]))
+      return true;
+  }
+  return false;
+}
+
+/// Features that only newer GPUs have lie in libraries of their own.
+bool is_for_newer(const Binary& binary, const inspect::Question& question) {
+  for (const inspect::Container& container : binary.containers)
+    for (const inspect::CodeEntry& entry : container.entries)
+      for (const inspect::AskedGpu& gpu : question.gpus)
+        if (entry.target.architecture <= gpu.gpu.cc.decimal()) return false;
+  return true;
+}
+
+/// Whether every GPU has usable code in some other library of the target.
+bool others_serve(const Target& target, const Binary& but, const inspect::Question& question) {
+  return std::all_of(question.gpus.begin(), question.gpus.end(), [&](const inspect::AskedGpu& gpu) {
+    return std::any_of(target.binaries.begin(), target.binaries.end(), [&](const Binary& binary) {
+      return &binary != &but && !binary.containers.empty() &&
+             inspect::GpuJudge(gpu, question.driver).cover(binary).summary.covered > 0;
+    });
+  });
+}
+
+struct Reading {
+  const Site& site;
+  const Package& package;
+  const Target& target;
+  bool chooses;  ///< Kind::kChoosesItself
+
+  Severity of_gpu_code(const Problem& p, const Binary* binary) const {
+    if (is_one_of(p.code, {"FF101"})) {
+      if (binary == nullptr || !others_serve(target, *binary, site.question)) return p.severity;
+      const bool on_purpose = chooses || names_an_architecture(p.member) ||
+                              lacks_special_code_alone(*binary, site.question) || is_for_newer(*binary, site.question);
+      return on_purpose ? Severity::kNote : Severity::kDegrades;
+    }
+    if (chooses && p.code != "FF106") return Severity::kNote;
+    if (p.code == "FF102" && binary != nullptr && lacks_special_code_alone(*binary, site.question))
+      return Severity::kNote;
+    return p.severity;
+  }
+
+  /// What a problem of part one's rules counts for here.
+  Severity operator()(const Problem& p) const {
+    const Binary* const binary = find(target, p.member);
+    if (p.code.starts_with("FF10") || p.code.starts_with("FF5")) return of_gpu_code(p, binary);
+    // What fails its import is a module; other libraries may be for what is not here.
+    const bool imported = binary == nullptr || is_module(*binary);
+    if (is_one_of(p.code, {"FF320", "FF323"}) && !imported) return std::min(p.severity, Severity::kDegrades);
+    if (is_one_of(p.code, {"FF901"}) && !imported) return Severity::kNote;
+    // Installers have let these pass, and what decides was judged: symbols, and the C++ library by the loader's model.
+    if (is_one_of(p.code, {"FF221", "FF322", "FF406"})) return Severity::kNote;
+    return p.severity;
+  }
+};
+
+}  // namespace
+
+inspect::TargetReport judge_package(const Site& site, const Package& package) {
+  const Distribution& d = package.distribution;
+  inspect::Question question = site.question;
+  if (d.name == "torch") question.torch = nullptr;  // its own libraries are not built against another
+  inspect::TargetReport report = inspect::judge(target_of(site, package), question);
+  const bool chooses = !known_of(d.name, d.version, Knowledge::Kind::kChoosesItself).empty();
+  const Reading reading{site, package, report.target, chooses};
+  // No GPU and nothing to judge are facts of the environment; a driver that does not know the GPU is the host's.
+  std::erase_if(report.problems,
+                [](const Problem& p) { return is_one_of(p.code, {"FF106", "FF310", "FF902", "FF904"}); });
+  for (Problem& p : report.problems) p.severity = reading(p);
+  for (const PackageCheck check : kChecks) check(site, package, report);
+  std::stable_sort(report.problems.begin(), report.problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
+  report.verdict = inspect::verdict_of(report.problems);
+  report.by_gpu.clear();  // of part one's reading
+  return report;
+}
+
+}  // namespace flashfit::environment

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "environment/environment.hpp"
+#include "environment/host_checks.hpp"
+#include "environment/hub_kernels.hpp"
+#include "environment/installed_torch.hpp"
+#include "environment/site.hpp"
+#include "environment/system.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Binary;
+using inspect::Verdict;
+using loader::FileTree;
+
+/// Fills what was not asked for with what the environment and the machine are.
+void complete(const EnvironmentQuestion& asked, Environment& environment) {
+  inspect::Question& q = environment.question;
+  const auto assume = [&](std::string line) { environment.assumed.push_back(std::move(line)); };
+  const DriverAnswer& driver = environment.system.driver;
+  if (q.gpus.empty() && !driver.gpus.empty()) {
+    for (const LiveGpu& gpu : driver.gpus)
+      if (std::none_of(q.gpus.begin(), q.gpus.end(), [&](const auto& g) { return g.asked == gpu.name; }))
+        q.gpus.push_back({gpu.name, {gpu.name, gpu.cc}});
+    assume("the GPUs are this machine's");
+    if (q.driver == 0 && driver.cuda != 0) {
+      q.driver = driver.cuda;
+      q.driver_text = driver.version;
+      assume("the driver is this machine's");
+    }
+  }
+  if (q.gpus.empty()) assume("no GPU was named and none is here: GPU code is not judged (--gpu)");
+  if (q.driver == 0) assume("no driver was given: none is judged (--driver)");
+  if (!q.platform) {
+    if (auto platform = inspect::parse_platform("linux_" + asked.arch)) q.platform = std::move(*platform);
+    if (const auto whole =
+            q.platform ? inspect::with_glibc(*q.platform, environment.system.glibc) : fail(Code::kInvalidArgument, ""))
+      q.platform = *whole;
+    assume("the platform is the environment's");
+  }
+  if (!q.python)
+    if (auto python = inspect::parse_python(environment.prefix.python)) q.python = std::move(*python);
+  if (!q.python) assume("no Python is known for it: none is judged (--python)");
+  if (q.x86_level == 0) q.x86_level = environment.system.x86_level;
+}
+
+std::vector<Package> read_packages(const FileTree& tree, const EnvironmentQuestion& asked, Environment& environment) {
+  std::vector<Package> packages;
+  std::unordered_set<std::string> names;  // what comes later in sys.path is hidden
+  for (const std::string& folder : environment.prefix.packages) {
+    auto distributions = read_distributions(tree, folder, environment.unread);
+    std::erase_if(distributions, [&](const Distribution& d) { return !names.insert(d.name).second; });
+    environment.installed += distributions.size();
+    Walked walked = find_native_files(tree, folder);
+    environment.files += walked.seen;
+    std::move(walked.unread.begin(), walked.unread.end(), std::back_inserter(environment.unread));
+    auto facts = read_file_facts(tree, walked.files, asked.cache, "environment " + folder, asked.progress);
+    auto here = to_packages(tree, std::move(distributions), folder, std::move(facts));
+    std::move(here.begin(), here.end(), std::back_inserter(packages));
+  }
+  return packages;
+}
+
+/// Compilers and copies of the driver among the packages' files.
+void add_tools(const std::vector<Package>& packages, System& system) {
+  for (const Package& package : packages)
+    for (const FileFacts& file : package.files) {
+      const std::string shown = inspect::printable(file.path, 300);
+      if (const auto kind = tool_kind(file.path))
+        system.tools.push_back({*kind, shown, package.distribution.name, file.tool});
+      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      if (name.starts_with("libcuda.so")) system.driver_files.push_back({origin_of(file.path), shown, ""});
+    }
+}
+
+/// Names under which the packages have libraries.
+void add_libraries(const Site& site, std::set<std::string>& names) {
+  for (const Package& package : site.packages)
+    for (const FileFacts& file : package.files)
+      for (const Binary& binary : file.binaries) {
+        if (binary.kind != inspect::BinaryKind::kElf && binary.kind != inspect::BinaryKind::kPe) continue;
+        names.insert(file.path.substr(file.path.rfind('/') + 1));
+        if (!binary.soname.empty()) names.insert(binary.soname);
+      }
+}
+
+bool needs_nvidia(const Binary& binary) {
+  return std::any_of(binary.needed.begin(), binary.needed.end(), [](const std::string& library) {
+    return inspect::find_cuda_library(library, 12) != nullptr || library == "libcuda.so.1";
+  });
+}
+
+PackageReport describe(const std::string& name, const std::string& version, inspect::TargetReport judged) {
+  PackageReport report{.name = name, .version = version, .report = std::move(judged)};
+  for (const Binary& binary : report.report.target.binaries) {
+    report.gpu_code |= !binary.containers.empty();
+    report.torch |= binary.extension.torch_abi != inspect::TorchAbi::kNone;
+    report.nvidia |= needs_nvidia(binary);
+  }
+  return report;
+}
+
+/// The worst first; of equals PyTorch, which others were built against, then who has more wrong with it.
+bool is_before(const PackageReport& a, const PackageReport& b) {
+  const auto misfits = [](const PackageReport& r) {
+    return std::count_if(r.report.problems.begin(), r.report.problems.end(),
+                         [](const inspect::Problem& p) { return p.severity == inspect::Severity::kMisfit; });
+  };
+  if (a.report.verdict != b.report.verdict) return a.report.verdict > b.report.verdict;
+  if (a.report.verdict == Verdict::kFits) return a.name < b.name;
+  if ((a.name == "torch") != (b.name == "torch")) return a.name == "torch";
+  return misfits(a) != misfits(b) ? misfits(a) > misfits(b) : a.name < b.name;
+}
+
+bool is_worth_saying(const PackageReport& r) {
+  return r.concerned() || r.report.verdict != Verdict::kFits || !r.report.problems.empty();
+}
+
+void add_hub_kernels(const FileTree& tree, const EnvironmentQuestion& asked, const Site& site,
+                     Environment& environment) {
+  const Variables& v = asked.variables;
+  if (v.hub_cache.empty() && v.home.empty()) return;
+  for (const HubKernel& kernel :
+       read_hub_kernels(tree, site, v.hub_cache.empty() ? v.home + "/.cache/huggingface/hub" : v.hub_cache))
+    environment.packages.push_back(
+        describe(kernel.name, "revision " + kernel.revision, judge_hub_kernel(site, kernel)));
+}
+
+System system_of(const FileTree& tree, const EnvironmentQuestion& asked, const Prefix& prefix) {
+  System system{.os = os_of(tree), .glibc = glibc_of(tree), .container = container_of(tree), .driver = asked.driver};
+  if (asked.live) {
+    Processor processor = processor_here();
+    system.processor = std::move(processor.name);
+    system.x86_level = processor.x86_level;
+  }
+  system.driver_files = find_driver_files(tree, folders_of(asked.variables.library_path));
+  system.tools =
+      find_toolkits(tree, asked.variables.cuda_home, prefix.kind == Prefix::Kind::kFolder ? "" : prefix.path);
+  return system;
+}
+
+}  // namespace
+
+std::size_t Environment::culprits() const {
+  return static_cast<std::size_t>(std::count_if(
+      packages.begin(), packages.end(), [](const PackageReport& r) { return r.report.verdict != Verdict::kFits; }));
+}
+
+Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
+  Environment environment{.question = asked.asked};
+  const std::string path = asked.path.empty() ? active_prefix(tree, asked.variables) : asked.path;
+  if (!path.empty()) environment.prefix = find_prefix(tree, path);
+  environment.system = system_of(tree, asked, environment.prefix);
+  if (environment.prefix.kind == Prefix::Kind::kNone) {
+    environment.problems = host_problems(environment.system, environment.question);
+    environment.problems.insert(
+        environment.problems.begin(),
+        {"FF714", inspect::Severity::kUnknown,
+         path.empty() ? std::string("no environment is active, and no python3 is in PATH")
+                      : inspect::printable(path, 300) + ": no prefix of Python, and no package is installed in it",
+         "", "--env PATH of a virtual environment, a conda prefix or a site-packages folder"});
+    environment.verdict = Verdict::kUnknown;
+    return environment;
+  }
+  complete(asked, environment);
+  Site site{.prefix = environment.prefix.path, .packages = read_packages(tree, asked, environment)};
+  add_tools(site.packages, environment.system);
+  site.tools = environment.system.tools;
+  site.libraries = system_libraries(
+      tree, environment.prefix.kind == Prefix::Kind::kConda ? environment.prefix.path : "", asked.variables);
+  add_libraries(site, site.libraries);
+  if (environment.question.torch == nullptr)
+    environment.question.torch = installed_torch(tree, site.packages, environment.unread);
+  site.question = environment.question;
+  for (const Package& package : site.packages) {
+    const Distribution& d = package.distribution;
+    PackageReport report = describe(d.name, d.version, judge_package(site, package));
+    if (is_worth_saying(report)) environment.packages.push_back(std::move(report));
+  }
+  add_hub_kernels(tree, asked, site, environment);
+  std::stable_sort(environment.packages.begin(), environment.packages.end(), is_before);
+  environment.problems = host_problems(environment.system, environment.question);
+  environment.verdict = inspect::verdict_of(environment.problems);
+  for (const PackageReport& r : environment.packages)
+    environment.verdict = std::max(environment.verdict, r.report.verdict);
+  return environment;
+}
+
+}  // namespace flashfit::environment

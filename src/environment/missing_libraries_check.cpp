@@ -1,0 +1,83 @@
+// FF330, FF332, FF405: libraries that are needed, now that it is known which ones the environment and the system have.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "environment/knowledge.hpp"
+#include "environment/site.hpp"
+#include "inspect/cudart.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Binary;
+using inspect::Problem;
+using inspect::Severity;
+
+bool falls_back(const Package& package, const std::string& path) {
+  const Distribution& d = package.distribution;
+  for (const Knowledge* const row : known_of(d.name, d.version, Knowledge::Kind::kFallsBack))
+    if (matches(row->files, path)) return true;
+  return false;
+}
+
+/// Where pip would put the package's libraries in the environment.
+std::string folder_of(const Package& package, const inspect::CudaLibrary& library) {
+  return fmt::format("{}/{}", package.distribution.folder, library.folder);
+}
+
+}  // namespace
+
+std::vector<const inspect::CudaLibrary*> missing_libraries(const Site& site, const Binary& binary) {
+  std::vector<const inspect::CudaLibrary*> missing;
+  int cuda = binary.toolkit / 1000;
+  for (const std::string& library : binary.needed)
+    if (const int major = inspect::cudart_major(library); major != 0) cuda = major;
+  for (const std::string& library : binary.needed) {
+    const inspect::CudaLibrary* const known = inspect::find_cuda_library(library, cuda);
+    if (known != nullptr && !site.libraries.contains(library)) missing.push_back(known);
+  }
+  return missing;
+}
+
+void check_missing_libraries(const Site& site, const Package& package, inspect::TargetReport& report) {
+  const bool nvidia =
+      !known_of(package.distribution.name, package.distribution.version, Knowledge::Kind::kChoosesItself).empty();
+  std::erase_if(report.problems, [](const Problem& p) { return p.code == "FF330" || p.code == "FF332"; });
+  // A runtime of another CUDA than torch's is no harm where it is there, or is named as missing below.
+  for (Problem& p : report.problems) {
+    if (p.code != "FF405") continue;
+    const auto binary = std::find_if(report.target.binaries.begin(), report.target.binaries.end(),
+                                     [&](const Binary& b) { return b.path == p.member; });
+    const bool runtime = binary != report.target.binaries.end() &&
+                         std::any_of(binary->needed.begin(), binary->needed.end(),
+                                     [](const std::string& l) { return inspect::cudart_major(l) != 0; });
+    if (runtime && p.message.find("built for the CPU") == std::string::npos) p.severity = Severity::kNote;
+  }
+  std::set<std::string> packages, folders, said;
+  for (const Binary& binary : report.target.binaries) {
+    const bool imported = is_module(binary);
+    if (falls_back(package, binary.path)) continue;
+    for (const inspect::CudaLibrary* const library : missing_libraries(site, binary)) {
+      if (!said.emplace(library->soname).second) continue;
+      report.problems.push_back(
+          {"FF330",
+           nvidia     ? Severity::kNote
+           : imported ? Severity::kMisfit
+                      : Severity::kDegrades,
+           fmt::format("needs {}, which neither this environment nor its system has", library->soname), binary.path,
+           fmt::format("pip install {} (it brings {}/{})", library->package, library->folder, library->soname)});
+      packages.emplace(library->package);
+      folders.insert(folder_of(package, *library));
+    }
+  }
+  if (packages.empty() || nvidia || !report.mend.empty()) return;
+  report.mend = fmt::format("pip install {}", fmt::join(packages, " "));
+  report.mend_why =
+      fmt::format("brings what is missing; if the loader does not look there by itself: LD_LIBRARY_PATH={}",
+                  fmt::join(folders, ":"));
+}
+
+}  // namespace flashfit::environment

@@ -1,0 +1,102 @@
+// FF707, FF708: packages that load one of several files, by PyTorch's CUDA or by the GPU, and that one is not there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "environment/knowledge.hpp"
+#include "environment/site.hpp"
+#include "inspect/listing.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Severity;
+using Kind = Knowledge::Kind;
+
+/// What the star of the row's pattern stands for in the package's files, in numbers' order.
+std::vector<std::string> carried(const Package& package, const Knowledge& row) {
+  std::set<std::pair<std::size_t, std::string>> found;  // "90" before "118"
+  for (const FileFacts& file : package.files) {
+    std::string star = star_of(row.files, package.relative(file.path));
+    if (!star.empty() && star.find_first_not_of("0123456789") == std::string::npos)
+      found.emplace(star.size(), std::move(star));
+  }
+  std::vector<std::string> list;
+  for (const auto& [size, star] : found) list.push_back(inspect::printable(star));
+  return list;
+}
+
+std::string with(std::string_view pattern, std::string_view star) {
+  std::string name(pattern.substr(pattern.rfind('/') + 1));
+  const std::size_t at = name.find('*');
+  return at == std::string::npos ? name : name.replace(at, 1, star);
+}
+
+void by_cuda(const Site& site, const Package& package, const Knowledge& row, inspect::TargetReport& report) {
+  const std::string torch = site.torch_version();
+  const std::size_t cu = torch.find("+cu");
+  if (cu == std::string::npos) return;
+  const std::string wanted = torch.substr(cu + 3, torch.find_first_not_of("0123456789", cu + 3) - cu - 3);
+  const std::vector<std::string> there = carried(package, row);
+  if (there.empty() || std::find(there.begin(), there.end(), wanted) != there.end()) return;
+  // Code of the same CUDA runs under the same driver and finds the same libraries: the newest of them.
+  std::string nearest;
+  for (const std::string& one : there)
+    if (one.size() == wanted.size() && one.substr(0, 2) == wanted.substr(0, 2)) nearest = one;
+  report.problems.push_back({"FF707", Severity::kMisfit,
+                             fmt::format("loads {} by torch's CUDA ({}), and carries {} alone: \"{}\"",
+                                         with(row.files, wanted), torch, inspect::listed(there, 20), row.says),
+                             "",
+                             nearest.empty() ? fmt::format("a version of {} with that file", package.distribution.name)
+                                             : fmt::format("{}={}", row.other, nearest)});
+  if (nearest.empty() || !report.mend.empty()) return;
+  report.mend = fmt::format("export {}={}", row.other, nearest);
+  report.mend_why = fmt::format("makes it load {}, of the same major version of CUDA", with(row.files, nearest));
+}
+
+void by_gpu(const Site& site, const Package& package, inspect::TargetReport& report) {
+  const Distribution& d = package.distribution;
+  std::vector<std::string> there;  // all variants, for the message
+  const auto rows = known_of(d.name, d.version, Kind::kPicksByGpu);
+  for (const FileFacts& file : package.files) {
+    const std::string path = package.relative(file.path);
+    const bool variant =
+        std::any_of(rows.begin(), rows.end(), [&](const Knowledge* row) { return matches(row->files, path); });
+    if (variant) there.push_back(inspect::printable(path.substr(path.rfind('/') + 1)));
+  }
+  for (const Knowledge* const row : rows) {
+    for (const inspect::AskedGpu& gpu : site.question.gpus) {
+      if (!names_gpu(row->gpus, gpu.gpu.cc)) continue;
+      const bool has = std::any_of(package.files.begin(), package.files.end(), [&](const FileFacts& file) {
+        return matches(row->files, package.relative(file.path));
+      });
+      if (has) continue;
+      report.problems.push_back(
+          {"FF708", Severity::kMisfit,
+           fmt::format("loads {} on {}, and was built without it: \"{}\"; it carries {}", row->files, gpu_text(gpu),
+                       row->says, there.empty() ? "none of its variants" : inspect::listed(there, 6)),
+           "", fmt::format("{} compiled with TORCH_CUDA_ARCH_LIST={}", d.name, gpu.gpu.cc.str())});
+      if (report.mend.empty() && !d.version.empty()) {
+        report.mend = fmt::format(
+            "TORCH_CUDA_ARCH_LIST={} pip install --no-build-isolation --no-cache-dir --force-reinstall "
+            "--no-deps --no-binary {} {}",
+            gpu.gpu.cc.str(), d.name, d.name);
+        report.mend_why = "compiles the variant for this GPU; it needs nvcc of torch's CUDA";
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void check_picked_files(const Site& site, const Package& package, inspect::TargetReport& report) {
+  const Distribution& d = package.distribution;
+  for (const Knowledge* const row : known_of(d.name, d.version, Kind::kPicksByCuda))
+    by_cuda(site, package, *row, report);
+  by_gpu(site, package, report);
+}
+
+}  // namespace flashfit::environment

@@ -1,0 +1,176 @@
+#include "environment/prefix.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "inspect/ascii.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::is_digit;
+using loader::FileKind;
+using loader::FileTree;
+
+constexpr std::uint64_t kMostConfig = 1 << 16;
+
+bool is_folder(const FileTree& tree, const std::string& path) {
+  return tree.resolve(path).node.kind == FileKind::kFolder;
+}
+bool is_file(const FileTree& tree, const std::string& path) { return tree.resolve(path).node.kind == FileKind::kFile; }
+
+std::string parent(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+/// The value of "key = value" in pyvenv.cfg.
+std::string value_of(std::string_view text, std::string_view key) {
+  for (std::string_view line : inspect::split(text, '\n')) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos && inspect::trimmed(line.substr(0, equals)) == key)
+      return std::string(inspect::trimmed(line.substr(equals + 1)));
+  }
+  return "";
+}
+
+/// "3.11.7" of "3.11.7.final.0".
+std::string version_part(const std::string& text) {
+  std::size_t end = 0, dots = 0;
+  while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && ++dots < 3))) ++end;
+  return text.substr(0, text.ends_with('.') && end == text.size() ? end - 1 : end);
+}
+
+/// "3.11" of "python3.11", "3.13t" of "python3.13t"; "" of other names.
+std::string version_of_folder(std::string_view name) {
+  constexpr std::string_view kPython = "python3.";
+  if (!name.starts_with(kPython)) return "";
+  const std::string_view minor = name.substr(kPython.size());
+  const std::size_t digits = std::min(minor.find_first_not_of("0123456789"), minor.size());
+  const bool sound = digits > 0 && digits < 3 && (minor.substr(digits).empty() || minor.substr(digits) == "t");
+  return sound ? "3." + std::string(minor) : "";
+}
+
+void add_folder(const FileTree& tree, const std::string& path, Prefix& prefix) {
+  const loader::Resolved at = tree.resolve(path);
+  if (at.node.kind != FileKind::kFolder) return;
+  if (std::find(prefix.packages.begin(), prefix.packages.end(), at.path) == prefix.packages.end())
+    prefix.packages.push_back(at.path);
+}
+
+/// Folders of packages below a prefix: lib/python3.11/site-packages, Debian's dist-packages, Windows' Lib.
+void add_packages_below(const FileTree& tree, const std::string& root, Prefix& prefix) {
+  const std::string base = root == "/" ? "" : root;
+  for (const char* const lib : {"/lib", "/lib64"}) {
+    const auto entries = tree.list(base + lib);
+    if (!entries) continue;
+    for (const loader::Entry& entry : *entries) {
+      const std::string version = version_of_folder(entry.name);
+      if (version.empty() || (!prefix.python.empty() && !(prefix.python + ".").starts_with(version + "."))) continue;
+      const std::string folder = base + lib + "/" + entry.name;
+      for (const char* const packages : {"/site-packages", "/dist-packages"}) {
+        const std::size_t before = prefix.packages.size();
+        add_folder(tree, folder + packages, prefix);
+        if (prefix.packages.size() > before && prefix.python.empty()) prefix.python = version;
+      }
+    }
+  }
+  add_folder(tree, base + "/lib/python3/dist-packages", prefix);
+  add_folder(tree, base + "/Lib/site-packages", prefix);
+}
+
+bool holds_packages(const FileTree& tree, const std::string& path) {
+  const auto entries = tree.list(path);
+  return entries && std::any_of(entries->begin(), entries->end(), [](const loader::Entry& e) {
+           return e.name.ends_with(".dist-info") || e.name.ends_with(".egg-info");
+         });
+}
+
+Prefix folder_prefix(const FileTree& tree, const std::string& path) {
+  Prefix prefix{.kind = Prefix::Kind::kFolder, .path = path};
+  add_folder(tree, path, prefix);
+  const std::string above = parent(path);
+  prefix.python = version_of_folder(above.substr(above.rfind('/') + 1));
+  return prefix;
+}
+
+}  // namespace
+
+const char* name_of(Prefix::Kind kind) {
+  constexpr const char* kNames[] = {"none", "venv", "conda", "system", "folder"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Prefix find_prefix(const FileTree& tree, const std::string& given) {
+  std::string path = given;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  // An interpreter stands for its prefix, by the name that was given: a virtual environment's is a link to another's.
+  if (is_file(tree, path) && path.substr(path.rfind('/') + 1).starts_with("python")) path = parent(parent(path));
+  const std::string base = path == "/" ? "" : path;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name == "site-packages" || name == "dist-packages") return folder_prefix(tree, path);
+
+  Prefix prefix{.path = path};
+  if (const auto config = loader::read_text(tree, base + "/pyvenv.cfg", kMostConfig)) {
+    prefix.kind = Prefix::Kind::kVenv;
+    prefix.python = version_part(value_of(*config, "version"));
+    if (prefix.python.empty()) prefix.python = version_part(value_of(*config, "version_info"));
+    add_packages_below(tree, path, prefix);
+    const std::string home = value_of(*config, "home");
+    if (inspect::lower(value_of(*config, "include-system-site-packages")) == "true" && home.starts_with('/'))
+      add_packages_below(tree, parent(home), prefix);
+  } else {
+    prefix.kind = is_folder(tree, base + "/conda-meta") ? Prefix::Kind::kConda : Prefix::Kind::kSystem;
+    add_packages_below(tree, path, prefix);
+    // Debian's own Python looks where its administrator's packages lie, too, and those come first.
+    if (path == "/usr" && !prefix.python.empty()) {
+      Prefix local{.python = prefix.python};
+      add_packages_below(tree, "/usr/local", local);
+      prefix.packages.insert(prefix.packages.begin(), local.packages.begin(), local.packages.end());
+    }
+  }
+  if (!prefix.packages.empty()) return prefix;
+  return holds_packages(tree, path) ? folder_prefix(tree, path) : Prefix{.path = path};
+}
+
+Variables variables_here() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+    return std::string(text == nullptr ? "" : text);
+  };
+  Variables variables;
+  variables.virtual_env = value("VIRTUAL_ENV");
+  variables.conda_prefix = value("CONDA_PREFIX");
+  variables.path = value("PATH");
+  variables.home = value("HOME");
+  variables.cuda_home = value("CUDA_HOME");
+  variables.library_path = value("LD_LIBRARY_PATH");
+  if (variables.cuda_home.empty()) variables.cuda_home = value("CUDA_PATH");
+  variables.hub_cache = value("HF_HUB_CACHE");
+  if (const std::string home = value("HF_HOME"); variables.hub_cache.empty() && !home.empty())
+    variables.hub_cache = home + "/hub";
+  return variables;
+}
+
+std::vector<std::string> folders_of(const std::string& list) {
+  std::vector<std::string> folders;
+  for (const std::string_view part : inspect::split(list, ':'))
+    if (!part.empty()) folders.emplace_back(part);
+  return folders;
+}
+
+std::string active_prefix(const FileTree& tree, const Variables& variables) {
+  for (const std::string& named : {variables.virtual_env, variables.conda_prefix})
+    if (!named.empty() && find_prefix(tree, named).kind != Prefix::Kind::kNone) return named;
+  for (const std::string& folder : folders_of(variables.path)) {
+    if (!folder.starts_with('/')) continue;
+    const loader::Resolved python = tree.resolve(folder + "/python3");
+    if (python.node.kind != FileKind::kFile) continue;
+    std::string here = parent(folder);
+    if (is_file(tree, (here == "/" ? "" : here) + "/pyvenv.cfg")) return here;
+    return parent(parent(python.path));
+  }
+  return "";
+}
+
+}  // namespace flashfit::environment

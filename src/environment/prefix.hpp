@@ -1,0 +1,40 @@
+#pragma once
+// Where Python's packages lie: virtual environments, conda prefixes, a system's Python, or a folder of packages alone.
+// Told by files and their names; no interpreter is run.
+#include <string>
+#include <vector>
+
+#include "loader/file_tree.hpp"
+
+namespace flashfit::environment {
+
+struct Prefix {
+  enum class Kind : unsigned char { kNone, kVenv, kConda, kSystem, kFolder };
+  Kind kind = Kind::kNone;
+  std::string path;                   ///< of the prefix; of kFolder: the folder of packages
+  std::string python;                 ///< "3.11", "3.11.7", "3.13t"; "" if unknown
+  std::vector<std::string> packages;  ///< folders of packages in the order of sys.path
+};
+/// "none", "venv", "conda", "system", "folder".
+const char* name_of(Prefix::Kind kind);
+
+/// What `given` is: a prefix, a folder of packages, or an interpreter (bin/python of a prefix). Kind::kNone where no
+/// packages are found.
+Prefix find_prefix(const loader::FileTree& tree, const std::string& given);
+
+/// The variables that say which environment is active, as the process or an image has them; "" where unset.
+struct Variables {
+  std::string virtual_env, conda_prefix, path, home;
+  std::string cuda_home;     ///< CUDA_HOME or CUDA_PATH
+  std::string library_path;  ///< LD_LIBRARY_PATH
+  std::string hub_cache;     ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
+};
+Variables variables_here();
+
+/// The active environment: VIRTUAL_ENV, else CONDA_PREFIX, else that of the python3 that PATH leads to. "" if none.
+std::string active_prefix(const loader::FileTree& tree, const Variables& variables);
+
+/// Parts of a variable like PATH, without empty ones.
+std::vector<std::string> folders_of(const std::string& list);
+
+}  // namespace flashfit::environment

@@ -1,0 +1,61 @@
+#pragma once
+// An environment as the checks see it: read, not yet judged.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "environment/cuda_tools.hpp"
+#include "environment/packages.hpp"
+#include "inspect/cuda_libraries.hpp"
+#include "inspect/judge.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::environment {
+
+struct Site {
+  inspect::Question question;
+  std::string prefix;               ///< of the environment, for commands
+  std::vector<Package> packages;    ///< those without machine code, too
+  std::vector<CudaTool> tools;      ///< of toolkits and of packages
+  std::set<std::string> libraries;  ///< names under which the environment and the system have libraries
+
+  const Package* find(std::string_view name) const {
+    for (const Package& package : packages)
+      if (package.distribution.name == name) return &package;
+    return nullptr;
+  }
+  /// "2.9.1+cu130" of the torch that is installed; "" if there is none.
+  std::string torch_version() const {
+    return question.torch && question.torch->version ? question.torch->version->text : "";
+  }
+};
+
+/// A check of one package in its site, beside those that it shares with a wheel. Adds problems to the report, and,
+/// where none is there yet, the command that mends them; each lives in a file of its own, *_check.cpp.
+using PackageCheck = void (*)(const Site& site, const Package& package, inspect::TargetReport& report);
+
+void check_picked_files(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_compilers(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_host_code(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_torch_extension(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_torch_build(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_missing_libraries(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_names(const Site& site, const Package& package, inspect::TargetReport& report);
+
+/// The files that the package loads on the GPUs asked for, as the target that part one's rules judge; their paths are
+/// those below the folder of packages.
+inspect::Target target_of(const Site& site, const Package& package);
+
+/// Libraries of CUDA that the binary needs and that neither the environment nor its system has.
+std::vector<const inspect::CudaLibrary*> missing_libraries(const Site& site, const inspect::Binary& binary);
+
+/// Whether Python imports it, rather than some other library or nobody.
+bool is_module(const inspect::Binary& binary);
+
+/// All of it: part one's rules as they read for what is installed, then the checks above.
+inspect::TargetReport judge_package(const Site& site, const Package& package);
+
+/// "L40 (8.9)".
+std::string gpu_text(const inspect::AskedGpu& gpu);
+
+}  // namespace flashfit::environment

@@ -1,0 +1,123 @@
+#include "environment/system.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "inspect/ascii.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using loader::FileKind;
+using loader::FileTree;
+
+constexpr std::uint64_t kMostText = 1 << 16;
+constexpr std::size_t kMostCpuInfo = 1 << 20;
+
+std::string unquoted(std::string_view text) {
+  text = inspect::trimmed(text);
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    text = text.substr(1, text.size() - 2);
+  return inspect::printable(text);
+}
+
+/// x86-64 psABI, "Micro-Architecture Levels", in the words of /proc/cpuinfo (abm stands for lzcnt, pni for SSE3).
+constexpr auto kLevel2 =
+    std::to_array<std::string_view>({"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"});
+constexpr auto kLevel3 =
+    std::to_array<std::string_view>({"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"});
+constexpr auto kLevel4 = std::to_array<std::string_view>({"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"});
+
+/// The value of "key : value", of the first processor.
+std::string_view value_of(std::string_view text, std::string_view key) {
+  for (const std::string_view line : inspect::split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos && inspect::trimmed(line.substr(0, colon)) == key)
+      return inspect::trimmed(line.substr(colon + 1));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string os_of(const FileTree& tree) {
+  for (const char* const path : {"/etc/os-release", "/usr/lib/os-release"}) {
+    const auto text = loader::read_text(tree, path, kMostText);
+    if (!text) continue;
+    for (const std::string_view line : inspect::split(*text, '\n'))
+      if (line.starts_with("PRETTY_NAME=")) return unquoted(line.substr(12));
+  }
+  return "";
+}
+
+std::string glibc_of(const FileTree& tree) {
+  // "GNU C Library (Debian GLIBC 2.36-9+deb12u8) stable release version 2.36." stands among its texts.
+  constexpr std::string_view kBanner = "stable release version ";
+  for (const char* const path : {"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+                                 "/lib/aarch64-linux-gnu/libc.so.6", "/usr/lib/libc.so.6", "/lib/libc.so.6"}) {
+    const auto source = tree.open(path);
+    if (!source) continue;
+    const auto bytes = inspect::read_part(**source, 0, (*source)->size(), std::uint64_t{16} << 20, "libc.so.6");
+    if (!bytes) continue;
+    const std::string_view text = inspect::as_text(*bytes);
+    const std::size_t at = text.find(kBanner);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = text.substr(at + kBanner.size(), 8);
+    const std::string_view number = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+    return std::string(number.ends_with('.') ? number.substr(0, number.size() - 1) : number);
+  }
+  return "";
+}
+
+std::string container_of(const FileTree& tree) {
+  if (tree.resolve("/.dockerenv").node.kind == FileKind::kFile) return "docker";
+  if (tree.resolve("/run/.containerenv").node.kind == FileKind::kFile) return "podman";
+  if (tree.resolve("/var/run/secrets/kubernetes.io").node.kind == FileKind::kFolder) return "kubernetes";
+  return "";
+}
+
+Processor read_processor(const std::string& cpuinfo) {
+  Processor processor{.name = inspect::printable(value_of(cpuinfo, "model name"))};
+  std::vector<std::string_view> flags = inspect::split(value_of(cpuinfo, "flags"), ' ');
+  if (flags.size() < 2) return processor;
+  std::sort(flags.begin(), flags.end());
+  const auto has_all = [&](const auto& names) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return std::binary_search(flags.begin(), flags.end(), name); });
+  };
+  if (!std::binary_search(flags.begin(), flags.end(), std::string_view("lm"))) return processor;
+  processor.x86_level = !has_all(kLevel2) ? 1 : !has_all(kLevel3) ? 2 : !has_all(kLevel4) ? 3 : 4;
+  return processor;
+}
+
+Processor processor_here() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string text(kMostCpuInfo, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return read_processor(text);
+}
+
+std::set<std::string> system_libraries(const FileTree& tree, const std::string& prefix, const Variables& variables) {
+  std::vector<std::string> folders = folders_of(variables.library_path);
+  for (const char* const folder : {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                   "/usr/lib64", "/lib64", "/usr/lib", "/usr/local/lib"})
+    folders.emplace_back(folder);
+  if (const auto entries = tree.list("/usr/local"))
+    for (const loader::Entry& entry : *entries)
+      if (entry.name.starts_with("cuda")) folders.push_back("/usr/local/" + entry.name + "/lib64");
+  if (!prefix.empty()) folders.push_back(prefix + "/lib");
+  std::set<std::string> names;
+  for (const std::string& folder : folders) {
+    if (!folder.starts_with('/')) continue;
+    if (const auto entries = tree.list(folder))
+      for (const loader::Entry& entry : *entries)
+        if (entry.kind != FileKind::kFolder && entry.name.find(".so") != std::string::npos) names.insert(entry.name);
+  }
+  return names;
+}
+
+}  // namespace flashfit::environment

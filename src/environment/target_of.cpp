@@ -1,0 +1,89 @@
+// Which files of an installed package count: a wheel is judged with all that it has, an installed package with what it
+// loads here.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "environment/knowledge.hpp"
+#include "environment/site.hpp"
+#include "inspect/python_module.hpp"
+#include "inspect/torch_facts.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Binary;
+using inspect::BinaryKind;
+using Kind = Knowledge::Kind;
+
+/// Launchers for Windows and libraries for other machines lie in many packages.
+bool is_foreign(const Binary& binary, const inspect::Question& question) {
+  if (!question.platform) return false;
+  const bool windows = question.platform->system == inspect::Platform::System::kWindows;
+  if (binary.kind == BinaryKind::kPe && !windows) return true;
+  if (binary.machine.empty()) return false;
+  if (binary.windows != windows) return true;
+  const std::string& arch = question.platform->arch;
+  return !windows && arch != binary.machine && (arch == "x86_64" || arch == "aarch64");
+}
+
+bool on_some_gpu(const Knowledge& row, const inspect::Question& question) {
+  return question.gpus.empty() || std::any_of(question.gpus.begin(), question.gpus.end(),
+                                              [&](const auto& gpu) { return names_gpu(row.gpus, gpu.gpu.cc); });
+}
+
+/// The CUDA of the installed torch as file names write it: "130" for 13.0.
+std::string cuda_digits(const std::string& torch_version) {
+  const std::size_t cu = torch_version.find("+cu");
+  return cu == std::string::npos
+             ? ""
+             : torch_version.substr(cu + 3, torch_version.find_first_not_of("0123456789", cu + 3) - cu - 3);
+}
+
+bool is_loaded(const std::string& path, const Package& package, const Site& site) {
+  const auto& [name, version] = std::tie(package.distribution.name, package.distribution.version);
+  for (const Kind kind : {Kind::kPicksByGpu, Kind::kOnlyOn})
+    for (const Knowledge* const row : known_of(name, version, kind))
+      if (matches(row->files, path) && !on_some_gpu(*row, site.question)) return false;
+  for (const Knowledge* const row : known_of(name, version, Kind::kPicksByCuda)) {
+    const std::string carried = star_of(row->files, path), wanted = cuda_digits(site.torch_version());
+    if (!carried.empty() && !wanted.empty() && carried.substr(0, wanted.size()) != wanted) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_module(const Binary& binary) {
+  const auto module = inspect::parse_python_module(binary.path);
+  return module && (module->stable || module->minor >= 0 || !binary.extension.python.empty());
+}
+
+std::string gpu_text(const inspect::AskedGpu& gpu) {
+  const std::string cc = gpu.gpu.cc.str();
+  return gpu.gpu.name.ends_with(cc) ? cc : fmt::format("{} ({})", gpu.gpu.name, cc);
+}
+
+inspect::Target target_of(const Site& site, const Package& package) {
+  const Distribution& d = package.distribution;
+  inspect::Target target{.target = d.version.empty() ? d.name : d.name + "==" + d.version,
+                         .file_name = d.version.empty() ? d.name : wheel_name_of(d),
+                         .kind = inspect::TargetKind::kDistribution,
+                         .metadata = d.metadata,
+                         .wheel_file = d.wheel};
+  target.files = package.files.size();
+  for (const FileFacts& file : package.files) {
+    const std::string relative = package.relative(file.path);
+    if (!is_loaded(relative, package, site)) continue;
+    if (!file.error.empty()) target.errors.push_back(file.error);
+    for (Binary binary : file.binaries) {
+      if (is_foreign(binary, site.question) || binary.kind == BinaryKind::kObject) continue;
+      binary.path = package.relative(binary.path);
+      if (!binary.archive.empty()) binary.archive = package.relative(binary.archive);
+      target.binaries.push_back(std::move(binary));
+    }
+  }
+  return target;
+}
+
+}  // namespace flashfit::environment

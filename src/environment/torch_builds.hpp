@@ -1,0 +1,23 @@
+#pragma once
+// Which builds of PyTorch there are for Linux on x86-64: their CUDA, the GPUs that they have code for, their Pythons.
+#include <optional>
+#include <string>
+
+#include "inspect/question.hpp"
+
+namespace flashfit::environment {
+
+struct TorchBuild {
+  std::string version;  ///< as pip is asked for it: "2.9.1+cu126"
+  std::string index;    ///< of PyTorch's own: "cu126"
+};
+
+/// The build nearest to `version` ("2.9.0+cu130") that serves every GPU of the question under its driver and its
+/// Python: of the same minor version if there is one, else the newest before it, else the oldest behind it; of those
+/// with the newest CUDA. Nothing if none does, or for another system than Linux on x86-64.
+std::optional<TorchBuild> torch_build_for(const std::string& version, const inspect::Question& question);
+
+/// Whether the table has this minor version: what is newer may have other builds.
+bool knows_torch(int major, int minor);
+
+}  // namespace flashfit::environment

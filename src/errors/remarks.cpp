@@ -1,0 +1,186 @@
+// What the figures of a message mean. One function a kind of error that has figures.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "errors/evidence.hpp"
+#include "gpu/driver_versions.hpp"
+#include "gpu/limits.hpp"
+#include "inspect/ascii.hpp"
+#include "inspect/cuda_libraries.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/torch_symbols.hpp"
+#include "inspect/what_runs_where.hpp"
+
+namespace flashfit::errors {
+namespace {
+
+using Lines = std::vector<std::string>;
+using inspect::Question;
+
+constexpr int kCapabilities[] = {70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+constexpr std::int64_t kKilobyte = 1024;
+
+std::string capability(int decimal) { return fmt::format("{}.{}", decimal / 10, decimal % 10); }
+
+std::string field(const Diagnosis& diagnosis, const char* name) {
+  const auto found = diagnosis.error.fields.find(name);
+  return found == diagnosis.error.fields.end() ? "" : found->second;
+}
+
+/// -1: no such number.
+std::int64_t number(const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end && !text.empty() ? value : -1;
+}
+
+std::string kilobytes(std::int64_t bytes) {
+  return bytes % kKilobyte == 0 ? fmt::format("{} KB", bytes / kKilobyte)
+                                : fmt::format("{:.1f} KB", static_cast<double>(bytes) / kKilobyte);
+}
+
+/// "8.0, 8.7, 9.0": those whose blocks can opt in to this much.
+std::string capabilities_with(std::int64_t bytes) {
+  Lines all;
+  for (const int cc : kCapabilities)
+    if (max_shared_bytes(cc) >= bytes) all.push_back(capability(cc));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+Lines shared_memory(const Diagnosis& diagnosis, const Question& question) {
+  const std::int64_t bytes = number(field(diagnosis, "bytes")), limit = number(field(diagnosis, "limit"));
+  if (bytes < 0 || limit < 0) return {};
+  Lines lines;
+  if (limit == kStaticSharedBytes)
+    lines.push_back(
+        fmt::format("{} is the limit of static shared memory on every GPU, not what this GPU has: as "
+                    "dynamic shared memory a block may opt in to more",
+                    kilobytes(limit)));
+  for (const inspect::AskedGpu& gpu : question.gpus) {
+    const std::int64_t most = max_shared_bytes(gpu.gpu.cc.decimal());
+    if (most != 0)
+      lines.push_back(fmt::format("{} ({}): {} a block by opting in; {} {}", gpu.gpu.name, gpu.gpu.cc.str(),
+                                  kilobytes(most), kilobytes(bytes), bytes <= most ? "fit" : "do not fit"));
+  }
+  const std::string fitting = capabilities_with(bytes);
+  lines.push_back(fitting.empty() ? fmt::format("{} fit no GPU's block", kilobytes(bytes))
+                                  : fmt::format("{} fit a block of compute capability {}", kilobytes(bytes), fitting));
+  return lines;
+}
+
+Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
+  const std::string symbol = field(diagnosis, "symbol");
+  if (symbol.starts_with("Py") || symbol.starts_with("_Py"))
+    return {"the name is Python's: the file was built for another Python"};
+  if (inspect::is_stable_torch_symbol(symbol))
+    return {"the name is of PyTorch's stable ABI: the PyTorch that was loaded is older than the one it was built for"};
+  if (!inspect::is_torch_symbol(symbol)) return {};
+  Lines lines = {"the name is PyTorch's: the file was built for another version or another build of PyTorch"};
+  const inspect::TorchAbi abi = inspect::string_abi_of(symbol);
+  if (abi == inspect::TorchAbi::kCxx11)
+    lines.emplace_back(
+        "it has a std::string of the new C++ ABI (cxx11abiTRUE): a PyTorch of the old one lacks every "
+        "such name");
+  if (abi == inspect::TorchAbi::kPreCxx11)
+    lines.emplace_back(
+        "it has a std::string of the old C++ ABI (cxx11abiFALSE): PyTorch's wheels have the new one "
+        "from 2.7 on, those of CUDA 12.6 from 2.6 on");
+  if (abi == inspect::TorchAbi::kEither)
+    lines.emplace_back("it has no std::string: the C++ ABI is not what it is about, the version is");
+  return lines;
+}
+
+Lines old_driver(const Diagnosis& diagnosis, const Question&) {
+  const std::int64_t found = number(field(diagnosis, "found"));
+  if (found < 1000 || found > 100'000) return {};
+  Lines lines = {fmt::format("found version {} is CUDA {}, the newest that this driver serves", found,
+                             field(diagnosis, "found_cuda"))};
+  if (found < 13000)
+    lines.emplace_back(
+        "PyTorch made with CUDA 13 needs driver 580 or later, with CUDA 12 driver 525 or later; its own "
+        "index has builds of older ones under their names (cu126, cu128)");
+  return lines;
+}
+
+/// The first CUDA toolkit whose compilers know a target. Source: the toolkits' release notes; PTX ISA, "Release Notes".
+Lines first_toolkit(const Diagnosis& diagnosis, const Question&) {
+  const auto target = inspect::parse_gpu_target(field(diagnosis, "arch"));
+  if (!target) return {};
+  const int cc = target->architecture;
+  const bool family = target->scope == inspect::TargetScope::kFamily;
+  const char* toolkit = "";
+  if (cc == 89 || cc == 90) toolkit = "11.8";
+  if (cc == 100 || cc == 101 || cc == 120) toolkit = family ? "12.9" : "12.8";
+  if (cc == 103 || cc == 121) toolkit = "12.9";
+  if (cc == 88 || cc == 110) toolkit = "13.0";
+  if (*toolkit == '\0') return {};
+  return {fmt::format("{} is known to CUDA's compilers from {} on", field(diagnosis, "arch"), toolkit)};
+}
+
+/// What PyTorch says that it has: each target, or the first and the last.
+std::vector<inspect::CodeEntry> code_said(const Diagnosis& diagnosis) {
+  std::vector<inspect::CodeEntry> entries;
+  const std::string carried = field(diagnosis, "carried");
+  for (const std::string_view word : inspect::split(carried, ' ')) {
+    const auto target = inspect::parse_gpu_target(word);
+    if (!target) continue;
+    const auto kind = word.starts_with("compute_") ? inspect::CodeEntry::Kind::kPtx : inspect::CodeEntry::Kind::kSass;
+    entries.push_back({.kind = kind, .target = *target});
+  }
+  for (const char* bound : {"lowest", "highest"})
+    if (const auto gpu = inspect::name_gpu(field(diagnosis, bound)))
+      entries.push_back({.target = {.architecture = gpu->cc.decimal()}});
+  return entries;
+}
+
+/// PyTorch's own list against the GPU, by the doctor's rules: it warns of GPUs that run the code of a lower minor.
+Remarks carried_list(const Diagnosis& diagnosis, const Question& question) {
+  const auto entries = code_said(diagnosis);
+  if (question.gpus.size() != 1 || entries.empty()) return {};
+  const inspect::NamedGpu& gpu = question.gpus.front().gpu;
+  const inspect::Answer answer = inspect::best_of(entries, {gpu.name, gpu.cc, question.driver});
+  if (answer.best == inspect::Best::kNo) return {{answer.reason}};
+  return {{fmt::format("by what PyTorch says that it has it runs on {} ({}): the warning is mistaken, and an error has "
+                       "another cause",
+                       gpu.name, gpu.cc.str())},
+          true};
+}
+
+Lines missing_library(const Diagnosis& diagnosis, const Question&) {
+  const std::string path = field(diagnosis, "library");
+  const std::size_t slash = path.find_last_of('/');
+  const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  const auto* library = inspect::find_cuda_library(name, 0);
+  if (library == nullptr) return {};
+  return {fmt::format("{} is of CUDA {}: the package {} brings it, in {}", name, library->cuda, library->package,
+                      library->folder),
+          "the GPU code is not at fault: it was not reached"};
+}
+
+struct OfKind {
+  std::string_view kind;
+  Lines (*lines)(const Diagnosis&, const Question&);
+};
+constexpr OfKind kRemarks[] = {
+    {"too-much-shared-memory", shared_memory},
+    {"undefined-symbol", missing_symbol},
+    {"driver-too-old", old_driver},
+    {"architecture-unknown-to-tool", first_toolkit},
+    {"library-not-found", missing_library},
+    {"falls-back-to-cpu", missing_library},
+};
+
+}  // namespace
+
+Remarks remarks(const Diagnosis& diagnosis, const inspect::Question& question) {
+  if (diagnosis.error.kind == nullptr) return {};
+  if (diagnosis.error.kind->name == "gpu-not-in-pytorch") return carried_list(diagnosis, question);
+  for (const OfKind& one : kRemarks)
+    if (one.kind == diagnosis.error.kind->name) return {one.lines(diagnosis, question)};
+  return {};
+}
+
+}  // namespace flashfit::errors

@@ -1,0 +1,109 @@
+#include "loader/dll_names.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "inspect/ascii.hpp"
+
+namespace flashfit::loader {
+
+bool is_of_windows(std::string_view dll) {
+  // Source: the system folder of Windows 10; nvcuda and nvml come with NVIDIA's driver.
+  constexpr auto kNames = std::to_array<std::string_view>({"advapi32",
+                                                           "avicap32",
+                                                           "avrt",
+                                                           "bcrypt",
+                                                           "bcryptprimitives",
+                                                           "cfgmgr32",
+                                                           "comctl32",
+                                                           "comdlg32",
+                                                           "crypt32",
+                                                           "d3d11",
+                                                           "d3d12",
+                                                           "d3dcompiler_47",
+                                                           "dbghelp",
+                                                           "dnsapi",
+                                                           "dwmapi",
+                                                           "dxcore",
+                                                           "dxgi",
+                                                           "dxva2",
+                                                           "gdi32",
+                                                           "gdiplus",
+                                                           "hid",
+                                                           "imm32",
+                                                           "iphlpapi",
+                                                           "kernel32",
+                                                           "kernelbase",
+                                                           "mf",
+                                                           "mfplat",
+                                                           "mfreadwrite",
+                                                           "mpr",
+                                                           "mscoree",
+                                                           "msvcrt",
+                                                           "mswsock",
+                                                           "ncrypt",
+                                                           "netapi32",
+                                                           "normaliz",
+                                                           "ntdll",
+                                                           "nvcuda",
+                                                           "nvml",
+                                                           "ole32",
+                                                           "oleaut32",
+                                                           "opengl32",
+                                                           "pdh",
+                                                           "powrprof",
+                                                           "propsys",
+                                                           "psapi",
+                                                           "rpcrt4",
+                                                           "secur32",
+                                                           "setupapi",
+                                                           "shcore",
+                                                           "shell32",
+                                                           "shlwapi",
+                                                           "ucrtbase",
+                                                           "user32",
+                                                           "userenv",
+                                                           "uxtheme",
+                                                           "version",
+                                                           "wer",
+                                                           "winhttp",
+                                                           "wininet",
+                                                           "winmm",
+                                                           "winspool",
+                                                           "wintrust",
+                                                           "wldap32",
+                                                           "ws2_32",
+                                                           "wsock32",
+                                                           "wtsapi32"});
+  std::string name = inspect::lower(dll);
+  if (name.starts_with("api-ms-win-") || name.starts_with("ext-ms-win-")) return true;
+  if (name == "winspool.drv") return true;
+  if (!name.ends_with(".dll")) return false;
+  name.resize(name.size() - 4);
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool is_of_visual_c(std::string_view dll) {
+  const std::string name = inspect::lower(dll);
+  for (const std::string_view prefix : {"msvcp140", "vcruntime140", "vcomp140", "concrt140"})
+    if (name.starts_with(prefix) && name.ends_with(".dll")) return true;
+  return false;
+}
+
+std::string soname_of_dll(std::string_view dll) {
+  constexpr std::string_view kMark = "64_";
+  const std::size_t mark = dll.find(kMark);
+  if (mark == std::string_view::npos || mark == 0 || !inspect::lower(dll).ends_with(".dll")) return "";
+  const std::string stem(dll.substr(0, mark));
+  std::string number(dll.substr(mark + kMark.size(), dll.size() - mark - kMark.size() - 4));
+  number = number.substr(0, number.find('_'));
+  if (number.empty() || !std::all_of(number.begin(), number.end(), inspect::is_digit)) return "";
+  // Three digits are a version of CUDA: 110 of libcudart.so.11.0, 120 of libnvrtc.so.12, 112 of libnvrtc.so.11.2.
+  if (number.size() == 3) {
+    const std::string major = number.substr(0, 2);
+    number = major == "11" ? major + "." + number.substr(2) : major;
+  }
+  return "lib" + stem + ".so." + number;
+}
+
+}  // namespace flashfit::loader

@@ -1,0 +1,24 @@
+// FF608: a library that is opened late and asks for an executable stack.
+#include "loader/all_problems.hpp"
+#include "loader/load_faults.hpp"
+
+namespace flashfit::loader {
+
+void check_stacks(const LoadPlan& plan, std::vector<inspect::Problem>& problems) {
+  for (const LoadedObject& object : plan.objects) {
+    const auto refused = refuses_stack(plan, object);
+    if (refused && !*refused) continue;
+    const GlibcVersion& glibc = plan.c_library.version;
+    problems.push_back(
+        {"FF608", refused ? inspect::Severity::kMisfit : inspect::Severity::kUnknown,
+         refused ? fmt::format("asks for an executable stack, which glibc {}.{} refuses to what is opened late",
+                               glibc.major, glibc.minor)
+                 : std::string("asks for an executable stack, which glibc refuses from 2.41 on to what is opened late; "
+                               "the version here is not known"),
+         object.found.path,
+         fmt::format("patchelf --clear-execstack {}, or GLIBC_TUNABLES=glibc.rtld.execstack=2",
+                     printable_path(object.found.path))});
+  }
+}
+
+}  // namespace flashfit::loader

@@ -1,0 +1,136 @@
+#include "oci/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "inspect/ascii.hpp"
+#include "inspect/printable.hpp"
+
+namespace flashfit::oci {
+namespace {
+
+using Json = nlohmann::json;
+
+tl::unexpected<Error> wrong(const std::string& file, std::string_view why) {
+  return fail(Code::kInvalidArgument, fmt::format("malformed: {}: {}", inspect::printable(file), why));
+}
+
+const Json& at(const Json& json, const char* key) {
+  static const Json kNothing;
+  if (!json.is_object()) return kNothing;
+  const auto found = json.find(key);
+  return found == json.end() ? kNothing : *found;
+}
+std::string text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
+
+/// "sha256:0a..." -> "blobs/sha256/0a..."; "" if it is no digest.
+std::string blob(const std::string& digest) {
+  const std::size_t colon = digest.find(':');
+  if (colon == std::string::npos || !inspect::is_word(digest.substr(0, colon)) ||
+      !inspect::is_word(digest.substr(colon + 1)))
+    return "";
+  return "blobs/" + digest.substr(0, colon) + "/" + digest.substr(colon + 1);
+}
+
+Result<Json> read_json(const ArchiveIndex& archive, const std::string& name) {
+  const auto file = archive.text(name, kLargestManifest);
+  if (!file) return tl::unexpected(file.error());
+  Json json = Json::parse(*file, nullptr, false);
+  if (json.is_discarded()) return wrong(name, "no JSON");
+  return json;
+}
+
+std::string platform_of(const Json& json) {
+  const std::string os = text(at(json, "os")), arch = text(at(json, "architecture"));
+  return os.empty() || arch.empty() ? "" : os + "/" + arch;
+}
+
+Result<std::vector<ImageParts>> read_docker(const ArchiveIndex& archive) {
+  const auto list = read_json(archive, "manifest.json");
+  if (!list) return tl::unexpected(list.error());
+  if (!list->is_array()) return wrong("manifest.json", "no array");
+  std::vector<ImageParts> images;
+  for (const Json& entry : *list) {
+    if (images.size() == kMostImages) return inspect::beyond("images of an archive", kMostImages, 0);
+    ImageParts image;
+    for (const Json& tag : at(entry, "RepoTags")) image.name = image.name.empty() ? text(tag) : image.name;
+    if (image.name.empty()) image.name = text(at(entry, "Config"));
+    // The configuration says the platform; what it lacks is not missed.
+    if (const auto config = read_json(archive, text(at(entry, "Config")))) image.platform = platform_of(*config);
+    for (const Json& layer : at(entry, "Layers")) {
+      if (image.layers.size() == kMostLayers) return inspect::beyond("layers of an image", kMostLayers, 0);
+      image.layers.push_back(text(layer));
+    }
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+class Layout {
+ public:
+  explicit Layout(const ArchiveIndex& archive) : archive_(archive) {}
+
+  Result<std::vector<ImageParts>> read() {
+    const auto index = read_json(archive_, "index.json");
+    if (!index) return tl::unexpected(index.error());
+    if (auto read = read_index(*index, "", 0); !read) return tl::unexpected(read.error());
+    return std::move(images_);
+  }
+
+ private:
+  /// An index may name indexes: one for the platforms of an image.
+  Result<void> read_index(const Json& index, const std::string& name_above, int depth) {
+    constexpr int kDeepest = 4;
+    for (const Json& entry : at(index, "manifests")) {
+      const Json& annotations = at(entry, "annotations");
+      // BuildKit's attestations stand among the images.
+      if (!text(at(annotations, "vnd.docker.reference.type")).empty()) continue;
+      const std::string digest = text(at(entry, "digest"));
+      std::string name = name_above;
+      for (const char* key : {"io.containerd.image.name", "org.opencontainers.image.ref.name"})
+        if (name.empty()) name = text(at(annotations, key));
+      if (name.empty()) name = digest;
+      if (++entries_ > kMostImages * 4) return inspect::beyond("manifests of an archive", kMostImages * 4, 0);
+      const auto manifest = read_json(archive_, blob(digest));
+      if (!manifest) return tl::unexpected(manifest.error());
+      if (at(*manifest, "manifests").is_array()) {
+        if (depth == kDeepest) return wrong(digest, "an index in too many others");
+        if (auto read = read_index(*manifest, name, depth + 1); !read) return read;
+        continue;
+      }
+      if (auto taken = take(*manifest, digest, std::move(name), platform_of(at(entry, "platform"))); !taken)
+        return taken;
+    }
+    return {};
+  }
+
+  Result<void> take(const Json& manifest, const std::string& digest, std::string name, std::string platform) {
+    if (images_.size() == kMostImages) return inspect::beyond("images of an archive", kMostImages, 0);
+    ImageParts image{.name = std::move(name), .platform = std::move(platform)};
+    if (image.platform.empty())
+      if (const auto config = read_json(archive_, blob(text(at(at(manifest, "config"), "digest")))))
+        image.platform = platform_of(*config);
+    if (!at(manifest, "layers").is_array()) return wrong(digest, "no layers");
+    for (const Json& layer : at(manifest, "layers")) {
+      if (image.layers.size() == kMostLayers) return inspect::beyond("layers of an image", kMostLayers, 0);
+      image.layers.push_back(blob(text(at(layer, "digest"))));
+    }
+    images_.push_back(std::move(image));
+    return {};
+  }
+
+  const ArchiveIndex& archive_;
+  std::vector<ImageParts> images_;
+  std::size_t entries_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<ImageParts>> read_manifests(const ArchiveIndex& archive) {
+  if (archive.find("manifest.json")) return read_docker(archive);
+  if (archive.find("index.json")) return Layout(archive).read();
+  return fail(Code::kInvalidArgument, "no image: neither manifest.json nor index.json in the archive");
+}
+
+}  // namespace flashfit::oci

@@ -1,0 +1,124 @@
+// What is known of a request for PyTorch: FF755, FF756, and FF101, FF105 by the CUDA of its build.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "gpu/driver_versions.hpp"
+#include "inspect/build_label.hpp"
+#include "inspect/printable.hpp"
+#include "inspect/toolkit_versions.hpp"
+#include "inspect/torch_releases.hpp"
+#include "requests/by_name.hpp"
+#include "requests/torch_wheels.hpp"
+
+namespace flashfit::requests {
+namespace {
+
+using inspect::Problem;
+using inspect::Question;
+using inspect::Severity;
+
+/// The table is of wheels for x86-64 Linux; with no platform named nothing is known.
+bool is_for(const Question& question) {
+  return question.platform && question.platform->system == inspect::Platform::System::kGlibc &&
+         question.platform->arch == "x86_64";
+}
+
+/// The CUDA that a build's name says: 12060 for "cu126"; 0 for none.
+CudaVersion cuda_of_build(const std::string& build) {
+  inspect::WheelName name{.name = "torch"};
+  name.version.local = build;
+  const auto label = inspect::label_of(name);
+  return label.cuda ? label.cuda->major * 1000 + std::max(label.cuda->minor, 0) * 10 : 0;
+}
+
+struct Build {
+  std::string words;  ///< "torch 2.11.0 of the package index, built for CUDA 13.0"
+  CudaVersion cuda = 0;
+};
+
+void judge_driver(const Build& build, const Question& question, std::vector<Problem>& problems) {
+  if (std::string why = inspect::toolkit_misfit(build.cuda, question.driver); !why.empty())
+    problems.push_back({"FF105", Severity::kMisfit, fmt::format("{}: {}", build.words, why), "",
+                        "a newer driver, or a build for an older CUDA: PyTorch's own indexes have some"});
+}
+
+void judge_gpus(const Build& build, const Question& question, std::vector<Problem>& problems) {
+  for (const inspect::AskedGpu& gpu : question.gpus) {
+    const std::string why = torch_gpu_misfit(build.cuda, gpu.gpu.cc);
+    if (why.empty()) continue;
+    problems.push_back({"FF101", question.survey ? Severity::kNote : Severity::kMisfit,
+                        fmt::format("{}: {}", build.words, why), "",
+                        "a build for another CUDA: PyTorch's own indexes have some"});
+    if (question.survey) return;
+  }
+}
+
+bool takes_python(const TorchWheels& wheels, const Question& question) {
+  if (!question.python || question.python->implementation != inspect::Python::Implementation::kCPython) return true;
+  return question.python->major == 3 && question.python->minor >= wheels.first_python &&
+         question.python->minor <= wheels.last_python;
+}
+
+std::vector<Problem> judge_pinned(const inspect::Version& version, const std::string& build, const Question& question) {
+  std::vector<Problem> problems;
+  if (std::string why = inspect::no_torch_release(version); !why.empty()) {
+    problems.push_back(
+        {"FF755", Severity::kMisfit, fmt::format("torch {}: {}", inspect::printable(version.text, 40), why), "", ""});
+    return problems;
+  }
+  if (!is_for(question)) return problems;
+  const TorchWheels* wheels = torch_wheels_of(version);
+  if (wheels != nullptr && !takes_python(*wheels, question))
+    problems.push_back({"FF755", Severity::kMisfit,
+                        fmt::format("torch {}.{} has wheels for CPython 3.{} to 3.{}; yours is {}", wheels->major,
+                                    wheels->minor, wheels->first_python, wheels->last_python, question.python->str()),
+                        "", "another Python, or another release"});
+  const std::string own = version.local.empty() ? build : version.local;
+  if (own.empty()) {
+    if (wheels == nullptr) return problems;
+    const Build of_index{fmt::format("torch {} of the package index is built for CUDA {}",
+                                     inspect::printable(version.text, 40), str(wheels->cuda)),
+                         wheels->cuda};
+    judge_driver(of_index, question, problems);
+    judge_gpus(of_index, question, problems);
+    return problems;
+  }
+  const std::string whole = version.text.substr(0, version.text.find('+')) + "+" + own;
+  // A version's own label is judged where every package's is.
+  const auto labelled = inspect::parse_requirement("torch==" + whole);
+  if (version.local.empty() && labelled)
+    for (Problem& problem : label_problems(*labelled, question)) problems.push_back(std::move(problem));
+  judge_gpus({"torch " + inspect::printable(whole, 80), cuda_of_build(own)}, question, problems);
+  return problems;
+}
+
+}  // namespace
+
+std::vector<Problem> torch_problems(const inspect::Requirement& package, const std::string& build,
+                                    const Question& question) {
+  if (const auto version = pinned(package)) return judge_pinned(*version, build, question);
+  if (!is_for(question)) return {};
+  // What pip takes is the newest that the request and the Python allow; other packages may narrow it further.
+  std::vector<Problem> of_newest;
+  std::string newest;
+  for (const auto& wheels : std::views::reverse(torch_wheels())) {
+    const std::string text = fmt::format("{}.{}.{}", wheels.major, wheels.minor, wheels.last_patch);
+    const auto version = inspect::parse_version(text);
+    if (!takes_python(wheels, question) || inspect::refusing(package.versions, *version) != nullptr) continue;
+    std::vector<Problem> found = judge_pinned(*version, build, question);
+    if (newest.empty()) {
+      newest = text;
+      of_newest = std::move(found);
+      if (of_newest.empty() || question.survey) return {};
+    } else if (found.empty()) {
+      return {{"FF756", Severity::kDegrades,
+               fmt::format("not pinned, and the newest that is known does not fit: {}", of_newest[0].message), "",
+               "torch==" + text}};
+    }
+  }
+  return of_newest;
+}
+
+}  // namespace flashfit::requests
