@@ -30,8 +30,8 @@ struct Gemm {
     const int first_row = arch::block().y * kTile, first_col = arch::block().x * kTile;
     const auto start = [&](int step) {
       Shared::Slot& slot = s.slot[step % 2];
-      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m, first_row).start(slot.a);
-      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n, first_col).start(slot.b);
+      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m, p.k - step * kTile, first_row).start(slot.a);
+      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n, p.k - step * kTile, first_col).start(slot.b);
       arch::cp_async_commit();
     };
 

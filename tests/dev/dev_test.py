@@ -25,6 +25,13 @@ def test_help_lists_every_verb() -> None:
     assert set(listed) == {"run", "test", "build", "wheel", "matrix", "lint", "images", "fuzz", "gpu", "clean", "help"}
 
 
+def test_help_lists_every_target_of_the_doctor() -> None:
+    sources = [p for layer in ("inspect", "errors") for p in (ROOT / "tests" / layer / "fuzz").glob("*_fuzz.cpp")]
+    targets = {path.stem.removesuffix("_fuzz") for path in sources}
+    (listed,) = re.findall(r"The doctor's run beside each other: ([^;]*), or\s+all;", dev("help").stdout)
+    assert set(listed.split(", ")) == targets
+
+
 def test_no_verb_is_help() -> None:
     assert dev().stdout == dev("help").stdout == dev("--help").stdout
 
@@ -48,6 +55,9 @@ def test_from_any_folder(tmp_path: Path) -> None:
         (["wheel", "--tests"], 1, "dev: wheel: '--tests' is not an option; see ./dev help"),
         (["matrix", "3.12"], 1, "dev: matrix: '3.12' is not an option; see ./dev help"),
         (["test", "--fast"], 1, "dev: test: '--fast' is not an option; see ./dev help"),
+        (["fuzz", "long"], 1, "dev: fuzz: 'long' is not a number of seconds"),
+        (["fuzz", "60", "zap"], 1, "dev: fuzz: 'zap' is not a target; see ./dev help"),
+        (["fuzz", "60", "zip", "c_api"], 1, "dev: fuzz: c_api runs alone"),
         (["lint", "src"], 1, "dev: lint: 'src' is not an option; see ./dev help"),
     ],
 )

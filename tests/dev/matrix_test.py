@@ -91,3 +91,20 @@ def test_a_full_disk_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12 - 10**9, 10**9))
     with pytest.raises(matrix.UnavailableError, match=r"torch needs 9 GB, .* has 1 GB free"):
         matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path)
+
+
+def test_without_time_left_no_torch_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    made: list[str] = []
+
+    def run(*command: str | Path, **_: object) -> subprocess.CompletedProcess[str]:
+        made.append(str(command[-1]))
+        return subprocess.CompletedProcess([], 1, "", "no")
+
+    monkeypatch.setattr(matrix, "run", run)
+    with pytest.raises(matrix.UnavailableError, match="no time left to install its torch"):
+        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path, until=0)
+    assert not made
+    with pytest.raises(matrix.UnavailableError, match="venv failed"):
+        matrix.environment_of(Path(sys.executable), "3.12", None, tmp_path, until=0)
+    assert made, "without a torch an environment takes seconds"

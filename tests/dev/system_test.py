@@ -19,9 +19,10 @@ HEADERS = {
     "rapidjson-dev": "rapidjson/writer.h",
     "nlohmann-json3-dev": "nlohmann/json.hpp",
     "libfmt-dev": "fmt/format.h",
+    "libtomlplusplus-dev": "toml++/toml.h",
     "libzstd-dev": "zstd.h",
-    "libisal-dev": "isa-l.h",
     "liblz4-dev": "lz4.h",
+    "libre2-dev": "re2/re2.h",
     "libboost-context-dev": "boost/context/fiber.hpp",
 }
 CHART = "usr/share/javascript/chart.js/chart.min.js"
@@ -44,7 +45,17 @@ class Machine:
         (root / "etc/os-release").write_text(f'ID={name}\nVERSION_ID="{version}"\n')
         for tool in ("bash", "env"):
             (self.bin / tool).symlink_to(shutil.which(tool) or "")
-        for tool in ("c++", "cmake", "ninja", "pkg-config", "python3", "chromium-headless-shell"):
+        for tool in (
+            "c++",
+            "cmake",
+            "ninja",
+            "make",
+            "nasm",
+            "pkg-config",
+            "ccache",
+            "python3",
+            "chromium-headless-shell",
+        ):
             self.command(tool, "exit 0")
         for header in [*HEADERS.values(), *TEST_HEADERS.values()]:
             self.header(header)
@@ -118,7 +129,15 @@ def test_only_tests_need_the_test_libraries(debian: Machine, package: str, heade
 
 
 @pytest.mark.parametrize(
-    ("command", "package"), [("c++", "g++"), ("cmake", "cmake"), ("ninja", "ninja-build"), ("python3", "python3")]
+    ("command", "package"),
+    [
+        ("c++", "g++"),
+        ("cmake", "cmake"),
+        ("ninja", "ninja-build"),
+        ("python3", "python3"),
+        ("nasm", "nasm"),
+        ("make", "make"),
+    ],
 )
 def test_commands_count_too(debian: Machine, command: str, package: str) -> None:
     (debian.bin / command).unlink()

@@ -47,6 +47,36 @@ def test_what_serves_few_systems_is_refused(
         wheel.platform(Path("a.whl"))
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("exit 0", ""),
+        (
+            "case $* in *3.12*) echo '"
+            '{"targets": [{"problems": [{"code": "FF320", "message": "needs GLIBC_2.38"}]}]}'
+            "'; exit 1 ;; esac",
+            r"does not fit Python 3.12, says our own doctor: FF320 needs GLIBC_2.38$",
+        ),
+        ("echo broken >&2; exit 2", r"does not fit Python 3.10, says our own doctor: broken$"),
+    ],
+)
+def test_our_own_doctor_is_asked_about_every_python(tmp_path: Path, body: str, message: str) -> None:
+    command = tmp_path / "flashfit"
+    command.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n{body}\n')
+    command.chmod(0o755)
+    path = Path("flashfit-1.0-py3-none-manylinux_2_34_x86_64.whl")
+    if message:
+        with pytest.raises(wheel.WheelError, match=message):
+            wheel.check_by_doctor(command, path)
+    else:
+        wheel.check_by_doctor(command, path)
+        asked = (tmp_path / "asked").read_text().splitlines()
+        assert len(asked) == len(wheel.PYTHONS)
+        assert all("--platform linux_x86_64 --glibc 2.34 --gpu all" in line for line in asked)
+    with pytest.raises(wheel.WheelError, match="does not name its oldest C library"):
+        wheel.check_by_doctor(command, Path("flashfit-1.0-py3-none-linux_x86_64.whl"))
+
+
 def test_a_build_is_kept_whatever_environment_packed_it_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = tmp_path / ".skbuild-info.json"
     left.write_text('{"skbuild_path": "/elsewhere"}')

@@ -6,6 +6,9 @@ and failures, of which there should be none. Needs nothing but what it checks.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -47,6 +50,38 @@ def check_installed_files() -> None:
     assert package == Path(sysconfig.get_path("platlib"), "flashfit").resolve(), package
     assert library().path == package / "libflashfit.so"
     assert (package / "py.typed").exists()
+
+
+def check_record() -> None:
+    """RECORD names every file of the package, each with the hash and the length that it has."""
+    package = Path(sysconfig.get_path("platlib"), "flashfit")
+    recorded = {Path(str(f.locate())).resolve(): f for f in importlib.metadata.files("flashfit") or []}
+    present = {p.resolve() for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    assert present
+    assert present <= recorded.keys(), present - recorded.keys()
+    for path, file in recorded.items():
+        if file.hash is None:  # RECORD's own line, and what the installer compiled
+            assert file.name == "RECORD" or file.name.endswith(".pyc"), file
+            continue
+        digest = hashlib.new(file.hash.mode, path.read_bytes()).digest()
+        assert file.hash.value == base64.urlsafe_b64encode(digest).rstrip(b"=").decode(), file
+        assert file.size == path.stat().st_size, file
+
+
+def check_doctor() -> None:
+    """The doctor's own verdict on what is installed, under this Python and every GPU that there is."""
+    import flashfit
+
+    package = str(Path(flashfit.__file__).parent)
+    report = flashfit.doctor(package, gpu="all", cache=False)
+    (target,) = report.targets
+    if sys.version_info >= (3, 10):
+        assert report.verdict == "fits", report
+    else:  # ctypes stands in for the module, for which the doctor cannot vouch there
+        serious = [(p.code, Path(p.member).name) for p in target.problems if p.severity != "note"]
+        assert serious == [("FF221", "_flashfit_native.abi3.so")], report
+    libraries = {Path(b.path).name: b for b in target.binaries}
+    assert libraries.keys() >= {"libflashfit.so", "_flashfit_native.abi3.so"}, libraries.keys()
 
 
 def check_command() -> None:
@@ -234,7 +269,14 @@ def failure_of(check: Callable[[], None]) -> str:
 
 
 def main() -> None:
-    checks: list[Callable[[], None]] = [check_import_needs_nothing, check_installed_files, check_command, check_binding]
+    checks: list[Callable[[], None]] = [
+        check_import_needs_nothing,
+        check_installed_files,
+        check_record,
+        check_doctor,
+        check_command,
+        check_binding,
+    ]
     if has("numpy"):
         checks += [check_numpy_is_enough, check_numpy, check_numpy_errors]
     if has("torch"):

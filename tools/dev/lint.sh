@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every check of style, one after another, each whether or not another failed; exits with 1 if one did. `./dev lint` sets up what it needs.
+# usage: tools/dev/lint.sh FOLDER, where clang-tidy's results are kept
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 PATH=$PWD/.venv/bin:$PATH
@@ -25,5 +26,5 @@ check ruff ruff check -q .
 check "ruff format" ruff format -q --check --diff .
 check mypy mypy --no-error-summary "${python[@]}"
 check shellcheck shellcheck dev .ci/run "${shells[@]}"
-check clang-tidy python tools/dev/tidy.py build/compile_commands.json
+check clang-tidy python tools/dev/tidy.py build/compile_commands.json "$1"
 ((!${#failed[@]})) || { echo "lint: failed: ${failed[*]}" && exit 1; }

@@ -1,8 +1,9 @@
 """`./dev matrix`: installs a wheel beside each Python and PyTorch that can be had, checks it and prints one table.
 
 An environment is kept, so that only the first run downloads. What could not be tried is said to be so, never passed.
+After SECONDS no PyTorch is installed any more; environments that are there are tried all the same.
 
-usage: matrix.py WHEEL FOLDER_OF_ENVIRONMENTS
+usage: matrix.py WHEEL FOLDER_OF_ENVIRONMENTS [SECONDS]
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,12 +111,15 @@ def environment_key(version: str, torch: str | None) -> str:
     return f"python{version}-{f'torch{torch}' if torch else 'bare'}-{key}"
 
 
-def environment_of(python: Path, version: str, torch: str | None, folder: Path) -> Path:
-    """The environment with NumPy and, if asked for, this PyTorch; made where it is not there yet."""
+def environment_of(python: Path, version: str, torch: str | None, folder: Path, until: float = float("inf")) -> Path:
+    """The environment with NumPy and, if asked for, this PyTorch; made where it is not there yet, which with a PyTorch
+    is begun until this moment of time.monotonic() alone."""
     environment = folder / environment_key(version, torch)
     ready = environment / ".ready"
     if ready.exists() and run(environment / "bin/python", "-c", "").returncode == 0:
         return environment
+    if torch and time.monotonic() > until:
+        raise UnavailableError("no time left to install its torch")
     if torch and (free := shutil.disk_usage(folder).free) < TORCH_BYTES:
         raise UnavailableError(f"torch needs {TORCH_BYTES / 1e9:.0f} GB, {folder} has {free / 1e9:.0f} GB free")
     say(f"Python {version}: makes an environment{f' with torch {torch}' if torch else ''} in {environment}")
@@ -165,7 +170,7 @@ def try_wheel(wheel: Path, environment: Path, row: Row) -> None:
     row.ns, row.ctypes_ns = (f"{v.ns:.0f}" if v.ns else "-" for v in (chosen, ctypes))
 
 
-def rows(wheel: Path, folder: Path) -> Iterator[Row]:
+def rows(wheel: Path, folder: Path, until: float) -> Iterator[Row]:
     """A row for each environment, as it is done."""
     found = pythons()
     for version in [f"3.{m}" for m in MINORS] + sorted(v for v in found if v.endswith("t")):
@@ -174,7 +179,7 @@ def rows(wheel: Path, folder: Path) -> Iterator[Row]:
         try:
             if version not in found:
                 raise UnavailableError(f"no Python {version} here")
-            environment = environment_of(found[version], version, torch, folder)
+            environment = environment_of(found[version], version, torch, folder, until)
             try_wheel(wheel, environment, row)
         except UnavailableError as reason:
             row.result = f"not run: {reason}"
@@ -192,12 +197,13 @@ def table(done: list[Row]) -> str:
     return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(line, widths)), line[6]]) for line in lines)
 
 
-def main(wheel: Path, folder: Path) -> int:
+def main(wheel: Path, folder: Path, seconds: float = float("inf")) -> int:
     """0 if what ran passed and something ran."""
+    until = time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = list(rows(wheel, folder))
+        done = list(rows(wheel, folder, until))
     print(f"\n{table(done)}")
     passed, failed = (sum(r.result == result for r in done) for result in ("passed", "FAILED"))
     print(f"{passed} passed, {failed} failed, {len(done) - passed - failed} not run")
@@ -205,4 +211,4 @@ def main(wheel: Path, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(Path(a).resolve() for a in sys.argv[1:])))
+    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), *map(float, sys.argv[3:4])))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tools/dev/system.sh run|test|wheel|fuzz [ROOT]
-# Sees to the system packages that flashfit's build (run), its tests (test), its wheel (wheel) or libFuzzer (fuzz) need: installs what is missing on the systems it knows, as root or
+# usage: tools/dev/system.sh run|test|fuzz [ROOT]
+# Sees to the system packages that flashfit's build (run), its tests (test) or libFuzzer (fuzz) need: installs what is missing on the systems it knows, as root or
 # through sudo, and elsewhere names what is missing and exits with 1. ROOT (default: none) stands before the paths looked at, for tests.
 set -euo pipefail
 readonly needs=$1 root=${2:-}
@@ -12,21 +12,19 @@ die() {
 
 # Debian's package and what shows that it is there: a command or a header. Files are looked for, not dpkg's records, so that the same look
 # serves any system and takes no time.
-commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3")
+commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3" "nasm=nasm" "make=make")
 python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
   "libcli11-dev=CLI/CLI.hpp" "rapidjson-dev=rapidjson/writer.h" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
-  "libisal-dev=isa-l.h" "liblz4-dev=lz4.h" "libboost-context-dev=boost/context/fiber.hpp")
+  "liblz4-dev=lz4.h" "libtomlplusplus-dev=toml++/toml.h" "libre2-dev=re2/re2.h" "libboost-context-dev=boost/context/fiber.hpp")
 # shellcheck disable=SC1091  # the system's own file
 system=$(. "$root/etc/os-release" 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-}") || system='this system'
 if [[ $needs == test ]]; then
-  commands+=("pkg-config=pkg-config")
+  commands+=("pkg-config=pkg-config" "ccache=ccache")
   # Ubuntu has Chromium as a snap alone: tests that want a browser say so there.
   if [[ $system == debian* ]]; then commands+=("chromium-headless-shell=chromium-headless-shell"); fi
   headers+=("zlib1g-dev=zlib.h" "libgtest-dev=gtest/gtest.h" "libgmock-dev=gmock/gmock.h")
 fi
-
-if [[ $needs == wheel ]]; then commands+=("nasm=nasm" "make=make"); fi
 
 files=("libjs-chart.js=usr/share/javascript/chart.js/chart.min.js")
 if [[ $needs == fuzz ]]; then

@@ -1,9 +1,9 @@
 """Runs clang-tidy over every source file of the compile commands, as many at once as there are processors.
 
-A file that passed is not looked at again until it, a header of ours that it includes, its compile command, .clang-tidy
-or clang-tidy changes.
+A file that passed is not looked at again, in whichever clone, until it, a header of ours that it includes, its compile
+command, .clang-tidy or clang-tidy changes.
 
-usage: tidy.py COMPILE_COMMANDS
+usage: tidy.py COMPILE_COMMANDS FOLDER_OF_WHAT_PASSED
 """
 
 from __future__ import annotations
@@ -39,17 +39,16 @@ def own_files_of(source: Path, folders: list[Path]) -> set[Path]:
 def key(source: Path, command: str, version: str) -> str:
     """Changes when the verdict on the source may."""
     folders = [Path(f) for f in re.findall(r"-I\s*(\S+)", command) if Path(f).is_relative_to(ROOT)]
-    state = hashlib.sha256(f"{version}\n{command}\n".encode())
+    state = hashlib.sha256(f"{version}\n{command.replace(str(ROOT), '.')}\n".encode())
     for file in [ROOT / ".clang-tidy", *sorted(own_files_of(source, folders))]:
         state.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
     return state.hexdigest()
 
 
-def main(compile_commands: Path) -> int:
+def main(compile_commands: Path, passed: Path) -> int:
     """Prints the output of each file with findings and a line of counts; returns the exit status."""
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
-    passed = compile_commands.parent / "tidy"
-    passed.mkdir(exist_ok=True)
+    passed.mkdir(parents=True, exist_ok=True)
     commands = {Path(c["file"]): c["command"] for c in json.loads(compile_commands.read_text())}
     ours = {
         f: c for f, c in commands.items() if f.is_relative_to(ROOT) and not f.is_relative_to(compile_commands.parent)
@@ -78,4 +77,4 @@ def main(compile_commands: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2])))

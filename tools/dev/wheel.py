@@ -6,6 +6,7 @@ usage: wheel.py BUILD OUTPUT
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Not 3.9, for which the doctor rightly cannot vouch: ctypes stands in for the module there.
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15")
 COMPILED = {"flashfit/libflashfit.so", "flashfit/_flashfit_native.abi3.so"}
 
 
@@ -79,6 +82,22 @@ def platform(wheel: Path) -> str:
     return tag
 
 
+def check_by_doctor(command: Path, wheel: Path) -> None:
+    """Our own doctor finds that the wheel fits every Python served, on the oldest C library that its name promises."""
+    tag = re.search(r"-manylinux_(\d+)_(\d+)_(\w+)\.whl$", wheel.name)
+    if tag is None:
+        raise WheelError(f"{wheel.name} does not name its oldest C library")
+    place = ["--platform", f"linux_{tag[3]}", "--glibc", f"{tag[1]}.{tag[2]}", "--gpu", "all", "--no-cache", "--json"]
+    for python in PYTHONS:
+        done = subprocess.run(
+            [command, "doctor", wheel, "--python", python, *place], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            problems = json.loads(done.stdout)["targets"][0]["problems"] if done.stdout else []
+            why = "; ".join(f"{p['code']} {p['message']}" for p in problems) or done.stderr.strip()
+            raise WheelError(f"{wheel.name} does not fit Python {python}, says our own doctor: {why}")
+
+
 def main(build: Path, output: Path) -> int:
     """Leaves the wheel in OUTPUT, in place of former ones of this version, and prints a line about it."""
     output.mkdir(parents=True, exist_ok=True)
@@ -88,6 +107,7 @@ def main(build: Path, output: Path) -> int:
             check_contents(wheel)
             check_limited_api(wheel)
             named = python("-m", "wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
+            check_by_doctor(build / "bin/flashfit", Path(folder, named))
         except WheelError as refused:
             print(f"dev: wheel: {refused}", file=sys.stderr)
             return 1

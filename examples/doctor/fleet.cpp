@@ -1,0 +1,67 @@
+// Which GPUs of a fleet do these wheels and libraries serve? The doctor as a C++ program asks it
+// (src/inspect/doctor.hpp).
+//   fleet FILE... -- GPU...
+// Exit status: 0 all are served, 1 something does not fit, 2 a wrong call or a file that cannot be read.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "inspect/doctor.hpp"
+#include "inspect/gpu_names.hpp"
+
+namespace inspect = flashfit::inspect;
+
+namespace {
+
+const char* word(inspect::Best best) {
+  switch (best) {
+    case inspect::Best::kSass:
+      return "machine code";
+    case inspect::Best::kPtxJit:
+      return "PTX, compiled by the driver";
+    case inspect::Best::kNo:
+      break;
+  }
+  return "nothing";
+}
+
+void print(const inspect::TargetReport& report) {
+  std::printf("%s: %s\n", report.target.target.c_str(), name_of(report.verdict));
+  // One row a GPU for every binary with GPU code: `coverage` goes by Target::binaries and by Question::gpus.
+  for (std::size_t i = 0; i < report.coverage.size(); ++i) {
+    const inspect::Binary& binary = report.target.binaries[i];
+    if (binary.containers.empty()) continue;
+    for (const inspect::GpuCoverage& gpu : report.coverage[i])
+      std::printf("  %s on %s: %s for %zu of %zu containers\n", binary.path.c_str(), gpu.gpu.c_str(), word(gpu.best),
+                  gpu.covered, binary.containers.size());
+  }
+  for (const inspect::Problem& problem : report.problems)  // worst first; docs/doctor/CODE.md explains each
+    std::printf("  %s %s %s\n", problem.code.c_str(), name_of(verdict_of(problem.severity)), problem.message.c_str());
+  if (!report.mend.empty()) std::printf("  try: %s\n", report.mend.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> files;
+  inspect::Question question;  // what is left out is not judged: here the driver, glibc, Python and PyTorch
+  int i = 1;
+  for (; i < argc && std::strcmp(argv[i], "--") != 0; ++i) files.emplace_back(argv[i]);
+  for (++i; i < argc; ++i) {
+    const auto gpu = inspect::name_gpu(argv[i]);
+    if (!gpu) {
+      std::fprintf(stderr, "fleet: %s\n", gpu.error().message.c_str());
+      return 2;
+    }
+    question.gpus.push_back({argv[i], *gpu});
+  }
+  if (files.empty() || question.gpus.empty()) {
+    std::fprintf(stderr, "usage: fleet FILE... -- GPU...\n");
+    return 2;
+  }
+  const auto reports = inspect::examine(files, question, {});  // never fails: what cannot be read is a verdict, too
+  for (const inspect::TargetReport& report : reports) print(report);
+  const inspect::Verdict verdict = inspect::worst(reports);
+  return verdict == inspect::Verdict::kFits ? 0 : verdict == inspect::Verdict::kUnknown ? 2 : 1;
+}
