@@ -162,7 +162,7 @@ void acquire(const void* key) {
 }
 
 std::optional<Race> take() {
-  if (!on()) return std::nullopt;
+  if (!on() || !host().race) return std::nullopt;  // asked after every access
   return std::exchange(host().race, std::nullopt);
 }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from tests.cli.doctor_test import WITHIN
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))
@@ -17,17 +18,13 @@ L40 = ["--gpu", "L40", *PLACE]
 
 
 def run(*words: str | Path, cwd: Path | None = None, megabytes: int = 512, env: dict[str, str] | None = None) -> Any:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
     return subprocess.run(
-        [COMMAND, "doctor", *words],
+        [*WITHIN, str(megabytes << 10), COMMAND, "doctor", *words],
         capture_output=True,
         text=True,
         cwd=cwd,
         check=False,
         timeout=120,
-        preexec_fn=limit,
         env={**os.environ, "XDG_CACHE_HOME": "/dev/null/no-folder", **(env or {})},
     )
 
