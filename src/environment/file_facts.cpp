@@ -39,7 +39,7 @@ Known known_facts(const inspect::FactsCache& cache, const std::string& name) {
 }
 
 FileFacts read_one(const FileTree& tree, const NativeFile& file) {
-  FileFacts facts{.path = file.path, .mark = mark_of(file)};
+  FileFacts facts{.path = file.path, .mark = mark_of(file), .id = file.id};
   const auto source = tree.open(file.path);
   if (!source) {
     facts.error = source.error().message;
@@ -54,6 +54,8 @@ FileFacts read_one(const FileTree& tree, const NativeFile& file) {
     return facts;
   }
   facts.binaries = std::move(*binaries);
+  if (facts.binaries.size() == 1 && facts.binaries[0].kind == inspect::BinaryKind::kElf)
+    facts.object = loader::read_object(**source, loader::elf_machine(facts.binaries[0].machine));
   if (const auto tool = read_cuda_tool(tree, file.path)) facts.tool = tool->version;
   return facts;
 }
@@ -84,6 +86,7 @@ std::vector<FileFacts> read_file_facts(const FileTree& tree, const std::vector<N
     const auto found = known.find(files[i].path);
     if (found != known.end() && found->second.mark == mark_of(files[i])) {
       facts[i] = std::move(found->second);
+      facts[i].id = files[i].id;
       continue;
     }
     order.push_back(i);

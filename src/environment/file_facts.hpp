@@ -2,6 +2,7 @@
 // What the readers found in each file of an environment, kept between runs as one entry of the doctor's cache: an entry
 // a file would cost more than reading most of them.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "environment/native_files.hpp"
 #include "inspect/facts.hpp"
 #include "inspect/read_target.hpp"
+#include "loader/object.hpp"
 
 namespace flashfit::environment {
 
@@ -18,11 +20,13 @@ struct FileFacts {
   std::vector<inspect::Binary> binaries;  ///< paths are the file's, "lib.a!x.o" within an archive
   std::string error;                      ///< what could not be read; "" if all could
   CudaVersion tool = 0;                   ///< of a compiler of GPU code: the CUDA that it is of
+  std::optional<loader::Object> object;   ///< what the loader looks at in a shared library
+  loader::FileId id;                      ///< as the walk found it: not kept
 };
 
 template <class V>
 void visit(V& v, FileFacts& f) {
-  v(f.path, f.mark, f.binaries, f.error, f.tool);
+  v(f.path, f.mark, f.binaries, f.error, f.tool, f.object);
 }
 
 /// The facts of each file, in their order, by the cache or anew on several threads. `name`: of the environment, for the

@@ -105,6 +105,40 @@ PackageReport describe(const std::string& name, const std::string& version, insp
   return report;
 }
 
+/// What the loader makes of the imports; null where the system is not this tree's, or has no glibc's loader.
+std::shared_ptr<const Imports> imports_of(const FileTree& tree, const EnvironmentQuestion& asked,
+                                          Environment& environment, std::vector<Package>& packages) {
+  if (asked.asked.platform) {
+    environment.assumed.emplace_back("another system was described: what its loader would load is not judged");
+    return nullptr;
+  }
+  const inspect::Question& q = environment.question;
+  ImportSetting setting;
+  setting.view = {.machine = asked.arch,
+                  .library_path = asked.variables.library_path,
+                  .preload = asked.variables.preload,
+                  .execstack_tunable = asked.variables.tunables.find("glibc.rtld.execstack=2") != std::string::npos,
+                  .driver_comes_later = true};
+  if (q.x86_level != 0) setting.view.x86_level = q.x86_level;
+  if (tree.resolve("/etc/ld.so.cache").node.kind != loader::FileKind::kFile)
+    setting.view.cache = loader::CacheUse::kConfigured;
+  if (tree.resolve(loader::usual_interpreter(asked.arch)).node.kind != loader::FileKind::kFile) return nullptr;
+  setting.python = interpreter_of(tree, environment.prefix);
+  setting.sites = environment.prefix.packages;
+  auto memo = std::make_shared<loader::TreeMemo>(tree, loader::elf_machine(asked.arch));
+  for (Package& package : packages) {
+    const bool is_torch = package.distribution.name == "torch";
+    if (is_torch && setting.torch.empty()) setting.torch = package.distribution.folder + "/torch";
+    for (FileFacts& file : package.files) {
+      if (is_torch && file.path.starts_with(setting.torch + "/_C.")) setting.torch_module = file.path;
+      if (!file.object || file.binaries.empty() || file.binaries[0].machine != asked.arch) continue;
+      memo->know(file.id, std::make_shared<const loader::Object>(std::move(*file.object)));
+      file.object.reset();
+    }
+  }
+  return std::make_shared<const Imports>(std::move(memo), std::move(setting));
+}
+
 /// The worst first; of equals PyTorch, which others were built against, then who has more wrong with it.
 bool is_before(const PackageReport& a, const PackageReport& b) {
   const auto misfits = [](const PackageReport& r) {
@@ -177,6 +211,7 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
   if (environment.question.torch == nullptr)
     environment.question.torch = installed_torch(tree, site.packages, environment.unread);
   site.question = environment.question;
+  site.imports = imports_of(tree, asked, environment, site.packages);
   for (const Package& package : site.packages) {
     const Distribution& d = package.distribution;
     PackageReport report = describe(d.name, d.version, judge_package(site, package));

@@ -101,6 +101,16 @@ const char* name_of(Prefix::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string interpreter_of(const FileTree& tree, const Prefix& prefix) {
+  // A folder of packages lies three below its prefix: lib/python3.11/site-packages.
+  const std::string root = prefix.kind == Prefix::Kind::kFolder ? parent(parent(parent(prefix.path))) : prefix.path;
+  const std::string bin = (root == "/" ? "" : root) + "/bin/";
+  const std::string minor = prefix.python.substr(0, prefix.python.find('.', prefix.python.find('.') + 1));
+  for (const std::string& name : {"python" + minor, std::string("python3"), std::string("python")})
+    if (is_file(tree, bin + name)) return bin + name;
+  return "";
+}
+
 Prefix find_prefix(const FileTree& tree, const std::string& given) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -145,6 +155,8 @@ Variables variables_here() {
   variables.home = value("HOME");
   variables.cuda_home = value("CUDA_HOME");
   variables.library_path = value("LD_LIBRARY_PATH");
+  variables.preload = value("LD_PRELOAD");
+  variables.tunables = value("GLIBC_TUNABLES");
   if (variables.cuda_home.empty()) variables.cuda_home = value("CUDA_PATH");
   variables.hub_cache = value("HF_HUB_CACHE");
   if (const std::string home = value("HF_HOME"); variables.hub_cache.empty() && !home.empty())

@@ -18,6 +18,9 @@ struct Prefix {
 /// "none", "venv", "conda", "system", "folder".
 const char* name_of(Prefix::Kind kind);
 
+/// The interpreter, by name: bin/python3.11 or bin/python3 of the prefix; "" if there is none.
+std::string interpreter_of(const loader::FileTree& tree, const Prefix& prefix);
+
 /// What `given` is: a prefix, a folder of packages, or an interpreter (bin/python of a prefix). Kind::kNone where no
 /// packages are found.
 Prefix find_prefix(const loader::FileTree& tree, const std::string& given);
@@ -27,6 +30,8 @@ struct Variables {
   std::string virtual_env, conda_prefix, path, home;
   std::string cuda_home;     ///< CUDA_HOME or CUDA_PATH
   std::string library_path;  ///< LD_LIBRARY_PATH
+  std::string preload;       ///< LD_PRELOAD
+  std::string tunables;      ///< GLIBC_TUNABLES
   std::string hub_cache;     ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
 };
 Variables variables_here();

@@ -1,10 +1,12 @@
 #pragma once
 // An environment as the checks see it: read, not yet judged.
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "environment/cuda_tools.hpp"
+#include "environment/imports.hpp"
 #include "environment/packages.hpp"
 #include "inspect/cuda_libraries.hpp"
 #include "inspect/judge.hpp"
@@ -14,10 +16,11 @@ namespace flashfit::environment {
 
 struct Site {
   inspect::Question question;
-  std::string prefix;               ///< of the environment, for commands
-  std::vector<Package> packages;    ///< those without machine code, too
-  std::vector<CudaTool> tools;      ///< of toolkits and of packages
-  std::set<std::string> libraries;  ///< names under which the environment and the system have libraries
+  std::string prefix;                      ///< of the environment, for commands
+  std::vector<Package> packages;           ///< those without machine code, too
+  std::vector<CudaTool> tools;             ///< of toolkits and of packages
+  std::set<std::string> libraries;         ///< names under which the environment and the system have libraries
+  std::shared_ptr<const Imports> imports;  ///< null: the system is not the one that the question is about
 
   const Package* find(std::string_view name) const {
     for (const Package& package : packages)
@@ -40,6 +43,7 @@ void check_host_code(const Site& site, const Package& package, inspect::TargetRe
 void check_torch_extension(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_torch_build(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_missing_libraries(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_loads(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_names(const Site& site, const Package& package, inspect::TargetReport& report);
 
 /// The files that the package loads on the GPUs asked for, as the target that part one's rules judge; their paths are

@@ -4,14 +4,15 @@
 
 namespace flashfit::loader {
 
-using PlanCheck = void (*)(const LoadPlan& plan, std::vector<inspect::Problem>& problems);
+using PlanCheck = void (*)(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);
 
-void check_not_found(const LoadPlan& plan, std::vector<inspect::Problem>& problems);   // FF601, FF602, FF610, FF620
-void check_versions(const LoadPlan& plan, std::vector<inspect::Problem>& problems);    // FF603
-void check_symbols(const LoadPlan& plan, std::vector<inspect::Problem>& problems);     // FF604
-void check_shadowed(const LoadPlan& plan, std::vector<inspect::Problem>& problems);    // FF605
-void check_named(const LoadPlan& plan, std::vector<inspect::Problem>& problems);       // FF606, FF607
-void check_stacks(const LoadPlan& plan, std::vector<inspect::Problem>& problems);      // FF608
-void check_static_tls(const LoadPlan& plan, std::vector<inspect::Problem>& problems);  // FF609
+void check_not_found(const LoadPlan& plan, PlanMark since,
+                     std::vector<inspect::Problem>& problems);  // FF601, FF602, FF610, FF620
+void check_versions(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);    // FF603
+void check_symbols(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);     // FF604
+void check_shadowed(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);    // FF605
+void check_named(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);       // FF606, FF607
+void check_stacks(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);      // FF608
+void check_static_tls(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems);  // FF609
 
 }  // namespace flashfit::loader

@@ -103,7 +103,7 @@ class DllPlanner {
       object = std::make_shared<const Object>(
           source ? read_dll(**source) : Object{.usable = Usable::kBroken, .why = source.error().message});
     }
-    found.push_back({path, file.path, file.node.id, FoundBy::kWindows, kNobody, object});
+    found.push_back({path, file.path, file.node.id, file.node.size, FoundBy::kWindows, kNobody, object});
   }
 
   const FileTree& tree_;

@@ -51,6 +51,8 @@ std::string describe(const LoadPlan& plan, FoundBy by, int owner, int asked_by) 
       return "the folder of " + plan.short_name(asked_by) + ", which is not searched";
     case FoundBy::kWindows:
       return "the folders for DLLs";
+    case FoundBy::kDriver:
+      return "NVIDIA's driver";
   }
   return "";
 }

@@ -21,6 +21,7 @@ enum class FoundBy : std::uint8_t {
   kDefault,      ///< the C library's default folders
   kBeside,       ///< it lies beside the one who asks, in a folder that is not searched: no answer
   kWindows,      ///< of DLLs: the folder of the program or of the file, or one that was added
+  kDriver,       ///< nobody has it, and LoaderView::driver_comes_later
 };
 
 constexpr int kNobody = -1;  ///< of indices: none
@@ -30,6 +31,7 @@ struct Candidate {
   std::string path;  ///< as the loader names it: its folder and the name, no link followed
   std::string file;  ///< the same without links
   FileId id;
+  std::uint64_t size = 0;  ///< bytes of the file
   FoundBy by = FoundBy::kNothing;
   int owner = kNobody;  ///< of kRpath: the index of the object whose DT_RPATH it is
   std::shared_ptr<const Object> object;
@@ -57,6 +59,13 @@ struct LoadRequest {
   /// What the search of this very request comes upon, in its order, each file once: the first usable one is the answer,
   /// unless `by` is kLoaded. The others are shadowed.
   std::vector<Candidate> candidates;
+
+  bool failed() const { return object == kNobody && by != FoundBy::kDriver; }
+};
+
+/// How far a plan has come: what it gets later is behind these.
+struct PlanMark {
+  std::size_t objects = 0, requests = 0;
 };
 
 struct LoadPlan {
@@ -68,6 +77,7 @@ struct LoadPlan {
   bool windows = false;               ///< DLLs, by Windows' rules (dll_plan.hpp)
   std::string cut;                    ///< why the plan is not whole: one line; "" if it is
 
+  PlanMark mark() const { return {objects.size(), requests.size()}; }
   /// The object that has the name, as the loader compares them (kLoaded); kNobody: none.
   int find(std::string_view name) const;
   /// The file's name of an object, for messages; "the program" where there is none. Printable.

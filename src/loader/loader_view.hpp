@@ -24,6 +24,9 @@ struct LoaderView {
   std::string platform;                    ///< what $PLATFORM stands for; "": unknown
   std::optional<GlibcVersion> glibc = {};  ///< where the tree's loader does not say it
   bool execstack_tunable = false;          ///< GLIBC_TUNABLES has glibc.rtld.execstack=2
+  /// The libraries of NVIDIA's driver count as there where they are not found: containers get them at their start, and
+  /// a machine without a GPU lacks nothing else.
+  bool driver_comes_later = false;
 };
 
 }  // namespace flashfit::loader

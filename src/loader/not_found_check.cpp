@@ -7,6 +7,7 @@
 #include "inspect/printable.hpp"
 #include "loader/all_problems.hpp"
 #include "loader/dll_names.hpp"
+#include "loader/driver_libraries.hpp"
 
 namespace flashfit::loader {
 namespace {
@@ -26,11 +27,6 @@ std::string package_fix(const std::string& soname, const char* folder_of_files, 
   const std::string folder(known->folder.substr(0, known->folder.rfind('/') + 1));
   return fmt::format("pip install {} (it lies in {}{} of site-packages), and {}", known->package, folder,
                      folder_of_files, must);
-}
-
-/// The driver's own libraries, which no package has.
-bool is_of_driver(const std::string& name) {
-  return name.starts_with("libcuda.so.") || name.starts_with("libnvidia-ml.so.") || name.starts_with("libnvcuvid.so.");
 }
 
 Problem not_found(const LoadPlan& plan, const std::string& name, const std::vector<const LoadRequest*>& askers) {
@@ -73,10 +69,11 @@ Problem broken(const LoadPlan& plan, const LoadRequest& asked, const Candidate& 
 
 }  // namespace
 
-void check_not_found(const LoadPlan& plan, std::vector<Problem>& problems) {
+void check_not_found(const LoadPlan& plan, PlanMark since, std::vector<Problem>& problems) {
   std::map<std::string, std::vector<const LoadRequest*>> absent;
-  for (const LoadRequest& asked : plan.requests) {
-    if (asked.object != kNobody || asked.by_string) continue;
+  for (std::size_t i = since.requests; i < plan.requests.size(); ++i) {
+    const LoadRequest& asked = plan.requests[i];
+    if (!asked.failed() || asked.by_string) continue;
     const auto stop = std::find_if(asked.candidates.begin(), asked.candidates.end(),
                                    [](const Candidate& c) { return c.object->usable == Usable::kBroken; });
     if (asked.preload) {
@@ -93,10 +90,10 @@ void check_not_found(const LoadPlan& plan, std::vector<Problem>& problems) {
     }
   }
   for (const auto& [name, askers] : absent) problems.push_back(not_found(plan, name, askers));
-  for (const LoadedObject& object : plan.objects)
-    if (!object.found.object->why.empty())
-      problems.push_back({"FF602", Severity::kUnknown, "what it needs cannot be read: " + object.found.object->why,
-                          object.found.path, ""});
+  for (std::size_t i = since.objects; i < plan.objects.size(); ++i)
+    if (const Candidate& found = plan.objects[i].found; !found.object->why.empty())
+      problems.push_back(
+          {"FF602", Severity::kUnknown, "what it needs cannot be read: " + found.object->why, found.path, ""});
   if (!plan.cut.empty())
     problems.push_back({"FF602", Severity::kUnknown, "not followed to its end: " + plan.cut, "", ""});
 }

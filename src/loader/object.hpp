@@ -41,6 +41,21 @@ struct Object {
   std::vector<std::string> symbols;          ///< that it defines with a version of its own outside of those, sorted
 };
 
+// Its members in one order, for caches of files (inspect/facts_codec.hpp).
+template <class V>
+void visit(V& v, VersionWanted& w) {
+  v(w.library, w.version, w.weak);
+}
+template <class V>
+void visit(V& v, SymbolWanted& w) {
+  v(w.library, w.symbol);
+}
+template <class V>
+void visit(V& v, Object& o) {
+  v(o.usable, o.why, o.type, o.interpreter, o.dynamic, o.executable_stack, o.tls_size, o.tls_alignment, o.versions,
+    o.wanted, o.symbols_wanted, o.symbols);
+}
+
 /// The ELF machine of "x86_64" and "aarch64"; 0 for another.
 std::uint16_t elf_machine(std::string_view machine);
 

@@ -12,9 +12,9 @@ constexpr PlanCheck kChecks[] = {check_not_found, check_versions, check_symbols,
 
 }  // namespace
 
-std::vector<inspect::Problem> loader_problems(const LoadPlan& plan) {
+std::vector<inspect::Problem> loader_problems(const LoadPlan& plan, PlanMark since) {
   std::vector<inspect::Problem> problems;
-  for (const PlanCheck check : kChecks) check(plan, problems);
+  for (const PlanCheck check : kChecks) check(plan, since, problems);
   std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return a.code < b.code; });
   std::vector<inspect::Problem> once;
   for (inspect::Problem& problem : problems) {

@@ -10,7 +10,7 @@
 namespace flashfit::loader {
 
 /// In the order of the codes; the same problem of the same file is said once. `member` is the path of the object
-/// concerned, in the tree; messages are printable.
-std::vector<inspect::Problem> loader_problems(const LoadPlan& plan);
+/// concerned, in the tree; messages are printable. `since`: what came before it is not judged again.
+std::vector<inspect::Problem> loader_problems(const LoadPlan& plan, PlanMark since = {});
 
 }  // namespace flashfit::loader

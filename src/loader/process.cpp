@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loader/driver_libraries.hpp"
 #include "loader/hwcaps.hpp"
 #include "loader/ld_so_conf.hpp"
 #include "loader/load_faults.hpp"
@@ -26,10 +27,12 @@ std::vector<std::string> split_words(std::string_view text, std::string_view sep
 
 }  // namespace
 
-Process::Process(const FileTree& tree, LoaderView view)
-    : view_(std::move(view)),
-      memo_(std::make_shared<TreeMemo>(tree, elf_machine(view_.machine))),
-      hwcaps_(hwcaps_of(view_.machine, view_.x86_level)) {
+Process::Process(const FileTree& tree, const LoaderView& view)
+    : Process(std::make_shared<TreeMemo>(tree, elf_machine(view.machine)), view) {}
+
+Process::Process(std::shared_ptr<TreeMemo> memo, LoaderView view)
+    : view_(std::move(view)), memo_(std::move(memo)), hwcaps_(hwcaps_of(view_.machine, view_.x86_level)) {
+  const FileTree& tree = memo_->tree();
   plan_.machine = view_.machine;
   plan_.execstack_tunable = view_.execstack_tunable;
   use_interpreter(usual_interpreter(view_.machine));
@@ -68,7 +71,7 @@ bool Process::start(const std::string& program) {
   preload();
   load_needs(0);
   return std::none_of(plan_.requests.begin(), plan_.requests.end(),
-                      [](const LoadRequest& r) { return r.object == kNobody && !r.preload; });
+                      [](const LoadRequest& r) { return r.failed() && !r.preload; });
 }
 
 void Process::preload() {
@@ -84,7 +87,7 @@ int Process::open(const std::string& name, int by) {
   if (plan_.objects.size() == first) return object;
   load_needs(first);
   const bool failed = std::any_of(plan_.requests.begin() + static_cast<std::ptrdiff_t>(first_request),
-                                  plan_.requests.end(), [](const LoadRequest& r) { return r.object == kNobody; }) ||
+                                  plan_.requests.end(), [](const LoadRequest& r) { return r.failed(); }) ||
                       any_fault(plan_, first);
   if (!failed) return object;
   for (std::size_t i = first; i < plan_.objects.size(); ++i) plan_.objects[i].dropped = true;
@@ -111,6 +114,7 @@ int Process::request(LoadRequest asked) {
   asked.object = plan_.find(asked.name);
   asked.by = asked.object == kNobody ? FoundBy::kNothing : FoundBy::kLoaded;
   if (asked.object == kNobody) answer(asked);
+  if (asked.object == kNobody && view_.driver_comes_later && is_of_driver(asked.name)) asked.by = FoundBy::kDriver;
   if (asked.object != kNobody) {
     auto& names = plan_.objects[static_cast<std::size_t>(asked.object)].names;
     if (std::find(names.begin(), names.end(), asked.name) == names.end()) names.push_back(asked.name);

@@ -22,7 +22,9 @@ namespace flashfit::loader {
 class Process {
  public:
   /// The tree must outlive it and all copies, and not be changed.
-  Process(const FileTree& tree, LoaderView view);
+  Process(const FileTree& tree, const LoaderView& view);
+  /// Another process of the same tree and machine, with what others read of it.
+  Process(std::shared_ptr<TreeMemo> memo, LoaderView view);
 
   /// The program, LD_PRELOAD and all that these need; before any open(). False: it cannot be loaded; requests say why.
   bool start(const std::string& program);

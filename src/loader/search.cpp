@@ -22,7 +22,7 @@ void Process::add_candidate(const std::string& path, const Resolved& file, Found
                             std::vector<Candidate>& found) const {
   const auto same = [&](const Candidate& c) { return c.id == file.node.id; };
   if (file.node.kind != FileKind::kFile || std::any_of(found.begin(), found.end(), same)) return;
-  found.push_back({path, file.path, file.node.id, how, owner, memo_->object(file)});
+  found.push_back({path, file.path, file.node.id, file.node.size, how, owner, memo_->object(file)});
 }
 
 void Process::search_in(const std::string& folder, const std::string& name, FoundBy how, int owner,

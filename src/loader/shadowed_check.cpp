@@ -8,9 +8,10 @@
 
 namespace flashfit::loader {
 
-void check_shadowed(const LoadPlan& plan, std::vector<inspect::Problem>& problems) {
+void check_shadowed(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems) {
   std::set<std::pair<int, FileId>> said;  // the winner and the loser: once, whoever asks
-  for (const LoadRequest& asked : plan.requests) {
+  for (std::size_t i = since.requests; i < plan.requests.size(); ++i) {
+    const LoadRequest& asked = plan.requests[i];
     if (asked.object == kNobody || asked.asked_by == kNobody || asked.by_string) continue;
     const Candidate& loaded = plan.objects[static_cast<std::size_t>(asked.object)].found;
     const auto own = std::find_if(asked.candidates.begin(), asked.candidates.end(), [&](const Candidate& c) {

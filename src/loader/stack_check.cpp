@@ -4,8 +4,9 @@
 
 namespace flashfit::loader {
 
-void check_stacks(const LoadPlan& plan, std::vector<inspect::Problem>& problems) {
-  for (const LoadedObject& object : plan.objects) {
+void check_stacks(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems) {
+  for (std::size_t i = since.objects; i < plan.objects.size(); ++i) {
+    const LoadedObject& object = plan.objects[i];
     const auto refused = refuses_stack(plan, object);
     if (refused && !*refused) continue;
     const GlibcVersion& glibc = plan.c_library.version;

@@ -17,10 +17,11 @@ constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
 
 }  // namespace
 
-void check_static_tls(const LoadPlan& plan, std::vector<inspect::Problem>& problems) {
+void check_static_tls(const LoadPlan& plan, PlanMark since, std::vector<inspect::Problem>& problems) {
   std::uint64_t sum = 0;
   std::vector<std::string> names;
   const LoadedObject* largest = nullptr;
+  std::size_t last = 0;  // that has any
   for (std::size_t i = 0; i < plan.objects.size(); ++i) {
     const Object& object = *plan.objects[i].found.object;
     if (!plan.objects[i].late || plan.objects[i].dropped || !object.dynamic.static_tls || object.tls_size == 0)
@@ -28,10 +29,11 @@ void check_static_tls(const LoadPlan& plan, std::vector<inspect::Problem>& probl
     const std::uint64_t alignment = std::clamp<std::uint64_t>(object.tls_alignment, 1, 4096);
     const std::uint64_t size = (std::min(object.tls_size, kMost) + alignment - 1) / alignment * alignment;
     sum += size;
+    last = i;
     names.push_back(fmt::format("{} {}", plan.short_name(static_cast<int>(i)), size));
     if (largest == nullptr || object.tls_size > largest->found.object->tls_size) largest = &plan.objects[i];
   }
-  if (sum <= kSurplus) return;
+  if (sum <= kSurplus || last < since.objects) return;
   problems.push_back(
       {"FF609", inspect::Severity::kUnknown,
        fmt::format("libraries that are opened late may need {} bytes of static TLS ({}); glibc keeps {}: \"cannot "

@@ -24,6 +24,8 @@ class TreeMemo {
   bool has_folder(const std::string& folder) { return listing(folder).there; }
   /// Of what resolve() found to be a regular file.
   std::shared_ptr<const Object> object(const Resolved& file);
+  /// What somebody read of a file before: it is not read again.
+  void know(const FileId& file, std::shared_ptr<const Object> object) { objects_.emplace(file, std::move(object)); }
 
  private:
   struct Listing {

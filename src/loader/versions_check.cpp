@@ -63,9 +63,9 @@ std::string fix_of(const LoadPlan& plan, int provider, const std::string& versio
 
 }  // namespace
 
-void check_versions(const LoadPlan& plan, std::vector<Problem>& problems) {
+void check_versions(const LoadPlan& plan, PlanMark since, std::vector<Problem>& problems) {
   Pairs pairs;
-  for (const MissingVersion& missing : missing_versions(plan))
+  for (const MissingVersion& missing : missing_versions(plan, since.objects))
     pairs[{missing.object, missing.provider}].push_back(missing.version);
   for (const auto& [pair, versions] : pairs) {
     const auto& [object, provider] = pair;
@@ -81,9 +81,9 @@ void check_versions(const LoadPlan& plan, std::vector<Problem>& problems) {
   }
 }
 
-void check_symbols(const LoadPlan& plan, std::vector<Problem>& problems) {
+void check_symbols(const LoadPlan& plan, PlanMark since, std::vector<Problem>& problems) {
   Pairs pairs;
-  for (const MissingSymbol& missing : missing_symbols(plan))
+  for (const MissingSymbol& missing : missing_symbols(plan, since.objects))
     pairs[{missing.object, missing.provider}].push_back(missing.symbol);
   for (const auto& [pair, symbols] : pairs) {
     const auto& [object, provider] = pair;

@@ -26,6 +26,22 @@ std::vector<std::string> problems_of(const Environment& found, const std::string
 
 }  // namespace
 
+void MadeEnvironment::make_system(const std::string& glibc) const {
+  using namespace std::string_literals;
+  const std::string banner = "stable release version " + glibc + ".\n\0"s;
+  write("lib64/ld-linux-x86-64.so.2",
+        MadeLibrary{.soname = "ld-linux-x86-64.so.2", .data = text_bytes("x\0/lib64/\0/usr/lib64/\0y\0"s + banner)}
+            .bytes());
+  write("lib64/libc.so.6", MadeLibrary{.soname = "libc.so.6",
+                                       .needed = {"ld-linux-x86-64.so.2"},
+                                       .exports = {"puts"},
+                                       .defines = {"GLIBC_2.2.5", "GLIBC_2.34"},
+                                       .data = text_bytes("GNU C Library (made) " + banner)}
+                               .bytes());
+  write("usr/bin/python3.11",
+        MadeLibrary{.needed = {"libc.so.6"}, .interpreter = "/lib64/ld-linux-x86-64.so.2"}.bytes());
+}
+
 void MadeEnvironment::install(const MadePackage& package) const {
   std::string record;
   for (const auto& [path, content] : package.files) {
@@ -73,15 +89,17 @@ MadePackage make_torch(const std::string& version, const std::vector<std::string
                     {"torch/lib/libtorch_cuda.so", cuda.bytes()}}};
 }
 
+std::vector<std::byte> text_bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
 std::vector<std::byte> make_shared_library(const std::string& soname) { return MadeLibrary{.soname = soname}.bytes(); }
 
 std::vector<std::byte> make_compiler(const std::string& release) {
   const std::string zero(1, '\0'), text = "Cuda compilation tools, release %d.%d, V%s" + zero +
                                           "Cuda compilation tools, release " + release + ", V" + release + ".93" + zero;
-  MadeLibrary program;
-  const auto bytes = std::as_bytes(std::span(text));
-  program.data.assign(bytes.begin(), bytes.end());
-  return program.bytes();
+  return MadeLibrary{.data = text_bytes(text)}.bytes();
 }
 
 std::vector<std::string> lines_of(const Environment& found, const std::string& name) {

@@ -27,12 +27,13 @@ struct MadePackage {
   bool recorded = true;  ///< false: files without *.dist-info
 };
 
-/// Has a root with glibc 2.36 and Python 3.11 in /venv while a test runs.
+/// Has a root with glibc 2.36, a loader and Python 3.11 in /venv while a test runs.
 class MadeEnvironment : public testing::Test {
  protected:
   void SetUp() override {
     write("etc/os-release", "NAME=Made\nPRETTY_NAME=\"Made Linux 1\"\n");
-    write("lib64/libc.so.6", "GNU C Library (made) stable release version 2.36.\n");
+    make_system("2.36");
+    link("venv/bin/python3.11", "/usr/bin/python3.11");
     write("venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.7\n");
     std::filesystem::create_directories(root_ / site_);
   }
@@ -45,6 +46,12 @@ class MadeEnvironment : public testing::Test {
   void write(const std::string& path, const std::vector<std::byte>& bytes) const {
     write(path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
+  void link(const std::string& path, const std::string& target) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::filesystem::create_symlink(target, root_ / path);
+  }
+  /// A loader that says where its folders are, a C library of this version, and Python.
+  void make_system(const std::string& glibc) const;
   void install(const MadePackage& package) const;
 
   EnvironmentQuestion question(const std::vector<std::string>& gpus, const std::string& driver = "") const;
@@ -66,6 +73,8 @@ std::vector<std::byte> make_module(const std::vector<std::vector<std::string>>& 
 MadePackage make_torch(const std::string& version,
                        const std::vector<std::string>& targets = {"7.5", "8.0", "8.6", "9.0", "12.0"},
                        int toolkit = 128);
+/// For MadeLibrary::data.
+std::vector<std::byte> text_bytes(std::string_view text);
 /// A library of CUDA's, empty but for its name.
 std::vector<std::byte> make_shared_library(const std::string& soname);
 /// A program that says which CUDA it is of, as ptxas and nvcc do.

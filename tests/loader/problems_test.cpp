@@ -86,13 +86,45 @@ TEST_F(ProblemsTest, Kind3PartsOfCudnnFromTwoPlaces) {
   add(own + "libcudnn_graph.so.9", {.soname = "libcudnn_graph.so.9"});
   add(own + "libcudnn_ops.so.9", {.soname = "libcudnn_ops.so.9"});
   EXPECT_THAT(lines(problems_of({own + "libcudnn.so.9"})), ElementsAre());
-  add("/usr/lib/cudnn/libcudnn_graph.so.9", {.soname = "libcudnn_graph.so.9"});
   view_.library_path = "/usr/lib/cudnn";
-  const auto problems = problems_of({own + "libcudnn.so.9"});
+  add("/usr/lib/cudnn/libcudnn_graph.so.9", {.soname = "libcudnn_graph.so.9"});
+  EXPECT_THAT(lines(problems_of({own + "libcudnn.so.9"})), ElementsAre()) << "the same build twice";
+  add("/usr/lib/cudnn/libcudnn_graph.so.9.1.0", {.soname = "libcudnn_graph.so.9", .exports = {"of_9_1"}});
+  tree_.add_link("/usr/lib/cudnn/libcudnn_graph.so.9", "libcudnn_graph.so.9.1.0");
+  auto problems = problems_of({own + "libcudnn.so.9"});
   EXPECT_THAT(lines(problems),
-              ElementsAre("FF606 opens libcudnn_graph.so.9 by name and gets /usr/lib/cudnn/libcudnn_graph.so.9, found "
-                          "by LD_LIBRARY_PATH, not the one beside it: two copies of one library, mixed"));
+              ElementsAre("FF606 opens libcudnn_graph.so.9 by name and gets /usr/lib/cudnn/libcudnn_graph.so.9 "
+                          "(libcudnn_graph.so.9.1.0), found by LD_LIBRARY_PATH, not the one beside it: two copies of "
+                          "one library, mixed"));
   EXPECT_EQ(problems[0].member, own + "libcudnn.so.9");
+  add("/usr/lib/cudnn/libcudnn_ops.so.9", {.soname = "libcudnn_ops.so.9", .exports = {"of_9_1"}});
+  problems = problems_of({own + "libcudnn.so.9"});
+  EXPECT_THAT(lines(problems), ElementsAre("FF606 opens libcudnn_graph.so.9, libcudnn_ops.so.9 by name and gets those "
+                                           "in /usr/lib/cudnn, found by LD_LIBRARY_PATH, not the ones beside it: two "
+                                           "copies of one library, mixed"));
+}
+
+TEST_F(ProblemsTest, WhatWasJudgedBeforeAMarkIsNotSaidAgain) {
+  add(site("first.so"), {.needed = {"libabsent.so.1"}});
+  add(site("second.so"), {.needed = {"libc.so.6"}, .imports = {{"a", "libc.so.6", "GLIBC_2.38"}}});
+  Process process(tree_, view_);
+  EXPECT_TRUE(process.start(kProgram));
+  process.open(site("first.so"));
+  const PlanMark mark = process.plan().mark();
+  process.open(site("second.so"));
+  EXPECT_EQ(loader_problems(process.plan()).size(), 2U);
+  const auto later = loader_problems(process.plan(), mark);
+  ASSERT_EQ(later.size(), 1U);
+  EXPECT_EQ(later[0].code, "FF603");
+}
+
+TEST_F(ProblemsTest, TheDriverMayComeLater) {
+  add(site("ext.so"), {.needed = {"libcuda.so.1", "libc.so.6"}});
+  view_.driver_comes_later = true;
+  EXPECT_THAT(lines(problems_of({site("ext.so")})), ElementsAre());
+  Process process(tree_, view_);
+  EXPECT_TRUE(process.start(kProgram));
+  EXPECT_NE(process.open(site("ext.so")), kNobody);
 }
 
 TEST_F(ProblemsTest, Kind3PartsThatAreNotFound) {
