@@ -6,8 +6,8 @@ Unpacks the wheels of environment_packages.txt, what `uv pip compile` made of a 
 (4.3 GB fetched the first time, 8 GB unpacked each time; --env keeps the folder, or takes the one that is there). All
 is read once before anything is measured, so that the file cache is warm. Cold: the doctor's own cache is empty, and is
 filled; cached: by that cache; from disk: cold, after the kernel was asked to forget the files' content (not their
-names). Rounds are interleaved. Reported are medians and the best: wall seconds, CPU seconds (user and system), and the peak of
-memory by wait4, which is never less than this script's own 30 MB. The load before and after stands in the file.
+names). Rounds are interleaved. Reported are medians and the best: wall seconds, CPU seconds (user and system), and the
+peak of memory by wait4, which is never less than this script's own 30 MB. The load before and after stands in the file.
 """
 
 from __future__ import annotations
