@@ -1,6 +1,7 @@
 // Part one's rules read for what is installed: there the file is all that is known, here Python, PyTorch and the
 // libraries beside it are at hand, and what nobody loads harms nobody.
 #include <algorithm>
+#include <unordered_map>
 
 #include "environment/knowledge.hpp"
 #include "environment/site.hpp"
@@ -29,14 +30,16 @@ bool is_one_of(const std::string& code, std::initializer_list<std::string_view> 
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-/// Code for one GPU or family alone stands beside code for others on purpose: who calls it asks for the GPU first.
-bool lacks_special_code_alone(const Binary& binary, const inspect::Question& question) {
+/// Code for one GPU or family alone, and for newer GPUs alone, stands beside code for others on purpose: who calls it
+/// asks for the GPU first. A build that forgets a GPU forgets it in every container.
+bool lacks_on_purpose(const Binary& binary, const inspect::Question& question) {
   for (const inspect::AskedGpu& gpu : question.gpus) {
     const inspect::Coverage coverage = inspect::GpuJudge(gpu, question.driver).cover(binary);
     for (const inspect::Lack& lack : coverage.lacks) {
       const auto& entries = binary.containers[lack.container].entries;
-      if (std::any_of(entries.begin(), entries.end(),
-                      [](const inspect::CodeEntry& e) { return e.target.scope == TargetScope::kPlain; }))
+      if (std::any_of(entries.begin(), entries.end(), [&](const inspect::CodeEntry& e) {
+            return e.target.scope == TargetScope::kPlain && e.target.architecture <= gpu.gpu.cc.decimal();
+          }))
         return false;
     }
   }
@@ -55,13 +58,10 @@ bool names_an_architecture(const std::string& path) {
   return false;
 }
 
-/// Features that only newer GPUs have lie in libraries of their own.
-bool is_for_newer(const Binary& binary, const inspect::Question& question) {
-  for (const inspect::Container& container : binary.containers)
-    for (const inspect::CodeEntry& entry : container.entries)
-      for (const inspect::AskedGpu& gpu : question.gpus)
-        if (entry.target.architecture <= gpu.gpu.cc.decimal()) return false;
-  return true;
+/// NVIDIA's own libraries pick kernels by the GPU, in whichever package they lie.
+bool is_nvidias(const Binary& binary) {
+  const std::string file = binary.path.substr(binary.path.rfind('/') + 1);
+  return inspect::find_cuda_library(inspect::name_before_repair(file), 0) != nullptr;
 }
 
 /// Whether every GPU has usable code in some other library of the target.
@@ -74,26 +74,31 @@ bool others_serve(const Target& target, const Binary& but, const inspect::Questi
   });
 }
 
+/// What part one's problems count for here, under one question.
 struct Reading {
-  const Site& site;
-  const Package& package;
+  const inspect::Question& question;
   const Target& target;
   bool chooses;  ///< Kind::kChoosesItself
 
+  /// Without code for any GPU of the question, and others of the package have it: nobody loads it there.
+  bool is_for_others(const Binary& binary) const {
+    if (binary.containers.empty() || question.gpus.empty() || !others_serve(target, binary, question)) return false;
+    const bool none = std::all_of(question.gpus.begin(), question.gpus.end(), [&](const inspect::AskedGpu& gpu) {
+      return inspect::GpuJudge(gpu, question.driver).cover(binary).summary.covered == 0;
+    });
+    return none && (chooses || names_an_architecture(binary.path) || lacks_on_purpose(binary, question));
+  }
+
   Severity of_gpu_code(const Problem& p, const Binary* binary) const {
-    if (is_one_of(p.code, {"FF101"})) {
-      if (binary == nullptr || !others_serve(target, *binary, site.question)) return p.severity;
-      const bool on_purpose = chooses || names_an_architecture(p.member) ||
-                              lacks_special_code_alone(*binary, site.question) || is_for_newer(*binary, site.question);
-      return on_purpose ? Severity::kNote : Severity::kDegrades;
+    if (p.code == "FF101") {
+      if (binary == nullptr || !others_serve(target, *binary, question)) return p.severity;
+      return is_for_others(*binary) ? Severity::kNote : Severity::kDegrades;
     }
-    if (chooses && p.code != "FF106") return Severity::kNote;
-    if (p.code == "FF102" && binary != nullptr && lacks_special_code_alone(*binary, site.question))
-      return Severity::kNote;
+    if ((chooses || (binary != nullptr && is_nvidias(*binary))) && p.code != "FF106") return Severity::kNote;
+    if (p.code == "FF102" && binary != nullptr && lacks_on_purpose(*binary, question)) return Severity::kNote;
     return p.severity;
   }
 
-  /// What a problem of part one's rules counts for here.
   Severity operator()(const Problem& p) const {
     const Binary* const binary = find(target, p.member);
     if (p.code.starts_with("FF10") || p.code.starts_with("FF5")) return of_gpu_code(p, binary);
@@ -103,9 +108,36 @@ struct Reading {
     if (is_one_of(p.code, {"FF901"}) && !imported) return Severity::kNote;
     // Installers have let these pass, and what decides was judged: symbols, and the C++ library by the loader's model.
     if (is_one_of(p.code, {"FF221", "FF322", "FF406"})) return Severity::kNote;
-    return p.severity;
+    return binary != nullptr && is_for_others(*binary) ? Severity::kNote : p.severity;
   }
 };
+
+/// Part one's problems, each by its worst reading: of several GPUs each alone, as what serves one may lack another.
+std::vector<Problem> read_problems(const Target& target, const inspect::Question& question, bool chooses) {
+  std::vector<Problem> all;
+  std::unordered_map<std::string, std::size_t> known;
+  const auto add = [&](const inspect::Question& one) {
+    const Reading reading{one, target, chooses};
+    for (Problem& p : inspect::problems_of(target, one)) {
+      p.severity = reading(p);
+      const auto [at, fresh] = known.emplace(p.code + '\n' + p.member + '\n' + p.message, all.size());
+      if (fresh)
+        all.push_back(std::move(p));
+      else
+        all[at->second].severity = std::max(all[at->second].severity, p.severity);
+    }
+  };
+  if (question.survey || question.gpus.size() < 2) {
+    add(question);
+    return all;
+  }
+  for (const inspect::AskedGpu& gpu : question.gpus) {
+    inspect::Question one = question;
+    one.gpus = {gpu};
+    add(one);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -115,11 +147,10 @@ inspect::TargetReport judge_package(const Site& site, const Package& package) {
   if (d.name == "torch") question.torch = nullptr;  // its own libraries are not built against another
   inspect::TargetReport report = inspect::judge(target_of(site, package), question);
   const bool chooses = !known_of(d.name, d.version, Knowledge::Kind::kChoosesItself).empty();
-  const Reading reading{site, package, report.target, chooses};
+  report.problems = read_problems(report.target, question, chooses);
   // No GPU and nothing to judge are facts of the environment; a driver that does not know the GPU is the host's.
   std::erase_if(report.problems,
                 [](const Problem& p) { return is_one_of(p.code, {"FF106", "FF310", "FF902", "FF904"}); });
-  for (Problem& p : report.problems) p.severity = reading(p);
   for (const PackageCheck check : kChecks) check(site, package, report);
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const Problem& a, const Problem& b) { return a.severity > b.severity; });

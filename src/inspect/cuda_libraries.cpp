@@ -54,4 +54,13 @@ const CudaLibrary* find_cuda_library(std::string_view soname, int cuda) {
   return found;
 }
 
+std::string name_before_repair(const std::string& file) {
+  constexpr std::size_t kDigits = 8;
+  const std::size_t so = file.find(".so"), dash = file.rfind('-', so);
+  if (so == std::string::npos || dash == std::string::npos || so - dash != kDigits + 1) return file;
+  const std::string_view hash = std::string_view(file).substr(dash + 1, kDigits);
+  if (hash.find_first_not_of("0123456789abcdef") != std::string_view::npos) return file;
+  return file.substr(0, dash) + file.substr(so);
+}
+
 }  // namespace flashfit::inspect

@@ -16,4 +16,8 @@ struct CudaLibrary {
 /// library of CUDA's packages.
 const CudaLibrary* find_cuda_library(std::string_view soname, int cuda);
 
+/// "libcusparseLt.so.0" of "libcusparseLt-f80c68d1.so.0": tools that copy libraries into a wheel put eight digits of a
+/// hash into the copy's name (auditwheel, `repair`). Other names as they are.
+std::string name_before_repair(const std::string& file);
+
 }  // namespace flashfit::inspect

@@ -52,6 +52,36 @@ TEST_F(Healthy, NvidiasLibrariesLackSomeContainersForMostGpus) {
   expect_fits({"L40", "H100"}, "580");
 }
 
+TEST_F(Healthy, NvidiasLibrariesAreThatInEveryPackage) {
+  MadePackage torch = make_torch("2.4.1+cu121");
+  torch.files["torch/lib/libcusparseLt-f80c68d1.so.0"] =
+      make_module({{"8.6"}, {"8.6"}, {"9.0"}}, {.soname = "libcusparseLt-f80c68d1.so.0"});
+  install(torch);
+  expect_fits({"H100"}, "535");
+  torch.files["torch/lib/libmine-f80c68d1.so.0"] =
+      make_module({{"8.6"}, {"8.6"}, {"9.0"}}, {.soname = "libmine-f80c68d1.so.0"});
+  install(torch);
+  EXPECT_EQ(look({"H100"}, "535").verdict, Verdict::kDegraded) << "another one's library";
+}
+
+TEST_F(Healthy, CodeForNewerGpusAloneIsOnPurpose) {
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"8.0", "9.0", "10.0"}, {"10.0"}, {"9.0a", "10.0a"}})}}});
+  expect_fits({"L40", "H100"});
+  expect_fits({"B200"});
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"7.5", "8.0"}, {"7.5"}})}}});
+  EXPECT_EQ(look({"A100"}).verdict, Verdict::kDegraded) << "for an older one alone: forgotten";
+}
+
+TEST_F(Healthy, WhatIsForOtherGpusNeedNotImport) {
+  const MadePackage package{"ext",
+                            "1.0",
+                            {{"ext/_C.abi3.so", make_module({{"8.0"}})},
+                             {"ext/_D.cpython-310-x86_64-linux-gnu.so", make_module({{"10.0"}})}}};
+  install(package);
+  expect_fits({"A100"});
+  EXPECT_EQ(look({"B200"}).verdict, Verdict::kDegraded) << "there it is what serves";
+}
+
 TEST_F(Healthy, AVariantByNameIsForItsGpuAlone) {
   install({"kernels",
            "1.0",

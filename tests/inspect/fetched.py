@@ -1,7 +1,7 @@
 """Real wheels and NVIDIA's own cuobjdump, fetched from the package registry and kept in the cache.
 
 Where neither the cache nor the registry has one, the test is skipped and says so: that is no pass. What a default run
-fetches is bounded (about 320 MB); larger ones are taken if they are in the cache, or fetched on request.
+fetches is bounded (about 780 MB); larger ones are taken if they are in the cache, or fetched on request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,11 @@ class Wheel:
     megabytes: int = 0  #: that it downloads
     large: bool = False  #: not fetched by a default run
 
-    @property
-    def pattern(self) -> str:
+    def in_cache(self) -> Path | None:
         name, version = self.requirement.split("==")
-        return f"{name.replace('-', '_')}-{version}-*{self.platforms[0].rsplit('_', 1)[-1]}*.whl"
+        machine = self.platforms[0].rsplit("_", 1)[-1]
+        found = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+        return next((f for f in reversed(found) if f.stem.endswith((machine, "-any"))), None)
 
 
 #: Reads all but cubins of CUDA 12.0 to 12.2 and of compute capabilities below 5.0.
@@ -73,17 +74,35 @@ def fetch(wheel: Wheel) -> Path:
 
 
 def fetch_alone(wheel: Wheel) -> Path:
-    if found := sorted(cache().glob(wheel.pattern)):
-        return found[-1]
-    if wheel.large and not LARGE:
-        pytest.skip(
-            f"{wheel.requirement} ({wheel.megabytes} MB) is not in the cache; FLASHFIT_TEST_WHEELS=all fetches it"
-        )
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--timeout=10"]
-    where = [f"--python-version={wheel.python}", *(f"--platform={p}" for p in wheel.platforms), f"--dest={cache()}"]
-    if subprocess.run([*pip, *where, wheel.requirement], capture_output=True, check=False).returncode != 0:
-        pytest.skip(f"{wheel.requirement} cannot be fetched: no network?")
-    return sorted(cache().glob(wheel.pattern))[-1]
+    return fetch_missing([wheel])[0]
+
+
+def fetch_missing(wheels: Sequence[Wheel]) -> list[Path]:
+    """All of them by one call of pip; `python` and `platforms` are those of the first."""
+    missing = [w for w in wheels if w.in_cache() is None]
+    if missing:
+        words = [w.requirement for w in missing]
+        short = ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
+        if any(w.large for w in missing) and not LARGE:
+            pytest.skip(
+                f"{short} ({sum(w.megabytes for w in missing)} MB) not in the cache; FLASHFIT_TEST_WHEELS=all fetches"
+            )
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--timeout=10"]
+        where = [f"--python-version={wheels[0].python}", *(f"--platform={p}" for p in wheels[0].platforms)]
+        # "==1.0" would take "1.0+cpu", too.
+        exact = [word.replace("==", "===") for word in words]
+        done = subprocess.run([*pip, *where, f"--dest={cache()}", *exact], capture_output=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"{short} cannot be fetched: no network?")
+    paths = [(w.requirement, w.in_cache()) for w in wheels]
+    assert not [requirement for requirement, path in paths if path is None]
+    return [path for _, path in paths if path is not None]
+
+
+def fetch_all(wheels: Sequence[Wheel]) -> list[Path]:
+    """The paths of wheels for one Python and platform; skips the test where one is nowhere to be had."""
+    with alone():
+        return fetch_missing(wheels)
 
 
 def fetch_cuobjdump(wheel: Wheel) -> Path:
