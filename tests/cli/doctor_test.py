@@ -1,7 +1,4 @@
-"""`flashfit doctor` and `flashfit choose` as people and scripts use them, on wheels made by tests/inspect/make.cpp.
-
-The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lies in that build's tests/inspect_make.
-"""
+"""`flashfit doctor` and `flashfit choose` as people and scripts use them, on wheels made by tests/inspect/make.cpp."""
 
 from __future__ import annotations
 
@@ -10,62 +7,32 @@ import io
 import json
 import os
 import re
-import resource
 import subprocess
 import tarfile
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import flashfit
 import pytest
 from flashfit._command import command
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))
-MAKER = COMMAND.parents[1] / "tests/inspect_make"
-PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
-L40 = ["--gpu", "L40", *PLACE]
-OLD_ABI_310 = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
-OLD_TORCH_310 = "flash_attn-2.8.3+cu124torch2.6cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
-OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
-NEW_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
-NEW_TORCH = "torch-2.7.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
-APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
+from tests.doctor_command import (
+    APEX,
+    COMMAND,
+    L40,
+    NEW_ABI,
+    NEW_TORCH,
+    OLD_ABI,
+    OLD_ABI_310,
+    OLD_TORCH_310,
+    PLACE,
+    ROOT,
+    doctor,
+    run,
+)
+
 PARTLY = "partly-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    subprocess.run([MAKER, folder], check=True)
-    return folder
-
-
-def run(*words: str | Path, text: str | None = None, cwd: Path | None = None, **env: str) -> Any:
-    """The finished command, in half a gigabyte of memory."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (512 << 20, 512 << 20))
-
-    return subprocess.run(
-        [COMMAND, *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-        timeout=60,
-        preexec_fn=limit,
-        env={**os.environ, "XDG_CACHE_HOME": "/dev/null/no-folder", **env},
-    )
-
-
-def doctor(*words: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
-    ran = run("doctor", *words, cwd=cwd)
-    assert ran.stderr == ""
-    return ran.returncode, ran.stdout.splitlines()
 
 
 def test_a_wheel_for_another_python_is_told_by_its_tag_and_mended(made: Path) -> None:
@@ -373,9 +340,10 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
     os.utime(wheel, (1, 1))
     time.sleep(3)  # what changed a moment ago is not kept
     words: list[str | Path] = ["doctor", wheel, "--json", *L40]
-    fresh = run(*words, XDG_CACHE_HOME=str(tmp_path))
+    cached = {"XDG_CACHE_HOME": str(tmp_path)}
+    fresh = run(*words, env=cached)
     (entry,) = (tmp_path / "flashfit/doctor").iterdir()
-    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+    assert run(*words, env=cached).stdout == fresh.stdout
     for damage in (
         b"",
         entry.read_bytes()[:-1],
@@ -383,12 +351,12 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
         os.urandom(9999),
     ):
         entry.write_bytes(damage)
-        assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+        assert run(*words, env=cached).stdout == fresh.stdout
     before = entry.read_bytes()
-    run(*words, "--no-cache", XDG_CACHE_HOME=str(tmp_path))
+    run(*words, "--no-cache", env=cached)
     assert entry.read_bytes() == before
     wheel.write_bytes((made / APEX).read_bytes())
-    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout != fresh.stdout
+    assert run(*words, env=cached).stdout != fresh.stdout
 
 
 def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) -> None:
