@@ -251,6 +251,13 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     assert f"{NEW_ABI} fits on L40 (8.9)" in lines
 
 
+def test_a_target_may_follow_an_option(made: Path) -> None:
+    status, lines = doctor("--gpu", "H100", APEX, *PLACE, cwd=made)
+    assert (status, lines[0]) == (0, f"{APEX} fits on H100 (9.0)")
+    ran = run("choose", *PLACE, "--gpu", "H100", "--gpu", "L40", APEX, NEW_ABI, cwd=made)
+    assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
+
+
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
 def test_a_source_distribution_says_that_it_will_be_compiled_and_what_it_needs(form: str, tmp_path: Path) -> None:
     texts = {
