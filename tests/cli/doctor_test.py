@@ -150,6 +150,19 @@ def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: 
     lines = doctor(arm, *old)[1]
     assert (
         "look for: a file whose name ends in manylinux_2_31_x86_64, or an older manylinux: "
+def test_what_would_fit_is_not_said_twice(made: Path) -> None:
+    old = ["--gpu", "H100", "--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
+    (glibc,) = made.glob("newsystem-*.whl")
+    lines = doctor(glibc, *old)[1]
+    assert not [line for line in lines if line.startswith("would fit: ")]
+    assert "look for: a system with glibc 2.34 or later (RHEL 9 or newer), or a container of one" in lines
+    (runtime,) = made.glob("runtime-*.whl")
+    lines = doctor(runtime, "--gpu", "H100", *PLACE, "--driver", "570")[1]
+    assert [line for line in lines if "580.65.06 or later" in line] == [
+        line for line in lines if " FF105 " in line or line.startswith("look for: ")
+    ]
+
+
         "armwheel-1.0-cp311-cp311-manylinux_2_31_x86_64.whl installs there" in lines
     )
 
