@@ -118,9 +118,10 @@ void DoctorOptions::add_to(CLI::App& app) {
       ->type_name("VERSION");
   app.add_option("--python", python, "\"3.11\", \"cp311\", \"3.13t\" (default: this environment's)")
       ->type_name("VERSION");
-  app.add_option("--torch", torch,
-                 "the PyTorch to load under: a version (\"2.6.0+cu124\"), its wheel, or a folder that "
-                 "has it")
+  app.add_option(
+         "--torch", torch,
+         "the PyTorch to load under: a version (\"2.6.0+cu124\"), its wheel, or where it is installed: a virtual "
+         "environment, its site-packages, torch itself")
       ->type_name("WHAT");
   app.add_option("--glibc", glibc, "\"2.31\" (default: this machine's)")->type_name("VERSION");
   app.add_option("--platform", platform,

@@ -77,6 +77,17 @@ def test_a_folder_is_judged_for_the_pytorch_in_it(made: Path, tmp_path: Path) ->
     assert "fused_layer_norm_cuda" in image
 
 
+@pytest.mark.parametrize("named", ["", "lib/python3.11/site-packages", "lib/python3.11/site-packages/torch"])
+def test_an_installed_torch_is_asked_however_it_is_named(made: Path, tmp_path: Path, named: str) -> None:
+    with zipfile.ZipFile(made / NEW_TORCH) as members:
+        members.extractall(tmp_path / "lib/python3.11/site-packages")
+    status, lines = doctor(OLD_ABI, "--torch", tmp_path / named, *L40, cwd=made)
+    assert status == 1
+    (line,) = [x for x in lines if " FF401 " in x]
+    assert "; torch 2.7.1+cu126 has the new one. Missing: " in line
+    assert doctor(NEW_ABI, "--torch", tmp_path / named, *L40, cwd=made)[0] == 0
+
+
 def test_the_old_abi_is_told_against_a_torch_of_the_new(made: Path) -> None:
     status, lines = doctor(OLD_ABI, "--torch", NEW_TORCH, *L40, cwd=made)
     assert status == 1
@@ -139,17 +150,6 @@ def test_a_static_archive_is_one_library_and_its_kernels_are_named(made: Path, t
         )
 
 
-def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: Path) -> None:
-    old = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
-    (newptx,) = made.glob("newptx-*.whl")
-    status, lines = doctor(newptx, "--gpu", "H100", "--driver", "570", *PLACE)
-    assert status == 1
-    assert "look for: driver 580.65.06 or later (CUDA 13.0); a driver is the host's, and no package changes it" in lines
-    assert doctor(newptx, "--gpu", "H100", "--driver", "580.65.06", *PLACE)[0] == 0
-    (arm,) = made.glob("armwheel-*.whl")
-    lines = doctor(arm, *old)[1]
-    assert (
-        "look for: a file whose name ends in manylinux_2_31_x86_64, or an older manylinux: "
 def test_what_would_fit_is_not_said_twice(made: Path) -> None:
     old = ["--gpu", "H100", "--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
     (glibc,) = made.glob("newsystem-*.whl")
@@ -163,6 +163,17 @@ def test_what_would_fit_is_not_said_twice(made: Path) -> None:
     ]
 
 
+def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: Path) -> None:
+    old = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
+    (newptx,) = made.glob("newptx-*.whl")
+    status, lines = doctor(newptx, "--gpu", "H100", "--driver", "570", *PLACE)
+    assert status == 1
+    assert "look for: driver 580.65.06 or later (CUDA 13.0); a driver is the host's, and no package changes it" in lines
+    assert doctor(newptx, "--gpu", "H100", "--driver", "580.65.06", *PLACE)[0] == 0
+    (arm,) = made.glob("armwheel-*.whl")
+    lines = doctor(arm, *old)[1]
+    assert (
+        "look for: a file whose name ends in manylinux_2_31_x86_64, or an older manylinux: "
         "armwheel-1.0-cp311-cp311-manylinux_2_31_x86_64.whl installs there" in lines
     )
 
@@ -240,6 +251,13 @@ def test_a_survey_shows_every_capability_and_fits_where_one_is_served(made: Path
     assert "  no  " in rows["8.9"]
 
 
+def test_a_target_may_follow_an_option(made: Path) -> None:
+    status, lines = doctor("--gpu", "H100", APEX, *PLACE, cwd=made)
+    assert (status, lines[0]) == (0, f"{APEX} fits on H100 (9.0)")
+    ran = run("choose", *PLACE, "--gpu", "H100", "--gpu", "L40", APEX, NEW_ABI, cwd=made)
+    assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
+
+
 def test_what_is_no_gpu_is_answered_by_names_that_are(made: Path) -> None:
     ran = run("doctor", APEX, "--gpu", "L40X", *PLACE, cwd=made)
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -262,13 +280,6 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     assert sum("malformed: " in line for line in lines) == 3
     assert "\x1b" not in "".join(lines)
     assert f"{NEW_ABI} fits on L40 (8.9)" in lines
-
-
-def test_a_target_may_follow_an_option(made: Path) -> None:
-    status, lines = doctor("--gpu", "H100", APEX, *PLACE, cwd=made)
-    assert (status, lines[0]) == (0, f"{APEX} fits on H100 (9.0)")
-    ran = run("choose", *PLACE, "--gpu", "H100", "--gpu", "L40", APEX, NEW_ABI, cwd=made)
-    assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
