@@ -9,6 +9,7 @@
 
 #include "inspect/doctor.hpp"
 #include "inspect/gpu_names.hpp"
+#include "inspect/printable.hpp"
 
 namespace inspect = flashfit::inspect;
 
@@ -27,14 +28,17 @@ const char* word(inspect::Best best) {
 }
 
 void print(const inspect::TargetReport& report) {
-  std::printf("%s: %s\n", report.target.target.c_str(), name_of(report.verdict));
+  // Names come from archives and may hold anything: printable() escapes it. Messages are printable.
+  const std::string target = inspect::printable(report.target.target);
+  std::printf("%s: %s\n", target.c_str(), name_of(report.verdict));
   // One row a GPU for every binary with GPU code: `coverage` goes by Target::binaries and by Question::gpus.
   for (std::size_t i = 0; i < report.coverage.size(); ++i) {
     const inspect::Binary& binary = report.target.binaries[i];
     if (binary.containers.empty()) continue;
+    const std::string name = binary.path.empty() ? target : inspect::printable(binary.path);
     for (const inspect::GpuCoverage& gpu : report.coverage[i])
-      std::printf("  %s on %s: %s for %zu of %zu containers\n", binary.path.c_str(), gpu.gpu.c_str(), word(gpu.best),
-                  gpu.covered, binary.containers.size());
+      std::printf("  %s on %s: %s for %zu of %zu containers\n", name.c_str(), inspect::printable(gpu.gpu).c_str(),
+                  word(gpu.best), gpu.covered, inspect::counted_containers(binary));
   }
   for (const inspect::Problem& problem : report.problems)  // worst first; docs/doctor/CODE.md explains each
     std::printf("  %s %s %s\n", problem.code.c_str(), name_of(verdict_of(problem.severity)), problem.message.c_str());

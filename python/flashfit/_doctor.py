@@ -47,6 +47,7 @@ class Binary:
     ptx: tuple[str, ...]
     ptx_isa: str
     toolkit: str  #: that made the GPU code: "12.8"; "" if unknown
+    cudart: str  #: major version of a CUDA runtime linked into it: "12"; "" if there is none
     torch_abi: str  #: "cxx11", "pre-cxx11", "stable", "either" or "none"
     glibc: str  #: "2.28"; "" if it asks for none
     needed: tuple[str, ...]

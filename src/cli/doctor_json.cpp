@@ -42,6 +42,7 @@ Json binary_json(const Binary& b, const std::vector<inspect::GpuCoverage>& cover
           {"ptx", holdings.ptx},
           {"ptx_isa", holdings.newest_ptx_isa == 0 ? "" : inspect::ptx_isa_str(holdings.newest_ptx_isa)},
           {"toolkit", or_empty(b.toolkit)},
+          {"cudart", b.cudart == 0 ? "" : std::to_string(b.cudart)},
           {"torch_abi", name_of(b.extension.torch_abi)},
           {"glibc", glibc_floor(b)},
           {"needed", b.needed},

@@ -112,14 +112,16 @@ void DoctorOptions::add_to(CLI::App& app) {
                  "(default: this machine's)")
       ->type_name("NAME")
       ->take_all()
-      ->expected(1);
+      ->expected(1)
+      ->allow_extra_args(false);  // what follows is a target
   app.add_option("--driver", driver, "its release (\"535.54.03\"), branch (\"535\") or CUDA version (\"12.2\")")
       ->type_name("VERSION");
   app.add_option("--python", python, "\"3.11\", \"cp311\", \"3.13t\" (default: this environment's)")
       ->type_name("VERSION");
-  app.add_option("--torch", torch,
-                 "the PyTorch to load under: a version (\"2.6.0+cu124\"), its wheel, or a folder that "
-                 "has it")
+  app.add_option(
+         "--torch", torch,
+         "the PyTorch to load under: a version (\"2.6.0+cu124\"), its wheel, or where it is installed: a virtual "
+         "environment, its site-packages, torch itself")
       ->type_name("WHAT");
   app.add_option("--glibc", glibc, "\"2.31\" (default: this machine's)")->type_name("VERSION");
   app.add_option("--platform", platform,
@@ -139,7 +141,9 @@ Question DoctorOptions::given() const {
     q.gpus = every_capability();
     q.survey = true;
   } else {
-    for (const std::string& name : gpus) q.gpus.push_back({name, or_wrong(name_gpu(name), "--gpu")});
+    for (const std::string& name : gpus)
+      if (std::none_of(q.gpus.begin(), q.gpus.end(), [&](const AskedGpu& gpu) { return gpu.asked == name; }))
+        q.gpus.push_back({name, or_wrong(name_gpu(name), "--gpu")});
   }
   if (!driver.empty()) {
     q.driver = or_wrong(parse_driver(driver), "--driver");

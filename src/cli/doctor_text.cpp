@@ -47,9 +47,11 @@ void add_holdings(std::string& out, const TargetReport& r) {
 
 void add_fixes(std::string& out, const TargetReport& r) {
   std::vector<std::string> fixes;
-  for (const Problem& p : r.problems)
-    if (p.severity != Severity::kNote && !p.fix.empty() && std::find(fixes.begin(), fixes.end(), p.fix) == fixes.end())
-      fixes.push_back(p.fix);
+  for (const Problem& p : r.problems) {
+    // What is worth looking for may say the same, and more.
+    const bool said = std::find(fixes.begin(), fixes.end(), p.fix) != fixes.end() || r.look_for.starts_with(p.fix);
+    if (p.severity != Severity::kNote && !said) fixes.push_back(p.fix);
+  }
   constexpr std::size_t kMost = 4;
   if (fixes.size() > kMost) fixes.resize(kMost);
   if (!fixes.empty()) out += fmt::format("would fit: {}\n", fmt::join(fixes, "; and "));

@@ -72,6 +72,7 @@ void add_report(CLI::App& app, int& status) {
   command->add_option("--price", words->prices, "dollars an hour of the machine; once, or once a file")
       ->type_name("DOLLARS")
       ->expected(1)
+      ->allow_extra_args(false)  // what follows is a file
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->footer(kExample);
   command->callback([words, &status] { status = run(*words); });

@@ -63,16 +63,16 @@ void check_c_library(const Target& target, const Question& question, std::vector
   const bool known = is_glibc(question);
   const RuntimeVersion here =
       known ? RuntimeVersion{question.platform->major, question.platform->minor, 0} : RuntimeVersion{};
+  const Worst worst = worst_of(target, "GLIBC_");
   if (known) {
     for (const Binary& binary : target.binaries) {
       const auto floor = floor_of(binary, "GLIBC_");
       if (!floor || floor->version <= here) continue;
       problems.push_back({"FF320", Severity::kMisfit,
                           fmt::format("needs {}; this system has glibc {}", described("GLIBC_", *floor), here.str()),
-                          binary.path, fmt::format("a system with glibc {} or later", floor->version.str())});
+                          binary.path, fmt::format("a system with glibc {} or later", worst.floor.version.str())});
     }
   }
-  const Worst worst = worst_of(target, "GLIBC_");
   const auto promised = promised_glibc(target);
   if (worst.binary == nullptr || !promised || worst.floor.version <= *promised) return;
   const bool fits_here = known && worst.floor.version <= here;

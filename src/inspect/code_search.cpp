@@ -8,10 +8,17 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr std::size_t kElfHeader = 64;
+constexpr std::size_t kElfHeader = 64, kWindow = std::max(kElfHeader, LinkedCudart::kWindow);
 constexpr std::uint64_t kAlignment = 8;
 constexpr std::uint64_t kMostCubins = 1 << 16, kLargestSample = std::uint64_t{4} << 20;
 constexpr std::uint32_t kElfMagic = 0x464c457f;
+
+/// Whether what is looked for may begin here.
+bool is_wanted(const std::byte* at) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word == kElfMagic || LinkedCudart::may_begin(word);
+}
 
 /// How far the tables of an ELF file reach, which end a cubin.
 std::uint64_t extent(Bytes header) {
@@ -35,24 +42,33 @@ void CodeSearch::note_cubin(std::uint64_t offset, Bytes header) {
     found_.cubins.push_back({offset, size});
 }
 
-void CodeSearch::look_for_cubins(std::uint64_t at, Bytes chunk) {
-  const auto is_magic = [](const std::byte* p) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, p, sizeof word);
-    return word == kElfMagic;
-  };
+void CodeSearch::note(std::uint64_t offset, Bytes window) {
+  if (window[0] == std::byte{kElfMagic & 0xff}) {
+    note_cubin(offset, window);
+  } else {
+    cudart_.look(window);
+  }
+}
+
+void CodeSearch::look_at_words(std::uint64_t at, Bytes chunk) {
   if (carried_at_ + carried_.size() != at) carried_.clear();
-  // Headers that began in the last chunk.
+  // What began in the last chunk.
   if (!carried_.empty()) {
-    const std::size_t old = carried_.size(), taken = std::min(chunk.size(), kElfHeader);
+    const std::size_t old = carried_.size(), taken = std::min(chunk.size(), kWindow);
     carried_.insert(carried_.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(taken));
-    for (std::size_t i = (kAlignment - carried_at_ % kAlignment) % kAlignment;
-         i < old && i + kElfHeader <= carried_.size(); i += kAlignment)
-      if (is_magic(&carried_[i])) note_cubin(carried_at_ + i, Bytes(carried_).subspan(i, kElfHeader));
+    std::size_t i = (kAlignment - carried_at_ % kAlignment) % kAlignment;
+    for (; i < old && i + kWindow <= carried_.size(); i += kAlignment)
+      if (is_wanted(&carried_[i])) note(carried_at_ + i, Bytes(carried_).subspan(i, kWindow));
+    if (taken < kWindow) {
+      i = std::min(i, carried_.size());
+      carried_.erase(carried_.begin(), carried_.begin() + static_cast<std::ptrdiff_t>(i));
+      carried_at_ += i;
+      return;
+    }
   }
   std::size_t i = (kAlignment - at % kAlignment) % kAlignment;
-  for (; i + kElfHeader <= chunk.size(); i += kAlignment)
-    if (is_magic(&chunk[i])) note_cubin(at + i, chunk.subspan(i, kElfHeader));
+  for (; i + kWindow <= chunk.size(); i += kAlignment)
+    if (is_wanted(&chunk[i])) note(at + i, chunk.subspan(i, kWindow));
   i = std::min(i, chunk.size());
   carried_.assign(chunk.begin() + static_cast<std::ptrdiff_t>(i), chunk.end());
   carried_at_ = at + i;
@@ -86,7 +102,7 @@ std::uint64_t CodeSearch::wanted() const {
 }
 
 Result<void> CodeSearch::feed(std::uint64_t at, Bytes chunk) {
-  if (scanner_.wanted() < at + chunk.size()) look_for_cubins(at, chunk);
+  if (scanner_.wanted() < at + chunk.size()) look_at_words(at, chunk);
   if (auto fed = scanner_.feed(at, chunk); !fed) return fed;
   sample(at, chunk);
   return {};
@@ -97,6 +113,7 @@ Result<CodeSearch::Found> CodeSearch::finish() {
   if (!containers) return tl::unexpected(containers.error());
   found_.containers = std::move(*containers);
   found_.doubtful = scanner_.doubtful();
+  found_.cudart = cudart_.major();
   // Cubins that containers hold uncompressed are no bare ones.
   std::size_t c = 0;
   std::erase_if(found_.cubins, [&](const BareCubin& cubin) {

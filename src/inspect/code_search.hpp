@@ -1,10 +1,11 @@
 #pragma once
 // Looks for GPU code in a file that is read once from its start: fat binaries, and cubins that lie bare in a library's
-// data (onnxruntime's attention kernels are kept so).
+// data (onnxruntime's attention kernels are kept so). And for a CUDA runtime among the host's code.
 #include <optional>
 #include <vector>
 
 #include "inspect/fatbin_scanner.hpp"
+#include "inspect/linked_cudart.hpp"
 
 namespace flashfit::inspect {
 
@@ -25,6 +26,7 @@ class CodeSearch {
     std::vector<FatbinContainer> containers;
     std::vector<BareCubin> cubins;
     std::uint64_t doubtful = 0;
+    int cudart = 0;  ///< LinkedCudart::major()
     /// A machine-code entry and its payload, which tells the toolkit; its offset is zero, as the payload is `payload`.
     std::optional<FatbinEntry> sample;
     std::vector<std::byte> payload;
@@ -32,12 +34,14 @@ class CodeSearch {
   Result<Found> finish();
 
  private:
-  void look_for_cubins(std::uint64_t at, Bytes chunk);
+  void look_at_words(std::uint64_t at, Bytes chunk);
+  void note(std::uint64_t offset, Bytes window);
   void note_cubin(std::uint64_t offset, Bytes header);
   void sample(std::uint64_t at, Bytes chunk);
 
   std::uint64_t size_;
   FatbinScanner scanner_;
+  LinkedCudart cudart_;
   std::vector<std::byte> carried_;  ///< the end of the last chunk
   std::uint64_t carried_at_ = 0;
   Found found_;

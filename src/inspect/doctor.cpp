@@ -8,6 +8,7 @@
 #include "inspect/coverage.hpp"
 #include "inspect/facts_cache.hpp"
 #include "inspect/mend.hpp"
+#include "inspect/wheel_name.hpp"
 
 namespace flashfit::inspect {
 namespace {
@@ -89,7 +90,8 @@ std::vector<TargetReport> examine(const std::vector<std::string>& targets, const
 
 std::vector<TargetReport> examine_names(const std::vector<std::string>& names, const Question& question) {
   std::vector<TargetReport> reports;
-  for (const std::string& name : names) {
+  for (const std::string& given : names) {
+    const std::string name = with_plus(given);
     Target target{
         .target = name, .file_name = std::filesystem::path(name).filename().string(), .kind = TargetKind::kName};
     reports.push_back(judge(std::move(target), question));

@@ -1,4 +1,4 @@
-// FF105: what a library needs of the driver by the CUDA runtime that it asks for.
+// FF105: what a library needs of the driver by the CUDA runtime that it asks for or has within.
 #include <algorithm>
 #include <set>
 
@@ -39,15 +39,18 @@ void check_driver(const Target& target, const Question& question, std::vector<Pr
   for (const Problem& p : problems)
     if (p.code == "FF105") known.insert(p.member);
   std::set<int> said;  // one line for each runtime, not for each library
-  for (const Binary& binary : target.binaries)
-    for (const std::string& library : binary.needed) {
-      const int major = cudart_major(library);
-      std::string why = toolkit_misfit(major * 1000, question.driver, binary.windows);
-      if (why.empty() || known.contains(binary.path) || !said.insert(major).second) continue;
-      const std::string first = first_driver_for_toolkit(major, binary.windows);
-      problems.push_back({"FF105", Severity::kMisfit, std::move(why) + " (needs " + printable(library) + ")",
-                          binary.path, first.empty() ? "a newer driver" : "driver " + first + " or later"});
-    }
+  const auto judge = [&](const Binary& binary, int major, const std::string& how) {
+    std::string why = toolkit_misfit(major * 1000, question.driver, binary.windows);
+    if (why.empty() || known.contains(binary.path) || !said.insert(major).second) return;
+    const std::string first = first_driver_for_toolkit(major, binary.windows);
+    problems.push_back({"FF105", Severity::kMisfit, std::move(why) + " (" + how + ")", binary.path,
+                        first.empty() ? "a newer driver" : "driver " + first + " or later"});
+  };
+  for (const Binary& binary : target.binaries) {
+    for (const std::string& library : binary.needed)
+      judge(binary, cudart_major(library), "needs " + printable(library));
+    judge(binary, binary.cudart, "it is linked in");
+  }
 }
 
 }  // namespace flashfit::inspect

@@ -33,16 +33,18 @@ class Names {
   std::size_t count_ = 0, bytes_ = 0;
 };
 
-TorchAbi torch_abi_of(const ExtensionFacts& facts, bool stable) {
+TorchAbi torch_abi_of(const ExtensionFacts& facts) {
   std::size_t old_strings = 0, new_strings = 0;
+  bool cxx = false;
   for (const std::string& name : facts.torch) {
     const TorchAbi abi = string_abi_of(name);
+    cxx |= is_torch_symbol(name);
     old_strings += abi == TorchAbi::kPreCxx11 ? 1 : 0;
     new_strings += abi == TorchAbi::kCxx11 ? 1 : 0;
   }
   if (old_strings + new_strings > 0) return new_strings >= old_strings ? TorchAbi::kCxx11 : TorchAbi::kPreCxx11;
-  if (!facts.torch.empty()) return TorchAbi::kEither;
-  return stable ? TorchAbi::kStable : TorchAbi::kNone;
+  if (cxx) return TorchAbi::kEither;
+  return facts.torch.empty() ? TorchAbi::kNone : TorchAbi::kStable;
 }
 
 Result<void> read_symbols(const Source& source, const Elf& elf, bool of_torch, ExtensionFacts& facts) {
@@ -50,22 +52,20 @@ Result<void> read_symbols(const Source& source, const Elf& elf, bool of_torch, E
   if (!symbols) return tl::unexpected(symbols.error());
   constexpr std::uint8_t kGlobal = 1;
   Names names;
-  bool stable = false, room = true;
+  bool room = true;
   for (const ElfSymbol& symbol : symbols->list) {
+    const bool of_torchs = !of_torch && (is_torch_symbol(symbol.name) || is_stable_torch_symbol(symbol.name));
     if (symbol.defined()) {
       // Weak ones are inline functions that every user has a copy of.
-      if (!of_torch && symbol.binding == kGlobal && is_torch_symbol(symbol.name))
-        room &= names.add(facts.torch_defined, symbol.name);
+      if (of_torchs && symbol.binding == kGlobal) room &= names.add(facts.torch_defined, symbol.name);
     } else if (is_python_symbol(symbol.name)) {
       room &= names.add(facts.python, symbol.name);
-    } else if (!of_torch && !symbol.weak() && is_torch_symbol(symbol.name)) {
+    } else if (of_torchs && !symbol.weak()) {
       room &= names.add(facts.torch, symbol.name);
-    } else {
-      stable |= is_stable_torch_symbol(symbol.name);
     }
     if (!room) return beyond("number of symbols for Python and PyTorch", kMostNames, 0);
   }
-  facts.torch_abi = torch_abi_of(facts, stable);
+  facts.torch_abi = torch_abi_of(facts);
   return {};
 }
 

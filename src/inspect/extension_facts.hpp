@@ -8,9 +8,10 @@
 namespace flashfit::inspect {
 
 struct ExtensionFacts {
-  std::vector<std::string> python;         ///< names of the interpreter's that it needs: "PyModule_Create2"
-  std::vector<std::string> torch;          ///< mangled names of PyTorch's that it needs; not of PyTorch's own libraries
-  std::vector<std::string> torch_defined;  ///< names in PyTorch's namespaces that it has for others
+  std::vector<std::string> python;  ///< names of the interpreter's that it needs: "PyModule_Create2"
+  /// PyTorch's that it needs, mangled, and of its stable C functions; of PyTorch's own libraries none is kept.
+  std::vector<std::string> torch;
+  std::vector<std::string> torch_defined;  ///< such names that it has for others
   TorchAbi torch_abi = TorchAbi::kNone;
   int x86_level = 0;  ///< 2 is x86-64-v2, by the linker's note; 0: not said
 };

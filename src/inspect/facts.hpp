@@ -56,6 +56,7 @@ struct Binary {
   std::vector<Container> containers;
   CudaVersion toolkit = 0;     ///< that made the GPU code; 0: unknown
   std::uint64_t doubtful = 0;  ///< what looked like GPU code and was none
+  int cudart = 0;              ///< major version of the CUDA runtime linked into it: LinkedCudart::major()
   std::vector<KernelFacts> kernels;
   // what it asks of the system
   std::vector<std::string> needed;  ///< DT_NEEDED, or the DLLs of the import table
@@ -122,8 +123,8 @@ void visit(V& v, KernelFacts& k) {
 template <class V>
 void visit(V& v, Binary& b) {
   v(b.path, b.kind, b.size, b.archive, b.archive_offset, b.machine, b.windows, b.error, b.containers, b.toolkit,
-    b.doubtful, b.kernels, b.needed, b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls, b.versions,
-    b.extension);
+    b.doubtful, b.cudart, b.kernels, b.needed, b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls,
+    b.versions, b.extension);
 }
 template <class V>
 void visit(V& v, Target& t) {

@@ -170,9 +170,15 @@ Result<NamedGpu> name_gpu(std::string_view text) {
   }
   if (const auto gpu = find_gpu(text)) return NamedGpu{gpu->name, gpu->cc};
   const std::string plain = without_form(text);
-  for (const bool drop_memory_size : {false, true})
-    if (const NamedGpu* g = find_key(gpu_key(plain, drop_memory_size))) return *g;
-  if (const auto gpu = find_gpu(plain)) return NamedGpu{gpu->name, gpu->cc};
+  // "4090" and "A6000" are an RTX 4090 and an RTX A6000; what several lines have (6000) none of these names is.
+  for (const std::string_view line : {"", "rtx ", "gtx "}) {
+    const std::string name = std::string(line) + plain;
+    for (const bool drop_memory_size : {false, true})
+      if (const NamedGpu* g = find_key(gpu_key(name, drop_memory_size))) return *g;
+    if (const auto gpu = find_gpu(name)) return NamedGpu{gpu->name, gpu->cc};
+  }
+  if (const auto cc = capability("sm_" + std::string(text)); cc && exists(*cc))
+    return refuse(fmt::format("not known; did you mean {}?", cc->str()));
   if (const auto names = near(gpu_key(plain, true)); !names.empty())
     return refuse(fmt::format("not known; did you mean {}?", fmt::join(names, ", ")));
   return refuse(

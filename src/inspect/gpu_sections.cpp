@@ -96,6 +96,7 @@ Result<void> add_gpu_code(const Content& content, const std::vector<GpuSection>&
   // Bare cubins may have said theirs.
   if (const CudaVersion toolkit = toolkit_of(found); toolkit != 0) binary.toolkit = toolkit;
   binary.doubtful += found.doubtful;
+  binary.cudart = found.cudart;
   Result<void> result;
   std::vector<FatbinContainer> in_sections;
   for (const GpuSection& section : sections) {

@@ -97,17 +97,29 @@ Result<void> read_wheel_of_torch(const std::string& path, TorchFacts& torch) {
   return {};
 }
 
-/// The folder of libraries within what people name: site-packages, torch, torch/lib, or a folder of .so files.
+/// The folder of libraries within what people name: site-packages, torch, torch/lib, a folder of .so files, or a
+/// virtual environment.
 std::optional<fs::path> library_folder(const fs::path& given) {
   std::error_code none;
+  const auto has_torch = [&](const fs::path& folder) { return fs::exists(folder / "libc10.so", none); };
   for (const fs::path& folder : {given / "torch/lib", given / "lib", given})
-    if (fs::exists(folder / "libc10.so", none)) return folder;
+    if (has_torch(folder)) return folder;
+  std::error_code error;
+  std::size_t files = 0;
+  for (fs::directory_iterator it(given / "lib", error), end; !error && it != end && files < kMostFiles;
+       it.increment(error), ++files) {
+    const fs::path folder = it->path() / "site-packages/torch/lib";
+    if (it->path().filename().string().starts_with("python3") && has_torch(folder)) return folder;
+  }
   return std::nullopt;
 }
 
 Result<void> read_folder_of_torch(const std::string& path, TorchFacts& torch) {
   const auto folder = library_folder(path);
-  if (!folder) return fail(Code::kInvalidArgument, printable(path) + ": no libc10.so in it, in lib/ or in torch/lib/");
+  if (!folder)
+    return fail(
+        Code::kInvalidArgument,
+        printable(path) + ": no libc10.so in it, in lib/, in torch/lib/ or in lib/python3.*/site-packages/torch/lib/");
   std::error_code error;
   std::size_t files = 0;
   for (fs::directory_iterator it(*folder, error), end; !error && it != end && files < kMostFiles;

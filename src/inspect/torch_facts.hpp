@@ -44,8 +44,8 @@ struct InstalledTorch {
 /// Error: one line, a library and why it cannot be read; or that it has no symbols of PyTorch.
 Result<std::shared_ptr<const TorchFacts>> read_installed_torch(const InstalledTorch& installed);
 
-/// A version, a wheel of torch, or a folder that has torch (site-packages, or torch itself). Error: the value and what
-/// is accepted.
+/// A version, a wheel of torch, or a folder that has torch (a virtual environment, site-packages, torch itself). Error:
+/// the value and what is accepted.
 Result<std::shared_ptr<const TorchFacts>> read_torch(const std::string& given);
 
 }  // namespace flashfit::inspect

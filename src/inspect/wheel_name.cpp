@@ -15,18 +15,17 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_alnum(c) || c == '_' || c == '.'; });
 }
 
-// Browsers and release pages give '+' as "%2B".
-std::string decoded(std::string_view text) {
+}  // namespace
+
+std::string with_plus(std::string_view name) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool plus = lower(text.substr(i, 3)) == "%2b";
-    out += plus ? '+' : text[i];
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool plus = lower(name.substr(i, 3)) == "%2b";
+    out += plus ? '+' : name[i];
     if (plus) i += 2;
   }
   return out;
 }
-
-}  // namespace
 
 std::string normalised_name(std::string_view name) {
   std::string out;
@@ -47,7 +46,7 @@ Result<WheelName> parse_wheel_name(std::string_view file_name) {
   };
   if (file_name.size() > kLongestWheelName) return refuse(fmt::format("longer than {} characters", kLongestWheelName));
   if (!file_name.ends_with(".whl")) return refuse("does not end in .whl");
-  const std::string stem = decoded(file_name.substr(0, file_name.size() - 4));
+  const std::string stem = with_plus(file_name.substr(0, file_name.size() - 4));
   const auto parts = split(stem, '-');
   if (parts.size() != 5 && parts.size() != 6)
     return refuse(fmt::format("has {} parts between dashes; accepted: name-version[-build]-python-abi-platform.whl",

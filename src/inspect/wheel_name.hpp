@@ -21,8 +21,10 @@ struct WheelName {
   std::vector<WheelTag> tags;
 };
 
-/// The file name alone, without folders. A "%2B", as in addresses, is read as '+'. Error: one line with the name and
-/// what is wrong.
+/// '+' for each "%2B", as which addresses and browsers give it.
+std::string with_plus(std::string_view name);
+
+/// The file name alone, without folders; with_plus() is applied to it. Error: one line with the name and what is wrong.
 Result<WheelName> parse_wheel_name(std::string_view file_name);
 
 /// "Flash_Attn" -> "flash-attn": names that are equal so are one project.

@@ -65,7 +65,7 @@ std::string newer_system(const TargetReport& report, const Question& question) {
     if (!fits(report.target, other)) continue;
     const auto* const system =
         std::find_if(kSystems.begin(), kSystems.end(), [&](const System& s) { return s.minor >= minor; });
-    return fmt::format("a system or a container with glibc 2.{} or later{}", minor,
+    return fmt::format("a system with glibc 2.{} or later{}, or a container of one", minor,
                        system == kSystems.end() ? "" : fmt::format(" ({} or newer)", system->names));
   }
   return "";

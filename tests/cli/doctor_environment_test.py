@@ -17,7 +17,7 @@ from typing import Any
 import flashfit
 import pytest
 
-from tests.cli.doctor_test import COMMAND, run
+from tests.doctor_command import COMMAND, run
 from tests.inspect.fetched import Wheel, fetch
 
 FAKE = COMMAND.parents[1] / "tests/fake_cuda/whole"
@@ -40,7 +40,7 @@ def venv(tmp_path: Path) -> Path:
 
 
 def report(*words: str | Path, status: int = 0, **env: Any) -> Any:
-    ran = run("doctor", "--json", "--no-cache", *words, **env)
+    ran = run("doctor", "--json", "--no-cache", *words, env=env)
     assert (ran.returncode, ran.stderr) == (status, "")
     return json.loads(ran.stdout)
 

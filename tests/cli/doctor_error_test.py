@@ -8,44 +8,15 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import subprocess
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))
-MAKER = COMMAND.parents[1] / "tests/inspect_make"
+from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, PLACE, ROOT, run
+
 CASES = ROOT / "tests/errors/cases"
-PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
-APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
-FLASH_ATTN = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
-OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
-TORCH = "torch-2.7.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    subprocess.run([MAKER, folder], check=True)
-    return folder
-
-
-def run(*words: str | Path, text: str | None = None, cwd: Path | None = None) -> Any:
-    return subprocess.run(
-        [COMMAND, "doctor", *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-        timeout=60,
-        env={**os.environ, "XDG_CACHE_HOME": "/dev/null/no-folder"},
-    )
 
 
 def pasted(case: str) -> str:
@@ -53,18 +24,18 @@ def pasted(case: str) -> str:
 
 
 def asked(case: str, *words: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
-    ran = run("--error", "-", *words, text=pasted(case), cwd=cwd)
+    ran = run("doctor", "--error", "-", *words, text=pasted(case), cwd=cwd)
     assert ran.stderr == ""
     return ran.returncode, ran.stdout.splitlines()
 
 
 def test_origin_1_the_culprit_is_named_and_flash_attn_is_cleared(made: Path) -> None:
-    status, lines = asked("origin_1_seedvr2", FLASH_ATTN, APEX, *PLACE, cwd=made)
+    status, lines = asked("origin_1_seedvr2", NEW_ABI, APEX, *PLACE, cwd=made)
     assert status == 1
     assert lines[0] == "FF810: a library has no code for the GPU"
     (culprit,) = [x for x in lines if x.startswith("culprit: ")]
     assert culprit.startswith(f"culprit: {APEX}: fused_layer_norm_cuda.cpython-311-x86_64-linux-gnu.so: FF101 ")
-    assert f"cleared: {FLASH_ATTN}: nothing in it makes this error" in lines
+    assert f"cleared: {NEW_ABI}: nothing in it makes this error" in lines
     assert [x for x in lines if x.startswith("red herring: ")] == [
         "red herring: line 15: x = torch.cat([vid, txt], dim=0)",
         "red herring: line 26: KeyError: 'modulation'",
@@ -81,7 +52,7 @@ def test_origin_1_without_files_asks_for_them() -> None:
 
 
 def test_origin_1_with_files_that_fit_alone_does_not_guess(made: Path) -> None:
-    status, lines = asked("origin_1_seedvr2", FLASH_ATTN, *PLACE, cwd=made)
+    status, lines = asked("origin_1_seedvr2", NEW_ABI, *PLACE, cwd=made)
     assert status == 2
     assert "none of what was given explains it" in lines
     assert not [x for x in lines if x.startswith(("culprit", "try"))]
@@ -95,7 +66,7 @@ def test_origin_2_is_told_and_mended_by_the_name_in_the_log() -> None:
 
 
 def test_origin_2_goes_on_to_the_abi(made: Path) -> None:
-    status, lines = asked("origin_2_next_the_abi", OLD_ABI, "--torch", TORCH, *PLACE, cwd=made)
+    status, lines = asked("origin_2_next_the_abi", OLD_ABI, "--torch", NEW_TORCH, *PLACE, cwd=made)
     assert status == 1
     assert any(x.startswith(f"culprit: {OLD_ABI}: ") and " FF401 " in x for x in lines)
 
@@ -145,13 +116,14 @@ def test_a_file_a_text_and_standard_input_say_the_same(tmp_path: Path) -> None:
     text = pasted("kind_14_driver_too_old")
     file = tmp_path / "my log.txt"
     file.write_text(text)
-    answers = [run("--error", file, *PLACE), run("--error", text, *PLACE), run("--error", "-", *PLACE, text=text)]
+    ways: list[tuple[str | Path, str | None]] = [(file, None), (text, None), ("-", text)]
+    answers = [run("doctor", "--error", given, *PLACE, text=piped) for given, piped in ways]
     assert [a.returncode for a in answers] == [1, 1, 1]
     assert len({a.stdout for a in answers}) == 1
 
 
 def test_a_name_without_a_file_is_a_text_and_says_so() -> None:
-    ran = run("--error", "logs/build.log", *PLACE)
+    ran = run("doctor", "--error", "logs/build.log", *PLACE)
     assert ran.returncode == 2
     assert "       no file has that name: it was taken as the text itself\n" in ran.stdout
 
@@ -167,7 +139,7 @@ def test_a_name_without_a_file_is_a_text_and_says_so() -> None:
     ],
 )
 def test_wrong_use_is_one_line(words: list[str], message: str) -> None:
-    ran = run(*words)
+    ran = run("doctor", *words)
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert message in ran.stderr
@@ -175,7 +147,7 @@ def test_wrong_use_is_one_line(words: list[str], message: str) -> None:
 
 
 def test_json_has_what_the_page_lists(made: Path) -> None:
-    ran = run("--error", "-", "--json", FLASH_ATTN, APEX, *PLACE, text=pasted("origin_1_seedvr2"), cwd=made)
+    ran = run("doctor", "--error", "-", "--json", NEW_ABI, APEX, *PLACE, text=pasted("origin_1_seedvr2"), cwd=made)
     answer = json.loads(ran.stdout)
     assert ran.returncode == 1
     assert answer["schema"] == 1
@@ -187,12 +159,12 @@ def test_json_has_what_the_page_lists(made: Path) -> None:
     )
     assert [h["line"] for h in answer["red_herrings"]] == [15, 26]
     assert [c["target"] for c in answer["culprits"]] == [APEX]
-    assert answer["cleared"] == [FLASH_ATTN]
+    assert answer["cleared"] == [NEW_ABI]
     assert answer["named"]["gpu"] == "L40"
     page = (ROOT / "docs/errors.md").read_text()
     keys = page.split("## JSON")[1].split("## What it cannot know")[0]
     assert [k for k in answer if k != "schema" and f"`{k}`" not in keys] == []
-    empty = json.loads(run("--error", "KeyError", "--json", *PLACE).stdout)
+    empty = json.loads(run("doctor", "--error", "KeyError", "--json", *PLACE).stdout)
     assert empty["error"] is None
     assert empty["cause_found"] is False
 
@@ -203,7 +175,7 @@ def test_a_log_without_end_is_read_from_its_end(tmp_path: Path) -> None:
         for _ in range(40):
             file.write("step 1 of many, loss 0.1234\n" * 40_000)
         file.write("OSError: /x/_C.so: invalid ELF header\n")
-    ran = run("--error", log, *PLACE)
+    ran = run("doctor", "--error", log, *PLACE)
     assert ran.stdout.startswith("FF839")
     assert "were not read: the text is too long" in ran.stdout
 

@@ -1,7 +1,4 @@
-"""`flashfit doctor` and `flashfit choose` as people and scripts use them, on wheels made by tests/inspect/make.cpp.
-
-The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lies in that build's tests/inspect_make.
-"""
+"""`flashfit doctor` and `flashfit choose` as people and scripts use them, on wheels made by tests/inspect/make.cpp."""
 
 from __future__ import annotations
 
@@ -15,54 +12,27 @@ import tarfile
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import flashfit
 import pytest
 from flashfit._command import command
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))
-# Kilobytes and a command: its address space is bounded. By the shell, as a preexec_fn makes Python fork, which JAX
-# warns of in a process that another test brought it into.
-WITHIN = ("/bin/sh", "-c", 'ulimit -v "$0" && exec "$@"')
-MAKER = COMMAND.parents[1] / "tests/inspect_make"
-PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
-L40 = ["--gpu", "L40", *PLACE]
-OLD_ABI_310 = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
-OLD_TORCH_310 = "flash_attn-2.8.3+cu124torch2.6cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
-OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
-NEW_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
-NEW_TORCH = "torch-2.7.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
-APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
+from tests.doctor_command import (
+    APEX,
+    COMMAND,
+    L40,
+    NEW_ABI,
+    NEW_TORCH,
+    OLD_ABI,
+    OLD_ABI_310,
+    OLD_TORCH_310,
+    PLACE,
+    ROOT,
+    doctor,
+    run,
+)
+
 PARTLY = "partly-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    subprocess.run([MAKER, folder], check=True)
-    return folder
-
-
-def run(*words: str | Path, text: str | None = None, cwd: Path | None = None, **env: str) -> Any:
-    """The finished command, in half a gigabyte of memory."""
-    return subprocess.run(
-        [*WITHIN, str(512 << 10), COMMAND, *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-        timeout=60,
-        env={**os.environ, "XDG_CACHE_HOME": "/dev/null/no-folder", **env},
-    )
-
-
-def doctor(*words: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
-    ran = run("doctor", *words, cwd=cwd)
-    assert ran.stderr == ""
-    return ran.returncode, ran.stdout.splitlines()
 
 
 def test_a_wheel_for_another_python_is_told_by_its_tag_and_mended(made: Path) -> None:
@@ -105,6 +75,17 @@ def test_a_folder_is_judged_for_the_pytorch_in_it(made: Path, tmp_path: Path) ->
     assert f"       PyTorch is that of {tmp_path}" in lines
     (image,) = [line for line in lines if " FF101 " in line]
     assert "fused_layer_norm_cuda" in image
+
+
+@pytest.mark.parametrize("named", ["", "lib/python3.11/site-packages", "lib/python3.11/site-packages/torch"])
+def test_an_installed_torch_is_asked_however_it_is_named(made: Path, tmp_path: Path, named: str) -> None:
+    with zipfile.ZipFile(made / NEW_TORCH) as members:
+        members.extractall(tmp_path / "lib/python3.11/site-packages")
+    status, lines = doctor(OLD_ABI, "--torch", tmp_path / named, *L40, cwd=made)
+    assert status == 1
+    (line,) = [x for x in lines if " FF401 " in x]
+    assert "; torch 2.7.1+cu126 has the new one. Missing: " in line
+    assert doctor(NEW_ABI, "--torch", tmp_path / named, *L40, cwd=made)[0] == 0
 
 
 def test_the_old_abi_is_told_against_a_torch_of_the_new(made: Path) -> None:
@@ -167,6 +148,19 @@ def test_a_static_archive_is_one_library_and_its_kernels_are_named(made: Path, t
             f"  WARN   FF102  {where}1 of 2 containers have no image for L40 (8.9): SASS 9.0a, no PTX. "
             "L40 is 8.9; 9.0a runs only on 9.0; without one: hopper(int)"
         )
+
+
+def test_what_would_fit_is_not_said_twice(made: Path) -> None:
+    old = ["--gpu", "H100", "--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.31"]
+    (glibc,) = made.glob("newsystem-*.whl")
+    lines = doctor(glibc, *old)[1]
+    assert not [line for line in lines if line.startswith("would fit: ")]
+    assert "look for: a system with glibc 2.34 or later (RHEL 9 or newer), or a container of one" in lines
+    (runtime,) = made.glob("runtime-*.whl")
+    lines = doctor(runtime, "--gpu", "H100", *PLACE, "--driver", "570")[1]
+    assert [line for line in lines if "580.65.06 or later" in line] == [
+        line for line in lines if " FF105 " in line or line.startswith("look for: ")
+    ]
 
 
 def test_what_no_command_mends_is_said_in_one_line_that_the_rules_confirm(made: Path) -> None:
@@ -255,6 +249,13 @@ def test_a_survey_shows_every_capability_and_fits_where_one_is_served(made: Path
     assert {"7.0", "7.5", "8.0", "8.9", "9.0", "12.0"} <= rows.keys()
     assert "sass" in rows["9.0"]
     assert "  no  " in rows["8.9"]
+
+
+def test_a_target_may_follow_an_option(made: Path) -> None:
+    status, lines = doctor("--gpu", "H100", APEX, *PLACE, cwd=made)
+    assert (status, lines[0]) == (0, f"{APEX} fits on H100 (9.0)")
+    ran = run("choose", *PLACE, "--gpu", "H100", "--gpu", "L40", APEX, NEW_ABI, cwd=made)
+    assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
 
 
 def test_what_is_no_gpu_is_answered_by_names_that_are(made: Path) -> None:
@@ -370,9 +371,10 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
     os.utime(wheel, (1, 1))
     time.sleep(3)  # what changed a moment ago is not kept
     words: list[str | Path] = ["doctor", wheel, "--json", *L40]
-    fresh = run(*words, XDG_CACHE_HOME=str(tmp_path))
+    cached = {"XDG_CACHE_HOME": str(tmp_path)}
+    fresh = run(*words, env=cached)
     (entry,) = (tmp_path / "flashfit/doctor").iterdir()
-    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+    assert run(*words, env=cached).stdout == fresh.stdout
     for damage in (
         b"",
         entry.read_bytes()[:-1],
@@ -380,12 +382,12 @@ def test_a_second_look_comes_from_the_cache_and_a_damaged_cache_is_none(made: Pa
         os.urandom(9999),
     ):
         entry.write_bytes(damage)
-        assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout == fresh.stdout
+        assert run(*words, env=cached).stdout == fresh.stdout
     before = entry.read_bytes()
-    run(*words, "--no-cache", XDG_CACHE_HOME=str(tmp_path))
+    run(*words, "--no-cache", env=cached)
     assert entry.read_bytes() == before
     wheel.write_bytes((made / APEX).read_bytes())
-    assert run(*words, XDG_CACHE_HOME=str(tmp_path)).stdout != fresh.stdout
+    assert run(*words, env=cached).stdout != fresh.stdout
 
 
 def test_choose_takes_the_one_that_fits_and_says_why_not_the_others(made: Path) -> None:
@@ -423,7 +425,7 @@ def test_choose_reads_names_from_a_release_page() -> None:
     )
     ran = run("choose", *PLACE, "--gpu", "L40", "--torch", "2.7.1+cu126", text=page)
     assert ran.returncode == 0
-    assert "best: flash_attn-2.8.3%2Bcu12torch2.7cxx11abiTRUE" in ran.stdout
+    assert ran.stdout.startswith("best: flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl\n")
     assert "FF210 named for torch 2.6; yours is 2.7.1+cu126" in ran.stdout
     assert "2 judged by name alone" in ran.stdout
     assert run("choose", *PLACE, text="").returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ SOUND = "echo 'stat::number_of_executed_units: 123'; echo 'stat::average_exec_pe
 
 
 def program(folder: Path, target: str, body: str) -> None:
-    path = folder / f"tests/inspect_{target}_fuzz"
+    path = folder / f"tests/{target}_fuzz"
     path.parent.mkdir(exist_ok=True)
     path.write_text(
         f"#!/bin/sh\nfor word; do case $word in -artifact_prefix=*) prefix=${{word#*=}} ;; esac; done\n{body}\n"
@@ -18,10 +19,18 @@ def program(folder: Path, target: str, body: str) -> None:
     path.chmod(0o755)
 
 
-def run(folder: Path, *targets: str) -> tuple[int, dict[str, list[str]]]:
-    """Exit status, and the table by target."""
+def run(folder: Path, *targets: str, cores: int = 2, seconds: int = 3) -> tuple[int, dict[str, list[str]]]:
+    """Exit status, and the table by target, on a machine of so many cores."""
+    nproc = folder / "nproc"
+    nproc.write_text(f"#!/bin/sh\necho {cores}\n")
+    nproc.chmod(0o755)
     done = subprocess.run(
-        [SCRIPT, folder, "3", folder / "out", *targets], capture_output=True, text=True, check=False, timeout=60
+        [SCRIPT, folder, str(seconds), folder / "out", *targets],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
     )
     assert done.stderr == ""
     assert (folder / "out/table.txt").read_text() == done.stdout
@@ -39,6 +48,22 @@ def test_targets_run_beside_each_other_and_are_counted(tmp_path: Path) -> None:
         assert (executions, rate, peak, findings) == ("123", "41", "7", "0")
         assert float(cpu) < 3
         assert (tmp_path / f"corpus-{target}").is_dir()
+
+
+def test_no_more_run_at_once_than_there_are_cores(tmp_path: Path) -> None:
+    for target in ("a", "b", "c"):
+        program(tmp_path, target, f"mkdir {tmp_path}/alone && sleep 0.7 && rmdir {tmp_path}/alone && {{ {SOUND}; }}")
+    status, rows = run(tmp_path, "a", "b", "c", cores=1)
+    assert (status, [rows[target][-1] for target in "abc"]) == (0, ["0", "0", "0"])
+
+
+def test_the_time_given_is_the_processors(tmp_path: Path) -> None:
+    """It sleeps first: a second of wall time passes without one of the processor's."""
+    program(tmp_path, "a", f"trap '{SOUND.replace(chr(39), '')}; exit 0' USR1; sleep 1.2; while :; do :; done")
+    status, rows = run(tmp_path, "a", seconds=1)
+    assert status == 0
+    assert rows["a"][0] == "123"
+    assert 1 <= float(rows["a"][1]) < 3
 
 
 def test_a_finding_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:

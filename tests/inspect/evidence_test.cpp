@@ -36,11 +36,12 @@ TEST(Evidence, NamesForPythonAndPyTorch) {
                                                {.name = "_Py_NoneStruct"},
                                                {.name = kNewError},
                                                {.name = kNoString, .weak = true},
+                                               {.name = "torch_call_dispatcher"},
                                                {.name = "memcpy"}},
-                                   .exports = {"PyInit__C", "_ZN5torch5audio4loadEv"}});
+                                   .exports = {"PyInit__C", "_ZN5torch5audio4loadEv", "torch_list_own"}});
   EXPECT_THAT(binary.extension.python, ElementsAre("PyModule_Create2", "_Py_NoneStruct"));
-  EXPECT_THAT(binary.extension.torch, ElementsAre(kNewError)) << "a weak one may stay missing";
-  EXPECT_THAT(binary.extension.torch_defined, ElementsAre("_ZN5torch5audio4loadEv"));
+  EXPECT_THAT(binary.extension.torch, ElementsAre(kNewError, "torch_call_dispatcher")) << "a weak one may stay missing";
+  EXPECT_THAT(binary.extension.torch_defined, ElementsAre("_ZN5torch5audio4loadEv", "torch_list_own"));
 }
 
 TEST(Evidence, AbiOfPyTorch) {
@@ -55,6 +56,7 @@ TEST(Evidence, AbiOfPyTorch) {
   EXPECT_STREQ(abi({"aoti_torch_empty_strided"}), "stable");
   EXPECT_STREQ(abi({"memcpy"}), "none");
   EXPECT_STREQ(abi({kNewError, "aoti_torch_empty_strided"}), "cxx11");
+  EXPECT_STREQ(abi({kNoString, "aoti_torch_empty_strided"}), "either");
 }
 
 TEST(Evidence, OfPyTorchItselfIsNotKept) {

@@ -5,19 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
+from tests.doctor_command import APEX, NEW_ABI
 from tests.inspect.fetched import tool
-
-APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
-FLASH = "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    subprocess.run([tool().with_name("inspect_make"), folder], check=True)
-    return folder
 
 
 def fleet(made: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -26,7 +15,7 @@ def fleet(made: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_file_is_judged_for_each_gpu(made: Path) -> None:
-    ran = fleet(made, APEX, FLASH, "--", "L40", "sm_90")
+    ran = fleet(made, APEX, NEW_ABI, "--", "L40", "sm_90")
     lines = ran.stdout.splitlines()
     assert ran.returncode == 1
     assert lines[:4] == [
@@ -35,15 +24,15 @@ def test_each_file_is_judged_for_each_gpu(made: Path) -> None:
         "  fused_layer_norm_cuda.cpython-311-x86_64-linux-gnu.so on sm_90: machine code for 1 of 1 containers",
         "  FF101 misfit SASS 9.0a, no PTX. L40 is 8.9; 9.0a runs only on 9.0",
     ]
-    assert f"{FLASH}: fits" in lines
-    assert fleet(made, FLASH, "--", "L40", "sm_90").returncode == 0
+    assert f"{NEW_ABI}: fits" in lines
+    assert fleet(made, NEW_ABI, "--", "L40", "sm_90").returncode == 0
 
 
 def test_what_is_wrong_is_said_in_one_line(made: Path) -> None:
-    ran = fleet(made, FLASH, "--", "L40X")
+    ran = fleet(made, NEW_ABI, "--", "L40X")
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     assert "'L40X': not known; did you mean" in ran.stderr
-    assert fleet(made, FLASH).stderr == "usage: fleet FILE... -- GPU...\n"
+    assert fleet(made, NEW_ABI).stderr == "usage: fleet FILE... -- GPU...\n"
     ran = fleet(made, "absent.whl", "--", "L40")
     assert ran.returncode == 2
     assert "FF903" in ran.stdout

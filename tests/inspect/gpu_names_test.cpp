@@ -38,6 +38,10 @@ TEST(GpuNames, AreTakenAsPeopleAndDriversWriteThem) {
       {"Jetson Orin Nano", "Jetson Orin Nano 8.7"},
       {"Jetson AGX Orin", "Orin 8.7"},
       {"NVIDIA B200", "B200 10.0"},
+      {"4090", "RTX 4090 8.9"},
+      {"1080 ti", "GTX 1080 Ti 6.1"},
+      {"A6000", "RTX A6000 8.6"},
+      {"PRO 6000", "RTX PRO 6000 12.0"},
       {"8.9", "compute capability 8.9 8.9"},
       {"sm_89", "compute capability 8.9 8.9"},
       {"SM120", "compute capability 12.0 12.0"},
@@ -54,6 +58,8 @@ TEST(GpuNames, RefusalsSayWhatIsNear) {
   EXPECT_THAT(found("RTX 6000"),
               HasSubstr("RTX A6000, RTX 6000 Ada, RTX PRO 6000, Quadro M6000, Quadro P6000, Quadro RTX 6000?"));
   EXPECT_THAT(found("A101"), HasSubstr("A100"));
+  EXPECT_THAT(found("6000"), HasSubstr("RTX A6000")) << "of several lines and capabilities";
+  EXPECT_EQ(found("89"), "gpu '89': not known; did you mean 8.9?");
   EXPECT_EQ(found("9.9"), "gpu '9.9': no GPU has this compute capability");
   EXPECT_EQ(found("sm_99"), "gpu 'sm_99': no GPU has this compute capability");
   for (const char* name : {"", " ", "Radeon VII", "nvidia", "89", "sm_", "8.", ".9", "80GB", "8.99", "sm_8.9.1"})

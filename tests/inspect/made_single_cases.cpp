@@ -61,6 +61,11 @@ void add_system_cases(std::vector<MadeCase>& cases) {
   glibc.imports.push_back({"pthread_create", "libc.so.6", "GLIBC_2.34"});
   glibc.imports.push_back({"_ZSt28__throw_bad_array_new_lengthv", "libstdc++.so.6", "GLIBCXX_3.4.29"});
   cases.push_back(wheel_of("newglibc", glibc));
+  // Of which nobody knows how it is compiled.
+  MadeLibrary system = module_library();
+  system.imports.push_back({"pthread_create", "libc.so.6", "GLIBC_2.34"});
+  system.gpu_code = make_containers({{.targets = {"9.0"}}});
+  cases.push_back(wheel_of("newsystem", system));
   MadeLibrary stack = module_library();
   stack.executable_stack = true;
   cases.push_back(wheel_of("execstack", stack));

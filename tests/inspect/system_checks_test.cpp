@@ -51,6 +51,15 @@ TEST(CLibrary, IsJudgedByTheSystem) {
       IsEmpty());
 }
 
+TEST(CLibrary, WhatWouldFitIsOneSystemForAllLibraries) {
+  Target target = needing_2_34();
+  target.binaries.push_back(with_versions({{"libc.so.6", "GLIBC_2.32", {"x"}}}));
+  std::vector<Problem> problems;
+  check_c_library(target, on_platform("manylinux_2_31_x86_64"), problems);
+  ASSERT_EQ(problems.size(), 3U);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(problems[i].fix, "a system with glibc 2.34 or later");
+}
+
 TEST(CLibrary, IsJudgedByTheTagWhereTheSystemIsUnknown) {
   EXPECT_THAT(
       judged(check_c_library, needing_2_34()),

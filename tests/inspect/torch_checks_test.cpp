@@ -73,6 +73,8 @@ TEST(Torch, MissingSymbolsAreNamed) {
       judged(check_torch, target, under(torch)),
       ElementsAre(
           "FF402 misfit built for another PyTorch: torch 2.9.0 lacks c10::cuda::getCurrentCUDAStream(signed char)"));
+  EXPECT_THAT(judged(check_torch, extension(TorchAbi::kStable, {"torch_call_dispatcher"}), under(torch)),
+              ElementsAre("FF402 misfit built for another PyTorch: torch 2.9.0 lacks torch_call_dispatcher"));
   target.binaries.push_back({.path = "a/libhelp.so"});
   target.binaries[1].extension.torch_defined = {kStream};
   EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "a library beside it has it";

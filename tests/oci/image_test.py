@@ -16,7 +16,7 @@ from typing import Any, Callable, Union
 import numpy as np
 import pytest
 
-from tests.requests.doctor import doctor, judged, make, problems, run
+from tests.doctor_command import doctor, judged, problems, run
 
 SITE = "usr/local/lib/python3.11/site-packages"
 ASKED = ["--gpu", "L40"]
@@ -78,12 +78,12 @@ def oci_image(layers: list[bytes], nested: bool = False) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def libraries(made: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a layer may hold: code for 8.0 and 9.0, and for 9.0a alone."""
-    folder = make(tmp_path_factory.mktemp("made"))
+    folder = tmp_path_factory.mktemp("libraries")
     out = {}
     for name, pattern in (("good", "flash_attn-*abiTRUE-cp311-*.whl"), ("bad", "apex-*.whl")):
-        (wheel,) = folder.glob(pattern)
+        (wheel,) = made.glob(pattern)
         subprocess.run(["python3", "-m", "zipfile", "-e", wheel, folder / name], check=True)
         out[name] = sorted((folder / name).rglob("*.so"))[0].read_bytes()
     return out
@@ -91,7 +91,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def holds(path: Path, *options: str, megabytes: int = 512) -> dict[str, list[str]]:
     """The libraries that were found in the image's site-packages, by path, with their machine code."""
-    ran = run(path, *ASKED, *options, "--json", megabytes=megabytes)
+    ran = run("doctor", path, *ASKED, *options, "--json", megabytes=megabytes)
     assert ran.stderr == ""
     (target,) = json.loads(ran.stdout)["targets"]
     return {b["path"].removeprefix(SITE + "/"): b["sass"] for b in target["binaries"]}

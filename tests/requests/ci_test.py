@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.requests.doctor import L40, ROOT, doctor, judged, run
+from tests.doctor_command import L40, ROOT, doctor, judged, run
 
 POLICY = """
 [[machine]]
@@ -86,7 +86,7 @@ def test_a_policy_may_be_json_and_lack_what_the_options_say(folder: Path) -> Non
 )
 def test_an_error_of_a_policy_names_the_key_and_what_is_accepted(folder: Path, text: str, message: str) -> None:
     (folder / "fleet.toml").write_text(text)
-    ran = run("requirements.txt", "--policy", "fleet.toml", cwd=folder)
+    ran = run("doctor", "requirements.txt", "--policy", "fleet.toml", cwd=folder)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
     assert message in line
@@ -94,14 +94,14 @@ def test_an_error_of_a_policy_names_the_key_and_what_is_accepted(folder: Path, t
 
 def test_options_that_do_not_go_together_are_refused(folder: Path) -> None:
     for words in (["--format", "xml"], ["--format", "sarif", "--json"], ["--policy", "fleet.toml", "--html", "x.html"]):
-        ran = run("requirements.txt", *words, *L40, cwd=folder)
+        ran = run("doctor", "requirements.txt", *words, *L40, cwd=folder)
         assert (ran.returncode, ran.stdout) == (2, ""), words
         assert len(ran.stderr.splitlines()) == 1
-    assert run("requirements.txt", "--policy", "none.toml", cwd=folder).returncode == 2
+    assert run("doctor", "requirements.txt", "--policy", "none.toml", cwd=folder).returncode == 2
 
 
 def test_annotations_are_github_commands_with_lines(folder: Path) -> None:
-    ran = run("requirements.txt", "--policy", "fleet.toml", "--format", "github", cwd=folder)
+    ran = run("doctor", "requirements.txt", "--policy", "fleet.toml", "--format", "github", cwd=folder)
     assert ran.returncode == 1
     annotations = [line for line in ran.stdout.splitlines() if line.startswith("::")]
     assert len(annotations) == 3
@@ -118,7 +118,7 @@ def test_nothing_in_a_name_is_a_command_of_github(tmp_path: Path) -> None:
     hostile = tmp_path / "a%b:c,d" / "requirements.txt"
     hostile.parent.mkdir()
     hostile.write_text("::error::x\n##[error]y\ntorch==2.6.7 # \r\n::set-env name=x::y\n")
-    ran = run(hostile, *L40, "--format", "github", "-v")
+    ran = run("doctor", hostile, *L40, "--format", "github", "-v")
     lines = ran.stdout.splitlines()
     pattern = r"::(error|warning|notice) file=[^,:]*(,line=\d+)?,title=flashfit doctor FF\d{3}::.*"
     assert len(lines) > 3
@@ -173,7 +173,8 @@ SARIF = object_of(["version", "runs"], version={"enum": ["2.1.0"]}, runs={"type"
 def test_sarif_is_what_its_schema_requires(folder: Path) -> None:
     (folder / "a b").mkdir()
     (folder / "a b/requirements.txt").write_text("nonsense=>1\n")
-    ran = run("requirements.txt", "a b/requirements.txt", "--policy", "fleet.toml", "--format", "sarif", cwd=folder)
+    lists = ["requirements.txt", "a b/requirements.txt"]
+    ran = run("doctor", *lists, "--policy", "fleet.toml", "--format", "sarif", cwd=folder)
     report = json.loads(ran.stdout)
     jsonschema.Draft7Validator.check_schema(SARIF)
     jsonschema.validate(report, SARIF)
@@ -202,5 +203,5 @@ def test_the_policy_of_the_page_is_one_and_its_commands_are_known(folder: Path) 
     commands = re.findall(r"run: flashfit doctor (.*?)(?: > .*)?\n", page)
     assert len(commands) == 2
     for words in commands:
-        ran = run(*words.split(), cwd=folder)
+        ran = run("doctor", *words.split(), cwd=folder)
         assert (ran.returncode, ran.stderr) == (1, "")

@@ -10,17 +10,9 @@ from pathlib import Path
 import flashfit
 import pytest
 
-from tests.requests.doctor import L40, PLACE, doctor, judged, make, problems
+from tests.doctor_command import APEX, L40, OLD_ABI, OLD_ABI_310, PLACE, doctor, judged, problems
 
-OLD_ABI_310 = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
-OLD_ABI = "flash_attn-2.8.3+cu12torch2.7cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
-APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
 ADDRESS = "https://example.invalid/releases/"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("made"))
 
 
 def write(path: Path, text: str) -> Path:
