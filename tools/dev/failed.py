@@ -1,4 +1,4 @@
-"""Prints the tests that failed and how each ended, from JUnit files of ctest and pytest; files that are not there are passed over."""
+"""Prints the tests that failed and how each ended, from JUnit files of ctest and pytest, as far as they are there."""
 
 from __future__ import annotations
 
