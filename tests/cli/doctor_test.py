@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import tarfile
 import time
@@ -280,6 +281,47 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     assert sum("malformed: " in line for line in lines) == 3
     assert "\x1b" not in "".join(lines)
     assert f"{NEW_ABI} fits on L40 (8.9)" in lines
+
+
+def windows_program(machine: int, plus: bool) -> bytes:
+    """An empty one: 64-bit (`plus`) or 32-bit."""
+    optional = struct.pack("<H106xI128x", 0x20B, 16) if plus else struct.pack("<H90xI128x", 0x10B, 16)
+    header = struct.pack("<4sHH12xHH", b"PE", machine, 0, len(optional), 0x22)
+    return b"MZ" + bytes(58) + struct.pack("<I", 64) + header + optional
+
+
+def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: Path) -> None:
+    """As setuptools, distlib and debugpy have them, whose wheels are for any platform."""
+    (windows,) = made.glob("windows-*.whl")
+    with zipfile.ZipFile(windows) as content:
+        module = content.read("windows/_C.cp311-win_amd64.pyd")
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    alien = {
+        "t32.exe": windows_program(0x14C, plus=False),
+        "t64-arm.exe": windows_program(0xAA64, plus=True),
+        "attach_x86.so": b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HH", 3, 3) + bytes(32),
+        "attach_s390x.so": b"\x7fELF\x02\x02\x01" + bytes(9) + struct.pack(">HH", 3, 22) + bytes(44),
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        content.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+        content.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        for name in ("t32.exe", "t64-arm.exe", "attach_x86.so"):
+            content.writestr(f"tools/{name}", alien[name])
+    assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1])
+    with zipfile.ZipFile(wheel, "a") as content:
+        content.writestr("tools/_speed.cp39-win_amd64.pyd", module)
+    status, lines = doctor(wheel, *L40)
+    assert status == 1, "a module that is for Windows alone"
+    assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["FF310"]
+    for name, words in (
+        ("t32.exe", "Windows x86"),
+        ("attach_x86.so", "Linux i686"),
+        ("attach_s390x.so", "Linux s390x"),
+    ):
+        (tmp_path / name).write_bytes(alien[name])
+        status, lines = doctor(tmp_path / name, *L40)
+        assert status == 1
+        assert lines[1] == f"  FAIL   FF310  made for {words}, not your Linux x86_64 with glibc 2.36"
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
