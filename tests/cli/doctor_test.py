@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import flashfit
@@ -322,6 +323,38 @@ def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: 
         status, lines = doctor(tmp_path / name, *L40)
         assert status == 1
         assert lines[1] == f"  FAIL   FF310  made for {words}, not your Linux x86_64 with glibc 2.36"
+
+
+def library_of_many_symbols(count: int) -> Iterator[bytes]:
+    """An ELF library with so many undefined symbols and eight bytes of names for each, behind some megabytes of
+    nothing."""
+    at, size = 12 << 20, 24 * count
+    texts = b"\0.dynsym\0.dynstr\0.shstrtab\0".ljust(32, b"\0")
+    end = at + size + 8 * count
+
+    def section(name: int, kind: int, offset: int, length: int, link: int = 0) -> bytes:
+        return struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, offset, length, link, 1, 8, 24)
+
+    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, end + len(texts), 0, 64, 56, 0, 64, 4, 3)
+    yield (b"\x7fELF\x02\x01\x01" + bytes(9) + header).ljust(at, b"\0")
+    yield struct.pack("<IBBHQQ", 1, 0x12, 0, 0, 0, 0) * count
+    yield b"\0aaaaaa\0" * count
+    yield texts + bytes(64) + section(1, 11, at, size, 2) + section(9, 3, at + size, 8 * count)
+    yield section(17, 3, end, len(texts))
+
+
+def test_libraries_of_large_tables_are_read_one_at_a_time(tmp_path: Path) -> None:
+    """Each alone is like TensorFlow's; two at once would take more than half a gigabyte."""
+    wheel = tmp_path / "large-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as content:
+        content.writestr("large-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: large\nVersion: 1.0\n")
+        content.writestr("large-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        for name in "ab":
+            with content.open(f"large/{name}.so", "w") as member:
+                for piece in library_of_many_symbols(2_500_000):
+                    member.write(piece)
+    status, lines = doctor(wheel, *L40)
+    assert (status, lines[0]) == (0, f"{wheel.name} fits on L40 (8.9)")
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
