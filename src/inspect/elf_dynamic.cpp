@@ -5,7 +5,7 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr std::uint64_t kMostText = std::uint64_t{64} << 20, kMostCopied = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostText = std::uint64_t{96} << 20, kMostCopied = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFlagTextRelocations = 4, kFlagStaticTls = 16, kFlagNoDefaultFolders = 0x800;
 
 Result<StringTable> read_texts(const Source& source, const Elf& elf, const std::vector<ElfDynamicEntry>& entries) {

@@ -5,7 +5,7 @@
 namespace flashfit::inspect {
 namespace {
 
-constexpr std::uint64_t kMostKept = std::uint64_t{96} << 20;
+constexpr std::uint64_t kMostKept = std::uint64_t{128} << 20;  // of which TensorFlow's largest library takes 106
 /// Around what was missed: tables lie close together.
 constexpr std::uint64_t kMargin = std::uint64_t{64} << 10;
 
@@ -56,6 +56,12 @@ void KeptSource::feed(std::uint64_t at, Bytes chunk) {
   }
 }
 
+std::uint64_t KeptSource::wanted() const {
+  std::uint64_t wanted = 0;
+  for (const Part& p : parts_) wanted += p.end - p.begin;
+  return wanted;
+}
+
 std::uint64_t KeptSource::end() const { return parts_.empty() ? 0 : parts_.back().end; }
 
 Result<void> KeptSource::want_missed() {
@@ -65,9 +71,7 @@ Result<void> KeptSource::want_missed() {
     ranges.push_back({m.begin - std::min(m.begin, kMargin), std::min(m.end + kMargin, size_)});
   const std::uint64_t at = missed_.empty() ? 0 : missed_.back().begin;
   merge(std::move(ranges));
-  std::uint64_t kept = 0;
-  for (const Part& p : parts_) kept += p.end - p.begin;
-  if (kept > kMostKept) return beyond("parts that must be kept", kMostKept, at);
+  if (wanted() > kMostKept) return beyond("parts that must be kept", kMostKept, at);
   return {};
 }
 

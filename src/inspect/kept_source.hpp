@@ -18,11 +18,13 @@ class KeptSource final : public Source {
   /// want() after a pass.
   void want(std::uint64_t at, std::uint64_t size);
   void feed(std::uint64_t at, Bytes chunk);
+  /// Bytes that a pass keeps.
+  std::uint64_t wanted() const;
   /// Behind the last byte wanted: a pass may end there.
   std::uint64_t end() const;
 
   bool missed() const { return !missed_.empty(); }
-  /// Wants what was kept and what was missed. Error: more than 96 MB.
+  /// Wants what was kept and what was missed. Error: more than 128 MB.
   Result<void> want_missed();
 
  private:

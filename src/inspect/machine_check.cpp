@@ -5,6 +5,7 @@
 #include <set>
 
 #include "inspect/all_checks.hpp"
+#include "inspect/loads_on.hpp"
 #include "inspect/wheel_name.hpp"
 
 namespace flashfit::inspect {
@@ -14,6 +15,14 @@ using System = Platform::System;
 
 std::string machine_text(const Binary& b) { return fmt::format("{} {}", b.windows ? "Windows" : "Linux", b.machine); }
 
+/// Launchers for Windows, which are copied and not loaded, and what is left of 32-bit systems lie in many packages,
+/// such as setuptools: they say nothing of the others.
+bool is_bystander(const Binary& b) {
+  return b.path.ends_with(".exe") || b.machine == "x86" || b.machine == "i686" || b.machine == "armv7l";
+}
+
+}  // namespace
+
 bool loads_on(const Binary& b, const Platform& here) {
   const std::string arch = here.arch == "arm64" ? "aarch64" : here.arch == "amd64" ? "x86_64" : here.arch;
   const std::string own = b.machine == "arm64" ? "aarch64" : b.machine == "amd64" ? "x86_64" : b.machine;
@@ -21,19 +30,20 @@ bool loads_on(const Binary& b, const Platform& here) {
   return own == arch && (b.windows ? here.system == System::kWindows : linux);
 }
 
-}  // namespace
-
 void check_machine(const Target& target, const Question& question, std::vector<Problem>& problems) {
   std::set<std::string> machines;
   std::size_t loads = 0;
   const Binary* alien = nullptr;
   for (const Binary& b : target.binaries) {
     if (b.machine.empty()) continue;
-    machines.insert(machine_text(b));
-    if (question.platform && loads_on(b, *question.platform))
+    if (question.platform && loads_on(b, *question.platform)) {
       ++loads;
-    else if (alien == nullptr)
+    } else if (!b.path.empty() && is_bystander(b)) {
+      continue;
+    } else if (alien == nullptr) {
       alien = &b;
+    }
+    machines.insert(machine_text(b));
   }
   if (machines.empty()) return;
   const bool tag_said =

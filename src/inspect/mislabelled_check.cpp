@@ -80,15 +80,19 @@ void check_machines(const Target& target, const WheelName& wheel, std::vector<Pr
     if (!platform || platform->arch == "universal2") return;
     tagged.insert(machine_of(platform->arch));
   }
+  const Binary* other = nullptr;
   for (const Binary& binary : target.binaries) {
     const bool hosted = binary.kind == BinaryKind::kElf || binary.kind == BinaryKind::kPe;
-    if (!hosted || binary.machine.empty() || tagged.contains(machine_of(binary.machine))) continue;
-    problems.push_back(
-        {"FF225", Severity::kMisfit,
-         fmt::format("mislabelled: the tag says {}, the library is for {}", *tagged.begin(), binary.machine),
-         binary.path, ""});
-    return;
+    if (!hosted || binary.machine.empty()) continue;
+    // Beside one that is as promised, others are for more machines than were.
+    if (tagged.contains(machine_of(binary.machine))) return;
+    if (other == nullptr) other = &binary;
   }
+  if (other == nullptr) return;
+  problems.push_back(
+      {"FF225", Severity::kMisfit,
+       fmt::format("mislabelled: the tag says {}, the library is for {}", *tagged.begin(), other->machine), other->path,
+       ""});
 }
 
 }  // namespace

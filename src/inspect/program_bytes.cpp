@@ -11,6 +11,8 @@ namespace {
 // Symbols come early in a library and texts that patchelf moves come last: the largest of PyTorch's end at 8.1 MB, and
 // its last tables fill 7.1 MB.
 constexpr std::uint64_t kKeptHead = std::uint64_t{10} << 20, kKeptTail = std::uint64_t{8} << 20;
+// Of members with larger tables one is read at a time: of two that lie, each would take some 350 MB.
+constexpr std::uint64_t kMostBesideOthers = std::uint64_t{40} << 20;
 constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 20;
 
 /// The dynamic segment, which lies behind all GPU code: its place stands at the start of the file.
@@ -65,6 +67,10 @@ Result<void> ProgramBytes::first_pass() {
 
 Result<void> ProgramBytes::next_pass() {
   if (auto wanted = kept_.want_missed(); !wanted) return wanted;
+  if (kept_.wanted() > kMostBesideOthers && !alone_.owns_lock()) {
+    static std::mutex one_at_a_time;
+    alone_ = std::unique_lock(one_at_a_time);
+  }
   return content_.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
     kept_.feed(at, chunk);
     return at + chunk.size() >= kept_.end() ? content_.size() : at + chunk.size();

@@ -1,5 +1,7 @@
 #pragma once
 // The bytes of one library, object or cubin while it is read: at random, though a deflated member comes only in order.
+#include <mutex>
+
 #include "inspect/code_search.hpp"
 #include "inspect/content.hpp"
 #include "inspect/kept_source.hpp"
@@ -24,6 +26,7 @@ class ProgramBytes {
 
  private:
   const Content& content_;
+  std::unique_lock<std::mutex> alone_;  ///< held while large tables are kept
   KeptSource kept_;
   CodeSearch::Found found_;
 };

@@ -4,6 +4,7 @@
 
 #include "inspect/all_checks.hpp"
 #include "inspect/listing.hpp"
+#include "inspect/loads_on.hpp"
 #include "inspect/printable.hpp"
 #include "inspect/python_module.hpp"
 #include "inspect/stable_abi.hpp"
@@ -82,6 +83,7 @@ void check_python_abi(const Target& target, const Question& question, std::vecto
   for (const Binary& binary : target.binaries) {
     const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
     if (binary.extension.python.empty() || !module || module->minor >= 0) continue;
+    if (is_alien(binary, question.platform)) continue;
     if (module->stable || from) judge_stable(binary, from, question, problems);
   }
 }
@@ -91,6 +93,7 @@ void check_python_modules(const Target& target, const Question& question, std::v
   for (const Binary& binary : target.binaries) {
     const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
     if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
+    if (is_alien(binary, question.platform)) continue;
     Family& family = families[module->stem];
     family.any |= module->minor < 0;
     family.stable |= module->stable;

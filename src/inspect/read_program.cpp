@@ -11,10 +11,52 @@ namespace {
 
 constexpr int kMostPasses = 6;
 
+/// As platform tags write it. Source: the System V ABI's list of e_machine.
 std::string machine_of(std::uint16_t machine) {
-  if (machine == kMachineX86_64) return "x86_64";
-  if (machine == kMachineAarch64) return "aarch64";
-  return fmt::format("machine {}", machine);
+  switch (machine) {
+    case kMachineX86_64:
+      return "x86_64";
+    case kMachineAarch64:
+      return "aarch64";
+    case 3:
+      return "i686";
+    case 40:
+      return "armv7l";
+    case 21:
+      return "ppc64le";
+    case 22:
+      return "s390x";
+    case 243:
+      return "riscv64";
+    default:
+      return fmt::format("machine {}", machine);
+  }
+}
+
+/// The machine of an ELF file of 32 bits or of the other byte order, of which no more is read: no GPU code goes with
+/// it.
+/// "" for those that read_elf reads, or refuses.
+std::string machine_of_other_class(const Source& source) {
+  const auto head = read_part(source, 0, 20, 20, "ELF header");
+  if (!head) return "";
+  Reader reader(*head, 4);
+  const std::uint8_t bits = reader.u8(), order = reader.u8();
+  const bool known = (bits == 1 || bits == 2) && (order == 1 || order == 2);
+  if (!known || (bits == 2 && order == 1)) return "";
+  reader.skip(12);
+  const std::uint16_t machine = reader.u16();
+  return machine_of(order == 1 ? machine : static_cast<std::uint16_t>(machine >> 8 | machine << 8));
+}
+
+/// The same of a PE file: "x86".
+std::string machine_of_pe32(const Source& source) {
+  constexpr std::uint64_t kHeaderAt = 60, kMagicAt = 24;
+  constexpr std::uint16_t kPe32 = 0x10b, kI386 = 0x14c;
+  const auto where = read_part(source, kHeaderAt, 4, 4, "PE file's first header");
+  const std::uint64_t at = where ? Reader(*where).u32() : 0;
+  const auto header = read_part(source, at, kMagicAt + 2, kMagicAt + 2, "PE header");
+  if (!where || !header || Reader(*header, kMagicAt).u16() != kPe32) return "";
+  return Reader(*header, 4).u16() == kI386 ? "x86" : "another machine";
 }
 
 void note(Binary& binary, const Result<void>& result) {
@@ -24,6 +66,8 @@ void note(Binary& binary, const Result<void>& result) {
 /// Fills the binary but for its fat binaries; gives the sections that have those.
 std::vector<GpuSection> fill_elf(const ProgramBytes& bytes, Binary& binary) {
   const Source& source = bytes.source();
+  binary.machine = machine_of_other_class(source);
+  if (!binary.machine.empty()) return {};
   const auto elf = read_elf(source);
   if (!elf) {
     binary.error = elf.error().message;
@@ -48,6 +92,8 @@ std::vector<GpuSection> fill_elf(const ProgramBytes& bytes, Binary& binary) {
 std::vector<GpuSection> fill_pe(const ProgramBytes& bytes, Binary& binary) {
   binary.kind = BinaryKind::kPe;
   binary.windows = true;
+  binary.machine = machine_of_pe32(bytes.source());
+  if (!binary.machine.empty()) return {};
   const auto pe = read_pe(bytes.source());
   if (!pe) {
     binary.error = pe.error().message;

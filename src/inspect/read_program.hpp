@@ -6,7 +6,7 @@
 namespace flashfit::inspect {
 
 /// What is malformed in the file is Binary::error. Errors: the content cannot be read; tables all over a deflated
-/// member; more than KeptSource's 96 MB of them.
+/// member; more than KeptSource's 128 MB of them.
 Result<Binary> read_elf_program(const Content& content, const std::string& path);
 Result<Binary> read_pe_program(const Content& content, const std::string& path);
 

@@ -108,7 +108,7 @@ std::optional<fs::path> library_folder(const fs::path& given) {
   std::size_t files = 0;
   for (fs::directory_iterator it(given / "lib", error), end; !error && it != end && files < kMostFiles;
        it.increment(error), ++files) {
-    const fs::path folder = it->path() / "site-packages/torch/lib";
+    fs::path folder = it->path() / "site-packages/torch/lib";
     if (it->path().filename().string().starts_with("python3") && has_torch(folder)) return folder;
   }
   return std::nullopt;

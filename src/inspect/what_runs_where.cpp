@@ -130,14 +130,18 @@ Answer runs(const CodeEntry& e, const Machine& m) {
 
 Answer best_of(std::span<const CodeEntry> entries, const Machine& m) {
   Answer best;
-  std::vector<std::string> why;
+  std::vector<std::string> why, refused;
   for (const CodeEntry& e : entries) {
     Answer answer = runs(e, m);
-    std::string line = target_reaches(e, m.gpu) ? answer.reason : reach_of(e);
+    const bool reaches = target_reaches(e, m.gpu);
+    std::string line = reaches ? answer.reason : reach_of(e);
     if (answer.best > best.best) best = std::move(answer);
-    if (std::find(why.begin(), why.end(), line) == why.end()) why.push_back(std::move(line));
+    auto& lines = reaches ? refused : why;
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
   }
   if (best.best != Best::kNo) return best;
+  // Of code for this GPU that the driver does not take, the reason is that; what else there is says nothing.
+  if (!refused.empty()) why = std::move(refused);
   if (entries.empty()) return {Best::kNo, "no GPU code"};
   best.reason = fmt::format("{}. {} is {}; {}", holdings(entries), m.name, m.gpu.str(), fmt::join(why, "; "));
   return best;

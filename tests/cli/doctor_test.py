@@ -7,10 +7,12 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import tarfile
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import flashfit
@@ -280,6 +282,79 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     assert sum("malformed: " in line for line in lines) == 3
     assert "\x1b" not in "".join(lines)
     assert f"{NEW_ABI} fits on L40 (8.9)" in lines
+
+
+def windows_program(machine: int, plus: bool) -> bytes:
+    """An empty one: 64-bit (`plus`) or 32-bit."""
+    optional = struct.pack("<H106xI128x", 0x20B, 16) if plus else struct.pack("<H90xI128x", 0x10B, 16)
+    header = struct.pack("<4sHH12xHH", b"PE", machine, 0, len(optional), 0x22)
+    return b"MZ" + bytes(58) + struct.pack("<I", 64) + header + optional
+
+
+def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: Path) -> None:
+    """As setuptools, distlib and debugpy have them, whose wheels are for any platform."""
+    (windows,) = made.glob("windows-*.whl")
+    with zipfile.ZipFile(windows) as content:
+        module = content.read("windows/_C.cp311-win_amd64.pyd")
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    alien = {
+        "t32.exe": windows_program(0x14C, plus=False),
+        "t64-arm.exe": windows_program(0xAA64, plus=True),
+        "attach_x86.so": b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HH", 3, 3) + bytes(32),
+        "attach_s390x.so": b"\x7fELF\x02\x02\x01" + bytes(9) + struct.pack(">HH", 3, 22) + bytes(44),
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        content.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+        content.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        for name in ("t32.exe", "t64-arm.exe", "attach_x86.so"):
+            content.writestr(f"tools/{name}", alien[name])
+    assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1])
+    with zipfile.ZipFile(wheel, "a") as content:
+        content.writestr("tools/_speed.cp39-win_amd64.pyd", module)
+    status, lines = doctor(wheel, *L40)
+    assert status == 1, "a module that is for Windows alone"
+    assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["FF310"]
+    for name, words in (
+        ("t32.exe", "Windows x86"),
+        ("attach_x86.so", "Linux i686"),
+        ("attach_s390x.so", "Linux s390x"),
+    ):
+        (tmp_path / name).write_bytes(alien[name])
+        status, lines = doctor(tmp_path / name, *L40)
+        assert status == 1
+        assert lines[1] == f"  FAIL   FF310  made for {words}, not your Linux x86_64 with glibc 2.36"
+
+
+def library_of_many_symbols(count: int) -> Iterator[bytes]:
+    """An ELF library with so many undefined symbols and eight bytes of names for each, behind some megabytes of
+    nothing."""
+    at, size = 12 << 20, 24 * count
+    texts = b"\0.dynsym\0.dynstr\0.shstrtab\0".ljust(32, b"\0")
+    end = at + size + 8 * count
+
+    def section(name: int, kind: int, offset: int, length: int, link: int = 0) -> bytes:
+        return struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, offset, length, link, 1, 8, 24)
+
+    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, end + len(texts), 0, 64, 56, 0, 64, 4, 3)
+    yield (b"\x7fELF\x02\x01\x01" + bytes(9) + header).ljust(at, b"\0")
+    yield struct.pack("<IBBHQQ", 1, 0x12, 0, 0, 0, 0) * count
+    yield b"\0aaaaaa\0" * count
+    yield texts + bytes(64) + section(1, 11, at, size, 2) + section(9, 3, at + size, 8 * count)
+    yield section(17, 3, end, len(texts))
+
+
+def test_libraries_of_large_tables_are_read_one_at_a_time(tmp_path: Path) -> None:
+    """Each alone is like TensorFlow's; two at once would take more than half a gigabyte."""
+    wheel = tmp_path / "large-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as content:
+        content.writestr("large-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: large\nVersion: 1.0\n")
+        content.writestr("large-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        for name in "ab":
+            with content.open(f"large/{name}.so", "w") as member:
+                for piece in library_of_many_symbols(2_500_000):
+                    member.write(piece)
+    status, lines = doctor(wheel, *L40)
+    assert (status, lines[0]) == (0, f"{wheel.name} fits on L40 (8.9)")
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])

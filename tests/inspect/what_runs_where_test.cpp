@@ -168,6 +168,10 @@ TEST(WhatRunsWhere, OfAContainerTheBestCounts) {
   CodeEntry zstd = entry("80");
   zstd.zstd = true;
   EXPECT_EQ(best({zstd, entry("80+")}, {"A100", cc(80), 12020}).substr(0, 7), "ptx-jit");
+  EXPECT_EQ(best({entry("70"), zstd, entry("90")}, {"A100", cc(80), 12020}),
+            "no: SASS 7.0 8.0 9.0, no PTX. A100 is 8.0; 8.0 is a ZSTD entry; drivers before 550 (CUDA 12.4) cannot "
+            "read it, and yours is for CUDA 12.2")
+      << "the others are no reason";
   CodeEntry linked = entry("80+");
   linked.relocatable = true;
   EXPECT_THAT(best({linked}, {"H100", cc(90)}),
