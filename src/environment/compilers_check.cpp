@@ -9,6 +9,7 @@
 #include "gpu/driver_versions.hpp"
 #include "inspect/ascii.hpp"
 #include "inspect/mends.hpp"
+#include "inspect/toolkit_gpus.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -19,7 +20,7 @@ using Kind = Knowledge::Kind;
 
 /// The oldest nvcc that the row names for the GPU ("12.0:12.9"), else the oldest that knows it.
 CudaVersion nvcc_for(const Knowledge& row, ComputeCapability gpu) {
-  CudaVersion least = first_toolkit_for(gpu);
+  CudaVersion least = inspect::first_toolkit_for(gpu);
   for (const std::string_view part : inspect::split(row.gpus, ' ')) {
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos || part.substr(0, colon) != gpu.str()) continue;
@@ -46,19 +47,19 @@ void with_ptxas(const Site& site, const Package& package, const Knowledge& row, 
   for (const CudaTool& tool : site.tools) {
     if (tool.kind != CudaTool::Kind::kPtxas || tool.package != package.distribution.name) continue;
     if (bundled == nullptr || tool.version > bundled->version) bundled = &tool;
-    if (knows(tool.version, gpu.gpu.cc)) return;
+    if (inspect::toolkit_knows(tool.version, gpu.gpu.cc)) return;
   }
   if (bundled == nullptr) return;
   const CudaTool* const other = newest(site, CudaTool::Kind::kPtxas, true);
-  const bool helps = other != nullptr && other->version != 0 && knows(other->version, gpu.gpu.cc);
-  const CudaVersion first = first_toolkit_for(gpu.gpu.cc);
+  const bool helps = other != nullptr && other->version != 0 && inspect::toolkit_knows(other->version, gpu.gpu.cc);
+  const CudaVersion first = inspect::first_toolkit_for(gpu.gpu.cc);
   report.problems.push_back(
       {"FF705", Severity::kMisfit,
-       fmt::format(
-           "compiles with its own ptxas of CUDA {}, which does not know {} ({} to {})", str(bundled->version),
-           gpu_text(gpu),
-           first > bundled->version ? "CUDA " + str(first) : "dropped after CUDA " + str(last_toolkit_for(gpu.gpu.cc)),
-           first > bundled->version ? "is the first" : "knew it"),
+       fmt::format("compiles with its own ptxas of CUDA {}, which does not know {} ({} to {})", str(bundled->version),
+                   gpu_text(gpu),
+                   first > bundled->version ? "CUDA " + str(first)
+                                            : "dropped after CUDA " + str(inspect::last_toolkit_for(gpu.gpu.cc)),
+                   first > bundled->version ? "is the first" : "knew it"),
        package.relative(bundled->path), helps ? fmt::format("{}={}", row.other, other->path) : std::string(row.fix)});
   if (!helps || !report.mend.empty()) return;
   report.mend = fmt::format("export {}={}", row.other, inspect::shell_word(other->path));
@@ -71,7 +72,9 @@ void with_nvcc(const Site& site, const Package& package, const Knowledge& row, c
   if (!row.other.empty() && site.find(row.other) != nullptr) return;
   const CudaVersion least = nvcc_for(row, gpu.gpu.cc);
   const CudaTool* const nvcc = newest(site, CudaTool::Kind::kNvcc, true);
-  if (nvcc != nullptr && (nvcc->version == 0 || (nvcc->version >= least && knows(nvcc->version, gpu.gpu.cc)))) return;
+  if (nvcc != nullptr &&
+      (nvcc->version == 0 || (nvcc->version >= least && inspect::toolkit_knows(nvcc->version, gpu.gpu.cc))))
+    return;
   const std::string& version = package.distribution.version;
   report.problems.push_back(
       {"FF706", Severity::kDegrades,

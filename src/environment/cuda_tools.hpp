@@ -1,6 +1,6 @@
 #pragma once
 // Compilers of GPU code that lie about: the toolkit's nvcc and ptxas, Triton's own ptxas, NVRTC. Which GPUs each knows
-// follows from its version, which its bytes tell; none is run.
+// follows from its version (inspect/toolkit_gpus.hpp), which its bytes tell; none is run.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,12 +29,5 @@ std::optional<CudaTool> read_cuda_tool(const loader::FileTree& tree, const std::
 
 /// The tools of toolkits: of /usr/local/cuda*, the folder that CUDA_HOME names (`home`, "" for none), and `prefix`/bin.
 std::vector<CudaTool> find_toolkits(const loader::FileTree& tree, const std::string& home, const std::string& prefix);
-
-/// Whether a compiler of this CUDA version makes code for the GPU; true if the version is unknown.
-bool knows(CudaVersion tool, ComputeCapability gpu);
-/// The oldest CUDA whose compilers know the GPU; 0 if the table has none.
-CudaVersion first_toolkit_for(ComputeCapability gpu);
-/// The newest that still knows it; 0 if none has dropped it.
-CudaVersion last_toolkit_for(ComputeCapability gpu);
 
 }  // namespace flashfit::environment

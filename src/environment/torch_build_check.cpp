@@ -6,6 +6,8 @@
 
 #include "environment/site.hpp"
 #include "environment/torch_builds.hpp"
+#include "inspect/torch_releases.hpp"
+#include "inspect/version.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -17,12 +19,24 @@ bool has(const inspect::TargetReport& report, std::string_view code) {
                      [&](const Problem& p) { return p.code == code && p.severity == inspect::Severity::kMisfit; });
 }
 
+/// The table of PyTorch's releases, outgrown.
+void note_unknown_release(const std::string& torch, inspect::TargetReport& report) {
+  const auto version = inspect::parse_version(torch);
+  if (!version || inspect::torch_release_of(*version) != nullptr) return;
+  report.problems.push_back(
+      {"FF709", inspect::Severity::kNote,
+       fmt::format("torch {} is none of the releases that are known, up to {}: no other build of it can be named",
+                   torch, inspect::torch_releases().back().str()),
+       "", "flashfit of a later date"});
+}
+
 }  // namespace
 
 void check_torch_build(const Site& site, const Package& package, inspect::TargetReport& report) {
   const Distribution& d = package.distribution;
   if (d.name != "torch") return;
   const std::string torch = site.torch_version();
+  note_unknown_release(torch, report);
   if (torch.find("+cpu") != std::string::npos && !site.question.gpus.empty() && !site.question.survey) {
     const auto build = torch_build_for(torch, site.question);
     report.problems.push_back(

@@ -1,5 +1,5 @@
 #pragma once
-// Which builds of PyTorch there are for Linux on x86-64: their CUDA, the GPUs that they have code for, their Pythons.
+// Which build of PyTorch would fit, for Linux on x86-64: src/inspect/torch_releases.cpp has what there is.
 #include <optional>
 #include <string>
 
@@ -14,10 +14,8 @@ struct TorchBuild {
 
 /// The build nearest to `version` ("2.9.0+cu130") that serves every GPU of the question under its driver and its
 /// Python: of the same minor version if there is one, else the newest before it, else the oldest behind it; of those
-/// with the newest CUDA. Nothing if none does, or for another system than Linux on x86-64.
+/// with the newest CUDA that the driver knows, else the newest. Nothing if none does, or for another system than Linux
+/// on x86-64.
 std::optional<TorchBuild> torch_build_for(const std::string& version, const inspect::Question& question);
-
-/// Whether the table has this minor version: what is newer may have other builds.
-bool knows_torch(int major, int minor);
 
 }  // namespace flashfit::environment

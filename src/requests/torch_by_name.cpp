@@ -7,10 +7,11 @@
 #include "gpu/driver_versions.hpp"
 #include "inspect/build_label.hpp"
 #include "inspect/printable.hpp"
+#include "inspect/toolkit_gpus.hpp"
 #include "inspect/toolkit_versions.hpp"
 #include "inspect/torch_releases.hpp"
+#include "inspect/what_runs_where.hpp"
 #include "requests/by_name.hpp"
-#include "requests/torch_wheels.hpp"
 
 namespace flashfit::requests {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using inspect::Problem;
 using inspect::Question;
 using inspect::Severity;
+using inspect::TorchRelease;
 
 /// The table is of wheels for x86-64 Linux; with no platform named nothing is known.
 bool is_for(const Question& question) {
@@ -35,8 +37,21 @@ CudaVersion cuda_of_build(const std::string& build) {
 
 struct Build {
   std::string words;  ///< "torch 2.11.0 of the package index, built for CUDA 13.0"
+  const TorchRelease* release = nullptr;
   CudaVersion cuda = 0;
 };
+
+/// Why the build has nothing for the GPU; "" if it has, or if that is not known.
+std::string gpu_misfit(const Build& build, ComputeCapability gpu) {
+  const auto code =
+      build.release == nullptr ? std::vector<inspect::CodeEntry>() : inspect::code_of_torch(*build.release, build.cuda);
+  if (code.empty()) {
+    if (inspect::toolkit_knows(build.cuda, gpu)) return "";
+    return fmt::format("CUDA {} does not compile for {}", str(build.cuda), gpu.str());
+  }
+  if (inspect::best_of(code, {"", gpu, 0}).best != inspect::Best::kNo) return "";
+  return fmt::format("its code is for {}; the GPU is {}", targets_of_torch(*build.release, build.cuda), gpu.str());
+}
 
 void judge_driver(const Build& build, const Question& question, std::vector<Problem>& problems) {
   if (std::string why = inspect::toolkit_misfit(build.cuda, question.driver); !why.empty())
@@ -46,7 +61,7 @@ void judge_driver(const Build& build, const Question& question, std::vector<Prob
 
 void judge_gpus(const Build& build, const Question& question, std::vector<Problem>& problems) {
   for (const inspect::AskedGpu& gpu : question.gpus) {
-    const std::string why = torch_gpu_misfit(build.cuda, gpu.gpu.cc);
+    const std::string why = gpu_misfit(build, gpu.gpu.cc);
     if (why.empty()) continue;
     problems.push_back({"FF101", question.survey ? Severity::kNote : Severity::kMisfit,
                         fmt::format("{}: {}", build.words, why), "",
@@ -55,10 +70,11 @@ void judge_gpus(const Build& build, const Question& question, std::vector<Proble
   }
 }
 
-bool takes_python(const TorchWheels& wheels, const Question& question) {
+bool takes_python(const TorchRelease& release, const Question& question) {
+  if (release.first_python == 0) return true;
   if (!question.python || question.python->implementation != inspect::Python::Implementation::kCPython) return true;
-  return question.python->major == 3 && question.python->minor >= wheels.first_python &&
-         question.python->minor <= wheels.last_python;
+  return question.python->major == 3 && question.python->minor >= release.first_python &&
+         question.python->minor <= release.last_python;
 }
 
 std::vector<Problem> judge_pinned(const inspect::Version& version, const std::string& build, const Question& question) {
@@ -69,18 +85,19 @@ std::vector<Problem> judge_pinned(const inspect::Version& version, const std::st
     return problems;
   }
   if (!is_for(question)) return problems;
-  const TorchWheels* wheels = torch_wheels_of(version);
-  if (wheels != nullptr && !takes_python(*wheels, question))
-    problems.push_back({"FF755", Severity::kMisfit,
-                        fmt::format("torch {}.{} has wheels for CPython 3.{} to 3.{}; yours is {}", wheels->major,
-                                    wheels->minor, wheels->first_python, wheels->last_python, question.python->str()),
-                        "", "another Python, or another release"});
+  const TorchRelease* release = inspect::torch_release_of(version);
+  if (release != nullptr && !takes_python(*release, question))
+    problems.push_back(
+        {"FF755", Severity::kMisfit,
+         fmt::format("torch {}.{} has wheels for CPython 3.{} to 3.{}; yours is {}", release->major, release->minor,
+                     release->first_python, release->last_python, question.python->str()),
+         "", "another Python, or another release"});
   const std::string own = version.local.empty() ? build : version.local;
   if (own.empty()) {
-    if (wheels == nullptr) return problems;
+    if (release == nullptr || release->cuda[0] == 0) return problems;
     const Build of_index{fmt::format("torch {} of the package index is built for CUDA {}",
-                                     inspect::printable(version.text, 40), str(wheels->cuda)),
-                         wheels->cuda};
+                                     inspect::printable(version.text, 40), str(release->cuda[0])),
+                         release, release->cuda[0]};
     judge_driver(of_index, question, problems);
     judge_gpus(of_index, question, problems);
     return problems;
@@ -90,7 +107,7 @@ std::vector<Problem> judge_pinned(const inspect::Version& version, const std::st
   const auto labelled = inspect::parse_requirement("torch==" + whole);
   if (version.local.empty() && labelled)
     for (Problem& problem : label_problems(*labelled, question)) problems.push_back(std::move(problem));
-  judge_gpus({"torch " + inspect::printable(whole, 80), cuda_of_build(own)}, question, problems);
+  judge_gpus({"torch " + inspect::printable(whole, 80), release, cuda_of_build(own)}, question, problems);
   return problems;
 }
 
@@ -103,10 +120,11 @@ std::vector<Problem> torch_problems(const inspect::Requirement& package, const s
   // What pip takes is the newest that the request and the Python allow; other packages may narrow it further.
   std::vector<Problem> of_newest;
   std::string newest;
-  for (const auto& wheels : std::views::reverse(torch_wheels())) {
-    const std::string text = fmt::format("{}.{}.{}", wheels.major, wheels.minor, wheels.last_patch);
+  for (const TorchRelease& release : std::views::reverse(inspect::torch_releases())) {
+    if (release.first_python == 0) continue;  // older than what is known of wheels
+    const std::string text = release.str();
     const auto version = inspect::parse_version(text);
-    if (!takes_python(wheels, question) || inspect::refusing(package.versions, *version) != nullptr) continue;
+    if (!takes_python(release, question) || inspect::refusing(package.versions, *version) != nullptr) continue;
     std::vector<Problem> found = judge_pinned(*version, build, question);
     if (newest.empty()) {
       newest = text;

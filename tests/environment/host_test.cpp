@@ -82,10 +82,18 @@ TEST(TorchBuilds, TheNearestThatServes) {
   q.driver = 13000;
   EXPECT_EQ(torch_build_for("2.10.0+cu130", q)->version, "2.10.0+cu128");
   EXPECT_EQ(torch_build_for("2.7.0+cu128", q)->version, "2.7.1+cu126") << "2.7's CUDA 12.8 begins at 7.5";
+  EXPECT_EQ(torch_build_for("2.14.0+cu130", q)->version, "2.14.1+cu126");
+  EXPECT_EQ(torch_build_for("2.15.0+cu132", q)->version, "2.14.1+cu126") << "of 2.15 one build is known";
   q.driver = 11080;
   EXPECT_EQ(torch_build_for("2.9.0+cu128", q)->version, "2.7.1+cu118") << "the last for a driver of CUDA 11";
   q.python = inspect::parse_python("3.14").value();
   EXPECT_FALSE(torch_build_for("2.9.0+cu128", q));
+  q = {};
+  q.gpus = {{"B200", inspect::name_gpu("B200").value()}};
+  q.driver = 13000;
+  EXPECT_EQ(torch_build_for("2.13.0+cpu", q)->version, "2.13.0+cu130");
+  q.driver = 13020;
+  EXPECT_EQ(torch_build_for("2.13.0+cpu", q)->version, "2.13.0+cu132");
 }
 
 // A row is noticed to be outdated by the doctor itself, on the first machine with a newer release (FF709), or by its

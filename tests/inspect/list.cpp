@@ -2,6 +2,8 @@
 //   inspect_list FILE...       a wheel (its members), a library, an archive, a cubin, a .fatbin
 //   inspect_list --images ...  also decompresses every image and reads it
 //   inspect_list --facts ...   lists what the doctor itself makes of each file, in the form of the entries above
+//   inspect_list --torch       PyTorch's releases: "torch 2.9.1 10-14 12080 targets 7.0 7.5 ...", the package index's
+//   build
 #include <fmt/format.h>
 
 #include <array>
@@ -19,6 +21,7 @@
 #include "inspect/pe.hpp"
 #include "inspect/ptx.hpp"
 #include "inspect/read_target.hpp"
+#include "inspect/torch_releases.hpp"
 #include "inspect/zip_member.hpp"
 
 namespace flashfit::inspect {
@@ -180,8 +183,19 @@ void list_facts(const std::string& path) {
   }
 }
 
+void list_torch() {
+  for (const TorchRelease& release : torch_releases())
+    if (release.cuda[0] != 0)
+      fmt::print("torch {} {}-{} {} targets {}\n", release.str(), release.first_python, release.last_python,
+                 release.cuda[0], targets_of_torch(release, release.cuda[0]));
+}
+
 int list_all(std::span<char*> words) {
   for (const char* word : words) {
+    if (std::string_view(word) == "--torch") {
+      list_torch();
+      continue;
+    }
     if (std::string_view(word) == "--images") {
       images = true;
       continue;

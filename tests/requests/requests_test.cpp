@@ -2,13 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "inspect/torch_releases.hpp"
 #include "requests/dockerfile.hpp"
 #include "requests/fetch.hpp"
 #include "requests/image_name.hpp"
 #include "requests/link.hpp"
 #include "requests/requirements_file.hpp"
-#include "requests/torch_wheels.hpp"
 #include "requests/variables.hpp"
 #include "requests/words.hpp"
 
@@ -132,25 +130,6 @@ TEST(Fetching, AsksPipForOneQuestionsWheels) {
   EXPECT_THAT(words, testing::IsSupersetOf({"--only-binary=:all:", "--no-deps", "--abi=cp312", "--index-url=https://a",
                                             "--extra-index-url=https://b"}));
   EXPECT_THAT(words, testing::Not(testing::Contains(testing::HasSubstr("etc"))));
-}
-
-TEST(TorchWheels, HaveEveryReleaseThatTheDoctorKnows) {
-  // Where PyTorch's list (src/inspect/torch_releases.cpp) grows, this table must.
-  std::uint64_t major = 2, minor = 0;
-  for (const TorchWheels& wheels : torch_wheels()) {
-    EXPECT_EQ(wheels.major, major);
-    EXPECT_EQ(wheels.minor, minor++);
-    EXPECT_LT(wheels.first_python, wheels.last_python);
-  }
-  EXPECT_FALSE(inspect::no_torch_release(inspect::parse_version("2." + std::to_string(minor) + ".0").value()).empty());
-  for (const TorchWheels& wheels : torch_wheels()) {
-    const auto text =
-        std::to_string(wheels.major) + "." + std::to_string(wheels.minor) + "." + std::to_string(wheels.last_patch);
-    EXPECT_TRUE(inspect::no_torch_release(inspect::parse_version(text).value()).empty()) << text;
-  }
-  EXPECT_EQ(torch_gpu_misfit(12040, {9, 0}), "");
-  EXPECT_EQ(torch_gpu_misfit(12040, {12, 0}), "CUDA 12.4 does not compile for 12.0; 12.8 does");
-  EXPECT_EQ(torch_gpu_misfit(13000, {7, 0}), "CUDA 13.0 compiles for 7.5 and later; the GPU is 7.0");
 }
 
 }  // namespace
