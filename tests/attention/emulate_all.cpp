@@ -1,6 +1,6 @@
-// All that the emulated tests sample: every kernel that it is linked with, on every case, under every schedule, with
-// plain sums and rounded as the tensor cores of each kind that the kernel is compiled for. Linked with kernels for
-// ThreadSanitizer, it looks for races too.
+// All that the emulated tests sample: every kernel that it is linked with, on every case that it serves, under every
+// schedule, with plain sums and rounded as the tensor cores of each kind that the kernel is compiled for. Linked with
+// kernels for ThreadSanitizer, it looks for races too.
 //
 //   emulate_all [--each N] [PART...]   kernels whose name holds a PART; every N-th case
 //
@@ -39,16 +39,16 @@ std::vector<emu::Options> all_options(const ForwardVariant& variant) {
   return all;
 }
 
-std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec) {
+std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, int splits) {
   ForwardData data = make_data(spec);
   const Expected expected = expect(data);
   for (const emu::Options& options : all_options(*kernel.variant)) {
     data = make_data(spec);
-    const auto ran = run(kernel, data, options);
-    if (!ran) return ran.error().message;
+    const auto ran = run(kernel, data, options, {}, splits);
+    if (!ran) return fmt::format("in {} parts: {}", splits, ran.error().message);
     if (const Verdict verdict = check(data, expected); !verdict.ok)
-      return fmt::format("{} ({}, {}): {}", name_of(kernel.variant->config), name_of(options.schedule),
-                         options.tensor_core ? "as a tensor core" : "plain sums", verdict.message);
+      return fmt::format("{} ({}, {}, {} parts): {}", name_of(kernel.variant->config), name_of(options.schedule),
+                         options.tensor_core ? "as a tensor core" : "plain sums", splits, verdict.message);
   }
   return {};
 }
@@ -62,15 +62,23 @@ int run_all(int each, const std::vector<std::string>& parts) {
     const std::string name = name_of(config);
     const auto named = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), named)) continue;
-    const auto cases = forward_cases(config.dtype, config.head_dim, Size::kSmall);
+    const auto cases = served_cases(config);
+    const auto kernel_start = Clock::now();
+    const int defects_before = defects;
     for (std::size_t i = 0; i < cases.size(); i += static_cast<std::size_t>(each)) {
       const auto case_start = Clock::now();
-      if (const std::string defect = defect_on(kernel, cases[i]); !defect.empty()) {
+      if (const std::string defect = defect_on(kernel, cases[i], splits_of(i)); !defect.empty()) {
         std::fputs(fmt::format("DEFECT {}: {}\n", cases[i].name, defect).c_str(), stdout);
         ++defects;
       }
       slowest.emplace_back(seconds_since(case_start), name + " " + cases[i].name);
     }
+    std::fputs(fmt::format("{}: {} of {} cases, {} defects, {:.0f} s\n", name,
+                           (cases.size() + static_cast<std::size_t>(each) - 1) / static_cast<std::size_t>(each),
+                           cases.size(), defects - defects_before, seconds_since(kernel_start))
+                   .c_str(),
+               stdout);
+    std::fflush(stdout);
   }
   std::sort(slowest.rbegin(), slowest.rend());
   for (std::size_t i = 0; i < std::min<std::size_t>(slowest.size(), 10); ++i)

@@ -18,6 +18,12 @@ ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 /// "". Rows that do not see a value's key are as without it; the others get it in that column alone.
 std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options, int splits = 1);
 
+/// The cases that a row of the table serves: of its own head_dims, some of narrower ones, and of every option.
+std::vector<ForwardCase> served_cases(const ForwardConfig& config);
+
+/// In how many parts case i of a list has its keys split.
+inline int splits_of(std::size_t i) { return 1 + static_cast<int>(i % 4); }
+
 /// The three schedules that every case is run under.
 std::vector<emu::Options> schedules();
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "emulated.hpp"
-#include "plan/candidates.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -28,25 +27,12 @@ std::vector<emu::Options> schedules_of(const ForwardVariant& variant, std::size_
   return some;
 }
 
-/// The cases that the row serves: of its own head_dims, of narrower ones, and of every option. Of wide rows, which take
-/// the most time, every so many: each row others.
+/// Of wide rows, which take the most time, every so many of the cases that they serve: each row others.
 std::vector<ForwardCase> cases_of(const ForwardConfig& c) {
   const auto rows = forward_variants();
   const auto row = std::ranges::find(rows, c, &ForwardVariant::config) - rows.begin();
-  std::vector<ForwardCase> cases;
-  const auto add = [&](std::vector<ForwardCase> more, std::int64_t head_dim_v, std::size_t each) {
-    for (std::size_t i = 0; i < more.size(); i += each) {
-      if (head_dim_v != 0) more[i].head_dim_v = head_dim_v;
-      if (serves(c, make_data(more[i]).call().problem)) cases.push_back(std::move(more[i]));
-    }
-  };
-  add(forward_cases(c.dtype, c.head_dim, Size::kSmall), c.head_dim_v, 1);
-  add(option_cases(c.dtype, c.head_dim), 0, 1);
-  add(option_cases(c.dtype, c.head_dim_v), 0, 3);
-  for (const int narrower : {8, 24}) add(forward_cases(c.dtype, c.head_dim - narrower, Size::kSmall), c.head_dim_v, 9);
-  for (const int narrower : {1, 7, 30}) add(forward_cases(c.dtype, c.head_dim - narrower, Size::kSmall), 9, 9);
+  std::vector<ForwardCase> cases = served_cases(c), some;
   const int each = std::max(2, c.head_dim / 32);
-  std::vector<ForwardCase> some;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if ((i + row) % each == 0) some.push_back(std::move(cases[i]));
   return some;
@@ -60,7 +46,7 @@ TEST_P(Forward, IsRightOnAllCases) {
     const Expected expected = expect(data);
     for (const emu::Options& options : schedules_of(*GetParam().variant, i, cases.size())) {
       data = make_data(spec);
-      const int splits = 1 + static_cast<int>(i % 4);
+      const int splits = splits_of(i);
       const auto ran = run(GetParam(), data, options, {}, splits);
       ASSERT_TRUE(ran) << spec.name << " in " << splits << " parts: " << ran.error().message;
       const Verdict verdict = check(data, expected);
