@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
+#include "environment/pyenv.hpp"
 #include "inspect/ascii.hpp"
 
 namespace flashfit::environment {
@@ -158,6 +161,9 @@ Variables variables_here() {
   variables.preload = value("LD_PRELOAD");
   variables.tunables = value("GLIBC_TUNABLES");
   if (variables.cuda_home.empty()) variables.cuda_home = value("CUDA_PATH");
+  variables.pyenv_version = value("PYENV_VERSION");
+  std::error_code gone;  // of a folder that was removed
+  variables.folder = std::filesystem::current_path(gone).string();
   variables.hub_cache = value("HF_HUB_CACHE");
   if (const std::string home = value("HF_HOME"); variables.hub_cache.empty() && !home.empty())
     variables.hub_cache = home + "/hub";
@@ -178,6 +184,11 @@ std::string active_prefix(const FileTree& tree, const Variables& variables) {
     if (!folder.starts_with('/')) continue;
     const loader::Resolved python = tree.resolve(folder + "/python3");
     if (python.node.kind != FileKind::kFile) continue;
+    if (is_pyenv_shims(tree, folder)) {
+      if (std::string chosen = pyenv_prefix(tree, folder, variables.pyenv_version, variables.folder); !chosen.empty())
+        return chosen;
+      continue;
+    }
     std::string here = parent(folder);
     if (is_file(tree, (here == "/" ? "" : here) + "/pyvenv.cfg")) return here;
     return parent(parent(python.path));

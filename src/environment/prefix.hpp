@@ -28,15 +28,18 @@ Prefix find_prefix(const loader::FileTree& tree, const std::string& given);
 /// The variables that say which environment is active, as the process or an image has them; "" where unset.
 struct Variables {
   std::string virtual_env, conda_prefix, path, home;
-  std::string cuda_home;     ///< CUDA_HOME or CUDA_PATH
-  std::string library_path;  ///< LD_LIBRARY_PATH
-  std::string preload;       ///< LD_PRELOAD
-  std::string tunables;      ///< GLIBC_TUNABLES
-  std::string hub_cache;     ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
+  std::string cuda_home;      ///< CUDA_HOME or CUDA_PATH
+  std::string library_path;   ///< LD_LIBRARY_PATH
+  std::string preload;        ///< LD_PRELOAD
+  std::string tunables;       ///< GLIBC_TUNABLES
+  std::string pyenv_version;  ///< PYENV_VERSION
+  std::string folder;         ///< the working folder, which may choose a version of pyenv's
+  std::string hub_cache;      ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
 };
 Variables variables_here();
 
-/// The active environment: VIRTUAL_ENV, else CONDA_PREFIX, else that of the python3 that PATH leads to. "" if none.
+/// The active environment: VIRTUAL_ENV, else CONDA_PREFIX, else that of the python3 that PATH leads to, through pyenv's
+/// shims too. "" if none.
 std::string active_prefix(const loader::FileTree& tree, const Variables& variables);
 
 /// Parts of a variable like PATH, without empty ones.

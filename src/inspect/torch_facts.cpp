@@ -102,7 +102,7 @@ Result<void> read_wheel_of_torch(const std::string& path, TorchFacts& torch) {
 std::optional<fs::path> library_folder(const fs::path& given) {
   std::error_code none;
   const auto has_torch = [&](const fs::path& folder) { return fs::exists(folder / "libc10.so", none); };
-  for (const fs::path& folder : {given / "torch/lib", given / "lib", given})
+  for (fs::path folder : {given / "torch/lib", given / "lib", given})
     if (has_torch(folder)) return folder;
   std::error_code error;
   std::size_t files = 0;

@@ -1,0 +1,78 @@
+#include "environment/pyenv.hpp"
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "inspect/ascii.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using loader::FileKind;
+using loader::FileTree;
+
+constexpr std::uint64_t kMostText = 1 << 12;
+
+std::string parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+bool is_folder(const FileTree& tree, const std::string& path) {
+  return tree.resolve(path).node.kind == FileKind::kFolder;
+}
+
+/// Versions, as a file lists them: one a line, and comments.
+std::optional<std::vector<std::string>> read_versions(const FileTree& tree, const std::string& path) {
+  const auto text = loader::read_text(tree, path, kMostText);
+  if (!text) return std::nullopt;
+  std::vector<std::string> versions;
+  for (const std::string_view line : inspect::split(*text, '\n')) {
+    const std::string_view version = inspect::trimmed(line.substr(0, line.find('#')));
+    if (!version.empty()) versions.emplace_back(version);
+  }
+  return versions;
+}
+
+std::vector<std::string> wanted_versions(const FileTree& tree, const std::string& root, const std::string& versions,
+                                         std::string here) {
+  std::vector<std::string> wanted;
+  for (const std::string_view version : inspect::split(versions, ':'))
+    if (!version.empty()) wanted.emplace_back(version);
+  if (!wanted.empty()) return wanted;
+  for (; here.starts_with('/'); here = parent(here))
+    if (auto local = read_versions(tree, here + "/.python-version")) return *std::move(local);
+  return read_versions(tree, root + "/version").value_or(std::vector<std::string>());
+}
+
+/// The installed version that a name means; "" if none.
+std::string installed(const FileTree& tree, const std::string& folder, const std::string& name) {
+  if (name.find('/') != std::string::npos || name.starts_with('.')) return "";
+  if (is_folder(tree, folder + "/" + name)) return name;
+  std::string newest;
+  int most = -1;
+  for (const loader::Entry& entry : tree.list(folder).value_or(std::vector<loader::Entry>())) {
+    if (!entry.name.starts_with(name + ".")) continue;
+    int patch = -1;
+    const char* const end = entry.name.data() + entry.name.size();
+    if (std::from_chars(entry.name.data() + name.size() + 1, end, patch).ptr == end && patch > most)
+      most = patch, newest = entry.name;
+  }
+  return newest;
+}
+
+}  // namespace
+
+bool is_pyenv_shims(const FileTree& tree, const std::string& folder) {
+  return folder.ends_with("/shims") && is_folder(tree, parent(folder) + "/versions");
+}
+
+std::string pyenv_prefix(const FileTree& tree, const std::string& shims, const std::string& versions,
+                         const std::string& here) {
+  const std::string root = parent(shims), folder = root + "/versions";
+  for (const std::string& wanted : wanted_versions(tree, root, versions, here)) {
+    if (wanted == "system") return "";
+    if (const std::string version = installed(tree, folder, wanted); !version.empty()) return folder + "/" + version;
+  }
+  return "";
+}
+
+}  // namespace flashfit::environment
