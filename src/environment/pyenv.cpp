@@ -1,5 +1,7 @@
 #include "environment/pyenv.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -70,7 +72,8 @@ std::string pyenv_prefix(const FileTree& tree, const std::string& shims, const s
   const std::string root = parent(shims), folder = root + "/versions";
   for (const std::string& wanted : wanted_versions(tree, root, versions, here)) {
     if (wanted == "system") return "";
-    if (const std::string version = installed(tree, folder, wanted); !version.empty()) return folder + "/" + version;
+    if (const std::string version = installed(tree, folder, wanted); !version.empty())
+      return fmt::format("{}/{}", folder, version);
   }
   return "";
 }
