@@ -56,7 +56,7 @@ NARROWER = {
     "loader": {"base", "inspect"},
     "environment": {"base", "gpu", "inspect", "loader"},
     "errors": {"base", "gpu", "inspect"},
-    "oci": {"base", "inspect", "loader"},
+    "oci": {"base", "inspect", "loader", "environment"},
     "requests": {"base", "gpu", "inspect"},
     "bench": {"base", "gpu", "arch", "layout", "tile", "attention", "reference", "api", "lab"},
     "python": {"api"},

@@ -18,6 +18,7 @@ namespace flashfit::environment {
 struct System {
   std::string os;                        ///< PRETTY_NAME of os-release: "Debian GNU/Linux 12 (bookworm)"
   std::string glibc;                     ///< "2.36"
+  bool musl = false;                     ///< its C library is musl
   std::string container;                 ///< "docker", "podman", "kubernetes"; "" for none seen
   std::string processor;                 ///< its model's name; of a live machine alone
   int x86_level = 0;                     ///< 3 is x86-64-v3, of the processor; 0: unknown, or another machine
@@ -29,6 +30,7 @@ struct System {
 /// One installed package that has machine code of any kind, or of which something is known.
 struct PackageReport {
   std::string name, version;  ///< as METADATA has them; of files of no package: the folder, and ""
+  std::string folder;         ///< of packages, in the tree: the report's paths are below it
   inspect::TargetReport report;
   bool gpu_code = false;  ///< carries GPU code
   bool torch = false;     ///< needs PyTorch's libraries

@@ -71,6 +71,7 @@ bool fits(const HubVariant& has, const HubVariant& wanted) {
 HubKernel read_snapshot(const FileTree& tree, const std::string& name, const std::string& folder,
                         const Wanted& wanted) {
   HubKernel kernel{.name = name, .revision = inspect::printable(folder.substr(folder.rfind('/') + 1), 8)};
+  kernel.package.distribution = {.name = name, .folder = folder};
   const auto variants = tree.list(folder + "/build");
   if (!variants) return kernel;
   for (const loader::Entry& entry : *variants) {
@@ -79,7 +80,7 @@ HubKernel read_snapshot(const FileTree& tree, const std::string& name, const std
     if (kernel.found || !fits(parse_hub_variant(entry.name), wanted.variant)) continue;
     kernel.found = true;
     const std::string path = tree.resolve(folder + "/build/" + entry.name).path;
-    kernel.package.distribution = {.name = name, .version = "", .folder = path};
+    kernel.package.distribution.folder = path;
     const Walked walked = find_native_files(tree, path);
     kernel.package.files = read_file_facts(tree, walked.files, "", "", {});
   }

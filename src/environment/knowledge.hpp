@@ -13,6 +13,7 @@ namespace flashfit::environment {
 struct Knowledge {
   enum class Kind : unsigned char {
     kPicksByCuda,        ///< loads the file whose `*` is the CUDA of torch: "130"
+    kPicksNearCuda,      ///< the same, else the nearest of the same major version
     kPicksByGpu,         ///< loads the files on `gpus` alone, and cannot do without them there
     kOnlyOn,             ///< loads the files on `gpus` alone, and does without them elsewhere
     kChoosesItself,      ///< has code for some GPUs in some containers on purpose: what it lacks it does not call

@@ -38,6 +38,8 @@ void complete(const EnvironmentQuestion& asked, Environment& environment) {
   if (q.driver == 0) assume("no driver was given: none is judged (--driver)");
   if (!q.platform) {
     if (auto platform = inspect::parse_platform("linux_" + asked.arch)) q.platform = std::move(*platform);
+    if (q.platform && environment.system.musl && environment.system.glibc.empty())
+      q.platform->system = inspect::Platform::System::kMusl;
     if (const auto whole =
             q.platform ? inspect::with_glibc(*q.platform, environment.system.glibc) : fail(Code::kInvalidArgument, ""))
       q.platform = *whole;
@@ -95,8 +97,8 @@ bool needs_nvidia(const Binary& binary) {
   });
 }
 
-PackageReport describe(const std::string& name, const std::string& version, inspect::TargetReport judged) {
-  PackageReport report{.name = name, .version = version, .report = std::move(judged)};
+PackageReport describe(const Distribution& d, const std::string& version, inspect::TargetReport judged) {
+  PackageReport report{.name = d.name, .version = version, .folder = d.folder, .report = std::move(judged)};
   for (const Binary& binary : report.report.target.binaries) {
     report.gpu_code |= !binary.containers.empty();
     report.torch |= binary.extension.torch_abi != inspect::TorchAbi::kNone;
@@ -162,11 +164,15 @@ void add_hub_kernels(const FileTree& tree, const EnvironmentQuestion& asked, con
   for (const HubKernel& kernel :
        read_hub_kernels(tree, site, v.hub_cache.empty() ? v.home + "/.cache/huggingface/hub" : v.hub_cache))
     environment.packages.push_back(
-        describe(kernel.name, "revision " + kernel.revision, judge_hub_kernel(site, kernel)));
+        describe(kernel.package.distribution, "revision " + kernel.revision, judge_hub_kernel(site, kernel)));
 }
 
 System system_of(const FileTree& tree, const EnvironmentQuestion& asked, const Prefix& prefix) {
-  System system{.os = os_of(tree), .glibc = glibc_of(tree), .container = container_of(tree), .driver = asked.driver};
+  System system{.os = os_of(tree),
+                .glibc = glibc_of(tree),
+                .musl = has_musl(tree),
+                .container = container_of(tree),
+                .driver = asked.driver};
   if (asked.live) {
     Processor processor = processor_here();
     system.processor = std::move(processor.name);
@@ -214,7 +220,7 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
   site.imports = imports_of(tree, asked, environment, site.packages);
   for (const Package& package : site.packages) {
     const Distribution& d = package.distribution;
-    PackageReport report = describe(d.name, d.version, judge_package(site, package));
+    PackageReport report = describe(d, d.version, judge_package(site, package));
     if (is_worth_saying(report)) environment.packages.push_back(std::move(report));
   }
   add_hub_kernels(tree, asked, site, environment);

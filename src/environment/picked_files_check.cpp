@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "environment/knowledge.hpp"
+#include "environment/picked_cuda.hpp"
 #include "environment/site.hpp"
 #include "inspect/listing.hpp"
 #include "inspect/printable.hpp"
@@ -15,19 +15,6 @@ namespace {
 using inspect::Severity;
 using Kind = Knowledge::Kind;
 
-/// What the star of the row's pattern stands for in the package's files, in numbers' order.
-std::vector<std::string> carried(const Package& package, const Knowledge& row) {
-  std::set<std::pair<std::size_t, std::string>> found;  // "90" before "118"
-  for (const FileFacts& file : package.files) {
-    std::string star = star_of(row.files, package.relative(file.path));
-    if (!star.empty() && star.find_first_not_of("0123456789") == std::string::npos)
-      found.emplace(star.size(), std::move(star));
-  }
-  std::vector<std::string> list;
-  for (const auto& [size, star] : found) list.push_back(inspect::printable(star));
-  return list;
-}
-
 std::string with(std::string_view pattern, std::string_view star) {
   std::string name(pattern.substr(pattern.rfind('/') + 1));
   const std::size_t at = name.find('*');
@@ -36,11 +23,9 @@ std::string with(std::string_view pattern, std::string_view star) {
 
 void by_cuda(const Site& site, const Package& package, const Knowledge& row, inspect::TargetReport& report) {
   const std::string torch = site.torch_version();
-  const std::size_t cu = torch.find("+cu");
-  if (cu == std::string::npos) return;
-  const std::string wanted = torch.substr(cu + 3, torch.find_first_not_of("0123456789", cu + 3) - cu - 3);
-  const std::vector<std::string> there = carried(package, row);
-  if (there.empty() || std::find(there.begin(), there.end(), wanted) != there.end()) return;
+  const std::string wanted = cuda_digits(torch);
+  const std::vector<std::string> there = carried_cudas(package, row);
+  if (wanted.empty() || there.empty() || !picked_cuda(there, wanted, row.kind).empty()) return;
   // Code of the same CUDA runs under the same driver and finds the same libraries: the newest of them.
   std::string nearest;
   for (const std::string& one : there)
@@ -94,8 +79,8 @@ void by_gpu(const Site& site, const Package& package, inspect::TargetReport& rep
 
 void check_picked_files(const Site& site, const Package& package, inspect::TargetReport& report) {
   const Distribution& d = package.distribution;
-  for (const Knowledge* const row : known_of(d.name, d.version, Kind::kPicksByCuda))
-    by_cuda(site, package, *row, report);
+  for (const Kind kind : {Kind::kPicksByCuda, Kind::kPicksNearCuda})
+    for (const Knowledge* const row : known_of(d.name, d.version, kind)) by_cuda(site, package, *row, report);
   by_gpu(site, package, report);
 }
 

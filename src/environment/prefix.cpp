@@ -146,11 +146,7 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
   return holds_packages(tree, path) ? folder_prefix(tree, path) : Prefix{.path = path};
 }
 
-Variables variables_here() {
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
-    return std::string(text == nullptr ? "" : text);
-  };
+Variables variables_of(const std::function<std::string(const char* name)>& value) {
   Variables variables;
   variables.virtual_env = value("VIRTUAL_ENV");
   variables.conda_prefix = value("CONDA_PREFIX");
@@ -168,6 +164,13 @@ Variables variables_here() {
   if (const std::string home = value("HF_HOME"); variables.hub_cache.empty() && !home.empty())
     variables.hub_cache = home + "/hub";
   return variables;
+}
+
+Variables variables_here() {
+  return variables_of([](const char* name) {
+    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+    return std::string(text == nullptr ? "" : text);
+  });
 }
 
 std::vector<std::string> folders_of(const std::string& list) {

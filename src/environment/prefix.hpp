@@ -1,6 +1,7 @@
 #pragma once
 // Where Python's packages lie: virtual environments, conda prefixes, a system's Python, or a folder of packages alone.
 // Told by files and their names; no interpreter is run.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct Variables {
   std::string folder;         ///< the working folder, which may choose a version of pyenv's
   std::string hub_cache;      ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
 };
+/// `value` gives one by its name; "" where it is unset.
+Variables variables_of(const std::function<std::string(const char* name)>& value);
+/// Those of this process.
 Variables variables_here();
 
 /// The active environment: VIRTUAL_ENV, else CONDA_PREFIX, else that of the python3 that PATH leads to, through pyenv's

@@ -4,9 +4,13 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "inspect/ascii.hpp"
+#include "inspect/elf.hpp"
+#include "inspect/elf_version_definitions.hpp"
 #include "inspect/printable.hpp"
+#include "inspect/version.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -41,6 +45,34 @@ std::string_view value_of(std::string_view text, std::string_view key) {
   return {};
 }
 
+/// "GNU C Library (Debian GLIBC 2.36-9+deb12u8) stable release version 2.36." stands among its texts.
+std::string glibc_by_banner(const inspect::Source& library) {
+  constexpr std::string_view kBanner = "stable release version ";
+  const auto bytes = inspect::read_part(library, 0, library.size(), std::uint64_t{16} << 20, "libc.so.6");
+  if (!bytes) return "";
+  const std::string_view text = inspect::as_text(*bytes);
+  const std::size_t at = text.find(kBanner);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = text.substr(at + kBanner.size(), 8);
+  const std::string_view number = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+  return std::string(number.ends_with('.') ? number.substr(0, number.size() - 1) : number);
+}
+
+/// Every release defines a version of its own: GLIBC_2.36.
+std::string glibc_by_definitions(const inspect::Source& library) {
+  constexpr std::string_view kPrefix = "GLIBC_";
+  const auto elf = inspect::read_elf(library);
+  const auto definitions = elf ? inspect::read_elf_version_definitions(library, *elf) : tl::unexpected(elf.error());
+  if (!definitions) return "";
+  std::optional<inspect::Version> newest;
+  for (const inspect::ElfVersionDefinition& definition : definitions->list) {
+    if (!definition.version.starts_with(kPrefix)) continue;  // GLIBC_PRIVATE is no version
+    auto version = inspect::parse_version(definition.version.substr(kPrefix.size()));
+    if (version && (!newest || *newest < *version)) newest = std::move(*version);
+  }
+  return newest ? newest->text : "";
+}
+
 }  // namespace
 
 std::string os_of(const FileTree& tree) {
@@ -54,22 +86,20 @@ std::string os_of(const FileTree& tree) {
 }
 
 std::string glibc_of(const FileTree& tree) {
-  // "GNU C Library (Debian GLIBC 2.36-9+deb12u8) stable release version 2.36." stands among its texts.
-  constexpr std::string_view kBanner = "stable release version ";
   for (const char* const path : {"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
                                  "/lib/aarch64-linux-gnu/libc.so.6", "/usr/lib/libc.so.6", "/lib/libc.so.6"}) {
     const auto source = tree.open(path);
     if (!source) continue;
-    const auto bytes = inspect::read_part(**source, 0, (*source)->size(), std::uint64_t{16} << 20, "libc.so.6");
-    if (!bytes) continue;
-    const std::string_view text = inspect::as_text(*bytes);
-    const std::size_t at = text.find(kBanner);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = text.substr(at + kBanner.size(), 8);
-    const std::string_view number = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
-    return std::string(number.ends_with('.') ? number.substr(0, number.size() - 1) : number);
+    if (std::string version = glibc_by_banner(**source); !version.empty()) return version;
+    if (std::string version = glibc_by_definitions(**source); !version.empty()) return version;
   }
   return "";
+}
+
+bool has_musl(const FileTree& tree) {
+  const auto entries = tree.list("/lib");
+  return entries && std::any_of(entries->begin(), entries->end(),
+                                [](const loader::Entry& entry) { return entry.name.starts_with("ld-musl-"); });
 }
 
 std::string container_of(const FileTree& tree) {

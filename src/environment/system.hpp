@@ -11,8 +11,10 @@ namespace flashfit::environment {
 
 /// PRETTY_NAME of os-release; "" if there is none.
 std::string os_of(const loader::FileTree& tree);
-/// "2.36" of the tree's C library; "" if it cannot be told.
+/// "2.36" of the tree's C library, by its banner, else by the newest version that it defines; "" if neither tells.
 std::string glibc_of(const loader::FileTree& tree);
+/// Whether the tree's C library is musl: its loader lies in /lib.
+bool has_musl(const loader::FileTree& tree);
 /// "docker", "podman", "kubernetes" by the marks that they leave; "" for none.
 std::string container_of(const loader::FileTree& tree);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "environment/knowledge.hpp"
+#include "environment/picked_cuda.hpp"
 #include "environment/site.hpp"
 #include "inspect/python_module.hpp"
 #include "inspect/torch_facts.hpp"
@@ -32,23 +33,19 @@ bool on_some_gpu(const Knowledge& row, const inspect::Question& question) {
                                               [&](const auto& gpu) { return names_gpu(row.gpus, gpu.gpu.cc); });
 }
 
-/// The CUDA of the installed torch as file names write it: "130" for 13.0.
-std::string cuda_digits(const std::string& torch_version) {
-  const std::size_t cu = torch_version.find("+cu");
-  return cu == std::string::npos
-             ? ""
-             : torch_version.substr(cu + 3, torch_version.find_first_not_of("0123456789", cu + 3) - cu - 3);
-}
-
 bool is_loaded(const std::string& path, const Package& package, const Site& site) {
   const auto& [name, version] = std::tie(package.distribution.name, package.distribution.version);
   for (const Kind kind : {Kind::kPicksByGpu, Kind::kOnlyOn})
     for (const Knowledge* const row : known_of(name, version, kind))
       if (matches(row->files, path) && !on_some_gpu(*row, site.question)) return false;
-  for (const Knowledge* const row : known_of(name, version, Kind::kPicksByCuda)) {
-    const std::string carried = star_of(row->files, path), wanted = cuda_digits(site.torch_version());
-    if (!carried.empty() && !wanted.empty() && carried.substr(0, wanted.size()) != wanted) return false;
-  }
+  const std::string wanted = cuda_digits(site.torch_version());
+  for (const Kind kind : {Kind::kPicksByCuda, Kind::kPicksNearCuda})
+    for (const Knowledge* const row : known_of(name, version, kind)) {
+      const std::string carried = wanted.empty() ? "" : star_of(row->files, path);
+      if (carried.empty()) continue;
+      const std::string picked = picked_cuda(carried_cudas(package, *row), wanted, kind);
+      if (!carried.starts_with(picked.empty() ? wanted : picked)) return false;
+    }
   return true;
 }
 

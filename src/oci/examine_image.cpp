@@ -4,145 +4,150 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
-#include "inspect/ascii.hpp"
+#include "environment/environment.hpp"
 #include "inspect/printable.hpp"
-#include "inspect/read_binary.hpp"
-#include "inspect/torch_facts.hpp"
 #include "oci/image_archive.hpp"
 
 namespace flashfit::oci {
 namespace {
 
+using environment::Environment;
+using environment::PackageReport;
+using inspect::Problem;
 using inspect::Question;
 using inspect::Target;
+using inspect::TargetReport;
 using loader::FileKind;
 
-constexpr std::size_t kMostFolders = 500'000, kMostErrors = 20;
-constexpr std::uint64_t kMostText = std::uint64_t{64} << 10;
-
-/// Calls see(path, entry) for what lies under `folder`, folders before what lies in them; it says whether to go into a
-/// folder.
-template <class See>
-void walk(const loader::FileTree& tree, const std::string& folder, const See& see) {
-  std::vector<std::string> left{folder};
-  for (std::size_t seen = 0; !left.empty() && seen < kMostFolders; ++seen) {
-    const std::string here = std::move(left.back());
-    left.pop_back();
-    const auto entries = tree.list_here(here);
-    if (!entries) continue;
-    std::vector<std::string> folders;
-    for (const loader::Entry& entry : *entries) {
-      std::string path = loader::join(here, entry.name);
-      if (see(path, entry) && entry.kind == FileKind::kFolder) folders.push_back(std::move(path));
-    }
-    left.insert(left.end(), folders.rbegin(), folders.rend());
-  }
-}
+constexpr std::size_t kMostFolders = 500'000;
 
 bool is_site(std::string_view name) { return name == "site-packages" || name == "dist-packages"; }
 
-/// "3.11" of ".../python3.11/site-packages"; "" where the path does not say it.
-std::string python_of(const std::string& site) {
-  constexpr std::string_view kPython = "/python";
-  const std::size_t at = site.rfind(kPython);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + kPython.size();
-  const std::string version = site.substr(begin, site.find('/', begin) - begin);
-  return version.find('.') == std::string::npos ? "" : version;
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+/// The prefix that the folder of packages belongs to ("/opt/venv" of "/opt/venv/lib/python3.11/site-packages"), else
+/// the folder itself.
+std::string environment_of(const loader::FileTree& tree, const std::string& site) {
+  const std::string prefix = parent_of(parent_of(parent_of(site)));
+  if (prefix.empty()) return site;
+  const auto packages = environment::find_prefix(tree, prefix).packages;
+  return std::find(packages.begin(), packages.end(), site) == packages.end() ? site : prefix;
 }
 
-/// What the image's own files say of its system.
-void take_system(const loader::FileTree& tree, const std::string& platform_said, bool keeps_glibc, Question& question) {
-  const std::string arch = platform_said.ends_with("/arm64")   ? "aarch64"
-                           : platform_said.ends_with("/amd64") ? "x86_64"
-                           : question.platform                 ? question.platform->arch
-                                                               : "x86_64";
-  auto platform = inspect::parse_platform("linux_" + arch);
-  if (!platform) return;
-  const auto musl = tree.list("/lib");
-  for (const loader::Entry& entry : musl ? *musl : std::vector<loader::Entry>{})
-    if (entry.name.starts_with("ld-musl-")) platform->system = inspect::Platform::System::kMusl;
-  const bool glibc = keeps_glibc && question.platform && platform->system == inspect::Platform::System::kGlibc;
-  if (glibc) {
-    platform->major = question.platform->major;
-    platform->minor = question.platform->minor;
+/// The value of "NAME=value" in an image's variables.
+std::string value_of(const std::vector<std::string>& variables, std::string_view name) {
+  for (const std::string& variable : variables)
+    if (variable.starts_with(name) && variable.size() > name.size() && variable[name.size()] == '=')
+      return variable.substr(name.size() + 1);
+  return "";
+}
+
+/// What was asked, as the image's own environments answer it.
+environment::EnvironmentQuestion question_of(const Image& image, const Question& asked, Named named) {
+  environment::EnvironmentQuestion question{.asked = asked};
+  if (image.platform.ends_with("/arm64")) question.arch = "aarch64";
+  question.variables = environment::variables_of([&](const char* name) { return value_of(image.variables, name); });
+  if (!named.torch) question.asked.torch = nullptr;
+  if (named.platform) return question;
+  question.asked.platform.reset();
+  if (!named.glibc || !asked.platform) return question;
+  if (auto platform = inspect::parse_platform("linux_" + question.arch)) {
+    platform->major = asked.platform->major;
+    platform->minor = asked.platform->minor;
+    question.asked.platform = std::move(*platform);
   }
-  question.platform = std::move(*platform);
+  return question;
 }
 
-void take_torch(const loader::FileTree& tree, const std::vector<std::string>& sites, Question& question) {
-  for (const std::string& site : sites) {
-    const auto text = loader::read_text(tree, site + "/torch/version.py", kMostText);
-    if (!text) continue;
-    constexpr std::string_view kAssigned = "__version__ = '";
-    const std::size_t begin = text->find(kAssigned);
-    if (begin == std::string::npos) continue;
-    const std::string_view rest = std::string_view(*text).substr(begin + kAssigned.size());
-    if (auto torch = inspect::read_torch_release(std::string(rest.substr(0, rest.find('\'')))))
-      question.torch = std::move(*torch);
-    return;
+/// Adds what was found of an environment to its image's report. Paths become those of the image.
+void add(Environment found, TargetReport& whole) {
+  const auto take = [&](Problem& problem) {
+    const auto same = [&](const Problem& p) { return p.message == problem.message && p.member == problem.member; };
+    if (std::none_of(whole.problems.begin(), whole.problems.end(), same)) whole.problems.push_back(std::move(problem));
+  };
+  for (Problem& problem : found.problems) take(problem);
+  for (PackageReport& package : found.packages) {
+    TargetReport& report = package.report;
+    const std::string folder = package.folder.empty() ? "" : package.folder.substr(1) + "/";
+    const std::string title = package.version.empty() ? package.name : package.name + " " + package.version;
+    for (Problem& problem : report.problems) {
+      problem.message.insert(0, title + ": ");
+      if (!problem.member.empty()) problem.member.insert(0, folder);
+      whole.problems.push_back(std::move(problem));
+    }
+    for (inspect::Binary& binary : report.target.binaries) {
+      binary.path.insert(0, folder);
+      if (!binary.archive.empty()) binary.archive.insert(0, folder);
+      whole.target.binaries.push_back(std::move(binary));
+    }
+    std::move(report.coverage.begin(), report.coverage.end(), std::back_inserter(whole.coverage));
+    if (whole.mend.empty() && report.verdict != inspect::Verdict::kFits) {
+      whole.mend = std::move(report.mend);
+      whole.mend_why = std::move(report.mend_why);
+    }
+  }
+  whole.target.files += found.files;
+  for (std::string& line : found.unread) {
+    Problem problem{"FF901", inspect::Severity::kNote, std::move(line), "", ""};
+    take(problem);
   }
 }
 
-void read_site(const loader::FileTree& tree, const std::string& site, Target& target) {
-  walk(tree, site, [&](const std::string& path, const loader::Entry& entry) {
-    if (entry.kind != FileKind::kFile) return true;
-    ++target.files;
-    const auto source = tree.open_here(path);
-    const auto trouble = [&](const std::string& why) {
-      if (target.errors.size() < kMostErrors) target.errors.push_back(why + " in " + inspect::printable(path));
-    };
-    if (!source) {
-      trouble(source.error().message);
-      return true;
-    }
-    const inspect::SourceContent content(**source);
-    const auto head = content.head(inspect::kHeadSize);
-    if (!head || !inspect::may_be_binary(*head)) return true;
-    auto binaries = inspect::read_binaries(content, path.substr(1));
-    if (!binaries) {
-      trouble(binaries.error().message);
-      return true;
-    }
-    std::move(binaries->begin(), binaries->end(), std::back_inserter(target.binaries));
-    return true;
-  });
-}
-
-inspect::TargetReport examine_one(const Image& image, const std::string& path, const Question& asked, Named named) {
+TargetReport examine_one(const Image& image, const std::string& path, const Question& asked, Named named) {
   Target target{.target = fmt::format("{} ({})", path, inspect::printable(image.name)),
                 .file_name = std::filesystem::path(path).filename().string(),
                 .kind = inspect::TargetKind::kDirectory};
   if (!image.error.empty()) target.errors.push_back(image.error);
-  Question question = asked;
-  if (image.tree) {
-    const auto sites = find_sites(*image.tree);
-    std::optional<inspect::Python> own;
-    for (const std::string& site : sites)
-      if (auto python = inspect::parse_python(python_of(site)); python && !own) own = std::move(*python);
-    if (own || !named.python) question.python = own;
-    if (!named.platform) take_system(*image.tree, image.platform, named.glibc, question);
-    if (!named.torch) take_torch(*image.tree, sites, question);
-    for (const std::string& site : sites) read_site(*image.tree, site, target);
+  const auto sites = image.tree ? find_sites(*image.tree) : std::vector<std::string>();
+  if (sites.empty()) return judge(std::move(target), asked);
+  TargetReport whole;
+  // A layer that cannot be read is part one's finding; that nothing else is in the target is none.
+  if (!target.errors.empty()) whole.problems = problems_of(target, asked);
+  std::erase_if(whole.problems, [](const Problem& p) { return p.code != "FF901"; });
+  whole.target = std::move(target);
+  const environment::EnvironmentQuestion question = question_of(image, asked, named);
+  std::set<std::string> done;
+  for (const std::string& site : sites) {
+    if (done.contains(site)) continue;
+    environment::EnvironmentQuestion of_site = question;
+    of_site.path = environment_of(*image.tree, site);
+    const auto prefix = environment::find_prefix(*image.tree, of_site.path);
+    done.insert(prefix.packages.begin(), prefix.packages.end());
+    if (!prefix.python.empty() || !named.python) of_site.asked.python.reset();
+    add(look_at(*image.tree, of_site), whole);
   }
-  return judge(std::move(target), question);
+  std::stable_sort(whole.problems.begin(), whole.problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
+  whole.verdict = inspect::verdict_of(whole.problems);
+  return whole;
 }
 
 }  // namespace
 
 std::vector<std::string> find_sites(const loader::FileTree& tree) {
-  std::vector<std::string> sites;
-  walk(tree, "/", [&](const std::string& path, const loader::Entry& entry) {
-    const bool site = entry.kind == FileKind::kFolder && is_site(entry.name);
-    if (site && sites.size() < kMostSites) sites.push_back(path);
-    return !site;
-  });
+  std::vector<std::string> sites, left{"/"};
+  for (std::size_t seen = 0; !left.empty() && seen < kMostFolders; ++seen) {
+    const std::string here = std::move(left.back());
+    left.pop_back();
+    const auto entries = tree.list_here(here);
+    if (!entries) continue;
+    for (const loader::Entry& entry : *entries) {
+      if (entry.kind != FileKind::kFolder) continue;
+      std::string path = loader::join(here, entry.name);
+      if (!is_site(entry.name))
+        left.push_back(std::move(path));
+      else if (sites.size() < kMostSites)
+        sites.push_back(std::move(path));
+    }
+  }
+  std::sort(sites.begin(), sites.end());
   return sites;
 }
 
-std::vector<inspect::TargetReport> examine_images(const std::string& path, const Question& asked, Named named) {
-  std::vector<inspect::TargetReport> reports;
+std::vector<TargetReport> examine_images(const std::string& path, const Question& asked, Named named) {
+  std::vector<TargetReport> reports;
   const auto archive = open_image_archive(path);
   if (!archive) {
     Target target{.target = path, .file_name = std::filesystem::path(path).filename().string()};

@@ -17,9 +17,10 @@ struct Named {
 std::vector<std::string> find_sites(const loader::FileTree& tree);
 inline constexpr std::size_t kMostSites = 64;
 
-/// Never fails: what cannot be read is in Target::errors, and Verdict::kUnknown. Each image is one target,
-/// "ARCHIVE (NAME)", whose binaries are the libraries of its site-packages; Python is the image's own; system and
-/// PyTorch are, where they are not named.
+/// Never fails: what cannot be read is said by FF901. Each image is one target, "ARCHIVE (NAME)", whose binaries are
+/// the libraries of its environments' packages. Every folder of packages is judged as an environment with the image
+/// around it (environment::look_at): its Python, PyTorch, C library, CUDA and variables; of a part that is named, what
+/// is named counts, but for a Python that the folder's own name tells.
 std::vector<inspect::TargetReport> examine_images(const std::string& path, const inspect::Question& asked, Named named);
 
 }  // namespace flashfit::oci

@@ -60,7 +60,8 @@ Result<std::unique_ptr<const inspect::Source>> decompressed(std::unique_ptr<cons
 }
 
 Image open_image(ImageParts parts, const ArchiveIndex& archive, const inspect::Source& bytes) {
-  Image image{.name = std::move(parts.name), .platform = std::move(parts.platform)};
+  Image image{
+      .name = std::move(parts.name), .platform = std::move(parts.platform), .variables = std::move(parts.variables)};
   std::vector<LayerSource> layers;
   for (const std::string& name : std::views::reverse(parts.layers)) {
     const auto place = archive.find(name);

@@ -9,9 +9,10 @@
 namespace flashfit::oci {
 
 struct Image {
-  std::string name;                 ///< as the archive names it: any bytes
-  std::string platform;             ///< "linux/amd64"; "" if not said
-  std::unique_ptr<ImageTree> tree;  ///< null where `error` says why
+  std::string name;                    ///< as the archive names it: any bytes
+  std::string platform;                ///< "linux/amd64"; "" if not said
+  std::vector<std::string> variables;  ///< of its processes: "PATH=/usr/bin:/bin"; any bytes
+  std::unique_ptr<ImageTree> tree;     ///< null where `error` says why
   std::string error;
 };
 

@@ -46,6 +46,13 @@ std::string platform_of(const Json& json) {
   return os.empty() || arch.empty() ? "" : os + "/" + arch;
 }
 
+/// What a configuration says; what it lacks is not missed.
+void take_config(const Json& config, ImageParts& image) {
+  if (image.platform.empty()) image.platform = platform_of(config);
+  for (const Json& variable : at(at(config, "config"), "Env"))
+    if (image.variables.size() < kMostVariables) image.variables.push_back(text(variable));
+}
+
 Result<std::vector<ImageParts>> read_docker(const ArchiveIndex& archive) {
   const auto list = read_json(archive, "manifest.json");
   if (!list) return tl::unexpected(list.error());
@@ -56,8 +63,7 @@ Result<std::vector<ImageParts>> read_docker(const ArchiveIndex& archive) {
     ImageParts image;
     for (const Json& tag : at(entry, "RepoTags")) image.name = image.name.empty() ? text(tag) : image.name;
     if (image.name.empty()) image.name = text(at(entry, "Config"));
-    // The configuration says the platform; what it lacks is not missed.
-    if (const auto config = read_json(archive, text(at(entry, "Config")))) image.platform = platform_of(*config);
+    if (const auto config = read_json(archive, text(at(entry, "Config")))) take_config(*config, image);
     for (const Json& layer : at(entry, "Layers")) {
       if (image.layers.size() == kMostLayers) return inspect::beyond("layers of an image", kMostLayers, 0);
       image.layers.push_back(text(layer));
@@ -108,9 +114,8 @@ class Layout {
   Result<void> take(const Json& manifest, const std::string& digest, std::string name, std::string platform) {
     if (images_.size() == kMostImages) return inspect::beyond("images of an archive", kMostImages, 0);
     ImageParts image{.name = std::move(name), .platform = std::move(platform)};
-    if (image.platform.empty())
-      if (const auto config = read_json(archive_, blob(text(at(at(manifest, "config"), "digest")))))
-        image.platform = platform_of(*config);
+    if (const auto config = read_json(archive_, blob(text(at(at(manifest, "config"), "digest")))))
+      take_config(*config, image);
     if (!at(manifest, "layers").is_array()) return wrong(digest, "no layers");
     for (const Json& layer : at(manifest, "layers")) {
       if (image.layers.size() == kMostLayers) return inspect::beyond("layers of an image", kMostLayers, 0);

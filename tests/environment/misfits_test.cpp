@@ -144,6 +144,23 @@ TEST_F(Misfits, ALibraryPickedByTorchsCudaThatIsNotCarried) {  // kind 12
   EXPECT_EQ(mend_of(found, "bitsandbytes"), "export BNB_CUDA_VERSION=130");
 }
 
+TEST_F(Misfits, ALibraryPickedNearTorchsCuda) {
+  install(make_torch("2.12.0+cu131"));
+  const MadeLibrary unusable{.needed = {"libcudart.so.11.0"}};
+  install({"bitsandbytes",
+           "0.50.2",
+           {{"bitsandbytes/libbitsandbytes_cuda118.so", make_module({{"6.0"}}, unusable)},
+            {"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"9.0"}})},
+            {"bitsandbytes/libbitsandbytes_cuda132.so", make_module({{"6.0"}}, unusable)}}});
+  EXPECT_EQ(look({"H100"}, "13.1").verdict, Verdict::kFits) << "the newest below";
+}
+
+TEST_F(Misfits, NoLibraryOfTorchsMajorCuda) {
+  install(make_torch("2.9.1+cu126"));
+  install({"bitsandbytes", "0.50.2", {{"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"8.0", "9.0"}})}}});
+  EXPECT_THAT(lines_of(look({"H100"}, "13.1"), "bitsandbytes"), ElementsAre(HasSubstr("FF707 misfit")));
+}
+
 TEST_F(Misfits, TorchsCudaIsThatOfVersionPy) {
   install(make_torch("2.9.1"));
   write(site_ + "/torch/version.py", "__version__ = '2.9.1+cu128'\n");

@@ -115,7 +115,6 @@ ENVIRONMENTS = [
     Real("xformers", f"{TORCH_29} xformers==0.0.33.post2", "A100,H100", "570", "torch xformers", 3200),
     Real("flashinfer", f"{TORCH_29} flashinfer-python==0.6.4 flashinfer-cubin==0.6.4", "B200", "570", "torch", 3300),
     Real("FBGEMM", f"{TORCH_29} fbgemm-gpu==1.4.2", "A100,H100", "570", "torch fbgemm-gpu", 3400),
-    Real("sgl-kernel", f"{TORCH_29} sgl-kernel==0.3.21", "H100", "570", "torch sgl-kernel", 3500),
     Real(
         "vLLM",
         f"{TORCH_28} vllm==0.11.0 torchvision==0.23.0 torchaudio==2.8.0 xformers==0.0.32.post1 xgrammar==0.1.25 "

@@ -41,15 +41,15 @@ def tar(members: Layer, form: int = tarfile.PAX_FORMAT) -> bytes:
     return out.getvalue()
 
 
-def docker_image(layers: list[bytes], tag: str = "app:1") -> bytes:
-    """As `docker save` writes it."""
+def docker_image(layers: list[bytes], tag: str = "app:1", variables: tuple[str, ...] = ()) -> bytes:
+    """As `docker save` writes it; `variables` of the image's processes: "PATH=/bin"."""
     members: Layer = []
     names: list[str] = []
     for layer in layers:
         digest = hashlib.sha256(layer + bytes([len(names)])).hexdigest()
         names.append(f"{digest}/layer.tar")
         members += [(digest, None), (names[-1], layer)]
-    config = {"os": "linux", "architecture": "amd64"}
+    config = {"os": "linux", "architecture": "amd64", "config": {"Env": list(variables)}}
     members.append((f"{'c' * 64}.json", json.dumps(config).encode()))
     manifest = [{"Config": f"{'c' * 64}.json", "RepoTags": [tag], "Layers": names}]
     members.append(("manifest.json", json.dumps(manifest).encode()))
@@ -153,7 +153,7 @@ def test_the_newest_layer_wins(image: Any, libraries: dict[str, bytes], how: str
         ([[("d", b"a file")], [("d/a.so", "good")]], ["d/a.so"]),
         ([[("d/a.so", "good")], [("d", ("sym", "e")), ("e/b.so", "good")]], ["e/b.so"]),
         ([[("d", ("sym", "/etc")), ("d/a.so", "good"), ("e.so", "good")]], ["e.so"]),
-        ([[("a.so", "good"), ("b.so", ("hard", f"{SITE}/a.so"))]], ["a.so", "b.so"]),
+        ([[("a.so", "good"), ("b.so", ("hard", f"{SITE}/a.so"))]], ["a.so"]),  # one file
         ([[("a.so", "good"), ("b.so", ("hard", f"{SITE}/a.so"))], [("a.so", b"text")]], ["b.so"]),
         ([[("b.so", ("hard", f"{SITE}/none.so")), ("c.so", ("hard", "../../etc/passwd"))]], []),
         ([[("../../../../../../out.so", "good"), ("x/../y.so", "good"), ("a.so", "good")]], ["a.so"]),
@@ -180,6 +180,59 @@ def test_python_and_torch_are_the_images_own(image: Any, libraries: dict[str, by
     layer = tar([(f"{SITE}/a/_C.cpython-310-x86_64-linux-gnu.so", libraries["good"])])
     codes = [p[1] for p in problems(judged(image(docker_image([layer])), *ASKED)[1]["targets"][0])]
     assert "FF222" in codes  # a module of CPython 3.10 under the 3.11 that the folder's name says
+
+
+def installed(site: str, name: str, version: str, **files: bytes) -> Layer:
+    """A package as pip leaves it; a file's name by its keyword, "__" for a slash."""
+    info = f"{site}/{name}-{version}.dist-info"
+    members: Layer = [(f"{site}/{path.replace('__', '/')}.so", content) for path, content in files.items()]
+    record = "".join(f"{path[len(site) + 1 :]},,\n" for path, _ in members)
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    return [*members, (f"{info}/METADATA", metadata.encode()), (f"{info}/RECORD", record.encode())]
+
+
+def test_packages_are_judged_as_an_environment(image: Any, libraries: dict[str, bytes]) -> None:
+    """By package, its versions, and the system around it; a virtual environment beside Python's own folder."""
+    venv = "opt/venv/lib/python3.11/site-packages"
+    layer = tar(
+        [
+            *installed(SITE, "apex", "0.1", _C=libraries["bad"]),
+            *installed(venv, "flash_attn", "2.7.2", _C=libraries["good"]),
+            ("opt/venv/pyvenv.cfg", b"home = /usr/local/bin\nversion = 3.11.7\n"),
+            ("etc/os-release", b"ID=debian\n"),
+        ]
+    )
+    path = image(docker_image([layer]))
+    status, report = judged(path, "--gpu", "rtx 5090")
+    assert status == 1
+    (target,) = report["targets"]
+    said = {(p["code"], p["member"], p["message"].split(": ")[0]) for p in target["problems"]}
+    assert ("FF101", f"{SITE}/_C.so", "apex 0.1") in said
+    assert ("FF710", "", "flash-attn 2.7.2") in said  # what only knowledge of the package tells
+    assert {b["path"] for b in target["binaries"]} == {f"{SITE}/_C.so", f"{venv}/_C.so"}
+
+
+@pytest.mark.parametrize(
+    ("given", "fits"), [([], False), (["--glibc", "2.38"], True), (["--platform", "manylinux_2_38_x86_64"], True)]
+)
+def test_the_c_library_is_the_images_own(image: Any, libraries: dict[str, bytes], given: list[str], fits: bool) -> None:
+    """By its banner, which an old one's texts have."""
+    layer = tar(
+        [
+            *installed(SITE, "ext", "1.0", _C=libraries["good"]),
+            ("lib/x86_64-linux-gnu/libc.so.6", b"GNU C Library (made) stable release version 2.1.\n"),
+        ]
+    )
+    codes = [p["code"] for p in judged(image(docker_image([layer])), *ASKED, *given)[1]["targets"][0]["problems"]]
+    assert ("FF320" not in codes) == fits, codes
+
+
+def test_variables_are_the_images_own(image: Any, libraries: dict[str, bytes]) -> None:
+    """A library that the image finds by LD_LIBRARY_PATH is not missing."""
+    layer = tar([*installed(SITE, "ext", "1.0", _C=libraries["good"]), ("opt/cuda/libcudart.so.12", b"")])
+    for variables, missing in (((), True), (("PATH=/bin", "LD_LIBRARY_PATH=/opt/cuda"), False)):
+        report = judged(image(docker_image([layer], variables=variables)), *ASKED)[1]
+        assert ("FF330" in [p["code"] for p in report["targets"][0]["problems"]]) == missing
 
 
 @pytest.mark.parametrize("how", ["plain", "gzip"])
