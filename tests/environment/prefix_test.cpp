@@ -77,12 +77,12 @@ TEST_F(Prefixes, ThroughTheShimsOfPyenv) {
   for (const char* const version : {"3.9.18", "3.11.9", "3.11.10", "3.11-dev", "3.12.1"})
     std::filesystem::create_directories(root_ / "home/.pyenv/versions" / version);
   write("home/.pyenv/version", "# of all folders\n3.12.1\n");
-  Variables variables{.path = "/home/.pyenv/shims:/usr/bin", .folder = "/work/a/b"};
+  Variables variables{.path = "/home/.pyenv/shims:/usr/bin", .folder = "/project/a/b"};
   const auto active = [&] { return active_prefix(tree, variables); };
   EXPECT_EQ(active(), "/home/.pyenv/versions/3.12.1");
-  write("work/.python-version", "2.7\n3.9.18\n");
+  write("project/.python-version", "2.7\n3.9.18\n");
   EXPECT_EQ(active(), "/home/.pyenv/versions/3.9.18") << "the first that is installed";
-  write("work/a/.python-version", "3.11\n");
+  write("project/a/.python-version", "3.11\n");
   EXPECT_EQ(active(), "/home/.pyenv/versions/3.11.10") << "the newest";
   variables.pyenv_version = "3.9.18:3.12.1";
   EXPECT_EQ(active(), "/home/.pyenv/versions/3.9.18");
