@@ -33,6 +33,8 @@ Examples:
   flashfit doctor --env venv --gpu L40 --driver 570
   flashfit doctor requirements.txt Dockerfile --policy fleet.toml --format github
   flashfit doctor --error build.log
+  flashfit doctor --error error.txt --env venv
+  flashfit doctor --root /proc/4711/root --env /opt/venv
   flashfit doctor --error traceback.txt venv/lib/python3.11/site-packages --gpu L40
 Exit status: 0 all fit (never with --error), 1 something does not or only in part, 2 it cannot be told or wrong use, 3 not written.)";
 
@@ -60,7 +62,7 @@ bool wrote_html(const DoctorOptions& options, const DoctorReport& report) {
 int run_environment(const DoctorOptions& options) {
   if (!options.targets.empty())
     wrong("--env: judges an environment, so it goes without targets; --torch takes its folder for them");
-  const loader::RealTree tree("/");
+  const loader::RealTree tree(options.root);
   const environment::Environment found = [&] {
     const auto question = options.environment_question();
     return look_at(tree, question);
@@ -97,12 +99,13 @@ std::vector<MachineReport> examined(const DoctorOptions& options, const CiOption
 }
 
 int run(const DoctorOptions& options, const CiOptions& ci) {
-  if (!options.error.empty() || options.targets.empty() || !options.env.empty()) {
+  if (options.error || options.targets.empty() || !options.env.empty()) {
     if (!ci.policy.empty() || ci.fetch || ci.format != "text")
       wrong("--policy, --fetch and --format: go with targets alone, not with an environment or --error");
-    return options.error.empty() ? run_environment(options) : doctor_error(options);
+    return options.error ? doctor_error(options) : run_environment(options);
   }
   if (options.probe) wrong("--probe: goes with an environment, not with targets");
+  if (options.root != "/") wrong("--root: goes with an environment, not with targets");
   const std::vector<MachineReport> machines = examined(options, ci);
   int status = kOk;
   for (const MachineReport& machine : machines) status = std::max(status, status_of(machine.report.targets));
@@ -142,7 +145,7 @@ void add_doctor(CLI::App& app, int& status) {
   command
       ->add_option("--error", options->error,
                    "a pasted traceback or log, a file with one, or -: what it is, what caused it and what mends it, by "
-                   "itself and by the targets beside it")
+                   "itself and by the environment, or by the targets beside it")
       ->type_name("TEXT|FILE|-");
   command->footer(kExample);
   command->callback([options, ci, &status] { status = run(*options, *ci); });

@@ -8,6 +8,7 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "inspect/facts_cache.hpp"
+#include "loader/real_tree.hpp"
 
 namespace flashfit::cli {
 
@@ -16,6 +17,10 @@ void DoctorOptions::add_environment_to(CLI::App& app) {
                  "judge this virtual environment, conda prefix or site-packages folder, package by package (default "
                  "without targets: the active one)")
       ->type_name("PATH");
+  app.add_option("--root", root,
+                 "the root file system that the environment lies in, such as a mounted image or /proc/PID/root "
+                 "(default: this machine's); --env is a path in it")
+      ->type_name("FOLDER");
   app.add_flag("--probe", probe, "with an environment: also launch an empty kernel on every GPU");
 }
 
@@ -23,15 +28,19 @@ environment::EnvironmentQuestion DoctorOptions::environment_question() const {
   environment::EnvironmentQuestion q{.asked = given(), .variables = environment::variables_here()};
   utsname system = {};
   if (uname(&system) == 0) q.arch = system.machine;
+  if (std::error_code error; !std::filesystem::is_directory(root, error))
+    wrong("--root", root, "must be a folder that holds a root file system");
   if (!env.empty()) {
     std::error_code error;
-    q.path = std::filesystem::absolute(env, error).lexically_normal().string();
-    if (!std::filesystem::exists(q.path, error)) wrong(fmt::format("--env '{}': no such folder", env));
+    q.path = root == "/" ? std::filesystem::absolute(env, error).lexically_normal().string()
+                         : ("/" / std::filesystem::path(env)).lexically_normal().string();
+    if (loader::RealTree(root).resolve(q.path).node.kind == loader::FileKind::kNone)
+      wrong(fmt::format("--env '{}': no such folder", env));
   }
   // Another machine was described: this one's driver and processor say nothing of it.
-  q.live = gpus.empty() && driver.empty() && platform.empty() && glibc.empty();
+  q.live = gpus.empty() && driver.empty() && platform.empty() && glibc.empty() && root == "/";
   if (probe && !q.live)
-    wrong("--probe: asks this machine's driver, so it goes without --gpu, --driver, --platform and --glibc");
+    wrong("--probe: asks this machine's driver, so it goes without --gpu, --driver, --platform, --glibc and --root");
   constexpr int kSeconds = 20, kWithLaunch = 60;
   if (q.live) q.driver = environment::ask_live_driver(probe, probe ? kWithLaunch : kSeconds);
   q.cache = no_cache ? "" : inspect::FactsCache::default_folder();

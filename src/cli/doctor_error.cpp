@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -14,6 +15,8 @@
 #include "inspect/doctor.hpp"
 #include "inspect/mends.hpp"
 #include "inspect/printable.hpp"
+#include "inspect/torch_facts.hpp"
+#include "loader/real_tree.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -69,8 +72,10 @@ Given read_given(const std::string& error) {
   return given;
 }
 
-/// What the text says of its machine, where no option says otherwise: it may come from another than this one.
-DoctorOptions with_named(DoctorOptions options, const errors::NamedInText& named, std::vector<std::string>& assumed) {
+/// What the text says of its machine, where no option says otherwise: it may come from another than this one. Its
+/// Python counts for files alone: an environment has its own.
+DoctorOptions with_named(DoctorOptions options, const errors::NamedInText& named, bool python,
+                         std::vector<std::string>& assumed) {
   if (options.gpus.empty() && named.gpu) {
     options.gpus = {named.gpu->name};
     assumed.emplace_back("the GPU is the one that the text names");
@@ -79,34 +84,119 @@ DoctorOptions with_named(DoctorOptions options, const errors::NamedInText& named
     options.driver = named.driver;
     assumed.emplace_back("the driver is the one that the text names");
   }
-  if (options.python.empty() && options.platform.empty() && named.python) {
+  if (python && options.python.empty() && options.platform.empty() && named.python) {
     options.python = named.python->version;
     assumed.emplace_back("Python is that of the paths in the text");
   }
   return options;
 }
 
+/// By what an environment is certainly not the one that the text is of; "" if nothing tells.
+std::string difference(const environment::Environment& found, const errors::NamedInText& named) {
+  const auto python = inspect::parse_python(found.prefix.python);
+  if (python && named.python && python->minor != named.python->minor)
+    return fmt::format("Python {}, and the text is of {}", found.prefix.python, named.python->version);
+  const auto here = found.question.torch ? found.question.torch->version : std::nullopt;
+  const auto there = inspect::parse_version(named.torch);
+  if (here && there && here->release != there->release)
+    return fmt::format("PyTorch {}, and the text is of {}", here->text, named.torch);
+  return "";
+}
+
+bool is_of_the_machine(const errors::ErrorClass* kind) {
+  return kind != nullptr &&
+         std::find(kind->explained_by.begin(), kind->explained_by.end(), "FF701") != kind->explained_by.end();
+}
+
+/// The driver's answer and the copies of its library, as a target among others.
+inspect::TargetReport machine_report(const environment::Environment& found) {
+  inspect::TargetReport report{.target = {.target = "this machine", .file_name = "this machine"}};
+  report.problems = found.problems;
+  report.verdict = inspect::verdict_of(found.problems);
+  for (const inspect::Problem& p : report.problems)
+    if (report.look_for.empty() && p.severity != inspect::Severity::kNote) report.look_for = p.fix;
+  return report;
+}
+
+/// Takes what the environment tells of this error; nothing of an environment that is certainly not the text's, unless
+/// it was named by --env.
+void take_environment(const environment::Environment& found, const errors::Diagnosis& diagnosis, bool asked_for,
+                      errors::LookedAt& looked, std::vector<std::string>& assumed) {
+  const std::string words =
+      fmt::format("{} ({})", inspect::printable(found.prefix.path, 300), name_of(found.prefix.kind));
+  const std::string other = difference(found, diagnosis.named);
+  if (!other.empty())
+    assumed.push_back(fmt::format("{} has {}{}", words, other, asked_for ? "" : ": it is not counted"));
+  if (!other.empty() && !asked_for) return;
+  looked.environment = words;
+  looked.folders = found.prefix.packages;
+  for (const environment::PackageReport& package : found.packages) looked.reports.push_back(package.report);
+  // Those that one has to do with before the libraries that they bring.
+  const auto fits = std::find_if(looked.reports.begin(), looked.reports.end(),
+                                 [](const auto& r) { return r.verdict == inspect::Verdict::kFits; });
+  std::stable_partition(fits, looked.reports.end(),
+                        [](const auto& r) { return !r.target.target.starts_with("nvidia-"); });
+  const bool asked_driver = found.system.driver.state != environment::DriverAnswer::State::kNotAsked;
+  if (is_of_the_machine(diagnosis.error.kind) && asked_driver)
+    looked.reports.insert(looked.reports.begin(), machine_report(found));
+  looked.packages = looked.reports.size();
+}
+
+/// Looks at the environment asked for, else at the one that the text names if it is here, else at the active one.
+/// False: there is none.
+bool look_around(DoctorOptions options, const errors::Diagnosis& diagnosis, errors::LookedAt& looked,
+                 DoctorReport& report) {
+  const bool asked_for = !options.env.empty();
+  std::vector<std::string> assumed;
+  options = with_named(std::move(options), diagnosis.named, false, assumed);
+  const loader::RealTree tree(options.root);
+  const auto& folders = diagnosis.named.site_packages;
+  if (options.root != "/") looked.option = " --root " + inspect::shell_word(options.root);
+  if (asked_for) {
+    looked.option += " --env " + inspect::shell_word(options.env);
+  } else if (!folders.empty() && tree.resolve(folders.front()).node.kind == loader::FileKind::kFolder) {
+    options.env = environment::prefix_of_packages(tree, folders.front());
+    assumed.emplace_back("the environment is the one that the text names");
+  }
+  const auto question = options.environment_question();
+  const environment::Environment found = look_at(tree, question);
+  if (found.prefix.kind == environment::Prefix::Kind::kNone) {
+    report.assumed.push_back(found.problems.front().message + ": no environment was looked at");
+    return false;
+  }
+  report.question = found.question;
+  report.assumed = std::move(assumed);
+  report.assumed.insert(report.assumed.end(), found.assumed.begin(), found.assumed.end());
+  take_environment(found, diagnosis, asked_for, looked, report.assumed);
+  return true;
+}
+
 }  // namespace
 
 int doctor_error(const DoctorOptions& given_options) {
   if (!given_options.html.empty()) wrong("--html: --error writes no page; --json is there");
-  if (!given_options.env.empty() || given_options.probe)
-    wrong("--error: goes with targets, not with --env or --probe; a folder of packages is a target");
-  const Given given = read_given(given_options.error);
+  const bool looks_around = given_options.targets.empty() || !given_options.env.empty();
+  if (given_options.probe && !looks_around) wrong("--probe: goes with an environment, not with targets");
+  if (given_options.root != "/" && !looks_around) wrong("--root: goes with an environment, not with targets");
+  const Given given = read_given(*given_options.error);
   if (given.text.find_first_not_of(" \t\r\n") == std::string::npos)
-    wrong("--error", inspect::printable(given_options.error), "is empty; the traceback or the log is needed");
+    wrong("--error", inspect::printable(*given_options.error), "is empty; the traceback or the log is needed");
   errors::Diagnosis diagnosis = errors::diagnose(given.text);
   diagnosis.left_out += given.left_out;
   DoctorReport report;
-  const DoctorOptions options = with_named(given_options, diagnosis.named, report.assumed);
-  report.question = options.question(report.assumed);
+  errors::LookedAt looked;
+  DoctorOptions options = given_options;
+  if (!looks_around || !look_around(options, diagnosis, looked, report)) {
+    options = with_named(std::move(options), diagnosis.named, true, report.assumed);
+    report.question = options.question(report.assumed);
+  }
   if (given.looks_like_a_file) report.assumed.emplace_back("no file has that name: it was taken as the text itself");
-  std::vector<inspect::TargetReport> reports;
   if (!options.targets.empty()) {
     const auto how = options.how();
-    reports = inspect::examine(options.targets, report.question, how);
+    auto reports = inspect::examine(options.targets, report.question, how);
+    std::move(reports.begin(), reports.end(), std::back_inserter(looked.reports));
   }
-  const errors::Answer answer = errors::answer(std::move(diagnosis), std::move(reports), report.question, given.word);
+  const errors::Answer answer = errors::answer(std::move(diagnosis), std::move(looked), report.question, given.word);
   if (options.json) {
     fmt::print("{}\n", dump(error_json(answer, report)));
   } else {

@@ -70,6 +70,7 @@ Json error_json(const Answer& a, const DoctorReport& report) {
           {"red_herrings", herrings},
           {"concluded", concluded},
           {"not_told", d.unknown},
+          {"environment", a.environment},
           {"culprits", culprits_json(a)},
           {"cleared", names_json(a, a.evidence.cleared)},
           {"silent", names_json(a, a.evidence.silent)},

@@ -61,18 +61,25 @@ void add_leads(std::string& out, const Diagnosis& d) {
                        other.line, other.kind->title, other.kind->code);
 }
 
+/// "apex==0.1" of what is installed, else the file's name.
+std::string title_of(const inspect::TargetReport& report) {
+  return report.target.kind == inspect::TargetKind::kDistribution ? inspect::printable(report.target.target, 200)
+                                                                  : name_of(report);
+}
+
 void add_evidence(std::string& out, const Answer& a) {
+  if (!a.environment.empty()) out += fmt::format("looked at: {}\n", a.environment);
   for (const auto& culprit : a.evidence.culprits) {
     const auto& report = a.reports[culprit.report];
     std::size_t shown = 0;
     for (const auto& problem : culprit.problems) {
       if (shown++ == kMostProblems) {
-        out += fmt::format("         and {} more: flashfit doctor {} -v\n", culprit.problems.size() - kMostProblems,
-                           path_words(report.target.target));
+        out += fmt::format("         and {} more: flashfit doctor{} -v\n", culprit.problems.size() - kMostProblems,
+                           culprit.report < a.packages ? "" : " " + path_words(report.target.target));
         break;
       }
       out +=
-          fmt::format("culprit: {}{}: {} {}\n", name_of(report),
+          fmt::format("culprit: {}{}: {} {}\n", title_of(report),
                       problem.member.empty() ? "" : ": " + path_words(problem.member), problem.code, problem.message);
     }
   }
@@ -83,12 +90,14 @@ void add_evidence(std::string& out, const Answer& a) {
       out += fmt::format("cleared: and {} more\n", a.evidence.cleared.size() - kMostCleared);
       break;
     }
-    out += fmt::format("cleared: {}: nothing in it makes this error\n", name_of(a.reports[i]));
+    out += fmt::format("cleared: {}: nothing in it makes this error\n", title_of(a.reports[i]));
   }
   for (const std::size_t i : a.evidence.silent)
-    if (!a.by_name) out += fmt::format("silent:  {} tells nothing of this error\n", name_of(a.reports[i]));
-  if (!a.reports.empty() && a.evidence.culprits.empty() && !a.files.proof && !a.by_name)
-    out += "none of what was given explains it\n";
+    if (!a.by_name && i >= a.packages)
+      out += fmt::format("silent:  {} tells nothing of this error\n", name_of(a.reports[i]));
+  const bool looked = !a.reports.empty() || !a.environment.empty();
+  if (looked && a.evidence.culprits.empty() && !a.files.proof && !a.by_name)
+    out += fmt::format("none of what was {} explains it\n", a.environment.empty() ? "given" : "looked at");
 }
 
 void add_end(std::string& out, const Answer& a) {

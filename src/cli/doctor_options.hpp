@@ -1,6 +1,7 @@
 #pragma once
 // The options of `doctor` and `choose`: from words to a question.
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,9 @@ namespace flashfit::cli {
 struct DoctorOptions {
   std::vector<std::string> targets;
   std::vector<std::string> gpus;
-  std::string error;  ///< of `doctor` alone: a text, a file or "-"
+  std::optional<std::string> error;  ///< of `doctor` alone: a text, a file or "-"
   std::string driver, python, torch, glibc, platform, html;
-  std::string env;
+  std::string env, root = "/";
   bool json = false, verbose = false, no_cache = false, probe = false;
 
   void add_to(CLI::App& app);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "inspect/ascii.hpp"
+#include "inspect/mends.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/printable.hpp"
 
@@ -13,7 +15,7 @@ namespace {
 
 using loader::FileTree;
 
-constexpr std::uint64_t kMostMetadata = std::uint64_t{4} << 20, kMostWheel = 1 << 16;
+constexpr std::uint64_t kMostMetadata = std::uint64_t{4} << 20, kMostWheel = 1 << 16, kMostOrigin = 1 << 16;
 constexpr std::uint64_t kMostRecord = std::uint64_t{32} << 20;
 constexpr std::size_t kMostDistributions = 20'000;
 
@@ -54,6 +56,28 @@ std::string first_field(std::string_view line) {
   return field;
 }
 
+/// direct_url.json (PyPA, "Recording the Direct URL Origin of installed distributions"), which installers leave for
+/// what came from no index.
+void read_origin(const FileTree& tree, Distribution& d) {
+  const auto text = loader::read_text(tree, d.info + "/direct_url.json", kMostOrigin);
+  if (!text) return;
+  d.by_url = true;
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const auto word = [](const nlohmann::json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const std::string url = word(json, "url");
+  if (url.empty() || !inspect::is_plain_path(url)) return;
+  if (json.contains("vcs_info")) {
+    const std::string vcs = word(json["vcs_info"], "vcs"), commit = word(json["vcs_info"], "commit_id");
+    if (!vcs.empty() && inspect::is_plain_path(vcs + commit))
+      d.source = fmt::format("{}+{}{}{}", vcs, url, commit.empty() ? "" : "@", commit);
+  } else if (json.contains("dir_info") && url.starts_with("file:///")) {
+    d.source = url.substr(7);
+  }
+}
+
 }  // namespace
 
 std::vector<Distribution> read_distributions(const FileTree& tree, const std::string& folder,
@@ -82,6 +106,7 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
     d.version = inspect::printable(parsed->version.text);
     d.metadata = headers_of(std::move(*metadata));
     if (auto wheel = loader::read_text(tree, d.info + "/WHEEL", kMostWheel)) d.wheel = std::move(*wheel);
+    read_origin(tree, d);
     list.push_back(std::move(d));
   }
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });

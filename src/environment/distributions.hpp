@@ -17,6 +17,10 @@ struct Distribution {
   std::string info;      ///< ".../flash_attn-2.8.3.dist-info"
   std::string metadata;  ///< its headers
   std::string wheel;     ///< the text of WHEEL; "" if there is none
+  /// Where pip can have its source again: "git+https://...@COMMIT" or a folder, by direct_url.json; "" if it came from
+  /// an index.
+  std::string source;
+  bool by_url = false;  ///< it did not come from an index, whether its source is known or not
 };
 
 /// Those of a folder of packages, by name; what names no package is left out, and said in `unread`.

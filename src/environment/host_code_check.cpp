@@ -42,9 +42,9 @@ void falls_back(const Site& site, const Knowledge& row, inspect::TargetReport& r
     if (!matches(row.files, binary.path)) continue;
     std::vector<std::string> missing;
     std::set<std::string> packages;
-    for (const inspect::CudaLibrary* const library : missing_libraries(site, binary)) {
-      missing.emplace_back(library->soname);
-      packages.emplace(library->package);
+    for (const MissingCuda& library : missing_libraries(site, binary)) {
+      missing.push_back(library.name);
+      packages.emplace(library.package);
     }
     if (missing.empty()) continue;
     report.problems.push_back(

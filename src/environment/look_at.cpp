@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "environment/added_folders.hpp"
 #include "environment/environment.hpp"
 #include "environment/host_checks.hpp"
 #include "environment/hub_kernels.hpp"
@@ -51,22 +52,68 @@ void complete(const EnvironmentQuestion& asked, Environment& environment) {
   if (q.x86_level == 0) q.x86_level = environment.system.x86_level;
 }
 
-std::vector<Package> read_packages(const FileTree& tree, const EnvironmentQuestion& asked, Environment& environment) {
-  std::vector<Package> packages;
-  std::unordered_set<std::string> names;  // what comes later in sys.path is hidden
-  for (const std::string& folder : environment.prefix.packages) {
-    auto distributions = read_distributions(tree, folder, environment.unread);
-    std::erase_if(distributions, [&](const Distribution& d) { return !names.insert(d.name).second; });
-    environment.installed += distributions.size();
-    Walked walked = find_native_files(tree, folder);
-    environment.files += walked.seen;
-    std::move(walked.unread.begin(), walked.unread.end(), std::back_inserter(environment.unread));
-    auto facts = read_file_facts(tree, walked.files, asked.cache, "environment " + folder, asked.progress);
-    auto here = to_packages(tree, std::move(distributions), folder, std::move(facts));
-    std::move(here.begin(), here.end(), std::back_inserter(packages));
+/// Reads packages folder after folder: what comes later in sys.path is hidden.
+class PackageReader {
+ public:
+  PackageReader(const FileTree& tree, const EnvironmentQuestion& asked, Environment& environment)
+      : tree_(tree), asked_(asked), environment_(environment) {}
+
+  std::vector<Package> read() {
+    for (const std::string& folder : environment_.prefix.packages) add(folder, find_native_files(tree_, folder));
+    std::vector<AddedFolder> added;
+    for (const std::string& folder : environment_.prefix.packages)
+      for (AddedFolder& one : added_folders(tree_, folder)) added.push_back(std::move(one));
+    for (const AddedFolder& one : added) add_outside(one);
+    return std::move(packages_);
   }
-  return packages;
-}
+
+ private:
+  std::vector<FileFacts> facts_of(Walked walked, const std::string& folder) {
+    environment_.files += walked.seen;
+    std::move(walked.unread.begin(), walked.unread.end(), std::back_inserter(environment_.unread));
+    return read_file_facts(tree_, walked.files, asked_.cache, "environment " + folder, asked_.progress);
+  }
+
+  void add(const std::string& folder, Walked walked) {
+    auto distributions = read_distributions(tree_, folder, environment_.unread);
+    std::erase_if(distributions, [&](const Distribution& d) { return !names_.insert(d.name).second; });
+    environment_.installed += distributions.size();
+    auto here = to_packages(tree_, std::move(distributions), folder, facts_of(std::move(walked), folder));
+    std::move(here.begin(), here.end(), std::back_inserter(packages_));
+  }
+
+  /// Files of an editable install are those of the package whose RECORD lists the file that leads there.
+  void add_outside(const AddedFolder& added) {
+    const auto& known = environment_.prefix.packages;
+    if (std::find(known.begin(), known.end(), added.path) != known.end()) return;
+    const loader::Resolved at = tree_.resolve(added.path);
+    Walked walked;
+    if (at.node.kind == loader::FileKind::kFolder) {
+      walked = find_native_sources(tree_, added.path, environment_.prefix.path);
+    } else {
+      walked = {.files = {{added.path, at.node.id, at.node.size, at.node.stamp, at.node.changed}}, .seen = 1};
+    }
+    Package* const owner = owner_of(added.by);
+    if (owner == nullptr) return add(added.path, std::move(walked));
+    for (FileFacts& facts : facts_of(std::move(walked), added.path))
+      if (!facts.binaries.empty() || !facts.error.empty()) owner->files.push_back(std::move(facts));
+  }
+
+  Package* owner_of(const std::string& file) {
+    for (Package& package : packages_) {
+      bool owns = false;
+      for_each_recorded(tree_, package.distribution, [&](const std::string& path) { owns |= path == file; });
+      if (owns) return &package;
+    }
+    return nullptr;
+  }
+
+  const FileTree& tree_;
+  const EnvironmentQuestion& asked_;
+  Environment& environment_;
+  std::vector<Package> packages_;
+  std::unordered_set<std::string> names_;
+};
 
 /// Compilers and copies of the driver among the packages' files.
 void add_tools(const std::vector<Package>& packages, System& system) {
@@ -173,11 +220,9 @@ System system_of(const FileTree& tree, const EnvironmentQuestion& asked, const P
                 .musl = has_musl(tree),
                 .container = container_of(tree),
                 .driver = asked.driver};
-  if (asked.live) {
-    Processor processor = processor_here();
-    system.processor = std::move(processor.name);
-    system.x86_level = processor.x86_level;
-  }
+  Processor processor = asked.live ? processor_here() : processor_of(tree);
+  system.processor = std::move(processor.name);
+  system.x86_level = processor.x86_level;
   system.driver_files = find_driver_files(tree, folders_of(asked.variables.library_path));
   system.tools =
       find_toolkits(tree, asked.variables.cuda_home, prefix.kind == Prefix::Kind::kFolder ? "" : prefix.path);
@@ -208,7 +253,7 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
     return environment;
   }
   complete(asked, environment);
-  Site site{.prefix = environment.prefix.path, .packages = read_packages(tree, asked, environment)};
+  Site site{.prefix = environment.prefix.path, .packages = PackageReader(tree, asked, environment).read()};
   add_tools(site.packages, environment.system);
   site.tools = environment.system.tools;
   site.libraries = system_libraries(

@@ -7,7 +7,10 @@
 
 #include "environment/knowledge.hpp"
 #include "environment/site.hpp"
+#include "inspect/ascii.hpp"
 #include "inspect/cudart.hpp"
+#include "inspect/printable.hpp"
+#include "loader/dll_names.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -23,21 +26,28 @@ bool falls_back(const Package& package, const std::string& path) {
   return false;
 }
 
-/// Where pip would put the package's libraries in the environment.
-std::string folder_of(const Package& package, const inspect::CudaLibrary& library) {
-  return fmt::format("{}/{}", package.distribution.folder, library.folder);
+/// Names of DLLs have no case.
+bool has_library(const Site& site, const Binary& binary, const std::string& name) {
+  if (!binary.windows) return site.libraries.contains(name);
+  return std::any_of(site.libraries.begin(), site.libraries.end(),
+                     [wanted = inspect::lower(name)](const std::string& l) { return inspect::lower(l) == wanted; });
 }
 
 }  // namespace
 
-std::vector<const inspect::CudaLibrary*> missing_libraries(const Site& site, const Binary& binary) {
-  std::vector<const inspect::CudaLibrary*> missing;
+std::vector<MissingCuda> missing_libraries(const Site& site, const Binary& binary) {
+  std::vector<MissingCuda> missing;
   int cuda = binary.toolkit / 1000;
   for (const std::string& library : binary.needed)
     if (const int major = inspect::cudart_major(library); major != 0) cuda = major;
   for (const std::string& library : binary.needed) {
-    const inspect::CudaLibrary* const known = inspect::find_cuda_library(library, cuda);
-    if (known != nullptr && !site.libraries.contains(library)) missing.push_back(known);
+    const inspect::CudaLibrary* const known =
+        inspect::find_cuda_library(binary.windows ? loader::soname_of_dll(library) : library, cuda);
+    if (known == nullptr || has_library(site, binary, library)) continue;
+    std::string folder(known->folder);
+    // Their packages for Windows have them in bin.
+    if (binary.windows) folder.replace(folder.rfind('/') + 1, std::string::npos, "bin");
+    missing.push_back({inspect::printable(library), std::move(folder), known->package});
   }
   return missing;
 }
@@ -60,24 +70,26 @@ void check_missing_libraries(const Site& site, const Package& package, inspect::
   for (const Binary& binary : report.target.binaries) {
     const bool imported = is_module(binary);
     if (falls_back(package, binary.path)) continue;
-    for (const inspect::CudaLibrary* const library : missing_libraries(site, binary)) {
-      if (!said.emplace(library->soname).second) continue;
+    for (const MissingCuda& library : missing_libraries(site, binary)) {
+      if (!said.emplace(library.name).second) continue;
       report.problems.push_back(
           {"FF330",
            nvidia     ? Severity::kNote
            : imported ? Severity::kMisfit
                       : Severity::kDegrades,
-           fmt::format("needs {}, which neither this environment nor its system has", library->soname), binary.path,
-           fmt::format("pip install {} (it brings {}/{})", library->package, library->folder, library->soname)});
-      packages.emplace(library->package);
-      folders.insert(folder_of(package, *library));
+           fmt::format("needs {}, which neither this environment nor its system has", library.name), binary.path,
+           fmt::format("pip install {} (it brings {}/{})", library.package, library.folder, library.name)});
+      packages.emplace(library.package);
+      if (!binary.windows) folders.insert(fmt::format("{}/{}", package.distribution.folder, library.folder));
     }
   }
   if (packages.empty() || nvidia || !report.mend.empty()) return;
   report.mend = fmt::format("pip install {}", fmt::join(packages, " "));
-  report.mend_why =
-      fmt::format("brings what is missing; if the loader does not look there by itself: LD_LIBRARY_PATH={}",
-                  fmt::join(folders, ":"));
+  report.mend_why = folders.empty() ? "brings what is missing"
+                                    : fmt::format(
+                                          "brings what is missing; if the loader does not look there by itself: "
+                                          "LD_LIBRARY_PATH={}",
+                                          fmt::join(folders, ":"));
 }
 
 }  // namespace flashfit::environment

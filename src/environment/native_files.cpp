@@ -1,8 +1,13 @@
 #include "environment/native_files.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
+
+#include "inspect/printable.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -10,7 +15,7 @@ namespace {
 using loader::FileKind;
 using loader::FileTree;
 
-constexpr std::uint64_t kMostFiles = 2'000'000;
+constexpr std::uint64_t kMostFiles = 2'000'000, kMostSources = 100'000;
 constexpr std::size_t kDeepest = 64;     // folders below the first
 constexpr std::uint64_t kSmallest = 64;  // bytes: the least header that any reader takes
 
@@ -34,9 +39,9 @@ bool is_walked(std::string_view folder) {
          !folder.ends_with(".egg-info");
 }
 
-}  // namespace
+using Enters = std::function<bool(const std::string& path, const std::string& name)>;
 
-Walked find_native_files(const FileTree& tree, const std::string& top) {
+Walked walk(const FileTree& tree, const std::string& top, std::uint64_t most, const Enters& enters) {
   Walked walked;
   struct Folder {
     std::string path;
@@ -55,11 +60,12 @@ Walked find_native_files(const FileTree& tree, const std::string& top) {
     for (const loader::Entry& entry : *entries) {
       std::string path = folder.path + "/" + entry.name;
       if (entry.kind == FileKind::kFolder) {
-        if (is_walked(entry.name) && folder.depth < kDeepest) left.push_back({std::move(path), folder.depth + 1});
+        if (enters(path, entry.name) && folder.depth < kDeepest) left.push_back({std::move(path), folder.depth + 1});
         continue;
       }
-      if (++walked.seen > kMostFiles) {
-        walked.unread.emplace_back("more than 2,000,000 files: the rest was not looked at");
+      if (++walked.seen > most) {
+        walked.unread.push_back(
+            fmt::format("{}: more than {} files: the rest was not looked at", inspect::printable(top, 300), most));
         return walked;
       }
       if (!may_hold_code(entry.name) || (entry.kind != FileKind::kFile && entry.kind != FileKind::kLink)) continue;
@@ -77,6 +83,18 @@ Walked find_native_files(const FileTree& tree, const std::string& top) {
   }
   std::sort(walked.files.begin(), walked.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   return walked;
+}
+
+}  // namespace
+
+Walked find_native_files(const FileTree& tree, const std::string& top) {
+  return walk(tree, top, kMostFiles, [](const std::string&, const std::string& name) { return is_walked(name); });
+}
+
+Walked find_native_sources(const FileTree& tree, const std::string& top, const std::string& but) {
+  return walk(tree, top, kMostSources, [&](const std::string& path, const std::string& name) {
+    return is_walked(name) && !name.starts_with('.') && name != "build" && path != but;
+  });
 }
 
 }  // namespace flashfit::environment

@@ -25,5 +25,8 @@ struct Walked {
 /// Walks a folder of packages. Left out by name are texts, sources, pictures and Python's own files, which no loader
 /// and no driver ever loads: names alone cost a tenth of looking into each.
 Walked find_native_files(const loader::FileTree& tree, const std::string& top);
+/// The same of a folder of somebody's sources that an environment imports: without hidden folders, what builds leave in
+/// "build", and `but`, the environment's own prefix, which lies in many of them.
+Walked find_native_sources(const loader::FileTree& tree, const std::string& top, const std::string& but);
 
 }  // namespace flashfit::environment

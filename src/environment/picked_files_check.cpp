@@ -75,6 +75,26 @@ void by_gpu(const Site& site, const Package& package, inspect::TargetReport& rep
   }
 }
 
+/// Files that the package takes on a GPU for which it brings no code, where a later version leaves them: what others of
+/// its libraries have does not serve then.
+void taken_without_code(const Site& site, const Package& package, inspect::TargetReport& report) {
+  const Distribution& d = package.distribution;
+  for (const Knowledge* const row : known_of(d.name, d.version, Kind::kOnlyOn)) {
+    if (row->fix.empty()) continue;
+    for (inspect::Problem& p : report.problems) {
+      const bool taken = std::any_of(site.question.gpus.begin(), site.question.gpus.end(),
+                                     [&](const auto& gpu) { return names_gpu(row->gpus, gpu.gpu.cc); });
+      if ((p.code != "FF101" && p.code != "FF102") || !matches(row->files, p.member) || !taken) continue;
+      p.severity = Severity::kMisfit;
+      p.fix = row->fix;
+      const std::size_t below = row->versions.find('<');
+      if (below == std::string_view::npos || !report.mend.empty()) continue;
+      report.mend = fmt::format("pip install '{}>={}'", d.name, row->versions.substr(below + 1));
+      report.mend_why = row->fix;
+    }
+  }
+}
+
 }  // namespace
 
 void check_picked_files(const Site& site, const Package& package, inspect::TargetReport& report) {
@@ -82,6 +102,7 @@ void check_picked_files(const Site& site, const Package& package, inspect::Targe
   for (const Kind kind : {Kind::kPicksByCuda, Kind::kPicksNearCuda})
     for (const Knowledge* const row : known_of(d.name, d.version, kind)) by_cuda(site, package, *row, report);
   by_gpu(site, package, report);
+  taken_without_code(site, package, report);
 }
 
 }  // namespace flashfit::environment

@@ -146,6 +146,14 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
   return holds_packages(tree, path) ? folder_prefix(tree, path) : Prefix{.path = path};
 }
 
+std::string prefix_of_packages(const FileTree& tree, const std::string& folder) {
+  const std::string above = parent(parent(parent(folder)));
+  const Prefix prefix = find_prefix(tree, above);
+  const std::string path = tree.resolve(folder).path;
+  const bool its = std::find(prefix.packages.begin(), prefix.packages.end(), path) != prefix.packages.end();
+  return its && prefix.kind != Prefix::Kind::kFolder ? above : folder;
+}
+
 Variables variables_of(const std::function<std::string(const char* name)>& value) {
   Variables variables;
   variables.virtual_env = value("VIRTUAL_ENV");

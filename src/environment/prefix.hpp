@@ -26,6 +26,10 @@ std::string interpreter_of(const loader::FileTree& tree, const Prefix& prefix);
 /// packages are found.
 Prefix find_prefix(const loader::FileTree& tree, const std::string& given);
 
+/// The prefix whose folder of packages this is, ".../venv" of ".../venv/lib/python3.11/site-packages"; the folder
+/// itself where it is nobody's.
+std::string prefix_of_packages(const loader::FileTree& tree, const std::string& folder);
+
 /// The variables that say which environment is active, as the process or an image has them; "" where unset.
 struct Variables {
   std::string virtual_env, conda_prefix, path, home;

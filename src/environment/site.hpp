@@ -43,6 +43,7 @@ void check_host_code(const Site& site, const Package& package, inspect::TargetRe
 void check_torch_extension(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_torch_build(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_missing_libraries(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_compiling(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_loads(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_names(const Site& site, const Package& package, inspect::TargetReport& report);
 
@@ -50,8 +51,14 @@ void check_names(const Site& site, const Package& package, inspect::TargetReport
 /// those below the folder of packages.
 inspect::Target target_of(const Site& site, const Package& package);
 
-/// Libraries of CUDA that the binary needs and that neither the environment nor its system has.
-std::vector<const inspect::CudaLibrary*> missing_libraries(const Site& site, const inspect::Binary& binary);
+/// A library of CUDA that is needed, and the package that has it.
+struct MissingCuda {
+  std::string name;    ///< as it is asked for: "libcudart.so.12", "cudart64_12.dll"
+  std::string folder;  ///< of the package, in site-packages: "nvidia/cuda_runtime/lib"
+  std::string_view package;
+};
+/// Those that the binary needs and that neither the environment nor its system has.
+std::vector<MissingCuda> missing_libraries(const Site& site, const inspect::Binary& binary);
 
 /// Whether Python imports it, rather than some other library or nobody.
 bool is_module(const inspect::Binary& binary);

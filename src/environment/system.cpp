@@ -131,6 +131,10 @@ Processor processor_here() {
   return read_processor(text);
 }
 
+Processor processor_of(const FileTree& tree) {
+  return read_processor(loader::read_text(tree, "/proc/cpuinfo", kMostCpuInfo).value_or(""));
+}
+
 std::set<std::string> system_libraries(const FileTree& tree, const std::string& prefix, const Variables& variables) {
   std::vector<std::string> folders = folders_of(variables.library_path);
   for (const char* const folder : {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",

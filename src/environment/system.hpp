@@ -26,6 +26,8 @@ struct Processor {
 Processor read_processor(const std::string& cpuinfo);
 /// This machine's.
 Processor processor_here();
+/// That of a tree which has a file proc/cpuinfo: an image that was written with it, or the root of a process.
+Processor processor_of(const loader::FileTree& tree);
 
 /// Names of the libraries in the system's folders, CUDA's, the prefix's lib and LD_LIBRARY_PATH's.
 std::set<std::string> system_libraries(const loader::FileTree& tree, const std::string& prefix,

@@ -6,7 +6,6 @@
 #include "inspect/doctor.hpp"
 #include "inspect/mend.hpp"
 #include "inspect/mends.hpp"
-#include "inspect/torch_symbols.hpp"
 
 namespace flashfit::errors {
 namespace {
@@ -43,23 +42,38 @@ void add_mend(Answer& a) {
   if (a.look_for.empty() && a.cause_found) a.mend = a.diagnosis.mend;
 }
 
-/// The command that looks at files.
-std::string look_at_files(const Answer& a, const Question& question, const std::string& word) {
+/// Whether the text's own packages are among those that were looked at, or it names none.
+bool was_there(const Answer& a, const LookedAt& looked) {
+  const auto& named = a.diagnosis.named.site_packages;
+  return named.empty() ||
+         std::find(looked.folders.begin(), looked.folders.end(), named.front()) != looked.folders.end();
+}
+
+/// The command that looks where the error arose.
+std::string look_there(const Answer& a, const LookedAt& looked, const Question& question, const std::string& word) {
   const NamedInText& named = a.diagnosis.named;
-  const bool known = !named.site_packages.empty() && inspect::is_plain_path(named.site_packages.front());
-  const std::string folder = known ? inspect::shell_word(named.site_packages.front())
-                                   : "\"$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"platlib\"))')\"";
-  std::string command = "flashfit doctor --error " + word + " " + folder;
+  std::string command = "flashfit doctor --error " + word, where;
+  const bool seen = !looked.environment.empty() && was_there(a, looked);
+  if (seen) {
+    command += looked.option;
+  } else if (!named.site_packages.empty() && inspect::is_plain_path(named.site_packages.front())) {
+    command += " --env " + inspect::shell_word(named.site_packages.front());
+  } else if (!looked.environment.empty()) {
+    command += " --env PATH";
+    where = " (PATH: the environment that the error came from)";
+  }
   const auto& codes = a.diagnosis.error.kind->explained_by;
   const bool of_gpus = std::find(codes.begin(), codes.end(), "FF101") != codes.end() ||
                        std::find(codes.begin(), codes.end(), "FF103") != codes.end();
-  if (of_gpus && question.gpus.empty()) command += " --gpu NAME";
-  if (of_gpus && question.driver == 0) command += " --driver VERSION";
-  if (!question.torch && inspect::is_torch_symbol(field(a.diagnosis, "symbol"))) command += " --torch " + folder;
-  return command;
+  const bool names_gpu = of_gpus && question.gpus.empty(), names_driver = of_gpus && question.driver == 0;
+  if (names_gpu) command += " --gpu NAME";
+  if (names_driver) command += " --driver VERSION";
+  if (seen && !names_gpu && !names_driver)
+    return "flashfit doctor --error " + word + " --env PATH (PATH: the environment that the error came from)";
+  return command + where;
 }
 
-void add_question(Answer& a, const Question& question, const std::string& word) {
+void add_question(Answer& a, const LookedAt& looked, const Question& question, const std::string& word) {
   if (a.cause_found || a.diagnosis.error.kind == nullptr) return;
   const ErrorClass& kind = *a.diagnosis.error.kind;
   if (kind.nature == Nature::kOutOfScope) {
@@ -67,30 +81,32 @@ void add_question(Answer& a, const Question& question, const std::string& word) 
   } else if (!kind.ask.empty()) {
     a.ask = filled(kind.ask, a.diagnosis.error.fields);
   } else {
-    a.ask = look_at_files(a, question, word);
+    a.ask = look_there(a, looked, question, word);
   }
 }
 
 }  // namespace
 
-Answer answer(Diagnosis diagnosis, std::vector<inspect::TargetReport> reports, const Question& question,
-              const std::string& word) {
+Answer answer(Diagnosis diagnosis, LookedAt looked, const Question& question, const std::string& word) {
   Answer a;
   a.diagnosis = std::move(diagnosis);
-  a.reports = std::move(reports);
-  // A wheel's name is what installers go by: it can be judged without the file.
+  // A wheel's name is what installers go by: it can be judged without the file, and what is installed has no part in
+  // it.
   const std::string wheel = field(a.diagnosis, "wheel");
-  if (a.reports.empty() && !wheel.empty() && question.python) {
-    a.reports = inspect::examine_names({wheel}, question);
-    inspect::add_mends(a.reports, question);
+  if (looked.reports.size() == looked.packages && !wheel.empty() && question.python) {
+    looked = {.reports = inspect::examine_names({wheel}, question)};
+    inspect::add_mends(looked.reports, question);
     a.by_name = true;
   }
+  a.reports = std::move(looked.reports);
+  a.packages = looked.packages;
+  a.environment = looked.environment;
   a.remarks = remarks(a.diagnosis, question);
   a.evidence = weigh(a.diagnosis, a.reports, question);
   a.files = file_facts(a.diagnosis, a.reports);
   a.cause_found = is_found(a);
   add_mend(a);
-  add_question(a, question, word);
+  add_question(a, looked, question, word);
   return a;
 }
 

@@ -5,23 +5,32 @@
 
 namespace flashfit::errors {
 
+/// What was looked at beside the text.
+struct LookedAt {
+  std::vector<inspect::TargetReport> reports;  ///< as examine() gives them, or an environment's, its packages first
+  std::size_t packages = 0;                    ///< how many of them are packages of the environment
+  std::string environment;                     ///< in words: "/opt/venv (venv)"; "": none was looked at
+  std::string option;                          ///< that looks there again: " --env /opt/venv"; "" for the active one
+  std::vector<std::string> folders;            ///< its folders of packages
+};
+
 struct Answer {
   Diagnosis diagnosis;
   Remarks remarks;
   Evidence evidence;
   FileFacts files;
   std::vector<inspect::TargetReport> reports;  ///< that the evidence counts
-  bool by_name = false;                        ///< the reports are of a name in the text, no file was given
-  bool cause_found = false;                    ///< by the text itself, or by files
-  std::string mend;                            ///< a command or a change, from what was found; "" if none is known
-  std::string mend_why;                        ///< what it changes, in words
-  std::string look_for;                        ///< where no command mends it
-  std::string ask;                             ///< what to run to get to know the cause; "" if it is known
+  std::size_t packages = 0;                    ///< LookedAt, as the next
+  std::string environment;
+  bool by_name = false;      ///< the reports are of a name in the text, no file was given
+  bool cause_found = false;  ///< by the text itself, or by files
+  std::string mend;          ///< a command or a change, from what was found; "" if none is known
+  std::string mend_why;      ///< what it changes, in words
+  std::string look_for;      ///< where no command mends it
+  std::string ask;           ///< what to run to get to know the cause; "" if it is known
 };
 
-/// `reports` are of the files given, as examine() gives them for `question`; `word` is how the error was given, for
-/// the command that asks again.
-Answer answer(Diagnosis diagnosis, std::vector<inspect::TargetReport> reports, const inspect::Question& question,
-              const std::string& word);
+/// The reports are for `question`; `word` is how the error was given, for the command that asks again.
+Answer answer(Diagnosis diagnosis, LookedAt looked, const inspect::Question& question, const std::string& word);
 
 }  // namespace flashfit::errors

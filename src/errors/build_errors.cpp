@@ -24,6 +24,7 @@ const ErrorClass kClasses[] = {
      .unknown = "which ptxas, NVRTC or nvcc ran, unless its path is in the text: packages bring their own",
      .mend = "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas (of a CUDA toolkit that knows the GPU) for Triton; for "
              "others a newer nvcc first in PATH, with CUDA_HOME",
+     .explained_by = {"FF705", "FF706"},
      .source = "triton-lang/triton#8539"},
     {.name = "needs-newer-nvcc",
      .code = "FF861",
@@ -37,6 +38,7 @@ const ErrorClass kClasses[] = {
      .unknown = "which nvcc was taken: CUDA_HOME, PATH and packages may each have one",
      .mend = "nvcc --version; then a newer toolkit with CUDA_HOME set, or the package's wheel with code made ahead "
              "(flashinfer-cubin, flashinfer-jit-cache)",
+     .explained_by = {"FF706"},
      .source = "vllm-project/vllm#49497, #50705, flashinfer-ai/flashinfer#5479"},
     {.name = "no-nvcc",
      .code = "FF862",
@@ -54,6 +56,7 @@ const ErrorClass kClasses[] = {
      .unknown = "whether a wheel with code made ahead exists for this Python, PyTorch and system",
      .mend = "a wheel instead of sources (flashfit choose *.whl), or a CUDA toolkit of PyTorch's CUDA version with "
              "CUDA_HOME set to it",
+     .explained_by = {"FF706"},
      .source = "vllm-project/vllm#49497; PyTorch, torch.utils.cpp_extension"},
     {.name = "toolkit-differs-from-pytorch",
      .code = "FF863",

@@ -33,6 +33,8 @@ void derive_fields(Fields& fields) {
     if (const auto field = fields.find(number); field != fields.end()) field->second = decimal(field->second);
   if (const auto symbol = fields.find("symbol"); symbol != fields.end())
     fields["name"] = inspect::demangled(symbol->second, 300);
+  if (const auto version = fields.find("version"); version != fields.end())
+    fields["family"] = version->second.substr(0, version->second.rfind('_') + 1);
   if (const auto kernel = fields.find("kernel"); kernel != fields.end())
     kernel->second = inspect::demangled(kernel->second, 300);
   if (const auto found = fields.find("found"); found != fields.end()) {

@@ -17,6 +17,8 @@ const ErrorClass kClasses[] = {
          "program on this machine fails so: nothing that you installed is at fault, and nothing in an image helps",
      .mend =
          "systemctl status nvidia-fabricmanager (as root on the host; on a rented machine: return it and take another)",
+     .explained_by = {"FF701"},
+     .subject = "802",
      .source = "huggingface/huggingface_hub#4128, #4134; CUDA Driver API, CUDA_ERROR_SYSTEM_NOT_READY"},
     {.name = "driver-mismatch",
      .code = "FF803",
@@ -33,7 +35,7 @@ const ErrorClass kClasses[] = {
      .unknown = "which libcuda was loaded, and from which folder",
      .mend = "ldconfig -p | grep libcuda.so.1; echo $LD_LIBRARY_PATH (then take compat and stub folders out of it; "
              "after an update of the driver: reboot)",
-     .explained_by = {"FF331"},
+     .explained_by = {"FF701", "FF702", "FF331"},
      .source = "CUDA Driver API, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; CUDA Compatibility"},
     {.name = "compat-not-supported",
      .code = "FF804",
@@ -46,7 +48,7 @@ const ErrorClass kClasses[] = {
      .concluded = "libcuda comes from a cuda-compat folder, which serves data-centre GPUs alone: with another GPU the "
                   "driver's own libcuda must be loaded",
      .mend = "LD_LIBRARY_PATH without /usr/local/cuda/compat (or a newer driver on the host)",
-     .explained_by = {"FF331"},
+     .explained_by = {"FF701", "FF702", "FF331"},
      .source = "CUDA Compatibility, \"Forward Compatibility\"; CUDA Driver API"},
     {.name = "driver-too-old",
      .code = "FF815",
@@ -60,7 +62,7 @@ const ErrorClass kClasses[] = {
      .concluded = "the CUDA runtime that the package brings wants a newer driver than this machine has[: the driver "
                   "serves CUDA up to {found_cuda}][: the image wants CUDA {wanted}]",
      .unknown = "[which build was installed: {found} is the driver's version, not the package's]",
-     .explained_by = {"FF105", "FF106"},
+     .explained_by = {"FF703", "FF105", "FF106"},
      .source = "rapidsai/cugraph-gnn#410, Nerogar/OneTrainer#1572; CUDA Toolkit release notes, minimum drivers"},
     {.name = "no-gpu",
      .code = "FF806",
@@ -77,6 +79,7 @@ const ErrorClass kClasses[] = {
                   "was given none, CUDA_VISIBLE_DEVICES that hides all, or a machine without one",
      .unknown = "which of these",
      .mend = "nvidia-smi; echo $CUDA_VISIBLE_DEVICES (a container: start it with --gpus all)",
+     .explained_by = {"FF701"},
      .source = "NVIDIA/nvidia-docker#400; CUDA Runtime API, cudaErrorNoDevice"},
     {.name = "cpu-build",
      .code = "FF807",
@@ -84,7 +87,8 @@ const ErrorClass kClasses[] = {
      .patterns = {{"Torch not compiled with CUDA enabled", R"(Torch not compiled with CUDA enabled)"}},
      .concluded = "the PyTorch that is installed is a build for CPUs: GPU and driver were not asked",
      .unknown = "why that build was taken: its index, or a package that asked for it",
-     .explained_by = {"FF211"},
+     .explained_by = {"FF704", "FF211"},
+     .subject = "built for the CPU",
      .source = "PyTorch, torch.cuda._lazy_init"},
     {.name = "falls-back-to-cpu",
      .code = "FF808",
@@ -102,7 +106,8 @@ const ErrorClass kClasses[] = {
      .concluded = "the CUDA provider[ {file}] could not be loaded[: {library} is not there], and the program goes on "
                   "with the CPU's: it works, slowly, and says so nowhere else",
      .unknown = "which CUDA the provider was built for, unless the library's name says so",
-     .explained_by = {"FF330", "FF332", "FF405"},
+     .explained_by = {"FF712", "FF713", "FF330", "FF332", "FF405"},
+     .subject = "{library}",
      .source = "danielgatis/rembg#841, dudarenok-maker/Castwright#2534"},
     {.name = "unknown-driver-error",
      .code = "FF805",
@@ -116,6 +121,8 @@ const ErrorClass kClasses[] = {
      .unknown = "the cause: the module nvidia_uvm that is not loaded, a machine that slept, or an environment changed "
                 "after the start are the usual ones",
      .mend = "modprobe nvidia_uvm (as root on the host), or reboot",
+     .explained_by = {"FF701"},
+     .subject = "999",
      .source = "PyTorch, torch.cuda._lazy_init; CUDA Driver API, CUDA_ERROR_UNKNOWN"},
 };
 

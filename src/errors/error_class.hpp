@@ -46,7 +46,10 @@ struct ErrorClass {
   std::string_view mend;       ///< a command or a change that mends it, whatever the files hold; "" if there is none
   std::string_view ask;        ///< what to run where files alone do not tell; "": the files are to be looked at
   std::initializer_list<std::string_view> explained_by;  ///< codes of problems in files that make this error
-  std::string_view source;                               ///< the thread or document
+  /// What a problem that names things (codes FF330, FF6xx, FF7xx) must speak of to make this very error: "{library}".
+  /// Any case; "" or a field that the text does not say: nothing.
+  std::string_view subject;
+  std::string_view source;  ///< the thread or document
 };
 
 /// All of them. Where two match a line, the earlier one is meant.

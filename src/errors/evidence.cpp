@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "errors/text_template.hpp"
+#include "inspect/ascii.hpp"
+
 namespace flashfit::errors {
 namespace {
 
@@ -35,12 +38,32 @@ bool has_gpu_code(const TargetReport& report) {
                      [](const auto& binary) { return !binary.containers.empty(); });
 }
 
-/// A problem that makes the error: of a kind that does, not a mere note, and about the file that was named.
-bool explains(const Problem& problem, const ErrorClass& kind, const std::string& file) {
-  if (problem.severity == Severity::kNote) return false;
+/// What the text itself says that the error is about.
+struct About {
+  std::string file;     ///< that the loader names; "" if no target has it
+  std::string subject;  ///< lower case
+};
+
+/// Rules that name what is missing, refused or mixed.
+bool names_things(const std::string& code) {
+  return code == "FF330" || code.starts_with("FF6") || code.starts_with("FF7");
+}
+
+bool speaks_of(const Problem& problem, const TargetReport& report, const std::string& subject) {
+  return inspect::lower(problem.message + " " + problem.member + " " + report.target.target).find(subject) !=
+         std::string::npos;
+}
+
+/// A problem that makes the error: of a kind that does, about the file and the thing that the text names, and no mere
+/// note, unless the text names what the note is about.
+bool explains(const Problem& problem, const TargetReport& report, const ErrorClass& kind, const About& about) {
   if (std::find(kind.explained_by.begin(), kind.explained_by.end(), problem.code) == kind.explained_by.end())
     return false;
-  return file.empty() || problem.member.empty() || base_of(problem.member) == file;
+  const bool same_file = !about.file.empty() && base_of(problem.member) == about.file;
+  if (!about.file.empty() && !problem.member.empty() && !same_file) return false;
+  const bool by_name = !about.subject.empty() && names_things(problem.code);
+  if (by_name && !speaks_of(problem, report, about.subject)) return false;
+  return problem.severity != Severity::kNote || (names_things(problem.code) && (by_name || same_file));
 }
 
 /// Whether the report can clear its target of the error.
@@ -57,12 +80,14 @@ Evidence weigh(const Diagnosis& diagnosis, const std::vector<TargetReport>& repo
   if (diagnosis.error.kind == nullptr) return evidence;
   const ErrorClass& kind = *diagnosis.error.kind;
   // The file that the loader names decides where it is among the targets; sources of a launch name no library.
-  std::string file = is_about_gpu_code(kind) ? "" : named_file(diagnosis);
-  if (!std::any_of(reports.begin(), reports.end(), [&](const auto& r) { return holds(r, file); })) file.clear();
+  About about{.file = is_about_gpu_code(kind) ? "" : named_file(diagnosis),
+              .subject = inspect::lower(filled(kind.subject, diagnosis.error.fields))};
+  if (!std::any_of(reports.begin(), reports.end(), [&](const auto& r) { return holds(r, about.file); }))
+    about.file.clear();
   for (std::size_t i = 0; i < reports.size(); ++i) {
     Culprit culprit{i, {}};
     for (const Problem& problem : reports[i].problems)
-      if (explains(problem, kind, file)) culprit.problems.push_back(problem);
+      if (explains(problem, reports[i], kind, about)) culprit.problems.push_back(problem);
     if (!culprit.problems.empty()) {
       evidence.culprits.push_back(std::move(culprit));
     } else {

@@ -23,7 +23,7 @@ struct Findings {
 Findings find_errors(const PastedText& text);
 
 /// Adds what follows: "found" 12020 -> "found_cuda" 12.2, "symbol" -> "name" demangled, hexadecimal "bytes" and "limit"
-/// as decimal numbers.
+/// as decimal numbers, "version" GLIBCXX_3.4.30 -> "family" GLIBCXX_.
 void derive_fields(Fields& fields);
 
 }  // namespace flashfit::errors

@@ -21,7 +21,7 @@ const ErrorClass kClasses[] = {
                   "it has {carried}][: it has {lowest} to {highest}]. torch.cuda.is_available() is True all the same: "
                   "it asks the driver alone",
      .unknown = "which other packages lack code for it",
-     .explained_by = {"FF101", "FF102", "FF103"},
+     .explained_by = {"FF704", "FF101", "FF102", "FF103"},
      .source = "unslothai/unsloth#5876, Kaggle/kaggle-cli#1151"},
     {.name = "no-kernel-image",
      .code = "FF810",
@@ -37,7 +37,7 @@ const ErrorClass kClasses[] = {
                   "the check that saw it was written in {file}]",
      .unknown = "which library: a launch that nobody checked is reported by the next call that looks, so that the line "
                 "in the traceback need not be the culprit's. Every library with GPU code must be looked at",
-     .explained_by = {"FF101", "FF102", "FF103", "FF104", "FF106"},
+     .explained_by = {"FF101", "FF102", "FF103", "FF104", "FF106", "FF704"},
      .source =
          "facebookresearch/xformers#1329, unslothai/unsloth#5876; CUDA Runtime API, cudaErrorNoKernelImageForDevice"},
     {.name = "invalid-device-function",
@@ -64,7 +64,7 @@ const ErrorClass kClasses[] = {
      .concluded = "a library has no machine code for this GPU, and its PTX[ {ptx}] was made by a CUDA toolkit newer "
                   "than the driver[, which knows PTX up to {known}]. Minor-version compatibility does not cover PTX",
      .unknown = "which library, if several carry PTX",
-     .explained_by = {"FF103"},
+     .explained_by = {"FF103", "FF703"},
      .source = "NVIDIA/nvbandwidth#61"},
     {.name = "invalid-image",
      .code = "FF814",
@@ -76,7 +76,7 @@ const ErrorClass kClasses[] = {
      .concluded = "the driver refused an image as unreadable: mostly entries compressed in a way that it does not know "
                   "(ZSTD under a driver before 550), or a damaged file",
      .unknown = "which library",
-     .explained_by = {"FF104", "FF901"},
+     .explained_by = {"FF104", "FF703", "FF901"},
      .source = "ml-explore/mlx#2407, ollama/ollama#16449"},
     {.name = "symbol-not-found-on-device",
      .code = "FF813",
@@ -101,7 +101,9 @@ const ErrorClass kClasses[] = {
                   "an error that the package swallowed",
      .unknown = "whether the module is there, and what its import raised",
      .ask = "python -c 'import sageattention._qattn_sm{arch}' (what that import raises is the error to ask about)",
-     .explained_by = {"FF101", "FF102", "FF320", "FF322", "FF330", "FF401", "FF402", "FF222"},
+     .explained_by = {"FF708", "FF101", "FF102", "FF320", "FF322", "FF330", "FF401", "FF402", "FF222", "FF601", "FF602",
+                      "FF603", "FF604", "FF608"},
+     .subject = "sm{arch}",
      .source = "thu-ml/SageAttention#173, woct0rdho/SageAttention#50"},
     {.name = "gate-in-host-code",
      .code = "FF816",
@@ -115,7 +117,8 @@ const ErrorClass kClasses[] = {
      .concluded = "host code compared the GPU with a list and refused it (it wants {wants}); no kernel was launched. A "
                   "GPU newer than the library's list is refused as well, though its images might run",
      .unknown = "whether the library's images would run on this GPU, and which version of it knows the GPU",
-     .explained_by = {"FF101", "FF102"},
+     .explained_by = {"FF710"},
+     .subject = "{wants}",
      .source = "Dao-AILab/flash-attention#1540, lldacing/ComfyUI_PuLID_Flux_ll#61, flashinfer-ai/flashinfer#3675"},
 };
 

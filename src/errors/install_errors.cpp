@@ -48,6 +48,8 @@ const ErrorClass kClasses[] = {
      .concluded = "{package} lists its builds by PyTorch, C++ ABI, CUDA and system, and none is for this one[: PyTorch "
                   "here is {torch}][, the newest build that it names is for {carried}][ ({wanted})]",
      .unknown = "whether a later version of it is built on PyTorch's stable ABI, which takes any newer PyTorch",
+     .explained_by = {"FF711"},
+     .subject = "{package}",
      .source = "huggingface/kernels-community#1082"},
     {.name = "cuda-binary-not-found",
      .code = "FF853",
@@ -62,6 +64,8 @@ const ErrorClass kClasses[] = {
      .concluded = "bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
                   "for it. GPU and driver have no part in it",
      .unknown = "which versions it carries: the names of libbitsandbytes_cuda*.so beside it say",
+     .explained_by = {"FF707"},
+     .subject = "cuda{cuda}",
      .source = "bitsandbytes-foundation/bitsandbytes#1848"},
     {.name = "built-for-another-python",
      .code = "FF842",

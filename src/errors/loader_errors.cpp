@@ -23,7 +23,7 @@ const ErrorClass kClasses[] = {
      .unknown = "which copy was found: LD_DEBUG=libs says",
      .ask = "LD_DEBUG=libs python -c 'import torch' 2>&1 | grep -E 'calling init.*(libnv|libcu)' (a folder outside "
             "site-packages is the culprit; LD_LIBRARY_PATH names it)",
-     .explained_by = {"FF330"},
+     .explained_by = {"FF604", "FF603", "FF330"},
      .source = "pytorch/pytorch#140797, #144244, #134929"},
     {.name = "undefined-symbol",
      .code = "FF830",
@@ -34,7 +34,7 @@ const ErrorClass kClasses[] = {
            R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): undefined symbol: (?P<symbol>[^\s,]+)(?:, version (?P<library>[\w.]+))?)"},
           {"symbol not found in flat namespace", R"(symbol not found in flat namespace '?(?P<symbol>[^\s']+))"}},
      .concluded = "{file} was built against another version of what should bring {name}",
-     .explained_by = {"FF401", "FF402", "FF403", "FF404", "FF405", "FF406", "FF221", "FF222", "FF332"},
+     .explained_by = {"FF401", "FF402", "FF403", "FF404", "FF405", "FF406", "FF221", "FF222", "FF332", "FF604"},
      .source = "Dao-AILab/flash-attention#2361"},
     {.name = "library-not-found",
      .code = "FF831",
@@ -51,7 +51,8 @@ const ErrorClass kClasses[] = {
      .concluded = "[{library} was looked for and not found|the module {module}, or a DLL that it needs, was not found "
                   "({why})|a DLL was not found]",
      .unknown = "[whether another folder has {library}|which DLL it is: Windows does not say]",
-     .explained_by = {"FF330", "FF332"},
+     .explained_by = {"FF330", "FF332", "FF601", "FF602", "FF620"},
+     .subject = "{library}",
      .source = "aws/deep-learning-containers#6770"},
     {.name = "glibc-too-old",
      .code = "FF832",
@@ -65,7 +66,8 @@ const ErrorClass kClasses[] = {
      .concluded = "[{file}|a library] needs {version}, and this system's C library[ ({found_in})] is older. Installing "
                   "packages does not change it",
      .mend = "a system or base image with that glibc or a later one; or a build of the package for an older one",
-     .explained_by = {"FF320", "FF321"},
+     .explained_by = {"FF320", "FF321", "FF603"},
+     .subject = "{family}",
      .source = "Dao-AILab/flash-attention#1708, #1762"},
     {.name = "libstdcxx-too-old",
      .code = "FF833",
@@ -78,7 +80,8 @@ const ErrorClass kClasses[] = {
      .concluded = "[{file}|a library] needs {version}[, and {found_in} is the C++ library that was loaded first and is "
                   "older]. The first libstdc++ that a process loads serves all of it",
      .unknown = "whether a newer libstdc++ lies elsewhere on this machine: conda and the system each have one",
-     .explained_by = {"FF322"},
+     .explained_by = {"FF322", "FF603"},
+     .subject = "{family}",
      .source = "llm-d/llm-d-kv-cache#445, kvcache-ai/ktransformers#439"},
     {.name = "executable-stack",
      .code = "FF834",
@@ -91,7 +94,7 @@ const ErrorClass kClasses[] = {
                   "of its build; glibc from 2.41 on, or a hardened system, does not give it one",
      .mend = "GLIBC_TUNABLES=glibc.rtld.execstack=2 in the environment of the program, or: patchelf --clear-execstack "
              "[{file}|FILE]",
-     .explained_by = {"FF323"},
+     .explained_by = {"FF323", "FF608"},
      .source = "conda-forge/pytorch-cpu-feedstock#350, OpenNMT/CTranslate2#1849"},
     {.name = "cudnn-mismatch",
      .code = "FF836",
@@ -107,6 +110,8 @@ const ErrorClass kClasses[] = {
      .unknown = "which part came from which folder: LD_DEBUG=libs says",
      .ask = "LD_DEBUG=libs python PROGRAM 2>&1 | grep 'calling init.*cudnn' (two folders: the one outside "
             "site-packages is the culprit)",
+     .explained_by = {"FF606", "FF607"},
+     .subject = "libcudnn",
      .source = "pytorch/pytorch#188892, #185512"},
     {.name = "static-tls",
      .code = "FF837",
@@ -116,6 +121,7 @@ const ErrorClass kClasses[] = {
      .concluded = "{file} wants static thread-local storage and was loaded after others had taken the room: the order "
                   "of loading decides",
      .mend = "LD_PRELOAD={file}, or import that package first",
+     .explained_by = {"FF609"},
      .source = "glibc manual, glibc.rtld.optional_static_tls"},
     {.name = "other-machine",
      .code = "FF839",
@@ -126,7 +132,7 @@ const ErrorClass kClasses[] = {
                   {"cannot open shared object file: No such file or directory (wrong", R"((?P<file>[^\s:'"]+))"},
                   {"is not a valid Win32 application", R"(is not a valid Win32 application)"}},
      .concluded = "[{file}|a file] is no library of this machine and system, or was cut short when it was downloaded",
-     .explained_by = {"FF310", "FF901"},
+     .explained_by = {"FF310", "FF901", "FF602"},
      .source = "glibc, elf/dl-load.c"},
     {.name = "illegal-instruction",
      .code = "FF840",

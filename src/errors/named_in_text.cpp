@@ -79,11 +79,14 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
   static const Regex kDriver(
       R"((?:Driver Version|Nvidia driver version|NVRM version|driver version): ?(?P<driver>\d{3}\.\d{1,3}(?:\.\d{1,3})?))");
   static const Regex kTorch(R"((?i)(?:py)?torch(?: version)?: ?(?P<torch>\d\.\d{1,2}\.\d{1,2}\+cu\d{2,3})\b)");
+  // "/x/site-packages/torch/cuda/__init__.py:283: UserWarning: ..."
+  static const Regex kWarning(R"(^(?P<path>\S+[/\\](?:site|dist)-packages[/\\]\S+\.py):\d+: )");
   NamedInText named;
   Gpus gpus;
   constexpr std::size_t kMostTries = 20'000;
   std::size_t tries = 0;
   std::set<std::string> pythons, drivers, torches;
+  std::vector<std::string> warned;
   for (const Line& line : text.lines) {
     Fields fields;
     gpus.look_at(line.text);
@@ -93,6 +96,9 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
       if (kDriver.finds(line.text, fields)) drivers.insert(fields["driver"]);
       if (kTorch.finds(line.text, fields)) torches.insert(fields["torch"]);
     }
+    if (line.text.find("-packages") != std::string::npos && warned.size() < kMostFolders && tries++ < kMostTries &&
+        kWarning.finds(line.text, fields))
+      warned.push_back(fields["path"]);
   }
   const auto look_at_path = [&](const std::string& path) {
     if (std::string version = python_of(path); !version.empty()) pythons.insert(std::move(version));
@@ -103,6 +109,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
       look_at_path(frame.file);
       add_once(named.packages, package_of(frame.file), kMostPackages);
     }
+  for (const std::string& path : warned) look_at_path(path);
   for (const Finding& finding : findings) {
     for (const char* field : {"file", "library", "found_in"})
       if (const auto path = finding.fields.find(field); path != finding.fields.end()) {

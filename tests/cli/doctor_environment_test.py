@@ -17,6 +17,7 @@ from typing import Any
 import flashfit
 import pytest
 
+from tests.cli.doctor_error_test import pasted
 from tests.doctor_command import COMMAND, run
 from tests.inspect.fetched import Wheel, fetch
 
@@ -87,6 +88,26 @@ def test_the_live_driver_is_asked_and_its_answers_told_apart(venv: Path) -> None
     assert no_gpu["verdict"] == "fits"
     unlaunched = report("--env", venv, "--probe", status=1, FAKE_CUDA_FAIL="cuLaunchKernel:719", **env)
     assert "cuLaunchKernel" in unlaunched["environment"]["system"]["driver"]["launch_error"]
+
+
+@pytest.mark.skipif(not FAKE.exists(), reason="this build has no fake driver")
+def test_a_pasted_error_of_the_driver_is_held_against_its_live_answer(venv: Path) -> None:
+    """Kind 11 of tests/cli/doctor_kinds_test.py, which needs a driver."""
+    env: dict[str, Any] = {
+        "LD_LIBRARY_PATH": str(FAKE),
+        "FAKE_CUDA_GPUS": "NVIDIA H200:90",
+        "FAKE_CUDA_VERSION": "12080",
+    }
+    text = pasted("kind_11_fabric_manager")
+    found = report("--error", text, "--env", venv, status=1, FAKE_CUDA_FAIL="cuInit:802", **env)
+    assert [(c["target"], c["code"]) for c in found["culprits"]] == [("this machine", "FF701")]
+    assert "nvidia-fabricmanager" in found["look_for"]
+    # It has passed by now, or the text is of another machine: no file is blamed, and the text stays a proof.
+    found = report("--error", text, "--env", venv, status=1, **env)
+    assert (found["culprits"], found["cleared"], found["cause_found"]) == ([], ["this machine"], True)
+    # Another answer of the driver is no evidence for this one.
+    found = report("--error", text, "--env", venv, status=1, FAKE_CUDA_FAIL="cuInit:999", **env)
+    assert found["culprits"] == []
 
 
 def test_a_driver_that_crashes_is_the_hosts(venv: Path, tmp_path: Path) -> None:

@@ -11,12 +11,20 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, PLACE, ROOT, run
+from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, PLACE, ROOT
+from tests.doctor_command import run as command
 
 CASES = ROOT / "tests/errors/cases"
+# No environment is active: what the text and the files say is tried alone. doctor_kinds_test.py has environments.
+ALONE = {"VIRTUAL_ENV": "", "CONDA_PREFIX": "", "LD_LIBRARY_PATH": "", "PATH": "/nowhere"}
+
+
+def run(*words: str | Path, text: str | None = None, cwd: Path | None = None) -> Any:
+    return command(*words, text=text, cwd=cwd, env=ALONE)
 
 
 def pasted(case: str) -> str:
@@ -48,7 +56,11 @@ def test_origin_1_without_files_asks_for_them() -> None:
     status, lines = asked("origin_1_seedvr2", *PLACE)
     assert status == 2
     assert not [x for x in lines if x.startswith(("culprit", "cleared", "try", "look for"))]
-    assert "to find the cause: flashfit doctor --error FILE /workspace/venv/lib/python3.10/site-packages" in lines
+    assert (
+        "to find the cause: flashfit doctor --error FILE --env /workspace/venv/lib/python3.10/site-packages "
+        "--driver VERSION"
+    ) not in lines, "the text names the driver"
+    assert "to find the cause: flashfit doctor --error FILE --env /workspace/venv/lib/python3.10/site-packages" in lines
 
 
 def test_origin_1_with_files_that_fit_alone_does_not_guess(made: Path) -> None:
@@ -135,7 +147,11 @@ def test_a_name_without_a_file_is_a_text_and_says_so() -> None:
         (["--error", "."], "--error '.': must be a text, a file with one, or - for standard input"),
         (["--error", "x", "--html", "y.html"], "--html: --error writes no page; --json is there"),
         (["--error", "x", "--gpu", "L40X"], "gpu 'L40X': not known"),
-        (["--error", "x", "--env", "."], "--error: goes with targets, not with --env or --probe"),
+        (["--error", ""], "--error '': is empty; the traceback or the log is needed"),
+        (["--error", "x", "--env", "nowhere"], "--env 'nowhere': no such folder"),
+        (["--error", "x", "y.whl", "--probe"], "--probe: goes with an environment, not with targets"),
+        (["--error", "x", "y.whl", "--root", "/tmp"], "--root: goes with an environment, not with targets"),
+        (["--error", "x", "--root", "/no/root"], "--root '/no/root': must be a folder that holds a root file system"),
     ],
 )
 def test_wrong_use_is_one_line(words: list[str], message: str) -> None:

@@ -1,0 +1,67 @@
+// The command for an extension of PyTorch without code for the GPU: its own source, compiled for it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "environment/site.hpp"
+#include "inspect/mends.hpp"
+
+namespace flashfit::environment {
+namespace {
+
+using inspect::Binary;
+using inspect::CodeEntry;
+using inspect::Container;
+using inspect::Problem;
+
+bool lacks_code(const std::vector<Problem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [](const Problem& p) {
+    return (p.code == "FF101" || p.code == "FF102") && p.severity > inspect::Severity::kNote;
+  });
+}
+
+/// PyTorch's compiler takes any list of GPUs; code for one architecture alone was written for that.
+bool takes_other_gpus(const Binary& binary) {
+  return binary.extension.torch_abi != inspect::TorchAbi::kNone &&
+         std::all_of(binary.containers.begin(), binary.containers.end(), [](const Container& c) {
+           return c.entries.empty() || std::any_of(c.entries.begin(), c.entries.end(), [](const CodeEntry& e) {
+                    return e.target.scope == inspect::TargetScope::kPlain;
+                  });
+         });
+}
+
+}  // namespace
+
+void check_compiling(const Site& site, const Package& package, inspect::TargetReport& report) {
+  const Distribution& d = package.distribution;
+  if (!report.mend.empty() || site.question.survey || !lacks_code(report.problems)) return;
+  if (d.version.empty() || d.name == "torch" || (d.by_url && d.source.empty())) return;
+  // Compiled anew it would refuse the GPU all the same.
+  if (inspect::has_problem(report, {"FF710"})) return;
+  std::set<ComputeCapability> capabilities;
+  std::vector<CodeEntry> code;
+  for (const inspect::AskedGpu& gpu : site.question.gpus)
+    if (capabilities.insert(gpu.gpu.cc).second) code.push_back({.target = {.architecture = gpu.gpu.cc.decimal()}});
+  inspect::Target compiled = report.target;
+  for (Binary& binary : compiled.binaries) {
+    if (binary.containers.empty()) continue;
+    if (!takes_other_gpus(binary)) return;
+    for (Container& container : binary.containers)
+      if (!container.entries.empty()) container.entries = code;
+  }
+  if (lacks_code(inspect::problems_of(compiled, site.question))) return;
+  std::vector<std::string> list;
+  for (const ComputeCapability cc : capabilities) list.push_back(cc.str());
+  const std::string from =
+      d.source.empty() ? fmt::format("--no-binary {0} {0}=={1}", d.name, d.version.substr(0, d.version.find('+')))
+                       : inspect::shell_word(d.source);
+  report.mend = fmt::format(
+      "TORCH_CUDA_ARCH_LIST='{}' pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps {}",
+      fmt::join(list, ";"), from);
+  report.mend_why = fmt::format("compiles it for {}, if its source is made for that; it needs nvcc of torch's CUDA",
+                                fmt::join(list, " and "));
+}
+
+}  // namespace flashfit::environment
