@@ -23,6 +23,7 @@ HEADERS = {
     "libzstd-dev": "zstd.h",
     "liblz4-dev": "lz4.h",
     "libre2-dev": "re2/re2.h",
+    "libmd-dev": "sha2.h",
     "libboost-context-dev": "boost/context/fiber.hpp",
 }
 CHART = "usr/share/javascript/chart.js/chart.min.js"

@@ -16,7 +16,7 @@ commands=("g++=${CXX:-c++}" "cmake=cmake" "ninja-build=ninja" "python3=python3" 
 python_headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 headers=("libexpected-dev=tl/expected.hpp" "libhwy-dev=hwy/highway.h" "libxxhash-dev=xxhash.h" "libdlpack-dev=dlpack/dlpack.h"
   "libcli11-dev=CLI/CLI.hpp" "rapidjson-dev=rapidjson/writer.h" "nlohmann-json3-dev=nlohmann/json.hpp" "libfmt-dev=fmt/format.h" "libzstd-dev=zstd.h"
-  "liblz4-dev=lz4.h" "libtomlplusplus-dev=toml++/toml.h" "libre2-dev=re2/re2.h" "libboost-context-dev=boost/context/fiber.hpp")
+  "liblz4-dev=lz4.h" "libtomlplusplus-dev=toml++/toml.h" "libre2-dev=re2/re2.h" "libmd-dev=sha2.h" "libboost-context-dev=boost/context/fiber.hpp")
 # shellcheck disable=SC1091  # the system's own file
 system=$(. "$root/etc/os-release" 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-}") || system='this system'
 if [[ $needs == test ]]; then
