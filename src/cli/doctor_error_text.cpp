@@ -96,7 +96,7 @@ void add_evidence(std::string& out, const Answer& a) {
     if (!a.by_name && i >= a.packages)
       out += fmt::format("silent:  {} tells nothing of this error\n", name_of(a.reports[i]));
   const bool looked = !a.reports.empty() || !a.environment.empty();
-  if (looked && a.evidence.culprits.empty() && !a.files.proof && !a.by_name)
+  if (looked && !a.cause_found && !a.by_name)
     out += fmt::format("none of what was {} explains it\n", a.environment.empty() ? "given" : "looked at");
 }
 

@@ -33,6 +33,16 @@ void check_torch_extension(const Site& site, const Package& package, inspect::Ta
                               [](const inspect::Binary& b) { return !b.containers.empty(); })
                       ? " and nvcc of torch's CUDA"
                       : "");
+  // Makers that name the C++ ABI in their wheels build both.
+  std::string wheel = d.version;
+  constexpr std::string_view kOld = "cxx11abiFALSE", kNew = "cxx11abiTRUE";
+  const bool is_old = wheel.find(kOld) != std::string::npos;
+  const std::string_view label = is_old ? kOld : kNew;
+  const std::size_t at = wheel.find(label);
+  const bool other_abi = inspect::has_problem(report, {"FF401"});
+  if (at == std::string::npos || !other_abi) return;
+  report.mend_why +=
+      "; or, where its maker has it, the wheel of " + wheel.replace(at, label.size(), is_old ? kNew : kOld);
 }
 
 }  // namespace flashfit::environment

@@ -66,9 +66,11 @@ std::string look_there(const Answer& a, const LookedAt& looked, const Question& 
   const bool of_gpus = std::find(codes.begin(), codes.end(), "FF101") != codes.end() ||
                        std::find(codes.begin(), codes.end(), "FF103") != codes.end();
   const bool names_gpu = of_gpus && question.gpus.empty(), names_driver = of_gpus && question.driver == 0;
+  const bool names_python = !field(a.diagnosis, "wheel").empty() && !question.python;
+  if (names_python) command += " --python VERSION";
   if (names_gpu) command += " --gpu NAME";
   if (names_driver) command += " --driver VERSION";
-  if (seen && !names_gpu && !names_driver)
+  if (seen && !names_gpu && !names_driver && !names_python)
     return "flashfit doctor --error " + word + " --env PATH (PATH: the environment that the error came from)";
   return command + where;
 }

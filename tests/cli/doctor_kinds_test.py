@@ -310,6 +310,22 @@ def test_an_environment_that_is_certainly_another_proves_nothing(roots: Path) ->
     assert any("Python 3.10" in line and "3.12" in line for line in found["assumed"])
 
 
+def test_origin_3_and_4_blame_no_package(roots: Path) -> None:
+    """A tile that is too large and a kernel that is slow: nothing that is installed is at fault."""
+    root, options = roots / "kind_14", ("--gpu", "L4", "--driver", "580")
+    active = Kind("/opt/venv", "", "", variables={"VIRTUAL_ENV": "/opt/venv"})
+    found, status = doctor(root, active, "--env", "/opt/venv", *options)
+    assert (found["verdict"], status) == ("fits", 0)
+    found, status = doctor(root, active, "--error", "-", *options, text=pasted("origin_3_shared_memory"))
+    assert (found["cause_found"], found["culprits"], status) == (True, [], 1)
+    assert any("L4 (8.9): 99 KB a block by opting in; 160 KB do not fit" in line for line in found["concluded"])
+    assert found["mend"].startswith("a smaller tile")
+    found, status = doctor(
+        roots / "kind_14", active, "--error", "-", *options, text=pasted("origin_4_slow_is_no_error")
+    )
+    assert (found["error"], found["culprits"], found["mend"], status) == (None, [], "", 2)
+
+
 def test_red_herrings_and_the_cleared_stand_beside_the_culprit(roots: Path) -> None:
     kind = KINDS["origin_1"]
     found, _ = doctor(roots / "origin_1", kind, "--error", "-", text=pasted("origin_1_seedvr2"))
