@@ -1,5 +1,7 @@
 #include "errors/answer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "errors/text_template.hpp"
@@ -47,6 +49,16 @@ bool was_there(const Answer& a, const LookedAt& looked) {
   const auto& named = a.diagnosis.named.site_packages;
   return named.empty() ||
          std::find(looked.folders.begin(), looked.folders.end(), named.front()) != looked.folders.end();
+}
+
+/// What the name tells of the failures that wait behind this one, as an installer stops at the first.
+void add_next_in_line(Answer& a) {
+  const auto& codes = a.diagnosis.error.kind->explained_by;
+  for (const inspect::TargetReport& report : a.reports)
+    for (const inspect::Problem& p : report.problems)
+      if (p.severity == inspect::Severity::kMisfit && std::find(codes.begin(), codes.end(), p.code) == codes.end())
+        a.files.lines.push_back(fmt::format("next in line waits {}: {}{}", p.code, p.message,
+                                            p.fix.empty() ? "" : fmt::format(" (look for: {})", p.fix)));
 }
 
 /// The command that looks where the error arose.
@@ -106,6 +118,7 @@ Answer answer(Diagnosis diagnosis, LookedAt looked, const Question& question, co
   a.remarks = remarks(a.diagnosis, question);
   a.evidence = weigh(a.diagnosis, a.reports, question);
   a.files = file_facts(a.diagnosis, a.reports);
+  if (a.by_name) add_next_in_line(a);
   a.cause_found = is_found(a);
   add_mend(a);
   add_question(a, looked, question, word);

@@ -310,6 +310,20 @@ def test_an_environment_that_is_certainly_another_proves_nothing(roots: Path) ->
     assert any("Python 3.10" in line and "3.12" in line for line in found["assumed"])
 
 
+def test_origin_2_the_name_is_judged_for_the_environment_and_what_comes_next_is_said(roots: Path) -> None:
+    prefix = "/opt/hostedtoolcache/Python/3.11.13/x64"
+    active = Kind(prefix, "", "", variables={"VIRTUAL_ENV": prefix})
+    text = pasted("origin_2_wheel_for_another_python")
+    found, status = doctor(roots / "origin_2", active, "--error", "-", text=text)
+    assert status == 1
+    assert [(c["code"], c["message"]) for c in found["culprits"]] == [
+        ("FF201", "cp310 is not your cp311; the platform fits")
+    ]
+    assert found["look_for"].startswith("cp311-cp311")
+    (following,) = [line for line in found["concluded"] if line.startswith("next in line waits ")]
+    assert "FF210: named for the old C++ ABI; your torch has the new one" in following
+
+
 def test_origin_3_and_4_blame_no_package(roots: Path) -> None:
     """A tile that is too large and a kernel that is slow: nothing that is installed is at fault."""
     root, options = roots / "kind_14", ("--gpu", "L4", "--driver", "580")
