@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "inspect/ascii.hpp"
 #include "inspect/marker.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/printable.hpp"
 #include "inspect/toolkit_versions.hpp"
 #include "requests/at_hand.hpp"
 #include "requests/by_name.hpp"
+#include "requests/sha256.hpp"
 
 namespace flashfit::requests {
 namespace {
@@ -135,6 +137,8 @@ class Judge {
     std::string file = wheel != nullptr ? at_hand_.file_of(*wheel, indexes) : "";
     if (file.empty() && wheel == nullptr && !request.sources)
       file = at_hand_.wheel_for(request.package, indexes, question);
+    if (!file.empty()) judge_hash(request, wheel, file);
+    // What pip fetches it holds against the hashes itself.
     if (file.empty() && options_.fetch && !request.sources) file = options_.fetch(request, indexes, question);
     if (!file.empty()) return judge_file(request, file, question);
     ++by_name_;
@@ -174,6 +178,29 @@ class Judge {
       add(request, {"FF753", Severity::kMisfit, std::move(message), "", "a lock made for this Python and platform"},
           request.text);
     }
+  }
+
+  /// A lock names one hash for each wheel, a requirements file all that are allowed.
+  void judge_hash(const Request& request, const WheelLink* wheel, const std::string& file) {
+    std::vector<std::string> allowed = request.hashes;
+    if (request.locked) allowed = {"sha256:" + (wheel == nullptr ? "" : wheel->sha256)};
+    constexpr std::string_view kAlgorithm = "sha256:";
+    const auto other = [&](const std::string& hash) {
+      return !hash.starts_with(kAlgorithm) || hash.size() == kAlgorithm.size();
+    };
+    // One of another kind may be the file's.
+    if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), other)) return;
+    const auto found = sha256_of_file(file);
+    if (!found) return;  // what cannot be read is the file's own finding
+    for (const std::string& hash : allowed)
+      if (inspect::lower(hash.substr(kAlgorithm.size())) == *found) return;
+    add(request,
+        {"FF757", Severity::kMisfit,
+         fmt::format("the file's sha256 is {}, and the list asks for {}: installers refuse it", *found,
+                     allowed.size() == 1 ? printable(allowed[0].substr(kAlgorithm.size()), 64)
+                                         : fmt::format("one of {} others", allowed.size())),
+         "", "the file that the list was made with, or a list made anew"},
+        std::filesystem::path(file).filename().string());
   }
 
   void judge_file(const Request& request, const std::string& file, const Question& question) {

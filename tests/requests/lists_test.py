@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -115,6 +116,47 @@ def test_a_wheel_at_hand_is_judged_by_its_content(made: Path, tmp_path: Path) ->
     links = write(tmp_path / "requirements.txt", f"--find-links {made}\napex>=0.1\n")
     assert problems(judged(links, *L40)[1]["targets"][0])[0][:2] == (2, "FF101")
     assert judged(links, "--gpu", "L40", "--python", "3.9", *PLACE[2:])[1]["targets"][0]["basis"].startswith("1 judged")
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ("--hash=sha256:{hash}", False),
+        ("--hash=sha256:{HASH}", False),
+        ("--hash=sha256:{other} --hash=sha256:{hash}", False),
+        ("--hash=sha256:{other}", True),
+        ("--hash=sha256:{other} --hash=sha256:{other}", True),
+        ("--hash=sha256:{other} --hash=sha512:00", False),  # what is not computed is not held against it
+        ("", False),
+    ],
+)
+def test_a_wheel_at_hand_must_have_a_hash_of_its_request(
+    made: Path, tmp_path: Path, options: str, refused: bool
+) -> None:
+    digest = hashlib.sha256((made / APEX).read_bytes()).hexdigest()
+    given = options.format(hash=digest, HASH=digest.upper(), other="0" * 64)
+    for request in (f"{made / APEX} {given}", f"--find-links {made}\napex==0.1 {given}"):
+        (target,) = judged(write(tmp_path / "requirements.txt", request + "\n"), "--gpu", "H100", *PLACE)[1]["targets"]
+        found = [(p["severity"], p["message"]) for p in target["problems"] if p["code"] == "FF757"]
+        assert bool(found) == refused
+        assert all(
+            s == "misfit" and m.startswith(f"the file's sha256 is {digest}, and the list asks") for s, m in found
+        )
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_wheel_at_hand_must_have_the_hash_of_its_lock(made: Path, right: bool) -> None:
+    digest = hashlib.sha256((made / APEX).read_bytes()).hexdigest() if right else "0" * 64
+    lock = f"""
+lock-version = "1.0"
+created-by = "made"
+[[packages]]
+name = "apex"
+version = "0.1"
+wheels = [{{path = "{APEX}", hashes = {{sha256 = "{digest}"}}}}]
+"""
+    (target,) = judged(write(made / "pylock.toml", lock), "--gpu", "H100", *PLACE)[1]["targets"]
+    assert [p[:2] for p in problems(target) if p[1] == "FF757"] == ([] if right else [(4, "FF757")])
 
 
 def test_included_lists_are_targets_of_their_own_but_none_outside_the_folder(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 #include "requests/image_name.hpp"
 #include "requests/link.hpp"
 #include "requests/requirements_file.hpp"
+#include "requests/sha256.hpp"
 #include "requests/variables.hpp"
 #include "requests/words.hpp"
 
@@ -117,6 +118,23 @@ TEST(Dockerfiles, SeeOnlyInstallations) {
   EXPECT_EQ(list.bases.at(list.requests[1].base).name, "a") << "a stage built on another is of its image";
   EXPECT_EQ(list.indexes.at(list.requests[1].indexes).torch_backend, "cu128");
   EXPECT_THAT(list.indexes.at(list.requests[0].indexes).addresses, ElementsAre("https://h/whl/cu126"));
+}
+
+TEST(Hashes, AreThoseOfTheStandard) {
+  const auto hash_of = [](std::string_view text, std::size_t piece) {
+    Sha256 hash;
+    for (; !text.empty(); text.remove_prefix(std::min(piece, text.size())))
+      hash.update(std::as_bytes(std::span(text.substr(0, piece))));
+    return hash.finish();
+  };
+  // FIPS 180-4's own examples, and its longest of a million letters.
+  EXPECT_EQ(hash_of("", 1), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hash_of("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  for (const std::size_t piece : {1U, 55U, 64U, 100U})
+    EXPECT_EQ(hash_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", piece),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hash_of(std::string(1'000'000, 'a'), 4097),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(Fetching, AsksPipForOneQuestionsWheels) {
