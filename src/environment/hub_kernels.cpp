@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "inspect/ascii.hpp"
 #include "inspect/listing.hpp"
@@ -68,6 +70,26 @@ bool fits(const HubVariant& has, const HubVariant& wanted) {
   return has.cuda == 0 || wanted.cuda == 0 || has.cuda / 10 == wanted.cuda / 10;
 }
 
+/// "backend": {"type": "cuda", "archs": ["9.0+PTX"]} (huggingface/kernels, docs/source/kernel-requirements.md).
+std::vector<std::string> declared_in(const FileTree& tree, const std::string& variant) {
+  constexpr std::uint64_t kMostMetadata = std::uint64_t{1} << 20;
+  constexpr std::size_t kMostDeclared = 64, kLongest = 16;
+  std::vector<std::string> declared;
+  const auto text = loader::read_text(tree, variant + "/metadata.json", kMostMetadata);
+  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  const nlohmann::json none;
+  const auto at = [&](const nlohmann::json& object, const char* key) -> const nlohmann::json& {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() ? *found : none;
+  };
+  const nlohmann::json& backend = at(json, "backend");
+  if (at(backend, "type") != "cuda") return declared;
+  for (const auto& arch : at(backend, "archs"))
+    if (arch.is_string() && arch.get_ref<const std::string&>().size() <= kLongest && declared.size() < kMostDeclared)
+      declared.push_back(arch.get<std::string>());
+  return declared;
+}
+
 HubKernel read_snapshot(const FileTree& tree, const std::string& name, const std::string& folder,
                         const Wanted& wanted) {
   HubKernel kernel{.name = name, .revision = inspect::printable(folder.substr(folder.rfind('/') + 1), 8)};
@@ -81,10 +103,36 @@ HubKernel read_snapshot(const FileTree& tree, const std::string& name, const std
     kernel.found = true;
     const std::string path = tree.resolve(folder + "/build/" + entry.name).path;
     kernel.package.distribution.folder = path;
+    kernel.declared = declared_in(tree, path);
     const Walked walked = find_native_files(tree, path);
     kernel.package.files = read_file_facts(tree, walked.files, "", "", {});
   }
   return kernel;
+}
+
+/// What is declared and not found. Machine code of "9.0+PTX" is 9.0's, and its PTX is found under that name.
+std::vector<std::string> declared_but_lacking(const HubKernel& kernel) {
+  std::set<std::string> found;
+  for (const FileFacts& file : kernel.package.files)
+    for (const inspect::Binary& binary : file.binaries)
+      for (const inspect::Container& container : binary.containers)
+        for (const inspect::CodeEntry& entry : container.entries) {
+          found.insert(entry.str());
+          found.insert(entry.target.str());  // PTX serves as machine code that was declared
+        }
+  std::vector<std::string> lacks;
+  for (const std::string& declared : kernel.declared)
+    if (!found.contains(declared)) lacks.push_back(inspect::printable(declared));
+  return lacks;
+}
+
+void check_declared(const HubKernel& kernel, inspect::TargetReport& report) {
+  const std::vector<std::string> lacks = declared_but_lacking(kernel);
+  if (lacks.empty()) return;
+  report.problems.push_back(
+      {"FF715", inspect::Severity::kNote,
+       fmt::format("its metadata.json declares code for {}, which no file of it has", inspect::listed(lacks, 12)), "",
+       "another revision: what this one was built for and what it says differ"});
 }
 
 }  // namespace
@@ -131,6 +179,7 @@ inspect::TargetReport judge_hub_kernel(const Site& site, const HubKernel& kernel
   inspect::TargetReport report;
   if (kernel.found) {
     report = judge_package(site, kernel.package);
+    check_declared(kernel, report);
   } else {
     const auto wanted = wanted_by(site);
     report.target = {.target = kernel.name, .file_name = kernel.name, .kind = inspect::TargetKind::kDistribution};

@@ -23,14 +23,16 @@ struct HubKernel {
   std::string name;                   ///< "kernels-community/activation", printable
   std::string revision;               ///< its first characters
   std::vector<std::string> variants;  ///< printable
-  Package package;                    ///< the files of the variant that fits the site's torch; none if none does
-  bool found = false;                 ///< whether one does
+  /// GPUs that the variant's metadata.json declares: "9.0", "9.0a", "9.0+PTX"; empty if it declares none.
+  std::vector<std::string> declared;
+  Package package;     ///< the files of the variant that fits the site's torch; none if none does
+  bool found = false;  ///< whether one does
 };
 
 /// Those in the hub's cache (Variables::hub_cache). None where torch is not installed: it is torch that picks.
 std::vector<HubKernel> read_hub_kernels(const loader::FileTree& tree, const Site& site, const std::string& cache);
 
-/// FF711, and what judge_package says of the files.
+/// FF711, what judge_package says of the files, and FF715: GPUs that are declared and that the files have no code for.
 inspect::TargetReport judge_hub_kernel(const Site& site, const HubKernel& kernel);
 
 }  // namespace flashfit::environment

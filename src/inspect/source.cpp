@@ -19,6 +19,17 @@ bool MemorySource::read(std::uint64_t at, std::span<std::byte> into) const {
   return true;
 }
 
+bool read_at(int descriptor, std::uint64_t at, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const ssize_t got = pread(descriptor, into.data(), into.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    into = into.subspan(static_cast<std::size_t>(got));
+    at += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
 Result<FileSource> FileSource::open(const std::string& path) {
   // Not blocking: opening a pipe would wait for its other end.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // NOLINT(*-vararg)
@@ -38,15 +49,7 @@ FileSource::~FileSource() {
 }
 
 bool FileSource::read(std::uint64_t at, std::span<std::byte> into) const {
-  if (!within(at, into.size(), size_)) return false;
-  while (!into.empty()) {
-    const ssize_t got = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    into = into.subspan(static_cast<std::size_t>(got));
-    at += static_cast<std::uint64_t>(got);
-  }
-  return true;
+  return within(at, into.size(), size_) && read_at(descriptor_, at, into);
 }
 
 bool PartSource::read(std::uint64_t at, std::span<std::byte> into) const {

@@ -28,6 +28,9 @@ class MemorySource final : public Source {
   Bytes bytes_;
 };
 
+/// Fills `into` from an open file; false if the bytes are not all there.
+bool read_at(int descriptor, std::uint64_t at, std::span<std::byte> into);
+
 /// A file, read in place and never mapped: a map keeps what was read resident, and dies if the file is cut meanwhile.
 class FileSource final : public Source {
  public:

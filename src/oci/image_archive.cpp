@@ -48,7 +48,7 @@ Result<std::unique_ptr<const inspect::Source>> decompressed(std::unique_ptr<cons
   const auto compression = compression_at(*file);
   if (!compression) return tl::unexpected(compression.error());
   if (*compression == Compression::kNone) return file;
-  auto plain = UnnamedFile::make();
+  auto plain = inspect::UnnamedFile::make();
   if (!plain) return tl::unexpected(plain.error());
   const auto read =
       read_decompressed(*file, *compression, kMostContent, [&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {

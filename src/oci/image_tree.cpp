@@ -29,7 +29,7 @@ FileKind kind_of(Kind kind) {
 
 Result<std::unique_ptr<ImageTree>> ImageTree::make(std::vector<LayerSource> layers) {
   std::unique_ptr<ImageTree> tree(new ImageTree);
-  auto kept = UnnamedFile::make();
+  auto kept = inspect::UnnamedFile::make();
   if (!kept) return tl::unexpected(kept.error());
   tree->kept_ = std::move(*kept);
   tree->layers_ = std::move(layers);

@@ -25,7 +25,7 @@ class ImageTree final : public loader::FileTree {
  private:
   ImageTree() = default;
   std::vector<LayerSource> layers_;
-  std::unique_ptr<UnnamedFile> kept_;
+  std::unique_ptr<inspect::UnnamedFile> kept_;
   Overlay overlay_;
   std::string error_;
 };

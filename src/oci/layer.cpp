@@ -13,7 +13,7 @@ using inspect::TarMember;
 
 class LayerVisitor final : public inspect::TarVisitor {
  public:
-  LayerVisitor(std::uint32_t layer, bool keeps, Overlay& overlay, UnnamedFile& kept, std::size_t& members)
+  LayerVisitor(std::uint32_t layer, bool keeps, Overlay& overlay, inspect::UnnamedFile& kept, std::size_t& members)
       : layer_(layer), keeps_(keeps), overlay_(overlay), kept_(kept), members_(members) {}
 
   Result<bool> begin(const TarMember& member) override {
@@ -85,7 +85,7 @@ class LayerVisitor final : public inspect::TarVisitor {
   std::uint32_t layer_;
   bool keeps_;
   Overlay& overlay_;
-  UnnamedFile& kept_;
+  inspect::UnnamedFile& kept_;
   std::size_t& members_;
   std::uint32_t number_ = 0;
   std::vector<std::byte> head_;
@@ -97,7 +97,8 @@ class LayerVisitor final : public inspect::TarVisitor {
 /// The bytes of one member, of those that come.
 class Part {
  public:
-  Part(std::uint64_t begin, std::uint64_t size, UnnamedFile& into) : begin_(begin), end_(begin + size), into_(into) {}
+  Part(std::uint64_t begin, std::uint64_t size, inspect::UnnamedFile& into)
+      : begin_(begin), end_(begin + size), into_(into) {}
   Result<std::uint64_t> take(std::uint64_t at, Bytes chunk) {
     const std::uint64_t from = std::max(at, begin_), to = std::min(at + chunk.size(), end_);
     if (from < to)
@@ -110,12 +111,12 @@ class Part {
 
  private:
   std::uint64_t begin_, end_;
-  UnnamedFile& into_;
+  inspect::UnnamedFile& into_;
 };
 
 }  // namespace
 
-Result<void> add_layer(std::uint32_t layer, const LayerSource& source, Overlay& overlay, UnnamedFile& kept,
+Result<void> add_layer(std::uint32_t layer, const LayerSource& source, Overlay& overlay, inspect::UnnamedFile& kept,
                        std::size_t& members) {
   const bool compressed = source.compression != inspect::Compression::kNone;
   LayerVisitor visitor(layer, compressed, overlay, kept, members);
@@ -134,7 +135,7 @@ Result<void> add_layer(std::uint32_t layer, const LayerSource& source, Overlay& 
 }
 
 Result<std::unique_ptr<const inspect::Source>> read_again(const LayerSource& source, const OverlayNode& file) {
-  auto into = UnnamedFile::make();
+  auto into = inspect::UnnamedFile::make();
   if (!into) return tl::unexpected(into.error());
   Part part(file.offset, file.size, **into);
   const auto read = read_decompressed(*source.bytes, source.compression, kMostContent,

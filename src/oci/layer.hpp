@@ -2,8 +2,8 @@
 // One layer of an image: its names go over what newer layers have, and of a compressed one the contents that the doctor
 // reads are kept, as they cannot be reached later without the bytes before them.
 #include "inspect/decompress.hpp"
+#include "inspect/unnamed_file.hpp"
 #include "oci/overlay.hpp"
-#include "oci/unnamed_file.hpp"
 
 namespace flashfit::oci {
 
@@ -18,7 +18,7 @@ inline constexpr std::size_t kMostHidden = 100'000;  ///< files of a layer that 
 
 /// Adds layer number `layer` to `overlay`. What is kept goes to `kept`; libraries and other binaries, and what is
 /// small. `members` counts those of all layers. Errors: those of TarReader, of the streams and of Overlay.
-Result<void> add_layer(std::uint32_t layer, const LayerSource& source, Overlay& overlay, UnnamedFile& kept,
+Result<void> add_layer(std::uint32_t layer, const LayerSource& source, Overlay& overlay, inspect::UnnamedFile& kept,
                        std::size_t& members);
 
 inline constexpr std::size_t kMostMembers = 4'000'000;  ///< of all layers

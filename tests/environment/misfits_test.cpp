@@ -264,6 +264,33 @@ TEST_F(Misfits, AHubKernelWithoutABuildForThisTorch) {  // kind 17
   EXPECT_THAT(lines_of(look(asked), "kernels-community/activation"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0")));
 }
 
+TEST_F(Misfits, AHubKernelWithoutTheCodeThatItDeclares) {
+  install(make_torch("2.13.0+cu130"));
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"9.0"}}, of_torch())}}});
+  const std::string variant =
+      "home/.cache/huggingface/hub/models--kernels-community--activation/snapshots/2fafa6a1/build/"
+      "torch213-cxx11-cu130-x86_64-linux/";
+  write(variant + "_activation.abi3.so", make_module({{"8.0", "9.0"}, {"9.0a"}}));
+  EnvironmentQuestion asked = question({"H100"});
+  asked.variables.home = "/home";
+  const auto said = [&](const std::string& metadata) {
+    write(variant + "metadata.json", metadata);
+    std::vector<std::string> messages;
+    for (const PackageReport& package : look(asked).packages)
+      for (const inspect::Problem& problem : package.report.problems)
+        if (problem.code == "FF715") messages.push_back(problem.message);
+    return messages;
+  };
+  EXPECT_THAT(said(R"({"backend": {"type": "cuda", "archs": ["8.0", "9.0", "9.0a"]}})"), IsEmpty());
+  EXPECT_THAT(said(R"({"backend": {"type": "cuda", "archs": ["8.0", "9.0+PTX", "12.0"]}})"),
+              ElementsAre("its metadata.json declares code for 9.0+PTX, 12.0, which no file of it has"));
+  for (const char* const odd :
+       {"{", "[]", R"({"backend": 1})", R"({"backend": {"type": "cuda", "archs": {"x": ["12.0"]}}})",
+        R"({"backend": {"type": "rocm", "archs": ["gfx942"]}})",
+        R"({"backend": {"type": "cuda", "archs": [1, null]}})"})
+    EXPECT_THAT(said(odd), IsEmpty()) << odd;
+}
+
 TEST_F(Misfits, AModuleForAProcessorThatIsNotThere) {  // kind 18
   install({"sparse",
            "1.0",

@@ -37,7 +37,9 @@ class Wheel:
     def in_cache(self) -> Path | None:
         name, version = self.requirement.split("==")
         machine = self.platforms[0].rsplit("_", 1)[-1]
-        found = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+        # Older makers write names with capitals.
+        begin = f"{name.replace('-', '_')}-{version}-".lower()
+        found = sorted(f for f in cache().glob("*.whl") if f.name.lower().startswith(begin))
         return next((f for f in reversed(found) if f.stem.endswith((machine, "-any"))), None)
 
 

@@ -2,10 +2,10 @@
 // Bytes that are too many for memory, in a file without a name that ends with this object.
 #include "inspect/source.hpp"
 
-namespace flashfit::oci {
+namespace flashfit::inspect {
 
 /// Written by one thread, then read by any number. In $TMPDIR, else /tmp.
-class UnnamedFile final : public inspect::Source {
+class UnnamedFile final : public Source {
  public:
   /// Error: no such file can be made.
   static Result<std::unique_ptr<UnnamedFile>> make();
@@ -16,7 +16,7 @@ class UnnamedFile final : public inspect::Source {
   std::uint64_t size() const override { return size_; }
   bool read(std::uint64_t at, std::span<std::byte> into) const override;
   /// Error: the folder for temporary files is full.
-  Result<void> append(inspect::Bytes bytes);
+  Result<void> append(Bytes bytes);
 
  private:
   explicit UnnamedFile(int descriptor) : descriptor_(descriptor) {}
@@ -24,4 +24,4 @@ class UnnamedFile final : public inspect::Source {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace flashfit::oci
+}  // namespace flashfit::inspect

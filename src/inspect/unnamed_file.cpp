@@ -1,4 +1,4 @@
-#include "oci/unnamed_file.hpp"
+#include "inspect/unnamed_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace flashfit::oci {
+namespace flashfit::inspect {
 
 Result<std::unique_ptr<UnnamedFile>> UnnamedFile::make() {
   const char* given = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
@@ -25,18 +25,10 @@ Result<std::unique_ptr<UnnamedFile>> UnnamedFile::make() {
 UnnamedFile::~UnnamedFile() { close(descriptor_); }
 
 bool UnnamedFile::read(std::uint64_t at, std::span<std::byte> into) const {
-  if (!inspect::within(at, into.size(), size_)) return false;
-  while (!into.empty()) {
-    const ssize_t got = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    into = into.subspan(static_cast<std::size_t>(got));
-    at += static_cast<std::uint64_t>(got);
-  }
-  return true;
+  return within(at, into.size(), size_) && read_at(descriptor_, at, into);
 }
 
-Result<void> UnnamedFile::append(inspect::Bytes bytes) {
+Result<void> UnnamedFile::append(Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t put = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(size_));
     if (put < 0 && errno == EINTR) continue;
@@ -47,4 +39,4 @@ Result<void> UnnamedFile::append(inspect::Bytes bytes) {
   return {};
 }
 
-}  // namespace flashfit::oci
+}  // namespace flashfit::inspect
