@@ -154,7 +154,7 @@ bool look_around(DoctorOptions options, const errors::Diagnosis& diagnosis, erro
   if (options.root != "/") looked.option = " --root " + inspect::shell_word(options.root);
   if (asked_for) {
     looked.option += " --env " + inspect::shell_word(options.env);
-  } else if (!folders.empty() && tree.resolve(folders.front()).node.kind == loader::FileKind::kFolder) {
+  } else if (!folders.empty() && is_folder(tree, folders.front())) {
     options.env = environment::prefix_of_packages(tree, folders.front());
     assumed.emplace_back("the environment is the one that the text names");
   }

@@ -23,13 +23,11 @@ using loader::LoadedObject;
 using loader::LoadPlan;
 using loader::Process;
 
-std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(1, path.rfind('/'))); }
-
 /// Whether the library has parts beside it, which it opens by their names: libcudnn.so.9, libcudnn_graph.so.9.
 bool has_parts(const loader::FileTree& tree, const loader::Candidate& found) {
   const std::string name = found.file.substr(found.file.rfind('/') + 1);
   const std::string part = name.substr(0, name.find(".so")) + "_";
-  const auto entries = tree.list_here(folder_of(found.file));
+  const auto entries = tree.list_here(loader::parent_of(found.file));
   return entries && std::any_of(entries->begin(), entries->end(), [&](const loader::Entry& entry) {
            return entry.name.starts_with(part) && entry.name.find(".so") != std::string::npos;
          });
@@ -62,7 +60,7 @@ void add_without(const loader::LoaderView& view, const std::set<std::string>& ta
 
 void add_copy(const loader::LoaderView& view, const loader::Candidate& copy, std::vector<Trial>& trials) {
   Trial first{view, {}}, preloaded{view, {}};
-  const std::string folder = folder_of(copy.path);
+  const std::string folder = loader::parent_of(copy.path);
   first.view.library_path = folder + (view.library_path.empty() ? "" : ":" + view.library_path);
   first.change = {"export LD_LIBRARY_PATH=" + inspect::shell_word(first.view.library_path),
                   fmt::format("then {} is loaded, which has what is missing", copy.path)};
@@ -77,7 +75,7 @@ void add_copy(const loader::LoaderView& view, const loader::Candidate& copy, std
 std::set<std::string> folders_at_fault(const LoadPlan& plan) {
   std::set<std::string> folders;
   const auto add = [&](const loader::Candidate& found) {
-    if (found.by == FoundBy::kLibraryPath) folders.insert(folder_of(found.path));
+    if (found.by == FoundBy::kLibraryPath) folders.insert(loader::parent_of(found.path));
   };
   const auto add_object = [&](int object) { add(plan.objects[static_cast<std::size_t>(object)].found); };
   for (const loader::MissingVersion& missing : missing_versions(plan)) add_object(missing.provider);

@@ -169,9 +169,8 @@ std::shared_ptr<const Imports> imports_of(const FileTree& tree, const Environmen
                   .execstack_tunable = asked.variables.tunables.find("glibc.rtld.execstack=2") != std::string::npos,
                   .driver_comes_later = true};
   if (q.x86_level != 0) setting.view.x86_level = q.x86_level;
-  if (tree.resolve("/etc/ld.so.cache").node.kind != loader::FileKind::kFile)
-    setting.view.cache = loader::CacheUse::kConfigured;
-  if (tree.resolve(loader::usual_interpreter(asked.arch)).node.kind != loader::FileKind::kFile) return nullptr;
+  if (!is_file(tree, "/etc/ld.so.cache")) setting.view.cache = loader::CacheUse::kConfigured;
+  if (!is_file(tree, loader::usual_interpreter(asked.arch))) return nullptr;
   setting.python = interpreter_of(tree, environment.prefix);
   setting.sites = environment.prefix.packages;
   auto memo = std::make_shared<loader::TreeMemo>(tree, loader::elf_machine(asked.arch));

@@ -14,18 +14,11 @@ namespace {
 using inspect::is_digit;
 using loader::FileKind;
 using loader::FileTree;
+using loader::is_file;
+using loader::is_folder;
+using loader::parent_of;
 
 constexpr std::uint64_t kMostConfig = 1 << 16;
-
-bool is_folder(const FileTree& tree, const std::string& path) {
-  return tree.resolve(path).node.kind == FileKind::kFolder;
-}
-bool is_file(const FileTree& tree, const std::string& path) { return tree.resolve(path).node.kind == FileKind::kFile; }
-
-std::string parent(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
-}
 
 /// The value of "key = value" in pyvenv.cfg.
 std::string value_of(std::string_view text, std::string_view key) {
@@ -92,7 +85,7 @@ bool holds_packages(const FileTree& tree, const std::string& path) {
 Prefix folder_prefix(const FileTree& tree, const std::string& path) {
   Prefix prefix{.kind = Prefix::Kind::kFolder, .path = path};
   add_folder(tree, path, prefix);
-  const std::string above = parent(path);
+  const std::string above = parent_of(path);
   prefix.python = version_of_folder(above.substr(above.rfind('/') + 1));
   return prefix;
 }
@@ -106,7 +99,8 @@ const char* name_of(Prefix::Kind kind) {
 
 std::string interpreter_of(const FileTree& tree, const Prefix& prefix) {
   // A folder of packages lies three below its prefix: lib/python3.11/site-packages.
-  const std::string root = prefix.kind == Prefix::Kind::kFolder ? parent(parent(parent(prefix.path))) : prefix.path;
+  const std::string root =
+      prefix.kind == Prefix::Kind::kFolder ? parent_of(parent_of(parent_of(prefix.path))) : prefix.path;
   const std::string bin = (root == "/" ? "" : root) + "/bin/";
   const std::string minor = prefix.python.substr(0, prefix.python.find('.', prefix.python.find('.') + 1));
   for (const std::string& name : {"python" + minor, std::string("python3"), std::string("python")})
@@ -118,7 +112,7 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   // An interpreter stands for its prefix, by the name that was given: a virtual environment's is a link to another's.
-  if (is_file(tree, path) && path.substr(path.rfind('/') + 1).starts_with("python")) path = parent(parent(path));
+  if (is_file(tree, path) && path.substr(path.rfind('/') + 1).starts_with("python")) path = parent_of(parent_of(path));
   const std::string base = path == "/" ? "" : path;
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name == "site-packages" || name == "dist-packages") return folder_prefix(tree, path);
@@ -131,7 +125,7 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
     add_packages_below(tree, path, prefix);
     const std::string home = value_of(*config, "home");
     if (inspect::lower(value_of(*config, "include-system-site-packages")) == "true" && home.starts_with('/'))
-      add_packages_below(tree, parent(home), prefix);
+      add_packages_below(tree, parent_of(home), prefix);
   } else {
     prefix.kind = is_folder(tree, base + "/conda-meta") ? Prefix::Kind::kConda : Prefix::Kind::kSystem;
     add_packages_below(tree, path, prefix);
@@ -147,7 +141,7 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
 }
 
 std::string prefix_of_packages(const FileTree& tree, const std::string& folder) {
-  const std::string above = parent(parent(parent(folder)));
+  const std::string above = parent_of(parent_of(parent_of(folder)));
   const Prefix prefix = find_prefix(tree, above);
   const std::string path = tree.resolve(folder).path;
   const bool its = std::find(prefix.packages.begin(), prefix.packages.end(), path) != prefix.packages.end();
@@ -200,9 +194,9 @@ std::string active_prefix(const FileTree& tree, const Variables& variables) {
         return chosen;
       continue;
     }
-    std::string here = parent(folder);
+    std::string here = parent_of(folder);
     if (is_file(tree, (here == "/" ? "" : here) + "/pyvenv.cfg")) return here;
-    return parent(parent(python.path));
+    return parent_of(parent_of(python.path));
   }
   return "";
 }

@@ -11,16 +11,11 @@
 namespace flashfit::environment {
 namespace {
 
-using loader::FileKind;
 using loader::FileTree;
+using loader::is_folder;
+using loader::parent_of;
 
 constexpr std::uint64_t kMostText = 1 << 12;
-
-std::string parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-bool is_folder(const FileTree& tree, const std::string& path) {
-  return tree.resolve(path).node.kind == FileKind::kFolder;
-}
 
 /// Versions, as a file lists them: one a line, and comments.
 std::optional<std::vector<std::string>> read_versions(const FileTree& tree, const std::string& path) {
@@ -40,7 +35,7 @@ std::vector<std::string> wanted_versions(const FileTree& tree, const std::string
   for (const std::string_view version : inspect::split(versions, ':'))
     if (!version.empty()) wanted.emplace_back(version);
   if (!wanted.empty()) return wanted;
-  for (; here.starts_with('/'); here = parent(here))
+  for (; here.starts_with('/') && here.size() > 1; here = parent_of(here))
     if (auto local = read_versions(tree, here + "/.python-version")) return *std::move(local);
   return read_versions(tree, root + "/version").value_or(std::vector<std::string>());
 }
@@ -64,12 +59,12 @@ std::string installed(const FileTree& tree, const std::string& folder, const std
 }  // namespace
 
 bool is_pyenv_shims(const FileTree& tree, const std::string& folder) {
-  return folder.ends_with("/shims") && is_folder(tree, parent(folder) + "/versions");
+  return folder.ends_with("/shims") && is_folder(tree, parent_of(folder) + "/versions");
 }
 
 std::string pyenv_prefix(const FileTree& tree, const std::string& shims, const std::string& versions,
                          const std::string& here) {
-  const std::string root = parent(shims), folder = root + "/versions";
+  const std::string root = parent_of(shims), folder = root + "/versions";
   for (const std::string& wanted : wanted_versions(tree, root, versions, here)) {
     if (wanted == "system") return "";
     if (const std::string version = installed(tree, folder, wanted); !version.empty())

@@ -103,9 +103,9 @@ bool has_musl(const FileTree& tree) {
 }
 
 std::string container_of(const FileTree& tree) {
-  if (tree.resolve("/.dockerenv").node.kind == FileKind::kFile) return "docker";
-  if (tree.resolve("/run/.containerenv").node.kind == FileKind::kFile) return "podman";
-  if (tree.resolve("/var/run/secrets/kubernetes.io").node.kind == FileKind::kFolder) return "kubernetes";
+  if (is_file(tree, "/.dockerenv")) return "docker";
+  if (is_file(tree, "/run/.containerenv")) return "podman";
+  if (is_folder(tree, "/var/run/secrets/kubernetes.io")) return "kubernetes";
   return "";
 }
 

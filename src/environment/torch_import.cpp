@@ -57,7 +57,7 @@ std::string find_library(const FileTree& tree, const std::vector<std::string>& s
 void import_torch(const FileTree& tree, const std::string& torch, const std::string& module,
                   const std::vector<std::string>& sites, Process& process) {
   const std::string dependencies = torch + "/lib/libtorch_global_deps.so";
-  if (tree.resolve(dependencies).node.kind == loader::FileKind::kFile) {
+  if (is_file(tree, dependencies)) {
     const std::string text = loader::read_text(tree, torch + "/__init__.py", kMostText).value_or("");
     // What fails at first and is found by the preloads is no misfit: tried apart.
     Process trial = process;

@@ -48,7 +48,7 @@ GlibcVersion banner_version(std::string_view bytes) {
 
 std::vector<std::string> guessed_folders(const FileTree& tree, std::string_view machine) {
   const std::string of_machine = std::string(machine) + "-linux-gnu";
-  if (tree.resolve("/usr/lib/" + of_machine).node.kind == FileKind::kFolder)
+  if (is_folder(tree, "/usr/lib/" + of_machine))
     return {"/lib/" + of_machine, "/usr/lib/" + of_machine, "/lib", "/usr/lib"};
   return {"/lib64", "/usr/lib64"};
 }

@@ -34,7 +34,7 @@ class DllPlanner {
     add_candidate(path, tree_.resolve(path), asked.candidates);
     asked.object = asked.candidates.empty() ? kNobody : loaded(path.substr(path.rfind('/') + 1));
     answer(std::move(asked));
-    const std::string own = path.substr(0, std::max<std::size_t>(1, path.rfind('/')));
+    const std::string own = parent_of(path);
     for (std::size_t i = first; i < plan_.objects.size() && plan_.cut.empty(); ++i) {
       const auto object = plan_.objects[i].found.object;
       for (const std::string& name : object->dynamic.needed) request(name, static_cast<int>(i), own, late);

@@ -22,12 +22,17 @@ std::string take_part(std::string& rest) {
   return part;
 }
 
+}  // namespace
+
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-}  // namespace
+bool is_file(const FileTree& tree, std::string_view path) { return tree.resolve(path).node.kind == FileKind::kFile; }
+bool is_folder(const FileTree& tree, std::string_view path) {
+  return tree.resolve(path).node.kind == FileKind::kFolder;
+}
 
 std::string join(std::string_view folder, std::string_view name) {
   std::string path(folder);

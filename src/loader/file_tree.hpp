@@ -81,6 +81,13 @@ class FileTree {
 /// A folder's path and a name, or a path relative to it: "/usr" and "lib" are "/usr/lib".
 std::string join(std::string_view folder, std::string_view name);
 
+/// The folder that a path lies in; "/" for what lies at the root, and for what has no folder.
+std::string parent_of(const std::string& path);
+
+/// What a path leads to.
+bool is_file(const FileTree& tree, std::string_view path);
+bool is_folder(const FileTree& tree, std::string_view path);
+
 /// A small text file as a whole, at most `limit` bytes. Errors: those of open(); it is longer; it cannot be read.
 Result<std::string> read_text(const FileTree& tree, std::string_view path, std::uint64_t limit);
 

@@ -18,7 +18,7 @@ struct File {
 
 /// The files that a pattern names: '*' and '?' may stand in its last part alone, as everywhere in practice.
 std::vector<File> included(const FileTree& tree, std::string pattern, const File& by) {
-  if (pattern.front() != '/') pattern = join(by.path.substr(0, std::max<std::size_t>(1, by.path.rfind('/'))), pattern);
+  if (pattern.front() != '/') pattern = join(parent_of(by.path), pattern);
   const std::size_t slash = pattern.rfind('/');
   const std::string folder = pattern.substr(0, std::max<std::size_t>(1, slash)), last = pattern.substr(slash + 1);
   std::vector<File> files;

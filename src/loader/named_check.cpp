@@ -20,8 +20,6 @@ const Candidate* answer_of(const LoadPlan& plan, const LoadRequest& asked) {
   return first == asked.candidates.end() ? nullptr : &*first;
 }
 
-std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(1, path.rfind('/'))); }
-
 /// "libcudnn" of "libcudnn.so.9": its parts are "libcudnn_graph.so.9".
 std::string stem_of(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -43,11 +41,11 @@ struct Mixed {
 using MixedParts = std::map<std::pair<int, std::string>, Mixed>;
 
 void add_mixed(const LoadPlan& plan, const LoadRequest& asked, const Candidate& answer, MixedParts& mixed) {
-  Mixed& parts = mixed[{asked.asked_by, folder_of(answer.path)}];
+  Mixed& parts = mixed[{asked.asked_by, parent_of(answer.path)}];
   parts.names.push_back(printable(asked.name));
   if (parts.names.size() > 1) return;
   parts.first = words_of(answer);
-  parts.others_from = printable_path(folder_of(answer.path));
+  parts.others_from = printable_path(parent_of(answer.path));
   parts.how = asked.object != kNobody ? "which is loaded already"
                                       : "found by " + describe(plan, answer.by, answer.owner, asked.asked_by);
 }
@@ -61,7 +59,7 @@ void check_named(const LoadPlan& plan, PlanMark since, std::vector<inspect::Prob
     if (!asked.by_string || asked.asked_by == kNobody) continue;
     const Candidate& by = plan.objects[static_cast<std::size_t>(asked.asked_by)].found;
     const auto beside = std::find_if(asked.candidates.begin(), asked.candidates.end(), [&](const Candidate& c) {
-      return c.object->usable == Usable::kYes && folder_of(c.file) == folder_of(by.file);
+      return c.object->usable == Usable::kYes && parent_of(c.file) == parent_of(by.file);
     });
     const bool has_own = beside != asked.candidates.end();
     const Candidate* const answer = answer_of(plan, asked);
@@ -74,7 +72,7 @@ void check_named(const LoadPlan& plan, PlanMark since, std::vector<inspect::Prob
                           fmt::format("opens {} by name, which lies beside it in a folder that is not searched: found "
                                       "only if it is loaded before",
                                       name),
-                          by.path, fmt::format("put {} on LD_LIBRARY_PATH", printable_path(folder_of(by.path)))});
+                          by.path, fmt::format("put {} on LD_LIBRARY_PATH", printable_path(parent_of(by.path)))});
     } else if (!has_own && answer == nullptr && asked.name.starts_with(stem_of(by.path) + "_")) {
       problems.push_back({"FF607", inspect::Severity::kDegrades,
                           fmt::format("opens {} by name, a part of its own that is nowhere", name), by.path,
@@ -91,7 +89,7 @@ void check_named(const LoadPlan& plan, PlanMark since, std::vector<inspect::Prob
                      inspect::listed(parts.names), got, parts.how, one ? "one" : "ones"),
          by.path,
          fmt::format("take the other copy off the search path, or put {} first on LD_LIBRARY_PATH",
-                     printable_path(folder_of(by.path)))});
+                     printable_path(parent_of(by.path)))});
   }
 }
 

@@ -19,7 +19,7 @@ const Candidate* find_other_copy(const LoadPlan& plan, int object, const std::fu
 
 std::string prefer(const LoadPlan& plan, const Candidate& copy, int object) {
   const Candidate& loaded = plan.objects[static_cast<std::size_t>(object)].found;
-  const std::string folder = copy.path.substr(0, std::max<std::size_t>(1, copy.path.rfind('/')));
+  const std::string folder = parent_of(copy.path);
   if (loaded.by == FoundBy::kRpath)
     return fmt::format("LD_PRELOAD={}: DT_RPATH goes before LD_LIBRARY_PATH", printable_path(copy.path));
   if (loaded.by == FoundBy::kLibraryPath && copy.by != FoundBy::kLibraryPath)

@@ -148,7 +148,7 @@ void Process::look_for_named(int object) {
     if (plan_.requests.size() >= kMostRequests) return;
     LoadRequest asked{.name = std::move(name), .asked_by = object, .late = true, .by_string = true};
     asked.candidates = search(asked.name, object);
-    const std::string folder = found.path.substr(0, std::max<std::size_t>(1, found.path.rfind('/')));
+    const std::string folder = parent_of(found.path);
     add_candidate(join(folder, asked.name), memo_->find(folder, asked.name), FoundBy::kBeside, kNobody,
                   asked.candidates);
     asked.object = plan_.find(asked.name);

@@ -25,17 +25,6 @@ constexpr std::size_t kMostFolders = 500'000;
 
 bool is_site(std::string_view name) { return name == "site-packages" || name == "dist-packages"; }
 
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-/// The prefix that the folder of packages belongs to ("/opt/venv" of "/opt/venv/lib/python3.11/site-packages"), else
-/// the folder itself.
-std::string environment_of(const loader::FileTree& tree, const std::string& site) {
-  const std::string prefix = parent_of(parent_of(parent_of(site)));
-  if (prefix.empty()) return site;
-  const auto packages = environment::find_prefix(tree, prefix).packages;
-  return std::find(packages.begin(), packages.end(), site) == packages.end() ? site : prefix;
-}
-
 /// The value of "NAME=value" in an image's variables.
 std::string value_of(const std::vector<std::string>& variables, std::string_view name) {
   for (const std::string& variable : variables)
@@ -112,7 +101,7 @@ TargetReport examine_one(const Image& image, const std::string& path, const Ques
   for (const std::string& site : sites) {
     if (done.contains(site)) continue;
     environment::EnvironmentQuestion of_site = question;
-    of_site.path = environment_of(*image.tree, site);
+    of_site.path = environment::prefix_of_packages(*image.tree, site);
     const auto prefix = environment::find_prefix(*image.tree, of_site.path);
     done.insert(prefix.packages.begin(), prefix.packages.end());
     if (!prefix.python.empty() || !named.python) of_site.asked.python.reset();
