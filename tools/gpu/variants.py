@@ -13,7 +13,7 @@ from flashfit._binding import binding
 
 _PTX_ONLY = 2  # FLASHFIT_PTX_ONLY of flashfit.h
 _FLAGS = 7  # where attend() takes them
-_NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)_")
+_NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)(?:v\d+)?_")
 
 
 @dataclass(frozen=True)
