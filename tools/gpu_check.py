@@ -31,7 +31,7 @@ from flashfit._library import library  # noqa: E402
 from flashfit.bench import selftest, stats  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import agreement, correctness, grid, grid_cases, ordering, packages, speed, torch_ops  # noqa: E402
+from tools.gpu import agreement, correctness, devices, grid, grid_cases, ordering, packages, speed, torch_ops  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine  # noqa: E402
 from tools.job.show import section, table  # noqa: E402
@@ -200,13 +200,21 @@ def time_host(report: Report) -> None:
     table(["a call keeps the host", "us, median [95 %]"], rows)
 
 
+def check_devices(report: Report) -> None:
+    lacking = report.found["devices_missing"] = devices.missing()
+    if lacking:
+        print(f"not run: {lacking}")
+    else:
+        report.checks(devices.checks(), "devices")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="./dev gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write everything, raw samples too")
     parser.add_argument("--quick", action="store_true", help="a quarter of the cases, few rounds")
-    parser.add_argument("--only", choices=["correctness", "speed"], help="one half")
+    parser.add_argument("--only", choices=["correctness", "speed", "devices"], help="one part; devices needs two GPUs")
     parser.add_argument("--rounds", type=int, default=40, help="samples of each time (default 40)")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: the CPU backend's correctness")
     arguments = parser.parse_args()
@@ -227,7 +235,7 @@ def main() -> int:
     print(f"{report.found['device']}, PyTorch {torch.__version__}, {len(carried)} variants x code to check")
     if not carried:
         report.fail("no carried image runs on this GPU")
-    if arguments.only != "speed":
+    if arguments.only in (None, "correctness"):
         limits = past_own_limits()
         report.checks(
             iter([(f"every image within its own GPU's shared memory {limits or ''}".rstrip(), not limits)]), "images"
@@ -240,19 +248,23 @@ def main() -> int:
                 ("Streams", ordering.streams),
                 ("CUDA graphs", ordering.graphs),
                 ("Threads", ordering.threads),
-                ("Devices", ordering.devices),
                 ("Other packages", packages.all_packages),
             ):
                 report.part(name, 60, partial(report.checks, part(), "ordering"))
             report.part("Agreement with the emulator", 300, lambda: agree(report))
             report.part("PyTorch's operators", 240, partial(report.checks, torch_ops.checks(), "torch_ops"))
-    if arguments.only != "correctness" and device == "cuda":
+    if arguments.only in (None, "devices") and device == "cuda":
+        report.part("Devices", 240, lambda: check_devices(report))
+    if arguments.only in (None, "speed") and device == "cuda":
         report.part("Speed", 180, lambda: time_all(report, rounds, quick))
         report.part("Host cost", 30, lambda: time_host(report))
     report.write()
     section("Result")
     for what in report.failed:
         print(f"FAILED: {what}")
+    if arguments.only == "devices" and not report.failed and "devices" not in report.found:
+        print(f"not run: {report.found['devices_missing']}")
+        return 0
     print(f"{'FAILED' if report.failed else 'passed'} in {time.monotonic() - report.start:.0f} s")
     return 1 if report.failed else 0
 

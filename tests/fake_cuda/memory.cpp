@@ -38,6 +38,7 @@ bool is_capturing(const fake_cuda::Stream* stream) {
 #pragma GCC visibility push(default)
 extern "C" {
 
+int cuCtxGetCurrent(fake_cuda::Context** context);
 int cuCtxGetDevice(int* device);
 int cuCtxPushCurrent_v2(fake_cuda::Context* context);
 int cuCtxPopCurrent_v2(fake_cuda::Context** context);
@@ -47,6 +48,32 @@ int cuCtxSetCurrent(fake_cuda::Context* context) {
   fake_cuda::Context* old = nullptr;
   if (cuCtxGetDevice(&device) == kSuccess) cuCtxPopCurrent_v2(&old);
   return cuCtxPushCurrent_v2(context);
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  return s.retained[device]-- > 0 ? kSuccess : kInvalidContext;
+}
+
+int cuCtxCreate_v2(fake_cuda::Context** context, unsigned, int device) {
+  auto& s = *fake_cuda_state();
+  {
+    const std::lock_guard lock(s.mutex);
+    s.contexts.insert(*context = new fake_cuda::Context{device, false});
+  }
+  return cuCtxPushCurrent_v2(*context);
+}
+
+int cuCtxDestroy_v2(fake_cuda::Context* context) {
+  fake_cuda::Context* current = nullptr;
+  cuCtxGetCurrent(&current);
+  if (current == context) cuCtxPopCurrent_v2(&current);
+  auto& s = *fake_cuda_state();
+  const std::lock_guard lock(s.mutex);
+  if (s.contexts.erase(context) == 0) return kInvalidContext;
+  delete context;
+  return kSuccess;
 }
 
 int cuCtxSynchronize() {
@@ -97,12 +124,12 @@ int cuMemsetD16_v2(std::uint64_t to, std::uint16_t value, std::size_t count) {
 }
 
 int cuStreamCreate(fake_cuda::Stream** stream, unsigned flags) {
-  int device = 0;
+  fake_cuda::Context* current = nullptr;
   if (flags > 1) return kInvalidValue;
-  if (cuCtxGetDevice(&device) != kSuccess) return kInvalidContext;
+  if (cuCtxGetCurrent(&current) != kSuccess || !current) return kInvalidContext;
   auto& s = *fake_cuda_state();
   const std::lock_guard lock(s.mutex);
-  s.streams.insert(*stream = new fake_cuda::Stream{s.primary.at(device)});
+  s.streams.insert(*stream = new fake_cuda::Stream{current});
   return kSuccess;
 }
 

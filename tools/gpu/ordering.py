@@ -1,4 +1,4 @@
-"""Streams, CUDA graphs, threads and devices: calls happen where and when the caller's work does."""
+"""Streams, CUDA graphs and threads: calls happen where and when the caller's work does."""
 
 from __future__ import annotations
 
@@ -101,25 +101,3 @@ def threads(count: int = 2, calls: int = 100) -> Iterator[tuple[str, bool]]:
     for worker in workers:
         worker.join()
     yield f"{count} threads, {count} streams, {calls} calls each{''.join(': ' + w for w in wrong)}", not wrong
-
-
-def devices() -> Iterator[tuple[str, bool]]:
-    """Tensors of the second GPU are worked on there, whichever is current."""
-    if torch.cuda.device_count() < 2:
-        return
-    expected = attend(tensors.make(CASE, "cuda:0")).cpu()
-    values = tensors.make(CASE, "cuda:0")
-    second = tensors.Inputs(values.q.to("cuda:1"), values.k.to("cuda:1"), values.v.to("cuda:1"))
-    for current in (0, 1):
-        with torch.cuda.device(current):
-            out = attend(second)
-            still = torch.cuda.current_device() == current
-        torch.cuda.synchronize(1)
-        yield f"tensors of cuda:1 while cuda:{current} is current", same_bits(out.cpu(), expected) and still
-    mixed = tensors.Inputs(values.q, second.k, second.v)
-    try:
-        attend(mixed)
-        refused = False
-    except flashfit.InvalidArgument:
-        refused = True
-    yield "q on cuda:0 with k on cuda:1 is refused", refused

@@ -32,7 +32,7 @@ def _driver() -> ctypes.CDLL:
         raise flashfit.NoGpu(f"libcuda.so.1 does not load: {error}") from error
 
 
-def _call(name: str, *arguments: Any) -> None:
+def driver_call(name: str, *arguments: Any) -> None:
     """A function of the driver. Arguments are ctypes objects, so that each has the width that cuda.h gives it."""
     code = getattr(_driver(), name)(*arguments)
     if code:
@@ -44,15 +44,15 @@ def _call(name: str, *arguments: Any) -> None:
 @cache
 def _context() -> c_void_p:
     device, context = c_int(), c_void_p()
-    _call("cuInit", c_uint(0))
-    _call("cuDeviceGet", byref(device), c_int(0))
-    _call("cuDevicePrimaryCtxRetain", byref(context), device)
+    driver_call("cuInit", c_uint(0))
+    driver_call("cuDeviceGet", byref(device), c_int(0))
+    driver_call("cuDevicePrimaryCtxRetain", byref(context), device)
     return context
 
 
 def use_gpu() -> None:
     """Makes GPU 0's primary context this thread's current one."""
-    _call("cuCtxSetCurrent", _context())
+    driver_call("cuCtxSetCurrent", _context())
 
 
 class CudaArray:
@@ -64,7 +64,7 @@ class CudaArray:
         self.dtype = np.dtype(dtype)
         self.nbytes = math.prod(shape) * self.dtype.itemsize
         use_gpu()
-        _call("cuMemAlloc_v2", byref(self._address), c_size_t(max(self.nbytes, 1)))
+        driver_call("cuMemAlloc_v2", byref(self._address), c_size_t(max(self.nbytes, 1)))
 
     @classmethod
     def workspace(cls) -> Callable[[int], CudaArray]:
@@ -85,7 +85,7 @@ class CudaArray:
         made = cls(array.shape, array.dtype)
         source = np.ascontiguousarray(array)
         if made.nbytes:
-            _call("cuMemcpyHtoD_v2", made._address, c_void_p(source.ctypes.data), c_size_t(made.nbytes))
+            driver_call("cuMemcpyHtoD_v2", made._address, c_void_p(source.ctypes.data), c_size_t(made.nbytes))
         return made
 
     @classmethod
@@ -95,12 +95,12 @@ class CudaArray:
         source = np.ascontiguousarray(values)
         done = min(source.nbytes, made.nbytes)
         if done:
-            _call("cuMemcpyHtoD_v2", made._address, c_void_p(source.ctypes.data), c_size_t(done))
+            driver_call("cuMemcpyHtoD_v2", made._address, c_void_p(source.ctypes.data), c_size_t(done))
         while done < made.nbytes:
             more = min(done, made.nbytes - done)  # what is there is whole repetitions
-            _call("cuMemcpyDtoD_v2", made._at(done), made._address, c_size_t(more))
+            driver_call("cuMemcpyDtoD_v2", made._at(done), made._address, c_size_t(more))
             done += more
-        _call("cuCtxSynchronize")
+        driver_call("cuCtxSynchronize")
         return made
 
     @classmethod
@@ -108,8 +108,8 @@ class CudaArray:
         """Full of POISON: what a kernel does not write shows."""
         made = cls(shape, dtype)
         if made.nbytes:
-            _call("cuMemsetD16_v2", made._address, c_ushort(POISON), c_size_t(made.nbytes // 2))
-            _call("cuCtxSynchronize")  # unlike a copy from the host, it may still run when its call returns
+            driver_call("cuMemsetD16_v2", made._address, c_ushort(POISON), c_size_t(made.nbytes // 2))
+            driver_call("cuCtxSynchronize")  # unlike a copy from the host, it may still run when its call returns
         return made
 
     def numpy(self) -> Array:
@@ -119,11 +119,11 @@ class CudaArray:
     def rows(self, start: int, stop: int) -> Array:
         """A copy on the host of self[start:stop], a part of the first dimension."""
         use_gpu()
-        _call("cuCtxSynchronize")
+        driver_call("cuCtxSynchronize")
         array = np.empty((stop - start, *self.shape[1:]), self.dtype)
         if array.nbytes:
             offset = start * (array.nbytes // (stop - start))
-            _call("cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), self._at(offset), c_size_t(array.nbytes))
+            driver_call("cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), self._at(offset), c_size_t(array.nbytes))
         return array
 
     def _at(self, offset: int) -> c_ulonglong:
@@ -146,10 +146,10 @@ class CudaArray:
 
 
 @contextlib.contextmanager
-def _made(create: str, destroy: str, *arguments: Any) -> Iterator[c_void_p]:
+def made_handle(create: str, destroy: str, *arguments: Any) -> Iterator[c_void_p]:
     """A handle of the driver: what `create` writes, given to `destroy` in the end."""
     handle = c_void_p()
-    _call(create, byref(handle), *arguments)
+    driver_call(create, byref(handle), *arguments)
     try:
         yield handle
     finally:
@@ -157,18 +157,18 @@ def _made(create: str, destroy: str, *arguments: Any) -> Iterator[c_void_p]:
 
 
 def _event() -> contextlib.AbstractContextManager[c_void_p]:
-    return _made("cuEventCreate", "cuEventDestroy_v2", c_uint(0))
+    return made_handle("cuEventCreate", "cuEventDestroy_v2", c_uint(0))
 
 
 def _seconds(stream: c_void_p, enqueue: Callable[[], None]) -> float:
     """On the GPU's clock, of what `enqueue` puts on `stream`."""
     elapsed = c_float()
     with _event() as start, _event() as end:
-        _call("cuEventRecord", start, stream)
+        driver_call("cuEventRecord", start, stream)
         enqueue()
-        _call("cuEventRecord", end, stream)
-        _call("cuEventSynchronize", end)
-        _call("cuEventElapsedTime", byref(elapsed), start, end)
+        driver_call("cuEventRecord", end, stream)
+        driver_call("cuEventSynchronize", end)
+        driver_call("cuEventElapsedTime", byref(elapsed), start, end)
     return elapsed.value * 1e-3
 
 
@@ -176,14 +176,14 @@ def _seconds(stream: c_void_p, enqueue: Callable[[], None]) -> float:
 def _captured(stream: c_void_p, call: Callable[[], None], count: int) -> Iterator[c_void_p]:
     """A CUDA graph of `count` calls: the host's part of a call is not timed."""
     graph = c_void_p()
-    _call("cuStreamBeginCapture_v2", stream, c_int(RELAXED))
+    driver_call("cuStreamBeginCapture_v2", stream, c_int(RELAXED))
     try:
         for _ in range(count):
             call()
     finally:
-        _call("cuStreamEndCapture", stream, byref(graph))
+        driver_call("cuStreamEndCapture", stream, byref(graph))
     try:
-        with _made("cuGraphInstantiateWithFlags", "cuGraphExecDestroy", graph, c_ulonglong(0)) as ready:
+        with made_handle("cuGraphInstantiateWithFlags", "cuGraphExecDestroy", graph, c_ulonglong(0)) as ready:
             yield ready
     finally:
         _driver().cuGraphDestroy(graph)
@@ -192,7 +192,7 @@ def _captured(stream: c_void_p, call: Callable[[], None], count: int) -> Iterato
 def timed(call: Callable[[int], object], rounds: int) -> list[float]:
     """Seconds of one call on the GPU, `rounds` samples. `call` is given the handle of the stream to use."""
     use_gpu()
-    with _made("cuStreamCreate", "cuStreamDestroy_v2", c_uint(NON_BLOCKING)) as stream:
+    with made_handle("cuStreamCreate", "cuStreamDestroy_v2", c_uint(NON_BLOCKING)) as stream:
 
         def once() -> None:
             call(stream.value or 0)
@@ -202,7 +202,7 @@ def timed(call: Callable[[int], object], rounds: int) -> list[float]:
         with _captured(stream, once, count) as graph:
 
             def replay() -> None:
-                _call("cuGraphLaunch", graph, stream)
+                driver_call("cuGraphLaunch", graph, stream)
 
             for _ in range(2):
                 _seconds(stream, replay)
