@@ -63,7 +63,8 @@ FLASHFIT_API int flashfit_has_feature(const char* name);
 /* The calling thread's last failure, "" if none. Valid until this thread's next call. Never NULL. */
 FLASHFIT_API const char* flashfit_last_error(void);
 
-/* An opaque CUDA stream (CUstream / cudaStream_t); NULL is the legacy default stream. Ignored for CPU tensors. */
+/* An opaque CUDA stream (CUstream / cudaStream_t) of the tensors' GPU; NULL is its legacy default stream. Ignored for
+ * CPU tensors. */
 typedef void* flashfit_stream;
 
 /* flags */

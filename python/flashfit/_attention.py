@@ -113,6 +113,8 @@ def attend_with_care(
 
     def scratch_of(x: Any, of_caller: bool) -> tuple[int, int]:
         memory = read("workspace", x)
+        if (memory.device_type, memory.device_id) != (q_memory.device_type, q_memory.device_id):
+            raise InvalidArgument(f"workspace: device is {memory.device}; accepted: {q_memory.device}, where q is")
         if of_caller:
             package.check_writable("workspace", x, memory)
         return memory.data, bytes_of("workspace", memory)

@@ -25,6 +25,11 @@ class Memory(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
+    @property
+    def device(self) -> str:
+        """As the C API's messages have it."""
+        return "cpu" if self.device_type == CPU else f"cuda:{self.device_id}"
+
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides, in elements, of an array without gaps."""

@@ -107,6 +107,7 @@ Result<const Driver*> open_driver() {
     return fail(Code::kCuda, describe(d, "cuDriverGetVersion", s));
   d.lacks = missing_loading(lib, d);
   find(lib, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled);
+  find(lib, "cuStreamGetCtx", d.cuStreamGetCtx);
   find(lib, "cuCtxSynchronize", d.cuCtxSynchronize);
   // A fork would inherit locks and handles that the driver refuses there;
   // the flag lets it be told before it can hang on one.

@@ -20,7 +20,9 @@ using Library = struct LibraryHandle*;
 using Kernel = struct KernelHandle*;
 
 inline constexpr int kMaxDynamicSharedBytes = 8;  ///< CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-inline constexpr int kCaptureRelaxed = 2;         ///< CU_STREAM_CAPTURE_MODE_RELAXED
+inline constexpr std::uintptr_t kPerThreadStream =
+    2;                                     ///< CU_STREAM_PER_THREAD; 1 is CU_STREAM_LEGACY, 0 either of them
+inline constexpr int kCaptureRelaxed = 2;  ///< CU_STREAM_CAPTURE_MODE_RELAXED
 
 /// CUdevice_attribute
 enum class Attribute : int {
@@ -72,6 +74,9 @@ struct Driver {
                                        const std::uint64_t* strides, const std::uint32_t* box,
                                        const std::uint32_t* element_strides, int interleave, int swizzle,
                                        int l2_promotion, int fill);
+
+  /// Asked where there is more than one GPU alone; nullptr if the driver has none.
+  cu::Status (*cuStreamGetCtx)(cu::Stream, cu::Context*);
 
   /// Waits for all that this context was given; nothing but the doctor's probe does that. nullptr if there is none.
   cu::Status (*cuCtxSynchronize)();

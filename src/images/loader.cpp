@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -116,6 +118,26 @@ class Loader {
         devices_(handles.size()),
         ready_(images_.size() * handles.size()) {
     for (std::size_t i = 0; i < handles.size(); ++i) devices_[i].handle = handles[i];
+  }
+
+  /// A kernel runs where its stream is, whatever is current: on another GPU it would read memory that is not mapped
+  /// there and break that GPU's context for good. Call it where a context of `device` is current. What the driver does
+  /// not tell is left to the launch.
+  Result<void> check_stream(int device, cu::Stream stream) {
+    if (devices_.size() < 2 || !driver_.cuStreamGetCtx ||
+        reinterpret_cast<std::uintptr_t>(stream) <= cu::kPerThreadStream)
+      return {};
+    cu::Context its = nullptr, current = nullptr;
+    if (driver_.cuStreamGetCtx(stream, &its) || driver_.cuCtxGetCurrent(&current) || its == current) return {};
+    if (driver_.cuCtxPushCurrent(its)) return {};
+    cu::Device of = 0;
+    const cu::Status asked = driver_.cuCtxGetDevice(&of);
+    driver_.cuCtxPopCurrent(&its);
+    if (asked || of == devices_[static_cast<std::size_t>(device)].handle) return {};
+    const auto found =
+        std::find_if(devices_.begin(), devices_.end(), [&](const DeviceState& d) { return d.handle == of; });
+    return fail(Code::kInvalidArgument, fmt::format("stream: of GPU {}; accepted: a stream of GPU {}, where q is",
+                                                    found - devices_.begin(), device));
   }
 
   /// Makes the image ready in a context of the device, then runs `body` in it with the kernel.
@@ -261,6 +283,7 @@ Result<void> launch(const Image& image, int device, void* stream, const LaunchCo
   const Result<Loader*> l = loader();
   if (!l) return tl::unexpected(l.error());
   return (*l)->with(image, device, [&](Errand& errand, cu::Kernel kernel) {
+    if (Result<void> r = (*l)->check_stream(device, static_cast<cu::Stream>(stream)); !r) return r;
     void* arguments[] = {const_cast<void*>(params)};
     return errand("cuLaunchKernel",
                   errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), config.grid_y, 1,

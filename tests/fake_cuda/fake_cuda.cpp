@@ -234,6 +234,14 @@ int cuCtxPopCurrent_v2(Context** context) {
   return code;
 }
 
+int cuStreamGetCtx(Stream* stream, Context** context) {
+  if (const int code = enter(index_of("cuStreamGetCtx"))) return code;
+  const Locked lock;
+  if (!state().streams.contains(stream)) return kInvalidHandle;
+  *context = stream->context;
+  return kSuccess;
+}
+
 int cuThreadExchangeStreamCaptureMode(int* mode) {
   if (const int code = enter(index_of("cuThreadExchangeStreamCaptureMode"))) return code;
   const Locked lock;

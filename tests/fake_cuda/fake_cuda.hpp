@@ -34,6 +34,7 @@ inline constexpr const char* kFunctions[] = {
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
     "cuThreadExchangeStreamCaptureMode",
+    "cuStreamGetCtx",
     "cuLaunchKernel",
     "cuLibraryLoadData",
     "cuLibraryUnload",

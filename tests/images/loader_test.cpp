@@ -186,6 +186,26 @@ TEST_F(Loader, StreamBringsItsContext) {
   EXPECT_EQ(fake().launches.at(0).context, mine);
 }
 
+TEST_F(Loader, AStreamOfAnotherGpuIsRefusedWhicheverIsCurrent) {
+  Context *here = make_context(kDevice0), *there = make_context(kDevice1);
+  fake_cuda::Stream stream{there}, mine{here};
+  fake().streams.insert({&stream, &mine});
+  const ForwardParams params = some_params();
+  const Image& image = fresh();
+  for (Context* current_one : {static_cast<Context*>(nullptr), here, there}) {
+    if (current_one) push(current_one);
+    const Result<void> r = launch(image, 0, &stream, kConfig, &params);
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(r.error().message, "stream: of GPU 1; accepted: a stream of GPU 0, where q is");
+    EXPECT_TRUE(launch(image, 1, &stream, kConfig, &params));
+    EXPECT_TRUE(launch(image, 0, &mine, kConfig, &params));
+    EXPECT_EQ(current(), current_one);
+    if (current_one) pop();
+  }
+  EXPECT_EQ(fake().launches.size(), 6u);
+}
+
 TEST_F(Loader, StreamThatIsNoneIsExplained) {
   int none = 0;
   const ForwardParams params = some_params();
@@ -231,19 +251,23 @@ TEST_F(Loader, ALaunchAsksTheDriverTwiceWhereItsGpuIsCurrent) {
   const ForwardParams params = some_params();
   ASSERT_TRUE(prepare(image, 0));
   ASSERT_TRUE(prepare(image, 1));
-  const auto calls_of_a_launch = [&](int device) {
+  const auto calls_of_a_launch = [&](int device, fake_cuda::Stream* stream = nullptr) {
     const auto all = [] {
       int calls = 0;
       for (const fake_cuda::Function& function : fake().functions) calls += function.calls;
       return calls;
     };
     const int before = all();
-    EXPECT_TRUE(launch(image, device, nullptr, kConfig, &params));
+    EXPECT_TRUE(launch(image, device, stream, kConfig, &params));
     return all() - before;
   };
-  push(make_context(kDevice0));
-  EXPECT_EQ(calls_of_a_launch(0), 2);  // cuCtxGetDevice, cuLaunchKernel
-  EXPECT_EQ(calls_of_a_launch(1), 4);  // cuCtxPushCurrent and cuCtxPopCurrent around it
+  Context* mine = make_context(kDevice0);
+  fake_cuda::Stream stream{mine};
+  fake().streams.insert(&stream);
+  push(mine);
+  EXPECT_EQ(calls_of_a_launch(0, &stream), 4);  // whose the stream is: cuStreamGetCtx, cuCtxGetCurrent
+  EXPECT_EQ(calls_of_a_launch(0), 2);           // cuCtxGetDevice, cuLaunchKernel
+  EXPECT_EQ(calls_of_a_launch(1), 4);           // cuCtxPushCurrent and cuCtxPopCurrent around it
   pop();
   EXPECT_EQ(calls_of_a_launch(0), 5);  // cuCtxGetCurrent too
 }

@@ -48,6 +48,12 @@ def cuda_array(
     return SimpleNamespace(__cuda_array_interface__=whole)
 
 
+def on_gpu_1(shape: tuple[int, ...]) -> Any:
+    array = cuda_array(shape)
+    array.device = 1
+    return array
+
+
 @pytest.fixture
 def c_api(monkeypatch: pytest.MonkeyPatch) -> CApi:
     """What careful calls reach, by ctypes."""
@@ -108,6 +114,8 @@ def test_what_cannot_allocate_says_so(c_api: CApi) -> None:
     [
         (cuda_array((64, 64), strides=(256, 2)), "workspace: strides are (128, 1); accepted: contiguous"),
         (cuda_array((NEEDED,), read_only=True), "workspace: read-only; accepted: a writable array"),
+        (on_gpu_1((NEEDED,)), "workspace: device is cuda:1; accepted: cuda:0, where q is"),
+        (lambda count: on_gpu_1((count,)), "workspace: device is cuda:1; accepted: cuda:0, where q is"),
         (3, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
         (lambda count: count, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
     ],

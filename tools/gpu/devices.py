@@ -191,6 +191,12 @@ def mixed() -> Checks:
             for other in ("cuda:0", "cpu"):
                 refused, said = _refused("" if name == "q" else name, {**problem, name: x.to(other)})
                 yield f"{name} on {other}, the others on cuda:1: {said}", refused
+    problem = _on("cuda:1", _dense())
+    with torch.cuda.device(0):
+        other = torch.cuda.Stream("cuda:0")
+    for how, stream in (("a torch.cuda.Stream", other), ("a handle", other.cuda_stream)):
+        refused, said = _refused("stream: of GPU 0", problem, stream=stream)
+        yield f"{how} of cuda:0, tensors on cuda:1: {said}", refused
     torch.cuda.synchronize(0)
     torch.cuda.synchronize(1)
 
