@@ -73,7 +73,7 @@ void print_bench(const Json& content) {
     fmt::print("noise of a ratio {:.1f} % ({}), L2 {}\n", 100 * noise.at("half_width").get<double>(),
                noise.at("case").get<std::string>(), content.at("method").at("l2").get<std::string>());
   if (content.at("made").at("complete") == false)
-    fmt::print("interrupted: {} cases were measured\n", content.at("cases").size());
+    fmt::print("interrupted; cases that were measured: {}\n", content.at("cases").size());
 }
 
 }  // namespace flashfit::cli

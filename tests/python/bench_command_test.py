@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import flashfit
 import pytest
 from flashfit import _command
 from flashfit.bench import __main__ as command
-from flashfit.bench import cases, measure, peers, session
+from flashfit.bench import cases, measure, options, peers, session
 from flashfit.bench.parts import BrokenDeviceError
 from flashfit.bench.progress import Progress
 from flashfit.bench.results import ResultFile
@@ -95,6 +96,14 @@ def test_groups_and_filters_choose(run: Any) -> None:
         (("--group", "orign"), "bench: group: 'orign'; accepted: origin, grid, edges"),
         (("--filter", "nothing"), "bench: filter: 'nothing' leaves no case"),
         (("--peers", "twin,cousin"), "bench: peers: 'cousin'; accepted: none, twin"),
+        (("--repeats", "0"), "bench: --repeats: '0'; accepted: a whole number, 1 or more"),
+        (("--warmup", "-1"), "bench: --warmup: '-1'; accepted: a whole number, 0 or more"),
+        (("--threads", "0"), "bench: --threads: '0'; accepted: a whole number, 1 or more"),
+        (("--minutes", "nan"), "bench: --minutes: 'nan'; accepted: a number, 0 or more"),
+        (("--case-seconds", "-3"), "bench: --case-seconds: '-3'; accepted: a number, 0 or more"),
+        (("--l2", "flushed"), "bench: --l2: flushed; accepted on a CPU: warm"),
+        (("--l2", "cold"), "bench: --l2: invalid choice: 'cold'"),
+        (("more",), "bench: unrecognized arguments: more"),
     ],
 )
 def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:
@@ -102,6 +111,35 @@ def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[s
     error = capsys.readouterr().err
     assert error.startswith(said)
     assert error.count("\n") == 1
+
+
+def test_a_gpu_that_is_not_there_is_said_in_one_line(
+    run: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "sees_gpu", lambda: False)
+    for reason in ("no NVIDIA driver", None):
+        monkeypatch.setattr(flashfit, "gpus", lambda reason=reason: {"no_gpu_reason": reason, "gpus": []})
+        assert run("--device", "cuda") == (3, None)
+        said = reason or "PyTorch is missing or sees no GPU"
+        assert capsys.readouterr().err == f"bench: --device: cuda; {said}\n"
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(
+    run: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for file, said in ((tmp_path / "none" / "r.json", "No such file or directory"), (tmp_path, "Is a directory")):
+        assert run("--json", str(file)) == (3, None)
+        captured = capsys.readouterr()
+        assert captured.err == f"bench: {file}: {said}\n"
+        assert "origin" not in captured.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_round_is_enough(run: Any) -> None:
+    assert [len(e["samples_us"]) for e in run("--repeats", "1", "--warmup", "0", "--group", "origin")[1]["cases"]] == [
+        1,
+        1,
+    ]
 
 
 def test_a_wrong_case_fails_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -235,4 +273,4 @@ def test_beside_pytorch_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert beside[name]["sdpa-flash"]["ratio"] > 0
     assert "aligned at the top left" in beside["grid/d"]["sdpa-flash"]["message"]
     assert beside["grid/d"]["sdpa-math"]["ratio"] > 0
-    assert "no variable length" in beside["ragged/e"]["sdpa-math"]["message"]
+    assert "does not take variable length" in beside["ragged/e"]["sdpa-math"]["message"]

@@ -14,6 +14,7 @@ from flashfit.bench.cases import Case, listed
 from flashfit.bench.measure import measured
 from flashfit.bench.parts import Method
 from flashfit.bench.peers import CannotError, all_peers
+from flashfit.bench.peers.base import only
 
 from tests.python.bench_parts import case
 
@@ -93,8 +94,13 @@ def test_pytorch_s_mask_says_the_same(name: str) -> None:
 def test_peers_refuse_what_they_do_not_take() -> None:
     inputs = NumPyArrays().make(case(**ASKED["all"]), 0)
     for peer in all_peers():
-        with pytest.raises((CannotError, ImportError), match=r"takes no|No module|variable length"):
+        with pytest.raises((CannotError, ImportError), match=r"does not take|No module|variable length"):
             peer.prepare(case(**ASKED["all"]), inputs)
+
+
+def test_what_a_peer_does_not_take_reads_as_a_sentence() -> None:
+    with pytest.raises(CannotError, match=r"^does not take a window or softcap$"):
+        only(case(window_left=3, softcap=2.0, alibi=True), "ALiBi")
 
 
 def test_a_misfit_is_said_and_never_passed(monkeypatch: pytest.MonkeyPatch) -> None:

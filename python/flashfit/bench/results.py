@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from .._errors import FlashfitError
 from .machine import revision, without_folders
 
 SCHEMA = 1
@@ -43,7 +44,7 @@ class ResultFile:
         }
 
     def write(self, complete: bool = False) -> None:
-        """Readers see the old file or the new one, never a part."""
+        """The file as it is now, as a whole. What stands in the way is a FlashfitError of one line."""
         made = self.content["made"]
         made.update(seconds=round(time.monotonic() - self._start, 1), complete=complete)
         if self.path is None:
@@ -51,12 +52,23 @@ class ResultFile:
         text = json.dumps(self.content, indent=1, allow_nan=False) + "\n"
         text = _NUMBERS.sub(lambda numbers: "[" + " ".join(numbers[1].split()) + "]", text)
         target = self.path.resolve()  # a link stays one
-        if target.exists() and not target.is_file():  # a pipe or a device is written to, not replaced
-            target.write_text(text, encoding="utf-8")
-            return
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, delete=False, encoding="utf-8", suffix=".part"
-        ) as file:
+        try:
+            if target.exists() and not target.is_file():  # a pipe or a device is written to, not replaced
+                target.write_text(text, encoding="utf-8")
+            else:
+                replace(target, text)
+        except OSError as error:
+            raise FlashfitError(f"{self.path}: {error.strerror}") from error
+
+
+def replace(target: Path, text: str) -> None:
+    """Readers see the old file or the new one, never a part; what fails leaves the old one alone."""
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8", suffix=".part") as file:
+        try:
             file.write(text)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, target)
+            file.flush()
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise

@@ -3,7 +3,6 @@ that can be sent to them."""
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,8 @@ from . import cases as case_list
 from . import ours
 from .arrays import Inputs
 from .cases import Case
-from .machine import describe, sees_gpu
+from .machine import describe
+from .options import Parser, device_of, span
 from .peers import Peer, chosen_peers
 from .plan import variants_that_fit
 from .results import ResultFile
@@ -97,14 +97,14 @@ def show_choices(cases: Sequence[Mapping[str, Any]]) -> None:
 
 def main(words: Sequence[str]) -> int:
     """0: every case is right; 1: one is wrong; 2: wrong use; 3: it cannot run; 130: interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m flashfit selftest", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10, help="begin nothing new after this (default 10)")
+    parser = Parser(prog="python -m flashfit selftest", description=__doc__)
+    parser.add_argument("--minutes", type=span, default=10, help="begin nothing new after this (default 10)")
     parser.add_argument("--output", type=Path, default=Path("flashfit-selftest.json"), metavar="FILE")
     parser.add_argument("--device", choices=["cuda", "cpu"], help="default: the GPU if flashfit and PyTorch see one")
-    options = parser.parse_args(words)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        device = options.device or ("cuda" if sees_gpu() else "cpu")
+        options = parser.parse_args(words)
+        device = device_of(options.device)
         on_gpu = device == "cuda"
         if not on_gpu:
             use_threads(None)
@@ -119,14 +119,16 @@ def main(words: Sequence[str]) -> int:
         cases = able(chosen(case_list.listed(), on_gpu), method)
         command = f"python -m flashfit selftest --minutes {options.minutes:g}"
         result = ResultFile(options.output, command, describe(device), versions(peers))
+        complete = run(cases, method, result, options.minutes)
+        result.write(complete)
     except FlashfitError as error:
         print(f"selftest: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 3
-    whole = run(cases, method, result, options.minutes)
-    result.write(complete=whole)
+    except KeyboardInterrupt:  # before the first case
+        return 130
     show_choices(result.cases)
     show_content(result.content)
     wrong = [entry["name"] for entry in result.cases if not entry["correct"]]
     print(f"\n{len(result.cases) - len(wrong)} of {len(result.cases)} cases right, {len(cases)} planned")
     print(f"Nothing was sent. {options.output} is all of it: please read it, then send it to flashfit's makers.")
-    return int(bool(wrong)) if whole or result.cases else 130
+    return int(bool(wrong)) if complete or result.cases else 130

@@ -69,7 +69,7 @@ def only(case: Case, *able: str) -> None:
     """Refuses a case that asks for options (Case.options) other than these."""
     lacking = [option for option in case.options() if option not in able]
     if lacking:
-        raise CannotError(f"takes no {' nor '.join(lacking)}")
+        raise CannotError(f"does not take {' or '.join(lacking)}")
 
 
 def first(found: Any) -> Any:

@@ -80,7 +80,7 @@ class FlashInfer(ModulePeer):
         module = self.module()
         q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (inputs.q, inputs.k, inputs.v))
         if q.data_ptr() != inputs.q.data_ptr() or k.data_ptr() != inputs.k.data_ptr():
-            raise CannotError(f"takes no {case.memory} batch without a copy")
+            raise CannotError(f"does not take a {case.memory} batch without a copy")
         torch: Any = importlib.import_module("torch")
         offsets = [
             torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=q.device)

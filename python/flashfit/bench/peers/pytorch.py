@@ -60,7 +60,7 @@ class Sdpa(Peer):
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
         if case.ragged:
-            raise CannotError("scaled_dot_product_attention takes no variable length")
+            raise CannotError("scaled_dot_product_attention does not take variable length")
         torch: Any = importlib.import_module("torch")
         attention: Any = importlib.import_module("torch.nn.attention")
         backend = getattr(attention.SDPBackend, self._backend, None)
