@@ -13,7 +13,7 @@ constexpr std::size_t kMostDifferences = 6;  // in one line
 
 /// The noise of a ratio of both runs; what a file does not know counts as the margin.
 double noise_of(const ResultFile& old_run, const ResultFile& new_run, double margin) {
-  return std::hypot(old_run.noise.value_or(margin), new_run.noise.value_or(margin));
+  return together(old_run.noise.value_or(margin), new_run.noise.value_or(margin));
 }
 
 /// Whether a peer of one run is the same program as that of the other. Python itself times nothing.

@@ -9,10 +9,11 @@ Ratio quotient(const Ratio& above, const Ratio& below) {
   const double value = above.value / below.value;
   const auto down = [](const Ratio& r) { return std::max(0.0, std::log(r.value / r.interval.low)); };
   const auto up = [](const Ratio& r) { return std::max(0.0, std::log(r.interval.high / r.value)); };
-  return {
-      value,
-      {value * std::exp(-std::hypot(down(above), up(below))), value * std::exp(std::hypot(up(above), down(below)))}};
+  return {value,
+          {value * std::exp(-together(down(above), up(below))), value * std::exp(together(up(above), down(below)))}};
 }
+
+double together(double a, double b) { return std::sqrt(a * a + b * b); }
 
 Ratio widened(Ratio ratio, double share) {
   ratio.interval.low = std::min(ratio.interval.low, ratio.value / (1 + share));

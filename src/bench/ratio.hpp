@@ -11,6 +11,9 @@ using bench::Ratio;
 /// A. Donner, Statistics in Medicine 27, 2008, 1693: intervals of a ratio recovered from those of its parts).
 Ratio quotient(const Ratio& above, const Ratio& below);
 
+/// The hypotenuse over two of them. std::hypot would raise the oldest glibc that the command runs on to 2.35.
+double together(double a, double b);
+
 /// The interval reaches at least `share`, 0 or more, to either side of the value.
 Ratio widened(Ratio ratio, double share);
 

@@ -6,6 +6,7 @@ usage: wheel.py BUILD OUTPUT
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def main(build: Path, output: Path) -> int:
         for former in output.glob(f"{named.split('-py3-')[0]}-*.whl"):
             former.unlink()
         made = Path(folder, named).rename(output / named)
-    print(f"{made.relative_to(Path.cwd())}  {made.stat().st_size / 1e6:.1f} MB")
+    print(f"{os.path.relpath(made)}  {made.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
