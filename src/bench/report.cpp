@@ -1,6 +1,11 @@
 #include "bench/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/html_text.hpp"
 #include "bench/page_figure.hpp"
@@ -120,8 +125,11 @@ void add_run(std::string& out, const Json& document, std::size_t run) {
 
 std::string report_html(const Json& document) {
   const Json& runs = document["runs"];
-  std::string title = "flashfit";
-  for (std::size_t i = 0; i < runs.size(); ++i) title += (i == 0 ? " on " : ", ") + machine_name(runs[i]["result"]);
+  std::vector<std::string> machines;
+  for (const Json& run : runs)
+    if (const std::string name = machine_name(run["result"]); std::ranges::find(machines, name) == machines.end())
+      machines.push_back(name);
+  const std::string title = fmt::format("flashfit on {}", fmt::join(machines, ", "));
   std::string out(kHead);
   out += "<title>" + title + "</title>\n<style>\n";
   out.append(_binary_page_css_start, _binary_page_css_end);

@@ -166,11 +166,15 @@ std::string side_by_side_table(const Json& document) {
       if (!places.contains(name)) order.push_back(name);
       places[name][run] = i;
     }
+  std::erase_if(order, [&](const std::string& name) { return places[name].size() < 2; });
+  if (order.empty()) return "";
+  std::set<std::size_t> shown;  // runs that share a case with another
+  for (const std::string& name : order)
+    for (const auto& [run, index] : places[name]) shown.insert(run);
   std::string rows;
   for (const std::string& name : order) {
-    if (places[name].size() < 2) continue;
     rows += fmt::format("<tr><th scope=\"row\">{}</th>", html_escaped(name));
-    for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (const std::size_t run : shown) {
       const bool there = places[name].contains(run);
       const std::size_t index = there ? places[name][run] : 0;
       const std::string result = fmt::format("{}/result/cases/{}", run_place(run), index);
@@ -181,10 +185,9 @@ std::string side_by_side_table(const Json& document) {
     }
     rows += "</tr>\n";
   }
-  if (rows.empty()) return "";
   std::string head = "<tr><th>case</th>";
-  for (const Json& run : runs) {
-    const std::string file = text_at(run, "file");
+  for (const std::size_t run : shown) {
+    const std::string file = text_at(runs[run], "file");
     head += fmt::format("<th>{}<br>µs a call</th><th>{}<br>$ a million calls</th>", file, file);
   }
   return "<h2 id=\"side-by-side\">Side by side</h2>\n<div class=\"wide\"><table class=\"cells\"><thead>" + head +

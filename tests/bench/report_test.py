@@ -223,6 +223,17 @@ def test_what_was_counted_stands_beside_the_model(made: Path) -> None:
     assert "Counted by Nsight Compute" not in " ".join(Page((made / "cpu.html").read_text()).rest)
 
 
+def test_a_machine_is_named_once_and_columns_are_of_runs_that_share_a_case(tmp_path: Path) -> None:
+    gpu, other = made_results.gpu_run(), made_results.gpu_run()
+    other["cases"] = [{**other["cases"][0], "name": "alone"}]
+    files = [write(tmp_path, f"{name}.json", run) for name, run in (("a", gpu), ("b", other), ("c", gpu))]
+    assert flashfit("report", *files, "-o", tmp_path / "page.html") == (0, "", "")
+    html_text = (tmp_path / "page.html").read_text()
+    assert re.findall(r"<h1>(.*?)</h1>", html_text) == [f"flashfit on {gpu['machine']['gpu']['name']}"]
+    (table,) = re.findall(r'id="side-by-side".*?</table>', html_text, re.DOTALL)
+    assert re.findall(r"<th>([^<]+)<br>µs", table) == ["a.json", "c.json"]
+
+
 def test_the_page_asks_for_nothing(page: Page) -> None:
     assert page.tags.isdisjoint({"link", "img", "iframe", "object", "embed", "base"})
     assert all(link.startswith("#") for link in page.links)

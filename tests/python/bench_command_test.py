@@ -14,8 +14,7 @@ from typing import Any
 import flashfit
 import pytest
 from flashfit import _command
-from flashfit.bench import __main__ as command
-from flashfit.bench import cases, measure, options, peers, session
+from flashfit.bench import cases, command, measure, options, peers, session
 from flashfit.bench.parts import BrokenDeviceError
 from flashfit.bench.progress import Progress
 from flashfit.bench.results import ResultFile
@@ -135,6 +134,13 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_without_numpy_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise ImportError('none here')\n")
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'python'}"}
+    ran = subprocess.run([sys.executable, "-m", "flashfit.bench"], env=env, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "bench: needs NumPy: none here\n")
+
+
 def test_one_round_is_enough(run: Any) -> None:
     assert [len(e["samples_us"]) for e in run("--repeats", "1", "--warmup", "0", "--group", "origin")[1]["cases"]] == [
         1,
@@ -193,7 +199,7 @@ def test_signals_keep_what_was_measured(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     script = f"""
 import sys
-from flashfit.bench import __main__ as command, cases
+from flashfit.bench import cases, command
 from tests.python.bench_parts import case
 cases.listed = lambda: [case(f"origin/{{i}}") for i in range(10000)]
 sys.exit(command.main(["--device", "cpu", "--peers", "none", "--repeats", "2", "--json", {str(file)!r}]))
