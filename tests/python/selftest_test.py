@@ -62,6 +62,19 @@ def test_nothing_private_is_in_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--minutes", "soon"), 2, "selftest: --minutes: 'soon'; accepted: a number, 0 or more\n"),
+        (("--output", "/none/there.json"), 3, "selftest: /none/there.json: No such file or directory\n"),
+    ],
+)
+def test_wrong_use_is_one_line(words: Any, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert selftest.main(["--device", "cpu", *words]) == status
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.usefixtures("short")
 def test_no_time_left_is_a_short_file(tmp_path: Path) -> None:
     file = tmp_path / "sent.json"
     assert selftest.main(["--device", "cpu", "--minutes", "0", "--output", str(file)]) == 130
