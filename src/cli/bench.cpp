@@ -1,5 +1,6 @@
 // flashfit bench: the cases of bench/cases/forward.json, held to fp64 and timed on what this machine has.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -36,9 +37,10 @@ struct BenchOptions {
   std::string command;
 };
 
-/// What is asked for without --group: all that is timed on a GPU but random shapes; on a CPU what takes minutes.
-std::vector<std::string> usual_groups(bool gpu) {
-  if (gpu) return {"origin", "grid", "ragged", "decode", "options"};
+/// What is asked for without --group: all that is timed but random shapes; on a CPU without --filter what takes
+/// minutes.
+std::vector<std::string> usual_groups(bool all) {
+  if (all) return {"origin", "grid", "ragged", "decode", "options"};
   return {"origin"};
 }
 
@@ -62,7 +64,10 @@ std::vector<bench::Case> chosen(const BenchOptions& b, const std::vector<std::st
   for (const bench::Case& c : *all)
     if (one_of(groups, c.group) && one_of(b.names, c.name) && c.name.find(b.filter) != std::string::npos)
       cases.push_back(c);
-  if (cases.empty()) wrong("--filter", b.filter, "is in no case's name; see flashfit bench --list");
+  if (cases.empty())
+    wrong("--filter", b.filter,
+          groups.empty() ? "is in no case's name; see flashfit bench --list"
+                         : fmt::format("is in no name of {}; see flashfit bench --list", fmt::join(groups, ", ")));
   return cases;
 }
 
@@ -141,7 +146,7 @@ int measure(const BenchOptions& b) {
   if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
   if (b.profile && !gpu) wrong("--profile counts what a GPU does, and this run measures the CPU");
   const std::vector<bench::Case> cases =
-      chosen(b, b.groups.empty() && b.names.empty() ? usual_groups(gpu.has_value()) : b.groups);
+      chosen(b, b.groups.empty() && b.names.empty() ? usual_groups(gpu.has_value() || !b.filter.empty()) : b.groups);
 
   bench::Run run;
   run.command = b.command;
@@ -177,7 +182,10 @@ int measure(const BenchOptions& b) {
 void add_bench(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("bench", "Holds the list of cases to fp64 and times it on this machine.");
   const auto b = std::make_shared<BenchOptions>();
-  command->add_option("--group", b->groups, "cases of this group alone; may be repeated")
+  command
+      ->add_option("--group", b->groups,
+                   "cases of this group alone; may be repeated (default: all that are timed but wild; on a CPU without "
+                   "--filter origin)")
       ->type_name("NAME")
       ->take_all()
       ->expected(1);

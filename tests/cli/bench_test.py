@@ -87,6 +87,13 @@ def test_ctrl_c_leaves_what_was_measured(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.json"]
 
 
+def test_a_filter_on_a_cpu_reaches_what_the_list_shows(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    ran = bench("--device", "cpu", "--filter", "B1 S1x1024 H32/8", "--repeats", "5", "--json", str(file))
+    assert ran.returncode == 0, ran.stderr
+    assert {case["group"] for case in valid(file)["cases"]} == {"decode"}
+
+
 def test_the_list_is_the_same_every_time() -> None:
     first, second = bench("--list", "--json"), bench("--list", "--json")
     assert (first.returncode, first.stderr) == (0, "")
@@ -102,7 +109,12 @@ def test_the_list_is_the_same_every_time() -> None:
             ["--group", "grids"],
             "--group 'grids': must be one of origin, grid, ragged, decode, options, wild, edges, corners",
         ),
-        (["--filter", "D47"], "--filter 'D47': is in no case's name; see flashfit bench --list"),
+        (
+            ["--filter", "D47"],
+            "--filter 'D47': is in no name of origin, grid, ragged, decode, options; see flashfit bench --list",
+        ),
+        (["--group", "decode", "--filter", "S16384"], "--filter 'S16384': is in no name of decode; see "),
+        (["--list", "--filter", "D999"], "--filter 'D999': is in no case's name; see flashfit bench --list"),
         (["--repeats", "0"], "--repeats '0': "),
         (["--warmup", "many"], "--warmup 'many': "),
         (["--device", "tpu"], "--device 'tpu': must be cpu or gpu"),
