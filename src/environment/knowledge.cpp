@@ -150,6 +150,8 @@ constexpr auto kRows = std::to_array<Knowledge>({
      .package = "flashinfer-python",
      .gpus = "12.0:12.9 12.1:12.9",
      .other = "flashinfer-jit-cache",
+     .index = "https://flashinfer.ai/whl/cu*",
+     .cudas = "128 129 130",
      .says = "Could not find nvcc; SM 12.x requires CUDA >= 12.9; unknown option --compress-mode",
      .fix = "flashinfer-jit-cache and flashinfer-cubin of the same version, which bring what it would compile",
      .checked = "0.6.1",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, PLACE, ROOT
+from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, OLD_ABI_310, PLACE, ROOT
 from tests.doctor_command import run as command
 
 CASES = ROOT / "tests/errors/cases"
@@ -75,6 +75,23 @@ def test_origin_2_is_told_and_mended_by_the_name_in_the_log() -> None:
     assert status == 1
     assert any("FF201 cp310 is not your cp311; the platform fits" in x for x in lines)
     assert any(x.startswith("look for: cp311-cp311") for x in lines)
+    assert any(x.startswith("files: next in line waits FF210: named for torch 2.7 and the old C++ ABI") for x in lines)
+    # No GPU is needed to install a wheel.
+    assert (
+        "try: pip install setuptools wheel packaging ninja psutil && pip install --no-build-isolation --no-cache-dir "
+        "--no-binary flash-attn flash-attn==2.8.3" in lines
+    )
+
+
+def test_origin_2_with_the_wheel_at_hand_says_the_same_of_its_files(made: Path) -> None:
+    status, lines = asked("origin_2_wheel_for_another_python", OLD_ABI_310, *PLACE, cwd=made)
+    assert status == 1
+    (culprit,) = [x for x in lines if x.startswith("culprit: ")]
+    assert culprit.endswith("FF201 cp310 is not your cp311; the platform fits")
+    (following,) = [x for x in lines if x.startswith("files: ")]
+    assert following.startswith("files: next in line waits FF401: needs the old C++ ABI (pre-cxx11)")
+    assert any(x.startswith("look for: cp311-cp311") for x in lines)
+    assert any(x.startswith("try: ") and x.endswith(" flash-attn==2.8.3") for x in lines)
 
 
 def test_origin_2_goes_on_to_the_abi(made: Path) -> None:
