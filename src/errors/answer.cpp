@@ -43,7 +43,7 @@ void add_mend(Answer& a) {
     }
     if (a.look_for.empty()) a.look_for = report.look_for.empty() ? culprit.problems.front().fix : report.look_for;
   }
-  if (a.look_for.empty() && a.cause_found) a.mend = a.diagnosis.mend;
+  if (a.look_for.empty() && a.cause_found) a.mend = a.remarks.mend.empty() ? a.diagnosis.mend : a.remarks.mend;
 }
 
 /// Whether the text's own packages are among those that were looked at, or it names none.

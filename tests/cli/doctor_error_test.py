@@ -104,13 +104,28 @@ def test_origin_3_names_the_limit_of_the_gpu_and_of_every_gpu() -> None:
     status, lines = asked("origin_3_shared_memory", "--gpu", "L4", *PLACE)
     assert status == 1
     assert any("L4 (8.9): 99 KB a block by opting in; 160 KB do not fit" in x for x in lines)
-    assert any(x.startswith("try: a smaller tile") for x in lines)
+    opt_in = "dynamic shared memory instead of static, with cudaFuncAttributeMaxDynamicSharedMemorySize"
+    assert (
+        f"try: a smaller tile or fewer stages: 48 KB at most as static shared memory; 99 KB at most as {opt_in}"
+        in lines
+    )
+    # An H100's block may have them.
+    assert f"try: {opt_in} set to 163840" in asked("origin_3_shared_memory", "--gpu", "H100", *PLACE)[1]
+    assert any(
+        x.startswith("try: a smaller tile or fewer stages (BLOCK_M") for x in asked("origin_3_shared_memory", *PLACE)[1]
+    )
 
 
 def test_origin_4_is_no_error() -> None:
     status, lines = asked("origin_4_slow_is_no_error", *PLACE)
     assert status == 2
     assert lines[0] == "no error of a known kind is in the text: nothing in it speaks of a misfit"
+
+
+def test_origin_4_what_was_held_impossible_fits_by_opt_in() -> None:
+    status, lines = asked("origin_4_fits_by_opt_in", "--gpu", "L4", *PLACE)
+    assert status == 1
+    assert any(x.endswith("cudaFuncAttributeMaxDynamicSharedMemorySize set to 58112") for x in lines)
 
 
 def test_what_is_no_misfit_says_so() -> None:
