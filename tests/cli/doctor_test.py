@@ -312,8 +312,11 @@ def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: 
     assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1])
     with zipfile.ZipFile(wheel, "a") as content:
         content.writestr("tools/_speed.cp39-win_amd64.pyd", module)
+    assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1]), "of all Pythons it serves one: it is not needed"
+    with zipfile.ZipFile(wheel, "a") as content:
+        content.writestr("tools/_needed.dll", module)
     status, lines = doctor(wheel, *L40)
-    assert status == 1, "a module that is for Windows alone"
+    assert status == 1, "a library that is for Windows alone"
     assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["FF310"]
     for name, words in (
         ("t32.exe", "Windows x86"),
