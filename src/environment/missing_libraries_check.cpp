@@ -33,14 +33,13 @@ bool waits_for_torch(const Site& site, const Binary& binary) {
          });
 }
 
-/// Names of DLLs have no case.
+}  // namespace
+
 bool has_library(const Site& site, const Binary& binary, const std::string& name) {
   if (!binary.windows) return site.libraries.contains(name);
   return std::any_of(site.libraries.begin(), site.libraries.end(),
                      [wanted = inspect::lower(name)](const std::string& l) { return inspect::lower(l) == wanted; });
 }
-
-}  // namespace
 
 std::vector<MissingCuda> missing_libraries(const Site& site, const Binary& binary) {
   std::vector<MissingCuda> missing;
