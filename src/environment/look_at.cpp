@@ -170,8 +170,9 @@ std::optional<DllSearch> dlls_of(const FileTree& tree, const Environment& enviro
 /// What the loader makes of the imports; null where the system is not this tree's, or has no glibc's loader.
 std::shared_ptr<const Imports> imports_of(const FileTree& tree, const EnvironmentQuestion& asked,
                                           Environment& environment, std::vector<Package>& packages) {
-  if (const auto& platform = asked.asked.platform) {
-    if (platform->system != inspect::Platform::System::kWindows)
+  const auto& other = asked.asked.platform;
+  if (other && (other->system != inspect::Platform::System::kGlibc || other->arch != asked.arch)) {
+    if (other->system != inspect::Platform::System::kWindows)
       environment.assumed.emplace_back("another system was described: what its loader would load is not judged");
     return nullptr;
   }
@@ -182,6 +183,14 @@ std::shared_ptr<const Imports> imports_of(const FileTree& tree, const Environmen
                   .preload = asked.variables.preload,
                   .execstack_tunable = asked.variables.tunables.find("glibc.rtld.execstack=2") != std::string::npos,
                   .driver_comes_later = true};
+  if (other) {
+    setting.view.library_path.clear();
+    setting.view.preload.clear();
+    setting.packages_alone = true;
+    environment.assumed.emplace_back(
+        "another system was described: of what its loader would load only what the packages want of each other is "
+        "judged");
+  }
   if (q.x86_level != 0) setting.view.x86_level = q.x86_level;
   if (!is_file(tree, "/etc/ld.so.cache")) setting.view.cache = loader::CacheUse::kConfigured;
   if (!is_file(tree, loader::usual_interpreter(asked.arch))) return nullptr;
