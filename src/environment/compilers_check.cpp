@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "environment/knowledge.hpp"
+#include "environment/picked_cuda.hpp"
 #include "environment/site.hpp"
 #include "gpu/driver_versions.hpp"
 #include "inspect/ascii.hpp"
@@ -84,7 +85,14 @@ void with_nvcc(const Site& site, const Package& package, const Knowledge& row, c
        "",
        row.fix.empty() ? fmt::format("a CUDA toolkit {} or later in CUDA_HOME", str(least)) : std::string(row.fix)});
   if (row.other.empty() || !report.mend.empty()) return;
-  report.mend = fmt::format("pip install {}=={}", row.other, version);
+  std::string from;
+  if (!row.index.empty()) {
+    const std::string cuda = cuda_digits(site.torch_version());
+    const auto known = inspect::split(row.cudas, ' ');
+    if (std::find(known.begin(), known.end(), cuda) == known.end()) return;
+    from = fmt::format(" --index-url {}", std::string(row.index).replace(row.index.find('*'), 1, cuda));
+  }
+  report.mend = fmt::format("pip install {}=={}{}", row.other, version, from);
   report.mend_why = "brings what would be compiled, so that no nvcc is needed for most of it";
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "environment/site.hpp"
+#include "inspect/compile_command.hpp"
 #include "inspect/mends.hpp"
 
 namespace flashfit::environment {
@@ -37,7 +38,8 @@ bool takes_other_gpus(const Binary& binary) {
 void check_compiling(const Site& site, const Package& package, inspect::TargetReport& report) {
   const Distribution& d = package.distribution;
   if (!report.mend.empty() || site.question.survey || !lacks_code(report.problems)) return;
-  if (d.version.empty() || d.name == "torch" || (d.by_url && d.source.empty())) return;
+  if (d.version.empty() || d.name == "torch" || (d.by_url && d.source.empty() && !inspect::knows_source_of(d.name)))
+    return;
   // Compiled anew it would refuse the GPU all the same.
   if (inspect::has_problem(report, {"FF710"})) return;
   std::set<ComputeCapability> capabilities;
@@ -52,14 +54,12 @@ void check_compiling(const Site& site, const Package& package, inspect::TargetRe
       if (!container.entries.empty()) container.entries = code;
   }
   if (lacks_code(inspect::problems_of(compiled, site.question))) return;
+  report.mend = inspect::compile_command(
+      {.name = d.name, .version = d.version.substr(0, d.version.find('+')), .origin = d.source, .is_installed = true},
+      capabilities);
+  if (report.mend.empty()) return;
   std::vector<std::string> list;
   for (const ComputeCapability cc : capabilities) list.push_back(cc.str());
-  const std::string from =
-      d.source.empty() ? fmt::format("--no-binary {0} {0}=={1}", d.name, d.version.substr(0, d.version.find('+')))
-                       : inspect::shell_word(d.source);
-  report.mend = fmt::format(
-      "TORCH_CUDA_ARCH_LIST='{}' pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps {}",
-      fmt::join(list, ";"), from);
   report.mend_why = fmt::format("compiles it for {}, if its source is made for that; it needs nvcc of torch's CUDA",
                                 fmt::join(list, " and "));
 }

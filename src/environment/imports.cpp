@@ -116,6 +116,23 @@ std::vector<Trial> trials_of(const LoadPlan& plan, const loader::LoaderView& vie
   return trials;
 }
 
+/// Leaves what libraries of the packages want of each other in vain.
+void leave_packages_alone(const LoadPlan& plan, const std::vector<std::string>& sites, Opened& opened) {
+  const auto path = [&](int object) -> const std::string& {
+    return plan.objects[static_cast<std::size_t>(object)].found.path;
+  };
+  const auto is_packages = [&](int object) {
+    return std::any_of(sites.begin(), sites.end(),
+                       [&](const std::string& site) { return path(object).starts_with(site + "/"); });
+  };
+  std::set<std::string> at_fault;
+  for (const loader::MissingSymbol& missing : missing_symbols(plan))
+    if (is_packages(missing.object) && is_packages(missing.provider)) at_fault.insert(path(missing.object));
+  std::erase_if(opened.problems,
+                [&](const inspect::Problem& p) { return p.code != "FF604" || !at_fault.contains(p.member); });
+  opened.missing.clear();
+}
+
 }  // namespace
 
 Imports::Imports(std::shared_ptr<loader::TreeMemo> memo, ImportSetting setting)
@@ -164,6 +181,7 @@ Opened Imports::opened(const Process& process, loader::PlanMark since, std::size
       continue;
     result.missing.push_back({asked.name, plan.objects[static_cast<std::size_t>(asked.asked_by)].found.path});
   }
+  if (setting_.packages_alone) leave_packages_alone(plan, setting_.sites, result);
   return result;
 }
 

@@ -19,6 +19,7 @@ struct ImportSetting {
   std::string torch;               ///< PyTorch's own folder: ".../site-packages/torch"; "" if there is none
   std::string torch_module;        ///< its module, "torch/_C.cpython-311-x86_64-linux-gnu.so"; "" if there is none
   std::vector<std::string> sites;  ///< folders of packages, in the order of sys.path
+  bool packages_alone = false;     ///< the system is another's: what it has tells nothing of the question's
 };
 
 /// A library that an import asked for and did not get.

@@ -16,9 +16,9 @@ using inspect::Severity;
 using inspect::Target;
 using inspect::TargetScope;
 
-constexpr PackageCheck kChecks[] = {check_missing_libraries, check_torch_build, check_torch_extension,
-                                    check_picked_files,      check_compilers,   check_host_code,
-                                    check_compiling,         check_loads,       check_names};
+constexpr PackageCheck kChecks[] = {
+    check_missing_libraries, check_torch_build, check_torch_extension, check_picked_files, check_compilers,
+    check_host_code,         check_compiling,   check_loads,           check_dlls,         check_names};
 
 const Binary* find(const Target& target, const std::string& member) {
   for (const Binary& binary : target.binaries)
@@ -107,7 +107,7 @@ struct Reading {
     if (is_one_of(p.code, {"FF320", "FF323"}) && !imported) return std::min(p.severity, Severity::kDegrades);
     if (is_one_of(p.code, {"FF901"}) && !imported) return Severity::kNote;
     // Installers have let these pass, and what decides was judged: symbols, and the C++ library by the loader's model.
-    if (is_one_of(p.code, {"FF221", "FF322", "FF406"})) return Severity::kNote;
+    if (is_one_of(p.code, {"FF221", "FF321", "FF322", "FF406"})) return Severity::kNote;
     return binary != nullptr && is_for_others(*binary) ? Severity::kNote : p.severity;
   }
 };

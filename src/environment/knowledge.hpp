@@ -30,6 +30,8 @@ struct Knowledge {
   std::string_view files;     ///< below the folder of packages, '*' for anything
   std::string_view gpus;      ///< "8.9 12.0 12.1", "8.0-9.0", "8.0-"; "" for all
   std::string_view other;     ///< another package, or the variable that overrides the choice
+  std::string_view index;     ///< of packages, that has `other`, with '*' for torch's CUDA; "" if pip's own has it
+  std::string_view cudas;     ///< that `index` has: "128 129"
   std::string_view says;      ///< what is seen when it goes wrong
   std::string_view fix;       ///< in words
   std::string_view checked;   ///< the newest release that the row was held against: a newer one may differ

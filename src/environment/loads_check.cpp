@@ -6,7 +6,6 @@
 
 #include "environment/site.hpp"
 #include "inspect/printable.hpp"
-#include "inspect/python_module.hpp"
 
 namespace flashfit::environment {
 namespace {
@@ -23,11 +22,6 @@ struct Files {
   std::vector<std::string> modules, others;
   bool on_torch = false, concerned = false;
 };
-
-bool is_of_this_python(const Binary& binary, const inspect::Question& question) {
-  const auto module = inspect::parse_python_module(binary.path);
-  return !module || module->minor < 0 || !question.python || module->minor == question.python->minor;
-}
 
 bool is_of_torch(const std::string& library) {
   return library.starts_with("libtorch") || library.starts_with("libc10");

@@ -154,11 +154,26 @@ PackageReport describe(const Distribution& d, const std::string& version, inspec
   return report;
 }
 
+/// What a Windows process of this environment searches: python.exe's folder, those that conda's Python adds, and what
+/// PyTorch's import adds.
+std::optional<DllSearch> dlls_of(const FileTree& tree, const Environment& environment) {
+  const auto& platform = environment.question.platform;
+  if (!platform || platform->system != inspect::Platform::System::kWindows) return std::nullopt;
+  DllSearch search{&tree, {}};
+  if (environment.prefix.kind != Prefix::Kind::kFolder)
+    for (const char* folder : {"", "/DLLs", "/Library/bin"})
+      search.view.folders.push_back(environment.prefix.path + folder);
+  for (const std::string& site : environment.prefix.packages) search.view.folders.push_back(site + "/torch/lib");
+  return search;
+}
+
 /// What the loader makes of the imports; null where the system is not this tree's, or has no glibc's loader.
 std::shared_ptr<const Imports> imports_of(const FileTree& tree, const EnvironmentQuestion& asked,
                                           Environment& environment, std::vector<Package>& packages) {
-  if (asked.asked.platform) {
-    environment.assumed.emplace_back("another system was described: what its loader would load is not judged");
+  const auto& other = asked.asked.platform;
+  if (other && (other->system != inspect::Platform::System::kGlibc || other->arch != asked.arch)) {
+    if (other->system != inspect::Platform::System::kWindows)
+      environment.assumed.emplace_back("another system was described: what its loader would load is not judged");
     return nullptr;
   }
   const inspect::Question& q = environment.question;
@@ -168,6 +183,14 @@ std::shared_ptr<const Imports> imports_of(const FileTree& tree, const Environmen
                   .preload = asked.variables.preload,
                   .execstack_tunable = asked.variables.tunables.find("glibc.rtld.execstack=2") != std::string::npos,
                   .driver_comes_later = true};
+  if (other) {
+    setting.view.library_path.clear();
+    setting.view.preload.clear();
+    setting.packages_alone = true;
+    environment.assumed.emplace_back(
+        "another system was described: of what its loader would load only what the packages want of each other is "
+        "judged");
+  }
   if (q.x86_level != 0) setting.view.x86_level = q.x86_level;
   if (!is_file(tree, "/etc/ld.so.cache")) setting.view.cache = loader::CacheUse::kConfigured;
   if (!is_file(tree, loader::usual_interpreter(asked.arch))) return nullptr;
@@ -262,6 +285,7 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
     environment.question.torch = installed_torch(tree, site.packages, environment.unread);
   site.question = environment.question;
   site.imports = imports_of(tree, asked, environment, site.packages);
+  site.dlls = dlls_of(tree, environment);
   for (const Package& package : site.packages) {
     const Distribution& d = package.distribution;
     PackageReport report = describe(d, d.version, judge_package(site, package));

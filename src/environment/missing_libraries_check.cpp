@@ -26,14 +26,20 @@ bool falls_back(const Package& package, const std::string& path) {
   return false;
 }
 
-/// Names of DLLs have no case.
+/// A library on PyTorch that no import of Python's opens: without a PyTorch nobody loads it.
+bool waits_for_torch(const Site& site, const Binary& binary) {
+  return site.torch_version().empty() && std::any_of(binary.needed.begin(), binary.needed.end(), [](const auto& l) {
+           return l.starts_with("libtorch") || l.starts_with("libc10");
+         });
+}
+
+}  // namespace
+
 bool has_library(const Site& site, const Binary& binary, const std::string& name) {
   if (!binary.windows) return site.libraries.contains(name);
   return std::any_of(site.libraries.begin(), site.libraries.end(),
                      [wanted = inspect::lower(name)](const std::string& l) { return inspect::lower(l) == wanted; });
 }
-
-}  // namespace
 
 std::vector<MissingCuda> missing_libraries(const Site& site, const Binary& binary) {
   std::vector<MissingCuda> missing;
@@ -74,9 +80,9 @@ void check_missing_libraries(const Site& site, const Package& package, inspect::
       if (!said.emplace(library.name).second) continue;
       report.problems.push_back(
           {"FF330",
-           nvidia     ? Severity::kNote
-           : imported ? Severity::kMisfit
-                      : Severity::kDegrades,
+           nvidia || (!imported && waits_for_torch(site, binary)) ? Severity::kNote
+           : imported                                             ? Severity::kMisfit
+                                                                  : Severity::kDegrades,
            fmt::format("needs {}, which neither this environment nor its system has", library.name), binary.path,
            fmt::format("pip install {} (it brings {}/{})", library.package, library.folder, library.name)});
       packages.emplace(library.package);

@@ -6,6 +6,7 @@
 #include "environment/knowledge.hpp"
 #include "environment/picked_cuda.hpp"
 #include "environment/site.hpp"
+#include "inspect/compile_command.hpp"
 #include "inspect/listing.hpp"
 #include "inspect/printable.hpp"
 
@@ -64,10 +65,8 @@ void by_gpu(const Site& site, const Package& package, inspect::TargetReport& rep
                        row->says, there.empty() ? "none of its variants" : inspect::listed(there, 6)),
            "", fmt::format("{} compiled with TORCH_CUDA_ARCH_LIST={}", d.name, gpu.gpu.cc.str())});
       if (report.mend.empty() && !d.version.empty()) {
-        report.mend = fmt::format(
-            "TORCH_CUDA_ARCH_LIST={} pip install --no-build-isolation --no-cache-dir --force-reinstall "
-            "--no-deps --no-binary {} {}",
-            gpu.gpu.cc.str(), d.name, d.name);
+        report.mend =
+            inspect::compile_command({.name = d.name, .origin = d.source, .is_installed = true}, {gpu.gpu.cc});
         report.mend_why = "compiles the variant for this GPU; it needs nvcc of torch's CUDA";
       }
       break;

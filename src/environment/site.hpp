@@ -1,6 +1,7 @@
 #pragma once
 // An environment as the checks see it: read, not yet judged.
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,8 +12,15 @@
 #include "inspect/cuda_libraries.hpp"
 #include "inspect/judge.hpp"
 #include "inspect/torch_facts.hpp"
+#include "loader/dll_plan.hpp"
 
 namespace flashfit::environment {
+
+/// How the processes of an environment for Windows find DLLs.
+struct DllSearch {
+  const loader::FileTree* tree = nullptr;
+  loader::DllView view;
+};
 
 struct Site {
   inspect::Question question;
@@ -21,6 +29,7 @@ struct Site {
   std::vector<CudaTool> tools;             ///< of toolkits and of packages
   std::set<std::string> libraries;         ///< names under which the environment and the system have libraries
   std::shared_ptr<const Imports> imports;  ///< null: the system is not the one that the question is about
+  std::optional<DllSearch> dlls;           ///< of a question about Windows
 
   const Package* find(std::string_view name) const {
     for (const Package& package : packages)
@@ -44,6 +53,7 @@ void check_torch_extension(const Site& site, const Package& package, inspect::Ta
 void check_torch_build(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_missing_libraries(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_compiling(const Site& site, const Package& package, inspect::TargetReport& report);
+void check_dlls(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_loads(const Site& site, const Package& package, inspect::TargetReport& report);
 void check_names(const Site& site, const Package& package, inspect::TargetReport& report);
 
@@ -62,6 +72,10 @@ std::vector<MissingCuda> missing_libraries(const Site& site, const inspect::Bina
 
 /// Whether Python imports it, rather than some other library or nobody.
 bool is_module(const inspect::Binary& binary);
+/// Whether it is no module for another Python than the question's.
+bool is_of_this_python(const inspect::Binary& binary, const inspect::Question& question);
+/// Whether the environment or its system has a library of the name: names of DLLs have no case.
+bool has_library(const Site& site, const inspect::Binary& binary, const std::string& name);
 
 /// All of it: part one's rules as they read for what is installed, then the checks above.
 inspect::TargetReport judge_package(const Site& site, const Package& package);

@@ -56,6 +56,11 @@ bool is_module(const Binary& binary) {
   return module && (module->stable || module->minor >= 0 || !binary.extension.python.empty());
 }
 
+bool is_of_this_python(const Binary& binary, const inspect::Question& question) {
+  const auto module = inspect::parse_python_module(binary.path);
+  return !module || module->minor < 0 || !question.python || module->minor == question.python->minor;
+}
+
 std::string gpu_text(const inspect::AskedGpu& gpu) {
   const std::string cc = gpu.gpu.cc.str();
   return gpu.gpu.name.ends_with(cc) ? cc : fmt::format("{} ({})", gpu.gpu.name, cc);

@@ -6,6 +6,7 @@
 
 #include "environment/site.hpp"
 #include "environment/torch_builds.hpp"
+#include "inspect/torch_install.hpp"
 #include "inspect/torch_releases.hpp"
 #include "inspect/version.hpp"
 
@@ -45,7 +46,7 @@ void check_torch_build(const Site& site, const Package& package, inspect::Target
          build ? fmt::format("torch {} from PyTorch's own index \"{}\"", build->version, build->index)
                : "a PyTorch built for CUDA"});
     if (!build) return;
-    report.mend = fmt::format("pip install torch=={}", build->version);
+    report.mend = inspect::torch_install(build->version);
     report.mend_why = fmt::format("from PyTorch's own index \"{}\"", build->index);
     return;
   }
@@ -62,7 +63,7 @@ void check_torch_build(const Site& site, const Package& package, inspect::Target
                              : driver ? "a newer driver"
                                       : "a PyTorch compiled for this GPU: none of its own builds has code for it"});
   if (!build) return;
-  report.mend = fmt::format("pip install torch=={}", build->version);
+  report.mend = inspect::torch_install(build->version);
   report.mend_why = fmt::format(
       "from PyTorch's own index \"{}\": it has code for what was asked, and its CUDA is one "
       "that the driver takes",

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "environment/site.hpp"
+#include "inspect/compile_command.hpp"
 #include "inspect/mends.hpp"
 #include "inspect/torch_facts.hpp"
 
@@ -23,16 +25,17 @@ void check_torch_extension(const Site& site, const Package& package, inspect::Ta
   }
   // Without the local part: the maker's own label of the build that is wrong here.
   const std::string release = d.version.substr(0, d.version.find('+'));
-  report.mend = fmt::format(
-      "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary {0} {0}=={1}", d.name,
-      release);
+  std::set<ComputeCapability> gpus;
+  const bool has_code = std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
+                                    [](const inspect::Binary& b) { return !b.containers.empty(); });
+  if (has_code && !site.question.survey)
+    for (const inspect::AskedGpu& gpu : site.question.gpus) gpus.insert(gpu.gpu.cc);
+  report.mend =
+      inspect::compile_command({.name = d.name, .version = release, .origin = d.source, .is_installed = true}, gpus);
+  if (report.mend.empty()) return;
   report.mend_why =
       fmt::format("compiles it against torch {}; it needs a compiler{}, and its source where the index has it",
-                  site.torch_version(),
-                  std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
-                              [](const inspect::Binary& b) { return !b.containers.empty(); })
-                      ? " and nvcc of torch's CUDA"
-                      : "");
+                  site.torch_version(), has_code ? " and nvcc of torch's CUDA" : "");
   // Makers that name the C++ ABI in their wheels build both.
   std::string wheel = d.version;
   constexpr std::string_view kOld = "cxx11abiFALSE", kNew = "cxx11abiTRUE";

@@ -37,11 +37,13 @@ void add_mend(Answer& a) {
     if (!report.mend.empty()) {
       a.mend = report.mend;
       a.mend_why = report.mend_why;
+      // A wheel with another name may be had for less than compiling one.
+      if (!field(a.diagnosis, "wheel").empty()) a.look_for = culprit.problems.front().fix;
       return;
     }
     if (a.look_for.empty()) a.look_for = report.look_for.empty() ? culprit.problems.front().fix : report.look_for;
   }
-  if (a.look_for.empty() && a.cause_found) a.mend = a.diagnosis.mend;
+  if (a.look_for.empty() && a.cause_found) a.mend = a.remarks.mend.empty() ? a.diagnosis.mend : a.remarks.mend;
 }
 
 /// Whether the text's own packages are among those that were looked at, or it names none.
@@ -51,14 +53,21 @@ bool was_there(const Answer& a, const LookedAt& looked) {
          std::find(looked.folders.begin(), looked.folders.end(), named.front()) != looked.folders.end();
 }
 
-/// What the name tells of the failures that wait behind this one, as an installer stops at the first.
-void add_next_in_line(Answer& a) {
+/// What the wheel tells of the failures that wait behind this one, as an installer stops at the first. Where its files
+/// were not read, so does its name.
+void add_next_in_line(Answer& a, const std::string& wheel) {
   const auto& codes = a.diagnosis.error.kind->explained_by;
-  for (const inspect::TargetReport& report : a.reports)
+  // FF222 says of its modules what the name says; the C++ ABI is told without a PyTorch, too.
+  const auto is_next = [](const inspect::Problem& p) {
+    return p.code != "FF222" && (p.severity == inspect::Severity::kMisfit || p.code == "FF210" || p.code == "FF401");
+  };
+  for (const inspect::TargetReport& report : a.reports) {
+    if (report.target.file_name != wheel) continue;
     for (const inspect::Problem& p : report.problems)
-      if (p.severity == inspect::Severity::kMisfit && std::find(codes.begin(), codes.end(), p.code) == codes.end())
+      if (is_next(p) && std::find(codes.begin(), codes.end(), p.code) == codes.end())
         a.files.lines.push_back(fmt::format("next in line waits {}: {}{}", p.code, p.message,
                                             p.fix.empty() ? "" : fmt::format(" (look for: {})", p.fix)));
+  }
 }
 
 /// The command that looks where the error arose.
@@ -118,7 +127,7 @@ Answer answer(Diagnosis diagnosis, LookedAt looked, const Question& question, co
   a.remarks = remarks(a.diagnosis, question);
   a.evidence = weigh(a.diagnosis, a.reports, question);
   a.files = file_facts(a.diagnosis, a.reports);
-  if (a.by_name) add_next_in_line(a);
+  if (!wheel.empty() && a.reports.size() > a.packages) add_next_in_line(a, wheel);
   a.cause_found = is_found(a);
   add_mend(a);
   add_question(a, looked, question, word);

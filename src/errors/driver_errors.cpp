@@ -116,7 +116,8 @@ const ErrorClass kClasses[] = {
      .patterns = {{"cudaErrorUnknown", R"(cudaErrorUnknown)"},
                   {"CUDA unknown error", R"(CUDA unknown error)"},
                   {"CUDA_ERROR_UNKNOWN", R"(CUDA_ERROR_UNKNOWN)"},
-                  {"CUDA error: unknown error", R"(CUDA error: unknown error)"}},
+                  {"CUDA error: unknown error", R"(CUDA error: unknown error)"},
+                  {"Error 999: unknown error", R"(Error 999: unknown error)"}},
      .concluded = "the driver answered 999 at its start or after a kernel; no file is known to be at fault",
      .unknown = "the cause: the module nvidia_uvm that is not loaded, a machine that slept, or an environment changed "
                 "after the start are the usual ones",
@@ -124,6 +125,33 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF701"},
      .subject = "999",
      .source = "PyTorch, torch.cuda._lazy_init; CUDA Driver API, CUDA_ERROR_UNKNOWN"},
+    {.name = "stub-library",
+     .code = "FF801",
+     .title = "a toolkit's stub was loaded instead of the driver (error 34)",
+     .patterns = {{"CUDA driver is a stub library", R"(CUDA driver is a stub library)"},
+                  {"cudaErrorStubLibrary", R"(cudaErrorStubLibrary)"},
+                  {"CUDA_ERROR_STUB_LIBRARY", R"(CUDA_ERROR_STUB_LIBRARY)"}},
+     .concluded = "the libcuda.so.1 that was loaded is a stub: toolkits bring it to link against where there is no "
+                  "driver, and it can do nothing else",
+     .unknown = "from which folder it came",
+     .mend = "LD_LIBRARY_PATH without the folders that end in stubs, such as /usr/local/cuda/lib64/stubs",
+     .explained_by = {"FF701", "FF702", "FF331"},
+     .source = "CUDA Runtime API, cudaErrorStubLibrary"},
+    {.name = "gpu-busy",
+     .code = "FF809",
+     .title = "the GPU takes no further program (error 46)",
+     .nature = Nature::kHost,
+     .patterns = {{"busy or unavailable",
+                   R"((?i)CUDA-capable devices?(?:\(s\))? (?:is/are|are|is) busy or unavailable)"},
+                  {"cudaErrorDevicesUnavailable", R"(cudaErrorDevicesUnavailable)"},
+                  {"CUDA_ERROR_DEVICE_UNAVAILABLE", R"(CUDA_ERROR_DEVICE_UNAVAILABLE)"}},
+     .concluded = "the driver knows the GPU and refused a context on it: its compute mode lets one program in, or "
+                  "none, or it is in a state that only its host can mend. No file has a part in it",
+     .unknown = "which of these: another program that has it, or the compute mode",
+     .mend = "nvidia-smi -q -d COMPUTE,PIDS (who has it, and whether its compute mode is Default)",
+     .explained_by = {"FF701"},
+     .subject = "compute mode",
+     .source = "CUDA Runtime API, cudaErrorDevicesUnavailable"},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ Evidence weigh(const Diagnosis& diagnosis, const std::vector<inspect::TargetRepo
 struct Remarks {
   std::vector<std::string> lines;
   bool refuted = false;  ///< by the doctor's rules the message is mistaken: it proves nothing
+  std::string mend;      ///< where the figures decide what mends it; else the kind's own holds
 };
 Remarks remarks(const Diagnosis& diagnosis, const inspect::Question& question);
 

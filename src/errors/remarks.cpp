@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "errors/evidence.hpp"
@@ -50,7 +51,17 @@ std::string capabilities_with(std::int64_t bytes) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-Lines shared_memory(const Diagnosis& diagnosis, const Question& question) {
+/// What mends a kernel whose static shared memory is above every GPU's limit of that, for GPUs whose blocks may opt in
+/// to `most`.
+std::string mend_of_static(std::int64_t bytes, std::int64_t most) {
+  const std::string opt_in =
+      "dynamic shared memory instead of static, with cudaFuncAttributeMaxDynamicSharedMemorySize";
+  if (bytes <= most) return fmt::format("{} set to {}", opt_in, bytes);
+  return fmt::format("a smaller tile or fewer stages: {} at most as static shared memory; {} at most as {}",
+                     kilobytes(kStaticSharedBytes), kilobytes(most), opt_in);
+}
+
+Remarks shared_memory(const Diagnosis& diagnosis, const Question& question) {
   const std::int64_t bytes = number(field(diagnosis, "bytes")), limit = number(field(diagnosis, "limit"));
   if (bytes < 0 || limit < 0) return {};
   Lines lines;
@@ -59,16 +70,19 @@ Lines shared_memory(const Diagnosis& diagnosis, const Question& question) {
         fmt::format("{} is the limit of static shared memory on every GPU, not what this GPU has: as "
                     "dynamic shared memory a block may opt in to more",
                     kilobytes(limit)));
+  std::int64_t least = 0;
   for (const inspect::AskedGpu& gpu : question.gpus) {
     const std::int64_t most = max_shared_bytes(gpu.gpu.cc.decimal());
-    if (most != 0)
-      lines.push_back(fmt::format("{} ({}): {} a block by opting in; {} {}", gpu.gpu.name, gpu.gpu.cc.str(),
-                                  kilobytes(most), kilobytes(bytes), bytes <= most ? "fit" : "do not fit"));
+    if (most == 0) continue;
+    least = least == 0 ? most : std::min(least, most);
+    lines.push_back(fmt::format("{} ({}): {} a block by opting in; {} {}", gpu.gpu.name, gpu.gpu.cc.str(),
+                                kilobytes(most), kilobytes(bytes), bytes <= most ? "fit" : "do not fit"));
   }
   const std::string fitting = capabilities_with(bytes);
   lines.push_back(fitting.empty() ? fmt::format("{} fit no GPU's block", kilobytes(bytes))
                                   : fmt::format("{} fit a block of compute capability {}", kilobytes(bytes), fitting));
-  return lines;
+  const bool is_static = limit == kStaticSharedBytes && least != 0;
+  return {.lines = std::move(lines), .mend = is_static ? mend_of_static(bytes, least) : ""};
 }
 
 Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
@@ -165,7 +179,6 @@ struct OfKind {
   Lines (*lines)(const Diagnosis&, const Question&);
 };
 constexpr OfKind kRemarks[] = {
-    {"too-much-shared-memory", shared_memory},
     {"undefined-symbol", missing_symbol},
     {"driver-too-old", old_driver},
     {"architecture-unknown-to-tool", first_toolkit},
@@ -177,6 +190,7 @@ constexpr OfKind kRemarks[] = {
 
 Remarks remarks(const Diagnosis& diagnosis, const inspect::Question& question) {
   if (diagnosis.error.kind == nullptr) return {};
+  if (diagnosis.error.kind->name == "too-much-shared-memory") return shared_memory(diagnosis, question);
   if (diagnosis.error.kind->name == "gpu-not-in-pytorch") return carried_list(diagnosis, question);
   for (const OfKind& one : kRemarks)
     if (one.kind == diagnosis.error.kind->name) return {one.lines(diagnosis, question)};

@@ -6,6 +6,7 @@
 
 #include "inspect/all_checks.hpp"
 #include "inspect/loads_on.hpp"
+#include "inspect/python_module.hpp"
 #include "inspect/wheel_name.hpp"
 
 namespace flashfit::inspect {
@@ -21,6 +22,18 @@ bool is_bystander(const Binary& b) {
   return b.path.ends_with(".exe") || b.machine == "x86" || b.machine == "i686" || b.machine == "armv7l";
 }
 
+/// Where every tag is for any Python, a module for one of them is what the package works without.
+bool is_for_any_python(const tl::expected<WheelName, Error>& name) {
+  return name && std::all_of(name->tags.begin(), name->tags.end(), [](const WheelTag& t) {
+           return t.abi == "none" && t.python.starts_with("py") && t.platform == "any";
+         });
+}
+
+bool is_for_one_python(const Binary& b) {
+  const auto module = parse_python_module(b.path);
+  return module && module->minor >= 0;
+}
+
 }  // namespace
 
 bool loads_on(const Binary& b, const Platform& here) {
@@ -31,6 +44,9 @@ bool loads_on(const Binary& b, const Platform& here) {
 }
 
 void check_machine(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  const auto name = target.kind == TargetKind::kWheel ? parse_wheel_name(target.file_name)
+                                                      : tl::unexpected(Error{Code::kInvalidArgument, ""});
+  const bool any_python = is_for_any_python(name);
   std::set<std::string> machines;
   std::size_t loads = 0;
   const Binary* alien = nullptr;
@@ -38,7 +54,7 @@ void check_machine(const Target& target, const Question& question, std::vector<P
     if (b.machine.empty()) continue;
     if (question.platform && loads_on(b, *question.platform)) {
       ++loads;
-    } else if (!b.path.empty() && is_bystander(b)) {
+    } else if (!b.path.empty() && (is_bystander(b) || (any_python && is_for_one_python(b)))) {
       continue;
     } else if (alien == nullptr) {
       alien = &b;
@@ -53,8 +69,6 @@ void check_machine(const Target& target, const Question& question, std::vector<P
     problems.push_back({"FF310", Severity::kMisfit,
                         fmt::format("made for {}, not your {}", machine_text(*alien), question.platform->str()),
                         alien->path, "a build for " + question.platform->str()});
-  const auto name = target.kind == TargetKind::kWheel ? parse_wheel_name(target.file_name)
-                                                      : tl::unexpected(Error{Code::kInvalidArgument, ""});
   if (name && std::all_of(name->tags.begin(), name->tags.end(), [](const WheelTag& t) { return t.platform == "any"; }))
     problems.push_back({"FF311", Severity::kNote,
                         fmt::format("tagged for any platform, but has libraries for {}", *machines.begin()), "", ""});

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "inspect/build_label.hpp"
+#include "inspect/compile_command.hpp"
 #include "inspect/mends.hpp"
 #include "inspect/python_module.hpp"
 #include "inspect/torch_facts.hpp"
@@ -19,13 +21,16 @@ bool is_plain(const Container& c) {
                      [](const CodeEntry& e) { return e.target.scope == TargetScope::kPlain; });
 }
 
-/// A compiler of PyTorch's is known to take other GPUs; other builds have ways of their own.
-bool can_be_compiled(const Target& target) {
-  return !target.binaries.empty() && std::all_of(target.binaries.begin(), target.binaries.end(), [](const Binary& b) {
-    const bool uses_torch = b.extension.torch_abi != TorchAbi::kNone;
-    return std::all_of(b.containers.begin(), b.containers.end(),
-                       [&](const Container& c) { return c.entries.empty() || (uses_torch && is_plain(c)); });
-  });
+/// A compiler of PyTorch's is known to take other GPUs; other builds have ways of their own. Of a name alone: one that
+/// speaks of PyTorch is an extension's.
+bool can_be_compiled(const Target& target, const WheelName& name) {
+  if (target.kind == TargetKind::kName) return label_of(name).torch.has_value();
+  return target.kind == TargetKind::kWheel && !target.binaries.empty() &&
+         std::all_of(target.binaries.begin(), target.binaries.end(), [](const Binary& b) {
+           const bool uses_torch = b.extension.torch_abi != TorchAbi::kNone;
+           return std::all_of(b.containers.begin(), b.containers.end(),
+                              [&](const Container& c) { return c.entries.empty() || (uses_torch && is_plain(c)); });
+         });
 }
 
 /// A library asks for what the system, the Python and the PyTorch that it is compiled on have.
@@ -51,14 +56,13 @@ void compile(Binary& binary, const std::vector<CodeEntry>& code, const Question&
 std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question& question) {
   const Target& target = report.target;
   const bool for_gpus = has_problem(report, {"FF101", "FF102"});
-  const bool for_system = has_problem(report, {"FF320", "FF322"}), for_torch = has_problem(report, {"FF401", "FF402"});
+  const bool for_system = has_problem(report, {"FF320", "FF322"}),
+             for_torch = has_problem(report, {"FF210", "FF401", "FF402"});
   const bool for_python =
       has_problem(report, {"FF201", "FF222"}) && question.python && !question.python->abi_tag().empty();
-  if (target.kind != TargetKind::kWheel || !(for_gpus || for_system || for_torch || for_python) ||
-      !can_be_compiled(target))
-    return std::nullopt;
   const auto name = parse_wheel_name(target.file_name);
-  if (!name) return std::nullopt;
+  if (!(for_gpus || for_system || for_torch || for_python) || !name || !can_be_compiled(target, *name))
+    return std::nullopt;
   std::set<ComputeCapability> capabilities;
   std::vector<CodeEntry> code;
   for (const AskedGpu& gpu : question.gpus)
@@ -76,26 +80,25 @@ std::optional<Mend> mend_by_compiling(const TargetReport& report, const Question
       fmt::format("{}-{}-{}.whl", target.file_name.substr(0, target.file_name.find('-')), version, tag.str());
   if (const std::size_t at = compiled.metadata.find("Version: " + name->version.text); at != std::string::npos)
     compiled.metadata.replace(at, 9 + name->version.text.size(), "Version: " + version);
-  bool uses_torch = false, has_code = false;
+  bool uses_torch = target.kind == TargetKind::kName, has_code = uses_torch;
   for (Binary& binary : compiled.binaries) {
     uses_torch |= binary.extension.torch_abi != TorchAbi::kNone;
     has_code |= !binary.containers.empty();
     compile(binary, code, question);
   }
   if (!fits(compiled, question)) return std::nullopt;
+  const std::string command = compile_command({.name = name->name, .version = version, .uses_torch = uses_torch},
+                                              has_code ? capabilities : std::set<ComputeCapability>{});
+  if (command.empty()) return std::nullopt;
   std::vector<std::string> list;
   for (const ComputeCapability cc : capabilities) list.push_back(cc.str());
-  const std::string architectures =
-      has_code && !list.empty() ? fmt::format("TORCH_CUDA_ARCH_LIST='{}' ", fmt::join(list, ";")) : "";
   std::vector<std::string> reasons;
   if (for_gpus) reasons.push_back(fmt::format("for {}", fmt::join(list, " and ")));
   if (for_python) reasons.push_back("for " + question.python->str());
   if (for_torch) reasons.emplace_back("against your PyTorch");
   if (for_system && reasons.empty()) reasons.emplace_back("on your system");
-  return Mend{fmt::format("{0}pip install {1}--no-binary {2} {2}=={3}", architectures,
-                          uses_torch ? "--no-build-isolation " : "", name->name, shell_word(version)),
-              fmt::format("compiled {} it fits, if its source is {}", fmt::join(reasons, " and "),
-                          for_gpus ? "made for that" : "published")};
+  return Mend{command, fmt::format("compiled {} it fits, if its source is {}", fmt::join(reasons, " and "),
+                                   for_gpus ? "made for that" : "published")};
 }
 
 }  // namespace flashfit::inspect

@@ -12,6 +12,7 @@
 #include "inspect/mends.hpp"
 #include "inspect/metadata.hpp"
 #include "inspect/torch_facts.hpp"
+#include "inspect/torch_install.hpp"
 #include "inspect/wheel_name.hpp"
 
 namespace flashfit::inspect {
@@ -84,8 +85,8 @@ std::vector<Python> pythons_near(const Python& python) {
   return others;
 }
 
-std::string in_new_environment(const Python& python, const std::string& packages) {
-  return fmt::format("python{0} -m venv venv{0} && venv{0}/bin/pip install {1}", python.version, packages);
+std::string new_environment(const Python& python) {
+  return fmt::format("python{0} -m venv venv{0} && ", python.version);
 }
 
 }  // namespace
@@ -108,8 +109,7 @@ std::optional<Mend> mend_by_torch(const TargetReport& report, const Question& qu
     Question other = question;
     other.torch = torch;
     if (!fits(report.target, other)) continue;
-    return Mend{fmt::format("pip install {}", shell_word("torch==" + torch->given)),
-                fmt::format("with {}, which it names, it fits", words(*torch))};
+    return Mend{torch_install(torch->given), fmt::format("with {}, which it names, it fits", words(*torch))};
   }
   return std::nullopt;
 }
@@ -121,7 +121,8 @@ std::optional<Mend> mend_by_python(const TargetReport& report, const Question& q
     Question other = question;
     other.python = python;
     if (!fits(report.target, other)) continue;
-    return Mend{in_new_environment(python, shell_word(report.target.target)),
+    return Mend{fmt::format("{}venv{}/bin/pip install {}", new_environment(python), python.version,
+                            shell_word(report.target.target)),
                 "under Python " + python.version + " it fits"};
   }
   return std::nullopt;
@@ -138,8 +139,8 @@ std::optional<Mend> mend_by_python_and_torch(const TargetReport& report, const Q
       other.python = python;
       other.torch = torch;
       if (!fits(report.target, other)) continue;
-      const std::string packages = shell_word("torch==" + torch->given) + " " + shell_word(report.target.target);
-      return Mend{in_new_environment(python, packages),
+      return Mend{new_environment(python) +
+                      torch_install(torch->given, shell_word(report.target.target), "venv" + python.version),
                   fmt::format("under Python {} and with {}, which it names, it fits", python.version, words(*torch))};
     }
   }

@@ -33,7 +33,7 @@ std::string worth_looking_for(const TargetReport& report, const Question& questi
 
 /// Whether the report has a problem of one of these codes.
 bool has_problem(const TargetReport& report, std::initializer_list<std::string_view> codes);
-/// Whether the rules answer Verdict::kFits.
+/// Whether the rules answer Verdict::kFits, as far as was asked: without a GPU no GPU code is judged.
 bool fits(const Target& target, const Question& question);
 /// For a shell: in single quotes unless it is plain.
 std::string shell_word(std::string_view word);

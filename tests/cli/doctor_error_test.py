@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, PLACE, ROOT
+from tests.doctor_command import APEX, NEW_ABI, NEW_TORCH, OLD_ABI, OLD_ABI_310, PLACE, ROOT
 from tests.doctor_command import run as command
 
 CASES = ROOT / "tests/errors/cases"
@@ -75,6 +75,23 @@ def test_origin_2_is_told_and_mended_by_the_name_in_the_log() -> None:
     assert status == 1
     assert any("FF201 cp310 is not your cp311; the platform fits" in x for x in lines)
     assert any(x.startswith("look for: cp311-cp311") for x in lines)
+    assert any(x.startswith("files: next in line waits FF210: named for torch 2.7 and the old C++ ABI") for x in lines)
+    # No GPU is needed to install a wheel.
+    assert (
+        "try: pip install setuptools wheel packaging ninja psutil && pip install --no-build-isolation --no-cache-dir "
+        "--no-binary flash-attn flash-attn==2.8.3" in lines
+    )
+
+
+def test_origin_2_with_the_wheel_at_hand_says_the_same_of_its_files(made: Path) -> None:
+    status, lines = asked("origin_2_wheel_for_another_python", OLD_ABI_310, *PLACE, cwd=made)
+    assert status == 1
+    (culprit,) = [x for x in lines if x.startswith("culprit: ")]
+    assert culprit.endswith("FF201 cp310 is not your cp311; the platform fits")
+    (following,) = [x for x in lines if x.startswith("files: ")]
+    assert following.startswith("files: next in line waits FF401: needs the old C++ ABI (pre-cxx11)")
+    assert any(x.startswith("look for: cp311-cp311") for x in lines)
+    assert any(x.startswith("try: ") and x.endswith(" flash-attn==2.8.3") for x in lines)
 
 
 def test_origin_2_goes_on_to_the_abi(made: Path) -> None:
@@ -87,13 +104,28 @@ def test_origin_3_names_the_limit_of_the_gpu_and_of_every_gpu() -> None:
     status, lines = asked("origin_3_shared_memory", "--gpu", "L4", *PLACE)
     assert status == 1
     assert any("L4 (8.9): 99 KB a block by opting in; 160 KB do not fit" in x for x in lines)
-    assert any(x.startswith("try: a smaller tile") for x in lines)
+    opt_in = "dynamic shared memory instead of static, with cudaFuncAttributeMaxDynamicSharedMemorySize"
+    assert (
+        f"try: a smaller tile or fewer stages: 48 KB at most as static shared memory; 99 KB at most as {opt_in}"
+        in lines
+    )
+    # An H100's block may have them.
+    assert f"try: {opt_in} set to 163840" in asked("origin_3_shared_memory", "--gpu", "H100", *PLACE)[1]
+    assert any(
+        x.startswith("try: a smaller tile or fewer stages (BLOCK_M") for x in asked("origin_3_shared_memory", *PLACE)[1]
+    )
 
 
 def test_origin_4_is_no_error() -> None:
     status, lines = asked("origin_4_slow_is_no_error", *PLACE)
     assert status == 2
     assert lines[0] == "no error of a known kind is in the text: nothing in it speaks of a misfit"
+
+
+def test_origin_4_what_was_held_impossible_fits_by_opt_in() -> None:
+    status, lines = asked("origin_4_fits_by_opt_in", "--gpu", "L4", *PLACE)
+    assert status == 1
+    assert any(x.endswith("cudaFuncAttributeMaxDynamicSharedMemorySize set to 58112") for x in lines)
 
 
 def test_what_is_no_misfit_says_so() -> None:

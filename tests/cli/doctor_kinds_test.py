@@ -103,7 +103,7 @@ KINDS = {
         "flashinfer-python==0.6.1",
         "FF706",
         verdict="degraded",
-        try_env="pip install flashinfer-jit-cache==0.6.1",
+        try_env="pip install flashinfer-jit-cache==0.6.1 --index-url https://flashinfer.ai/whl/cu128",
         options=("--gpu", "RTX 5090"),
         text="kind_08_nvcc_too_old",
         cleared="torch==2.9.1+cu128",
@@ -112,8 +112,8 @@ KINDS = {
         "/home/user/anaconda3/envs/comfy",
         "sageattention==2.2.0",
         "FF708",
-        try_env="TORCH_CUDA_ARCH_LIST=12.0 pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps "
-        "--no-binary sageattention sageattention",
+        try_env="pip install setuptools wheel packaging ninja && TORCH_CUDA_ARCH_LIST='12.0' pip install "
+        "--no-build-isolation --no-cache-dir --force-reinstall --no-deps git+https://github.com/thu-ml/SageAttention",
         options=("--gpu", "RTX 5080"),
         text="kind_09_kernel_module",
         cleared="torch==2.9.1+cu128",
@@ -161,7 +161,7 @@ KINDS = {
         "/opt/venv",
         "torch==2.9.1+cu130",
         "FF703",
-        try_env="pip install torch==2.9.1+cu128",
+        try_env="pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128",
         options=("--gpu", "A100", "--driver", "535"),
         text="kind_14_driver_too_old",
         error_options=("--gpu", "A100"),
@@ -170,7 +170,7 @@ KINDS = {
         "/usr/local",
         "torch==2.9.1+cu130",
         "FF704",
-        try_env="pip install torch==2.9.1+cu128",
+        try_env="pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128",
         options=("--gpu", "V100", "--driver", "580"),
         text="kind_15_dropped_v100",
         error_options=("--driver", "580"),
@@ -207,8 +207,9 @@ KINDS = {
         "/workspace/venv",
         "apex==0.1",
         "FF101",
-        try_env="TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation --no-cache-dir --force-reinstall "
-        "--no-deps git+https://github.com/NVIDIA/apex@a1df80457ba67d60cbdb0d3ddfb08a2702c821a8",
+        try_env="pip install setuptools wheel packaging ninja && TORCH_CUDA_ARCH_LIST='8.9' pip install "
+        "--no-build-isolation --no-cache-dir --force-reinstall --no-deps -C--build-option=--cpp_ext "
+        "-C--build-option=--cuda_ext git+https://github.com/NVIDIA/apex@a1df80457ba67d60cbdb0d3ddfb08a2702c821a8",
         options=("--gpu", "L40", "--driver", "570"),
         text="origin_1_seedvr2",
         cleared="flash-attn==2.8.3",
@@ -218,12 +219,11 @@ KINDS = {
         "/opt/hostedtoolcache/Python/3.11.13/x64",
         "flash-attn==2.8.3+cu12torch2.7cxx11abiFALSE",
         "FF401",
-        try_env="pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary flash-attn "
-        "flash-attn==2.8.3",
+        try_env="pip install setuptools wheel packaging ninja psutil && FLASH_ATTN_CUDA_ARCHS='80' pip install "
+        "--no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary flash-attn flash-attn==2.8.3",
         options=("--gpu", "A100"),
         text="origin_2_next_the_abi",
         cleared="torch==2.7.1+cu126",
-        error_options=(),
     ),
 }
 

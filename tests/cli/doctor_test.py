@@ -34,6 +34,10 @@ from tests.doctor_command import (
     run,
 )
 
+COMPILE = (
+    "pip install setuptools wheel packaging ninja psutil && FLASH_ATTN_CUDA_ARCHS='80' pip install "
+    "--no-build-isolation --no-cache-dir --no-binary flash-attn flash-attn==2.8.3"
+)
 PARTLY = "partly-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
 
 
@@ -55,7 +59,7 @@ def test_a_name_whose_pytorch_has_the_other_abi_is_told_although_none_was_given(
     assert abi.startswith("  UNSURE FF401  flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: needs the old C++ ABI")
     assert "the file name says PyTorch 2.7, and every release of that has the new one" in abi
     (command,) = [line for line in lines if line.startswith("try: ")]
-    assert command.endswith("pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3")
+    assert command == f"try: {COMPILE}"
     assert doctor(OLD_ABI, *L40, cwd=made)[0] == 2
     ran = run("choose", *PLACE, "--gpu", "L40", text=f"{OLD_ABI}\n{NEW_ABI}\n")
     assert ran.stdout.startswith(f"best: {NEW_ABI}\n")
@@ -187,26 +191,23 @@ def test_a_wheel_under_a_wrong_name_or_for_another_torch_is_mended_by_a_command(
     lines = doctor(copy, "--gpu", "H100", *PLACE)[1]
     assert f"try: mv '{copy}' {tmp_path / wheel}" in lines
     lines = doctor(OLD_ABI, "--torch", NEW_TORCH, *L40, cwd=made)[1]
-    assert (
-        "try: TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3"
-        in lines
-    )
+    assert f"try: {COMPILE}" in lines
     assert "     (compiled against your PyTorch it fits, if its source is published)" in lines
 
 
 def test_a_wheel_wrong_in_both_python_and_torch_is_mended_in_both(made: Path) -> None:
     lines = doctor(OLD_TORCH_310, "--torch", NEW_TORCH, *L40, cwd=made)[1]
-    assert f"try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install torch==2.6.0+cu124 {OLD_TORCH_310}" in lines
+    assert (
+        "try: python3.10 -m venv venv3.10 && venv3.10/bin/pip install uv && venv3.10/bin/uv pip install "
+        f"--python venv3.10 --torch-backend=cu124 torch==2.6.0+cu124 {OLD_TORCH_310}" in lines
+    )
     assert (
         '     (under Python 3.10 and with torch 2.6.0+cu124 from PyTorch\'s own index "cu124", which it names, it fits)'
         in lines
     )
     # No release of PyTorch 2.7 has the old ABI.
     lines = doctor(OLD_ABI_310, "--torch", NEW_TORCH, *L40, cwd=made)[1]
-    assert (
-        "try: TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation --no-binary flash-attn flash-attn==2.8.3"
-        in lines
-    )
+    assert f"try: {COMPILE}" in lines
     assert "     (compiled for CPython 3.11 and against your PyTorch it fits, if its source is published)" in lines
 
 
@@ -311,8 +312,11 @@ def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: 
     assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1])
     with zipfile.ZipFile(wheel, "a") as content:
         content.writestr("tools/_speed.cp39-win_amd64.pyd", module)
+    assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1]), "of all Pythons it serves one: it is not needed"
+    with zipfile.ZipFile(wheel, "a") as content:
+        content.writestr("tools/_needed.dll", module)
     status, lines = doctor(wheel, *L40)
-    assert status == 1, "a module that is for Windows alone"
+    assert status == 1, "a library that is for Windows alone"
     assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["FF310"]
     for name, words in (
         ("t32.exe", "Windows x86"),

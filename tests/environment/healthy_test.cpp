@@ -140,6 +140,16 @@ TEST_F(Healthy, LibrariesThatTorchOrTheSystemBringsAreNotMissing) {
   expect_fits({"A100"}, "580");
 }
 
+TEST_F(Healthy, WhatIsForPyTorchIsNotLoadedWithoutOne) {  // open3d/cuda/open3d_torch_ops.so
+  MadeLibrary ops{.soname = "open3d_torch_ops.so", .needed = {"libtorch.so", "libc10.so", "libcudart.so.11.0"}};
+  ops.gpu_code = inspect::test::make_containers({{.targets = {"8.0"}}});
+  install({"open3d", "0.18.0", {{"open3d/cuda/open3d_torch_ops.so", ops.bytes()}}});
+  expect_fits({"A100"}, "550");
+  install(make_torch("2.9.1+cu128"));
+  EXPECT_THAT(lines_of(look({"A100"}, "580"), "open3d"),
+              Contains(testing::HasSubstr("FF330 degraded needs libcudart.so.11.0")));
+}
+
 TEST_F(Healthy, NoGpuIsAFact) {
   install(make_torch("2.9.1+cu128"));
   EnvironmentQuestion asked = question({});

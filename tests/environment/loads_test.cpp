@@ -147,6 +147,16 @@ TEST_F(NvJitLink, WithoutAnotherCopyThePackageIsTheOneToUpgrade) {
   EXPECT_EQ(found.packages.at(0).report.problems.at(0).fix, "pip install --upgrade nvidia-nvjitlink-cu12");
 }
 
+TEST_F(NvJitLink, ForAnotherSystemThePackagesAreHeldAgainstEachOther) {
+  EnvironmentQuestion asked = question({});
+  asked.asked.platform = inspect::parse_platform("manylinux_2_28_x86_64").value();
+  asked.variables.library_path = "/usr/local/cuda/lib64";
+  EXPECT_EQ(look(asked).verdict, Verdict::kFits) << "this machine's variables are not the other's";
+  install({"nvidia_nvjitlink_cu12", "12.1.105", {{"nvidia/nvjitlink/lib/libnvJitLink.so.12", link_library("12_1")}}});
+  EXPECT_THAT(lines_of(look(asked), "torch"),
+              ElementsAre(HasSubstr("FF604 misfit needs __nvJitLinkComplete_12_4 of libnvJitLink.so.12")));
+}
+
 TEST_F(Loads, WhatTorchLoadsFirstIsThereForItsExtensions) {
   install(importable_torch({"libcudart.so.12"}));  // found by the preloads alone
   install(cuda_runtime());
@@ -271,6 +281,17 @@ TEST_F(Loads, ThreadLocalVariablesAreANote) {
   EXPECT_THAT(notes_of(found, "ext"), Contains(HasSubstr("FF609 libraries that are opened late may need 4000 bytes")));
 }
 
+TEST_F(Loads, WhatTheTagPromisedOfGlibcIsOverWhenItIsInstalled) {
+  install({"ext",
+           "1.0",
+           {{"ext" + kModule, module_of({.needed = {"libc.so.6"}, .imports = {{"f", "libc.so.6", "GLIBC_2.32"}}})}}});
+  write(site_ + "/ext-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_24_x86_64\n");
+  EnvironmentQuestion asked = question({});
+  asked.asked.platform = inspect::parse_platform("linux_x86_64").value();
+  EXPECT_EQ(look(asked).verdict, Verdict::kFits);
+  EXPECT_THAT(notes_of(look(asked), "ext"), Contains(HasSubstr("FF321")));
+}
+
 TEST_F(Loads, AnotherSystemIsNotJudgedByThisOne) {
   install({"ext", "1.0", {{"ext" + kModule, module_of({.needed = {"libabsent.so.1"}})}}});
   EXPECT_EQ(look_with("").verdict, Verdict::kDegraded);
@@ -278,7 +299,9 @@ TEST_F(Loads, AnotherSystemIsNotJudgedByThisOne) {
   asked.asked.platform = inspect::parse_platform("linux_x86_64").value();
   const Environment found = look(asked);
   EXPECT_EQ(found.verdict, Verdict::kFits);
-  EXPECT_THAT(found.assumed, Contains("another system was described: what its loader would load is not judged"));
+  EXPECT_THAT(found.assumed, Contains(HasSubstr("only what the packages want of each other is judged")));
+  asked.asked.platform = inspect::parse_platform("musllinux_1_2_x86_64").value();
+  EXPECT_THAT(look(asked).assumed, Contains("another system was described: what its loader would load is not judged"));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ TEST_F(Misfits, WithoutALabelTheExtensionIsCompiledForTheTorchThatIsThere) {
            "1.2+local",
            {{"ext" + kModule, make_module({{"8.0"}}, of_torch({kTorchSymbol, "_ZNK3c106SymInt6sym_neERKS0_"}))}}});
   EXPECT_EQ(mend_of(look({"A100"}), "ext"),
-            "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary ext ext==1.2");
+            "pip install setuptools wheel packaging ninja && TORCH_CUDA_ARCH_LIST='8.0' pip install "
+            "--no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary ext ext==1.2");
 }
 
 TEST_F(Misfits, ACuda12ExtensionWithoutItsRuntimeNamesThePackage) {  // kind 2
@@ -94,12 +95,15 @@ TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
 
 TEST_F(Misfits, APackageThatCompilesWhenItRunsNamesTheNvcc) {  // kind 8
   install({"flashinfer_python", "0.6.1"});
+  EXPECT_THAT(mend_of(look({"RTX 5090"}), "flashinfer-python"), IsEmpty()) << "its kernels come by torch's CUDA";
+  install(make_torch("2.9.1+cu130"));
   Environment found = look({"RTX 5090"});
   EXPECT_EQ(found.verdict, Verdict::kDegraded);
   EXPECT_THAT(lines_of(found, "flashinfer-python"),
               ElementsAre("FF706 degraded compiles kernels when it runs, with nvcc of CUDA 12.9 or later for RTX 5090 "
                           "(12.0); there is none"));
-  EXPECT_EQ(mend_of(found, "flashinfer-python"), "pip install flashinfer-jit-cache==0.6.1");
+  EXPECT_EQ(mend_of(found, "flashinfer-python"),
+            "pip install flashinfer-jit-cache==0.6.1 --index-url https://flashinfer.ai/whl/cu130");
   write("usr/local/cuda/bin/nvcc", make_compiler("12.8"));
   EXPECT_THAT(lines_of(look({"RTX 5090"}), "flashinfer-python"),
               ElementsAre(HasSubstr("there is CUDA 12.8 in /usr/local/cuda/bin/nvcc")));
@@ -120,7 +124,8 @@ TEST_F(Misfits, AVariantForTheGpuThatWasNotBuilt) {  // kind 9
   EXPECT_THAT(lines_of(found, "sageattention"),
               ElementsAre(HasSubstr("FF708 misfit loads sageattention/_qattn_sm89.* on RTX 4090 (8.9), and was built "
                                     "without it: \"SM89 kernel is not available\"; it carries _qattn_sm80")));
-  EXPECT_THAT(mend_of(found, "sageattention"), HasSubstr("TORCH_CUDA_ARCH_LIST=8.9 pip install --no-build-isolation"));
+  EXPECT_THAT(mend_of(found, "sageattention"),
+              HasSubstr("TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation"));
   // A 3090 takes none of the variants: it uses Triton.
   EXPECT_EQ(look({"RTX 3090"}).verdict, Verdict::kFits);
   // The variant is there, but without code for a 5080, which loads it too.
@@ -206,7 +211,8 @@ TEST_F(Misfits, ATorchThatIsTooNewForTheDriverNamesTheBuildThatItTakes) {  // ki
   EXPECT_THAT(
       lines_of(found, "torch"),
       testing::Contains(HasSubstr("FF703 misfit torch 2.9.1+cu130 is too new for this driver; 2.9.1+cu128 runs here")));
-  EXPECT_EQ(mend_of(found, "torch"), "pip install torch==2.9.1+cu128");
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
   EXPECT_EQ(look({"A100"}, "580").verdict, Verdict::kFits);
 }
 
@@ -215,16 +221,19 @@ TEST_F(Misfits, ATorchWithoutCodeForTheGpuNamesTheLastBuildThatHasIt) {  // kind
   Environment found = look({"V100"}, "580");
   EXPECT_THAT(lines_of(found, "torch"),
               testing::Contains(HasSubstr("FF704 misfit torch 2.9.1+cu130 has no code for this GPU")));
-  EXPECT_EQ(mend_of(found, "torch"), "pip install torch==2.9.1+cu128");
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
   found = look({"P100"}, "580");
-  EXPECT_EQ(mend_of(found, "torch"), "pip install torch==2.9.1+cu126");
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu126 torch==2.9.1+cu126");
 }
 
 TEST_F(Misfits, ATorchForTheCpuBesideAGpu) {
   install(make_torch("2.9.1+cpu", {}));
   EXPECT_EQ(look(std::vector<std::string>{}).verdict, Verdict::kFits);
   EXPECT_EQ(look({"L40"}).verdict, Verdict::kDegraded);
-  EXPECT_EQ(mend_of(look({"L40"}, "570"), "torch"), "pip install torch==2.9.1+cu128");
+  EXPECT_EQ(mend_of(look({"L40"}, "570"), "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
 }
 
 TEST_F(Misfits, AGateInHostCodeRefusesWhatTheImagesWouldTake) {  // kind 16

@@ -151,7 +151,7 @@ ENVIRONMENTS = [
         f"nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12==12.9.79 nvidia-nvjitlink-cu12==12.9.86 {NUMPY}",
         "L40",
         "575",
-        "nvidia-cuda-nvrtc-cu12",
+        "numba-cuda cuda-core",
         300,
     ),
     Real(
