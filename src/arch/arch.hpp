@@ -28,6 +28,9 @@
 //   T load(const T* g_base, int64 offset);
 //   void store_if<T, V>(bool inside, T* g_base, int64 offset, V value);
 //       sizeof(V) bytes, aligned to that; nothing if !inside
+//   SharedPlace<T> in_one_register<T>(T* s_base, int s_offset);
+//       the same place in shared memory, whose sums with constants cost neither an instruction nor a register. For what
+//       changes with each round of a loop
 //   void cp_async_16<T>(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside);
 //       16 bytes, both sides 16-byte aligned, zeros if !inside (nothing is read then). May land at any time from here
 //       to the wait that orders it

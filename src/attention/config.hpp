@@ -14,10 +14,12 @@ enum class ForwardKind : unsigned char {
 /// One compiled form of the forward kernel, for head_dims up to head_dim (of q and k) and head_dim_v (of v and out).
 /// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
 /// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
+/// The last held_steps of Q's head_dim / 16 k16 steps stay in registers, the others are read again for each tile.
+/// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products.
 struct ForwardConfig {
   DType dtype;
   int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
-  int column_warps = 1;
+  int column_warps = 1, held_steps = 0, copy_parts = 1;
   ForwardKind kind = ForwardKind::kPlain;
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
@@ -47,6 +49,9 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
     return "block_m must be a multiple of 16 rows for each warp";
   if (c.block_n < 16 || c.block_n % 16) return "block_n must be a multiple of 16";
   if (c.stages < 2 || c.stages > 8) return "stages must be 2 to 8";
+  if (c.held_steps < 0 || c.held_steps > c.head_dim / 16) return "held_steps must be 0 to head_dim / 16";
+  if (c.copy_parts < 1 || c.copy_parts > c.head_dim / 16 * (c.block_n / 16))
+    return "copy_parts must be 1 to the groups of products, head_dim / 16 * (block_n / 16)";
   return nullptr;
 }
 

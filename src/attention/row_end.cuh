@@ -16,7 +16,8 @@ struct RowEnd {
 inline RowEnd end_of_row(float base, float sum, float sink_log2) {
   const float top = arch::max(base, sink_log2);
   const float decay = arch::exp2(base - top), total = sum * decay + arch::exp2(sink_log2 - top);
-  return {total == 0.f ? 0.f : decay / total, total == 0.f ? kMinusInfinity : top + arch::log2(total)};
+  return {total == 0.f ? 0.f : decay * arch::reciprocal(total),
+          total == 0.f ? kMinusInfinity : top + arch::log2(total)};
 }
 
 /// The head's sink in units of log2. Of parts of a row it is none: they are given it once, when they are combined.

@@ -40,19 +40,19 @@ inline int bounded_offset(const int* cu_seqlens, int i, int total) {
 /// one slot per sequence stays empty.
 template <int BlockM>
 Work find_work(const ForwardParams& p) {
-  const int block = arch::block().x;
+  const uint32 block = arch::block().x;  // divided without a sign: half the instructions
   Work w{};
   int tile = 0;
   if (p.cu_seqlens_q == nullptr) {
-    const int tiles = p.slots / p.batch;
-    tile = block % tiles;
-    w.head = block / tiles % p.heads;
-    w.sequence = block / tiles / p.heads;
+    const uint32 tiles = (p.seqlen_q + BlockM - 1) / BlockM, row_block = block / tiles;
+    tile = static_cast<int>(block % tiles);
+    w.head = static_cast<int>(row_block % p.heads);
+    w.sequence = static_cast<int>(row_block / p.heads);
     w.queries = p.seqlen_q;
     w.keys = p.seqlen_k;
   } else {
-    w.head = block / p.slots;
-    const int slot = block % p.slots;
+    w.head = static_cast<int>(block / p.slots);
+    const int slot = static_cast<int>(block % p.slots);
     int low = 0, high = p.batch - 1;
     while (low < high) {
       const int middle = (low + high + 1) / 2;

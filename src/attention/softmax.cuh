@@ -75,23 +75,20 @@ void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (
     }
 }
 
-/// Pairs of scores that a lane holds of a tile, in the order of keys.
-template <int M, int N8>
-inline constexpr int kScorePairs = M * N8 * 2;
-
-/// Pairs first .. last - 1 become weights: rounded to T in p as multiply_pb takes them, and added to the rows' sums
-/// unrounded.
+/// Scores become weights: rounded to T in p as multiply_pb takes them, and added to the rows' sums unrounded.
 template <class T, int M, int N8>
-void weigh(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2, int first,
-           int last) {
+void weigh(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
-  for (int i = first; i < last; ++i) {
-    const int n = i / (2 * M), m = i / 2 % M, h = i % 2;
-    const float lo = arch::exp2(s[m][n][2 * h] * scale_log2 - rows[m][h].base);
-    const float hi = arch::exp2(s[m][n][2 * h + 1] * scale_log2 - rows[m][h].base);
-    rows[m][h].sum += lo + hi;
-    p[m][n][h] = arch::pack<T>(lo, hi);
-  }
+  for (int n = 0; n < N8; ++n)
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const float lo = arch::exp2(s[m][n][2 * h] * scale_log2 - rows[m][h].base);
+        const float hi = arch::exp2(s[m][n][2 * h + 1] * scale_log2 - rows[m][h].base);
+        rows[m][h].sum += lo + hi;
+        p[m][n][h] = arch::pack<T>(lo, hi);
+      }
 }
 
 }  // namespace flashfit

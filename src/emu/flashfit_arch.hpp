@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "arch/shared_place.hpp"
 #include "base/half.hpp"
 #include "base/types.hpp"
 #include "emu/launch.hpp"
@@ -86,6 +87,11 @@ void store_if(bool inside, T* g_base, int64 offset, V value, Site site = {}) {
   machine.count(&emu::Stats::stores);
   machine.check_global(address(g_base, offset), sizeof(V), sizeof(V), emu::Access::kWrite, site);
   std::memcpy(reinterpret_cast<void*>(address(g_base, offset)), &value, sizeof value);
+}
+
+template <class T>
+SharedPlace<T> in_one_register(T* s_base, int s_offset) {
+  return {s_base, s_offset};
 }
 
 inline constexpr bool kCopiesAreAsync = true;

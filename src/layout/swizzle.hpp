@@ -24,8 +24,8 @@ struct SwizzledTile {
     const int chunk = (col / 8 % kChunks) ^ (row / kRowsPerLine % kChunks);
     return col / kPanel * (Rows * kPanel) + row * kPanel + chunk * 8 + col % 8;
   }
-  /// offset(row, col + cols) from offset(row, col), for col < 16 and cols a multiple of 16:
-  /// one XOR, where offset() costs a dozen instructions.
+  /// offset(row, col + cols) from offset(row, col), for cols a multiple of 8 that has no bit in common with the place
+  /// of col in its panel: one XOR, where offset() costs a dozen instructions.
   static constexpr int right(int offset, int cols) {
     return cols / kPanel * (Rows * kPanel) + (offset ^ cols % kPanel);
   }

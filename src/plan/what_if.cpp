@@ -70,6 +70,8 @@ ForwardConfig row_or_self(const ForwardConfig& config) {
   for (const ForwardVariant& row : forward_variants()) {
     ForwardConfig c = config;
     c.min_blocks = row.config.min_blocks;
+    c.held_steps = row.config.held_steps;
+    c.copy_parts = row.config.copy_parts;
     if (c == row.config) return c;
   }
   return config;

@@ -30,8 +30,9 @@ class TileCopy {
 
   /// Starts part i of `of` of copying the next tile: all in order.
   void part(Tile& s_tile, int i, int of) {
+    if (i == 0) s_to_ = arch::in_one_register(s_tile.data, s_at_);
 #pragma unroll
-    for (int r = kPasses * i / of; r < kPasses * (i + 1) / of; ++r) pass(s_tile, r);
+    for (int r = kPasses * i / of; r < kPasses * (i + 1) / of; ++r) pass(r);
     if (i + 1 == of) next_tile();
   }
   /// Starts copying the next tile.
@@ -57,10 +58,10 @@ class TileCopy {
   }
 
  private:
-  void pass(Tile& s_tile, int r) {
+  void pass(int r) {
     const int row = r / kPanels * kRowsPerPass, col = r % kPanels * Tile::kPanel;
-    arch::cp_async_16(s_tile.data, Tile::down(s_at_, row) + r % kPanels * (Tile::kRows * Tile::kPanel), g_next_, col,
-                      row < left_ && (kPanels == 1 || col < cols_));
+    arch::cp_async_16(s_to_.s_base, Tile::down(s_to_.s_offset, row) + r % kPanels * (Tile::kRows * Tile::kPanel),
+                      g_next_, col, row < left_ && (kPanels == 1 || col < cols_));
     if (r % kPanels == kPanels - 1) g_next_ += step_;
   }
   void next_tile() { left_ -= Tile::kRows; }
@@ -73,6 +74,7 @@ class TileCopy {
   int left_;  // rows from this thread's first one of the tile to the end
   int cols_;  // columns from this thread's first one to the end
   int s_at_;
+  arch::SharedPlace<T> s_to_;  // s_at_ in the tile that is being copied
 };
 
 }  // namespace flashfit

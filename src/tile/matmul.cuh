@@ -27,24 +27,30 @@ class SharedA {
   int at_;
 };
 
-/// The A operand held in registers: a tile of Steps k16 steps that every product of a loop needs.
-template <int M, int Steps>
-struct RegisterA {
-  FragmentA<M> fragments[Steps];
-  template <class TileA>
-  void load_all(const SharedA<TileA>& a) {
+/// The A operand read from shared memory, but for its last `Held` k16 steps: those stay in registers from hold() on.
+template <class TileA, int M, int Held>
+class PartlyHeldA {
+ public:
+  explicit PartlyHeldA(const SharedA<TileA>& a) : a_(a) {}
+  void hold() {
 #pragma unroll
-    for (int k = 0; k < Steps; ++k) a.load(fragments[k], 16 * k);
+    for (int i = 0; i < Held; ++i) a_.load(held_[i], 16 * (kRead + i));
   }
   void load(FragmentA<M>& a, int k) const {
+    if (k / 16 < kRead) return a_.load(a, k);
 #pragma unroll
     for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) a[m][i] = fragments[k / 16][m][i];
+      for (int i = 0; i < 4; ++i) a[m][i] = held_[k / 16 - kRead][m][i];
   }
+
+ private:
+  static constexpr int kRead = TileA::kCols / 16 - Held;
+  SharedA<TileA> a_;
+  FragmentA<M> held_[Held == 0 ? 1 : Held];
 };
 
-/// What multiply_* do between two products unless told otherwise.
+/// What comes between two products unless told otherwise.
 struct Nothing {
   void operator()(int) const {}
 };
@@ -55,13 +61,14 @@ template <class T, int M, int N8, class A, class TileB, class Between = Nothing>
 void multiply_abt(float (&c)[M][N8][4], const A& a, const TileB& s_b, Between between = {}) {
   static_assert(TileB::kRows == N8 * 8);
   const int lane = arch::lane();
-  const int b_at = TileB::offset(LdmatrixMap::right_row(lane), LdmatrixMap::right_col(lane));
+  const auto b =
+      arch::in_one_register(s_b.data, TileB::offset(LdmatrixMap::right_row(lane), LdmatrixMap::right_col(lane)));
 #pragma unroll
   for (int k = 0; k < TileB::kCols; k += 16) {
     FragmentA<M> fragment;
     a.load(fragment, k);
     arch::mma_m16n8k16<T>(
-        c, fragment, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, k), n * 8); },
+        c, fragment, b.s_base, [&](int n) { return TileB::down(TileB::right(b.s_offset, k), n * 8); },
         [&](int n) { between((k / 16 * N8 + n) / 2); });
   }
 }
@@ -69,13 +76,13 @@ void multiply_abt(float (&c)[M][N8][4], const A& a, const TileB& s_b, Between be
 /// c[m][n] += P B: P [rows, k] in registers, as pairs of T where an accumulator fragment holds pairs of fp32:
 /// p[m][k / 8][row / 8]. B [k, n] in shared memory. The accumulator's layout of two n8 tiles is the A operand's of one
 /// k16: P never leaves registers. c's columns are those of B from first_col on, a multiple of its panels' where it is
-/// not 0. between(i) as above.
-template <class T, int M, int K8, int N8, class TileB, class Between = Nothing>
-void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB& s_b, int first_col,
-                 Between between = {}) {
+/// not 0.
+template <class T, int M, int K8, int N8, class TileB>
+void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB& s_b, int first_col) {
   static_assert(TileB::kRows == K8 * 8 && TileB::kCols % (N8 * 8) == 0);
   const int lane = arch::lane();
-  const int b_at = TileB::offset(LdmatrixMap::down_row(lane), first_col + LdmatrixMap::down_col(lane));
+  const auto b = arch::in_one_register(
+      s_b.data, TileB::offset(LdmatrixMap::down_row(lane), first_col + LdmatrixMap::down_col(lane)));
 #pragma unroll
   for (int k = 0; k < K8; k += 2) {
     FragmentA<M> a;
@@ -84,8 +91,7 @@ void multiply_pb(float (&c)[M][N8][4], const uint32 (&p)[M][K8][2], const TileB&
 #pragma unroll
       for (int i = 0; i < 4; ++i) a[m][i] = p[m][k + i / 2][i % 2];
     arch::mma_m16n8k16_trans<T>(
-        c, a, s_b.data, [&](int n) { return TileB::down(TileB::right(b_at, n * 8), k * 8); },
-        [&](int n) { between((k / 2 * N8 + n) / 2); });
+        c, a, b.s_base, [&](int n) { return TileB::down(TileB::right(b.s_offset, n * 8), k * 8); }, Nothing{});
   }
 }
 

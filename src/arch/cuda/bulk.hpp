@@ -41,7 +41,7 @@ template <class T, int Target = kTarget>
   requires(Target >= 90)
 void copy_bulk_to_shared(T* s_base, int s_offset, const T* g_base, int64 g_offset, int bytes, MBarrier& s_barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_address(s_base + s_offset)),
+                   shared_address(s_base, s_offset)),
                "l"(g_base + g_offset), "r"(bytes), "r"(shared_address(&s_barrier))
                : "memory");
 }
@@ -52,7 +52,7 @@ void copy_bulk_to_blocks(T* s_base, int s_offset, const T* g_base, int64 g_offse
                          uint32 blocks) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
-      "%4;" ::"r"(shared_address(s_base + s_offset)),
+      "%4;" ::"r"(shared_address(s_base, s_offset)),
       "l"(g_base + g_offset), "r"(bytes), "r"(shared_address(&s_barrier)), "h"(static_cast<unsigned short>(blocks))
       : "memory");
 }
@@ -61,7 +61,7 @@ template <class T, int Target = kTarget>
   requires(Target >= 90)
 void copy_bulk_to_global(T* g_base, int64 g_offset, const T* s_base, int s_offset, int bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(g_base + g_offset),
-               "r"(shared_address(s_base + s_offset)), "r"(bytes)
+               "r"(shared_address(s_base, s_offset)), "r"(bytes)
                : "memory");
 }
 /// The same, added to what is there; each addition is one, in any order.
@@ -69,7 +69,7 @@ template <int Target = kTarget>
   requires(Target >= 90)
 void reduce_add_bulk(float* g_base, int64 g_offset, const float* s_base, int s_offset, int bytes) {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(g_base + g_offset),
-               "r"(shared_address(s_base + s_offset)), "r"(bytes)
+               "r"(shared_address(s_base, s_offset)), "r"(bytes)
                : "memory");
 }
 /// Closes this thread's group of bulk copies out of shared memory.

@@ -1,6 +1,7 @@
 #pragma once
 // The contract of arch/arch.hpp on the GPU: the only PTX in the project. An instruction newer than the target is
 // replaced under `if constexpr`.
+#include "arch/shared_place.hpp"
 #include "base/types.hpp"
 #include "gpu/limits.hpp"
 
@@ -86,6 +87,11 @@ inline uint32 pack<bf16>(float lo, float hi) {
 }
 
 inline uint32 shared_address(const void* s) { return static_cast<uint32>(__cvta_generic_to_shared(s)); }
+/// In 32 bits throughout, so that constants in an offset become part of the instruction that takes the address.
+template <class T>
+uint32 shared_address(const T* s_base, int s_offset) {
+  return shared_address(s_base) + static_cast<uint32>(s_offset) * uint32{sizeof(T)};
+}
 
 template <class T>
 T load(const T* g_base, int64 offset) {
@@ -102,7 +108,7 @@ inline constexpr bool kCopiesAreAsync = kTarget >= 80;
 template <class T>
 void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside) {
   if constexpr (kTarget >= 80) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(s_base + s_offset)),
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(s_base, s_offset)),
                  "l"(g_base + g_offset), "r"(inside ? 16 : 0)
                  : "memory");
   } else {
@@ -110,6 +116,14 @@ void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool 
     if (inside) value = *reinterpret_cast<const uint4*>(g_base + g_offset);
     *reinterpret_cast<uint4*>(s_base + s_offset) = value;
   }
+}
+/// Opaque to the compiler, which else keeps every sum with it in a register of its own, all through a loop.
+template <class T>
+SharedPlace<T> in_one_register(T* s_base, int s_offset) {
+  T* const s_begin = reinterpret_cast<T*>(dynamic_shared);
+  int offset = static_cast<int>((shared_address(s_base) - shared_address(s_begin)) / sizeof(T)) + s_offset;
+  asm volatile("" : "+r"(offset));
+  return {s_begin, offset};
 }
 inline void cp_async_commit() {
   if constexpr (kTarget >= 80) asm volatile("cp.async.commit_group;" ::: "memory");
@@ -124,28 +138,28 @@ template <class T>
 void ldmatrix_x4(uint32 (&r)[4], const T* s_base, int s_offset) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(s_base + s_offset))
+               : "r"(shared_address(s_base, s_offset))
                : "memory");
 }
 template <class T>
 void ldmatrix_x4_trans(uint32 (&r)[4], const T* s_base, int s_offset) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(s_base + s_offset))
+               : "r"(shared_address(s_base, s_offset))
                : "memory");
 }
 
 template <class T>
 void stmatrix_x4(T* s_base, int s_offset, const uint32 (&r)[4]) {
   asm volatile(
-      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base + s_offset)),
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base, s_offset)),
       "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
       : "memory");
 }
 template <class T>
 void stmatrix_x4_trans(T* s_base, int s_offset, const uint32 (&r)[4]) {
   asm volatile(
-      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base + s_offset)),
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(s_base, s_offset)),
       "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
       : "memory");
 }

@@ -14,7 +14,7 @@ inline void prefetch_tensor_map(const TensorMap& map) {
 template <class T, int Dims>
 void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier) {
   static_assert(Dims >= 2 && Dims <= 5, "a tensor copy has 2 to 5 coordinates; bulk copies have one");
-  const uint32 to = shared_address(s_base + s_offset), barrier = shared_address(&s_barrier);
+  const uint32 to = shared_address(s_base, s_offset), barrier = shared_address(&s_barrier);
   if constexpr (Dims == 2)
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
@@ -45,7 +45,7 @@ template <class T, int Dims>
 void tma_load_multicast(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
                         uint32 blocks) {
   static_assert(Dims >= 2 && Dims <= 5, "a tensor copy has 2 to 5 coordinates; bulk copies have one");
-  const uint32 to = shared_address(s_base + s_offset), barrier = shared_address(&s_barrier);
+  const uint32 to = shared_address(s_base, s_offset), barrier = shared_address(&s_barrier);
   const unsigned short mask = static_cast<unsigned short>(blocks);
   if constexpr (Dims == 2)
     asm volatile(
