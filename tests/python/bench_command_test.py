@@ -187,11 +187,11 @@ def test_a_run_is_ended_after_its_minutes(run: Any) -> None:
 
 def test_a_broken_gpu_ends_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def broken(c: Any, method: Any) -> Any:
-        raise BrokenDeviceError("an illegal memory access")
+        raise BrokenDeviceError("sdpa-flash: an illegal memory access")
 
     monkeypatch.setattr(session, "measured", broken)
     assert run()[0] == 130
-    assert "the GPU answers no more after origin/a: an illegal memory access" in capsys.readouterr().err
+    assert "the GPU answers no more in origin/a; last ran sdpa-flash: an illegal memory access" in capsys.readouterr().err
 
 
 def test_signals_keep_what_was_measured(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def prepared(case: Case, method: Method, inputs: Inputs, expected: Expected) -> 
     makers: dict[str, Callable[[Case, Inputs], Any]] = {OURS: ours.prepare}
     makers.update({peer.name: peer.prepare for peer in (*method.peers, *method.alternatives(case))})
     for name, make in makers.items():
-        part = parts[name] = Part()
+        part = parts[name] = Part(name)
         with reported(part, method):
             part.call = make(case, inputs)
             check(part, part.call(), expected)
@@ -47,7 +47,7 @@ def ready(parts: Mapping[str, Part], method: Method) -> dict[str, Timer]:
             try:
                 part.timer = method.gpu.graph(part.call)
             except Exception as error:
-                method.working()
+                method.working(part.name)
                 part.plain = True
                 part.note = (
                     f"timed by plain launches beside flashfit's, as capturing a graph failed: {message_of(error)}"
@@ -64,7 +64,7 @@ def measured(case: Case, method: Method, seed: int = 0) -> dict[str, Any]:
     """The case's object of a result file. A result that is not right, before or after timing, has no times."""
     entry: dict[str, Any] = {"name": case.name, "group": case.group, "stands_for": case.stands_for}
     entry.update(problem=case.problem(), work=dict(case.work), correct=False, error=None, error_bound=None)
-    whole = Part()
+    whole = Part(OURS)
     with reported(whole, method):
         entry["variant"] = method.variant(case)
         inputs = method.arrays.make(case, seed)

@@ -41,13 +41,13 @@ class Method:
     alternatives: Callable[[Case], Sequence[Peer]] = lambda case: ()  # measured as peers are
     profile: Callable[[Case], Mapping[str, Any]] | None = None  # of a right case
 
-    def working(self) -> None:
-        """Raises BrokenDeviceError where an earlier call left the GPU unusable."""
+    def working(self, who: str) -> None:
+        """Raises BrokenDeviceError where a call of `who`, or an earlier one, left the GPU unusable."""
         if self.gpu is not None:
             try:
                 self.gpu.torch.cuda.synchronize()
             except RuntimeError as error:
-                raise BrokenDeviceError(message_of(error)) from error
+                raise BrokenDeviceError(f"{who}: {message_of(error)}") from error
 
     def rounds(self, timers: Mapping[str, Timer], after_round: Callable[[], None] = lambda: None) -> Any:
         return interleaved(timers, self.repeats, self.warmup, after_round=after_round, seconds=self.case_seconds)
@@ -57,6 +57,7 @@ class Method:
 class Part:
     """flashfit or a peer in one case."""
 
+    name: str
     call: Callable[[], Any] | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     message: str = ""
@@ -91,5 +92,5 @@ def reported(part: Part, method: Method) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # a peer may raise anything
-            method.working()
+            method.working(part.name)
             part.message = message_of(error, () if isinstance(error, CannotError) else said[:2])

@@ -127,7 +127,7 @@ def run(cases: Sequence[Case], method: Method, result: ResultFile, minutes: floa
         return False
     except BrokenDeviceError as error:
         progress.clear()
-        print(f"the GPU answers no more after {cases[len(result.cases)].name}: {error}", file=sys.stderr)
+        print(f"the GPU answers no more in {cases[len(result.cases)].name}; last ran {error}", file=sys.stderr)
         return False
     return True
 
