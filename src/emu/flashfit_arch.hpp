@@ -39,7 +39,8 @@ inline float reciprocal(float x) { return 1.f / x; }
 inline float max(float a, float b) {
   const float larger = a > b ? a : b;  // one instruction without branches: right unless it is a zero or NaN
   if (std::fabs(larger) > 0) return larger;
-  return b != b || (a == b && !std::signbit(a)) ? a : b;
+  if (a != a || b != b) return a != a ? b : a;
+  return a != b ? larger : std::signbit(a) ? b : a;
 }
 
 inline float shuffle_xor(float x, int mask, Site site = {}) {

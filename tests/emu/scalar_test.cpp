@@ -50,6 +50,9 @@ TEST(Scalars, AsTheContractSays) {
   EXPECT_EQ(arch::log2(0), -kInfinity);
   EXPECT_EQ(arch::log2(8), 3);
   EXPECT_EQ(arch::max(1, 2), 2);
+  EXPECT_EQ(arch::max(0, -1), 0);
+  EXPECT_EQ(arch::max(-1, 0), 0);
+  EXPECT_FALSE(std::signbit(arch::max(-0.f, 0)) || std::signbit(arch::max(0, -0.f)));
   EXPECT_EQ(arch::max(NAN, 2), 2);
   EXPECT_EQ(arch::max(2, NAN), 2);
   EXPECT_TRUE(std::isnan(arch::max(NAN, NAN)));

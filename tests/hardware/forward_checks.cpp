@@ -22,6 +22,7 @@ std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
     one.name = name;
     one.dtype = c.dtype;
     one.head_dim = c.head_dim;
+    one.head_dim_v = c.head_dim_v;
     one.heads_q = 4;
     one.heads_kv = 2;
     one.seqlens_q.assign(batch, queries);

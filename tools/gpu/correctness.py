@@ -80,7 +80,9 @@ def run(expected: Expected, candidate: Candidate, device: str) -> Result:
 def run_all(candidates: list[Candidate], device: str, quick: bool) -> Iterator[Result]:
     """The edges through every candidate of their dtype and head_dim, references computed once."""
     for case in load("edges")[:: 4 if quick else 1]:
-        able = [c for c in candidates if (c.dtype, c.head_dim) == (case.dtype, case.head_dim)]
+        able = [
+            c for c in candidates if (c.dtype, c.head_dim, c.values_dim) == (case.dtype, case.head_dim, case.head_dim)
+        ]
         if able:
             expected = Expected.of(case, device)
             yield from (run(expected, candidate, device) for candidate in able)
@@ -107,12 +109,12 @@ def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
             head_dim=candidate.head_dim,
             dtype=candidate.dtype,
         )
-        clean = tensors.make(case, device)
+        clean = tensors.make(case, device, values_dim=candidate.values_dim)
         options = {**clean.options(case), "variant": candidate.variant or None}
         with code(candidate.code):
             before = flashfit.attention(clean.q, clean.k, clean.v, **options)
         for name in ("q", "k", "v"):
-            inputs = tensors.make(case, device)
+            inputs = tensors.make(case, device, values_dim=candidate.values_dim)
             getattr(inputs, name)[1, 70, 0] = float("nan")
             nan = torch.zeros(before.shape[:3], dtype=torch.bool, device=device)
             nan[1, slice(70, 71) if name == "q" else slice(70 if causal else 0, None), 0] = True
@@ -130,7 +132,7 @@ def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
         head_dim=candidate.head_dim,
         dtype=candidate.dtype,
     )
-    inputs = tensors.make(case, device)
+    inputs = tensors.make(case, device, values_dim=candidate.values_dim)
     options = {**inputs.options(case), "variant": candidate.variant or None}
     with code(candidate.code):
         before = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)

@@ -55,8 +55,9 @@ def guarded(shape: tuple[int, ...], dtype: Any, device: str) -> Guarded:
     return Guarded(buffer[GUARD : GUARD + count].view(shape), buffer)
 
 
-def make(case: Case, device: str, seed: int = 0) -> Inputs:
-    """Normal random inputs in the case's memory layout; all memory between and around them is NaN."""
+def make(case: Case, device: str, seed: int = 0, values_dim: int | None = None) -> Inputs:
+    """Normal random inputs in the case's memory layout; all memory between and around them is NaN. `values_dim`: of v,
+    where it is not that of q and k."""
     generator = torch.Generator(device).manual_seed(seed)
     dtype = DTYPES[case.dtype]
     lengths_q, lengths_k = case.lengths_q, case.lengths_k
@@ -68,18 +69,19 @@ def make(case: Case, device: str, seed: int = 0) -> Inputs:
         view.copy_(torch.randn(view.shape, generator=generator, device=device) * factor)
         return view
 
-    def empty(rows: tuple[int, ...], heads: int) -> Any:
+    def empty(rows: tuple[int, ...], heads: int, dim: int = case.head_dim) -> Any:
         if case.memory == "heads_first" and not ragged:
-            return guarded((rows[0], heads, rows[1], case.head_dim), dtype, device).view.transpose(1, 2)
+            return guarded((rows[0], heads, rows[1], dim), dtype, device).view.transpose(1, 2)
         if case.memory == "padded_rows":
-            return guarded((*rows, heads, case.head_dim + 8), dtype, device).view[..., : case.head_dim]
-        return guarded((*rows, heads, case.head_dim), dtype, device).view
+            return guarded((*rows, heads, dim + 8), dtype, device).view[..., :dim]
+        return guarded((*rows, heads, dim), dtype, device).view
 
     if case.memory == "packed_qkv":
         packed = guarded((*rows_q, 3, case.heads, case.head_dim), dtype, device).view
         q, k, v = (packed[..., i, :, :] for i in range(3))
     else:
-        q, k, v = empty(rows_q, case.heads), empty(rows_k, case.heads_kv), empty(rows_k, case.heads_kv)
+        q, k = empty(rows_q, case.heads), empty(rows_k, case.heads_kv)
+        v = empty(rows_k, case.heads_kv, values_dim or case.head_dim)
     inputs = Inputs(fill(q, case.magnitude), fill(k), fill(v))
     if ragged:
         inputs.cu_seqlens_q, inputs.cu_seqlens_k = (

@@ -13,7 +13,7 @@ from flashfit._binding import binding
 
 _PTX_ONLY = 2  # FLASHFIT_PTX_ONLY of flashfit.h
 _FLAGS = 7  # where attend() takes them
-_NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)(?:v\d+)?_")
+_NAME = re.compile(r"fwd_[a-z]+_(fp16|bf16)_d(\d+)(?:v(\d+))?_")
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class Candidate:
     dtype: str
     head_dim: int
     code: str  # "SASS" or "PTX"
+    narrower: int | None = None  # head_dim of v and out where it is another
+
+    @property
+    def values_dim(self) -> int:
+        return self.narrower or self.head_dim
 
     @property
     def name(self) -> str:
@@ -47,7 +52,8 @@ def candidates(compute_capability: str) -> list[Candidate]:
         parsed = _NAME.match(image["variant"])
         if parsed is None:
             raise ValueError(f"variant {image['variant']!r} does not name its dtype and head_dim")
-        found[Candidate(image["variant"], parsed[1], int(parsed[2]), "PTX" if ptx else "SASS")] = None
+        narrower = int(parsed[3]) if parsed[3] else None
+        found[Candidate(image["variant"], parsed[1], int(parsed[2]), "PTX" if ptx else "SASS", narrower)] = None
     return list(found)
 
 
