@@ -191,7 +191,9 @@ def test_a_broken_gpu_ends_the_run(run: Any, monkeypatch: pytest.MonkeyPatch, ca
 
     monkeypatch.setattr(session, "measured", broken)
     assert run()[0] == 130
-    assert "the GPU answers no more in origin/a; last ran sdpa-flash: an illegal memory access" in capsys.readouterr().err
+    assert (
+        "the GPU answers no more in origin/a; last ran sdpa-flash: an illegal memory access" in capsys.readouterr().err
+    )
 
 
 def test_signals_keep_what_was_measured(tmp_path: Path) -> None:
