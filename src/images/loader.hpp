@@ -25,8 +25,8 @@ Result<void> prepare(const Image& image, int device);
 /// the caller's current context if that is of `device`, else of the primary context of `device`, which is current for
 /// the call only. Thread safe; never waits for the GPU, allocates no device memory of its own; may be captured into a
 /// CUDA graph, the first launch too. Errors: driver()'s and loading_driver()'s; kInvalidArgument names the number that
-/// is wrong, or the stream of another GPU; kCuda: the driver's call and words, the image, the GPU, and what it means. After an error everything is as
-/// before the call, and a later call starts anew.
+/// is wrong, or the stream of another GPU; kCuda: the driver's call and words, the image, the GPU, and what it means.
+/// After an error everything is as before the call, and a later call starts anew.
 Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params);
 
 }  // namespace flashfit
