@@ -68,9 +68,9 @@ class Output {
     if (p.splits == 1) {
       arch::sync_warp();
       if (kGeneral && p.unaligned != 0)
-        store_elements(s_o, work, first_row, first_col, broken, p);
+        store_elements(s_o, work, first_row, first_col, p);
       else
-        store_chunks(s_o, work, first_row, first_col, broken, p);
+        store_chunks(s_o, work, first_row, first_col, p);
     }
     if (broken != 0) mend(work, first_row, first_col, broken, p);
   }
@@ -94,9 +94,8 @@ class Output {
     return work.row_of(static_cast<T*>(p.o), p.o_batch, p.o_row, p.o_head, work.head, work.q_offset);
   }
 
-  /// The warp's rows from shared memory to the output, but for the broken ones: 16 bytes a lane, whole rows of panels.
-  static void store_chunks(const Tile& s_o, const Work& work, int first_row, int first_col, uint32 broken,
-                           const Params& p) {
+  /// The warp's rows from shared memory to the output: 16 bytes a lane, whole rows of panels.
+  static void store_chunks(const Tile& s_o, const Work& work, int first_row, int first_col, const Params& p) {
     constexpr int kChunks = Tile::kPanel / 8, kRowsAtOnce = 32 / kChunks;
     constexpr int kPlaces = 8 / kRowsAtOnce;  // the swizzle repeats after 8 rows
     static_assert(Warp::kColumns % Tile::kPanel == 0);
@@ -107,33 +106,31 @@ class Output {
     int at[kPlaces];
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) at[i] = Tile::offset(first_row + r + i * kRowsAtOnce, col);
-    broken >>= r;
 #pragma unroll
     for (int i = 0; i < Warp::kRows; i += kRowsAtOnce) {
 #pragma unroll
       for (int panel = 0; panel < Warp::kColumns; panel += Tile::kPanel)
-        arch::store_if(i < left && (broken >> i & 1) == 0 && col + panel < p.head_dim_v, g_o, panel,
+        arch::store_if(i < left && col + panel < p.head_dim_v, g_o, panel,
                        arch::load_shared<Bytes16>(
                            s_o.data, Tile::down(Tile::right(at[i / kRowsAtOnce % kPlaces], panel), i / 8 * 8)));
       g_o += step;
     }
   }
-  static void store_elements(const Tile& s_o, const Work& work, int first_row, int first_col, uint32 broken,
-                             const Params& p) {
+  static void store_elements(const Tile& s_o, const Work& work, int first_row, int first_col, const Params& p) {
     T* g_o = output_of(work, p);
 #pragma unroll 1
     for (int r = 0; r < Warp::kRows; ++r) {
       const int row = first_row + r;
-      const bool whole = work.first_row + row < work.queries && (broken >> r & 1) == 0;
+      const bool inside = work.first_row + row < work.queries;
 #pragma unroll 1
       for (int col = first_col + arch::lane(); col < first_col + Warp::kColumns; col += 32)
-        arch::store_if(whole && col < p.head_dim_v, g_o, (work.first_row + row) * p.o_row + col,
+        arch::store_if(inside && col < p.head_dim_v, g_o, (work.first_row + row) * p.o_row + col,
                        arch::load_shared(s_o.data, Tile::offset(row, col)));
     }
   }
 
   static void mend(const Work& work, int first_row, int first_col, uint32 broken, const Params& p) {
-    arch::sync_warp();  // of parts, other lanes have stored these rows already
+    arch::sync_warp();  // other lanes have stored what these rows were
     const Visibility visible(p, work.queries, work.keys);
 #pragma unroll 1
     for (int r = 0; r < Warp::kRows; ++r) {
