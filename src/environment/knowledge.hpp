@@ -28,7 +28,7 @@ struct Knowledge {
   std::string_view package;   ///< normalised; a '*' at its end stands for any ending
   std::string_view versions;  ///< as Requires-Dist has them: "<2.7.3"; "" for all
   std::string_view files;     ///< below the folder of packages, '*' for anything
-  std::string_view gpus;      ///< "8.9 12.0 12.1", "8.0-9.0", "8.0-"; "" for all
+  std::string_view gpus;      ///< "8.9 12.0 12.1", "8.0-9.0", "8.0-"; "" for all, kNoGpu for none of NVIDIA's
   std::string_view other;     ///< another package, or the variable that overrides the choice
   std::string_view index;     ///< of packages, that has `other`, with '*' for torch's CUDA; "" if pip's own has it
   std::string_view cudas;     ///< that `index` has: "128 129"
@@ -42,6 +42,8 @@ std::span<const Knowledge> knowledge();
 
 /// The rows of one kind that hold for this package and version.
 std::vector<const Knowledge*> known_of(std::string_view package, std::string_view version, Knowledge::Kind kind);
+
+inline constexpr std::string_view kNoGpu = "none";
 
 /// Whether the GPU is one of `gpus`.
 bool names_gpu(std::string_view gpus, ComputeCapability gpu);

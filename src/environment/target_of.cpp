@@ -29,6 +29,7 @@ bool is_foreign(const Binary& binary, const inspect::Question& question) {
 }
 
 bool on_some_gpu(const Knowledge& row, const inspect::Question& question) {
+  if (row.gpus == kNoGpu) return false;
   return question.gpus.empty() || std::any_of(question.gpus.begin(), question.gpus.end(),
                                               [&](const auto& gpu) { return names_gpu(row.gpus, gpu.gpu.cc); });
 }

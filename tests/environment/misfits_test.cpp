@@ -160,6 +160,18 @@ TEST_F(Misfits, ALibraryPickedNearTorchsCuda) {
   EXPECT_EQ(look({"H100"}, "13.1").verdict, Verdict::kFits) << "the newest below";
 }
 
+TEST_F(Misfits, LibrariesForOtherMakersGpusAreNotLoaded) {
+  install(make_torch("2.12.0+cu130"));
+  const MadeLibrary unusable{.needed = {"libsycl.so.8"}};
+  install({"bitsandbytes",
+           "0.50.2",
+           {{"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"9.0"}})},
+            {"bitsandbytes/libbitsandbytes_rocm72.so", make_module({{"6.0"}}, unusable)},
+            {"bitsandbytes/libbitsandbytes_xpu2026.so", make_module({{"6.0"}}, unusable)}}});
+  EXPECT_EQ(look({"H100"}, "13.1").verdict, Verdict::kFits);
+  EXPECT_EQ(look({}, "13.1").verdict, Verdict::kFits) << "whatever the GPU";
+}
+
 TEST_F(Misfits, NoLibraryOfTorchsMajorCuda) {
   install(make_torch("2.9.1+cu126"));
   install({"bitsandbytes", "0.50.2", {{"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"8.0", "9.0"}})}}});
