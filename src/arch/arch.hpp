@@ -17,10 +17,14 @@
 //       log2(0) = -inf; subnormal operands and results may be taken as 0
 //   float reciprocal(float);
 //       within 2^-23 of the result (PTX ISA, "rcp")
+//   float multiply_add(float a, float b, float c);
+//       a b + c, rounded once or twice
 //   float max(float, float);
 //       the other operand if one is NaN
 //   float shuffle_xor(float x, int mask);  uint32 ballot(bool);
 //       x of lane ^ mask; bit l is lane l's answer. All 32 lanes call together
+//   int count_bits(uint32);
+//       how many are 1
 //   uint32 pack<T>(float lo, float hi);  float widen<T>(T);
 //       two T (f16, bf16), rounded to nearest even, lo in the low half; T to fp32, exactly
 //
@@ -40,8 +44,8 @@
 //       closes this thread's group of copies
 //   void cp_async_wait<Pending>();
 //       until at most Pending of this thread's groups are in flight; others see them after sync_block
-//   void sync_block();
-//       all threads of the block; orders shared memory
+//   void sync_block();  bool sync_block_or(bool);
+//       all threads of the block; orders shared memory. Whether one of them said so
 //
 // Shared memory through the contract, as what asynchronous engines read or overwrite must be: the emulator orders it.
 //   V load_shared<V = T, T>(const T* s_base, int s_offset);  void store_shared<T, V>(T* s_base, int s_offset, V value);

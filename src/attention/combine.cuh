@@ -14,11 +14,11 @@ void combine(const ForwardParams& p) {
   constexpr int kColumns = C.head_dim_v / 32;  // of a lane: lane, lane + 32, ...
   const int64 rows = int64{p.cu_seqlens_q == nullptr ? p.batch : 1} * p.seqlen_q;
   const int64 item = int64{arch::block().x} * combined_rows(C) + arch::warp();
-  if (item >= rows * p.heads) return;
-  const int64 row_of_all = item / p.heads;
+  if (item >= rows * p.heads.by) return;
+  const int64 row_of_all = item / p.heads.by;
   // Rows after the last sequence are nobody's: no part wrote them.
   if (p.cu_seqlens_q != nullptr && row_of_all >= bounded_offset(p.cu_seqlens_q, p.batch, p.seqlen_q)) return;
-  const int head = static_cast<int>(item % p.heads), lane = arch::lane();
+  const int head = static_cast<int>(item % p.heads.by), lane = arch::lane();
 
   float top = kNoBase;
 #pragma unroll 1

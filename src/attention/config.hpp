@@ -1,6 +1,7 @@
 #pragma once
 // The forward kernel's compile-time configuration, and what it implies.
 // Neutral: the plan takes shared memory from here without `arch`.
+#include "base/divisor.hpp"
 #include "base/types.hpp"
 
 namespace flashfit {
@@ -15,11 +16,14 @@ enum class ForwardKind : unsigned char {
 /// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
 /// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
 /// The last held_steps of Q's head_dim / 16 k16 steps stay in registers, the others are read again for each tile.
-/// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products.
+/// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
+/// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
+/// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
 struct ForwardConfig {
   DType dtype;
   int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
-  int column_warps = 1, held_steps = 0, copy_parts = 1;
+  int column_warps = 1, held_steps = 0, copy_parts = 1, early_tiles = 0;
+  bool trusting = false;
   ForwardKind kind = ForwardKind::kPlain;
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
@@ -52,6 +56,9 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
   if (c.held_steps < 0 || c.held_steps > c.head_dim / 16) return "held_steps must be 0 to head_dim / 16";
   if (c.copy_parts < 1 || c.copy_parts > c.head_dim / 16 * (c.block_n / 16))
     return "copy_parts must be 1 to the groups of products, head_dim / 16 * (block_n / 16)";
+  if (c.early_tiles < 0 || c.early_tiles > c.block_n / 8) return "early_tiles must be 0 to block_n / 8";
+  if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
+    return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";
   return nullptr;
 }
 
@@ -75,9 +82,11 @@ struct ForwardParams {
   long long q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head, o_batch, o_row, o_head;
   long long lse_batch, lse_head;  ///< elements; rows are dense
   int head_dim, head_dim_v;       ///< at most the configuration's; columns beyond are not touched
-  int batch, heads, group;        ///< group = query heads per key-value head
+  int batch;
+  Divisor heads, group;           ///< group = query heads per key-value head
   int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
   int slots;                      ///< tiles of a head: the grid is (slots * heads, splits)
+  Divisor tiles;                  ///< tiles of a head and sequence; variable length: slots
   int causal;                     ///< 1: bottom-right aligned
   int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
   float softmax_scale;            ///< > 0

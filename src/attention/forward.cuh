@@ -53,10 +53,17 @@ struct ForwardKernel {
 
   static void run(const Params& p) {
     if (p.combine != 0) return combine<C>(p);
+    if (!attend(p, C.trusting)) attend(p, false);
+  }
+
+ private:
+  /// The block's rows. False if bases were trusted to need no move after a row's first scores, and some should have
+  /// moved: what is stored then is not the result.
+  static bool attend(const Params& p, bool trusts) {
     const Work work = find_work<C.block_m>(p);
-    if (work.queries == 0) return;
+    if (work.queries == 0) return true;
     Shared& s = arch::shared<Shared>();
-    const int kv_head = work.head / p.group;
+    const int kv_head = p.group.quotient(work.head);
     const T* g_q = work.row_of(static_cast<const T*>(p.q), p.q_batch, p.q_row, p.q_head, work.head, work.q_offset);
     const T* g_k = work.row_of(static_cast<const T*>(p.k), p.k_batch, p.k_row, p.k_head, kv_head, work.k_offset);
     const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);
@@ -91,6 +98,7 @@ struct ForwardKernel {
     const float scale_log2 = kGeneral ? 1.f : p.softmax_scale * kLog2E;
     float o[kM][kD][4] = {};
     RowState rows[kM][2];
+    bool looks = true;  // at the scores, before they become weights
     for (int j = tiles.begin; j < tiles.end; ++j) {
       arch::cp_async_wait<kPending>();
       arch::sync_block();  // tile j is there for all; all have left the slot that is filled next
@@ -120,17 +128,26 @@ struct ForwardKernel {
       if constexpr (kGeneral) score_tile(scores, warp_row, j * C.block_n, Scoring<T>(p, work));
       if (j >= whole || !visible.sees_from(warp_row + Warp::kRows - 1, j * C.block_n))
         mask(scores, warp_row, j * C.block_n, visible);
-      if (exceeds_base(scores, rows, scale_log2)) follow_maximum(scores, o, rows, scale_log2);
       uint32 weights[kM][kN][2];
-      weigh<T>(weights, scores, rows, scale_log2);
+      if constexpr (C.trusting) {
+        if (looks) {
+          if (exceeds_base<T>(scores, rows, scale_log2)) follow_maximum<T>(scores, o, rows, scale_log2);
+          looks = !trusts || lacks_base(rows);
+        }
+        weigh<T, 0, kN>(weights, scores, rows, scale_log2);
+      } else {
+        weigh_checked<T, C.early_tiles>(weights, scores, o, rows, scale_log2);
+      }
       multiply_pb<T>(o, weights, v, Warp::first_column());
     }
     arch::cp_async_wait<0>();
-    arch::sync_block();  // nothing is on its way into Q, where the output goes next
+    // Q gives way to the output, a warp's rows to its own. Other warps read them too if they share rows, and may still
+    // be copying them if no tile was waited for.
+    if (C.column_warps > 1 || tiles.begin >= tiles.end) arch::sync_block();
     Output<C>::store(s.o, o, rows, p);
+    return !C.trusting || !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
   }
 
- private:
   template <class Copy, class Tile>
   static void copy_tile(const Params& p, Copy& copy, Tile& s_tile) {
     if (kGeneral && p.unaligned != 0)

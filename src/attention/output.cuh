@@ -27,55 +27,97 @@ class Output {
  public:
   using Tile = SwizzledTile<T, C.block_m, C.head_dim_v>;
 
-  /// `o` and `rows` as the main loop left them; s_o is nobody's any more.
+  /// `o` and `rows` as the main loop left them; the warp's rows of s_o are nobody's any more. What a row waits for, it
+  /// waits for together with the others: reductions and logarithms first, one way to store for all of them.
   static void store(Tile& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Params& p) {
     const Work work = find_work<C.block_m>(p);
-    const int first_row = Warp::first_row(), first_col = Warp::first_column(), lane = arch::lane();
     const float sink = sink_of(p, work.head);
-    const int at = Tile::offset(first_row + AccumulatorMap::row(lane, 0), first_col + AccumulatorMap::col(lane, 0));
-    uint32 broken = 0;  // bit r: the warp's row r has an output that is not finite
+    float sums[kM][2];
+    RowEnd ends[kM][2];
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) sums[m][h] = row_sum(rows[m][h].sum);
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) ends[m][h] = end_of_row(rows[m][h].base, sums[m][h], sink);
+    const uint32 broken = hides_keys(p) ? broken_rows(o, sums, work) : 0;
+    if (p.splits > 1) {
+      store_part(o, ends, work, p);
+    } else {
+      const int at = Tile::offset(Warp::first_row() + AccumulatorMap::row(arch::lane(), 0),
+                                  Warp::first_column() + AccumulatorMap::col(arch::lane(), 0));
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+          for (int n = 0; n < kD; ++n)
+            arch::store_shared(
+                s_o.data, Tile::down(Tile::right(at, n * 8), m * 16 + h * 8),
+                arch::pack<T>(o[m][n][2 * h] * ends[m][h].factor, o[m][n][2 * h + 1] * ends[m][h].factor));
+      if (p.lse != nullptr) store_lse(ends, work, p);
+      arch::sync_warp();
+      if (kGeneral && p.unaligned != 0)
+        store_elements(s_o, work, p);
+      else
+        store_chunks(s_o, work, p);
+    }
+    if (broken != 0) mend(work, broken, p);
+  }
+
+ private:
+  /// The row that accumulator elements 2 h and 2 h + 1 of m16 tile m are of.
+  static int row_of(const Work& work, int m, int h) {
+    return work.first_row + Warp::first_row() + m * 16 + AccumulatorMap::row(arch::lane(), 2 * h);
+  }
+  static bool writes_lse(const Work& work, int row) {
+    const bool first_columns = Warp::first_column() == 0;  // asked by all lanes together
+    return first_columns && row < work.queries && arch::lane() % 4 == 0;
+  }
+
+  static void store_lse(const RowEnd (&ends)[kM][2], const Work& work, const Params& p) {
+    const int64 at = work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset;
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int row = work.first_row + first_row + m * 16 + AccumulatorMap::row(lane, 2 * h);
-        const float sum = row_sum(rows[m][h].sum);
-        const RowEnd end = end_of_row(rows[m][h].base, sum, sink);
-        // One whose own scores are no numbers has no numbers to give.
-        if (hides_keys(p)) {
-          const bool breaks = row < work.queries && is_finite(sum) && !all_finite(o, m, h);
-          if (const uint32 lanes = arch::ballot(breaks); lanes != 0) broken |= rows_of(lanes) << (m * 16 + h * 8);
-        }
-        const bool first_lane = row < work.queries && lane % 4 == 0;
-        if (p.splits > 1) {
-          const PartialRow part = partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head);
-#pragma unroll
-          for (int n = 0; n < kD; ++n)
-#pragma unroll
-            for (int i = 0; i < 2; ++i)
-              arch::store_if(row < work.queries, p.partial_o, part.o + first_col + n * 8 + AccumulatorMap::col(lane, i),
-                             o[m][n][2 * h + i] * end.factor);
-          arch::store_if(first_lane && first_col == 0, p.partial_lse, part.lse, end.lse_log2);
-        } else {
-#pragma unroll
-          for (int n = 0; n < kD; ++n)
-            arch::store_shared(s_o.data, Tile::down(Tile::right(at, n * 8), m * 16 + h * 8),
-                               arch::pack<T>(o[m][n][2 * h] * end.factor, o[m][n][2 * h + 1] * end.factor));
-          const int64 lse_at = work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset + row;
-          arch::store_if(first_lane && first_col == 0 && p.lse != nullptr, p.lse, lse_at, end.lse_log2 * kLn2);
-        }
+        const int row = row_of(work, m, h);
+        arch::store_if(writes_lse(work, row), p.lse, at + row, ends[m][h].lse_log2 * kLn2);
       }
-    if (p.splits == 1) {
-      arch::sync_warp();
-      if (kGeneral && p.unaligned != 0)
-        store_elements(s_o, work, first_row, first_col, p);
-      else
-        store_chunks(s_o, work, first_row, first_col, p);
-    }
-    if (broken != 0) mend(work, first_row, first_col, broken, p);
   }
 
- private:
+  static void store_part(const float (&o)[kM][kD][4], const RowEnd (&ends)[kM][2], const Work& work, const Params& p) {
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int row = row_of(work, m, h);
+        const PartialRow part = partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head);
+#pragma unroll
+        for (int n = 0; n < kD; ++n)
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            arch::store_if(row < work.queries, p.partial_o,
+                           part.o + Warp::first_column() + n * 8 + AccumulatorMap::col(arch::lane(), i),
+                           o[m][n][2 * h + i] * ends[m][h].factor);
+        arch::store_if(writes_lse(work, row), p.partial_lse, part.lse, ends[m][h].lse_log2);
+      }
+  }
+
+  /// Bit r: the warp's row r has an output that is not finite. One whose own scores are no numbers has none to give.
+  static uint32 broken_rows(const float (&o)[kM][kD][4], const float (&sums)[kM][2], const Work& work) {
+    uint32 broken = 0;
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const bool breaks = row_of(work, m, h) < work.queries && is_finite(sums[m][h]) && !all_finite(o, m, h);
+        if (const uint32 lanes = arch::ballot(breaks); lanes != 0) broken |= rows_of(lanes) << (m * 16 + h * 8);
+      }
+    return broken;
+  }
   static bool all_finite(const float (&o)[kM][kD][4], int m, int h) {
     float zero = 0;  // 0 times what is not finite is NaN
 #pragma unroll
@@ -95,7 +137,8 @@ class Output {
   }
 
   /// The warp's rows from shared memory to the output: 16 bytes a lane, whole rows of panels.
-  static void store_chunks(const Tile& s_o, const Work& work, int first_row, int first_col, const Params& p) {
+  static void store_chunks(const Tile& s_o, const Work& work, const Params& p) {
+    const int first_row = Warp::first_row(), first_col = Warp::first_column();
     constexpr int kChunks = Tile::kPanel / 8, kRowsAtOnce = 32 / kChunks;
     constexpr int kPlaces = 8 / kRowsAtOnce;  // the swizzle repeats after 8 rows
     static_assert(Warp::kColumns % Tile::kPanel == 0);
@@ -116,7 +159,8 @@ class Output {
       g_o += step;
     }
   }
-  static void store_elements(const Tile& s_o, const Work& work, int first_row, int first_col, const Params& p) {
+  static void store_elements(const Tile& s_o, const Work& work, const Params& p) {
+    const int first_row = Warp::first_row(), first_col = Warp::first_column();
     T* g_o = output_of(work, p);
 #pragma unroll 1
     for (int r = 0; r < Warp::kRows; ++r) {
@@ -129,7 +173,8 @@ class Output {
     }
   }
 
-  static void mend(const Work& work, int first_row, int first_col, uint32 broken, const Params& p) {
+  static void mend(const Work& work, uint32 broken, const Params& p) {
+    const int first_row = Warp::first_row(), first_col = Warp::first_column();
     arch::sync_warp();  // other lanes have stored what these rows were
     const Visibility visible(p, work.queries, work.keys);
 #pragma unroll 1

@@ -26,9 +26,10 @@ ForwardParams forward_params(const ForwardCall& call, std::int64_t slots, const 
   k.head_dim = p.head_dim;
   k.head_dim_v = p.head_dim_v;
   k.batch = static_cast<int>(p.batch);
-  k.heads = static_cast<int>(p.heads_q);
-  k.group = static_cast<int>(p.heads_q / p.heads_kv);
+  k.heads = Divisor(static_cast<int>(p.heads_q));
+  k.group = Divisor(static_cast<int>(p.heads_q / p.heads_kv));
   k.slots = static_cast<int>(slots);
+  k.tiles = Divisor(p.variable_length ? k.slots : k.slots / k.batch);
   k.causal = p.causal;
   k.window_left = window_limit(p.window_left, k.seqlen_k);
   k.window_right = window_limit(p.window_right, k.seqlen_q);

@@ -17,7 +17,7 @@ template <ForwardConfig C, int Cols>
 void attend_row(const ForwardParams& p, const Work& work, int row, int first, int last, int first_col) {
   using T = Element<C.dtype>;
   constexpr int kDims = C.head_dim / 32, kColumns = Cols / 32;  // of a lane: lane, lane + 32, ...
-  const int kv_head = work.head / p.group;
+  const int kv_head = p.group.quotient(work.head);
   const T* g_q = work.row_of(static_cast<const T*>(p.q), p.q_batch, p.q_row, p.q_head, work.head, work.q_offset);
   const T* g_k = work.row_of(static_cast<const T*>(p.k), p.k_batch, p.k_row, p.k_head, kv_head, work.k_offset);
   const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);

@@ -35,7 +35,7 @@ struct PartialRow {
 template <int HeadDimV>
 PartialRow partial_row(const ForwardParams& p, int split, int64 row_of_all, int head) {
   const int64 rows = int64{p.cu_seqlens_q == nullptr ? p.batch : 1} * p.seqlen_q;
-  const int64 at = (split * rows + row_of_all) * p.heads + head;
+  const int64 at = (split * rows + row_of_all) * p.heads.by + head;
   return {at * HeadDimV, at};
 }
 

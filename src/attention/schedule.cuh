@@ -33,40 +33,54 @@ inline int bounded_offset(const int* cu_seqlens, int i, int total) {
   return clamp(arch::load(cu_seqlens, i), 0, total);
 }
 
-/// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest.
-///
 /// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least
-/// ceil(length / BlockM) per sequence, so a block finds its sequence by binary search, without max_seqlen, and at most
-/// one slot per sequence stays empty.
+/// ceil(length / BlockM) per sequence, so a block finds its sequence by search, without max_seqlen, and at most one
+/// slot per sequence stays empty.
+template <int BlockM>
+int first_slot(int offset, int sequence) {
+  return offset / BlockM + sequence;
+}
+
+/// The last sequence whose slots begin at or before this one. The lanes of a warp ask together, each for one of up to
+/// 32 places: each round of loads is a wait.
+template <int BlockM>
+int find_sequence(const ForwardParams& p, int slot) {
+  int low = 0, count = p.batch;  // it is one of low .. low + count - 1
+  while (count > 1) {
+    const int step = (count + 31) / 32, ahead = arch::lane() * step;
+    const uint32 begun =
+        arch::ballot(ahead < count &&
+                     first_slot<BlockM>(bounded_offset(p.cu_seqlens_q, low + ahead, p.seqlen_q), low + ahead) <= slot);
+    const int skipped = (arch::count_bits(begun | 1) - 1) * step;
+    low += skipped;
+    count = count - skipped < step ? count - skipped : step;
+  }
+  return low;
+}
+
+/// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest. All lanes
+/// of a warp call it together.
 template <int BlockM>
 Work find_work(const ForwardParams& p) {
-  const uint32 block = arch::block().x;  // divided without a sign: half the instructions
-  Work w{};
+  const int block = arch::block().x;
   int tile = 0;
+  Work w{};
   if (p.cu_seqlens_q == nullptr) {
-    const uint32 tiles = (p.seqlen_q + BlockM - 1) / BlockM, row_block = block / tiles;
-    tile = static_cast<int>(block % tiles);
-    w.head = static_cast<int>(row_block % p.heads);
-    w.sequence = static_cast<int>(row_block / p.heads);
+    const int of_head = p.tiles.quotient(block);
+    tile = block - of_head * p.tiles.by;
+    w.sequence = p.heads.quotient(of_head);
+    w.head = of_head - w.sequence * p.heads.by;
     w.queries = p.seqlen_q;
     w.keys = p.seqlen_k;
   } else {
-    w.head = static_cast<int>(block / p.slots);
-    const int slot = static_cast<int>(block % p.slots);
-    int low = 0, high = p.batch - 1;
-    while (low < high) {
-      const int middle = (low + high + 1) / 2;
-      if (bounded_offset(p.cu_seqlens_q, middle, p.seqlen_q) / BlockM + middle <= slot)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    w.sequence = low;
-    w.q_offset = bounded_offset(p.cu_seqlens_q, low, p.seqlen_q);
-    w.k_offset = bounded_offset(p.cu_seqlens_k, low, p.seqlen_k);
-    w.queries = clamp(bounded_offset(p.cu_seqlens_q, low + 1, p.seqlen_q) - w.q_offset, 0, p.seqlen_q);
-    w.keys = clamp(bounded_offset(p.cu_seqlens_k, low + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
-    tile = slot - (w.q_offset / BlockM + low);
+    tile = p.heads.quotient(block);
+    w.head = block - tile * p.heads.by;
+    w.sequence = find_sequence<BlockM>(p, tile);
+    w.q_offset = bounded_offset(p.cu_seqlens_q, w.sequence, p.seqlen_q);
+    w.k_offset = bounded_offset(p.cu_seqlens_k, w.sequence, p.seqlen_k);
+    w.queries = clamp(bounded_offset(p.cu_seqlens_q, w.sequence + 1, p.seqlen_q) - w.q_offset, 0, p.seqlen_q);
+    w.keys = clamp(bounded_offset(p.cu_seqlens_k, w.sequence + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
+    tile -= first_slot<BlockM>(w.q_offset, w.sequence);
   }
   if (p.seqused_k != nullptr) w.keys = clamp(arch::load(p.seqused_k, w.sequence), 0, w.keys);
   const int tiles = (w.queries + BlockM - 1) / BlockM;

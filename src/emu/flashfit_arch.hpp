@@ -1,6 +1,7 @@
 #pragma once
 // The contract of arch/arch.hpp on CPU fibres. Each function takes its caller's
 // place as a defaulted last argument, for findings.
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -35,6 +36,7 @@ Shared& shared() {
 inline float exp2(float x) { return std::exp2(x); }
 inline float log2(float x) { return std::log2(x); }
 inline float reciprocal(float x) { return 1.f / x; }
+inline float multiply_add(float a, float b, float c) { return a * b + c; }
 /// +0 is more than -0, as on GPUs (PTX ISA, "max").
 inline float max(float a, float b) {
   const float larger = a > b ? a : b;  // one instruction without branches: right unless it is a zero or NaN
@@ -54,6 +56,8 @@ inline uint32 ballot(bool x, Site site = {}) {
   emu::Machine::current().meet(emu::kBallot, &operands, site);
   return operands.result;
 }
+
+inline int count_bits(uint32 x) { return std::popcount(x); }
 
 template <class T>
 uint32 pack(float lo, float hi) {
@@ -107,6 +111,7 @@ void cp_async_wait() {
 }
 
 inline void sync_block(Site site = {}) { emu::Machine::current().sync_block(site); }
+inline bool sync_block_or(bool x, Site site = {}) { return emu::Machine::current().sync_block(site, x); }
 
 /// `Count` instructions: r[i] from the row at s_offset(i).
 template <int Count, class T, class At>

@@ -77,7 +77,8 @@ class Machine {
   /// Meets the warp's other lanes in `op`; on return it has been executed.
   void meet(const Collective& op, void* operands, Site site);
   void sync_warp(std::uint32_t mask, Site site);
-  void sync_block(Site site);
+  /// Returns whether a thread of the block says so.
+  bool sync_block(Site site, bool says = false);
   void named_barrier(int id, int threads, bool waits, Site site);
   void cluster_arrive(Site site);
   void cluster_wait(Site site);

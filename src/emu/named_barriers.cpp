@@ -29,7 +29,7 @@ std::string NamedBarriers::describe(const void* barrier) {
   return fmt::format("{} ({} of {} threads are there)", name_of(b.id), b.arrived, b.threads);
 }
 
-void NamedBarriers::arrive(Machine& machine, int id, int threads, int live, bool waits, Site site) {
+bool NamedBarriers::arrive(Machine& machine, int id, int threads, int live, bool waits, Site site, bool says) {
   Barrier& b = barriers_[static_cast<std::size_t>(id)];
   Warp& warp = b.warps[static_cast<std::size_t>(machine.warp())];
   const std::uint32_t bit = std::uint32_t{1} << machine.lane();
@@ -51,6 +51,7 @@ void NamedBarriers::arrive(Machine& machine, int id, int threads, int live, bool
                              Machine::lanes_in_words(warp.arrived), Machine::in_words(warp.site)),
                  &site);
   warp.arrived |= bit;
+  b.said |= says;
   ++b.arrived;
   machine.publish(b.knowledge);
   races::release(&b);
@@ -60,6 +61,7 @@ void NamedBarriers::arrive(Machine& machine, int id, int threads, int live, bool
   else if (waits)
     machine.suspend({describe, &b, site});
   if (waits) races::acquire(&b);
+  return b.answer;
 }
 
 void NamedBarriers::release_if_complete(Machine& machine, int live) {
@@ -73,6 +75,7 @@ void NamedBarriers::release(Machine& machine, Barrier& b) const {
     machine.wake(first_warp_ + static_cast<int>(w), waiting, b.knowledge);
   }
   b.arrived = 0;
+  b.answer = std::exchange(b.said, false);
   b.knowledge.clear();
 }
 

@@ -21,7 +21,8 @@ class NamedBarriers {
 
   /// The running thread arrives. `waits`: it goes on when `threads` have
   /// arrived (kAll: the `live` ones that have not left), else at once.
-  void arrive(Machine& machine, int id, int threads, int live, bool waits, Site site);
+  /// Returns, after a wait, whether one of those who met said so.
+  bool arrive(Machine& machine, int id, int threads, int live, bool waits, Site site, bool says = false);
   /// A thread left, so those who wait for all others may be complete.
   void release_if_complete(Machine& machine, int live);
 
@@ -32,6 +33,7 @@ class NamedBarriers {
   };
   struct Barrier {
     int id = 0, threads = 0, arrived = 0;
+    bool said = false, answer = false;  ///< of this generation; of the one before, until all of it have read it
     Site site;  ///< of the generation's first arrival
     Knowledge knowledge;
     std::vector<Warp> warps;

@@ -20,10 +20,10 @@ Engines& Machine::engines() {
   return *engines_;
 }
 
-void Machine::sync_block(Site site) {
+bool Machine::sync_block(Site site, bool says) {
   ++stats_.barriers;
   Block& block = blocks_[block_];
-  block.barriers->arrive(*this, 0, NamedBarriers::kAll, block.live, true, site);
+  return block.barriers->arrive(*this, 0, NamedBarriers::kAll, block.live, true, site, says);
 }
 
 void Machine::named_barrier(int id, int threads, bool waits, Site site) {

@@ -65,7 +65,7 @@ Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& da
     memory.writable("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
     memory.writable("partial_lse", partial_lse.data(), partial_lse.size() * sizeof(float));
   }
-  auto stats = kernel.launch({params.slots * params.heads, params.splits, 1}, params, memory, options);
+  auto stats = kernel.launch({params.slots * params.heads.by, params.splits, 1}, params, memory, options);
   if (!stats || parts.splits == 1) return stats;
   params.combine = 1;
   const std::int64_t rows = call.problem.total_q * call.problem.heads_q, a_block = combined_rows(config);

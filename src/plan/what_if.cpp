@@ -72,6 +72,8 @@ ForwardConfig row_or_self(const ForwardConfig& config) {
     c.min_blocks = row.config.min_blocks;
     c.held_steps = row.config.held_steps;
     c.copy_parts = row.config.copy_parts;
+    c.early_tiles = row.config.early_tiles;
+    c.trusting = row.config.trusting;
     if (c == row.config) return c;
   }
   return config;

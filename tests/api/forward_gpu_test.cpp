@@ -61,7 +61,7 @@ TEST_F(OnGpu, DenseWithGroupsAndStrides) {
   EXPECT_THAT((std::vector{p.v_batch, p.v_row, p.v_head}), testing::ElementsAre(70 * 128, 128, 64));
   EXPECT_THAT((std::vector{p.o_batch, p.o_row, p.o_head}), testing::ElementsAre(100 * 512, 512, 64));
   EXPECT_THAT((std::vector{p.lse_batch, p.lse_head}), testing::ElementsAre(800, 100));
-  EXPECT_THAT((std::vector{p.batch, p.heads, p.group, p.seqlen_q, p.seqlen_k, p.causal}),
+  EXPECT_THAT((std::vector{p.batch, p.heads.by, p.group.by, p.seqlen_q, p.seqlen_k, p.causal}),
               testing::ElementsAre(2, 8, 4, 100, 70, 0));
   EXPECT_EQ(p.softmax_scale, 0.25f);
 }
@@ -80,7 +80,7 @@ TEST_F(OnGpu, VariableLengthCausal) {
   EXPECT_THAT((std::vector{p.q_batch, p.q_row, p.q_head}), testing::ElementsAre(0, 768, 128));
   EXPECT_THAT((std::vector{p.k_batch, p.k_row, p.k_head}), testing::ElementsAre(0, 384, 128));
   EXPECT_THAT((std::vector{p.lse_batch, p.lse_head}), testing::ElementsAre(0, 200));
-  EXPECT_THAT((std::vector{p.batch, p.heads, p.group, p.seqlen_q, p.seqlen_k, p.causal}),
+  EXPECT_THAT((std::vector{p.batch, p.heads.by, p.group.by, p.seqlen_q, p.seqlen_k, p.causal}),
               testing::ElementsAre(3, 6, 2, 200, 90, 1));
   EXPECT_FLOAT_EQ(p.softmax_scale, 1 / std::sqrt(128.0f));
   EXPECT_EQ(launched[0].config.grid, 6ll * p.slots);

@@ -114,6 +114,11 @@ TEST_P(Hostile, NonFiniteValuesReachTheQueriesThatSeeThem) {
   for (const emu::Options& options : schedules()) EXPECT_EQ(containment_defect(GetParam(), options, splits++), "");
 }
 
+TEST_P(Hostile, ARowsBitsAreItsOwnWhereItsNeighboursScoresRise) {
+  int splits = 1;
+  for (const emu::Options& options : schedules()) EXPECT_EQ(neighbours_defect(GetParam(), options, splits++), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
                          [](const auto& kernel) { return name_of(kernel.param.variant->config); });
 

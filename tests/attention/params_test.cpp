@@ -44,8 +44,8 @@ void expect_tensors(const ForwardParams& p, const char* memory) {
   EXPECT_EQ(p.head_dim, 64);
   EXPECT_EQ(p.head_dim_v, 48);
   EXPECT_EQ(p.batch, 3);
-  EXPECT_EQ(p.heads, 12);
-  EXPECT_EQ(p.group, 3);
+  EXPECT_EQ(p.heads.by, 12);
+  EXPECT_EQ(p.group.by, 3);
   EXPECT_EQ(p.slots, 9);
   EXPECT_EQ(p.softmax_scale, 0.25f);
 }

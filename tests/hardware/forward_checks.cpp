@@ -83,7 +83,7 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Forw
   p.lse = reinterpret_cast<float*>(lse + (reinterpret_cast<std::byte*>(p.lse) - bytes_of(data.lse).data()));
   p.cu_seqlens_q = call.cu_seqlens_q == nullptr ? nullptr : reinterpret_cast<const int*>(cu_q);
   p.cu_seqlens_k = call.cu_seqlens_k == nullptr ? nullptr : reinterpret_cast<const int*>(cu_k);
-  if (const Result<void> r = device.run(kernel, {p.slots * p.heads}, &p); !r)
+  if (const Result<void> r = device.run(kernel, {p.slots * p.heads.by}, &p); !r)
     outcome.fail("on the GPU: " + r.error().message);
   if (!outcome.passed) return;
   for (int i = 0; i < 4; ++i) moved.down(bytes_of(*host[i]), there[i]);

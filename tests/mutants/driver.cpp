@@ -101,6 +101,7 @@ std::string first_defect(std::size_t each) {
     mixed.spec.seqlens_q = {70, 70}, mixed.spec.seqlens_k = {100, 100}, mixed.spec.heads_q = 2;
     if (std::string defect = defect_on(kernel, mixed, 0, make_data_of_mixed_layouts); !defect.empty()) return defect;
     if (std::string defect = defect_on_hostile(kernel, tries.front().spec); !defect.empty()) return defect;
+    if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;
     for (const int splits : {1, 3})
       if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   }

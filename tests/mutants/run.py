@@ -32,6 +32,7 @@ DETECTORS = [
     ("bank conflicts", r"bank conflicts"),
     ("finding", r"^finding: "),
     ("containment", r"^containment: "),
+    ("neighbours", r"^neighbours: "),
     ("fp64 reference", r"^wrong "),
     ("time", r"^ran for more"),
 ]

@@ -47,9 +47,11 @@ inline float reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+inline float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline float shuffle_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 inline uint32 ballot(bool x) { return __ballot_sync(~0u, x); }
+inline int count_bits(uint32 x) { return __popc(x); }
 
 template <class T>
 float widen(T x);
@@ -133,6 +135,7 @@ void cp_async_wait() {
   if constexpr (kTarget >= 80) asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 inline void sync_block() { __syncthreads(); }
+inline bool sync_block_or(bool x) { return __syncthreads_or(x) != 0; }
 
 template <class T>
 void ldmatrix_x4(uint32 (&r)[4], const T* s_base, int s_offset) {

@@ -13,9 +13,9 @@ std::string literal_of(const ForwardConfig& c) {
   return fmt::format(
       "flashfit::ForwardConfig{{.dtype = flashfit::DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = {}, "
       ".block_n = {}, .warps = {}, .stages = {}, .min_blocks = {}, .column_warps = {}, .held_steps = {}, "
-      ".copy_parts = {}, .kind = flashfit::ForwardKind::{}}}",
+      ".copy_parts = {}, .early_tiles = {}, .trusting = {}, .kind = flashfit::ForwardKind::{}}}",
       c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim, c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages,
-      c.min_blocks, c.column_warps, c.held_steps, c.copy_parts,
+      c.min_blocks, c.column_warps, c.held_steps, c.copy_parts, c.early_tiles, c.trusting,
       c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
 }
 

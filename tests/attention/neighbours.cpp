@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "emulated.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+constexpr std::int64_t kQueries = 70, kKeys = 150, kQuiet = 3;
+
+/// Every kQuiet-th query is so small that its scores stay near 0; those of the others, if `loud`, rise by hundreds on
+/// the later keys: their bases must move far, in fp16 and in bf16.
+ForwardData make_rising(const ForwardConfig& c, bool loud) {
+  ForwardCase spec;
+  spec.name = "rising scores";
+  spec.dtype = c.dtype;
+  spec.head_dim = c.head_dim;
+  spec.head_dim_v = c.head_dim_v;
+  spec.seqlens_q = {kQueries};
+  spec.seqlens_k = {kKeys};
+  ForwardData data = make_data(spec);
+  for (std::int64_t d = 0; d < spec.head_dim; ++d) {
+    for (std::int64_t row = 0; row < kQueries; ++row)
+      if (row % kQuiet == 0 || !loud) data.q.set(0, row, 0, d, data.q.get(0, row, 0, d) / 1024);
+    for (std::int64_t key = kKeys / 2; key < kKeys; ++key) data.k.set(0, key, 0, d, data.k.get(0, key, 0, d) * 128);
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string neighbours_defect(const EmulatedForward& kernel, const emu::Options& options, int splits) {
+  ForwardData quiet = make_rising(kernel.variant->config, false), loud = make_rising(kernel.variant->config, true);
+  for (ForwardData* const d : {&quiet, &loud}) {
+    if (const auto ran = run(kernel, *d, options, {}, splits); !ran) return ran.error().message;
+    if (const Verdict verdict = check(*d, expect(*d)); !verdict.ok) return verdict.message;
+  }
+  for (std::int64_t row = 0; row < kQueries; row += kQuiet) {
+    if (quiet.lse_at(0, row, 0) != loud.lse_at(0, row, 0))
+      return fmt::format("row {}: its LSE follows its neighbours", row);
+    for (std::int64_t d = 0; d < loud.spec.head_dim_v; ++d)
+      if (quiet.out.get(0, row, 0, d) != loud.out.get(0, row, 0, d))
+        return fmt::format("row {} column {}: its bits follow its neighbours", row, d);
+  }
+  return {};
+}
+
+}  // namespace flashfit::testing
