@@ -6,7 +6,7 @@ from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
-from .base import Call, ModulePeer, first, longest, only
+from .base import Call, ModulePeer, first, longest, only, only_aligned
 
 #: What a generation takes beyond a causal mask, as Case.options names it.
 ABLE = {
@@ -42,6 +42,8 @@ class FlashAttention(ModulePeer):
     def prepare(self, case: Case, inputs: Inputs) -> Call:
         options = self._options(case, inputs)
         q, k, v = inputs.q, inputs.k, inputs.v
+        if self.name == "flash-attn-2" and case.head_dim % 8 == 0:  # others it copies
+            only_aligned(q, k, v)
         if not case.ragged:
             dense = self.module().flash_attn_func
             return lambda: first(dense(q, k, v, **options))

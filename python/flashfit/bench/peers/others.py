@@ -8,13 +8,22 @@ from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
-from .base import Call, CannotError, ModulePeer, longest, only
+from .base import Call, CannotError, ModulePeer, longest, only, only_aligned
 
 FLASHINFER_WORKSPACE = 128 << 20  # bytes, what its documentation recommends
+FLASHINFER_DIMS = (64, 64), (128, 128), (256, 256), (192, 128)  # of q and v, what its wheels of kernels hold
+
+
+def why_not(said: str) -> str:
+    """Of xformers' refusal the reasons, which follow a first line that has none."""
+    lines = [line.strip() for line in said.splitlines()]
+    begin = next((i for i, line in enumerate(lines) if "is not supported" in line), 0)
+    return " ".join(lines[begin:])
 
 
 class Xformers(ModulePeer):
-    """memory_efficient_attention by whichever of its kernels it chooses."""
+    """memory_efficient_attention by whichever of its kernels it chooses: FlashAttention-2's where that package is
+    there, else PyTorch's."""
 
     name = "xformers"
     package = "xformers"
@@ -40,12 +49,19 @@ class Xformers(ModulePeer):
             q = q.unflatten(2, groups)
             k, v = (x.unsqueeze(3).expand(*x.shape[:3], groups[1], x.shape[3]) for x in (k, v))
         shape = inputs.q.shape
-        attend = ops.memory_efficient_attention
-        return lambda: attend(q, k, v, attn_bias=bias, scale=case.softmax_scale).reshape(shape)
+
+        def call() -> Any:
+            try:
+                return ops.memory_efficient_attention(q, k, v, attn_bias=bias, scale=case.softmax_scale).reshape(shape)
+            except NotImplementedError as error:
+                raise CannotError(why_not(str(error))) from error
+
+        return call
 
 
 class SageAttention(ModulePeer):
-    """Scores in INT8. Held to the same bound as all."""
+    """Scores in INT8. Held to the same bound as all. It takes the keys' mean off in place, so it is given a copy of k
+    in each call: k is every peer's."""
 
     name = "sageattention"
     package = "sageattention"
@@ -60,9 +76,9 @@ class SageAttention(ModulePeer):
         q, k, v = inputs.q, inputs.k, inputs.v
         options: dict[str, Any] = {"is_causal": case.causal, "sm_scale": case.softmax_scale}
         if not case.ragged:
-            return lambda: module.sageattn(q, k, v, tensor_layout="NHD", **options)
+            return lambda: module.sageattn(q, k.clone(), v, tensor_layout="NHD", **options)
         offsets = inputs.cu_seqlens_q, inputs.cu_seqlens_k
-        return lambda: module.sageattn_varlen(q, k, v, *offsets, *longest(case), **options)
+        return lambda: module.sageattn_varlen(q, k.clone(), v, *offsets, *longest(case), **options)
 
 
 class FlashInfer(ModulePeer):
@@ -77,10 +93,14 @@ class FlashInfer(ModulePeer):
         only(case, "a window", "softcap", "another head_dim of v")
         if case.windowed and not (case.causal or case.window_right == 0):
             raise CannotError("its window has a left side alone")
-        module = self.module()
-        q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (inputs.q, inputs.k, inputs.v))
-        if q.data_ptr() != inputs.q.data_ptr() or k.data_ptr() != inputs.k.data_ptr():
+        if (case.head_dim, case.values_dim) not in FLASHINFER_DIMS:
+            raise CannotError("its kernels are of head_dim 64, 128 and 256, and of 192 with 128 of v")
+        given = inputs.q, inputs.k, inputs.v
+        q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in given)
+        if any(x.data_ptr() != original.data_ptr() for x, original in zip((q, k, v), given)):
             raise CannotError(f"does not take a {case.memory} batch without a copy")
+        only_aligned(q, k, v)
+        module = self.module()
         torch: Any = importlib.import_module("torch")
         offsets = [
             torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=q.device)

@@ -1,0 +1,109 @@
+"""What the bench asks of other packages and what it keeps from them, with modules made up in their place."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flashfit.bench.arrays import Inputs, TorchArrays
+from flashfit.bench.cases import Case
+from flashfit.bench.peers import CannotError, Peer, all_peers
+from flashfit.bench.peers.others import why_not
+
+from tests.python.bench_parts import case
+
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no PyTorch")
+
+REFUSAL = """No operator found for `memory_efficient_attention_forward` with inputs:
+     query       : shape=(1, 2, 1, 65) (torch.float16)
+     p           : 0.0
+`fa3F@0.0.0` is not supported because:
+    operator wasn't built - see `python -m xformers.info` for more info
+`fa2F@2.5.7-pt` is not supported because:
+    query.shape[-1] % 8 != 0"""
+
+
+def peer(name: str) -> Peer:
+    (found,) = [peer for peer in all_peers() if peer.name == name]
+    return found
+
+
+def made(asked: Case) -> Inputs:
+    return TorchArrays("cpu").make(asked, 0)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Any) -> None:
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**functions))
+
+
+@pytest.mark.parametrize("lengths", [None, (30, 10)])
+def test_sageattention_s_change_of_k_is_of_a_copy(
+    monkeypatch: pytest.MonkeyPatch, lengths: tuple[int, ...] | None
+) -> None:
+    def attend(q: Any, k: Any, v: Any, *_: Any, **__: Any) -> Any:
+        k -= k.mean(dim=0, keepdim=True)  # as 1.0.6 does
+        return q
+
+    stand_in(monkeypatch, "sageattention", sageattn=attend, sageattn_varlen=attend)
+    asked = case(lengths=lengths, memory="packed_qkv")
+    inputs = made(asked)
+    before = inputs.k.clone()
+    peer("sageattention").prepare(asked, inputs)()
+    assert (inputs.k == before).all()
+
+
+@pytest.mark.parametrize("name", ["flash-attn-2", "flashinfer"])
+@pytest.mark.parametrize("lengths", [None, (30, 10)])
+def test_rows_that_would_fault_are_refused(name: str, lengths: tuple[int, ...] | None) -> None:
+    asked = case(lengths=lengths, head_dim=64, memory="unaligned")
+    with pytest.raises(CannotError, match=r"do not begin at 16 bytes|without a copy"):
+        peer(name).prepare(asked, made(asked))
+
+
+def test_flash_attention_2_copies_rows_of_other_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch, "flash_attn", flash_attn_func=lambda q, k, v, **_: q)
+    asked = case(head_dim=33, memory="unaligned")
+    assert peer("flash-attn-2").prepare(asked, made(asked))().shape[-1] == 33
+
+
+@pytest.mark.parametrize(("dims", "taken"), [((64, 0), True), ((192, 128), True), ((96, 0), False), ((64, 32), False)])
+def test_flashinfer_is_asked_for_the_head_dims_it_has(
+    monkeypatch: pytest.MonkeyPatch, dims: tuple[int, int], taken: bool
+) -> None:
+    planned: list[dict[str, Any]] = []
+
+    class Wrapper:
+        def __init__(self, workspace: Any, layout: str) -> None:
+            assert layout == "NHD"
+
+        def plan(self, *_: Any, **options: Any) -> None:
+            planned.append(options)
+
+        def run(self, q: Any, k: Any, v: Any) -> Any:
+            return q[..., : v.shape[-1]].contiguous()
+
+    stand_in(monkeypatch, "flashinfer", BatchPrefillWithRaggedKVCacheWrapper=Wrapper)
+    asked = case(head_dim=dims[0], head_dim_v=dims[1])
+    if not taken:
+        with pytest.raises(CannotError, match="head_dim 64, 128 and 256"):
+            peer("flashinfer").prepare(asked, made(asked))
+        return
+    call = peer("flashinfer").prepare(asked, made(asked))
+    assert [call().shape for _ in range(2)] == [(2, 40, 2, dims[1] or dims[0])] * 2
+    assert len(planned) == 1  # outside of what is timed
+    assert planned[0].get("head_dim_vo", 0) == dims[1]
+
+
+def test_xformers_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise NotImplementedError(REFUSAL)
+
+    stand_in(monkeypatch, "xformers.ops", memory_efficient_attention=refuse, fmha=SimpleNamespace(attn_bias=None))
+    asked = case(head_dim=65)
+    call = peer("xformers").prepare(asked, made(asked))
+    with pytest.raises(CannotError, match=r"^`fa3F@0.0.0` is not supported because: .* query.shape\[-1\] % 8 != 0$"):
+        call()
+    assert why_not("another refusal") == "another refusal"
