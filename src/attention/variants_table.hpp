@@ -67,7 +67,7 @@ inline constexpr ForwardVariant kAll[] = {
     {trusting(row(kBF16, 32, 128, 64, 4, 3, 0, 8)), kAmpereOn},
     {trusting(row(kBF16, 32, 64, 64, 4, 4, 2)), kAmpereOn},
     {trusting(row(kBF16, 64, 128, 64, 4, 2, 4, 12)), kAmpereOn},
-    {trusting(row(kBF16, 64, 64, 64, 4, 4, 3)), kAmpereOn},
+    {trusting(row(kBF16, 64, 64, 64, 4, 4, 3)), kAmpereOn, 16},
     {trusting(row(kBF16, 64, 64, 128, 4, 2, 4)), kAmpereOn},
     {trusting(row(kBF16, 96, 128, 32, 4, 2, 5, 4)), kAmpereOn},
     {trusting(row(kBF16, 96, 64, 64, 4, 3, 5, 24)), kAmpereOn, 8},

@@ -73,12 +73,12 @@ def only(case: Case, *able: str) -> None:
 
 
 def only_aligned(*tensors: Any) -> None:
-    """Refuses rows that do not begin at 16 bytes, for a peer that copies 16 bytes at a time and does not look: after
-    the fault no other peer could be measured."""
+    """Refuses rows that do not begin at 16 bytes, for a peer that copies 16 bytes at a time and does not look: after a
+    fault, which PyTorch's copy of FlashAttention-2 was seen to have, no other peer could be measured."""
     for x in tensors:
         steps = [step for step, size in zip(x.stride()[:-1], x.shape) if size > 1]
         if any(step * x.element_size() % 16 for step in steps):
-            raise CannotError("faults with a misaligned address where rows do not begin at 16 bytes")
+            raise CannotError("is not asked: it does not check that rows begin at 16 bytes, and here they do not")
 
 
 def first(found: Any) -> Any:
