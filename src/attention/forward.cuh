@@ -144,6 +144,7 @@ struct ForwardKernel {
     // Q gives way to the output, a warp's rows to its own. Other warps read them too if they share rows, and may still
     // be copying them if no tile was waited for.
     if (C.column_warps > 1 || tiles.begin >= tiles.end) arch::sync_block();
+    arch::sync_warp();
     Output<C>::store(s.o, o, rows, p);
     return !C.trusting || !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
   }
