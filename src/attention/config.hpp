@@ -86,7 +86,7 @@ struct ForwardParams {
   Divisor heads, group;           ///< group = query heads per key-value head
   int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
   int slots;                      ///< tiles of a head: the grid is (slots * heads, splits)
-  Divisor tiles;                  ///< tiles of a head and sequence; variable length: slots
+  Divisor tiles;                  ///< dense: tiles of a head and sequence
   int causal;                     ///< 1: bottom-right aligned
   int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
   float softmax_scale;            ///< > 0

@@ -29,7 +29,7 @@ ForwardParams forward_params(const ForwardCall& call, std::int64_t slots, const 
   k.heads = Divisor(static_cast<int>(p.heads_q));
   k.group = Divisor(static_cast<int>(p.heads_q / p.heads_kv));
   k.slots = static_cast<int>(slots);
-  k.tiles = Divisor(p.variable_length ? k.slots : k.slots / k.batch);
+  if (!p.variable_length) k.tiles = Divisor(k.slots / k.batch);
   k.causal = p.causal;
   k.window_left = window_limit(p.window_left, k.seqlen_k);
   k.window_right = window_limit(p.window_right, k.seqlen_q);

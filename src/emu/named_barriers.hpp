@@ -34,7 +34,7 @@ class NamedBarriers {
   struct Barrier {
     int id = 0, threads = 0, arrived = 0;
     bool said = false, answer = false;  ///< of this generation; of the one before, until all of it have read it
-    Site site;  ///< of the generation's first arrival
+    Site site;                          ///< of the generation's first arrival
     Knowledge knowledge;
     std::vector<Warp> warps;
   };

@@ -24,7 +24,7 @@ TEST(DriverMemory, LaunchesOnItsStreamAndSeesAWrongResult) {
   flashfit::ForwardParams params;
   std::memcpy(&params, launch.params.data(), sizeof params);
   EXPECT_EQ(params.seqlen_q, 256);
-  EXPECT_EQ(params.heads, 4);
+  EXPECT_EQ(params.heads.by, 4);
   EXPECT_NE(params.q, params.o);
   EXPECT_TRUE(fake.streams.empty());
   EXPECT_THAT(fake.complaints, testing::IsEmpty());

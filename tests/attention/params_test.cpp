@@ -62,6 +62,7 @@ TEST(ForwardParams, Dense) {
   EXPECT_EQ(p.lse, &lse);
   EXPECT_EQ(p.lse_batch, 12 * 5);
   EXPECT_EQ(p.lse_head, 5);
+  EXPECT_EQ(p.tiles.by, 3);
   EXPECT_EQ(p.cu_seqlens_q, nullptr);
   EXPECT_EQ(p.cu_seqlens_k, nullptr);
   EXPECT_EQ(p.causal, 0);

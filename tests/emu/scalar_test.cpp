@@ -24,6 +24,21 @@ TEST(Places, EachThreadKnowsItsOwn) {
   EXPECT_EQ(ran->barriers, 96u);
 }
 
+struct Answers {
+  std::array<std::array<bool, 4>, 96> seen{};  ///< thread -> round
+};
+
+TEST(Places, ABlockHearsWhoSaidSoInThatRoundAlone) {
+  Answers answers;
+  const auto ran = run_block<96>(answers, [](Answers& a) {
+    for (int round = 0; round < 4; ++round)
+      a.seen[arch::thread()][round] = arch::sync_block_or(round % 2 == 1 && arch::thread() == 31 * round);
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  for (int t = 0; t < 96; ++t) EXPECT_EQ(answers.seen[t], (std::array{false, true, false, true})) << "thread " << t;
+  EXPECT_EQ(ran->barriers, 4 * 96u);
+}
+
 struct Grid {
   using Params = Grid*;
   using Shared = NoShared;
@@ -50,6 +65,8 @@ TEST(Scalars, AsTheContractSays) {
   EXPECT_EQ(arch::log2(0), -kInfinity);
   EXPECT_EQ(arch::log2(8), 3);
   EXPECT_EQ(arch::max(1, 2), 2);
+  EXPECT_EQ(arch::multiply_add(2, 3, 4), 10);
+  EXPECT_EQ(arch::count_bits(0x80000101u), 3);
   EXPECT_EQ(arch::max(0, -1), 0);
   EXPECT_EQ(arch::max(-1, 0), 0);
   EXPECT_FALSE(std::signbit(arch::max(-0.f, 0)) || std::signbit(arch::max(0, -0.f)));
