@@ -26,10 +26,12 @@ ForwardParams forward_params(const ForwardCall& call, std::int64_t slots, const 
   k.head_dim = p.head_dim;
   k.head_dim_v = p.head_dim_v;
   k.batch = static_cast<int>(p.batch);
-  k.heads = Divisor(static_cast<int>(p.heads_q));
-  k.group = Divisor(static_cast<int>(p.heads_q / p.heads_kv));
   k.slots = static_cast<int>(slots);
-  if (!p.variable_length) k.tiles = Divisor(k.slots / k.batch);
+  if (slots > 0) {  // else nothing is launched, and there may be nothing to divide by
+    k.heads = Divisor(static_cast<int>(p.heads_q));
+    k.group = Divisor(static_cast<int>(p.heads_q / p.heads_kv));
+    if (!p.variable_length) k.tiles = Divisor(k.slots / k.batch);
+  }
   k.causal = p.causal;
   k.window_left = window_limit(p.window_left, k.seqlen_k);
   k.window_right = window_limit(p.window_right, k.seqlen_q);

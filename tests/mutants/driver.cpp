@@ -100,6 +100,10 @@ std::string first_defect(std::size_t each) {
     Try mixed = tries.front();
     mixed.spec.seqlens_q = {70, 70}, mixed.spec.seqlens_k = {100, 100}, mixed.spec.heads_q = 2;
     if (std::string defect = defect_on(kernel, mixed, 0, make_data_of_mixed_layouts); !defect.empty()) return defect;
+    Try many = tries.front();  // sequences: more than a warp asks for at once
+    many.spec.variable_length = true;
+    many.spec.seqlens_q = many.spec.seqlens_k = std::vector<std::int64_t>(70, 3);
+    if (std::string defect = defect_on(kernel, many, 0); !defect.empty()) return defect;
     if (std::string defect = defect_on_hostile(kernel, tries.front().spec); !defect.empty()) return defect;
     if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;
     for (const int splits : {1, 3})

@@ -1,6 +1,6 @@
-// Two kernels, compiled from a copy of the sources with one defect: the table's row of fp16 with tall tiles, which
-// holds Q in registers, and a general one of bf16, which does not, so small that it has many tiles of few keys: its
-// warps share rows, each with half of V's columns.
+// Three kernels, compiled from a copy of the sources with one defect: the table's row of fp16 with tall tiles, which
+// holds Q in registers and makes weights early; a general one of bf16, which does neither, so small that it has many
+// tiles of few keys: its warps share rows, each with half of V's columns; and a small one that trusts its bases.
 #include "emulated/shard.cuh"
 
 namespace flashfit::emulated {
@@ -9,15 +9,20 @@ namespace {
 constexpr ForwardVariant kGeneral{variant_rows::general(variant_rows::row(DType::kBF16, 128, 32, 16, 4, 1), 2),
                                   variant_rows::kAmpereOn};
 
-Result<emu::Stats> launch_general(emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory,
-                                  const emu::Options& options) {
-  return emu::launch<ForwardKernel<kGeneral.config>>(grid, params, memory, options);
+constexpr ForwardVariant kTrusting{variant_rows::trusting(variant_rows::row(DType::kBF16, 64, 64, 32, 4, 1)),
+                                   variant_rows::kAmpereOn};
+
+template <const ForwardVariant& Variant>
+Result<emu::Stats> launch(emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory,
+                          const emu::Options& options) {
+  return emu::launch<ForwardKernel<Variant.config>>(grid, params, memory, options);
 }
 
 }  // namespace
 
 const std::vector<EmulatedForward>& emulated_forwards() {
-  static const std::vector<EmulatedForward> kernels = {emulated_forward<2>(), {&kGeneral, launch_general}};
+  static const std::vector<EmulatedForward> kernels = {
+      emulated_forward<2>(), {&kGeneral, launch<kGeneral>}, {&kTrusting, launch<kTrusting>}};
   return kernels;
 }
 

@@ -99,6 +99,10 @@ void add_ragged(List& list) {
     list.ragged("ragged_all_empty", {0, 0}, {0, 0}, causal);
     list.ragged("ragged_one", {150}, {150}, causal);
     list.ragged("ragged_short", {1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}, causal);
+    // More than a warp asks for at once, and one that begins where a warp's next question would.
+    Lengths many(70, 1);
+    many[33] = 40, many[36] = 0, many[69] = 3;
+    list.ragged("ragged_many", many, many, causal);
   }
 }
 
