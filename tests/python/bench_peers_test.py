@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flashfit.bench.arrays import Inputs, TorchArrays
 from flashfit.bench.cases import Case
-from flashfit.bench.peers import CannotError, Peer, all_peers
+from flashfit.bench.peers import CannotError, Peer, all_peers, pytorch
 from flashfit.bench.peers.others import why_not
 
 from tests.python.bench_parts import case
@@ -95,6 +95,17 @@ def test_flashinfer_is_asked_for_the_head_dims_it_has(
     assert [call().shape for _ in range(2)] == [(2, 40, 2, dims[1] or dims[0])] * 2
     assert len(planned) == 1  # outside of what is timed
     assert planned[0].get("head_dim_vo", 0) == dims[1]
+
+
+def test_pytorch_s_math_leaves_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = case()
+    scores = 4 * asked.batch * asked.heads_q * asked.seqlen_q * asked.seqlen_k
+    math = peer("sdpa-math")
+    monkeypatch.setattr(pytorch, "memory_of", lambda _: scores * pytorch.MATH_SHARE)
+    assert math.prepare(asked, made(asked))().shape == made(asked).q.shape
+    monkeypatch.setattr(pytorch, "memory_of", lambda _: scores * pytorch.MATH_SHARE - 1)
+    with pytest.raises(CannotError, match="no memory would be left for others"):
+        math.prepare(asked, made(asked))
 
 
 def test_xformers_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

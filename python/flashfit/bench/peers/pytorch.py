@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from typing import Any
 
 from ..arrays import Inputs
 from ..cases import Case
 from .base import Call, CannotError, ModulePeer, Peer, longest, only
 
+#: The part of a device's memory that one tensor of SDPA's math backend may have; it makes several.
+MATH_SHARE = 16
 #: What a mask says, as Case.options names it.
 MASKED = ("a window", "ALiBi", "a bias", "seqused_k")
 
@@ -42,6 +45,14 @@ def mask_of(case: Case, inputs: Inputs) -> Any:
     return added.to(inputs.q.dtype).expand(*added.shape[:2], *rows).masked_fill(~seen, float("-inf"))
 
 
+def memory_of(x: Any) -> int:
+    """Bytes of the device on which a tensor lies."""
+    if not x.is_cuda:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    torch: Any = importlib.import_module("torch")
+    return int(torch.cuda.get_device_properties(x.device).total_memory)
+
+
 class Sdpa(Peer):
     """scaled_dot_product_attention held to one backend."""
 
@@ -70,6 +81,12 @@ class Sdpa(Peer):
         if self._backend == "FLASH_ATTENTION" and case.memory == "unaligned" and inputs.q.is_cuda:
             # Seen with PyTorch 2.11 on an H200. No other peer could be measured after it.
             raise CannotError("faults with a misaligned address where rows do not begin at 16 bytes")
+        scores = 4 * case.batch * case.heads_q * case.seqlen_q * case.seqlen_k
+        if self._backend == "MATH" and scores > memory_of(inputs.q) // MATH_SHARE:
+            # A graph keeps them. FlashAttention-3 ended the whole run when it found no memory (seen on an H200).
+            raise CannotError(
+                f"its scores take {scores / 1e9:.3g} GB, several times: no memory would be left for others"
+            )
         q, k, v = (x.transpose(1, 2) for x in (inputs.q, inputs.k, inputs.v))
         options: dict[str, Any] = {"scale": case.softmax_scale, "enable_gqa": case.heads_q != case.heads_kv}
         # Its causal mask is aligned at the top left; of one query, ours hides nothing.
