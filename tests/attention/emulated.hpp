@@ -18,9 +18,8 @@ ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 /// "". Rows that do not see a value's key are as without it; the others get it in that column alone.
 std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options, int splits = 1);
 
-/// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong,
-/// or
-/// "". Those others are the same, to the last bit, as where no row's scores rise.
+/// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong
+/// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedForward& kernel, const emu::Options& options, int splits = 1);
 
 /// The cases that a row of the table serves: of its own head_dims, some of narrower ones, and of every option.

@@ -83,7 +83,8 @@ class Sdpa(Peer):
             raise CannotError("faults with a misaligned address where rows do not begin at 16 bytes")
         scores = 4 * case.batch * case.heads_q * case.seqlen_q * case.seqlen_k
         if self._backend == "MATH" and scores > memory_of(inputs.q) // MATH_SHARE:
-            # A graph keeps them. FlashAttention-3 ended the whole run when it found no memory (seen on an H200).
+            # A graph keeps them. At 16,384 keys, where they are 17 GB, FlashAttention-3 ended the whole run in its own
+            # capture after this one's (seen on an H200; that memory was the reason is a guess).
             raise CannotError(
                 f"its scores take {scores / 1e9:.3g} GB, several times: no memory would be left for others"
             )
