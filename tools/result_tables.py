@@ -87,12 +87,16 @@ def interval(x: Mapping[str, Any]) -> str:
     return f"{x['ratio']:.3f} [{low:.3f}, {high:.3f}]"
 
 
+def tflops(entry: Mapping[str, Any]) -> float:
+    return float(entry["work"]["flop"]) / float(entry["median_us"]) / 1e6
+
+
 def rate(entry: Mapping[str, Any]) -> str:
     """What a case is bound by: memory for one or few queries, else arithmetic."""
     if entry["group"] == "decode":
         return f"{entry['work']['bytes'] / entry['median_us'] / 1e3:.0f} GB/s"
-    tflops = entry["work"]["flop"] / entry["median_us"] / 1e6
-    return f"{tflops:.0f} TFLOP/s" if tflops >= 10 else f"{1e3 * tflops:.0f} GFLOP/s"
+    speed = tflops(entry)
+    return f"{speed:.0f} TFLOP/s" if speed >= 10 else f"{1e3 * speed:.0f} GFLOP/s"
 
 
 def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -130,6 +134,16 @@ def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
+def unevenness(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What uneven lengths cost: of each pair, the rate of the batch of equal lengths over that of the uneven one."""
+    costs = [
+        f"{tflops(even) / tflops(uneven) - 1:+.1%}"
+        for uneven, even in zip(entries[::2], entries[1::2], strict=False)
+        if "median_us" in uneven and "median_us" in even
+    ]
+    return ["", f"Time a FLOP, uneven against equal: {', '.join(costs)}."] if costs else []
+
+
 def measured_tables(files: Mapping[str, Result]) -> str:
     """Every case of every file, by group."""
     lines: list[str] = []
@@ -138,7 +152,8 @@ def measured_tables(files: Mapping[str, Result]) -> str:
         lines += [f"{how(result)} Made by `{result['made']['command']}`.", ""]
         for group in dict.fromkeys(entry["group"] for entry in result["cases"]):
             entries = [entry for entry in result["cases"] if entry["group"] == group]
-            lines += [f"{group.capitalize()}: {entries[0]['stands_for']}.", "", *group_table(entries), ""]
+            lines += [f"{group.capitalize()}: {entries[0]['stands_for']}.", "", *group_table(entries)]
+            lines += [*(unevenness(entries) if group == "uneven" else []), ""]
     return "\n".join(lines)
 
 

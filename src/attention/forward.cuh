@@ -73,8 +73,10 @@ struct ForwardKernel {
     const TileRange tiles = tiles_of(work, p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
     const int keys =
         visible.count(end_row - 1) < tiles.end * C.block_n ? visible.count(end_row - 1) : tiles.end * C.block_n;
-    // Of the warp's rows: the end of the tiles that one of them sees, and of those that each sees to the end.
-    const int seen = (visible.count(warp_row + Warp::kRows - 1) + C.block_n - 1) / C.block_n;
+    // Of the warp's rows: the end of the tiles that one of them sees, none if there is no query, and of those that each
+    // sees to the end. (A product, as any other way to write it made the loop's code slower by 1 to 3 %.)
+    const int seen_keys = visible.count(warp_row + Warp::kRows - 1) * (warp_row < work.queries ? 1 : 0);
+    const int seen = (seen_keys + C.block_n - 1) / C.block_n;
     const int whole = visible.count(warp_row) / C.block_n;
 
     TileCopy<T, TileQ, kThreads> copy_q(g_q, p.q_row, work.queries, p.head_dim, work.first_row);
@@ -146,7 +148,7 @@ struct ForwardKernel {
     if (C.column_warps > 1 || tiles.begin >= tiles.end) arch::sync_block();
     arch::sync_warp();
     Output<C>::store(s.o, o, rows, p);
-    return !C.trusting || !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
+    return !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
   }
 
   template <class Copy, class Tile>

@@ -38,6 +38,12 @@ inline float row_sum(float x) {
   return x + arch::shuffle_xor(x, 2);
 }
 
+/// Whether a score is too large for its row's base.
+template <class T>
+bool passes_base(float score, const RowState& row, float scale_log2) {
+  return score * scale_log2 - row.base > kHeadroom<T>;
+}
+
 /// The largest of this lane's scores of a row.
 template <int M, int N8>
 float top_score(const float (&s)[M][N8][4], int m, int h) {
@@ -55,12 +61,13 @@ bool exceeds_base(const float (&s)[M][N8][4], const RowState (&rows)[M][2], floa
 #pragma unroll
   for (int m = 0; m < M; ++m)
 #pragma unroll
-    for (int h = 0; h < 2; ++h) exceeds |= top_score(s, m, h) * scale_log2 - rows[m][h].base > kHeadroom<T>;
+    for (int h = 0; h < 2; ++h) exceeds |= passes_base<T>(top_score(s, m, h), rows[m][h], scale_log2);
   return arch::ballot(exceeds) != 0;
 }
 
 /// Bases of the rows that have such a score follow it, and what was gathered with the old ones: sums and outputs. A row
-/// does so for its own scores alone, whatever the others of its warp hold.
+/// does so for its own scores alone, whatever the others of its warp hold: its four lanes ask what each of them asked
+/// before, by the same rule to the last bit.
 template <class T, int M, int N8, int O8>
 void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
@@ -68,8 +75,8 @@ void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       RowState& row = rows[m][h];
-      const float base = row_max(top_score(s, m, h)) * scale_log2;
-      const bool follows = base - row.base > kHeadroom<T>;
+      const float top = top_score(s, m, h), base = row_max(top) * scale_log2;
+      const bool follows = row_max(passes_base<T>(top, row, scale_log2) ? 1.f : 0.f) > 0.f;
       const float decay = follows ? arch::exp2(row.base - base) : 1.f;
       row = {follows ? base : row.base, row.sum * decay};
 #pragma unroll
@@ -85,9 +92,9 @@ void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (
 template <class T, int Begin, int End, int M, int N8>
 void weigh(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
-  for (int n = Begin; n < End; ++n)
+  for (int m = 0; m < M; ++m)
 #pragma unroll
-    for (int m = 0; m < M; ++m)
+    for (int n = Begin; n < End; ++n)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const float lo = arch::exp2(arch::multiply_add(s[m][n][2 * h], scale_log2, -rows[m][h].base));

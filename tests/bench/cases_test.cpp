@@ -48,6 +48,7 @@ TEST(Cases, EveryGroupIsThere) {
   EXPECT_EQ(count, (std::map<std::string, int>{{"origin", 7 + 27},
                                                {"grid", 55},
                                                {"ragged", 8},
+                                               {"uneven", 6},
                                                {"decode", 22},
                                                {"options", 16},
                                                {"wild", 400},

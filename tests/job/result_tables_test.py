@@ -81,6 +81,13 @@ def test_a_wrong_case_has_its_message_and_no_time() -> None:
     assert "| a | error 9 |" in text
 
 
+def test_uneven_lengths_stand_beside_equal_ones() -> None:
+    pair = entry("uneven/a", median_us=12.0), entry("uneven/b", median_us=10.0)
+    text = tables.measured_tables({"bench_x.json": result(*pair, entry("uneven/c"))})
+    assert "Time a FLOP, uneven against equal: +20.0%." in text
+    assert "Time a FLOP" not in tables.measured_tables({"bench_x.json": result(entry("ragged/a"), entry("ragged/b"))})
+
+
 def test_an_unfinished_run_says_so() -> None:
     unfinished = result(entry())
     unfinished["made"]["complete"] = False
