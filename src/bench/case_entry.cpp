@@ -85,7 +85,13 @@ Bias read_bias(const Json& e) {
   return bias;
 }
 
+/// "3+0+5", or of many lengths "32 of 99 to 2503".
 std::string join(const Lengths& lengths) {
+  constexpr std::size_t kAllNamed = 12;
+  if (lengths.size() > kAllNamed) {
+    const auto [least, most] = std::ranges::minmax(lengths);
+    return fmt::format("{} of {}{}", lengths.size(), least, least == most ? "" : fmt::format(" to {}", most));
+  }
   std::string text;
   for (const std::int64_t n : lengths) {
     if (!text.empty()) text.push_back('+');

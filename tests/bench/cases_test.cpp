@@ -56,6 +56,15 @@ TEST(Cases, EveryGroupIsThere) {
                                                {"corners", 234}}));
 }
 
+TEST(Cases, ManyLengthsAreNamedByTheirNumberAndRange) {
+  const auto name = [](const std::string& lengths) {
+    return of(R"({"lengths_q": [)" + lengths + R"(], "heads": 2, "head_dim": 64, "dtype": "fp16"})").value()[0].name;
+  };
+  EXPECT_EQ(name("3, 0, 5"), "g/varlen 3+0+5 H2 D64 fp16 full");
+  EXPECT_EQ(name("1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0"), "g/varlen 13 of 0 to 12 H2 D64 fp16 full");
+  EXPECT_EQ(name("7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7"), "g/varlen 13 of 7 H2 D64 fp16 full");
+}
+
 TEST(Cases, TheGridHoldsSixteenThousandTokens) {
   int held = 0;
   for (const Case& c : all()) {
