@@ -40,7 +40,7 @@ struct BenchOptions {
 /// What is asked for without --group: all that is timed but random shapes; on a CPU without --filter what takes
 /// minutes.
 std::vector<std::string> usual_groups(bool all) {
-  if (all) return {"origin", "grid", "ragged", "decode", "options"};
+  if (all) return {"origin", "grid", "ragged", "uneven", "decode", "options"};
   return {"origin"};
 }
 
