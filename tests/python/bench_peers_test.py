@@ -108,6 +108,25 @@ def test_pytorch_s_math_leaves_memory_for_others(monkeypatch: pytest.MonkeyPatch
         math.prepare(asked, made(asked))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_varlen_attn_is_asked_for_its_mask_as_its_version_takes_it(
+    monkeypatch: pytest.MonkeyPatch, causal: bool
+) -> None:
+    asked_for: list[Any] = []
+
+    def with_flag(*_: Any, scale: float, is_causal: bool = False) -> None:
+        asked_for.append(is_causal)
+
+    def with_window(*_: Any, scale: float, window_size: tuple[int, int] = (-1, -1)) -> None:
+        asked_for.append(window_size)
+
+    asked = case(lengths=(30, 10), causal=causal)
+    for attend in (with_flag, with_window):
+        stand_in(monkeypatch, "torch.nn.attention.varlen", varlen_attn=attend)
+        peer("torch-varlen").prepare(asked, made(asked))()
+    assert asked_for == ([True, (-1, 0)] if causal else [False, (-1, -1)])
+
+
 def test_xformers_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise NotImplementedError(REFUSAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 from typing import Any
 
@@ -125,5 +126,7 @@ class Varlen(ModulePeer):
         if case.causal:
             if case.lengths_q != case.lengths_k:
                 raise CannotError("its causal mask is not said to be aligned at the bottom right")
-            options["is_causal"] = True
+            # PyTorch 2.11 takes a window in place of the flag that came before it.
+            flagged = "is_causal" in inspect.signature(attend).parameters
+            options |= {"is_causal": True} if flagged else {"window_size": (-1, 0)}
         return lambda: attend(*positions, **options)
