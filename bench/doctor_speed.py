@@ -28,7 +28,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.inspect.fetched import CUOBJDUMP_13, Wheel, fetch, fetch_cuobjdump  # noqa: E402
+from tests.doctor.fetched import CUOBJDUMP_13, Wheel, fetch, fetch_cuobjdump  # noqa: E402
 
 X86 = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux_2_17_x86_64")
 

@@ -28,8 +28,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.doctor_speed import Samples, measure  # noqa: E402
-from tests.environment.unpacked import make_environment, wheels  # noqa: E402
-from tests.inspect.fetched import fetch_all  # noqa: E402
+from tests.doctor.environment.unpacked import make_environment, wheels  # noqa: E402
+from tests.doctor.fetched import fetch_all  # noqa: E402
 
 PACKAGES = Path(__file__).with_name("environment_packages.txt")
 #: docs/environment.md, "Speed".

@@ -9,5 +9,5 @@ from tests.doctor_command import make
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheels and libraries of tests/inspect/make.cpp; nobody writes there."""
+    """The wheels and libraries of tests/doctor/made/make.cpp; nobody writes there."""
     return make(tmp_path_factory.mktemp("made"))

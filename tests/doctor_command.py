@@ -1,6 +1,6 @@
 """The command `flashfit` for the doctor's tests: in bounded memory, without a cache, on wheels made for the purpose.
 
-It is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lies in that build's tests/inspect_make.
+It is build/bin/flashfit, or what FLASHFIT_COMMAND names; the maker lies in that build's tests/doctor_make.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit
 # Kilobytes and a command: its address space is bounded. By the shell, as a preexec_fn makes Python fork, which JAX
 # warns of in a process that another test brought it into.
 WITHIN = ("/bin/sh", "-c", 'ulimit -v "$0" && exec "$@"')
-MAKER = COMMAND.parents[1] / "tests/inspect_make"
+MAKER = COMMAND.parents[1] / "tests/doctor_make"
 PLACE = ["--python", "3.11", "--platform", "linux_x86_64", "--glibc", "2.36"]
 L40 = ["--gpu", "L40", *PLACE]
 # Of the origin cases.
@@ -29,7 +29,7 @@ APEX = "apex-0.1-cp311-cp311-linux_x86_64.whl"
 
 
 def make(folder: Path) -> Path:
-    """The wheels and libraries of tests/inspect/make.cpp."""
+    """The wheels and libraries of tests/doctor/made/make.cpp."""
     subprocess.run([MAKER, folder], check=True)
     return folder
 

@@ -26,6 +26,7 @@ RANK = {
     "layout": 1,
     "arch": 2,
     "emu": 3,
+    "ptx": 4,
     "tile": 3,
     "attention": 4,
     "moe": 4,
@@ -34,30 +35,44 @@ RANK = {
     "cpu": 6,
     "plan": 6,
     "api": 7,
-    "inspect": 7,
-    "loader": 8,
-    "environment": 9,
-    "oci": 10,
-    "requests": 8,
     "emulated": 7,
     "lab": 7,
     "bench": 8,
-    "errors": 11,
     "cli": 12,
     "python": 8,
+    "doctor": 11,
+}
+# The doctor's folders, each of which sees those before it, `base` and `gpu`; DOCTOR_NARROWER says which see fewer.
+DOCTOR = [
+    "bytes",
+    "binaries",
+    "gpu_code",
+    "packaging",
+    "knowledge",
+    "facts",
+    "rules",
+    "mends",
+    "examine",
+    "dynamic_loader",
+    "environment",
+    "container",
+    "requests",
+    "pasted",
+]
+DOCTOR_NARROWER = {
+    "packaging": {"bytes"},
+    "dynamic_loader": {"bytes", "binaries", "packaging", "knowledge", "facts", "rules"},
+    "requests": set(DOCTOR[:9]),
+    "pasted": set(DOCTOR[:9]),
 }
 NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
+    "ptx": {"base", "layout", "emu"},
     "cpu": {"base", "gpu", "layout", "attention"},
     "reference": {"base", "attention"},
-    "lab": {"base", "gpu", "layout", "emu", "images"},
+    "lab": {"base", "gpu", "layout", "emu", "ptx", "images"},
     "emulated": {"base", "attention", "emu", "reference", "plan"},
-    "inspect": {"base", "gpu"},
-    "loader": {"base", "inspect"},
-    "environment": {"base", "gpu", "inspect", "loader"},
-    "errors": {"base", "gpu", "inspect"},
-    "oci": {"base", "inspect", "loader", "environment"},
-    "requests": {"base", "gpu", "inspect"},
+    "doctor": {"base", "gpu"},
     "bench": {"base", "gpu", "arch", "layout", "tile", "attention", "reference", "api", "lab"},
     "python": {"api"},
 }
@@ -72,7 +87,7 @@ def read_tree() -> dict[str, str]:
     tree = {}
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [f for f in folders if not any(fnmatch.fnmatch(f, g) for g in GENERATED)]
-        for file in files:
+        for file in set(files) - set(GENERATED):  # .git is a file in a work tree beside another
             path = Path(folder, file)
             try:
                 tree[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")
@@ -129,6 +144,20 @@ def layers_look_left(tree: Tree) -> list[str]:
             allowed = other in NARROWER[own] if own in NARROWER else RANK.get(other, 99) < RANK[own]
             if not allowed:
                 wrong.append(f"{path}: {own} includes {name} of {other}")
+    return wrong
+
+
+def doctor_folders_look_left(tree: Tree) -> list[str]:
+    wrong = []
+    for path, text in code(tree, "src/doctor"):
+        own = path.split("/")[2]
+        if own not in DOCTOR:
+            wrong.append(f"{path}: src/doctor has no such folder")
+            continue
+        allowed = {own, *DOCTOR_NARROWER.get(own, DOCTOR[: DOCTOR.index(own)])}
+        names = [i.strip('<>"') for i in includes(text)]
+        others = [n.split("/")[1] for n in names if n.startswith("doctor/")]
+        wrong += [f"{path}: {own} includes {o} of the doctor" for o in others if o not in allowed]
     return wrong
 
 
@@ -247,6 +276,7 @@ def speaks_of_no_machine(tree: Tree) -> list[str]:
 
 RULES: list[Rule] = [
     layers_look_left,
+    doctor_folders_look_left,
     host_code_includes_no_kernel,
     plan_sees_of_images_only_their_description,
     only_backends_implement_arch,
@@ -278,12 +308,14 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (layers_look_left, {"src/cpu/a.cpp": '#include "plan/forward.hpp"'}),
     (layers_look_left, {"src/cpu/a.cpp": '#include "images/image.hpp"'}),
     (layers_look_left, {"src/images/a.cpp": '#include "flashfit/flashfit.h"'}),
-    (layers_look_left, {"src/inspect/a.cpp": '#include "attention/problem.hpp"'}),
-    (layers_look_left, {"src/inspect/a.cpp": '#include "loader/file_tree.hpp"'}),
-    (layers_look_left, {"src/loader/a.cpp": '#include "gpu/gpu.hpp"'}),
-    (layers_look_left, {"src/loader/a.cpp": '#include "environment/environment.hpp"'}),
+    (layers_look_left, {"src/doctor/rules/a.cpp": '#include "attention/problem.hpp"'}),
+    (layers_look_left, {"src/plan/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
+    (doctor_folders_look_left, {"src/doctor/rules/a.cpp": '#include "doctor/dynamic_loader/file_tree.hpp"'}),
+    (doctor_folders_look_left, {"src/doctor/facts/a.cpp": '#include "doctor/rules/judge.hpp"'}),
+    (doctor_folders_look_left, {"src/doctor/requests/a.cpp": '#include "doctor/environment/environment.hpp"'}),
+    (doctor_folders_look_left, {"src/doctor/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
     (layers_look_left, {"src/emu/a.cpp": '#include "tile/copy.cuh"'}),
-    (layers_look_left, {"src/tile/a.cuh": '#include "inspect/elf.hpp"'}),
+    (layers_look_left, {"src/tile/a.cuh": '#include "doctor/binaries/elf.hpp"'}),
     (layers_look_left, {"src/base/a.hpp": '#include "b.hpp"'}),
     (layers_look_left, {"src/utils/a.hpp": ""}),
     (host_code_includes_no_kernel, {"src/cpu/a.cpp": '#include "attention/mask.cuh"'}),

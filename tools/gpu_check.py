@@ -31,7 +31,7 @@ from flashfit._library import library  # noqa: E402
 from flashfit.bench import selftest, stats  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import agreement, correctness, devices, grid, grid_cases, ordering, packages, speed, torch_ops  # noqa: E402
+from tools.gpu import agreement, correctness, devices, grid, grid_cases, hard, ordering, packages, speed, torch_ops  # noqa: E402
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine  # noqa: E402
 from tools.job.show import section, table  # noqa: E402
@@ -47,9 +47,9 @@ def output_of(*command: str) -> str:
 
 
 def revision() -> str:
-    """What ./dev build wrote beside the library: the commit that it was made from."""
+    """What the build wrote beside the library: the commit that it was made from."""
     try:
-        return (ROOT / "build" / "lib" / "revision").read_text(encoding="utf-8").strip()
+        return (ROOT / "build" / "lib" / "revision").read_text(encoding="utf-8").strip() or "unknown"
     except OSError:
         return "unknown"
 
@@ -147,6 +147,41 @@ def check_grid(report: Report, device: str, quick: bool) -> None:
     table(["option", "cases", "wrong"], rows)
 
 
+def check_hard(report: Report, carried: list[Candidate], device: str, quick: bool) -> None:
+    """What random numbers of mean zero hide: see tools/gpu/hard.py."""
+    found = report.found["hard"] = {}
+    if device == "cuda":
+        found["ptx_compile_seconds"] = round(hard.compile_ptx(carried), 1)
+        print(f"the driver compiled all PTX in {found['ptx_compile_seconds']} s", flush=True)
+    images = [c for c in carried if c.variant]
+    start, results = time.monotonic(), []
+    cases = hard.listed()[:: 4 if quick else 1]
+    for result in hard.run_all(cases, images, device):
+        results.append(result)
+        for problem in result.problems:
+            report.fail(f"{result.candidate}: {result.case}: {problem}")
+        if len(report.failed) > 200:
+            report.fail("stopped: too many are wrong")
+            break
+    if device == "cuda":
+        results.extend(hard.far_rows(device, images))
+    for seldom in [] if quick else hard.seldom_served(results, images):
+        report.fail(seldom)
+    served = [result for result in results if result.served]
+    worst = sorted(((r.error / r.bound, r.case, r.candidate) for r in served if r.bound), reverse=True)[:10]
+    found.update(
+        seconds=round(time.monotonic() - start, 1),
+        cases=len(cases),
+        random=sum(map(hard.is_random, cases)),
+        images=len(images),
+        runs=len(served),
+        wrong=sum(bool(r.problems) for r in results),
+        largest_error_over_bound=[{"ratio": ratio, "case": case, "image": image} for ratio, case, image in worst],
+        failures=[asdict(r) for r in results if r.problems],
+    )
+    print(f"{found['runs']} runs of {found['cases']} cases through {len(images)} images, {found['wrong']} wrong")
+
+
 def nan_checks(carried: list[Candidate], device: str) -> Iterator[tuple[str, bool]]:
     for candidate in carried:
         yield from correctness.nan_stays(candidate, device)
@@ -214,7 +249,9 @@ def main() -> int:
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write everything, raw samples too")
     parser.add_argument("--quick", action="store_true", help="a quarter of the cases, few rounds")
-    parser.add_argument("--only", choices=["correctness", "speed", "devices"], help="one part; devices needs two GPUs")
+    parser.add_argument(
+        "--only", choices=["correctness", "hard", "speed", "devices"], help="one part; devices needs two GPUs"
+    )
     parser.add_argument("--rounds", type=int, default=40, help="samples of each time (default 40)")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: the CPU backend's correctness")
     arguments = parser.parse_args()
@@ -235,12 +272,15 @@ def main() -> int:
     print(f"{report.found['device']}, PyTorch {torch.__version__}, {len(carried)} variants x code to check")
     if not carried:
         report.fail("no carried image runs on this GPU")
+    if arguments.only == "hard":
+        report.part("Hard cases", 400, lambda: check_hard(report, carried, device, quick))
     if arguments.only in (None, "correctness"):
         limits = past_own_limits()
         report.checks(
             iter([(f"every image within its own GPU's shared memory {limits or ''}".rstrip(), not limits)]), "images"
         )
         report.part("Correctness", 200, lambda: check_results(report, carried, device, quick))
+        report.part("Hard cases", 400, lambda: check_hard(report, carried, device, quick))
         report.part("Every option", 400, lambda: check_grid(report, device, quick))
         report.part("NaN", 60, lambda: report.checks(nan_checks(carried, device), "nan", many=True))
         if device == "cuda":

@@ -40,6 +40,22 @@ MODELLED: dict[str, dict[str, Any]] = {
     "bf16 B8 S2048 H16 D128 full": {"dtype": "bf16", "batch": 8, "heads_q": 16, "seqlen_q": 2048, "head_dim": 128},
 }
 
+#: README's cases.
+HEADLINES = (
+    "origin/B2 S512 H8 D64 fp16 full",
+    "origin/B2 S512 H8 D64 fp16 causal",
+    "grid/B8 S2048 H16 D64 bf16 full",
+    "grid/B8 S2048 H16 D64 bf16 causal",
+    "grid/B8 S2048 H16 D96 bf16 causal",
+    "grid/B8 S2048 H16 D128 bf16 full",
+    "grid/B8 S2048 H16 D128 bf16 causal",
+    "grid/B8 S2048 H16 D192 bf16 causal",
+    "ragged/SeedVR2 113 frames 720x1280, 36 regular windows H20 D128 bf16 full",
+    "ragged/SeedVR2 25 frames 720x1280, 64 shifted windows H20 D128 bf16 full",
+    "decode/B16 S1x8192 H32/8 D128 bf16 full",
+    "decode/B1 S1x65536 H32/8 D128 bf16 full",
+)
+
 Result = Mapping[str, Any]
 
 
@@ -87,6 +103,12 @@ def interval(x: Mapping[str, Any]) -> str:
     return f"{x['ratio']:.3f} [{low:.3f}, {high:.3f}]"
 
 
+def us(entry: Mapping[str, Any]) -> str:
+    """The time in microseconds, four digits of it or all of the whole ones."""
+    time = float(entry["median_us"])
+    return f"{time:,.0f}" if time >= 1000 else f"{time:.4g}"
+
+
 def tflops(entry: Mapping[str, Any]) -> float:
     return float(entry["work"]["flop"]) / float(entry["median_us"]) / 1e6
 
@@ -123,7 +145,7 @@ def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
         cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else "-" for p in timed]
         kernels = [peer["ratio"] for n, peer in beside.items() if n.startswith(FORCED) and "ratio" in peer]
         forced = [f"{min(kernels):.3f}, of {len(kernels)}" if kernels else "-" for _ in other]
-        rows.append([name, f"{entry['median_us']:.4g}", rate(entry), *share, *cells, *forced])
+        rows.append([name, us(entry), rate(entry), *share, *cells, *forced])
         for peer, found in beside.items():
             if found.get("message") and peer in peers:
                 said.setdefault((peer, found["message"]), []).append(name)
@@ -164,39 +186,35 @@ def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def in_readme(files: Mapping[str, Result]) -> Iterator[tuple[Result, Mapping[str, Any]]]:
-    """The reports' shapes, the model's windows and the shapes of 16 heads, on GPUs; a case of its newest file."""
-    newest: dict[tuple[str, str], tuple[Result, Mapping[str, Any]]] = {}
-    for result in files.values():
-        for entry in result["cases"]:
-            chosen = entry["group"] in ("origin", "ragged") or "B8 S2048 H16 " in entry["name"]
-            if result["machine"]["gpu"] and chosen and "fuzz" not in entry["name"] and "median_us" in entry:
-                key = (place(result), entry["name"])
-                if key not in newest or newest[key][0]["made"]["at"] < result["made"]["at"]:
-                    newest.pop(key, None)  # where the newest has it, in order
-                    newest[key] = result, entry
-    yield from newest.values()
+    """HEADLINES in their order, each of its newest file."""
+    for headline in HEADLINES:
+        found = [
+            (result, entry)
+            for result in files.values()
+            for entry in result["cases"]
+            if result["machine"]["gpu"] and entry["name"] == headline and "median_us" in entry
+        ]
+        if found:
+            yield max(found, key=lambda pair: pair[0]["made"]["at"])
 
 
 def speed_table(files: Mapping[str, Result]) -> str:
-    """README's: flashfit, PyTorch's flash attention and the fastest other, in one interleaved run."""
+    """README's: flashfit, and beside it, in one interleaved run, PyTorch's flash attention and the fastest other."""
     chosen = list(in_readme(files))
-    lines = [how(result) for result in {id(result): result for result, _ in chosen}.values()]
-    lines += [
-        "Medians of interleaved graph replays in microseconds; ratios are a peer's time over flashfit's, with 95 %",
-        "intervals: above 1, flashfit is faster. PyTorch is SDPA's flash backend, for windows `varlen_attn`.",
-        "[Performance](docs/performance.md) has every case and peer, and how it is measured.",
-        "",
-    ]
+    lines = [f"Measured on an {place(chosen[0][0])}:" if chosen else "", ""]
     rows = []
     for _, entry in chosen:
         beside = entry["peers"]
         torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if "ratio" in beside.get(p, {})), None)
         best = best_peer(entry)
-        fastest = "-" if best is None else "PyTorch" if best[1] is torch else f"{best[0]} {interval(best[1])}"
-        cells = [interval(torch) if torch else "-", fastest]
-        rows.append([entry["name"].split("/", 1)[1], f"{entry['median_us']:.4g}", *cells])
+        if best is None or sum("ratio" in peer for peer in beside.values()) == 1:
+            fastest = "not run beside it"
+        else:
+            fastest = "PyTorch" if best[1] is torch else f"{best[0]} {interval(best[1])}"
+        rows.append([entry["name"].split("/", 1)[1], us(entry), interval(torch) if torch else "-", fastest])
     return (
-        "\n".join([*lines, *markdown(["case", "flashfit", "PyTorch over it", "fastest other, over it"], rows)]) + "\n"
+        "\n".join([*lines, *markdown(["case", "flashfit, us", "PyTorch over it", "fastest other, over it"], rows)])
+        + "\n"
     )
 
 
@@ -262,8 +280,8 @@ def modelled_table(files: Mapping[str, Result]) -> str:
 
 #: By file and the name in its marks.
 TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
-    "README.md": {"speed": speed_table, "call cost": cost_table},
-    "docs/performance.md": {"measurements": measured_tables, "modelled": modelled_table},
+    "README.md": {"speed": speed_table},
+    "docs/performance.md": {"call cost": cost_table, "measurements": measured_tables, "modelled": modelled_table},
 }
 
 

@@ -1,4 +1,5 @@
-// Runs the product under the emulator, or with the argument `gpu` on this machine's GPU. docs/writing-a-kernel.md.
+// Runs the product under the emulator; with the argument `ptx` what NVRTC made of it, on the CPU too; with `gpu` on
+// this machine's GPU. docs/writing-a-kernel.md.
 #include <cstdio>
 #include <string_view>
 
@@ -30,9 +31,21 @@ int on_gpu() {
   return verdict(device->gpu().name.c_str(), trial, lab::launch(trial, *device, lab::example_kernels()));
 }
 
+constexpr emu::Schedule kSchedules[] = {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom};
+
+int executed() {
+  int status = 0;
+  for (const emu::Schedule schedule : kSchedules) {
+    auto trial = example::gemm_trial(kM, kN, kK);
+    const Result<emu::Stats> ran = lab::execute(trial, lab::example_kernels(), {.schedule = schedule, .seed = 7});
+    status |= verdict(name_of(schedule), trial, ran.map([](const emu::Stats&) {}));
+  }
+  return status;
+}
+
 int emulated() {
   int status = 0;
-  for (const emu::Schedule schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+  for (const emu::Schedule schedule : kSchedules) {
     auto trial = example::gemm_trial(kM, kN, kK);
     const Result<emu::Stats> ran = lab::emulate(trial, {.schedule = schedule, .seed = 7});
     status |= verdict(name_of(schedule), trial, ran.map([](const emu::Stats&) {}));
@@ -46,4 +59,7 @@ int emulated() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return argc > 1 && std::string_view(argv[1]) == "gpu" ? on_gpu() : emulated(); }
+int main(int argc, char** argv) {
+  const std::string_view where = argc > 1 ? argv[1] : "";
+  return where == "gpu" ? on_gpu() : where == "ptx" ? executed() : emulated();
+}

@@ -20,7 +20,14 @@ def main() -> int:
             return 3
         return selftest.main(words[1:])
     asks = bool(words) and words[0] in ("doctor", "choose")
-    if asks and not any(w == "--python" or w.startswith("--python=") for w in words):
+
+    def given(option: str) -> bool:
+        return any(w == option or w.startswith(f"{option}=") for w in words)
+
+    if asks and not given("--active"):
+        words[1:1] = ["--active", sys.prefix]
+    # An environment that was named, or lies in another root, has a Python of its own.
+    if asks and not any(map(given, ("--python", "--env", "--root"))):
         words[1:1] = ["--python", this_python()]
     try:
         path = str(command())

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 from ._binding import UNREADABLE, binding, failure
 from ._errors import InvalidArgument, InvalidType
 from ._options import Asked, flags_of, four_dimensions, numbers_of
+from ._other_names import refuse
 from ._packages import TORCH, Package, package_of
 from ._tensors import CUDA, Memory, bytes_of, full_name, raw_stream, shown
 
@@ -274,6 +275,7 @@ def attention(
     out: Any = None,
     stream: Any = None,
     variant: str | None = None,
+    **others: Any,
 ) -> Any:
     """softmax(score(q k^T)) v over the keys that each query sees.
 
@@ -318,12 +320,15 @@ def attention(
         one: what has only __dlpack__ or __cuda_array_interface__ needs this. It is the caller's to keep until the
         stream has passed the call. In compiled code: None.
     variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
+    others: no argument has another name; those of other libraries (is_causal, attn_mask) are answered with ours.
 
     torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
 
     Returns out, or (out, lse). Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all
     FlashfitError, and then has written nothing.
     """
+    if others:
+        refuse(others)
     if return_lse is not True and return_lse is not False:
         raise InvalidType(f"return_lse: {shown(return_lse)}; accepted: True, False")
     handler = _handlers.get(type(q)) or _handler(q)

@@ -35,9 +35,9 @@ def _size(name: str, value: Any, bits: int = 64) -> int:
 def explain(
     gpu: str | None = None,
     *,
-    head_dim: int,
-    seqlen_q: int,
-    heads_q: int,
+    head_dim: int = 64,
+    seqlen_q: int = 2048,
+    heads_q: int = 8,
     dtype: str = "fp16",
     batch: int = 1,
     seqlen_k: int | None = None,
@@ -49,6 +49,7 @@ def explain(
 
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16" or "bf16". batch, seqlen_q, seqlen_k,
     heads_q, heads_kv, head_dim and causal are attention()'s; seqlen_k and heads_kv default to seqlen_q and heads_q.
+    Names and defaults are those of the command `flashfit explain`.
     cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
     docs/plan.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """

@@ -10,6 +10,7 @@
 #include "api/window.hpp"
 #include "attention/pack.hpp"
 #include "gpu/device.hpp"
+#include "gpu/gpu_names.hpp"
 #include "plan/misfit.hpp"
 
 namespace flashfit::api {
@@ -110,7 +111,7 @@ Result<std::vector<Gpu>> gpus_of(const char* name, CudaVersion& driver) {
     return std::move(machine.gpus);
   }
   if (std::string_view(name) == "all") return std::vector<Gpu>(gpu_table().begin(), gpu_table().end());
-  auto gpu = find_gpu(name);
+  auto gpu = gpu_to_plan(name);
   if (!gpu) return tl::unexpected(std::move(gpu.error()));
   return std::vector<Gpu>{std::move(*gpu)};
 }
@@ -129,14 +130,10 @@ Result<std::optional<ForwardConfig>> tile_of(const flashfit_explain_args& args, 
                            {"head_dim", args.head_dim, 1, kMaxTileHeadDim},
                            {"head_dim_v", args.head_dim_v, 0, kMaxTileHeadDim}});
   if (!ok) return tl::unexpected(std::move(ok.error()));
-  return row_or_self({.dtype = problem.dtype,
-                      .head_dim = problem.head_dim,
-                      .head_dim_v = problem.head_dim_v,
-                      .block_m = args.block_m,
-                      .block_n = args.block_n,
-                      .warps = args.warps ? args.warps : 4,
-                      .stages = args.stages ? args.stages : 2,
-                      .min_blocks = 1});
+  ForwardConfig tile = tile_config(problem.dtype, problem.head_dim, args.block_m, args.block_n,
+                                   args.warps ? args.warps : 4, args.stages ? args.stages : 2);
+  tile.head_dim_v = problem.head_dim_v;
+  return row_or_self(tile);
 }
 
 }  // namespace

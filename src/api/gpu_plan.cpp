@@ -65,6 +65,7 @@ Result<const ForwardPlan*> plan_on_gpu(const CheckedForward& checked) {
     for (unsigned i = 0; i < Memo::kPlans; ++i)
       if (mine.keys[i] == key) return &mine.plans[i];
   }
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
   const auto plan =
       plan_forward(checked.call.problem, **gpu, *driver, carried_images(), {checked.variant, checked.ptx_only});
   if (!plan) return tl::unexpected(plan.error());

@@ -34,6 +34,7 @@ Result<std::string> explain_json(const flashfit_explain_args* args) {
 }
 
 Result<std::string> images_json() {
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
   JsonText json;
   json.begin_array();
   for (const Image& image : carried_images()) {

@@ -18,20 +18,25 @@
 //   float reciprocal(float);
 //       within 2^-23 of the result (PTX ISA, "rcp")
 //   float multiply_add(float a, float b, float c);
-//       a b + c, rounded once or twice
+//       a b + c, rounded once
 //   float max(float, float);
 //       the other operand if one is NaN
-//   float shuffle_xor(float x, int mask);  uint32 ballot(bool);
-//       x of lane ^ mask; bit l is lane l's answer. All 32 lanes call together
+//   T shuffle_xor(T x, int mask);  T shuffle(T x, int from);  uint32 ballot(bool);
+//       x of lane ^ mask, of lane `from`, 0 .. 31 (T: float, int, uint32); bit l is lane l's answer. All 32 lanes call
+//       together
+//   T warp_sum(T x);  T warp_min(T x);  T warp_max(T x);
+//       over all 32 lanes, in each of them; T: int, uint32, sums modulo 2^32. All 32 lanes call together
 //   int count_bits(uint32);
 //       how many are 1
 //   uint32 pack<T>(float lo, float hi);  float widen<T>(T);
 //       two T (f16, bf16), rounded to nearest even, lo in the low half; T to fp32, exactly
 //
 // Memory. Pointers are (base, element offset), so that a backend can check bounds; no kernel casts pointers.
-//   T load(const T* g_base, int64 offset);
+//   T load(const T* g_base, int64 offset);  V load<V, T>(const T* g_base, int64 offset);
 //   void store_if<T, V>(bool inside, T* g_base, int64 offset, V value);
-//       sizeof(V) bytes, aligned to that; nothing if !inside
+//       sizeof(V) bytes, aligned to that, so Bytes16 is one load of 16 bytes; nothing if !inside
+//   Bytes16 load_read_only<T>(const T* g_base, int64 offset);
+//       16 bytes, aligned to that, of memory that nobody writes while the grid runs
 //   SharedPlace<T> in_one_register<T>(T* s_base, int s_offset);
 //       the same place in shared memory, whose sums with constants cost neither an instruction nor a register. For what
 //       changes with each round of a loop
@@ -45,7 +50,20 @@
 //   void cp_async_wait<Pending>();
 //       until at most Pending of this thread's groups are in flight; others see them after sync_block
 //   void sync_block();  bool sync_block_or(bool);
-//       all threads of the block; orders shared memory. Whether one of them said so
+//       all threads of the block; orders memory among them. Whether one of them said so
+//   CachePolicy cache_policy<Eviction>(float fraction = 1);
+//       a hint to L2, kFirst or kLast, for so many of the addresses: more than 0, at most 1. A last argument of
+//       load_read_only, cp_async_16, copy_bulk_to_shared and tma_load. No result depends on it. From 8.0 on
+//
+// Atomics on global memory, each one step, at the scope of the GPU (arch/memory_order.hpp): what a thread knows of when
+// it releases comes before what another, of whatever block, does after it acquired at the same place what that release
+// wrote, or what other atomics made of it. T: int, uint32, uint64; additions also float. Aligned to T.
+//   T atomic_add<Order>(T* g_base, int64 offset, T value);  atomic_max<Order>(...);  atomic_exchange<Order>(...)
+//   T atomic_compare_exchange<Order>(T* g_base, int64 offset, T expected, T value);
+//       what was there before; the last one writes only if that was `expected`
+//   void reduce_add<Order>(T* g_base, int64 offset, T value);
+//       kRelaxed or kRelease
+//   T load_acquire(const T* g_base, int64 offset);  void store_release(T* g_base, int64 offset, T value);
 //
 // Shared memory through the contract, as what asynchronous engines read or overwrite must be: the emulator orders it.
 //   V load_shared<V = T, T>(const T* s_base, int s_offset);  void store_shared<T, V>(T* s_base, int s_offset, V value);
@@ -69,6 +87,10 @@
 //   void mbarrier_expect_tx(MBarrier&, int bytes);  mbarrier_arrive_expect_tx(MBarrier&, int bytes);
 //       a phase is complete when all its arrivals have come and the bytes expected in it are copied; then the next
 //       begins
+//   void cp_async_mbarrier_arrive(MBarrier&);  cp_async_mbarrier_arrive_noinc(MBarrier&);
+//       one arrival when all of this thread's cp_async_16 so far have landed, closed groups or not; who waits sees
+//       them, but nothing else of this thread. noinc: one of the arrivals that the barrier was made for; else one more,
+//       so that the thread still owes its own
 //   bool mbarrier_test(MBarrier&, int parity);  void mbarrier_wait(MBarrier&, int parity);
 //       whether, until, the phase of this parity is complete. The first has parity 0; on a fresh barrier parity 1
 //       passes. A barrier may not complete a second phase before all have passed the first
@@ -76,17 +98,23 @@
 //       the same, and ordered after arrivals from other blocks too
 //   void fence_mbarrier_init();
 //       this thread's barriers may be told of copies; then a barrier for the others
-//   void fence_proxy_async();
-//       generic accesses known here are ordered before asynchronous ones that are ordered after this
+//   void fence_proxy_async();  fence_proxy_async_global();
+//       generic accesses known here are ordered before asynchronous ones that are ordered after this: those to shared
+//       memory, those to global memory
 //   void set_max_registers_dec<N>();  set_max_registers_inc<N>();
 //       a whole warpgroup; N a multiple of 8, 24 to 256. inc waits until others gave enough back. For 9.0a
 //   void grid_dependency_wait();  launch_dependents();
-//       until the grids before this one have ended; that the next one may start
+//       until the grids before this one have ended, and their memory can be seen; that the next one may start once all
+//       blocks have said so or ended, which makes nothing visible
 //
 // Bulk copies, issued by one thread. Places and sizes are multiples of 16 bytes.
 //   void copy_bulk_to_shared<T>(T* s_base, int s_offset, const T* g_base, int64 g_offset, int bytes, MBarrier&);
 //   void copy_bulk_to_blocks<T>(..., MBarrier&, uint32 blocks);
 //       counts its bytes on the barrier; blocks: at the same place in each block of the cluster whose bit is set
+//   void copy_bulk_to_block<T>(T* s_to, int to_offset, const T* s_from, int from_offset, int bytes, MBarrier&,
+//                              int block);
+//       from this block's shared memory to that of another of the cluster, counted on the barrier there, which alone
+//       tells when the source may be used again; what generic stores wrote must be fenced before
 //   void copy_bulk_to_global<T>(T* g_base, int64 g_offset, const T* s_base, int s_offset, int bytes);
 //   void reduce_add_bulk(float* g_base, int64 g_offset, const float* s_base, int s_offset, int bytes);
 //       in this thread's group; what generic stores wrote must be fenced before
@@ -134,8 +162,9 @@
 //       a box of 2 to 5 dimensions; then all of its bytes, also those outside the tensor, are counted on the mbarrier;
 //       multicast: to the same place in each block of the cluster whose bit is set, and on its mbarrier
 //   void tma_store<T>(const TensorMap&, const int (&at)[Dims], const T* s_base, int s_offset);  tma_reduce_add<T>(...)
-//       what lies inside the tensor; add: to what is there, in the map's type. Reads what generic stores wrote before a
-//       fence.proxy.async. Belongs to this thread's group of bulk copies
+//       what lies inside the tensor, no coordinate of `at` below 0 (an illegal instruction on an H200); add: to what is
+//       there, in the map's type. Reads what generic stores wrote before a fence.proxy.async. Belongs to this thread's
+//       group of bulk copies
 //   void prefetch_tensor_map(const TensorMap&);
 #include <flashfit_arch.hpp>
 

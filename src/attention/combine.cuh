@@ -20,16 +20,16 @@ void combine(const ForwardParams& p) {
   if (p.cu_seqlens_q != nullptr && row_of_all >= bounded_offset(p.cu_seqlens_q, p.batch, p.seqlen_q)) return;
   const int head = static_cast<int>(item % p.heads.by), lane = arch::lane();
 
+  // Parts are read several at once: each read takes the memory's whole latency, and a row has up to 64.
   float top = kNoBase;
-#pragma unroll 1
+#pragma unroll 8
   for (int s = 0; s < p.splits; ++s)
     top = arch::max(top, arch::load(p.partial_lse, partial_row<C.head_dim_v>(p, s, row_of_all, head).lse));
   float sum = 0, o[kColumns] = {};
-#pragma unroll 1
+#pragma unroll 4
   for (int s = 0; s < p.splits; ++s) {
     const PartialRow part = partial_row<C.head_dim_v>(p, s, row_of_all, head);
     const float weight = arch::exp2(arch::load(p.partial_lse, part.lse) - top);
-    if (weight == 0.f) continue;  // a part without keys
     sum += weight;
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) o[i] += weight * arch::load(p.partial_o, part.o + lane + 32 * i);

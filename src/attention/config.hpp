@@ -22,11 +22,30 @@ enum class ForwardKind : unsigned char {
 struct ForwardConfig {
   DType dtype;
   int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
-  int column_warps = 1, held_steps = 0, copy_parts = 1, early_tiles = 0;
-  bool trusting = false;
-  ForwardKind kind = ForwardKind::kPlain;
+  int column_warps, held_steps, copy_parts, early_tiles;
+  bool trusting;
+  ForwardKind kind;
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
+
+/// A plain form for q, k and v of one head_dim, with nothing tuned: "128x64, 4 warps, 2 stages".
+constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int block_n, int warps, int stages = 2,
+                                    int min_blocks = 1) {
+  return {.dtype = dtype,
+          .head_dim = head_dim,
+          .head_dim_v = head_dim,
+          .block_m = block_m,
+          .block_n = block_n,
+          .warps = warps,
+          .stages = stages,
+          .min_blocks = min_blocks,
+          .column_warps = 1,
+          .held_steps = 0,
+          .copy_parts = 1,
+          .early_tiles = 0,
+          .trusting = false,
+          .kind = ForwardKind::kPlain};
+}
 
 constexpr int forward_threads(const ForwardConfig& c) { return c.warps * 32; }
 

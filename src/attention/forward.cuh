@@ -100,6 +100,7 @@ struct ForwardKernel {
     const float scale_log2 = kGeneral ? 1.f : p.softmax_scale * kLog2E;
     float o[kM][kD][4] = {};
     RowState rows[kM][2];
+    clear(rows);
     bool looks = true;  // at the scores, before they become weights
     for (int j = tiles.begin; j < tiles.end; ++j) {
       arch::cp_async_wait<kPending>();

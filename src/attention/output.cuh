@@ -43,6 +43,7 @@ class Output {
 #pragma unroll
       for (int h = 0; h < 2; ++h) ends[m][h] = end_of_row(rows[m][h].base, sums[m][h], sink);
     const uint32 broken = hides_keys(p) ? broken_rows(o, sums, work) : 0;
+    const uint32 past = kGeneral ? 0 : rows_past_most_base(rows, work);  // general scores are rounded before
     if (p.splits > 1) {
       store_part(o, ends, work, p);
     } else {
@@ -64,7 +65,7 @@ class Output {
       else
         store_chunks(s_o, work, p);
     }
-    if (broken != 0) mend(work, broken, p);
+    if ((broken | past) != 0) mend(work, broken | past, past, p);
   }
 
  private:
@@ -117,6 +118,26 @@ class Output {
         if (const uint32 lanes = arch::ballot(breaks); lanes != 0) broken |= rows_of(lanes) << (m * 16 + h * 8);
       }
     return broken;
+  }
+  /// Bit r: the warp's row r has a base that is too large for the main loop.
+  static uint32 rows_past_most_base(const RowState (&rows)[kM][2], const Work& work) {
+    const auto is_past = [](float base) {
+      return is_finite(base) && base > kNoBase && (base > kMostBase || base < -kMostBase);
+    };
+    bool any = false;
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) any |= is_past(rows[m][h].base);
+    if (arch::ballot(any) == 0) return 0;
+    uint32 past = 0;
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        past |= rows_of(arch::ballot(row_of(work, m, h) < work.queries && is_past(rows[m][h].base)))
+                << (m * 16 + h * 8);
+    return past;
   }
   static bool all_finite(const float (&o)[kM][kD][4], int m, int h) {
     float zero = 0;  // 0 times what is not finite is NaN
@@ -173,7 +194,8 @@ class Output {
     }
   }
 
-  static void mend(const Work& work, uint32 broken, const Params& p) {
+  /// Computes rows again: those whose bit is set in `broken`, and the LSE of those in `with_lse`, too.
+  static void mend(const Work& work, uint32 broken, uint32 with_lse, const Params& p) {
     const int first_row = Warp::first_row(), first_col = Warp::first_column();
     arch::sync_warp();  // other lanes have stored what these rows were
     const Visibility visible(p, work.queries, work.keys);
@@ -184,7 +206,8 @@ class Output {
       const int first = visible.first(row), last = visible.last(row);
       const TileRange tiles = tiles_of(work, p, first, last, C.block_n);
       const int low = tiles.begin * C.block_n, high = tiles.end * C.block_n - 1;
-      attend_row<C, Warp::kColumns>(p, work, row, first > low ? first : low, last < high ? last : high, first_col);
+      attend_row<C, Warp::kColumns>(p, work, row, first > low ? first : low, last < high ? last : high, first_col,
+                                    (with_lse >> r & 1) != 0);
     }
   }
 };

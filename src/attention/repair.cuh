@@ -1,7 +1,11 @@
 #pragma once
-// Rows with hidden keys that a value which is not finite reached without being seen. A tensor core multiplies a hidden
-// key's weight of 0 with its value all the same, and 0 * NaN is NaN. It shows in the output, so that the main loop need
-// not look; such a row is then computed again, one key at a time and none that it does not see.
+// Rows that the main loop does not get right, and need not look for, as it shows at their end. Each is then computed
+// again, one key at a time and none that it does not see. They are two kinds:
+// - Rows with hidden keys that a value which is not finite reached without being seen. A tensor core multiplies a
+// hidden
+//   key's weight of 0 with its value all the same, and 0 * NaN is NaN.
+// - Rows with a base past kMostBase: a base is rounded, and what score * scale_log2 - base is off by then grows to
+//   powers of two that weights cannot hold. Here a score is rounded before its base is subtracted.
 #include "arch/arch.hpp"
 #include "attention/config.hpp"
 #include "attention/row_end.cuh"
@@ -11,10 +15,13 @@
 
 namespace flashfit {
 
-/// Computes columns first_col .. first_col + Cols - 1 of one row over keys first .. last, and stores them. All 32 lanes
-/// of a warp call it.
+/// The largest base, in log2, that the main loop takes: it is rounded by at most 1 there.
+inline constexpr float kMostBase = 0x1p24f;
+
+/// Computes columns first_col .. first_col + Cols - 1 of one row over keys first .. last, and stores them, with the
+/// first columns its LSE if that is wanted. All 32 lanes of a warp call it.
 template <ForwardConfig C, int Cols>
-void attend_row(const ForwardParams& p, const Work& work, int row, int first, int last, int first_col) {
+void attend_row(const ForwardParams& p, const Work& work, int row, int first, int last, int first_col, bool with_lse) {
   using T = Element<C.dtype>;
   constexpr int kDims = C.head_dim / 32, kColumns = Cols / 32;  // of a lane: lane, lane + 32, ...
   const int kv_head = p.group.quotient(work.head);
@@ -30,7 +37,7 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int first, in
     const int dim = lane + 32 * i;
     q[i] = dim < p.head_dim ? arch::widen(arch::load(g_q, row * p.q_row + dim)) : 0.f;
   }
-  RowState state;
+  RowState state = kEmptyRow;
 #pragma unroll 1
   for (int key = first; key <= last; ++key) {
     float product = 0;
@@ -55,6 +62,14 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int first, in
     }
   }
   const RowEnd end = end_of_row(state.base, state.sum, sink_of(p, work.head));
+  if (with_lse && first_col == 0) {
+    if (p.splits > 1)
+      arch::store_if(lane == 0, p.partial_lse,
+                     partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head).lse, end.lse_log2);
+    else
+      arch::store_if(lane == 0 && p.lse != nullptr, p.lse,
+                     work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset + row, end.lse_log2 * kLn2);
+  }
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
     const int col = first_col + lane + 32 * i;

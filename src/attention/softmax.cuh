@@ -16,9 +16,18 @@ inline constexpr float kNoBase = -3e38f;
 /// neighbouring lanes. scale_log2 = softmax_scale * log2(e) > 0: the scale costs nothing, as it is folded into exp2's
 /// argument; 1 where scores are made in units of log2 already.
 struct RowState {
-  float base = kNoBase;
-  float sum = 0;
+  float base, sum;
 };
+/// A row that has seen no key. Written by hand into each row: NVRTC initialises only rows[0] of RowState rows[M][2] by
+/// default member initialisers (docs/nvrtc-array-initialisers.md).
+inline constexpr RowState kEmptyRow = {kNoBase, 0.f};
+template <int M>
+void clear(RowState (&rows)[M][2]) {
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) rows[m][h] = kEmptyRow;
+}
 
 /// A score may exceed its row's base by so much, in log2, before the base follows: weights of type T are as precise
 /// then as those of at most 1, and far from the end of their range, 2^16 of fp16 and 2^128 of bf16, which outputs have

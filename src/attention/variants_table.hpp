@@ -18,17 +18,11 @@ inline constexpr Target kTuring[] = {{75, kSass}, {75, kPtx}};
 // the fastest of those that were measured on an H200.
 constexpr ForwardConfig row(DType t, int head_dim, int block_m, int block_n, int warps, int min_blocks,
                             int held_steps = 0, int copy_parts = 1, int early_tiles = 0) {
-  return {.dtype = t,
-          .head_dim = head_dim,
-          .head_dim_v = head_dim,
-          .block_m = block_m,
-          .block_n = block_n,
-          .warps = warps,
-          .stages = 2,
-          .min_blocks = min_blocks,
-          .held_steps = held_steps,
-          .copy_parts = copy_parts,
-          .early_tiles = early_tiles};
+  ForwardConfig c = tile_config(t, head_dim, block_m, block_n, warps, 2, min_blocks);
+  c.held_steps = held_steps;
+  c.copy_parts = copy_parts;
+  c.early_tiles = early_tiles;
+  return c;
 }
 constexpr ForwardConfig trusting(ForwardConfig c) {
   c.trusting = true;
@@ -64,7 +58,7 @@ inline constexpr ForwardVariant kAll[] = {
     {row(kF16, 160, 64, 32, 4, 3, 4, 20, 2), kAmpereOn, 8},
     {row(kF16, 192, 64, 48, 4, 2, 11, 2), kAmpereOn},
     {row(kF16, 256, 64, 32, 4, 2, 15, 2, 1), kAmpereOn, 16},
-    {trusting(row(kBF16, 32, 128, 64, 4, 3, 0, 8)), kAmpereOn, 8},
+    {trusting(row(kBF16, 32, 128, 64, 4, 3, 0, 8)), kAmpereOn, 16},
     {trusting(row(kBF16, 32, 64, 64, 4, 4, 1, 2)), kAmpereOn},
     {trusting(row(kBF16, 64, 128, 64, 4, 2, 4, 12)), kAmpereOn},
     {trusting(row(kBF16, 64, 64, 64, 4, 4, 3)), kAmpereOn, 40},

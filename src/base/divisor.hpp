@@ -9,13 +9,13 @@ namespace flashfit {
 /// exact for n < 2^31 (Granlund and Montgomery 1994, "Division by Invariant Integers using Multiplication",
 /// theorem 4.2).
 struct Divisor {
-  int by = 1;
-  int shift = 31;
-  uint32 multiplier = 1U << 31;
+  int by;
+  int shift;
+  uint32 multiplier;
 
-  constexpr Divisor() = default;
+  constexpr Divisor() : Divisor(1) {}
   /// d > 0
-  constexpr explicit Divisor(int d) : by(d) {
+  constexpr explicit Divisor(int d) : by(d), shift(31), multiplier(1U << 31) {
     while (uint64{1} << (shift - 31) < static_cast<uint64>(d)) ++shift;
     multiplier = static_cast<uint32>(((uint64{1} << shift) + static_cast<uint64>(d) - 1) / static_cast<uint64>(d));
   }

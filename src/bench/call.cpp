@@ -141,8 +141,8 @@ Result<flashfit_plan> planned(const Case& c, std::size_t index) {
   }
   if (c.bias.kind != BiasKind::kNone) args.bias = name_of(c.bias.kind, c.dtype);
   if (c.variable_length) {
-    args.total_q = std::accumulate(c.lengths_q.begin(), c.lengths_q.end(), std::int64_t{0});
-    args.total_k = std::accumulate(c.lengths_k.begin(), c.lengths_k.end(), std::int64_t{0});
+    args.total_q = std::accumulate(c.lengths_q.begin(), c.lengths_q.end(), c.spare_rows);
+    args.total_k = std::accumulate(c.lengths_k.begin(), c.lengths_k.end(), c.spare_rows);
   } else {
     args.seqlen_q = c.lengths_q[0];
     args.seqlen_k = c.lengths_k[0];

@@ -92,6 +92,14 @@ Json json_of(const Case& c) {
                   {"softmax_scale", c.softmax_scale}};
   if (c.head_dim_v != c.head_dim) problem["head_dim_v"] = c.head_dim_v;
   if (c.magnitude != 1) problem["magnitude"] = c.magnitude;
+  if (c.magnitude_k != 1) problem["magnitude_k"] = c.magnitude_k;
+  if (c.magnitude_v != 1) problem["magnitude_v"] = c.magnitude_v;
+  if (c.planted.shift != 0) problem["logit_shift"] = c.planted.shift;
+  if (c.planted.trend != 0) problem["logit_trend"] = c.planted.trend;
+  if (c.planted.peak != 0) problem["logit_peak"] = c.planted.peak;
+  if (c.planted.opposes) problem["opposing_rows"] = true;
+  if (c.planted.positive_v) problem["positive_v"] = true;
+  if (c.spare_rows != 0) problem["spare_rows"] = c.spare_rows;
   if (c.windowed()) {
     problem["window_left"] = c.window_left;
     problem["window_right"] = c.window_right;

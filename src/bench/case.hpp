@@ -7,6 +7,7 @@
 
 #include "attention/problem.hpp"
 #include "base/types.hpp"
+#include "reference/planted_logits.hpp"
 
 namespace flashfit::bench {
 
@@ -35,8 +36,11 @@ struct Case {
   std::vector<std::int64_t> used_k;                ///< of its keys those that are there; empty: all
   Memory memory = Memory::kContiguous;
   double softmax_scale = 0;  ///< as it is used: 1 / sqrt(head_dim) where the list says nothing
-  double magnitude = 1;      ///< standard deviation of q; of k and v it is 1
-  double tolerance = 2;      ///< how many times the plain computation's error is allowed (docs/numerics.md)
+  double magnitude = 1;      ///< standard deviation of q
+  double magnitude_k = 1, magnitude_v = 1;
+  reference::PlantedLogits planted;
+  std::int64_t spare_rows = 0;  ///< variable length: rows of all tensors after the last sequence, which are nobody's
+  double tolerance = 2;         ///< how many times the plain computation's error is allowed (docs/numerics.md)
   std::int64_t window_left = -1, window_right = -1;  ///< ForwardProblem's
   double softcap = 0;                                ///< 0: none
   bool alibi = false, sinks = false;
@@ -45,6 +49,8 @@ struct Case {
   bool windowed() const { return window_left >= 0 || window_right >= 0; }
   /// Keys of sequence `s` that are there.
   std::int64_t keys(std::size_t s) const { return used_k.empty() ? lengths_k[s] : used_k[s]; }
+  /// Standard deviation of q (0), k (1) or v (2).
+  double magnitude_of(int tensor) const { return tensor == 0 ? magnitude : tensor == 1 ? magnitude_k : magnitude_v; }
   /// Length of the bias's axes.
   std::int64_t bias_batch() const { return bias.shared_batch ? 1 : static_cast<std::int64_t>(lengths_q.size()); }
   std::int64_t bias_heads() const { return bias.shared_heads ? 1 : heads_q; }

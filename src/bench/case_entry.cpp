@@ -15,10 +15,12 @@ using Json = nlohmann::ordered_json;
 using Lengths = std::vector<std::int64_t>;
 
 constexpr const char* kKeys[] = {
-    "label",  "stands_for", "batch",        "seqlen_q",    "seqlen_k",     "lengths_q",    "lengths_k", "seqused_k",
-    "tokens", "hidden",     "windows",      "shifted",     "heads",        "heads_kv",     "head_dim",  "head_dim_v",
-    "dtype",  "causal",     "heads_per_kv", "memory",      "tolerance",    "magnitude",    "softcap",   "alibi",
-    "sinks",  "bias",       "bias_axes",    "window_left", "window_right", "softmax_scale"};
+    "label",         "stands_for",    "batch",       "seqlen_q",    "seqlen_k",     "lengths_q",   "lengths_k",
+    "seqused_k",     "tokens",        "hidden",      "windows",     "shifted",      "heads",       "heads_kv",
+    "head_dim",      "head_dim_v",    "dtype",       "causal",      "heads_per_kv", "memory",      "tolerance",
+    "magnitude",     "softcap",       "alibi",       "sinks",       "bias",         "bias_axes",   "window_left",
+    "window_right",  "softmax_scale", "magnitude_k", "magnitude_v", "logit_shift",  "logit_trend", "logit_peak",
+    "opposing_rows", "positive_v",    "spare_rows"};
 constexpr const char* kLists[] = {"lengths_q", "lengths_k", "seqused_k"};
 
 template <class T>
@@ -120,6 +122,13 @@ std::string option_names(const Case& c, const Json& e) {
   if (c.memory != Memory::kContiguous) text += fmt::format(" {}", name_of(c.memory));
   if (c.softmax_scale != 0) text += fmt::format(" scale {}", c.softmax_scale);
   if (c.magnitude != 1) text += fmt::format(" q x {}", c.magnitude);
+  if (c.magnitude_k != 1) text += fmt::format(" k x {}", c.magnitude_k);
+  if (c.magnitude_v != 1) text += fmt::format(" v x {}", c.magnitude_v);
+  if (c.planted.shift != 0) text += fmt::format(" logits {:+}{}", c.planted.shift, c.planted.opposes ? " and -" : "");
+  if (c.planted.trend != 0) text += fmt::format(" trend {:+}", c.planted.trend);
+  if (c.planted.peak != 0) text += fmt::format(" peaks {}", c.planted.peak);
+  if (c.planted.positive_v) text += " v>=0";
+  if (c.spare_rows != 0) text += fmt::format(" spare {}", c.spare_rows);
   if (c.windowed())
     text += c.causal ? fmt::format(" window {}", c.window_left)
                      : fmt::format(" window {},{}", c.window_left, c.window_right);
@@ -154,6 +163,11 @@ void judge(const Case& c) {
       throw CaseMistake(fmt::format("seqused_k is {} of {} keys", c.used_k[s], c.lengths_k[s]));
   if (c.window_left < -1 || c.window_right < -1 || c.softcap < 0)
     throw CaseMistake("a window is -1 or more, a softcap 0 or more");
+  if (c.planted.columns() > c.head_dim || c.planted.peak < 0)
+    throw CaseMistake(fmt::format("logits that take {} columns of {} cannot be planted, nor a peak below 0",
+                                  c.planted.columns(), c.head_dim));
+  if (c.spare_rows != 0 && (!c.variable_length || c.spare_rows < 0))
+    throw CaseMistake("spare rows, 0 or more, are for variable length");
 }
 
 }  // namespace
@@ -179,6 +193,14 @@ Case read_case(const Json& e) {
   c.memory = named(e, "memory", kMemories, std::optional(Memory::kContiguous));
   c.softmax_scale = get(e, "softmax_scale", 0.0);
   c.magnitude = get(e, "magnitude", 1.0);
+  c.magnitude_k = get(e, "magnitude_k", 1.0);
+  c.magnitude_v = get(e, "magnitude_v", 1.0);
+  c.planted = {.shift = get(e, "logit_shift", 0.0),
+               .trend = get(e, "logit_trend", 0.0),
+               .peak = get(e, "logit_peak", 0.0),
+               .opposes = get(e, "opposing_rows", false),
+               .positive_v = get(e, "positive_v", false)};
+  c.spare_rows = get(e, "spare_rows", std::int64_t{0});
   c.tolerance = get(e, "tolerance", 2.0);
   c.window_left = get(e, "window_left", std::int64_t{-1});
   c.window_right = get(e, "window_right", std::int64_t{-1});

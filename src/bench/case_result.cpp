@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/four_digits.hpp"
+
 namespace flashfit::bench {
 namespace {
 
@@ -58,9 +60,8 @@ std::string cell(const Json& value) {
 
 std::optional<std::string> above_bound(const Measured& m, const std::optional<Bound>& bound) {
   if (!bound || m.times.us.empty() || median(m.times.us) >= bound->longest()) return std::nullopt;
-  return fmt::format(
-      "{:.4g} us is less than the {:.4g} us that {} alone takes: an error of the measurement or the kernel",
-      median(m.times.us), bound->longest(), bound->binds());
+  return fmt::format("{} us is less than the {} us that {} alone takes: an error of the measurement or the kernel",
+                     four_digits(median(m.times.us)), four_digits(bound->longest()), bound->binds());
 }
 
 Json json_of(const Case& c, const Measured& m, Launch launch, const std::optional<Bound>& bound) {

@@ -9,7 +9,7 @@ namespace flashfit::bench {
 namespace {
 
 constexpr std::int64_t kTextTokens = 58;
-constexpr double kMostFlop = 20e9;
+constexpr double kMostFlop = 20e9, kMostPlantedFlop = 2e9;
 
 /// Lengths of an axis cut every `window` tokens; shifted, the first cut is at half a window. An axis of one window is
 /// not shifted.
@@ -44,10 +44,19 @@ class Draw {
     return one_in(3) ? std::max<std::int64_t>(1, ceil_div(any, 64) * 64 + of(-1, 1)) : std::max<std::int64_t>(1, any);
   }
   double uniform() { return random_.uniform(); }
+  /// Of -most to most, to three digits.
+  double signed_number(double most) { return std::round((2 * uniform() - 1) * most * 1000) / 1000; }
 
  private:
   reference::Random random_;
 };
+
+void shorten(Case& c, double most_flop) {
+  while (work_of(c).flop > most_flop) {
+    for (std::int64_t& n : c.lengths_q) n = ceil_div(n, 2);
+    for (std::int64_t& n : c.lengths_k) n = ceil_div(n, 2);
+  }
+}
 
 Case random_case(Draw& draw) {
   Case c;
@@ -70,10 +79,7 @@ Case random_case(Draw& draw) {
   if ((c.memory == Memory::kPackedQkv && !packs) || (c.memory == Memory::kHeadsFirst && c.variable_length))
     c.memory = Memory::kContiguous;
   if (draw.one_in(8)) c.softmax_scale = std::round(draw.uniform() * 500 + 1) / 1000;
-  while (work_of(c).flop > kMostFlop) {
-    for (std::int64_t& n : c.lengths_q) n = ceil_div(n, 2);
-    for (std::int64_t& n : c.lengths_k) n = ceil_div(n, 2);
-  }
+  shorten(c, kMostFlop);
   return c;
 }
 
@@ -96,6 +102,18 @@ void add_options(Case& c, Draw& draw) {
     for (const std::int64_t n : c.lengths_k) c.used_k.push_back(draw.of(0, n));
   if (draw.one_in(6) && c.memory == Memory::kContiguous) c.memory = Memory::kUnaligned;
   if (c.memory == Memory::kPackedQkv && c.head_dim_v != c.head_dim) c.memory = Memory::kContiguous;
+}
+
+/// Logits that random numbers do not give, on any problem. A shift in two of three, other things in some.
+void plant(Case& c, Draw& draw) {
+  c.planted.shift = draw.one_in(3) ? 0 : draw.signed_number(150);
+  if (c.head_dim > 1 && draw.one_in(3)) c.planted.trend = draw.signed_number(200);
+  if (c.head_dim > 2 && draw.one_in(4)) c.planted.peak = static_cast<double>(draw.of(1, 20));
+  c.planted.opposes = draw.one_in(4);
+  c.planted.positive_v = draw.one_in(2);
+  for (double* const magnitude : {&c.magnitude, &c.magnitude_k, &c.magnitude_v})
+    if (draw.one_in(4)) *magnitude = std::pow(10.0, static_cast<double>(draw.of(-3, 3)));
+  if (c.variable_length && c.memory != Memory::kPackedQkv && draw.one_in(3)) c.spare_rows = draw.of(1, 130);
 }
 
 }  // namespace
@@ -121,12 +139,14 @@ std::vector<std::int64_t> window_lengths(const Video& video, bool shifted) {
   return lengths;
 }
 
-std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, bool options) {
+std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, const RandomKinds& kinds) {
   Draw draw(seed);
   std::vector<Case> cases;
   for (std::int64_t i = 0; i < count; ++i) {
     cases.push_back(random_case(draw));
-    if (options) add_options(cases.back(), draw);
+    if (kinds.planted) shorten(cases.back(), kMostPlantedFlop);
+    if (kinds.options) add_options(cases.back(), draw);
+    if (kinds.planted) plant(cases.back(), draw);
   }
   return cases;
 }

@@ -23,9 +23,15 @@ std::vector<std::int64_t> window_lengths(const Video& video, bool shifted);
 /// Of keys that are allocated those that are used: all of the first sequence's, ever fewer of the others, one at least.
 std::vector<std::int64_t> falling_lengths(const std::vector<std::int64_t>& lengths);
 
-/// `count` problems that nobody thought of: shapes, masks, layouts and scales of a generator, the same for the same
-/// seed, none of more than 20 GFLOP. With `options`: any head dim up to 256, windows, softcap, ALiBi, sinks, biases and
-/// used keys, too. Group and name are the caller's.
-std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, bool options = false);
+/// What random_cases() draws beside shapes, causal masks, layouts and scales.
+struct RandomKinds {
+  bool options;  ///< any head dim up to 256, windows, softcap, ALiBi, sinks, biases and used keys
+  bool planted;  ///< logits shifted by -150 to 150, trends, peaks, norms from 1e-3 to 1e3, spare rows; of 2 GFLOP at
+                 ///< most
+};
+
+/// `count` problems that nobody thought of, the same for the same seed, none of more than 20 GFLOP. Group and name are
+/// the caller's.
+std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, const RandomKinds& kinds = {});
 
 }  // namespace flashfit::bench

@@ -33,10 +33,11 @@ std::vector<Case> expand_entry(const Json& entry, const Json& group) {
   const auto name = group.at("name").get<std::string>();
   std::vector<Case> cases;
   if (entry.contains("random")) {
-    const bool options = entry.value("options", false);
-    cases = random_cases(entry.at("random"), entry.at("seed"), options);
+    const RandomKinds kinds{entry.value("options", false), entry.value("planted", false)};
+    cases = random_cases(entry.at("random"), entry.at("seed"), kinds);
+    const char* const mark = kinds.planted ? "p" : kinds.options ? "o" : "";
     for (std::size_t i = 0; i < cases.size(); ++i)
-      name_case(cases[i], name, {{"label", fmt::format("{}{:03}", options ? "o" : "", i)}});
+      name_case(cases[i], name, {{"label", fmt::format("{}{:03}", mark, i)}});
   } else {
     for (const Json& one : combinations(entry)) {
       cases.push_back(read_case(one));

@@ -20,9 +20,12 @@ struct Fill {
     for (int64 i = int64(arch::block().x) * kThreads + arch::thread(); i < p.pairs; i += step) {
       const int64 element = 2 * i, d = element % p.dim, head_row = element / p.dim, head = head_row % p.heads;
       const int64 row = head_row / p.heads % p.rows, b = head_row / p.heads / p.rows;
-      const float lo = bell(p.key, uint64(element)) * p.scale, hi = bell(p.key, uint64(element + 1)) * p.scale;
+      const auto number = [&](int next) {
+        const float x = bell(p.key, uint64(element + next)) * p.scale;
+        return p.tensor < 3 ? reference::planted(p.planted, p.tensor, x, row, p.rows, d + next) : x;
+      };
       arch::store_if(true, g_data, b * p.batch_stride + row * p.row_stride + head * p.head_stride + d,
-                     arch::pack<T>(lo, hi));
+                     arch::pack<T>(number(0), number(1)));
     }
   }
 };

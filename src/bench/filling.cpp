@@ -44,7 +44,11 @@ float value_of(const Case& c, const Place& p, Filled tensor, std::uint64_t seed,
                std::int64_t head, std::int64_t d) {
   const std::int64_t index = ((b * p.rows + row) * p.heads + head) * p.dim + d;
   const float x = bell(stream_of(seed, tensor), static_cast<uint64>(index));
-  if (tensor == kQ) return x * static_cast<float>(c.magnitude);
+  if (tensor <= kV) {
+    const float scaled = x * static_cast<float>(c.magnitude_of(tensor));
+    if (!c.planted.any()) return scaled;
+    return reference::planted(reference::planted_columns(c.planted, c.softmax_scale), tensor, scaled, row, p.rows, d);
+  }
   // Three of four keys are seen: 0.6745 standard deviations leave a quarter below.
   return tensor == kBias && c.bias.kind == BiasKind::kVisible ? (x > -0.6745f ? 1 : 0) : x;
 }

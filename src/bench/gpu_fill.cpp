@@ -32,7 +32,9 @@ Result<void> by_kernel(GpuBed& bed, const Case& c, const Place& place, Filled te
                           .head_stride = place.head_stride,
                           .pairs = place.elements() / 2,
                           .key = stream_of(seed, tensor),
-                          .scale = tensor == kQ ? static_cast<float>(c.magnitude) : 1.0f};
+                          .scale = tensor <= kV ? static_cast<float>(c.magnitude_of(tensor)) : 1.0f,
+                          .tensor = tensor,
+                          .planted = reference::planted_columns(c.planted, c.softmax_scale)};
   return bed.launch(c.dtype == DType::kBF16 ? "fill_bf16" : "fill_fp16", bed.gpu().sms * 8, kThreads, &params);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The arguments of this folder's kernels. Neutral: the host fills them in, NVRTC compiles them.
 #include "base/types.hpp"
+#include "reference/planted.hpp"
 
 namespace flashfit::bench {
 
@@ -13,6 +14,8 @@ struct FillParams {
   int64 pairs;  ///< elements / 2, of all batches
   uint64 key;
   float scale;
+  int tensor;  ///< as planted() has it; 3: what nothing is planted in
+  reference::PlantedColumns planted;
 };
 
 struct LoopParams {

@@ -2,29 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/html_text.hpp"
+#include "bench/four_digits.hpp"
 
 namespace flashfit::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDigits = 4;
-
-std::string plain(double x) {
-  if (x == 0) return "0";
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(x))));
-  if (exponent < -4 || exponent > 8) return fmt::format("{:.{}e}", x, kDigits - 1);
-  return fmt::format("{:.{}f}", x, std::max(0, kDigits - 1 - exponent));
-}
-
 std::string words(double x, Looks looks) {
   switch (looks) {
     case Looks::kPlain:
-      return plain(x);
+      return bench::four_digits(x);
     case Looks::kRatio:
       return fmt::format("{:.2f}", x);
     case Looks::kPercent:

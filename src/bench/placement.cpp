@@ -18,7 +18,7 @@ Place lay(const Case& c, const std::vector<std::int64_t>& lengths, std::int64_t 
           std::size_t& bytes) {
   Place p;
   p.batch = c.variable_length ? 1 : static_cast<std::int64_t>(lengths.size());
-  p.rows = c.variable_length ? std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) : lengths[0];
+  p.rows = c.variable_length ? std::accumulate(lengths.begin(), lengths.end(), c.spare_rows) : lengths[0];
   p.heads = heads;
   p.dim = dim;
   p.offset = bytes;
@@ -134,6 +134,7 @@ std::string misplaced_writes(const Case& c, const Placement& p, std::span<const 
   for (std::int64_t i = 0; i < p.out.batch * slow * fast; ++i) {
     const std::int64_t b = i / (slow * fast), outer = i / fast % slow, inner = i % fast;
     const std::int64_t row = heads_first ? inner : outer, head = heads_first ? outer : inner;
+    if (row >= p.out.rows - c.spare_rows) continue;  // nobody's, as gaps are
     const std::size_t begin = p.out.offset - p.results + static_cast<std::size_t>(p.out.at(b, row, head)) * size;
     if (const std::size_t at = first_written(done, begin); at != begin) return outside(at);
     done = begin + static_cast<std::size_t>(p.out.dim) * size;
@@ -144,6 +145,12 @@ std::string misplaced_writes(const Case& c, const Placement& p, std::span<const 
                     lse_end = with_lse ? lse + static_cast<std::size_t>(p.lse_count) * sizeof(float) : lse;
   if (const std::size_t at = first_written(done, lse); at != lse) return outside(at);
   if (const std::size_t at = first_written(lse_end, results.size()); at != results.size()) return outside(at);
+  for (std::int64_t head = 0; with_lse && c.spare_rows > 0 && head < p.out.heads; ++head) {
+    const auto end = lse + static_cast<std::size_t>((head + 1) * p.out.rows) * sizeof(float),
+               begin = end - static_cast<std::size_t>(c.spare_rows) * sizeof(float);
+    if (first_written(begin, end) != end)
+      return fmt::format("lse of head {} was written after the last sequence", head);
+  }
   return "";
 }
 

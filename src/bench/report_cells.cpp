@@ -64,14 +64,14 @@ void add_row(std::string& out, const Json& document, std::size_t run, std::size_
                      throttled ? " · throttled" : "");
   out += fmt::format("<td>{}<br>{}</td>", figure(document, place + "/median_us"),
                      figure_interval(document, place + "/interval_us"));
+  if (document["runs"][run]["dollars_per_hour"].is_number())
+    out += fmt::format("<td>{}</td>", figure(document, figures + "/dollars_per_million"));
   out += fmt::format("<td>{}</td>", figure(document, figures + "/tflops"));
   out += fmt::format("<td>{}<br><small>{}</small></td>", figure(document, place + "/share", Looks::kPercent),
                      c.contains("bound_us") ? text_at(c["bound_us"], "binds") : "");
   for (const std::string& peer : peers) add_peer_cell(out, document, figures, place, peer);
   out += fmt::format("<td>{}<br><small>of {}</small></td>", figure(document, place + "/error", Looks::kError),
                      figure(document, place + "/error_bound", Looks::kError));
-  if (document["runs"][run]["dollars_per_hour"].is_number())
-    out += fmt::format("<td>{}</td>", figure(document, figures + "/dollars_per_million"));
   out += "</tr>\n";
 }
 
@@ -103,9 +103,11 @@ std::string cells_table(const Json& document, std::size_t run) {
   const Json& cases = document["runs"][run]["result"]["cases"];
   const std::vector<std::string> peers = measured_peers(document, run);
   const bool priced = document["runs"][run]["dollars_per_hour"].is_number();
-  std::string head = "<thead><tr><th>case</th><th>µs a call</th><th>TFLOP/s</th><th>of the bound</th>";
+  // Costs first: a table with many peers is wider than a screen.
+  std::string head = fmt::format("<thead><tr><th>case</th><th>µs a call</th>{}<th>TFLOP/s</th><th>of the bound</th>",
+                                 priced ? "<th>$ a million calls</th>" : "");
   for (const std::string& peer : peers) head += "<th>over " + html_escaped(peer) + "</th>";
-  head += fmt::format("<th>error</th>{}</tr></thead>\n", priced ? "<th>$ a million calls</th>" : "");
+  head += "<th>error</th></tr></thead>\n";
   std::string out, group, need;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!timed(cases[i])) continue;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "bench/four_digits.hpp"
 #include "cli/table.hpp"
 
 namespace flashfit::cli {
@@ -13,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string microseconds(const Json& us) { return us.is_null() ? "-" : fmt::format("{:.4g}", us.get<double>()); }
+std::string microseconds(const Json& us) { return us.is_null() ? "-" : bench::four_digits(us.get<double>()); }
 
 /// This build, or this GPU, cannot do it: docs/results.md says how `message` begins then.
 bool is_misfit(const Json& c) { return c.value("message", "").starts_with("misfit: "); }
@@ -27,7 +28,7 @@ std::vector<std::string> row(const Json& c) {
       c.at("name").get<std::string>(),
       microseconds(median),
       timed ? fmt::format("{} - {}", microseconds(c.at("interval_us")[0]), microseconds(c.at("interval_us")[1])) : "-",
-      timed ? fmt::format("{:.4g}", tflops) : "-",
+      timed ? bench::four_digits(tflops) : "-",
       bounded ? fmt::format("{:.0f} %", 100 * c.at("share").get<double>()) : "-",
       bounded ? c.at("bound_us").at("binds").get<std::string>() : "-",
       right};

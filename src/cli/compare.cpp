@@ -8,15 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/table.hpp"
-#include "inspect/printable.hpp"
 
 namespace flashfit::cli {
 namespace {
 
-using inspect::printable;
 using results::CaseComparison;
 using results::Comparison;
 using results::Verdict;

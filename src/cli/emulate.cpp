@@ -1,4 +1,5 @@
-// flashfit emulate: the plan's choice for a GPU, run on the CPU under the emulator, on random data, against fp64.
+// flashfit emulate: the plan's choice for a GPU, run on the CPU under the emulator, on random data, against fp64; or
+// any PTX (emulate_ptx.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/emulate_options.hpp"
+#include "cli/emulate_ptx.hpp"
 #include "cli/emulate_report.hpp"
 #include "cli/options.hpp"
 #include "cli/ticker.hpp"
@@ -25,6 +27,8 @@ Examples:
   flashfit emulate --gpu T4 --seqlens 65,0,300 --heads 8 --kv-heads 2 --repeat 20
   flashfit emulate --gpu H100 --head-dim 64 --layout mixed --numerics tensor-core --json
   flashfit emulate --gpu A100 --causal --window-left 63 --softcap 30 --sinks --seqused-k 100
+  flashfit emulate --ptx add.ptx --grid 4 --block 256 --arg in:fp32[1000] --arg in:fp32[1000] --arg sum=out:fp32[1000] \
+                   --arg 1000 --repeat 20 --save sum=sum.npy
 No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wrong use, 3 not written.)";
 
 /// What can be chosen: the images that this build carries, or all of the table for one that was made without a compiler
@@ -130,11 +134,17 @@ int run(const EmulateOptions& e) {
 
 void add_emulate(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
-      "emulate", "Runs the kernel that a GPU would get on the CPU, and says what it did and what is wrong with it.");
+      "emulate",
+      "Runs the kernel that a GPU would get, or any PTX, on the CPU, and says what it did and what is wrong with it.");
   const auto e = std::make_shared<EmulateOptions>();
+  const auto ptx = std::make_shared<PtxOptions>();
   e->add_to(*command);
+  ptx->add_to(*command);
   command->footer(kExample);
-  command->callback([e, &status] { status = run(*e); });
+  command->callback([command, e, ptx, &status] {
+    check_options(*command, !ptx->file.empty());
+    status = ptx->file.empty() ? run(*e) : run_ptx(*ptx, *e);
+  });
 }
 
 }  // namespace flashfit::cli

@@ -151,9 +151,13 @@ reference::ForwardCase EmulateOptions::data_case() const {
 }
 
 std::vector<emu::Options> EmulateOptions::runs(const Gpu& on) const {
+  return runs(static_cast<std::size_t>(on.shared_bytes_block), on.cc.decimal());
+}
+
+std::vector<emu::Options> EmulateOptions::runs(std::size_t shared_limit, int cc) const {
   emu::Options first;
   first.schedule = pick(kSchedules, "--schedule", schedule).schedule;
-  first.shared_limit = static_cast<std::size_t>(on.shared_bytes_block);
+  first.shared_limit = shared_limit;
   first.host_threads =
       threads != 0 ? static_cast<int>(threads) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   struct Mode {
@@ -161,7 +165,7 @@ std::vector<emu::Options> EmulateOptions::runs(const Gpu& on) const {
     bool exact;
   };
   constexpr Mode kModes[] = {{"fp32", false}, {"tensor-core", true}};
-  if (pick(kModes, "--numerics", numerics).exact) first.tensor_core = emu::tensor_core_of(on.cc.decimal());
+  if (pick(kModes, "--numerics", numerics).exact) first.tensor_core = emu::tensor_core_of(cc);
   std::vector<emu::Options> all;
   for (std::int64_t i = 0; i < repeat; ++i) {
     all.push_back(first);

@@ -25,6 +25,8 @@ struct EmulateOptions {
   reference::ForwardCase data_case() const;
   /// One for each seed, for a kernel of that GPU.
   std::vector<emu::Options> runs(const Gpu& on) const;
+  /// The same for a kernel that may have so much shared memory, compiled for that compute capability: 90 is 9.0.
+  std::vector<emu::Options> runs(std::size_t shared_limit, int cc) const;
 };
 
 /// Floating-point operations of one forward: two products, of the pairs that the mask leaves.

@@ -42,6 +42,17 @@ nlohmann::ordered_json json_of(const Run& r) {
 
 void print_line(const char* key, const std::string& value) { fmt::print("{:<9} {}\n", key, value); }
 
+void print_counts(const emu::Stats& stats) {
+  const char* title = "counts";
+  for (const emu::Counter& c : emu::kCounters) {
+    if (stats.*c.value == 0) continue;
+    std::string name = c.name;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    print_line(title, fmt::format("{:>12} {}", stats.*c.value, name));
+    title = "";
+  }
+}
+
 void print(const Run& r, bool first) {
   if (first) {
     print_line("gpu", fmt::format("{} ({})", r.gpu.name, r.gpu.cc.str()));
@@ -57,14 +68,7 @@ void print(const Run& r, bool first) {
                          r.plan.grid, name_of(r.options.schedule), r.options.seed, sums, r.flop * 1e-9, r.seconds,
                          r.flop / r.seconds * 1e-9));
   if (first && r.finding.empty()) {
-    const char* title = "counts";
-    for (const emu::Counter& c : emu::kCounters) {
-      if (r.stats.*c.value == 0) continue;
-      std::string name = c.name;
-      std::replace(name.begin(), name.end(), '_', ' ');
-      print_line(title, fmt::format("{:>12} {}", r.stats.*c.value, name));
-      title = "";
-    }
+    print_counts(r.stats);
     print_line("banks",
                r.stats.worst_bank_conflicts.empty() ? "no conflicts" : "worst: " + r.stats.worst_bank_conflicts);
   }

@@ -27,6 +27,9 @@ nlohmann::ordered_json json_of(const Run& run);
 /// The run for people; the first of a GPU with what was chosen and what it counted.
 void print(const Run& run, bool first);
 
+/// What a launch counted, a line each.
+void print_counts(const emu::Stats& stats);
+
 /// A line of that text.
 void print_line(const char* key, const std::string& value);
 

@@ -55,6 +55,9 @@ std::string registers(const Json& j) {
   return text(j["registers_per_thread"]) + (j["registers_estimated"] == true ? "~" : "");
 }
 
+/// ~ marks a guess, as of registers.
+std::string modelled(const Json& j) { return text(j["modelled_us"]) + (j["calibrated"] == false ? "~" : ""); }
+
 ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   const std::string_view tile = e.tile;
   std::optional<std::int64_t> rows, keys;
@@ -63,14 +66,9 @@ ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
     keys = whole_number(tile.substr(x + 1), 16, 4096);
   }
   if (!rows || !keys) wrong("--tile", e.tile, "must be ROWSxKEYS, each from 16 to 4096, for example 128x64");
-  ForwardConfig c{.dtype = problem.dtype,
-                  .head_dim = problem.head_dim,
-                  .head_dim_v = problem.head_dim_v,
-                  .block_m = static_cast<int>(*rows),
-                  .block_n = static_cast<int>(*keys),
-                  .warps = static_cast<int>(e.warps ? e.warps : 4),
-                  .stages = static_cast<int>(e.stages ? e.stages : 2),
-                  .min_blocks = 1};
+  ForwardConfig c = tile_config(problem.dtype, problem.head_dim, static_cast<int>(*rows), static_cast<int>(*keys),
+                                static_cast<int>(e.warps ? e.warps : 4), static_cast<int>(e.stages ? e.stages : 2));
+  c.head_dim_v = problem.head_dim_v;
   return row_or_self(c);
 }
 
@@ -92,7 +90,9 @@ void print_one(const Json& j) {
                             text(j["registers_per_thread"]), j["registers_estimated"] == true ? " (estimated)" : "",
                             text(j["shared_memory_bytes"]), text(j["shared_memory_limit_bytes"])));
   line("grid", fmt::format("{} blocks, {} per SM", text(j["grid"]), text(j["blocks_per_sm"])));
-  line("model", fmt::format("{} us, most in {}", text(j["modelled_us"]), text(j["bound"])));
+  line("model",
+       fmt::format("{} us{}, most in {}", text(j["modelled_us"]),
+                   j["calibrated"] == false ? " (a guess: the model was fitted to an H200)" : "", text(j["bound"])));
   line("why", text(j["reason"]));
 }
 
@@ -102,7 +102,7 @@ void print_table(const std::vector<Json>& objects) {
     const bool fits = j["fits"] == true;
     rows.push_back({text(j["gpu"]), text(j["compute_capability"]), fits ? text(j["variant"]) : "does not fit",
                     text(j["target"]), text(j["shared_memory_bytes"]), text(j["shared_memory_limit_bytes"]),
-                    registers(j), text(j["blocks_per_sm"]), text(j["grid"]), text(j["modelled_us"]),
+                    registers(j), text(j["blocks_per_sm"]), text(j["grid"]), modelled(j),
                     fits ? text(j["bound"]) : text(j["reason"])});
   }
   fmt::print("{}", table({{"gpu"},
@@ -154,8 +154,7 @@ int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vect
   std::vector<std::vector<std::string>> rows;
   for (const Json& j : objects)
     rows.push_back({text(j["gpu"]), text(j["compute_capability"]), j["fits"] == true ? "fits" : "does not fit",
-                    text(j["shared_memory_limit_bytes"]), text(j["blocks_per_sm"]), text(j["modelled_us"]),
-                    text(j["reason"])});
+                    text(j["shared_memory_limit_bytes"]), text(j["blocks_per_sm"]), modelled(j), text(j["reason"])});
   fmt::print(
       "{}",
       table({{"gpu"}, {"cc"}, {""}, {"limit B", true}, {"blocks/SM", true}, {"model us", true}, {"what binds"}}, rows));
@@ -178,7 +177,7 @@ int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector
       objects.push_back(j);
       rows.push_back({fmt::format("{}x{}", fit.config.block_m, fit.config.block_n), text(j["warps"]), text(j["stages"]),
                       text(j["shared_memory_bytes"]), registers(j), text(j["spill_bytes"]), text(j["blocks_per_sm"]),
-                      fit.model.limited_by, text(j["modelled_us"]), text(j["bound"]),
+                      fit.model.limited_by, modelled(j), text(j["bound"]),
                       j["variant"].is_null() ? "" : text(j["variant"])});
     }
     if (e.json) continue;

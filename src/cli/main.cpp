@@ -1,14 +1,25 @@
 // The command `flashfit`.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "cli/command.hpp"
 
 namespace flashfit::cli {
 namespace {
+
+/// Of all that are in this build, in the order of --help: "explain, images or gpus".
+std::string names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
 
 int run(int argc, char** argv) {
   CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
@@ -30,9 +41,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      fmt::print(stderr,
-                 "flashfit: a command is needed: doctor, choose, explain, bench, compare, report, images or gpus; see "
-                 "flashfit --help\n");
+      fmt::print(stderr, "flashfit: a command is needed: {}; see flashfit --help\n", names_of_commands(app));
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ExtrasError&) {

@@ -23,7 +23,8 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& option, std::int
                               std::int64_t high, const std::string& help) {
   const auto set = [=, &value](const std::string& text) {
     const auto number = whole_number(text, low, high);
-    if (!number) wrong(option, text, fmt::format("must be a whole number from {} to {}", low, high));
+    if (!number)
+      wrong(option.substr(0, option.find(',')), text, fmt::format("must be a whole number from {} to {}", low, high));
     value = *number;
   };
   return app.add_option_function<std::string>(option, set, help)->type_name("N");

@@ -10,6 +10,7 @@
 #include "cli/options.hpp"
 #include "gpu/device.hpp"
 #include "gpu/driver_versions.hpp"
+#include "gpu/gpu_names.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -22,10 +23,11 @@ void ProblemOptions::add_to(CLI::App& app) {
   app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
   add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
   add_whole_number(app, "--head-dim-v", head_dim_v, 1, 1024, "elements of a head of values (default: the same)");
-  add_whole_number(app, "--seqlen", seqlen, 0, kMostRows, fmt::format("queries of a sequence (default {})", seqlen));
+  add_whole_number(app, "--seqlen,--seqlen-q", seqlen, 0, kMostRows,
+                   fmt::format("queries of a sequence (default {})", seqlen));
   add_whole_number(app, "--seqlen-k", seqlen_k, 0, kMostRows, "keys of a sequence (default: as many as queries)");
-  add_whole_number(app, "--heads", heads, 1, kMostHeads, "query heads (default 8)");
-  add_whole_number(app, "--kv-heads", kv_heads, 1, kMostHeads,
+  add_whole_number(app, "--heads,--heads-q", heads, 1, kMostHeads, "query heads (default 8)");
+  add_whole_number(app, "--kv-heads,--heads-kv", kv_heads, 1, kMostHeads,
                    "key and value heads, a divisor of --heads (default: the same)");
   add_whole_number(app, "--batch", batch, 1, kMostBatch, "sequences (default 1)");
   app.add_flag("--causal", causal, "causal mask, bottom-right aligned");
@@ -85,8 +87,8 @@ std::string describe(const ForwardProblem& p) {
 
 void GpuOptions::add_to(CLI::App& app) {
   app.add_option("--gpu", names,
-                 "a GPU (\"L4\", \"RTX 4090\"), a compute capability (\"8.9\") or \"all\"; may be repeated (default: "
-                 "this machine's)")
+                 "a GPU (\"L4\", \"RTX 4090\"), a compute capability (\"8.9\", \"sm_89\") or \"all\"; may be "
+                 "repeated (default: this machine's)")
       ->type_name("NAME")
       ->take_all()
       ->expected(1);
@@ -105,7 +107,7 @@ std::vector<Gpu> GpuOptions::gpus(CudaVersion& driver_version) const {
     gpus.assign(gpu_table().begin(), gpu_table().end());
   } else if (!names.empty()) {
     for (const std::string& name : names) {
-      auto gpu = find_gpu(name);
+      auto gpu = gpu_to_plan(name);
       if (!gpu) wrong("--" + gpu.error().message);
       gpus.push_back(std::move(*gpu));
     }

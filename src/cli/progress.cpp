@@ -36,7 +36,7 @@ struct Line {
 
 }  // namespace
 
-inspect::Progress progress_line() {
+doctor::Progress progress_line() {
   if (isatty(STDERR_FILENO) == 0) return {};
   return [line = std::make_shared<Line>()](std::uint64_t done, std::uint64_t all) { line->show(done, all); };
 }

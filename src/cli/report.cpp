@@ -8,9 +8,9 @@
 #include <fstream>
 #include <memory>
 
+#include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "inspect/printable.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -46,7 +46,7 @@ int run(const ReportWords& words) {
   std::vector<results::ReportRun> runs;
   for (std::size_t i = 0; i < words.files.size(); ++i) {
     auto file = results::read_result(words.files[i]);
-    if (!file) wrong(inspect::printable(file.error().message, 400));
+    if (!file) wrong(printable(file.error().message, 400));
     runs.push_back({std::filesystem::path(words.files[i]).filename().string(), std::move(*file), {}});
     if (!prices.empty()) runs.back().price = prices[prices.size() == 1 ? 0 : i];
   }

@@ -60,7 +60,7 @@ class Accesses {
     bool was_write, fence, unwritten = false;
   };
   /// What a record has room for. Agents: threads, and engines, as many as shared memory has room for mbarriers.
-  static constexpr std::uint32_t kMostThreads = 1 << 16, kMostAgents = 1 << 19, kMostInstructions = 1 << 11;
+  static constexpr std::uint32_t kMostThreads = 1 << 15, kMostAgents = 1 << 20, kMostInstructions = 1 << 11;
 
   explicit Accesses(std::size_t bytes) : granules_((bytes + kGranule - 1) / kGranule) {}
 
@@ -82,9 +82,8 @@ class Accesses {
     Record() = default;
     Record(const AccessRecord& by, bool write)
         : epoch_(by.done.epoch),
-          place_(static_cast<std::uint32_t>(by.thread) << 16),
-          rest_(static_cast<std::uint32_t>(by.done.agent) << 13 | by.instruction << 2 |
-                (by.proxy == Proxy::kAsync ? 2u : 0u) | (write ? 1u : 0u)) {}
+          place_(static_cast<std::uint32_t>(by.thread) << 17 | (by.proxy == Proxy::kAsync ? 1u << 16 : 0u)),
+          rest_(static_cast<std::uint32_t>(by.done.agent) << 12 | by.instruction << 1 | (write ? 1u : 0u)) {}
 
     Record with(std::uint32_t bytes) const {
       Record copy = *this;
@@ -93,11 +92,11 @@ class Accesses {
     }
     std::uint32_t bytes() const { return place_ & 0xffff; }  ///< of the granule, a bit each
     bool write() const { return (rest_ & 1) != 0; }
-    bool async() const { return (rest_ & 2) != 0; }
-    int agent() const { return static_cast<int>(rest_ >> 13); }
+    bool async() const { return (place_ & 1u << 16) != 0; }
+    int agent() const { return static_cast<int>(rest_ >> 12); }
     Moment done() const { return {agent(), epoch_}; }
     AccessRecord whole() const {
-      return {done(), rest_ >> 2 & (kMostInstructions - 1), static_cast<int>(place_ >> 16),
+      return {done(), rest_ >> 1 & (kMostInstructions - 1), static_cast<int>(place_ >> 17),
               async() ? Proxy::kAsync : Proxy::kGeneric};
     }
 

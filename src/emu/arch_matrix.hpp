@@ -74,6 +74,7 @@ void wgmma_fence(A& a = no_registers, B& b = no_registers, C& c = no_registers, 
 }
 template <int Pending, class A = NoRegisters, class B = NoRegisters, class C = NoRegisters, class D = NoRegisters>
 void wgmma_wait(A& a = no_registers, B& b = no_registers, C& c = no_registers, D& d = no_registers, Site site = {}) {
+  emu::await_warpgroup(Pending, site);
   meet_with_registers(emu::kWgmmaWait, Pending, a, b, c, d, site);
 }
 inline void wgmma_commit(Site site = {}) { emu::Machine::current().meet(emu::kWgmmaCommit, &site, site); }

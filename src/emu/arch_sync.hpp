@@ -20,6 +20,11 @@ inline void fence_proxy_async() {
   machine.watch();
   machine.order()->fence_proxy_async(machine.thread());
 }
+inline void fence_proxy_async_global() {
+  emu::Machine& machine = emu::Machine::current();
+  machine.watch();
+  machine.order()->fence_proxy_async_global(machine.thread());
+}
 inline void fence_mbarrier_init() {
   emu::Machine& machine = emu::Machine::current();
   machine.watch();
@@ -52,6 +57,12 @@ inline void mbarrier_arrive_expect_tx(MBarrier& s_barrier, int bytes, Site site 
   mbarrier_expect_tx(s_barrier, bytes, site);
   mbarrier_arrive(s_barrier, 1, site);
 }
+inline void cp_async_mbarrier_arrive(MBarrier& s_barrier, Site site = {}) {
+  emu::Machine::current().arrive_with_copies(address(&s_barrier, 0), false, "cp_async_mbarrier_arrive", site);
+}
+inline void cp_async_mbarrier_arrive_noinc(MBarrier& s_barrier, Site site = {}) {
+  emu::Machine::current().arrive_with_copies(address(&s_barrier, 0), true, "cp_async_mbarrier_arrive_noinc", site);
+}
 inline bool mbarrier_test(MBarrier& s_barrier, int parity, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
   return machine.engines().mbarriers.test(machine, address(&s_barrier, 0), parity, site);
@@ -78,8 +89,7 @@ void set_max_registers_inc(Site site = {}) {
   emu::Machine::current().set_registers(Registers, true, site);
 }
 
-inline void grid_dependency_wait() { emu::Machine::current().grid_dependency_wait(); }
-/// That the next grid starts early is emulated there (Options::overlaps), whether or not this one allows it.
-inline void launch_dependents() {}
+inline void grid_dependency_wait(Site site = {}) { emu::Machine::current().grid_dependency_wait(site); }
+inline void launch_dependents() { emu::Machine::current().launch_dependents(); }
 
 }  // namespace flashfit::arch

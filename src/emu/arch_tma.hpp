@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "arch/cache_policy.hpp"
 #include "base/mbarrier.hpp"
+#include "emu/cache_hints.hpp"
 #include "emu/tensor_copies.hpp"
 
 namespace flashfit::arch {
@@ -18,6 +20,13 @@ template <class T, int Dims>
 void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
               Site site = {}) {
   tma_load_multicast(s_base, s_offset, map, at, s_barrier, 0, site);
+}
+
+template <class T, int Dims>
+void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
+              CachePolicy policy, Site site = {}) {
+  emu::check_cache_policy(policy, "tma_load", site);
+  tma_load(s_base, s_offset, map, at, s_barrier, site);
 }
 
 template <class T, int Dims>

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "emu/global_accesses.hpp"
+#include "emu/memory.hpp"
 #include "emu/site.hpp"
 
 namespace flashfit::emu {
@@ -23,6 +25,8 @@ struct BulkLoad {
   std::uintptr_t barrier;
   std::uint32_t blocks;
   std::function<void(std::byte* to)> fill;
+  std::vector<Memory::Range> from;  ///< what it reads of global memory, as far as that is watched
+  std::uintptr_t shared_from = 0;   ///< or of the thread's own block, as many bytes
 };
 
 /// From `bytes` of shared memory, which are read some time before the rest is done.
@@ -31,14 +35,16 @@ struct BulkStore {
   std::uintptr_t from;
   std::size_t bytes;
   std::function<void(const std::byte* image)> write;
+  std::vector<Memory::Range> to;  ///< what it writes of global memory, as far as that is watched
+  GlobalAccess kind = GlobalAccess::kWrite;
 };
-
-/// Adds fp32 numbers to those at `to`.
-void add_f32(std::uintptr_t to, const std::byte* image, std::size_t bytes);
 
 class BulkCopies {
  public:
   static void load(Machine& machine, const BulkLoad& load, Site site);
+  /// From the shared memory of the running thread's block to that of block `block`, at the offset of `to`.
+  static void send(Machine& machine, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, std::uintptr_t barrier,
+                   int block, Site site);
   void store(Machine& machine, const BulkStore& store, Site site);
   /// Closes the running thread's group of stores.
   void commit(Machine& machine);
@@ -51,7 +57,7 @@ class BulkCopies {
   };
   using Group = std::vector<std::shared_ptr<Progress>>;
   struct Queue {
-    int agent = -1;  ///< its epochs are the numbers of groups, from 1 on
+    int agent = -1, writer = -1;  ///< their epochs are the numbers of groups, from 1 on: have read, are done
     std::uint32_t committed = 0;
     Group open;
     std::vector<Group> groups;  ///< the committed ones that were not waited for in full

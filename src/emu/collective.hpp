@@ -16,10 +16,11 @@ struct Collective {
   std::uint64_t Stats::* counter;
 };
 
-struct ShuffleXorOperands {
-  float value;
-  int mask;
-  float result;
+/// Of shuffles and of reductions over a warp. `with`: a mask, or the lane that is asked.
+struct ExchangeOperands {
+  uint32 value;
+  int with;
+  uint32 result;
 };
 /// A warp's own number is passed on by a shuffle, which needs all lanes; nothing else happens.
 struct WarpOperands {};
@@ -50,7 +51,10 @@ Operands& of(void* const* lanes, int lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-extern const Collective kWarp, kShuffleXor, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaF16, kMmaBF16;
+extern const Collective kWarp, kShuffleXor, kShuffle, kBallot, kLdmatrixX4, kLdmatrixX4Trans, kMmaF16, kMmaBF16;
+
+/// Over all lanes: modulo 2^32; of signed and unsigned numbers.
+extern const Collective kWarpSum, kWarpMin, kWarpMinInt, kWarpMax, kWarpMaxInt;
 
 /// Matrix instructions that load b from shared memory themselves.
 struct SharedMma {

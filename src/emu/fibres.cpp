@@ -37,10 +37,10 @@ bool StackPool::overflowed(int i) const {
   return !std::all_of(stack(i), stack(i) + kUntouchedBytes, [](std::byte b) { return b == kUntouched; });
 }
 
-void Fibres::prepare(int count, Body body, void* context) {
+void Fibres::prepare(int count, int step, Body body, void* context) {
   clear();
   slots_.resize(static_cast<std::size_t>(count) + 1);
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; i += step)
     slot(i) = fiber(std::allocator_arg, PooledStack{pool_.stack(i)}, [this, i, body, context](fiber&& starter) {
       slot(previous_) = std::move(starter);
       races::acquire(&start_);
@@ -74,12 +74,12 @@ void Fibres::clear() {
   slots_.resize(1);
 }
 
-void Fibres::enter(int i) {
+void Fibres::enter(int i) const {
   if (!races::on()) return;
   if (i == kHost)
     races::enter_host();
   else
-    races::enter(i);
+    races::enter(first_race_ + i);
 }
 
 }  // namespace flashfit::emu

@@ -31,13 +31,14 @@ class Fibres {
   using Body = int (*)(void* context, int i);
   static constexpr int kHost = -1;
 
-  explicit Fibres(int most) : pool_(most) {}
+  /// ThreadSanitizer knows fibre i by number first_race + i: two computations that are both suspended share none.
+  explicit Fibres(int most, int first_race = 0) : first_race_(first_race), pool_(most) {}
   ~Fibres() { clear(); }
   Fibres(const Fibres&) = delete;
   Fibres& operator=(const Fibres&) = delete;
 
-  /// Makes `count` fibres; none runs yet. What is left of earlier ones is unwound.
-  void prepare(int count, Body body, void* context);
+  /// Makes fibres 0, step, 2 step ... below `count`; none runs yet. What is left of earlier ones is unwound.
+  void prepare(int count, int step, Body body, void* context);
   /// Suspends the running fibre (or the host) and runs fibre i (or the host). Returns when somebody switches back.
   void switch_to(int i);
   /// Unwinds all fibres that have not ended. Host only.
@@ -45,9 +46,10 @@ class Fibres {
   bool overflowed(int i) const { return pool_.overflowed(i); }
 
  private:
-  static void enter(int i);
+  void enter(int i) const;
   boost::context::fiber& slot(int i) { return slots_[static_cast<std::size_t>(i) + 1]; }
 
+  int first_race_;
   StackPool pool_;
   std::vector<boost::context::fiber> slots_ =
       std::vector<boost::context::fiber>(1);  ///< the host's, then fibre 0, 1, ...

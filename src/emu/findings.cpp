@@ -57,10 +57,13 @@ std::string Machine::waits() const {
       }
       left &= ~same;
       if (wait.describe != nullptr)
-        text += fmt::format("{} {} wait in {} at {}; ", warp, lanes_in_words(same), wait.describe(wait.on),
-                            in_words(wait.site));
+        text += program_.by_warp
+                    ? fmt::format("{} waits in {} at {}; ", warp, wait.describe(wait.on), in_words(wait.site))
+                    : fmt::format("{} {} wait in {} at {}; ", warp, lanes_in_words(same), wait.describe(wait.on),
+                                  in_words(wait.site));
     }
-    if (w.left != 0) text += fmt::format("{} {} left; ", warp, lanes_in_words(w.left));
+    if (w.left != 0)
+      text += program_.by_warp ? warp + " left; " : fmt::format("{} {} left; ", warp, lanes_in_words(w.left));
   }
   return text.substr(0, text.size() - std::min<std::size_t>(text.size(), 2));
 }

@@ -36,25 +36,13 @@ Shared& shared() {
 inline float exp2(float x) { return std::exp2(x); }
 inline float log2(float x) { return std::log2(x); }
 inline float reciprocal(float x) { return 1.f / x; }
-inline float multiply_add(float a, float b, float c) { return a * b + c; }
+inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 /// +0 is more than -0, as on GPUs (PTX ISA, "max").
 inline float max(float a, float b) {
   const float larger = a > b ? a : b;  // one instruction without branches: right unless it is a zero or NaN
   if (std::fabs(larger) > 0) return larger;
   if (a != a || b != b) return a != a ? b : a;
   return a != b ? larger : std::signbit(a) ? b : a;
-}
-
-inline float shuffle_xor(float x, int mask, Site site = {}) {
-  emu::ShuffleXorOperands operands{x, mask, 0};
-  emu::Machine::current().meet(emu::kShuffleXor, &operands, site);
-  return operands.result;
-}
-
-inline uint32 ballot(bool x, Site site = {}) {
-  emu::BallotOperands operands{x, 0};
-  emu::Machine::current().meet(emu::kBallot, &operands, site);
-  return operands.result;
 }
 
 inline int count_bits(uint32 x) { return std::popcount(x); }
@@ -75,14 +63,18 @@ std::uintptr_t address(const T* base, int64 offset) {
   return reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(offset) * sizeof(T);
 }
 
-template <class T>
-T load(const T* g_base, int64 offset, Site site = {}) {
+template <class V, class T>
+V load(const T* g_base, int64 offset, Site site = {}) {
   emu::Machine& machine = emu::Machine::current();
   machine.count(&emu::Stats::loads);
-  machine.check_global(address(g_base, offset), sizeof(T), sizeof(T), emu::Access::kRead, site);
-  T value;
+  machine.own_global_access(address(g_base, offset), sizeof(V), emu::Access::kRead, "load", site);
+  V value;
   std::memcpy(&value, reinterpret_cast<const void*>(address(g_base, offset)), sizeof value);
   return value;
+}
+template <class T>
+T load(const T* g_base, int64 offset, Site site = {}) {
+  return load<T, T>(g_base, offset, site);
 }
 
 template <class T, class V>
@@ -90,7 +82,7 @@ void store_if(bool inside, T* g_base, int64 offset, V value, Site site = {}) {
   if (!inside) return;
   emu::Machine& machine = emu::Machine::current();
   machine.count(&emu::Stats::stores);
-  machine.check_global(address(g_base, offset), sizeof(V), sizeof(V), emu::Access::kWrite, site);
+  machine.own_global_access(address(g_base, offset), sizeof(V), emu::Access::kWrite, "store_if", site);
   std::memcpy(reinterpret_cast<void*>(address(g_base, offset)), &value, sizeof value);
 }
 
@@ -102,7 +94,8 @@ SharedPlace<T> in_one_register(T* s_base, int s_offset) {
 inline constexpr bool kCopiesAreAsync = true;
 template <class T>
 void cp_async_16(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside, Site site = {}) {
-  emu::Machine::current().copy(address(s_base, s_offset), address(g_base, g_offset), inside, site);
+  constexpr std::size_t kBytes = emu::Copy::kBytes;
+  emu::Machine::current().copy(address(s_base, s_offset), address(g_base, g_offset), kBytes, inside ? kBytes : 0, site);
 }
 inline void cp_async_commit() { emu::Machine::current().commit_copies(); }
 template <int Pending>
@@ -173,7 +166,10 @@ void mma_m16n8k16_trans(float (&d)[M][N][4], const uint32 (&a)[M][4], const T* s
 
 }  // namespace flashfit::arch
 
+#include "emu/arch_atomics.hpp"
 #include "emu/arch_bulk.hpp"
+#include "emu/arch_cached.hpp"
 #include "emu/arch_matrix.hpp"
 #include "emu/arch_sync.hpp"
 #include "emu/arch_tma.hpp"
+#include "emu/arch_warp.hpp"

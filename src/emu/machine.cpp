@@ -14,33 +14,39 @@ namespace flashfit::emu {
 
 thread_local constinit Machine* Machine::running = nullptr;
 
-Machine::Machine(const Program& program, const Memory& memory, const Options& options)
+Machine::Machine(const Program& program, const Memory& memory, const Options& options, LaunchState& launch, int grid)
     : program_(program),
       memory_(memory),
       options_(options),
+      launch_(launch),
+      global_(launch.global()),
       block_warps_(program.threads / kLanes),
       scheduler_(options.schedule, options.seed),
       transfers_(options.schedule, options.seed),
-      fibres_(std::make_unique<Fibres>(program.threads * program.cluster)),
+      fibres_(std::make_unique<Fibres>(program.threads * program.cluster, launch.first_race_of(grid))),
       warps_(static_cast<std::size_t>(block_warps_ * program.cluster)),
       ready_(warps_.size()),
       waits_(warps_.size() * kLanes),
       copies_(waits_.size()),
-      banks_(static_cast<int>(warps_.size())) {
+      banks_(static_cast<int>(warps_.size())),
+      patience_(waits_.size()),
+      grid_(grid) {
   blocks_.reserve(static_cast<std::size_t>(program.cluster));
   for (int b = 0; b < program.cluster; ++b) blocks_.emplace_back(program.shared_bytes, options.shared_limit);
 }
 
-Machine::~Machine() = default;
+// What a finding in the other grid left paused is unwound while all that it uses is there.
+Machine::~Machine() { fibres_->clear(); }
 
-std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number) {
-  grid_ = grid;
-  Machine* const outer = std::exchange(running, this);
+std::string Machine::run_cluster(std::uint32_t number) {
+  cluster_ = launched().first_cluster + number;
+  patience_.clear();
+  grid_waiters_.clear();
   // By number, so that a run is the same whichever host thread does it.
   scheduler_ = Scheduler(options_.schedule, options_.seed + number * 0x632be5abu);
   transfers_ = Transfers(options_.schedule, options_.seed + number * 0x632be5abu);
   std::fill(warps_.begin(), warps_.end(), Warp{});
-  std::fill(ready_.begin(), ready_.end(), ~std::uint32_t{0});
+  std::fill(ready_.begin(), ready_.end(), program_.by_warp ? 1 : ~std::uint32_t{0});
   for (CopyQueue& copies : copies_) copies.clear();
   order_.reset();
   engines_.reset();
@@ -48,11 +54,14 @@ std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number
   elected_ = options_.schedule == Schedule::kReversed ? kLanes - 1
              : options_.schedule == Schedule::kRandom ? scheduler_.any(kLanes)
                                                       : 0;
+  const Index3 first = launched().first_block_of(cluster_);
   for (int b = 0; b < program_.cluster; ++b) start_block(b, {first.x + b, first.y, first.z});
-  if (watching_ || program_.cluster > 1 || options_.overlaps != nullptr) watch();
-  live_ = program_.threads * program_.cluster;
+  // From the first access on: a fence that is missing between it and an engine's must be found. ThreadSanitizer orders
+  // what threads do themselves, and would see the clocks' memory.
+  if (!races::on() || watching_ || program_.cluster > 1 || launch_.grids().size() > 1) watch();
+  live_ = fibres_of_block() * program_.cluster;
   fibres_->prepare(
-      live_,
+      program_.threads * program_.cluster, program_.by_warp ? kLanes : 1,
       [](void* machine, int) {
         Machine& self = *static_cast<Machine*>(machine);
         self.program_.run(self.program_.params);
@@ -60,17 +69,36 @@ std::string Machine::run_cluster(Index3 grid, Index3 first, std::uint32_t number
       },
       this);
   place(scheduler_.first(ready_));
-  fibres_->switch_to(thread());
-  fibres_->clear();
+  return run_until_host(thread());
+}
+
+std::string Machine::resume() {
+  if (launch_.first_grid_has_ended())
+    for (const int waiter : std::exchange(grid_waiters_, {})) wake(waiter);
+  place(next_thread());
+  return run_until_host(thread());
+}
+
+std::string Machine::run_until_host(int thread) {
+  Machine* const outer = std::exchange(running, this);
+  paused_ = false;
+  fibres_->switch_to(thread);
+  if (!paused_) fibres_->clear();
   running = outer;
   return std::exchange(finding_, {});
+}
+
+void Machine::pause() {
+  paused_ = true;
+  fibres_->switch_to(Fibres::kHost);
 }
 
 void Machine::start_block(int number, Index3 index) {
   Block& block = blocks_[static_cast<std::size_t>(number)];
   ++stats_.blocks;
   block.index = index;
-  block.live = program_.threads;
+  block.live = fibres_of_block();
+  block.launched = false;
   block.shared.poison();
   if (block.accesses != nullptr) block.accesses->clear();
   block.uses.clear();
@@ -94,8 +122,21 @@ ThreadIndex Machine::next_thread() {
 
 void Machine::yield() {
   if (races::on()) stop_at_race();
-  const ThreadIndex next = next_thread();
-  if (next.warp < 0) stop("deadlock: " + waits());
+  run_next(next_thread());
+}
+
+void Machine::yield_to_any() {
+  if (races::on()) stop_at_race();
+  ++stats_.switches;
+  if (!transfers_.empty()) transfers_.at_switch();
+  run_next(scheduler_.any_of(ready_));
+}
+
+void Machine::run_next(ThreadIndex next) {
+  if (next.warp < 0) {
+    if (grid_waiters_.empty()) stop("deadlock: " + waits());
+    return pause();
+  }
   if (next == now_) return;
   place(next);
   fibres_->switch_to(thread());
@@ -117,7 +158,9 @@ void Machine::wake(int warp, std::uint32_t lanes, const Knowledge& known) {
   for (; lanes != 0; lanes &= lanes - 1) {
     const int thread = warp * kLanes + std::countr_zero(lanes);
     waits_[static_cast<std::size_t>(thread)].describe = nullptr;
-    if (order_ != nullptr) order_->learn(thread, known);
+    if (order_ == nullptr) continue;
+    const races::Unseen unseen;
+    order_->learn(thread, known);
   }
 }
 
@@ -142,12 +185,17 @@ int Machine::thread_ended() {
     return Fibres::kHost;
   }
   const ThreadIndex next = next_thread();
-  if (next.warp < 0) stop("deadlock after this thread left: " + waits());
+  if (next.warp < 0) {
+    if (grid_waiters_.empty()) stop("deadlock after this thread left: " + waits());
+    paused_ = true;
+    return Fibres::kHost;
+  }
   place(next);
   return thread();
 }
 
 void Machine::end_block(Block& block) {
+  if (grid_ == 0 && !block.launched) launch_.block_launched();
   if (const std::string left = block.warpgroups->unfinished(); !left.empty()) stop(left);
   end_engines(block);
   if (const auto outside = block.shared.written_outside())

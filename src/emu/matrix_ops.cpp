@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "emu/machine.hpp"
 
@@ -72,10 +73,11 @@ void reads(Machine& machine, const MatrixOperand& operand, int first, int count,
 void wgmma(void* const* lanes) {
   Machine& machine = Machine::current();
   const auto& [own, site] = of<WgmmaCall>(lanes, 0);
-  auto& [group, agent] = unit(machine, site);
+  auto& [group, agent, waiting] = unit(machine, site);
   const int warp = machine.warp() % Warpgroup::kWarps;
   const auto operands = members(lanes, &WgmmaCall::operands);
   end_if(machine, group.issue(warp, operands.data(), site), site);
+  for (const int thread : std::exchange(waiting, {})) machine.wake(thread);
   const Moment done{agent, static_cast<std::uint32_t>(group.issued(warp))};
   if (!own.shape.a_in_registers) reads(machine, {own.a_descriptor, own.shape.a_major, 64}, warp * 16, 16, done, site);
   reads(machine, {own.b_descriptor, own.shape.b_major, own.shape.n}, 0, own.shape.n, done, site);
@@ -89,7 +91,7 @@ void wgmma_commit(void* const* lanes) {
 void wgmma_wait(void* const* lanes) {
   Machine& machine = Machine::current();
   const auto& call = of<WgmmaRegistersCall>(lanes, 0);
-  auto& [group, agent] = unit(machine, call.site);
+  auto& [group, agent, waiting] = unit(machine, call.site);
   const int warp = machine.warp() % Warpgroup::kWarps;
   const auto registers = members(lanes, &WgmmaRegistersCall::registers);
   end_if(machine, group.wait(warp, call.pending, registers.data(), machine.tensor_core()), call.site);
@@ -98,6 +100,18 @@ void wgmma_wait(void* const* lanes) {
 }
 
 }  // namespace
+
+void await_warpgroup(int pending, Site site) {
+  Machine& machine = Machine::current();
+  auto& [group, agent, waiting] = unit(machine, site);
+  const int warp = machine.warp() % Warpgroup::kWarps;
+  while (group.missing(warp, pending) != 0) {
+    waiting.push_back(machine.thread());
+    machine.suspend(
+        {[](const void*) -> std::string { return "wgmma_wait, for products that not all four warps issued"; }, &group,
+         site});
+  }
+}
 
 constexpr Collective kStmatrixX4{"stmatrix_x4", stmatrix_x4<false>, &Stats::stmatrix};
 constexpr Collective kStmatrixX4Trans{"stmatrix_x4_trans", stmatrix_x4<true>, &Stats::stmatrix};

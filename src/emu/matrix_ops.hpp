@@ -20,6 +20,10 @@ struct WgmmaRegistersCall {
   Site site;
 };
 
+/// Keeps the running thread until all warps of its warpgroup have issued what its wait for all but `pending` groups
+/// orders. Before the wait's own meeting.
+void await_warpgroup(int pending, Site site);
+
 /// A commit takes a Site.
 extern const Collective kStmatrixX4, kStmatrixX4Trans, kWgmma, kWgmmaFence, kWgmmaCommit, kWgmmaWait;
 

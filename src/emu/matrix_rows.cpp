@@ -5,9 +5,6 @@
 #include "emu/machine.hpp"
 
 namespace flashfit::emu {
-namespace {
-
-/// Whether one of the 16-bit numbers at `from` is poison.
 bool has_poison(std::uintptr_t from) {
   constexpr std::uint64_t kOnes = 0x0001000100010001u;
   std::uint64_t words[2];
@@ -19,8 +16,6 @@ bool has_poison(std::uintptr_t from) {
   }
   return zeros != 0;
 }
-
-}  // namespace
 
 void check_rows(const MatrixRows& rows, const char* name) {
   Machine& machine = Machine::current();

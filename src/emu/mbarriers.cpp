@@ -25,11 +25,13 @@ bool MBarriers::intact(const Entry& entry) {
 
 std::string MBarriers::in_words(const Machine& machine, const Entry& entry) {
   const auto& [address, b] = entry;
-  return fmt::format("the mbarrier at {} (phase {}, {} of {} arrivals pending, {} bytes to come)",
-                     machine.shared_in_words(address), b.phase - b.first_phase, b.pending, b.expected, b.bytes);
+  return fmt::format("the mbarrier at {} (phase {}, {} of {} arrivals pending{}, {} bytes to come)",
+                     machine.shared_in_words(address), b.phase - b.first_phase, b.pending, b.expected,
+                     b.copying == 0 ? "" : fmt::format(", of which copies make {}", b.copying), b.bytes);
 }
 
 void MBarriers::init(Machine& machine, std::uintptr_t address, int arrivals, Site site) {
+  const races::Unseen unseen;
   machine.check_shared(address, kBytes, site);
   if (arrivals < 1 || arrivals > kMostArrivals)
     machine.stop(fmt::format("mbarrier_init for {} arrivals, which must be 1 to {}", arrivals, kMostArrivals), &site);
@@ -56,7 +58,7 @@ void MBarriers::inval(Machine& machine, std::uintptr_t address, Site site) {
     machine.stop(fmt::format("mbarrier_inval of {}, while {} waits for it", in_words(machine, entry),
                              machine.thread_in_words(b.waiters.front().thread)),
                  &site);
-  if (b.bytes != 0) machine.stop("mbarrier_inval of " + in_words(machine, entry), &site);
+  if (b.bytes != 0 || b.copying != 0) machine.stop("mbarrier_inval of " + in_words(machine, entry), &site);
   if (!machine.order()->of(machine.thread()).seen.reached(b.used))
     machine.stop(fmt::format("mbarrier_inval of {}, which other threads may still use: no synchronisation with them",
                              in_words(machine, entry)),
@@ -91,9 +93,10 @@ MBarriers::Barrier& MBarriers::use(Machine& machine, std::uintptr_t address, con
 }
 
 void MBarriers::arrive(Machine& machine, std::uintptr_t address, int count, Site site) {
+  const races::Unseen unseen;
   Barrier& b = use(machine, address, "mbarrier_arrive", site);
   Entry& entry = *barriers_.find(address);
-  if (count < 1 || count > b.pending)
+  if (count < 1 || count > b.pending - b.copying)
     machine.stop(fmt::format("{} arrivals at {}", count, in_words(machine, entry)), &site);
   machine.count(&Stats::mbarrier_arrivals);
   b.pending -= count;
@@ -102,6 +105,27 @@ void MBarriers::arrive(Machine& machine, std::uintptr_t address, int count, Site
   machine.publish(abroad ? b.published_abroad : b.published);
   races::release(&b);
   complete_if_due(machine, entry, machine.thread(), site);
+}
+
+void MBarriers::expect_copies(Machine& machine, std::uintptr_t address, bool counted, const char* what, Site site) {
+  Barrier& b = use(machine, address, what, site);
+  if (!counted && b.pending < kMostArrivals) ++b.pending;
+  if (b.copying == b.pending)
+    machine.stop(
+        fmt::format("{} at {}: there is no arrival left for it", what, in_words(machine, *barriers_.find(address))),
+        &site);
+  ++b.copying;
+  machine.count(&Stats::mbarrier_arrivals);
+}
+
+void MBarriers::arrive_for_copies(Machine& machine, std::uintptr_t address, Moment done, int thread, Site site) {
+  Entry& entry = *barriers_.find(address);
+  Barrier& b = entry.second;
+  --b.pending;
+  --b.copying;
+  b.published.seen.reach(done);
+  races::release(&b);
+  complete_if_due(machine, entry, thread, site);
 }
 
 void MBarriers::expect_bytes(Machine& machine, std::uintptr_t address, int bytes, Site site) {
@@ -122,7 +146,7 @@ bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site 
     ++unanswered_;
     if (unanswered_ % kPatience == 0 && !machine.transfers().step() && unanswered_ > kPatience * kPatience)
       machine.stop("deadlock: asks for ever for " + in_words(machine, *barriers_.find(address)), &site);
-    machine.yield();
+    machine.yield_to_any();
     return false;
   }
   machine.order()->learn(machine.thread(), b.completed);
@@ -131,6 +155,7 @@ bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site 
 }
 
 void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool cluster, Site site) {
+  const races::Unseen unseen;
   machine.count(&Stats::mbarrier_waits);
   Barrier& b = use(machine, address, "mbarrier_wait", site);
   if (static_cast<int>(b.phase & 1) == (parity & 1)) {
@@ -142,6 +167,10 @@ void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool 
   machine.learn(b.completed);
   if (cluster) machine.learn(b.completed_abroad);
   races::acquire(&b);
+}
+
+std::uint32_t MBarriers::phase(Machine& machine, std::uintptr_t address, Site site) {
+  return use(machine, address, "mbarrier_arrive", site).phase;
 }
 
 MBarriers::Signal MBarriers::signal(Machine& machine, std::uintptr_t address, Site site) {
@@ -166,6 +195,7 @@ void MBarriers::complete_bytes(Machine& machine, const Signal& signal, int bytes
                                 b.live ? in_words(machine, entry) : "an mbarrier that has been invalidated"),
                     &site);
   b.bytes -= bytes;
+  races::release(&b);
   complete_if_due(machine, entry, thread, site);
 }
 

@@ -32,11 +32,18 @@ class MBarriers {
   void fence_init(Machine& machine);
   /// In the thread's own block or, by its address there, in another of the cluster.
   void arrive(Machine& machine, std::uintptr_t address, int count, Site site);
+  /// Copies of the running thread will arrive once they have landed; `counted`: as one of the arrivals that the barrier
+  /// was made for, else as one more of this phase. And they do, for `thread` who said so at `site`; `done` is when.
+  void expect_copies(Machine& machine, std::uintptr_t address, bool counted, const char* what, Site site);
+  void arrive_for_copies(Machine& machine, std::uintptr_t address, Moment done, int thread, Site site);
   void expect_bytes(Machine& machine, std::uintptr_t address, int bytes, Site site);
   /// Whether the phase of this parity is complete; then what was published in it is learnt. `cluster`: also by threads
   /// of other blocks.
   bool test(Machine& machine, std::uintptr_t address, int parity, Site site);
   void wait(Machine& machine, std::uintptr_t address, int parity, bool cluster, Site site);
+
+  /// The phase that the barrier is in, by number; the running thread may use it.
+  std::uint32_t phase(Machine& machine, std::uintptr_t address, Site site);
 
   /// An engine that the running thread starts will complete bytes on this barrier.
   Signal signal(Machine& machine, std::uintptr_t address, Site site);
@@ -55,7 +62,7 @@ class MBarriers {
   };
   struct Barrier {
     bool live = false;
-    int expected = 0, pending = 0;
+    int expected = 0, pending = 0, copying = 0;  ///< copying: pending arrivals that copies will make
     std::int64_t bytes = 0;   ///< expected and not yet completed; negative: completed before they were expected
     std::uint32_t phase = 0;  ///< counts on when the object is made anew
     std::uint32_t first_phase = 0;

@@ -16,6 +16,13 @@ Memory& Memory::writable(std::string name, void* base, std::size_t bytes) {
   return *this;
 }
 
+std::vector<Memory::Range> Memory::writable_ranges() const {
+  std::vector<Range> ranges;
+  for (const Tensor& t : tensors_)
+    if (t.writable) ranges.push_back({t.base, t.bytes});
+  return ranges;
+}
+
 std::string Memory::describe(std::uintptr_t address) const {
   const auto distance = [address](const Tensor& t) {
     return address < t.base ? t.base - address : address < t.base + t.bytes ? 0 : address - (t.base + t.bytes);

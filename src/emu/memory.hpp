@@ -28,6 +28,13 @@ class Memory {
   /// An address in words, by the nearest tensor: "byte 96 past the end of k (2048 bytes)".
   std::string describe(std::uintptr_t address) const;
 
+  struct Range {
+    std::uintptr_t base;
+    std::size_t bytes;
+  };
+  /// Of the tensors that the kernel may write.
+  std::vector<Range> writable_ranges() const;
+
  private:
   struct Tensor {
     std::string name;

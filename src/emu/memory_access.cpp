@@ -2,32 +2,74 @@
 // against what others did before.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "emu/engines.hpp"
 #include "emu/machine.hpp"
 #include "emu/races.hpp"
 
 namespace flashfit::emu {
-void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, bool inside, Site site) {
-  constexpr const char* kName = "cp_async_16";
+namespace {
+
+constexpr const char* kCopies = "cp_async_16";
+
+}  // namespace
+
+void Machine::copy(std::uintptr_t s_to, std::uintptr_t g_from, std::size_t bytes, std::size_t read, Site site) {
   ++stats_.copies;
-  check_shared(s_to, Copy::kBytes, site);
-  if (inside) check_global(g_from, Copy::kBytes, Copy::kBytes, Access::kRead, site);
-  access(s_to, Copy::kBytes, Access::kWrite, kName, site);
+  check_shared(s_to, bytes, site);
+  if (read != 0) {
+    check_global(g_from, read, bytes, Access::kRead, site);
+    global_access(g_from, read, GlobalAccess::kRead, kCopies, site);
+  }
+  access(s_to, bytes, Access::kWrite, kCopies, site);
   const auto offset = static_cast<std::int32_t>(s_to - reinterpret_cast<std::uintptr_t>(shared()));
-  banks_.add_lane(now_.warp, now_.lane, {kName, site, Copy::kBytes, &Stats::copy_bank_conflicts}, offset);
-  copies_[static_cast<std::size_t>(thread())].issue(
-      {reinterpret_cast<std::byte*>(s_to), inside ? reinterpret_cast<const std::byte*>(g_from) : nullptr, site});
+  banks_.add_lane(now_.warp, now_.lane + spoken_lane_,
+                  {kCopies, site, static_cast<int>(bytes), &Stats::copy_bank_conflicts}, offset);
+  copies_[static_cast<std::size_t>(speaker())].issue(
+      {reinterpret_cast<std::byte*>(s_to), reinterpret_cast<const std::byte*>(g_from), bytes, read, site});
 }
 
-void Machine::commit_copies() { copies_[static_cast<std::size_t>(thread())].commit(); }
+void Machine::commit_copies() { copies_[static_cast<std::size_t>(speaker())].commit(); }
 
 void Machine::wait_copies(int pending) {
-  copies_[static_cast<std::size_t>(thread())].wait(static_cast<std::size_t>(pending), [this](const Copy& copy) {
+  CopyQueue& queue = copies_[static_cast<std::size_t>(speaker())];
+  queue.wait(static_cast<std::size_t>(pending), [this](const Copy& copy) {
     const auto to = reinterpret_cast<std::uintptr_t>(copy.destination);
-    races::write(to, Copy::kBytes, copy.site);
-    if (order_ != nullptr) watched_access(to, Copy::kBytes, Access::kWrite, "cp_async_16", copy.site);
+    races::write(to, copy.bytes, copy.site);
+    // What an arrival tells of is the copies' own, whoever waits for them.
+    if (order_ != nullptr && !copy.announced) watched_access(to, copy.bytes, Access::kWrite, kCopies, copy.site);
     copy.land();
   });
+  if (queue.agent < 0) return;
+  const races::Unseen unseen;
+  order_->learn_unfenced(thread(), {queue.agent, queue.arrivals_landed()});
+}
+
+void Machine::arrive_with_copies(std::uintptr_t barrier, bool counted, const char* what, Site site) {
+  const races::Unseen unseen;
+  watch();
+  engines().mbarriers.expect_copies(*this, barrier, counted, what, site);
+  CopyQueue& queue = copies_[static_cast<std::size_t>(speaker())];
+  if (queue.agent < 0) queue.agent = order_->new_agent();
+  const CopyQueue::Arrival arrival = queue.arrive();
+  const Moment done{queue.agent, arrival.number};
+  queue.announce([&](const Copy& copy) {
+    record(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes, Access::kWrite,
+           record_of(kCopies, copy.site, done, Proxy::kGeneric));
+    const auto from = reinterpret_cast<std::uintptr_t>(copy.source);
+    if (copy.read != 0 && watches_global(from))
+      record_global({from, copy.read}, GlobalAccess::kRead,
+                    {cluster_, thread(), done, Proxy::kGeneric, {kCopies, copy.site}});
+  });
+  transfers_.issue({what, speaker(), site, [this, barrier, arrival, done, site, thread = speaker()] {
+                      copies_[static_cast<std::size_t>(thread)].land_until(arrival.copies, [](const Copy& copy) {
+                        races::write(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes, copy.site);
+                        copy.land();
+                      });
+                      engines().mbarriers.arrive_for_copies(*this, barrier, done, thread, site);
+                      return true;
+                    }});
 }
 
 void Machine::count(std::uint64_t Stats::* counter, std::uint64_t times) { stats_.*counter += times; }
@@ -45,11 +87,22 @@ void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, c
 }
 
 void Machine::own_access(std::uintptr_t address, std::size_t bytes, Access kind, const char* what, Site site) {
-  if (!races::on()) watch();  // ThreadSanitizer orders what threads do themselves, and would see the clocks' memory
   check_shared(address, bytes, site);
   access(address, bytes, kind, what, site);
   const auto offset = static_cast<std::int32_t>(address - reinterpret_cast<std::uintptr_t>(shared()));
   banks_.add_lane(now_.warp, now_.lane, {what, site, static_cast<int>(bytes), &Stats::access_bank_conflicts}, offset);
+  if (kind != Access::kRead) return;
+  check_written(address, bytes, what, site);
+  ask(address, what, site);
+}
+
+void Machine::check_written(std::uintptr_t address, std::size_t bytes, const char* what, Site site) {
+  constexpr std::uint32_t kUnwritten = 0x0001'0001u * SharedMemory::kPoison;
+  std::uint32_t word = 0;
+  for (std::size_t b = 0; b + sizeof word <= bytes; b += sizeof word) {
+    std::memcpy(&word, reinterpret_cast<const std::byte*>(address) + b, sizeof word);
+    if (word == kUnwritten) stop_at_poison(what, reinterpret_cast<const std::byte*>(address) - shared(), bytes, site);
+  }
 }
 
 void Machine::read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site) {
@@ -89,14 +142,16 @@ void Machine::stop_at_race() {
   // Anything else is the fibres' own: their stacks, which the machine writes.
   if (!is_shared && !memory_.allows(race->later.address, 1, Access::kRead)) return;
   const races::Access &now = race->later, &before = race->earlier;
-  stop(fmt::format("race: {} {} {} bytes at {}, which {} {} at {}: no synchronisation between them", now.place,
-                   now.write ? "writes" : "reads", now.bytes,
-                   is_shared ? fmt::format("byte {} of shared memory", at) : memory_.describe(race->later.address),
-                   before.fibre < 0 ? "the host" : thread_in_words(before.fibre), before.write ? "wrote" : "read",
-                   before.place));
+  const int fibre = before.fibre - launch_.first_race_of(grid_);
+  stop(fmt::format(
+      "race: {} {} {} bytes at {}, which {} {} at {}: no synchronisation between them", now.place,
+      now.write ? "writes" : "reads", now.bytes,
+      is_shared ? fmt::format("byte {} of shared memory", at) : memory_.describe(race->later.address),
+      fibre < 0 || fibre >= static_cast<int>(waits_.size()) ? "the host or another grid" : thread_in_words(fibre),
+      before.write ? "wrote" : "read", before.place));
 }
 
-void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site) {
+void Machine::check_tensor(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site) {
   const char* verb = access == Access::kRead ? "reads" : "writes";
   if (!memory_.allows(address, bytes, access))
     stop(fmt::format("{} {} bytes at {}", verb, bytes, memory_.describe(address)), &site);
@@ -104,22 +159,21 @@ void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_
     stop(
         fmt::format("{} {} bytes at {}, which is not aligned to {}", verb, bytes, memory_.describe(address), alignment),
         &site);
-  if (options_.overlaps != nullptr) check_previous_grid(address, access, site);
   (access == Access::kRead ? stats_.global_bytes_read : stats_.global_bytes_written) += bytes;
+}
+
+void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site) {
+  check_tensor(address, bytes, alignment, access, site);
   if (races::on()) {
     (access == Access::kRead ? races::read : races::write)(address, bytes, site);
     stop_at_race();
   }
 }
 
-void Machine::check_previous_grid(std::uintptr_t address, Access access, Site site) {
-  const bool written = options_.overlaps->allows(address, 1, Access::kWrite);
-  const bool conflicts = written || (access == Access::kWrite && options_.overlaps->allows(address, 1, Access::kRead));
-  if (conflicts && !order_->of(thread()).seen.reached({previous_grid_, 1}))
-    stop(fmt::format("{} {}, which the grid before this one may still {}: no grid_dependency_wait",
-                     access == Access::kRead ? "reads" : "writes", memory_.describe(address),
-                     written ? "write" : "read"),
-         &site);
+bool Machine::in_params_or_global(std::uintptr_t address, std::size_t bytes) const {
+  const std::uintptr_t at = address - reinterpret_cast<std::uintptr_t>(program_.params);
+  return (at < program_.params_bytes && program_.params_bytes - at >= bytes) ||
+         memory_.allows(address, bytes, Access::kRead);
 }
 
 std::uintptr_t Machine::in_block(std::uintptr_t address, int block, const char* what, Site site) {

@@ -9,8 +9,6 @@
 
 namespace flashfit::emu {
 
-class Memory;
-
 /// Who runs next when a thread must wait. All of them let a warp's lanes run
 /// before other warps, but for kRandom.
 enum class Schedule : unsigned char {
@@ -38,9 +36,9 @@ struct Options {
   /// (CUDA C++ Programming Guide, "Technical Specifications per Compute
   /// Capability").
   std::size_t shared_limit = 227 * 1024;
-  /// What the grid before this one touches, if this one may start before that has ended (programmatic dependent
-  /// launch): until grid_dependency_wait it is not to be touched.
-  const Memory* overlaps = nullptr;
+  /// Whether accesses to global memory that nothing orders are findings. False where blocks are made to write the same
+  /// bytes, by offsets that are wrong on purpose: what is asked there is only that they stay inside the tensors.
+  bool global_races = true;
   int host_threads = 1;  ///< clusters run on so many at once; what is found and
                          ///< counted does not depend on it
 };
@@ -52,7 +50,7 @@ struct Stats {
   std::uint64_t blocks = 0, switches = 0;
   std::uint64_t mma = 0, ldmatrix = 0, shuffles = 0, votes = 0;
   std::uint64_t stmatrix = 0, tensor_copies = 0, wgmma = 0, wgmma_fences = 0, wgmma_commits = 0, wgmma_waits = 0;
-  std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0;
+  std::uint64_t barriers = 0, copies = 0, loads = 0, stores = 0, atomics = 0;
   std::uint64_t global_bytes_read = 0, global_bytes_written = 0, shared_bytes_read = 0, shared_bytes_written = 0;
   std::uint64_t mbarrier_arrivals = 0, mbarrier_waits = 0, bulk_copies = 0, register_changes = 0;
   std::uint64_t ldmatrix_bank_conflicts = 0, stmatrix_bank_conflicts = 0, copy_bank_conflicts = 0,
@@ -87,6 +85,7 @@ inline constexpr Counter kCounters[] = {
     {"register_changes", &Stats::register_changes},
     {"loads", &Stats::loads},
     {"stores", &Stats::stores},
+    {"atomics", &Stats::atomics},
     {"global_bytes_read", &Stats::global_bytes_read},
     {"global_bytes_written", &Stats::global_bytes_written},
     {"shared_bytes_read", &Stats::shared_bytes_read},

@@ -12,8 +12,12 @@
 // engine only by a chain that also passes a fence.proxy.async, anywhere between
 // the write and the engine's use (PTX ISA, "Memory Consistency Model",
 // causality order). What an engine did needs no fence: its completion is one.
+//
+// Clusters tell one another through atomics on global memory. A clock holds its
+// own cluster's epochs, and what is known of others.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace flashfit::emu {
@@ -21,6 +25,38 @@ namespace flashfit::emu {
 struct Moment {
   int agent = -1;
   std::uint32_t epoch = 0;
+};
+
+using Epochs = std::vector<std::uint32_t>;
+
+/// What is known of other clusters of the launch, by their number. Copies share what they hold, and joining what is
+/// held already costs nothing: all threads of a block learn the same from its barriers.
+class Abroad {
+ public:
+  bool reached(std::uint32_t cluster, Moment m) const;
+  void join(const Abroad& other) {
+    add_all_before(other.whole_);
+    if (other.entries_ != nullptr && other.entries_ != entries_) entries_ = joined(entries_, other.entries_);
+  }
+  /// The cluster's agents have reached these epochs.
+  void add(std::uint32_t cluster, const Epochs& epochs);
+  /// All that clusters below `cluster` ever did.
+  void add_all_before(std::uint32_t cluster) { whole_ = whole_ < cluster ? cluster : whole_; }
+  bool knows_all_of(std::uint32_t cluster) const { return cluster < whole_; }
+  /// What is known of one cluster, or nullptr.
+  const Epochs* of(std::uint32_t cluster) const;
+
+ private:
+  struct Entry {
+    std::uint32_t cluster;
+    std::shared_ptr<const Epochs> epochs;
+  };
+  using Entries = std::vector<Entry>;  ///< by cluster
+  static std::shared_ptr<const Entries> joined(const std::shared_ptr<const Entries>& a,
+                                               const std::shared_ptr<const Entries>& b);
+
+  std::shared_ptr<const Entries> entries_;
+  std::uint32_t whole_ = 0;
 };
 
 /// The latest epoch known of each agent; 0 for agents not heard of.
@@ -33,20 +69,34 @@ class Clock {
   void reach(Moment m);
   void join(const Clock& other);
   bool reached(const Clock& other) const;
-  void clear() { epochs_.clear(); }
-  const std::vector<std::uint32_t>& epochs() const { return epochs_; }
+  void clear() {
+    epochs_.clear();
+    abroad_ = {};
+  }
+  const Epochs& epochs() const { return epochs_; }
+  const Abroad& abroad() const { return abroad_; }
+  void add_all_before(std::uint32_t cluster) { abroad_.add_all_before(cluster); }
+
+  /// What cluster `cluster`, whose clock this is, tells others.
+  void tell(std::uint32_t cluster, Abroad& to) const {
+    to.join(abroad_);
+    to.add(cluster, epochs_);
+  }
+  void hear(std::uint32_t cluster, const Abroad& from);
 
  private:
-  std::vector<std::uint32_t> epochs_;
+  Epochs epochs_;
+  Abroad abroad_;
 };
 
-/// What is known, and which part of it is ordered before engines too.
+/// What is known, and which part of it is ordered before engines too: in shared memory, in global memory.
 struct Knowledge {
-  Clock seen, fenced;
+  Clock seen, fenced, fenced_global;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     fenced.join(other.fenced);
+    fenced_global.join(other.fenced_global);
   }
   void reach(Moment m) {
     seen.reach(m);
@@ -55,13 +105,25 @@ struct Knowledge {
   void clear() {
     seen.clear();
     fenced.clear();
+    fenced_global.clear();
+  }
+};
+
+/// What was released at a place in global memory.
+struct Released {
+  Abroad seen, fenced, fenced_global;
+
+  void join(const Released& other) {
+    seen.join(other.seen);
+    fenced.join(other.fenced);
+    fenced_global.join(other.fenced_global);
   }
 };
 
 class Order {
  public:
-  /// Agents 0 .. threads - 1 are the threads, none of which knows of another.
-  explicit Order(int threads);
+  /// Agents 0 .. threads - 1 are the threads of the launch's cluster `cluster`, none of which knows of another.
+  explicit Order(int threads, std::uint32_t cluster = 0);
 
   int new_agent() { return agents_++; }
   /// When what the thread does now happens.
@@ -73,12 +135,38 @@ class Order {
   void learn(int thread, const Knowledge& from) { knowledge_[static_cast<std::size_t>(thread)].join(from); }
   /// The thread waited for an engine.
   void learn(int thread, Moment done) { knowledge_[static_cast<std::size_t>(thread)].reach(done); }
+  /// The same, for what an engine did as threads do it: its end is no fence.
+  void learn_unfenced(int thread, Moment done) { knowledge_[static_cast<std::size_t>(thread)].seen.reach(done); }
+  void release(int thread, Released& to);
+  void acquire(int thread, const Released& from);
+  /// A fence releases by the thread's later writes that release nothing themselves, and acquires by its earlier reads
+  /// that acquired nothing (PTX ISA, "release pattern", "acquire pattern").
+  void fence(int thread);
+  void release_by_fence(int thread, Released& to) const;
+  void acquire_by_fence(int thread, const Released& from);
+  /// Whether there is something that release_by_fence() would tell.
+  bool has_fenced(int thread) const {
+    return static_cast<std::size_t>(thread) < fences_.size() && fence_of(thread).any;
+  }
+  /// The thread waited for all clusters below this number.
+  void learn_all_before(int thread, std::uint32_t cluster);
   void fence_proxy_async(int thread);
+  void fence_proxy_async_global(int thread);
   /// What the thread does from here on is at a later moment.
   void tick(int thread);
 
  private:
+  /// What a thread knew at its last fence, and what it will learn at the next one.
+  struct Fence {
+    bool any = false;
+    Released known, read;
+  };
+  const Fence& fence_of(int thread) const { return fences_[static_cast<std::size_t>(thread)]; }
+  Fence& make_fence(int thread);
+
+  std::uint32_t cluster_;
   std::vector<Knowledge> knowledge_;
+  std::vector<Fence> fences_;       ///< as many as there are threads, once one needs its own
   std::vector<std::uint32_t> now_;  ///< each thread's own epoch, once more: asked for with every access
   int agents_;
 };

@@ -69,7 +69,7 @@ char Sites::marks_[];
 
 /// What a host thread has of its own: fibres are never shared between them.
 struct Host {
-  void* self = nullptr;
+  void *self = nullptr, *engine = nullptr;
   std::vector<void*> fibres;  ///< kept: making one takes half a millisecond
   Sites sites;
   std::optional<Race> race;
@@ -136,8 +136,25 @@ void enter(int i) {
   __tsan_switch_to_fiber(h.fibres[static_cast<std::size_t>(i)], kNoSynchronisation);
 }
 
+AsEngine::AsEngine(const void* start) {
+  if (!on()) return;
+  back_ = __tsan_get_current_fiber();
+  Host& h = host();
+  if (h.engine == nullptr) h.engine = __tsan_create_fiber(0);
+  __tsan_switch_to_fiber(h.engine, kNoSynchronisation);
+  acquire(start);
+}
+
+AsEngine::~AsEngine() {
+  if (!on()) return;
+  release(&host().engine);
+  __tsan_switch_to_fiber(back_, kNoSynchronisation);
+}
+
 void enter_host() {
-  if (on() && host().self != nullptr) __tsan_switch_to_fiber(host().self, kNoSynchronisation);
+  if (!on() || host().self == nullptr) return;
+  __tsan_switch_to_fiber(host().self, kNoSynchronisation);
+  acquire(&host().engine);  // what engines wrote is the host's to read
 }
 
 // Most accesses have 16 bytes, for which the functions of that size take half the time.

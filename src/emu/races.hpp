@@ -9,8 +9,13 @@
 
 #include "emu/site.hpp"
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's; weak, so that a program without it has none.
-extern "C" [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+// NOLINTBEGIN(bugprone-reserved-identifier): ThreadSanitizer's; weak, so that a program without it has none.
+extern "C" {
+[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+[[gnu::weak]] void __tsan_ignore_thread_begin();
+[[gnu::weak]] void __tsan_ignore_thread_end();
+}
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace flashfit::emu::races {
 
@@ -20,6 +25,34 @@ inline bool on() { return __tsan_create_fiber != nullptr; }
 /// From here on this host thread is fibre i, with the history that fibre i has had since the program began; or itself.
 void enter(int i);
 void enter_host();
+
+/// While one lives, the running fibre's accesses are the machine's and of no interest. The machine is not compiled for
+/// ThreadSanitizer, which sees all the same what memory it allocates, moves and frees: fibre by fibre, with no
+/// synchronisation between, and a report takes milliseconds.
+class Unseen {
+ public:
+  Unseen() {
+    if (on()) __tsan_ignore_thread_begin();
+  }
+  ~Unseen() {
+    if (on()) __tsan_ignore_thread_end();
+  }
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+};
+
+/// While one lives, this host thread is the engine that works beside the running fibre. What was released to `start`
+/// came before what the engine does.
+class AsEngine {
+ public:
+  explicit AsEngine(const void* start);
+  ~AsEngine();
+  AsEngine(const AsEngine&) = delete;
+  AsEngine& operator=(const AsEngine&) = delete;
+
+ private:
+  void* back_ = nullptr;
+};
 
 /// The running fibre accesses emulated memory by an instruction at `site`.
 void read(std::uintptr_t address, std::size_t bytes, const Site& site);

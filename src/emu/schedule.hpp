@@ -38,9 +38,23 @@ class Scheduler {
   /// 0 .. n - 1, by the seed.
   int any(int n) { return random_.below(n); }
 
+  /// Whether the grid that may begin now begins now, or only once the one before it has ended.
+  bool begins_dependents_early() {
+    return schedule_ == Schedule::kRoundRobin || (schedule_ == Schedule::kRandom && any(2) == 0);
+  }
+
   /// The thread that so many warps start with.
   ThreadIndex first(std::span<const std::uint32_t> ready) {
     return next(ready, {schedule_ == Schedule::kReversed ? static_cast<int>(ready.size()) - 1 : 0, first_lane()});
+  }
+
+  /// Any thread of `ready`, whatever the schedule: for one that asks and asks, which may wait for any of the others.
+  ThreadIndex any_of(std::span<const std::uint32_t> ready) {
+    const auto warps = ready.size();
+    auto w = static_cast<std::size_t>(random_.below(static_cast<int>(warps)));
+    for (std::size_t tried = 0; ready[w] == 0; ++tried, w = (w + 1) % warps)
+      if (tried == warps) return {-1, -1};
+    return {static_cast<int>(w), any_lane_of(ready[w])};
   }
 
   /// A thread of `ready` (a mask of lanes for each warp) to follow `now`; warp
@@ -71,6 +85,9 @@ class Scheduler {
       case Schedule::kRandom:
         break;
     }
+    return any_lane_of(ready);
+  }
+  int any_lane_of(std::uint32_t ready) {
     const int turn = random_.below(32);
     return (turn + std::countr_zero(std::rotr(ready, turn))) % 32;
   }

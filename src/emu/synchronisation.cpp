@@ -1,6 +1,8 @@
 // Where the running thread waits for others: barriers of warps, blocks, clusters; registers; the grid before this one.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "emu/engines.hpp"
 #include "emu/machine.hpp"
 
@@ -55,8 +57,20 @@ void Machine::set_registers(int registers, bool increase, Site site) {
   engines().registers[block_].set(*this, registers, increase, site);
 }
 
-void Machine::grid_dependency_wait() {
-  if (options_.overlaps != nullptr) order_->learn(thread(), {previous_grid_, 1});
+void Machine::launch_dependents() {
+  Block& block = blocks_[block_];
+  if (grid_ != 0 || launch_.grids().size() == 1 || std::exchange(block.launched, true)) return;
+  if (launch_.block_launched() && scheduler_.begins_dependents_early()) pause();
+}
+
+void Machine::grid_dependency_wait(Site site) {
+  if (grid_ == 0) return;
+  if (!launch_.first_grid_has_ended()) {
+    grid_waiters_.push_back(thread());
+    suspend({[](const void*) -> std::string { return "grid_dependency_wait"; }, &launch_, site});
+  }
+  races::acquire(&launch_);
+  order_->learn_all_before(thread(), launched().first_cluster);
 }
 
 void Machine::leave(Block& block) {

@@ -1,6 +1,6 @@
 #include "emu/tensor_copies.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -12,13 +12,25 @@ namespace flashfit::emu {
 namespace {
 
 TensorMapSpec decoded(Machine& machine, const char* what, const TensorMap& map, const Site& site) {
+  if (!machine.in_params_or_global(reinterpret_cast<std::uintptr_t>(&map), sizeof map))
+    machine.stop(
+        fmt::format("{} by a tensor map that lies neither in Params nor in a tensor: a copy of it, on the stack "
+                    "or in shared memory, is not what engines read",
+                    what),
+        &site);
   const auto spec = decode_tensor_map(map);
   if (!spec) machine.stop(fmt::format("{} by bytes that are no tensor map: it was never encoded", what), &site);
   return *spec;
 }
 
+/// A box, and what of it lies in global memory that is watched.
+struct CheckedBox {
+  BoxCopy box;
+  std::vector<Memory::Range> watched;
+};
+
 /// The copy's box, once all that can be checked at issue is right.
-BoxCopy checked(Machine& machine, const TensorCopy& copy, const TensorMapSpec& spec, Access access) {
+CheckedBox checked(Machine& machine, const TensorCopy& copy, const TensorMapSpec& spec, Access access) {
   if (reinterpret_cast<std::uintptr_t>(copy.map) % alignof(TensorMap) != 0)
     machine.stop(fmt::format("{} by a tensor map that is not aligned to {}", copy.what, alignof(TensorMap)),
                  &copy.site);
@@ -34,11 +46,14 @@ BoxCopy checked(Machine& machine, const TensorCopy& copy, const TensorMapSpec& s
   machine.check_shared(copy.shared, spec.box_bytes(), alignment, copy.site);
   BoxCopy::Coordinates at{};
   std::copy(copy.at.begin(), copy.at.end(), at.begin());
-  BoxCopy box(spec, at);
-  for (std::uint32_t i = 0; i < box.rows(); ++i)
-    if (const BoxCopy::Row row = box.row(i); row.bytes != 0)
+  CheckedBox checked{BoxCopy(spec, at), {}};
+  for (std::uint32_t i = 0; i < checked.box.rows(); ++i)
+    if (const BoxCopy::Row row = checked.box.row(i); row.bytes != 0) {
       machine.check_global(row.address, row.bytes, 1, access, copy.site);
-  return box;
+      const auto watched = machine.watched(row.address, row.bytes);
+      checked.watched.insert(checked.watched.end(), watched.begin(), watched.end());
+    }
+  return checked;
 }
 
 }  // namespace
@@ -47,30 +62,37 @@ void load_box(const TensorCopy& copy, std::uintptr_t barrier, std::uint32_t bloc
   Machine& machine = Machine::current();
   machine.count(&Stats::tensor_copies);
   const TensorMapSpec spec = decoded(machine, copy.what, *copy.map, copy.site);
-  const BoxCopy box = checked(machine, copy, spec, Access::kRead);
-  BulkCopies::load(
-      machine,
-      {copy.what, copy.shared, spec.box_bytes(), barrier, blocks, [box](std::byte* shared) { box.load(shared); }},
-      copy.site);
+  const auto [box, watched] = checked(machine, copy, spec, Access::kRead);
+  BulkCopies::load(machine,
+                   {copy.what, copy.shared, spec.box_bytes(), barrier, blocks,
+                    [box = box](std::byte* shared) { box.load(shared); }, watched},
+                   copy.site);
 }
 
 void store_box(const TensorCopy& copy, bool add) {
   Machine& machine = Machine::current();
   machine.count(&Stats::tensor_copies);
   const TensorMapSpec spec = decoded(machine, copy.what, *copy.map, copy.site);
-  const BoxCopy box = checked(machine, copy, spec, Access::kWrite);
+  // Measured on an H200: an illegal instruction, whatever the rank, the swizzle and the dimension. Past the end is
+  // fine.
+  if (std::ranges::any_of(copy.at, [](int at) { return at < 0; }))
+    machine.stop(fmt::format("{} at ({}): a box that is stored starts at 0 or later in each dimension", copy.what,
+                             fmt::join(copy.at, ", ")),
+                 &copy.site);
+  const auto [box, watched] = checked(machine, copy, spec, Access::kWrite);
   if (!add)
     for (std::uint32_t i = 0; i < box.rows(); ++i)
       if (const BoxCopy::Row row = box.row(i); row.bytes != 0)
         SharedMemory::poison(reinterpret_cast<std::byte*>(row.address), row.bytes);
   machine.engines().bulk.store(machine,
                                {copy.what, copy.shared, spec.box_bytes(),
-                                [box, add](const std::byte* shared) {
+                                [box = box, add](const std::byte* shared) {
                                   if (add)
                                     box.reduce_add(shared);
                                   else
                                     box.store(shared);
-                                }},
+                                },
+                                watched, add ? GlobalAccess::kAdd : GlobalAccess::kWrite},
                                copy.site);
 }
 

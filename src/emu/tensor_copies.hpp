@@ -6,6 +6,7 @@
 
 #include "emu/site.hpp"
 #include "layout/tensor_map.hpp"
+#include "layout/tensor_map_spec.hpp"
 
 namespace flashfit::emu {
 

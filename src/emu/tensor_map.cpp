@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/half.hpp"
+#include "emu/atomic_add.hpp"
 #include "layout/tensor_map_rules.hpp"
 
 namespace flashfit::emu {
@@ -25,18 +25,6 @@ struct Encoded {
   std::uint8_t rank, dtype, swizzle, l2, fill;
 };
 static_assert(sizeof(Encoded) <= sizeof(TensorMap));
-
-template <class T>
-void add(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += sizeof(T)) {
-    T x, y;
-    std::memcpy(&x, to + i, sizeof x);
-    std::memcpy(&y, from + i, sizeof y);
-    // fp32 has twice the bits of both 16-bit types and two more, so that a sum rounded twice is the sum rounded once.
-    const T sum = from_float<T>(to_float(x) + to_float(y));
-    std::memcpy(to + i, &sum, sizeof sum);
-  }
-}
 
 /// The NaN of each type that fills. Which one the hardware takes is not documented.
 void fill(std::byte* to, std::size_t bytes, const TensorMapSpec& spec) {
@@ -145,11 +133,11 @@ void BoxCopy::store(const std::byte* shared) const {
 void BoxCopy::reduce_add(const std::byte* shared) const {
   for_each_part(shared, [this](std::byte* to, const std::byte* from, std::size_t bytes) {
     if (spec_.dtype == DType::kF16)
-      add<f16>(to, from, bytes);
+      atomic_add<f16>(to, from, bytes);
     else if (spec_.dtype == DType::kBF16)
-      add<bf16>(to, from, bytes);
+      atomic_add<bf16>(to, from, bytes);
     else
-      add<float>(to, from, bytes);
+      atomic_add<float>(to, from, bytes);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "layout/tensor_map.hpp"
+#include "layout/tensor_map_spec.hpp"
 
 namespace flashfit::emu {
 

@@ -1,6 +1,15 @@
 #include "emu/transfers.hpp"
 
+#include "emu/races.hpp"
+
 namespace flashfit::emu {
+
+void Transfers::issue(Transfer transfer) {
+  const races::Unseen unseen;
+  transfer.begun = std::make_unique<char>();
+  races::release(transfer.begun.get());
+  pending_.push_back(std::move(transfer));
+}
 
 bool Transfers::step() {
   if (pending_.empty()) return false;
@@ -9,9 +18,15 @@ bool Transfers::step() {
                 : schedule_ == Schedule::kReversed ? count - 1
                                                    : 0;
   // Taken out first: a step may end the launch, and then never returns.
+  const races::Unseen unseen;
   Transfer transfer = std::move(pending_[static_cast<std::size_t>(i)]);
   pending_.erase(pending_.begin() + i);
-  if (!transfer.step()) pending_.insert(pending_.begin() + i, std::move(transfer));
+  bool last = false;
+  {
+    const races::AsEngine engine(transfer.begun.get());
+    last = transfer.step();
+  }
+  if (!last) pending_.insert(pending_.begin() + i, std::move(transfer));
   return true;
 }
 

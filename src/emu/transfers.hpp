@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "emu/options.hpp"
@@ -17,7 +18,8 @@ struct Transfer {
   const char* what;
   int thread;  ///< of the cluster
   Site site;
-  std::function<bool()> step;  ///< does the next part; whether that was the last
+  std::function<bool()> step;             ///< does the next part; whether that was the last
+  std::unique_ptr<char> begun = nullptr;  ///< a key of races::release(): what came before its issue
 };
 
 /// Pending work. Each step happens when the schedule says so: under kRandom at
@@ -28,12 +30,12 @@ class Transfers {
   Transfers(Schedule schedule, std::uint32_t seed) : schedule_(schedule), random_(seed ^ 0x5bd1e995u) {}
 
   bool empty() const { return pending_.empty(); }
-  void issue(Transfer transfer) { pending_.push_back(std::move(transfer)); }
+  void issue(Transfer transfer);
   /// A switch of threads: perhaps a step.
   void at_switch() {
     if (schedule_ == Schedule::kRandom && random_.below(8) == 0) step();
   }
-  /// One step of one transfer; false: there is none.
+  /// One step of one transfer, beside the running thread; false: there is none.
   bool step();
 
  private:

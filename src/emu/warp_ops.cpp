@@ -1,5 +1,9 @@
 // Shuffles, votes and ldmatrix, for all lanes at once.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "emu/collective.hpp"
@@ -11,10 +15,42 @@ namespace {
 
 void shuffle_xor(void* const* lanes) {
   for (int l = 0; l < kLanes; ++l) {
-    auto& self = of<ShuffleXorOperands>(lanes, l);
-    self.result = of<ShuffleXorOperands>(lanes, (l ^ self.mask) % kLanes).value;
+    auto& self = of<ExchangeOperands>(lanes, l);
+    self.result = of<ExchangeOperands>(lanes, (l ^ self.with) % kLanes).value;
   }
 }
+
+void shuffle(void* const* lanes) {
+  Machine& machine = Machine::current();
+  for (int l = 0; l < kLanes; ++l) {
+    auto& self = of<ExchangeOperands>(lanes, l);
+    if (self.with < 0 || self.with >= kLanes) {
+      const Site site = machine.collective_site();
+      machine.stop(fmt::format("shuffle from lane {}, asked for by lane {}: 0 to 31 are accepted", self.with, l),
+                   &site);
+    }
+    self.result = of<ExchangeOperands>(lanes, self.with).value;
+  }
+}
+
+template <class T, class Op>
+void reduce(void* const* lanes) {
+  T all = static_cast<T>(of<ExchangeOperands>(lanes, 0).value);
+  for (int l = 1; l < kLanes; ++l) all = Op{}(all, static_cast<T>(of<ExchangeOperands>(lanes, l).value));
+  for (int l = 0; l < kLanes; ++l) of<ExchangeOperands>(lanes, l).result = static_cast<uint32>(all);
+}
+struct Least {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::min(a, b);
+  }
+};
+struct Most {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::max(a, b);
+  }
+};
 
 void ballot(void* const* lanes) {
   uint32 bits = 0;
@@ -50,6 +86,12 @@ void warp(void* const*) {}
 
 constexpr Collective kWarp{"warp", warp, &Stats::shuffles};
 constexpr Collective kShuffleXor{"shuffle_xor", shuffle_xor, &Stats::shuffles};
+constexpr Collective kShuffle{"shuffle", shuffle, &Stats::shuffles};
+constexpr Collective kWarpSum{"warp_sum", reduce<uint32, std::plus<>>, &Stats::shuffles};
+constexpr Collective kWarpMin{"warp_min", reduce<uint32, Least>, &Stats::shuffles};
+constexpr Collective kWarpMinInt{"warp_min", reduce<int, Least>, &Stats::shuffles};
+constexpr Collective kWarpMax{"warp_max", reduce<uint32, Most>, &Stats::shuffles};
+constexpr Collective kWarpMaxInt{"warp_max", reduce<int, Most>, &Stats::shuffles};
 constexpr Collective kBallot{"ballot", ballot, &Stats::votes};
 constexpr Collective kLdmatrixX4{"ldmatrix_x4", ldmatrix_x4<false>, &Stats::ldmatrix};
 constexpr Collective kLdmatrixX4Trans{"ldmatrix_x4_trans", ldmatrix_x4<true>, &Stats::ldmatrix};

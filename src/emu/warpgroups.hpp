@@ -14,7 +14,8 @@ class Warpgroups {
  public:
   struct Unit {
     Warpgroup warpgroup;
-    int agent;  ///< whose epochs are the numbers of its products, from 1 on
+    int agent;                 ///< whose epochs are the numbers of its products, from 1 on
+    std::vector<int> waiting;  ///< threads whose wait orders what other warps have yet to issue
   };
 
   Warpgroups(SharedWindow shared, int warps)
@@ -24,7 +25,7 @@ class Warpgroups {
   Unit* of(int warp, Order& order) {
     const auto i = static_cast<std::size_t>(warp / Warpgroup::kWarps);
     if (i >= units_.size()) return nullptr;
-    if (!units_[i]) units_[i].emplace(Unit{Warpgroup(shared_), order.new_agent()});
+    if (!units_[i]) units_[i].emplace(Unit{Warpgroup(shared_), order.new_agent(), {}});
     return &*units_[i];
   }
   /// What the block's last thread leaves behind, or "".

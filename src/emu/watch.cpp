@@ -8,14 +8,14 @@ namespace flashfit::emu {
 
 constexpr std::uint32_t kThreads = Machine::kMaxThreads * Machine::kMaxCluster;
 static_assert(kThreads <= Accesses::kMostThreads);
-// Threads and their bulk copies, warpgroups, the grid before, and an mbarrier in each 8 bytes of every block.
-static_assert(2 * kThreads + kThreads / 128 + 1 + Machine::kMaxCluster * 227 * 1024 / 8 <= Accesses::kMostAgents);
+// Threads, their copies that arrive and their bulk copies (two agents), warpgroups, and an mbarrier in each 8 bytes of
+// every block.
+static_assert(4 * kThreads + kThreads / 128 + Machine::kMaxCluster * 227 * 1024 / 8 <= Accesses::kMostAgents);
 
 void Machine::watch() {
   watching_ = true;
   if (order_ != nullptr) return;
-  order_ = std::make_unique<Order>(program_.threads * program_.cluster);
-  previous_grid_ = order_->new_agent();
+  order_ = std::make_unique<Order>(program_.threads * program_.cluster, cluster_);
   for (Block& block : blocks_)
     if (block.accesses == nullptr) block.accesses = std::make_unique<Accesses>(block.shared.size());
 }
@@ -24,7 +24,7 @@ AccessRecord Machine::record_of(const char* what, const Site& site, Moment done,
   const std::uint32_t instruction = instructions_.number_of(what, site);
   if (instruction >= Accesses::kMostInstructions)
     stop(fmt::format("accesses shared memory at more than {} lines", Accesses::kMostInstructions), &site);
-  return {done, instruction, thread(), proxy};
+  return {done, instruction, speaker(), proxy};
 }
 
 void Machine::watched_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
@@ -43,6 +43,7 @@ void Machine::record(std::uintptr_t address, std::size_t bytes, Access access, c
 
 inline void Machine::record(Block& block, std::uintptr_t address, std::size_t bytes, Access access,
                             const AccessRecord& by) {
+  const races::Unseen unseen;
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(block.shared.data());
   if (engines_ != nullptr)
     if (const std::string barrier = engines_->mbarriers.overlapping(*this, address, bytes); !barrier.empty()) {
@@ -53,7 +54,7 @@ inline void Machine::record(Block& block, std::uintptr_t address, std::size_t by
     }
   if (by.proxy == Proxy::kAsync || &block != &blocks_[static_cast<std::size_t>(block_of(by.thread))])
     block.uses[by.done.agent] = by;
-  const Knowledge& knows = order_->of(by.thread);
+  const Knowledge& knows = order_->of(thread());
   const auto conflict = access == Access::kRead ? block.accesses->read(offset, bytes, by, knows)
                                                 : block.accesses->write(offset, bytes, by, knows);
   if (conflict && !(conflict->unwritten && missed_)) stop_at_conflict(*conflict, offset, bytes, access, by);

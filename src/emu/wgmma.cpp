@@ -126,6 +126,15 @@ std::string Warpgroup::take_accumulators(Warp& warp, int n, const WgmmaOperands*
   return {};
 }
 
+unsigned Warpgroup::missing(int warp, int pending) const {
+  const std::vector<std::size_t>& groups = warps_[warp].groups;
+  if (groups.size() <= static_cast<std::size_t>(pending)) return 0;
+  const std::size_t end = groups[groups.size() - 1 - static_cast<std::size_t>(pending)];
+  unsigned warps = 0;
+  for (int w = 0; w < kWarps; ++w) warps |= (warps_[w].issued < end ? 1u : 0u) << w;
+  return warps;
+}
+
 std::string Warpgroup::wait(int warp, int pending, const WgmmaRegisters* const* lanes, const TensorCore* core) {
   Warp& w = warps_[warp];
   if (w.groups.size() > static_cast<std::size_t>(pending)) {

@@ -56,6 +56,9 @@ class Warpgroup {
   /// How many products the warp has issued, and how many of them its waits have ordered.
   std::size_t issued(int warp) const { return warps_[warp].issued; }
   std::size_t retired(int warp) const { return warps_[warp].retired; }
+  /// Which warps have yet to issue a product that a wait of `warp` for all but `pending` groups orders, a bit each. The
+  /// product is the warpgroup's: it ends for none of its warps before the last one has issued it.
+  unsigned missing(int warp, int pending) const;
 
  private:
   struct Product {

@@ -27,7 +27,7 @@ std::vector<std::byte> compress(const std::vector<std::byte>& in) {
   return out;
 }
 
-/// The index: this, the frames as BlobFrames, and a Record with its two names for each image. The tool and the library
+/// The index: this, the frames as BlobFrames, and a Record with its texts for each image. The tool and the library
 /// are of one build for one machine, so numbers lie as they do in memory.
 struct Head {
   std::array<char, 8> magic;
@@ -36,9 +36,9 @@ struct Head {
 constexpr std::array<char, 8> kMagic = {'F', 'F', 'I', 'M', 'A', 'G', 'E', 'S'};
 
 struct Record {
-  std::int32_t cc, ptx, registers, local_bytes, shared_bytes;
-  std::uint32_t variant_size, entry_size, frame;
-  std::uint64_t offset, bytes;
+  std::int32_t registers, local_bytes, shared_bytes;
+  std::uint32_t kernel_size, target_size, entry_size;
+  std::uint64_t frame, offset, bytes;
 };
 
 void put(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
@@ -54,18 +54,17 @@ void put(std::vector<std::byte>& to, const T& plain) {
 }
 
 void put(std::vector<std::byte>& to, const BlobEntry& e) {
-  put(to, Record{.cc = e.target.cc,
-                 .ptx = e.target.kind == Target::Kind::kPtx,
-                 .registers = e.registers,
+  const std::string target = e.target.str();
+  put(to, Record{.registers = e.registers,
                  .local_bytes = e.local_bytes,
                  .shared_bytes = e.shared_bytes,
-                 .variant_size = static_cast<std::uint32_t>(e.variant.size()),
+                 .kernel_size = static_cast<std::uint32_t>(e.kernel.size()),
+                 .target_size = static_cast<std::uint32_t>(target.size()),
                  .entry_size = static_cast<std::uint32_t>(e.entry.size()),
-                 .frame = static_cast<std::uint32_t>(e.frame),
+                 .frame = e.frame,
                  .offset = e.offset,
                  .bytes = e.bytes});
-  put(to, e.variant.data(), e.variant.size());
-  put(to, e.entry.data(), e.entry.size());
+  for (const std::string& text : {e.kernel, target, e.entry}) put(to, text.data(), text.size());
 }
 
 /// Takes from the front of what is left; false if that is too short.
@@ -83,17 +82,21 @@ struct Reader {
     to.resize(size);
     return take(to.data(), size);
   }
+  /// False for a target that is none, too.
   bool take(BlobEntry& e) {
     Record r;
     if (!take(&r, sizeof r)) return false;
-    e = {.target = {.cc = r.cc, .kind = r.ptx ? Target::Kind::kPtx : Target::Kind::kSass},
-         .registers = r.registers,
+    e = {.registers = r.registers,
          .local_bytes = r.local_bytes,
          .shared_bytes = r.shared_bytes,
          .frame = r.frame,
          .offset = r.offset,
          .bytes = r.bytes};
-    return take(e.variant, r.variant_size) && take(e.entry, r.entry_size);
+    std::string text;
+    if (!take(e.kernel, r.kernel_size) || !take(text, r.target_size)) return false;
+    const std::optional<Target> target = parse_target(text);
+    if (target) e.target = *target;
+    return target && take(e.entry, r.entry_size);
   }
 };
 
@@ -136,7 +139,7 @@ Result<BlobIndex> read_blob(std::span<const std::byte> blob) {
     if (!reader.take(&index.frames.emplace_back(), sizeof(BlobFrame))) return damaged("the index is cut short");
   }
   for (std::uint64_t i = 0; i < head.images; ++i) {
-    if (!reader.take(index.entries.emplace_back())) return damaged("the index is cut short");
+    if (!reader.take(index.entries.emplace_back())) return damaged("the index is cut short, or names no target");
   }
   index.begin = blob.size() - reader.left.size();
   const std::size_t rest = blob.size() - index.begin;

@@ -1,6 +1,8 @@
 #include "images/carried.hpp"
 
-#include "images/blob.hpp"
+#include <fmt/format.h>
+
+#include <utility>
 
 // Made by the linker from the blob file (CMakeLists.txt).
 extern "C" {
@@ -19,33 +21,51 @@ struct Carried {
   std::vector<Image> images;  ///< parallel to index.entries
 };
 
-const Carried& carried() {
-  static const Carried once = [] {
-    Carried c;
-    // Damage shows as an empty library here and as an error in image_bytes; there is no third place to say it.
-    if (Result<BlobIndex> index = read_blob(embedded_blob())) c.index = std::move(*index);
-    // Likewise a name that the table lacks: no plan could use the image.
-    std::erase_if(c.index.entries, [](const BlobEntry& e) { return find_forward_variant(e.variant) == nullptr; });
-    for (const BlobEntry& e : c.index.entries)
-      c.images.push_back({.variant = find_forward_variant(e.variant),
-                          .target = e.target,
-                          .registers = e.registers,
-                          .local_bytes = e.local_bytes,
-                          .shared_bytes = e.shared_bytes,
-                          .bytes = e.bytes,
-                          .entry = e.entry});
-    return c;
+const Result<Carried>& carried() {
+  static const Result<Carried> once = []() -> Result<Carried> {
+    Result<BlobIndex> index = read_blob(embedded_blob());
+    if (!index) return tl::unexpected(index.error());
+    Result<std::vector<Image>> images = images_of(*index);
+    if (!images) return tl::unexpected(images.error());
+    return Carried{std::move(*index), std::move(*images)};
   }();
   return once;
 }
 
 }  // namespace
 
-std::span<const Image> carried_images() { return carried().images; }
+Result<std::vector<Image>> images_of(const BlobIndex& index) {
+  std::vector<Image> images;
+  for (const BlobEntry& e : index.entries) {
+    const ForwardVariant* row = find_forward_variant(e.kernel);
+    if (row == nullptr)
+      return fail(Code::kInternal,
+                  fmt::format("the images inside this library do not fit its table, which lacks '{}'", e.kernel));
+    images.push_back({.variant = row,
+                      .target = e.target,
+                      .registers = e.registers,
+                      .local_bytes = e.local_bytes,
+                      .shared_bytes = e.shared_bytes,
+                      .bytes = e.bytes,
+                      .entry = e.entry});
+  }
+  return images;
+}
+
+Result<void> check_carried_images() {
+  if (!carried()) return tl::unexpected(carried().error());
+  return {};
+}
+
+std::span<const Image> carried_images() {
+  if (!carried()) return {};
+  return carried()->images;
+}
 
 Result<std::vector<std::byte>> image_bytes(const Image& image) {
-  const std::size_t i = static_cast<std::size_t>(&image - carried().images.data());
-  return unpack_image(embedded_blob(), carried().index, carried().index.entries[i]);
+  if (!carried()) return tl::unexpected(carried().error());
+  const std::size_t i = static_cast<std::size_t>(&image - carried()->images.data());
+  return unpack_image(embedded_blob(), carried()->index, carried()->index.entries[i]);
 }
 
 }  // namespace flashfit

@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "images/blob.hpp"
 #include "images/image.hpp"
 
 namespace flashfit {
+
+/// The images of an index, each with its row of the table. Error: Code::kInternal if the table lacks a kernel.
+Result<std::vector<Image>> images_of(const BlobIndex& index);
 
 /// The image, decompressed: a cubin, or zero-terminated PTX text. `image` must be an element of carried_images().
 /// Error: Code::kInternal if the embedded data is damaged.

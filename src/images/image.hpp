@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attention/variants.hpp"
+#include "base/error.hpp"
 #include "gpu/target.hpp"
 
 namespace flashfit {
@@ -19,8 +20,11 @@ struct Image {
   std::string entry;  ///< the kernel's (mangled) name in the image
 };
 
-/// Everything this library carries, in the order of the variant table, then by target.
-/// Read once from the embedded index; never throws.
+/// Everything this library carries, in the order of the variant table, then by target. Read once from the embedded
+/// index; nothing where check_carried_images() fails.
 std::span<const Image> carried_images();
+
+/// Error: Code::kInternal if the embedded index is damaged or names a kernel that the table lacks.
+Result<void> check_carried_images();
 
 }  // namespace flashfit

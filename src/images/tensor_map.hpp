@@ -2,6 +2,7 @@
 // Tensor maps for kernels on a GPU.
 #include "base/error.hpp"
 #include "layout/tensor_map.hpp"
+#include "layout/tensor_map_spec.hpp"
 
 namespace flashfit {
 

@@ -17,12 +17,14 @@ using Address = unsigned long long;  // CUdeviceptr
 
 // Of cuda.h (CUDA Driver API, "Execution Control").
 constexpr int kClusterDimension = 4;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+constexpr int kProgrammatic = 6;      // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 struct LaunchAttribute {
   int id, padding;
   union {
     struct {
       unsigned x, y, z;
     } cluster;
+    int programmatic;
     char bytes[64];
   };
 };
@@ -128,28 +130,45 @@ Result<LoadedKernel> Device::load(std::span<const std::byte> image, const std::s
   return LoadedKernel{reinterpret_cast<struct KernelHandle*>(kernel), threads, shared_bytes, cluster};
 }
 
-Result<void> Device::run(const LoadedKernel& kernel, Extent grid, const void* params) {
+Result<void> Device::start(const Launch& launch, bool dependent) {
   State& s = *state_;
-  void* arguments[] = {const_cast<void*>(params)};
-  LaunchAttribute cluster{};
-  cluster.id = kClusterDimension;
-  cluster.cluster = {static_cast<unsigned>(kernel.cluster), 1, 1};
-  const LaunchConfig config{.grid_x = static_cast<unsigned>(grid.x),
-                            .grid_y = static_cast<unsigned>(grid.y),
-                            .grid_z = static_cast<unsigned>(grid.z),
+  const LoadedKernel& kernel = launch.kernel;
+  void* arguments[] = {const_cast<void*>(launch.params)};
+  LaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (kernel.cluster > 1) {
+    attributes[count].id = kClusterDimension;
+    attributes[count++].cluster = {static_cast<unsigned>(kernel.cluster), 1, 1};
+  }
+  if (dependent) {
+    attributes[count].id = kProgrammatic;
+    attributes[count++].programmatic = 1;
+  }
+  const LaunchConfig config{.grid_x = static_cast<unsigned>(launch.grid.x),
+                            .grid_y = static_cast<unsigned>(launch.grid.y),
+                            .grid_z = static_cast<unsigned>(launch.grid.z),
                             .block_x = static_cast<unsigned>(kernel.threads),
                             .block_y = 1,
                             .block_z = 1,
                             .shared_bytes = static_cast<unsigned>(kernel.shared_bytes),
                             .stream = nullptr,
-                            .attributes = &cluster,
-                            .attribute_count = kernel.cluster > 1 ? 1u : 0u};
-  if (Result<void> r =
-          s("cuLaunchKernelEx",
-            s.trial.cuLaunchKernelEx(&config, reinterpret_cast<cu::Kernel>(kernel.handle), arguments, nullptr));
-      !r)
-    return r;
-  return s("the kernel", s.trial.cuCtxSynchronize());
+                            .attributes = attributes,
+                            .attribute_count = count};
+  return s("cuLaunchKernelEx",
+           s.trial.cuLaunchKernelEx(&config, reinterpret_cast<cu::Kernel>(kernel.handle), arguments, nullptr));
+}
+
+Result<void> Device::wait() { return (*state_)("the kernel", state_->trial.cuCtxSynchronize()); }
+
+Result<void> Device::run(const LoadedKernel& kernel, Extent grid, const void* params) {
+  if (Result<void> r = start({kernel, grid, params}, false); !r) return r;
+  return wait();
+}
+
+Result<void> Device::run_dependent(const Launch& first, const Launch& second) {
+  if (Result<void> r = start(first, false); !r) return r;
+  if (Result<void> r = start(second, true); !r) return r;
+  return wait();
 }
 
 Result<void*> Device::allocate(std::size_t bytes) {

@@ -38,6 +38,13 @@ class Device {
                             int cluster = 1);
   /// The argument is copied from `params`. Waits until the launch has ended; its failure ends the context.
   Result<void> run(const LoadedKernel& kernel, Extent grid, const void* params);
+  /// Two of them, the second as a programmatic dependent launch: it may begin before the first has ended.
+  struct Launch {
+    LoadedKernel kernel;
+    Extent grid;
+    const void* params;
+  };
+  Result<void> run_dependent(const Launch& first, const Launch& second);
 
   /// Memory of the GPU; all of it is freed with the Device or by release().
   Result<void*> allocate(std::size_t bytes);
@@ -47,6 +54,8 @@ class Device {
 
  private:
   struct State;
+  Result<void> start(const Launch& launch, bool dependent);
+  Result<void> wait();
   explicit Device(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

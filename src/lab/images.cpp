@@ -15,7 +15,7 @@ Result<KernelImage> find_kernel_image(std::span<const std::byte> blob, const std
   const BlobEntry* best = nullptr;
   std::string has;
   for (const BlobEntry& e : index->entries) {
-    if (e.variant != name) continue;
+    if (e.kernel != name) continue;
     has += (has.empty() ? "" : ", ") + e.target.str();
     if (runs_on(e.target, gpu) && (best == nullptr || rank(*best) < rank(e))) best = &e;
   }

@@ -24,7 +24,7 @@ struct MatrixDescriptor {
   uint32 leading_bytes;  ///< a multiple of 16, below 2^18; so is stride_bytes
   uint32 stride_bytes;
   SwizzleMode swizzle;
-  uint32 base_offset = 0;  ///< (address of the pattern's start >> 7) & 7, if it is no multiple of pattern_bytes()
+  uint32 base_offset;  ///< (address of the pattern's start >> 7) & 7, if it is no multiple of pattern_bytes(); else 0
 
   bool operator==(const MatrixDescriptor&) const = default;
 };

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include "plan/model.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -45,6 +47,7 @@ void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
   json.field("threads", s.threads);
   of_model("bound", [](const ForwardModel& m) { return m.bound; });
   of_model("modelled_us", [](const ForwardModel& m) { return std::round(m.microseconds * 10) / 10; });
+  of_model("calibrated", [&](const ForwardModel&) { return is_calibrated(gpu); });
   json.field("reason", s.reason);
 }
 

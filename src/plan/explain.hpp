@@ -7,8 +7,8 @@ namespace flashfit {
 
 /// gpu, compute_capability, fits, family, variant, kind ("plain" or "general"), target, shared_memory_bytes,
 /// shared_memory_limit_bytes (opt-in limit of a block), registers_per_thread, registers_estimated, blocks_per_sm, grid,
-/// splits, split_tiles, workspace_bytes, threads, bound, modelled_us, reason. A misfit has the same keys: null where
-/// unknown, and its reason.
+/// splits, split_tiles, workspace_bytes, threads, bound, modelled_us, calibrated, reason. A misfit has the same keys:
+/// null where unknown, and its reason.
 void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                        std::span<const Image> images, const PlanOptions& options = {});
 

@@ -9,13 +9,17 @@ namespace {
 constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
 constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
 constexpr double kInstructionsGeneral = 6;  // what a general row adds where no option is used: it asks for each
-constexpr double kTileLatency = 100;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
-constexpr double kStartLatency = 2000;  // cycles a block: Q and the first K from DRAM, the epilogue
-constexpr double kLaunchMicroseconds = 2;
-constexpr double kCombineMicroseconds = 3;  // the second launch of a call whose keys are split, and its start
+// From here on fitted to the rows that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
+constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
+constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
+constexpr double kLaunchMicroseconds = 3.2;
+constexpr double kCombineMicroseconds = 0.1;  // the second launch of a call whose keys are split
+constexpr double kPartMicroseconds = 0.125;   // more, for each part
+constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 bytes at a time are stored
 // Share of the shorter phases that is not hidden under the longest one: kSerial + kPerWarp / (warps a scheduler), at
-// most 1. Fitted to the four measured kernels of docs/plan.md.
-constexpr double kSerial = 0.4, kPerWarp = 0.5;
+// most 1.
+constexpr double kSerial = 0.2, kPerWarp = 0.225;
+constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
@@ -66,7 +70,8 @@ Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
   const double instructions = kInstructionsScore + (c.kind == ForwardKind::kGeneral ? kInstructionsGeneral : 0);
   return {.tensor = 2 * scores * (c.head_dim + double(c.head_dim_v) / c.column_warps) / gpu.mma_flops_clk_sm,
           .exponentials = scores / exponentials_clk(gpu.cc),
-          .shared = ((c.warps + 1) * k_bytes + (row_warps + 1) * v_bytes + 2.0 * spill_bytes * forward_threads(c)) /
+          .shared = ((c.warps + kCopyShare) * k_bytes + (row_warps + kCopyShare) * v_bytes +
+                     2.0 * spill_bytes * forward_threads(c)) /
                     kSharedBytesClk,
           .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
 }
@@ -90,7 +95,8 @@ double dram_bytes(const ForwardProblem& p) {
 double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
   if (splits == 1) return 0;
   const double rows = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q;
-  return kCombineMicroseconds + 2 * sizeof(float) * rows * p.heads_q * splits * c.head_dim_v / (gpu.dram_gb_s * 1e3);
+  const double bytes = 2 * sizeof(float) * rows * p.heads_q * splits * c.head_dim_v;
+  return kCombineMicroseconds + kPartMicroseconds * splits + kPartTraffic * bytes / (gpu.dram_gb_s * 1e3);
 }
 
 }  // namespace

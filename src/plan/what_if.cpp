@@ -85,14 +85,9 @@ std::vector<Fit> sweep(const ForwardProblem& problem, const Gpu& gpu, std::span<
     for (const int rows_a_warp : {16, 32})
       for (const int block_n : {32, 64, 96, 128})
         for (const int stages : {2, 3}) {
-          const ForwardConfig c{.dtype = problem.dtype,
-                                .head_dim = (problem.head_dim + 31) / 32 * 32,
-                                .head_dim_v = (problem.head_dim_v + 31) / 32 * 32,
-                                .block_m = warps * rows_a_warp,
-                                .block_n = block_n,
-                                .warps = warps,
-                                .stages = stages,
-                                .min_blocks = 1};
+          ForwardConfig c = tile_config(problem.dtype, (problem.head_dim + 31) / 32 * 32, warps * rows_a_warp, block_n,
+                                        warps, stages);
+          c.head_dim_v = (problem.head_dim_v + 31) / 32 * 32;
           if (Fit fit = what_if(row_or_self(c), problem, gpu, images); fit.fits) fits.push_back(std::move(fit));
         }
   std::stable_sort(fits.begin(), fits.end(),

@@ -163,15 +163,17 @@ Total<Real> softmax(double of_head, std::vector<Seen<Real>>& seen) {
   return total;
 }
 
-/// The computation in Real, with `round` applied where a computation in the dtype would store a tensor.
-template <class Real, class Round>
-Output attention_in(const Problem& p, const View& q, const View& k, const View& v, Round round) {
+/// The computation in Real, with `round` applied where a computation in the dtype would store a tensor, to scores
+/// `round_score`.
+template <class Real, class Round, class RoundScore>
+Output attention_in(const Problem& p, const View& q, const View& k, const View& v, Round round,
+                    RoundScore round_score) {
   Output result = empty_output(p);
   const std::int64_t dim = p.dim_v();
   std::vector<Real> dots, sums(dim);
   std::vector<Seen<Real>> seen;
   for_each_row<Real>(p, q, k, &v, [&](const Row<Real>& row) {
-    score(p, row, round, dots, seen);
+    score(p, row, round_score, dots, seen);
     const double sink = sink_of(p, row.batch, row.head);
     if (seen.empty() && sink == -kInfinity) return;
     const Total<Real> total = softmax(sink, seen);
@@ -201,11 +203,18 @@ double load(const void* data, DType dtype, std::int64_t index) {
 }
 
 Output attention(const Problem& p, const View& q, const View& k, const View& v) {
-  return attention_in<double>(p, q, k, v, [](double x) { return x; });
+  const auto exact = [](double x) { return x; };
+  return attention_in<double>(p, q, k, v, exact, exact);
 }
 
 Output naive_same_dtype(const Problem& p, const View& q, const View& k, const View& v) {
-  return attention_in<float>(p, q, k, v, [dtype = p.dtype](float x) { return static_cast<float>(round_to(dtype, x)); });
+  const auto round = [dtype = p.dtype](float x) { return static_cast<float>(round_to(dtype, x)); };
+  return attention_in<float>(p, q, k, v, round, round);
+}
+
+Output naive_wide_scores(const Problem& p, const View& q, const View& k, const View& v) {
+  const auto round = [dtype = p.dtype](float x) { return static_cast<float>(round_to(dtype, x)); };
+  return attention_in<float>(p, q, k, v, round, [](float x) { return x; });
 }
 
 double score_magnitude(const Problem& p, const View& q, const View& k) {
@@ -242,6 +251,15 @@ double score_magnitude(const Problem& p, const View& q, const View& k) {
     largest = std::max(largest, product + (std::isfinite(later) ? later : 0));
   });
   return largest;
+}
+
+std::int64_t keys_seen(const Problem& p, std::int64_t sequence, std::int64_t head, std::int64_t query) {
+  const Range range = range_of(p, p.sequences[sequence], query);
+  if (p.bias.data == nullptr) return range.end - range.begin;
+  std::int64_t count = 0;
+  for (std::int64_t key = range.begin; key < range.end; ++key)
+    count += bias_of(p.bias, sequence, head, query, key) != -kInfinity;
+  return count;
 }
 
 bool sees(const Problem& p, std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t key) {

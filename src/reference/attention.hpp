@@ -53,6 +53,9 @@ struct Problem {
 /// Whether a head's query sees a key of the sequence.
 bool sees(const Problem& problem, std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t key);
 
+/// How many keys a head's query sees.
+std::int64_t keys_seen(const Problem& problem, std::int64_t sequence, std::int64_t head, std::int64_t query);
+
 /// out[row] of sequence b, query i, head h, dim d is out[((first + i) * heads_q + h) * dim_v + d], where first
 /// counts the query rows of the sequences before b; lse (natural log) is lse[(first + i) * heads_q + h].
 struct Output {
@@ -70,6 +73,9 @@ Output attention(const Problem& problem, const View& q, const View& k, const Vie
 /// after each of softcap, ALiBi and bias, softmax in fp32 rounded to the dtype, their product with V accumulated in
 /// fp32 and rounded to the dtype. LSE in fp32, of the rounded scores.
 Output naive_same_dtype(const Problem& problem, const View& q, const View& k, const View& v);
+/// The same with scores kept in fp32, as fused kernels keep them: what is left to compare with where scores are past
+/// the dtype's range.
+Output naive_wide_scores(const Problem& problem, const View& q, const View& k, const View& v);
 
 /// What rounding errors of scores are relative to, in the row where that is most: the largest softmax_scale * sum over
 /// dim of |q * k| over visible pairs, as far as softcap lets it through, and the mean, by weight, of what softcap,

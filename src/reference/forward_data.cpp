@@ -19,9 +19,27 @@ std::vector<std::int32_t> offsets(const std::vector<std::int64_t>& lengths) {
   return all;
 }
 
-/// Rows of a tensor per batch entry: variable length has one entry of all rows.
+/// What the case plants in the first columns, and what it does to v.
+void plant(ForwardData& data) {
+  if (!data.spec.planted.any()) return;
+  const PlantedColumns columns = planted_columns(data.spec.planted, data.softmax_scale());
+  int index = 0;
+  for (Tensor* const t : {&data.q, &data.k, &data.v}) {
+    for (std::int64_t b = 0; b < t->batch; ++b) {
+      for (std::int64_t r = 0; r < t->rows; ++r) {
+        for (std::int64_t h = 0; h < t->heads; ++h) {
+          for (std::int64_t d = 0; d < (index == 2 ? t->dim : std::int64_t{data.spec.planted.columns()}); ++d)
+            t->set(b, r, h, d, planted(columns, index, static_cast<float>(t->get(b, r, h, d)), r, t->rows, d));
+        }
+      }
+    }
+    ++index;
+  }
+}
+
+/// Rows of a tensor per batch entry: variable length has one entry of all rows, those that are spare included.
 std::int64_t rows_of(const ForwardCase& c, const std::vector<std::int64_t>& lengths) {
-  if (c.variable_length) return sum(lengths);
+  if (c.variable_length) return sum(lengths) + c.spare_rows;
   return lengths.empty() ? 0 : lengths[0];
 }
 
@@ -32,7 +50,8 @@ struct Layouts {
 
 Layouts layouts_of(Layout layout) {
   if (layout == Layout::kMixed) return {Layout::kBSHD, Layout::kBHSD, Layout::kPadded, Layout::kPadded};
-  const bool own = layout == Layout::kBSHD || layout == Layout::kBHSD || layout == Layout::kPadded;
+  const bool own =
+      layout == Layout::kBSHD || layout == Layout::kBHSD || layout == Layout::kPadded || layout == Layout::kUnaligned;
   const Layout all = own ? layout : Layout::kBSHD;
   return {all, all, all, all};
 }
@@ -99,13 +118,19 @@ void poison_hidden(ForwardData& data) {
   }
 }
 
-}  // namespace
+/// Rows that are nobody's: NaN, which must reach no result.
+void poison_spare(ForwardData& data) {
+  for (Tensor* const t : {&data.q, &data.k, &data.v})
+    for (std::int64_t r = t->rows - data.spec.spare_rows; r < t->rows; ++r)
+      for (std::int64_t h = 0; h < t->heads; ++h)
+        for (std::int64_t d = 0; d < t->dim; ++d) t->set(0, r, h, d, NAN);
+}
 
-ForwardData make_data(const ForwardCase& spec) {
+/// The tensors of a case before they are filled.
+ForwardData allocated(const ForwardCase& spec) {
   ForwardData data;
   data.spec = spec;
-  const auto sequences = static_cast<std::int64_t>(spec.seqlens_q.size());
-  const std::int64_t batch = spec.variable_length ? 1 : sequences;
+  const std::int64_t batch = spec.variable_length ? 1 : std::ssize(spec.seqlens_q);
   const std::int64_t rows_q = rows_of(spec, spec.seqlens_q), rows_k = rows_of(spec, spec.seqlens_k);
   const Layouts layouts = layouts_of(spec.layout);
   data.q = Tensor(spec.dtype, layouts.q, batch, rows_q, spec.heads_q, spec.head_dim);
@@ -117,28 +142,52 @@ ForwardData make_data(const ForwardCase& spec) {
     data.k = Tensor(spec.dtype, layouts.k, batch, rows_k, heads, spec.head_dim);
     data.v = Tensor(spec.dtype, layouts.v, batch, rows_k, heads, spec.dim_v());
   }
+  return data;
+}
+
+/// The strides that kernels get.
+void set_strides(ForwardData& data) {
+  if (data.spec.layout == Layout::kHeadStride0) {
+    data.k = with_head_stride_0(data.k, data.spec.heads_kv);
+    data.v = with_head_stride_0(data.v, data.spec.heads_kv);
+  }
+  if (data.spec.variable_length)
+    for (Tensor* const t : {&data.q, &data.k, &data.v, &data.out}) t->batch_stride = 0;
+}
+
+}  // namespace
+
+ForwardData make_data(const ForwardCase& spec) {
+  ForwardData data = allocated(spec);
   Random random(spec.seed);
   data.q.fill_normal(random, spec.q_scale);
-  data.k.fill_normal(random);
-  data.v.fill_normal(random);
-  if (spec.layout == Layout::kHeadStride0) {
-    data.k = with_head_stride_0(data.k, spec.heads_kv);
-    data.v = with_head_stride_0(data.v, spec.heads_kv);
-  }
+  data.k.fill_normal(random, spec.k_scale);
+  data.v.fill_normal(random, spec.v_scale);
+  plant(data);
+  set_strides(data);
   if (spec.variable_length) {
     data.cu_seqlens_q = offsets(spec.seqlens_q);
     data.cu_seqlens_k = offsets(spec.seqlens_k);
-    for (Tensor* const t : {&data.q, &data.k, &data.v, &data.out}) t->batch_stride = 0;
   }
+  const std::int64_t sequences = std::ssize(spec.seqlens_q);
+  const std::int64_t rows_q = rows_of(spec, spec.seqlens_q), rows_k = rows_of(spec, spec.seqlens_k);
   data.options = make_option_data(spec.options, {spec.dtype, sequences, spec.heads_q, rows_q, rows_k}, spec.seed);
   if (hides_keys(spec)) poison_hidden(data);
+  if (spec.variable_length && spec.spare_rows > 0) poison_spare(data);
   data.lse.assign(data.lse_count() + 2 * Tensor::kRedZone, std::numeric_limits<float>::quiet_NaN());
   return data;
 }
 
+ForwardProblem problem_of(const ForwardCase& spec) {
+  ForwardData data = allocated(spec);
+  set_strides(data);
+  return data.problem();
+}
+
 ForwardProblem ForwardData::problem() const {
   const auto batch = static_cast<std::int64_t>(spec.seqlens_q.size());
-  const std::int64_t total_q = sum(spec.seqlens_q), total_k = sum(spec.seqlens_k);
+  const std::int64_t spare = spec.variable_length ? spec.spare_rows : 0;
+  const std::int64_t total_q = sum(spec.seqlens_q) + spare, total_k = sum(spec.seqlens_k) + spare;
   ForwardProblem p;
   p.dtype = spec.dtype;
   p.head_dim = static_cast<int>(spec.head_dim);
@@ -189,7 +238,7 @@ ForwardCall ForwardData::call() {
   return c;
 }
 
-std::int64_t ForwardData::lse_count() const { return spec.heads_q * sum(spec.seqlens_q); }
+std::int64_t ForwardData::lse_count() const { return problem().total_q * spec.heads_q; }
 
 float ForwardData::lse_at(std::int64_t sequence, std::int64_t row, std::int64_t head) const {
   const std::int64_t rows = rows_of(spec, spec.seqlens_q);
@@ -202,6 +251,14 @@ std::string ForwardData::written_outside() const {
   const std::pair<const char*, const Tensor*> tensors[] = {{"q", &q}, {"k", &k}, {"v", &v}, {"out", &out}};
   for (const auto& [name, tensor] : tensors)
     if (const auto at = tensor->written_outside()) return fmt::format("byte {} from the start of {}", *at, name);
+  for (std::int64_t r = out.rows - (spec.variable_length ? spec.spare_rows : 0); r < out.rows; ++r) {
+    for (std::int64_t h = 0; h < out.heads; ++h) {
+      for (std::int64_t d = 0; d < out.dim; ++d)
+        if (!out.is_poison(0, r, h, d)) return fmt::format("row {} of out, after the last sequence", r);
+      if (!std::isnan(lse[Tensor::kRedZone + h * out.rows + r]))
+        return fmt::format("row {} of lse, after the last sequence", r);
+    }
+  }
   const auto zone = static_cast<std::ptrdiff_t>(Tensor::kRedZone), count = static_cast<std::ptrdiff_t>(lse.size());
   for (std::ptrdiff_t i = 0; i < count; ++i)
     if ((i < zone || i >= count - zone) && !std::isnan(lse[static_cast<std::size_t>(i)]))

@@ -7,6 +7,7 @@
 #include "attention/problem.hpp"
 #include "reference/attention.hpp"
 #include "reference/option_data.hpp"
+#include "reference/planted_logits.hpp"
 #include "reference/tensors.hpp"
 
 namespace flashfit::reference {
@@ -19,8 +20,10 @@ struct ForwardCase {
   bool causal = false, variable_length = false;
   Layout layout = Layout::kBSHD;
   std::uint64_t seed = 1;
-  double softmax_scale = 0;     ///< 0: 1 / sqrt(head_dim)
-  double q_scale = 1;           ///< standard deviation of q; of k and v it is 1
+  double softmax_scale = 0;                      ///< 0: 1 / sqrt(head_dim)
+  double q_scale = 1, k_scale = 1, v_scale = 1;  ///< standard deviations
+  PlantedLogits planted;
+  std::int64_t spare_rows = 0;  ///< variable length: rows of all tensors after the last sequence, which are nobody's
   std::int64_t head_dim_v = 0;  ///< 0: as head_dim
   OptionCase options;
 
@@ -50,6 +53,8 @@ struct ForwardData {
 /// Fills q, k, v and what options need at random from the case's seed; out and lse are poisoned, and so are keys and
 /// values that options hide from every query.
 ForwardData make_data(const ForwardCase& spec);
+/// make_data(spec).problem(), without the time that filling takes.
+ForwardProblem problem_of(const ForwardCase& spec);
 
 /// What a result is held to; docs/numerics.md derives the bounds.
 struct Expected {
@@ -60,6 +65,12 @@ struct Expected {
 Expected expect(const ForwardData& data);
 /// The same of tensors by themselves; `largest_v` is the largest |v| of those that some query may see.
 Expected expect(const Problem& problem, const View& q, const View& k, const View& v, double largest_v);
+/// Whether a row's output must be its one key's value bit for bit: without a sink, the softmax of one score is 1.
+/// Beyond 1,024 the score's own rounding in fp32 shows in a weight that is rounded to the dtype, and the bound holds
+/// alone.
+inline bool is_copy(std::int64_t keys, bool has_sink, double lse) {
+  return keys == 1 && !has_sink && -1024 < lse && lse < 1024;
+}
 /// The absolute error of `got`, infinite where NaN or an infinity is out of place.
 double error_of(double got, double want);
 

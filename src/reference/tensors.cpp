@@ -1,5 +1,6 @@
 #include "reference/tensors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -16,8 +17,9 @@ struct Strides {
 
 Strides strides_of(Layout layout, std::int64_t batch, std::int64_t rows, std::int64_t heads, std::int64_t dim) {
   if (layout == Layout::kBHSD) return {heads * rows * dim, dim, rows * dim, batch * heads * rows * dim};
-  const std::int64_t head = layout == Layout::kPadded ? dim + 8 : dim;
-  const std::int64_t row = layout == Layout::kPadded ? heads * head + 16 : heads * head;
+  const bool padded = layout == Layout::kPadded, unaligned = layout == Layout::kUnaligned;
+  const std::int64_t head = dim + (padded ? 8 : unaligned ? 1 : 0);
+  const std::int64_t row = heads * head + (padded ? 16 : unaligned ? 3 : 0);
   return {rows * row, row, head, batch * rows * row};
 }
 
@@ -88,6 +90,12 @@ void Tensor::fill_normal(Random& random, double scale) {
       }
     }
   }
+}
+
+bool Tensor::is_poison(std::int64_t b, std::int64_t r, std::int64_t h, std::int64_t d) const {
+  const std::int64_t size = size_of(storage->dtype), first = index(b, r, h, d) * size;
+  return std::all_of(storage->bytes.begin() + first, storage->bytes.begin() + first + size,
+                     [](unsigned char byte) { return byte == kPoison; });
 }
 
 TensorView Tensor::view() const {

@@ -34,6 +34,7 @@ enum class Layout : unsigned char {
   kPackedQKV,    ///< q, k and v as slices of one [batch][row][q heads, k heads, v heads][dim] (rows of the longer of q
                  ///< and k)
   kMixed,        ///< q as kBSHD, k as kBHSD, v and out as kPadded: no stride of one serves for another
+  kUnaligned,    ///< kBSHD with a poisoned element after each head and 3 after each row: no row begins at 16 bytes
   kHeadStride0,  ///< one key-value head that all heads share by stride 0; q and out as kBSHD
 };
 
@@ -51,7 +52,7 @@ class Tensor {
   static constexpr std::int64_t kRedZone = 64;
 
   Tensor() = default;
-  /// A tensor of its own storage. Layout: kBSHD, kBHSD or kPadded.
+  /// A tensor of its own storage. Layout: kBSHD, kBHSD, kPadded or kUnaligned.
   Tensor(DType dtype, Layout layout, std::int64_t batch, std::int64_t rows, std::int64_t heads, std::int64_t dim);
   /// A tensor within `storage` at `origin` (elements).
   Tensor(std::shared_ptr<Storage> storage, std::int64_t origin, std::int64_t batch, std::int64_t rows,
@@ -65,6 +66,9 @@ class Tensor {
   void set(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d,
            double value);  ///< rounded to the dtype
   void fill_normal(Random& random, double scale = 1);
+
+  /// Whether an element has the bytes that its storage was born with.
+  bool is_poison(std::int64_t batch, std::int64_t row, std::int64_t head, std::int64_t d) const;
 
   TensorView view() const;  ///< for the library
   View reference_view() const;

@@ -10,6 +10,8 @@ bool recording = true;
 
 }  // namespace gpu_double
 
+Result<void> check_carried_images() { return {}; }
+
 std::span<const Image> carried_images() {
   static const std::vector<Image> images = [] {
     std::vector<Image> made;

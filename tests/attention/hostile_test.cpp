@@ -51,7 +51,8 @@ TEST_P(Hostile, OffsetsNeverLeadOutsideTheTensors) {
       ForwardData data = make_data(spec);
       data.cu_seqlens_q = q;
       data.cu_seqlens_k = k;
-      const auto ran = run(GetParam(), data, {});
+      // Sequences that overlap are written by several blocks: a race, and the caller's.
+      const auto ran = run(GetParam(), data, {.global_races = false});
       ASSERT_TRUE(ran) << ran.error().message;
       ASSERT_TRUE(data.red_zones_intact());
     }
@@ -110,9 +111,11 @@ TEST_P(Hostile, NaNStaysInItsRow) {
 }
 
 TEST_P(Hostile, NonFiniteValuesReachTheQueriesThatSeeThem) {
-  int splits = 1;  // and where keys are cut in parts
-  for (const emu::Options& options : schedules()) EXPECT_EQ(containment_defect(GetParam(), options, splits++), "");
+  EXPECT_EQ(containment_defect(GetParam(), schedules().front(), 1), "");
+  EXPECT_EQ(containment_defect(GetParam(), schedules().back(), 3), "") << "where keys are cut in parts";
 }
+
+TEST_P(Hostile, OffsetsPast2To31Elements) { EXPECT_EQ(far_rows_defect(GetParam(), {}), ""); }
 
 TEST_P(Hostile, ARowsBitsAreItsOwnWhereItsNeighboursScoresRise) {
   int splits = 1;

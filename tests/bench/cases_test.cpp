@@ -11,6 +11,8 @@
 #include <set>
 
 #include "bench/case_rules.hpp"
+#include "bench/filling.hpp"
+#include "bench/placement.hpp"
 
 namespace flashfit::bench {
 namespace {
@@ -53,7 +55,8 @@ TEST(Cases, EveryGroupIsThere) {
                                                {"options", 16},
                                                {"wild", 400},
                                                {"edges", 150},
-                                               {"corners", 234}}));
+                                               {"corners", 234},
+                                               {"hard", 983 + 1000}}));
 }
 
 TEST(Cases, ManyLengthsAreNamedByTheirNumberAndRange) {
@@ -138,7 +141,7 @@ TEST(Cases, RandomOnesDifferAndHoldEveryKind) {
 
 TEST(Cases, RandomOnesWithOptionsHoldEachOfThem) {
   int windows = 0, capped = 0, alibi = 0, sinks = 0, biased = 0, used = 0, narrow = 0, odd = 0;
-  for (const Case& c : random_cases(200, 3, true)) {
+  for (const Case& c : random_cases(200, 3, {.options = true, .planted = false})) {
     windows += c.windowed();
     capped += c.softcap > 0;
     alibi += c.alibi;
@@ -150,6 +153,43 @@ TEST(Cases, RandomOnesWithOptionsHoldEachOfThem) {
   }
   EXPECT_THAT((std::vector{windows, capped, alibi, sinks, biased, used, narrow, odd}),
               testing::Each(testing::AllOf(testing::Ge(10), testing::Le(190))));
+}
+
+TEST(Cases, RandomOnesWithPlantedLogitsHoldEachKind) {
+  int shifted = 0, rising = 0, peaked = 0, opposed = 0, positive = 0, scaled = 0, spare = 0;
+  for (const Case& c : random_cases(400, 4, {.options = true, .planted = true})) {
+    shifted += c.planted.shift != 0;
+    rising += c.planted.trend != 0;
+    peaked += c.planted.peak != 0;
+    opposed += c.planted.opposes;
+    positive += c.planted.positive_v;
+    scaled += c.magnitude != 1 || c.magnitude_k != 1 || c.magnitude_v != 1;
+    spare += c.spare_rows != 0;
+    EXPECT_LE(std::abs(c.planted.shift), 150);
+    EXPECT_LE(work_of(c).flop, 2e9 * 512 / 32);  // head_dims are drawn anew after lengths were shortened
+  }
+  EXPECT_THAT((std::vector{shifted, rising, peaked, opposed, positive, scaled, spare}),
+              testing::Each(testing::AllOf(testing::Ge(10), testing::Le(390))));
+}
+
+TEST(Cases, PlantedLogitsAreWhatQAndKMultiplyTo) {
+  const Case c = of(R"({"seqlen_q": 9, "seqlen_k": 80, "heads": 1, "head_dim": 32, "dtype": "fp32", "logit_shift": -60,
+                       "logit_trend": 40, "logit_peak": 11, "opposing_rows": true, "positive_v": true})")
+                     .value()[0];
+  const Placement p = place(c);
+  const auto value = [&](Filled tensor, std::int64_t row, std::int64_t d) {
+    return double(value_of(c, place_of(p, tensor), tensor, 1, 0, row, 0, d));
+  };
+  const auto logit = [&](std::int64_t row, std::int64_t key, std::int64_t d) {
+    return value(kQ, row, d) * value(kK, key, d) * c.softmax_scale;
+  };
+  EXPECT_NEAR(logit(0, 5, 0), -60, 1e-4);
+  EXPECT_NEAR(logit(1, 5, 0), 60, 1e-4) << "row 1 opposes";
+  EXPECT_NEAR(logit(0, 0, 1), -20, 1e-4);
+  EXPECT_NEAR(logit(0, 79, 1), 20, 1e-4);
+  EXPECT_NEAR(logit(3, 7, 2), 11, 1e-4);
+  EXPECT_EQ(logit(3, 8, 2), 0);
+  for (std::int64_t row = 0; row < 80; ++row) EXPECT_GE(value(kV, row, 3), 0);
 }
 
 TEST(Cases, UsedKeysFallFromAllToAFew) {
@@ -166,6 +206,10 @@ TEST(Cases, AWrongListIsRefusedInALine) {
               testing::HasSubstr("4 heads over 3 of head_dim 32 make no problem"));
   EXPECT_THAT(refusal(R"({"seqlen_q": [8, 8], "heads": 4, "head_dim": 32, "dtype": "fp16"})"),
               testing::HasSubstr("a second case is called 'g/B1 S8 H4 D32 fp16 full'"));
+  EXPECT_THAT(refusal(R"({"seqlen_q": 8, "heads": 4, "head_dim": 2, "dtype": "fp16", "logit_peak": 3})"),
+              testing::HasSubstr("logits that take 3 columns of 2 cannot be planted"));
+  EXPECT_THAT(refusal(R"({"seqlen_q": 8, "heads": 4, "head_dim": 8, "dtype": "fp16", "spare_rows": 3})"),
+              testing::HasSubstr("spare rows, 0 or more, are for variable length"));
   EXPECT_THAT(refusal("{"), testing::HasSubstr("the list of cases: the text:"));
 }
 

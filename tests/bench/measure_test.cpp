@@ -146,7 +146,7 @@ TEST(Measure, AMeasurementAboveItsBoundIsNoSpeed) {
   const auto refused = json_of(c, m, Launch::kGraph, bound_of(c, ceilings));
   EXPECT_EQ(refused.at("correct"), false);
   EXPECT_THAT(refused.at("message").get<std::string>(),
-              HasSubstr("1 us is less than the 2 us that tensor alone takes"));
+              HasSubstr("1.000 us is less than the 2.000 us that tensor alone takes"));
   EXPECT_TRUE(refused.at("samples_us").empty());
   EXPECT_FALSE(refused.contains("share"));
 

@@ -196,6 +196,25 @@ def test_no_case_stands_above_its_roofs(made: Path) -> None:
         assert point["y"] <= min(point["x"] * slope, *(roofs[name][0]["y"] for name in names))
 
 
+def test_two_dozen_names_look_different() -> None:
+    css, script = ((ROOT / "src/bench/page" / name).read_text() for name in ("page.css", "page.js"))
+    for theme in css.split("prefers-color-scheme: dark"):
+        colours = re.findall(r"--series-(\d+): (#[0-9a-f]{6})", theme)
+        assert [int(index) for index, _ in colours] == list(range(12))
+        assert len({colour for _, colour in colours}) == 12
+    (marks,) = re.findall(r"const marks = \[(.*)\]", script)
+    looks = re.search(r'"series-" \+ \(index % (\d+)\)\), mark: marks\[index % (\d+)\]', script)
+    assert looks is not None
+    colours_in_turn, marks_in_turn = map(int, looks.groups())
+    assert marks_in_turn == len(marks.split(","))
+    assert math.lcm(colours_in_turn, marks_in_turn) >= 24
+
+
+def test_costs_stand_beside_times(made: Path) -> None:
+    page = (made / "gpu.html").read_text()
+    assert "<th>µs a call</th><th>$ a million calls</th><th>TFLOP/s</th>" in page
+
+
 def test_the_page_names_what_is_wrong_and_what_was_declined(made: Path) -> None:
     text = (made / "gpu.html").read_text()
     assert "<script>alert" not in text

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "bench/four_digits.hpp"
 #include "reference/tensors.hpp"
 
 namespace flashfit::bench {
@@ -54,6 +55,17 @@ TEST(Stats, ARatioOfPairsDoesNotSeeWhatSlowsBothDown) {
   EXPECT_NEAR(ratio.interval.low, 2, 1e-9);
   EXPECT_NEAR(ratio.interval.high, 2, 1e-9);
   EXPECT_TRUE(std::isnan(paired_ratio(a, std::vector<double>{1}).value));
+}
+
+TEST(Stats, FiguresForPeopleHaveFourDigits) {
+  for (const auto& [x, text] : {std::pair(0.007287, "0.007287"),
+                                {7.5461, "7.546"},
+                                {631.94, "631.9"},
+                                {18220.4, "18220"},
+                                {-12.0, "-12.00"},
+                                {3e9, "3.000e+09"},
+                                {0.0, "0"}})
+    EXPECT_EQ(four_digits(x), text);
 }
 
 }  // namespace

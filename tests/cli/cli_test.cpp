@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "gpu/gpu.hpp"
 
@@ -54,14 +56,36 @@ TEST(Cli, VersionAndHelp) {
   }
 }
 
+TEST(Cli, NamesThatPythonUsesToo) {
+  const Ran own = run("explain --gpu L4 --seqlen 300 --heads 12 --kv-heads 4 --json");
+  const Ran shared = run("explain --gpu L4 --seqlen-q 300 --heads-q 12 --heads-kv 4 --json");
+  EXPECT_EQ(shared.status, own.status);  // not 0 in a build without images
+  EXPECT_EQ(shared.err, own.err);
+  EXPECT_THAT(own.out, HasSubstr("\"gpu\": \"L4\""));
+  EXPECT_EQ(shared.out, own.out);
+}
+
+TEST(Cli, WithoutACommandThoseOfThisBuildAreNamed) {
+  const Ran ran = run("");
+  EXPECT_EQ(ran.status, 2);
+  std::smatch names;
+  ASSERT_TRUE(std::regex_match(ran.err, names,
+                               std::regex("flashfit: a command is needed: (.*) or (.*); see flashfit --help\n")));
+  std::istringstream rest(names[1]);
+  std::vector<std::string> commands{names[2]};
+  for (std::string name; std::getline(rest >> std::ws, name, ',');) commands.push_back(name);
+  EXPECT_THAT(commands, testing::IsSupersetOf({"explain", "images", "gpus", "bench", "compare", "report"}));
+  for (const std::string& command : commands) EXPECT_EQ(run(command + " --help").status, 0) << command;
+}
+
 // One line on stderr that names the option, the value and what is accepted; nothing on stdout; status 2.
 TEST(Cli, WrongUse) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"", "a command is needed: doctor, choose, explain, bench, compare, report, images or gpus"},
+      {"", "a command is needed: explain, images, gpus, "},
       {"explane", "'explane' is not known here; see flashfit --help"},
       {"explain --gpu L4 --bogus 3", "'--bogus' is not known here; see flashfit explain --help"},
-      {"explain --gpu L5", "--gpu 'L5' is not in the table; near: L4"},
-      {"explain --gpu nonsense", "--gpu 'nonsense' is not in the table; known: V100"},
+      {"explain --gpu L5", "--gpu 'L5': not known; did you mean L4"},
+      {"explain --gpu nonsense", "--gpu 'nonsense': not known; accepted: a name such as L40"},
       {"explain --gpu L4 --gpu L5", "--gpu 'L5'"},
       {"explain --gpu", "--gpu"},
       {"explain --gpu L4 --dtype fp17", "--dtype 'fp17': must be fp16, bf16 or fp32"},

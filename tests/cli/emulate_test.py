@@ -202,7 +202,7 @@ def test_any_sound_problem_is_clean(
 
 
 WRONG = [
-    (["--gpu", "L5"], "--gpu 'L5' is not in the table"),
+    (["--gpu", "L5"], "--gpu 'L5': not known"),
     (["--gpu", "V100"], "--gpu 'V100': "),
     (["--gpu", "T4", "--dtype", "bf16"], "--gpu 'T4': "),
     (["--gpu", "L4", "--dtype", "fp32"], "--gpu 'L4': "),

@@ -11,6 +11,8 @@
 #include "cpu/attention.hpp"
 #include "cpu/forward.hpp"
 #include "cpu/kernel.hpp"
+#include "reference/far_rows.hpp"
+#include "reference/listed.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -56,6 +58,13 @@ TEST_P(CpuCases, AgreeWithTheReferenceWithOptions) {
   try_cases(option_cases(dtype, head_dim));
 }
 
+TEST(CpuHardCases, AgreeWithTheReference) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const std::vector<ForwardCase> cases = listed_cases("hard", dtype, 0, 1e7);
+    for (std::size_t i = 0; i < cases.size(); i += 3 * kEach) try_case(cases[i]);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CpuCases,
                          ::testing::Combine(::testing::Values(DType::kF16, DType::kBF16, DType::kF32),
                                             ::testing::Values(1, 7, 33, 64, 80, 100, 128, 192, 256)),
@@ -63,6 +72,24 @@ INSTANTIATE_TEST_SUITE_P(All, CpuCases,
                            return name_of(std::get<0>(p.param)) + std::string("_d") +
                                   std::to_string(std::get<1>(p.param));
                          });
+
+TEST(CpuAttention, OffsetsMayPass2To31Elements) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    ForwardCase c;
+    c.name = "rows far apart";
+    c.dtype = dtype;
+    c.seqlens_q = c.seqlens_k = {70};
+    ForwardData data = make_data(c);
+    const FarRows q(data.q), k(data.k), v(data.v), out(data.out);
+    ASSERT_TRUE(q.mapped() && k.mapped() && v.mapped() && out.mapped());
+    ForwardCall call = data.call();
+    call.q = q.view(), call.k = k.view(), call.v = v.view(), call.o = out.view();
+    ASSERT_TRUE(cpu::attention_forward(call).has_value());
+    out.give(data.out);
+    const Verdict verdict = check(data, expect(data));
+    EXPECT_TRUE(verdict.ok) << verdict.message;
+  }
+}
 
 TEST(CpuAttention, PublicEntryRunsACase) {
   ForwardCase c;

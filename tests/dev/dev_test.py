@@ -17,12 +17,13 @@ def dev(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str
 
 
 def test_help_lists_every_verb() -> None:
-    verbs = re.findall(
+    known = re.findall(
         r"^  ([a-z]+)(?: \| [-a-z |]+)?\)", (ROOT / "dev").read_text().split("case $verb in")[1], re.MULTILINE
     )
     listed = re.findall(r"^  ([a-z]+) ", dev("help").stdout, re.MULTILINE)
-    assert sorted(verbs) == sorted(listed)
-    assert set(listed) == {"run", "test", "build", "wheel", "matrix", "lint", "images", "fuzz", "gpu", "clean", "help"}
+    assert sorted(known) == sorted(listed)
+    verbs = {"run", "test", "build", "wheel", "matrix", "lint", "images", "fuzz", "charts", "gpu", "clean", "help"}
+    assert set(listed) == verbs
 
 
 def test_help_lists_every_target_of_the_doctor() -> None:
@@ -53,6 +54,7 @@ def test_from_any_folder(tmp_path: Path) -> None:
         (["images", "all"], 1, "dev: images: 'all' is not an option; see ./dev help"),
         (["wheel", "--tests"], 1, "dev: wheel: '--tests' is not an option; see ./dev help"),
         (["matrix", "3.12"], 1, "dev: matrix: '3.12' is not an option; see ./dev help"),
+        (["matrix", "--seconds"], 1, "dev: matrix: '--seconds' is not an option; see ./dev help"),
         (["test", "--fast"], 1, "dev: test: '--fast' is not an option; see ./dev help"),
         (["fuzz", "long"], 1, "dev: fuzz: 'long' is not a number of seconds"),
         (["fuzz", "60", "zap"], 1, "dev: fuzz: 'zap' is not a target; see ./dev help"),
@@ -111,3 +113,51 @@ def test_an_old_python_is_named(tmp_path: Path) -> None:
     )
     assert result.returncode == 1
     assert result.stderr == f"dev: {tmp_path}/bin/python3 is Python 3.8.1; Python 3.9 or newer is needed\n"
+
+
+def executable(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def test_ccache_that_comes_later_configures_nothing_anew(tmp_path: Path) -> None:
+    """What was compiled without ccache stays: ninja compiles anew when a command changes."""
+    shutil.copy(ROOT / "dev", tmp_path)
+    for stub in ("tools/dev/system.sh", "tools/dev/isal.sh", "bin/c++"):
+        executable(tmp_path / stub, "exit 0")
+    executable(
+        tmp_path / "bin/cmake",
+        f'case $1 in -S) echo "$@" >>{tmp_path}/configured; mkdir -p build/lib; touch build/build.ninja ;; esac',
+    )
+    (tmp_path / "nvrtc.so").touch()
+    (without := tmp_path / "without").mkdir()
+    for tool in ("bash", "env", "dirname", "readlink", "nproc", "realpath", "cat", "mkdir", "touch", "git", "sed"):
+        (without / tool).symlink_to(shutil.which(tool) or "")
+    for path in (f"{tmp_path}/bin:{without}", f"{tmp_path}/bin:{without}:{tmp_path}/later"):
+        executable(tmp_path / "later/ccache", "exit 0")
+        subprocess.run(
+            [str(tmp_path / "dev"), "build", "--nvrtc", "nvrtc.so"],
+            cwd=tmp_path,
+            env={"PATH": path, "HOME": str(tmp_path)},
+            check=True,
+        )
+    (configured,) = (tmp_path / "configured").read_text().splitlines()
+    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=" in configured
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_compiles_through_ccache_where_it_is_there(tmp_path: Path, there: bool) -> None:
+    for tool in ("sh", "env", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "")
+    if there:
+        executable(tmp_path / "ccache", 'echo "ccache $CCACHE_DIR $CCACHE_BASEDIR: $@"')
+    executable(tmp_path / "c++", 'echo "c++ $@"')
+    said = subprocess.run(
+        [str(ROOT / "tools/dev/compile.sh"), "/store", "c++", "-c", "a b.cpp"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said == (f"ccache /store {ROOT}: c++ -c a b.cpp\n" if there else "c++ -c a b.cpp\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.dev import matrix
+from tools.dev import junit, matrix
 
 GOOD = matrix.Verdict(["check_numpy"], {}, "native", 1234.5)
 
@@ -24,7 +24,16 @@ def no_environments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def outcome(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, str], str]:
     """The exit status, the result of each Python and the last line."""
-    status = matrix.main(tmp_path / "a.whl", tmp_path / "environments")
+    arguments = [
+        "matrix.py",
+        str(tmp_path / "a.whl"),
+        str(tmp_path / "environments"),
+        "--junit",
+        str(tmp_path / "m.xml"),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", arguments)
+        status = matrix.main()
     table = capsys.readouterr().out.split("\n\n")[1].splitlines()
     column = table[0].index("result")
     return status, {line.split()[0]: line[column:] for line in table[1:-1]}, table[-1]
@@ -82,7 +91,7 @@ def test_a_package_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPa
     key = matrix.environment_key("3.12", "2.9.1")
     (tmp_path / key).mkdir()
     with pytest.raises(matrix.UnavailableError, match="ERROR: No matching distribution"):
-        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path)
+        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path, every=True)
     assert not (tmp_path / key).exists(), "half an environment would be taken for a whole one"
 
 
@@ -90,21 +99,53 @@ def test_a_full_disk_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.undo()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12 - 10**9, 10**9))
     with pytest.raises(matrix.UnavailableError, match=r"torch needs 9 GB, .* has 1 GB free"):
-        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path)
+        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path, every=True)
 
 
-def test_without_time_left_no_torch_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("torch", "every", "made"),
+    [(matrix.ALWAYS, False, True), ("2.9.1", False, False), ("2.9.1", True, True), (None, False, True)],
+)
+def test_one_torch_is_always_installed_and_the_others_when_all_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, torch: str | None, every: bool, made: bool
+) -> None:
     monkeypatch.undo()
-    made: list[str] = []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 0, 10**12))
+    monkeypatch.setattr(matrix, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "no"))
+    says = "venv failed" if made else "^left out for time: its torch is not installed here yet"
+    with pytest.raises(matrix.UnavailableError, match=says):
+        matrix.environment_of(Path(sys.executable), "3.12", torch, tmp_path, every)
 
-    def run(*command: str | Path, **_: object) -> subprocess.CompletedProcess[str]:
-        made.append(str(command[-1]))
-        return subprocess.CompletedProcess([], 1, "", "no")
 
-    monkeypatch.setattr(matrix, "run", run)
-    with pytest.raises(matrix.UnavailableError, match="no time left to install its torch"):
-        matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path, until=0)
-    assert not made
-    with pytest.raises(matrix.UnavailableError, match="venv failed"):
-        matrix.environment_of(Path(sys.executable), "3.12", None, tmp_path, until=0)
-    assert made, "without a torch an environment takes seconds"
+def test_a_torch_that_is_there_is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(matrix, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, "", ""))
+    environment = tmp_path / matrix.environment_key("3.12", "2.9.1")
+    environment.mkdir()
+    (environment / ".ready").touch()
+    assert matrix.environment_of(Path(sys.executable), "3.12", "2.9.1", tmp_path, every=False) == environment
+
+
+def test_the_torch_that_is_always_tried_is_one_of_them() -> None:
+    assert matrix.ALWAYS in matrix.TORCHES.values()
+
+
+def test_its_results_are_read_with_those_of_other_tests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def environment_of(_python: Path, version: str, torch: str | None, *_: object) -> Path:
+        if version == "3.12":
+            raise matrix.UnavailableError(f"{matrix.LEFT_OUT}: why")
+        return tmp_path
+
+    def check(*_: object) -> matrix.Verdict:
+        raise matrix.FailedError("wrong")
+
+    monkeypatch.setattr(matrix, "pythons", lambda: dict.fromkeys(("3.11", "3.12"), Path(sys.executable)))
+    monkeypatch.setattr(matrix, "environment_of", environment_of)
+    monkeypatch.setattr(matrix, "check", check)
+    outcome(tmp_path, capsys)
+    found = {c.name: (c.outcome, c.said) for c in junit.read(tmp_path / "m.xml")}
+    assert found["PyTorch 2.13.0 on Python 3.11"] == ("failed", "FAILED")
+    assert found["PyTorch 2.9.1 on Python 3.12"] == ("skipped", "left out for time: why")
+    assert found["no PyTorch on Python 3.9"] == ("skipped", "no Python 3.9 here")

@@ -103,5 +103,52 @@ TEST(Warp, ShufflesAndVotesStayInTheWarp) {
   }
 }
 
+struct Integers {
+  std::array<std::array<int, 5>, 64> of_int{};
+  std::array<std::array<uint32, 5>, 64> of_uint32{};
+};
+
+TEST(Warp, IntegersAreExchangedAndReducedInTheWarp) {
+  for (const auto schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Integers seen;
+    const auto ran =
+        run_block<64>(seen,
+                      [](Integers& to) {
+                        const int x = 3 - arch::thread() * 0x4000001, from = arch::lane() / 2;
+                        const auto u = static_cast<uint32>(x);
+                        to.of_int[arch::thread()] = {arch::shuffle_xor(x, 5), arch::shuffle(x, from), arch::warp_sum(x),
+                                                     arch::warp_min(x), arch::warp_max(x)};
+                        to.of_uint32[arch::thread()] = {arch::shuffle_xor(u, 5), arch::shuffle(u, from),
+                                                        arch::warp_sum(u), arch::warp_min(u), arch::warp_max(u)};
+                      },
+                      {}, {.kernel = "k", .schedule = schedule, .seed = 3});
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(ran->shuffles, 20u);
+    const auto number = [](int t) { return static_cast<uint32>(3) - static_cast<uint32>(t) * 0x4000001u; };
+    for (int t = 0; t < 64; ++t) {
+      const int warp = t / 32 * 32;
+      uint32 sum = 0, least = ~0u, most = 0;
+      int least_int = std::numeric_limits<int>::max(), most_int = std::numeric_limits<int>::min();
+      for (int l = warp; l < warp + 32; ++l) {
+        sum += number(l);
+        least = std::min(least, number(l)), most = std::max(most, number(l));
+        least_int = std::min(least_int, static_cast<int>(number(l)));
+        most_int = std::max(most_int, static_cast<int>(number(l)));
+      }
+      const uint32 other = number(t ^ 5), half = number(warp + t % 32 / 2);
+      EXPECT_EQ(seen.of_uint32[t], (std::array{other, half, sum, least, most})) << t;
+      EXPECT_EQ(seen.of_int[t], (std::array{static_cast<int>(other), static_cast<int>(half), static_cast<int>(sum),
+                                            least_int, most_int}))
+          << t;
+    }
+  }
+}
+
+TEST(Warp, ShufflesAskLanesThatThereAre) {
+  Lanes lanes;
+  expect_finding(run_block<32>(lanes, [](Lanes&) { arch::shuffle(1.f, arch::lane() + 1); }),
+                 "shuffle from lane 32, asked for by lane 31: 0 to 31 are accepted");
+}
+
 }  // namespace
 }  // namespace flashfit::testing

@@ -20,6 +20,8 @@ std::vector<Image> made_images() {
 
 }  // namespace
 
+Result<void> check_carried_images() { return {}; }
+
 std::span<const Image> carried_images() {
   static const std::vector<Image>& images = *new std::vector<Image>(made_images());
   return images;

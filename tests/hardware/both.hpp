@@ -12,12 +12,12 @@ std::span<const std::byte> hardware_kernels();  // of kernels.txt
 namespace flashfit::hardware {
 
 /// The trial after the GPU's run and after the emulator's, or a failed outcome.
-template <class Kernel>
-struct Both {
-  lab::Trial<Kernel> gpu, emulator;
+template <class Trial>
+struct BothOf {
+  Trial gpu, emulator;
   bool ran = true;
 
-  Both(const lab::Trial<Kernel>& trial, const Place& place, Outcome& outcome, const emu::Options& options = {})
+  BothOf(const Trial& trial, const Place& place, Outcome& outcome, const emu::Options& options = {})
       : gpu(trial), emulator(trial) {
     if (const Result<void> r = on_gpu(place, options); !r) {
       outcome.fail("on the GPU: " + r.error().message);
@@ -42,5 +42,7 @@ struct Both {
     return lab::emulate(gpu, options).map([](const emu::Stats&) {});
   }
 };
+template <class Kernel>
+using Both = BothOf<lab::Trial<Kernel>>;
 
 }  // namespace flashfit::hardware

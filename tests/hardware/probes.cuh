@@ -102,6 +102,30 @@ struct WarpProbe {
   }
 };
 
+/// What lanes tell one another of integers: out [6][32] of signed, then of unsigned numbers.
+struct IntegerProbe {
+  struct Params {
+    const int* x;  ///< [32]
+    int* out;
+    uint32* unsigned_out;
+  };
+  using Shared = NoShared;
+  static constexpr int kThreads = 32, kMinBlocks = 1;
+
+  template <class T>
+  static void show(T x, T* out) {
+    const int lane = arch::lane();
+    const T shown[6] = {arch::shuffle_xor(x, 21), arch::shuffle(x, lane / 3), arch::shuffle(x, 31),
+                        arch::warp_sum(x),        arch::warp_min(x),          arch::warp_max(x)};
+    for (int i = 0; i < 6; ++i) arch::store_if(true, out, i * 32 + lane, shown[i]);
+  }
+  static void run(const Params& p) {
+    const int x = arch::load(p.x, arch::lane());
+    show(x, p.out);
+    show(static_cast<uint32>(x), p.unsigned_out);
+  }
+};
+
 /// Copies a row of 8 elements a thread to shared memory, or zeros where `inside` is 0, in two groups; stores what a
 /// neighbour's copy left there.
 struct CopyProbe {

@@ -113,6 +113,21 @@ Outcome warp(const Place& place) {
   return outcome;
 }
 
+Outcome integers(const Place& place) {
+  Outcome outcome;
+  std::vector<int> x(32);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int>(7 - static_cast<uint32>(i) * 0x3ffffff1u);
+  lab::Trial<IntegerProbe> trial{"integers", {}, {}, [](const lab::Where& at) {
+                                   return IntegerProbe::Params{at.as<const int>(0), at.as<int>(1), at.as<uint32>(2)};
+                                 }};
+  trial.buffers = {{"x", x}, {"out", 6 * 32 * 4, true}, {"unsigned_out", 6 * 32 * 4, true}};
+  Both<IntegerProbe> both(trial, place, outcome);
+  if (!both.ran) return outcome;
+  outcome.demand("of_int", both.compare<std::uint32_t>(1));
+  outcome.demand("of_uint32", both.compare<std::uint32_t>(2));
+  return outcome;
+}
+
 Outcome copy(const Place& place) {
   Outcome outcome;
   std::vector<f16> from(64 * 8);
@@ -131,7 +146,10 @@ Outcome copy(const Place& place) {
 }  // namespace
 
 std::vector<Check> scalar_checks() {
-  return {{"scalars", "scalars", scalars}, {"scalars", "warp", warp}, {"scalars", "copy", copy}};
+  return {{"scalars", "scalars", scalars},
+          {"scalars", "warp", warp},
+          {"scalars", "integers", integers},
+          {"scalars", "copy", copy}};
 }
 
 }  // namespace flashfit::hardware

@@ -10,7 +10,7 @@
 namespace flashfit {
 namespace {
 
-constexpr Target kHopper{90, Target::Kind::kSass}, kPtx{80, Target::Kind::kPtx};
+constexpr Target kHopper{90, Target::Kind::kSass, TargetScope::kArchitecture}, kPtx{80, Target::Kind::kPtx};
 
 std::vector<std::byte> bytes(std::size_t n, int seed) {
   std::vector<std::byte> out(n);
@@ -20,9 +20,9 @@ std::vector<std::byte> bytes(std::size_t n, int seed) {
 
 struct Packed {
   std::vector<std::vector<std::byte>> images = {bytes(1000, 1), bytes(0, 2), bytes(70000, 3)};
-  std::vector<std::byte> blob = pack_blob({{.variant = "a", .target = kHopper, .registers = 200, .entry = "f"},
-                                           {.variant = "b", .target = kPtx, .shared_bytes = 4096, .entry = "g"},
-                                           {.variant = "c", .target = kHopper, .local_bytes = 8, .entry = "h"}},
+  std::vector<std::byte> blob = pack_blob({{.kernel = "a", .target = kHopper, .registers = 200, .entry = "f"},
+                                           {.kernel = "b", .target = kPtx, .shared_bytes = 4096, .entry = "g"},
+                                           {.kernel = "c", .target = kHopper, .local_bytes = 8, .entry = "h"}},
                                           images);
 };
 
@@ -34,6 +34,7 @@ TEST(Blob, GivesBackWhatWasPacked) {
   EXPECT_EQ(index->frames.size(), 2u);  // a frame a target
   EXPECT_EQ(index->entries[0].frame, index->entries[2].frame);
   EXPECT_EQ(index->entries[0].registers, 200);
+  EXPECT_EQ(index->entries[0].target, kHopper);
   EXPECT_EQ(index->entries[1].target, kPtx);
   EXPECT_EQ(index->entries[1].shared_bytes, 4096);
   EXPECT_EQ(index->entries[2].local_bytes, 8);
@@ -97,8 +98,23 @@ TEST(Blob, AFrameOfAnotherSizeThanItsIndexSaysIsRefusedBeforeMemoryIsAskedFor) {
   }
 }
 
+TEST(Images, HaveARowOfTheTable) {
+  const std::string name = name_of(forward_variants().back().config);
+  BlobIndex index{.entries = {{.kernel = name, .target = kPtx, .entry = "f"}}, .frames = {}};
+  const auto images = images_of(index);
+  ASSERT_TRUE(images);
+  EXPECT_EQ(images->front().variant, &forward_variants().back());
+  index.entries.push_back({.kernel = "fwd_of_another_build", .target = kPtx, .entry = "g"});
+  const auto strange = images_of(index);
+  ASSERT_FALSE(strange);
+  EXPECT_EQ(strange.error().code, Code::kInternal);
+  EXPECT_EQ(strange.error().message,
+            "the images inside this library do not fit its table, which lacks 'fwd_of_another_build'");
+}
+
 // The library that is built: what it carries is what the table says, whole.
 TEST(CarriedImages, AreThoseOfTheTable) {
+  ASSERT_TRUE(check_carried_images());
   std::set<std::pair<std::string, std::string>> seen;
   for (const Image& image : carried_images()) {
     ASSERT_NE(image.variant, nullptr);

@@ -7,6 +7,9 @@
 #include <fstream>
 #include <set>
 
+#include "images/build/forward_kernels.hpp"
+#include "images/build/kernel_list.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -29,7 +32,7 @@ struct RecipeTest : testing::Test {
     std::ofstream(source / file) << text;
   }
   std::vector<Recipe> recipes(const std::string& nvrtc = "12.9") const {
-    const auto made = make_recipes({80, 90}, source, nvrtc);
+    const auto made = forward_recipes({80, 90}, source, nvrtc);
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(std::vector<Recipe>());
   }
@@ -68,9 +71,28 @@ TEST_F(RecipeTest, KeysFollowWhatIsReachedAndNothingElse) {
   EXPECT_NE(keys("13.0"), keys("12.9"));
 }
 
+TEST_F(RecipeTest, AListIsReadByTheSameRules) {
+  write("list.txt", "# comment\nscan | tile/tile.cuh | Scan<256> | 9.0, 9.0a, 10.0f, 8.0+PTX\n");
+  const auto made = read_kernel_list(source / "list.txt", {source}, "12.9");
+  ASSERT_TRUE(made) << made.error().message;
+  std::vector<std::string> names, architectures;
+  for (const Recipe& r : *made) names.push_back(name_of(r)), architectures.push_back(r.options.front());
+  EXPECT_THAT(names, testing::ElementsAre("scan for 9.0", "scan for 9.0a", "scan for 10.0f", "scan for 8.0+PTX"));
+  EXPECT_THAT(architectures, testing::ElementsAre("--gpu-architecture=sm_90", "--gpu-architecture=sm_90a",
+                                                  "--gpu-architecture=sm_100f", "--gpu-architecture=compute_80"));
+  EXPECT_EQ(made->front().source, "#include \"tile/tile.cuh\"\nnamespace flashfit { using Kernel = Scan<256>; }\n");
+  for (const char* target : {"9", "9.0b", "9.0 a", "sm_90", ""}) {
+    write("list.txt", std::string("scan | tile/tile.cuh | Scan<256> | 9.0, ") + target + "\n");
+    const auto wrong = read_kernel_list(source / "list.txt", {source}, "12.9");
+    ASSERT_FALSE(wrong) << target;
+    EXPECT_EQ(wrong.error().message, (source / "list.txt").string() + ":1: target '" + target +
+                                         "' is not of the form 9.0, 9.0a, 10.0f or 8.0+PTX");
+  }
+}
+
 TEST_F(RecipeTest, AnIncludeThatIsMissingIsNamed) {
   fs::remove(source / "tile/tile.cuh");
-  const auto made = make_recipes({90}, source, "12.9");
+  const auto made = forward_recipes({90}, source, "12.9");
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, testing::HasSubstr("tile/tile.cuh cannot be read"));
 }

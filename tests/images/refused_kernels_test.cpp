@@ -10,14 +10,15 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What NVRTC says of a kernel with this ForwardConfig, "" if it compiles.
-std::string refusal(const std::string& config, const std::string& architecture) {
+/// What NVRTC says of a kernel with this ForwardConfig, "" if it compiles. `config`: its first eight members.
+std::string refusal(const std::string& config, const std::string& architecture, int column_warps = 1) {
   const std::string sources = SOURCE_DIR;
   const Result<Nvrtc> nvrtc = Nvrtc::open(NVRTC);
   EXPECT_TRUE(nvrtc) << nvrtc.error().message;
   const Result<Compiled> made = nvrtc->compile(
       "#include \"attention/forward.cuh\"\n",
-      fmt::format("flashfit::arch::entry<flashfit::ForwardKernel<flashfit::ForwardConfig{{{}}}>>", config),
+      fmt::format("flashfit::arch::entry<flashfit::ForwardKernel<flashfit::ForwardConfig{{{}, {}, 0, 1}}>>", config,
+                  column_warps),
       {"--gpu-architecture=" + architecture, "--std=c++20", "-default-device", "-I" + sources + "/arch/cuda",
        "-I" + sources},
       false);
@@ -45,14 +46,14 @@ TEST(RefusedKernels, BFloat16HasNoTuring) {
 }
 
 TEST(RefusedKernels, AShapeThatTheKernelCannotHaveIsRefusedByItsRule) {
-  // dtype, head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks, column_warps: kSound but for one.
+  // dtype, head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks: kSound but for one.
   for (const char* config :
        {"flashfit::DType::kF32, 64, 64, 64, 64, 4, 2, 2", "flashfit::DType::kF16, 72, 64, 64, 64, 4, 2, 2",
         "flashfit::DType::kF16, 64, 48, 64, 64, 4, 2, 2", "flashfit::DType::kF16, 64, 96, 64, 64, 4, 2, 2",
         "flashfit::DType::kF16, 64, 64, 72, 64, 4, 2, 2", "flashfit::DType::kF16, 64, 64, 64, 24, 4, 2, 2",
-        "flashfit::DType::kF16, 64, 64, 64, 64, 4, 1, 2", "flashfit::DType::kF16, 64, 64, 64, 64, 4, 2, 2, 2",
-        "flashfit::DType::kF16, 512, 512, 64, 16, 4, 2, 1"})
+        "flashfit::DType::kF16, 64, 64, 64, 64, 4, 1, 2", "flashfit::DType::kF16, 512, 512, 64, 16, 4, 2, 1"})
     EXPECT_THAT(refusal(config, "sm_90"), HasSubstr("forward_config_error")) << config;
+  EXPECT_THAT(refusal(kSound, "sm_90", 2), HasSubstr("forward_config_error"));
 }
 
 }  // namespace

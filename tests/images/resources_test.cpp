@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "images/build/forward_kernels.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -12,6 +14,10 @@ constexpr const char* kLog =
     "ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack size\n";
 
 const ForwardVariant& row() { return forward_variants().front(); }
+
+Recipe recipe_of(const ForwardVariant& row, const Target& target) {
+  return make_recipe(kernel_of(row), target, "closure", "12.9");
+}
 
 TEST(Resources, AreReadFromThePtxasReport) {
   const Result<Resources> r = parse_resources(kLog);
@@ -28,12 +34,7 @@ TEST(Resources, AReportOfAnotherFormIsAnError) {
 }
 
 TEST(Resources, SpillsPastTheRowFailWithTheNumbers) {
-  const Recipe recipe{.variant = &row(),
-                      .target = {120, Target::Kind::kSass},
-                      .source = {},
-                      .expression = {},
-                      .options = {},
-                      .key = {}};
+  const Recipe recipe = recipe_of(row(), {120, Target::Kind::kSass});
   const Result<void> checked = check_resources(recipe, *parse_resources(kLog));
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
@@ -44,17 +45,18 @@ TEST(Resources, SpillsPastTheRowFailWithTheNumbers) {
 
   ForwardVariant tolerant = row();
   tolerant.spill_bytes = 60;
-  Recipe allowed = recipe;
-  allowed.variant = &tolerant;
-  EXPECT_TRUE(check_resources(allowed, *parse_resources(kLog)));
+  EXPECT_TRUE(check_resources(recipe_of(tolerant, recipe.target), *parse_resources(kLog)));
+  Recipe unlimited = recipe;
+  unlimited.kernel.limits.reset();
+  EXPECT_TRUE(check_resources(unlimited, *parse_resources(kLog)));
+  EXPECT_TRUE(check_resources(recipe_of(row(), {120, Target::Kind::kPtx}), *parse_resources(kLog)));
 }
 
 TEST(Resources, SharedMemoryPastTheTargetFails) {
   ForwardVariant large = row();
   large.config.head_dim = large.config.head_dim_v = 128;
   large.config.block_m = large.config.block_n = 128;
-  const Recipe recipe{
-      .variant = &large, .target = {89, Target::Kind::kSass}, .source = {}, .expression = {}, .options = {}, .key = {}};
+  const Recipe recipe = recipe_of(large, {89, Target::Kind::kSass});
   const Result<void> checked = check_resources(recipe, Resources{});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,

@@ -94,13 +94,20 @@ def test_an_unfinished_run_says_so() -> None:
     assert "The run was ended early." in tables.measured_tables({"bench_x.json": unfinished})
 
 
-def test_the_readme_shows_gpus_beside_pytorch_and_the_fastest_other() -> None:
+def test_the_readme_shows_a_dozen_cases_of_gpus() -> None:
+    first, second = tables.HEADLINES[:2]
     peers = {"sdpa-flash": beside(1.5), "flash-attn-3": beside(0.8)}
-    on_gpu = result(entry(peers=peers), entry("grid/B1 S1"), entry("grid/B8 S2048 H16 D64"), entry("origin/fuzz 3"))
-    text = tables.speed_table({"bench_x.json": on_gpu, "bench_y.json": result(entry("origin/cpu"), gpu=None)})
-    assert "| a | 10 | 1.500 [1.400, 1.600] | flash-attn-3 0.800 [0.700, 0.900] |" in text
-    assert "| B8 S2048 H16 D64 | 10 | - | - |" in text
-    assert text.count("| 10 |") == 2
+    on_gpu = result(entry(first, peers=peers), entry(second, median_us=18220.4), entry("grid/B1 S1"))
+    fewer = result(entry(first, median_us=11.0, peers={"sdpa-flash": beside(1.4)}))
+    text = tables.speed_table({"x": on_gpu, "y": result(entry(second, median_us=7.0), gpu=None), "z": fewer})
+    assert f"| {first.split('/')[1]} | 10 | 1.500 [1.400, 1.600] | flash-attn-3 0.800 [0.700, 0.900] |" in text
+    assert f"| {second.split('/')[1]} | 18,220 | - | not run beside it |" in text
+    assert text.count("\n| ") == 4  # with headers and their line
+
+
+def test_every_case_of_the_readme_was_measured() -> None:
+    measured = [entry["name"] for _, entry in tables.in_readme(tables.result_files())]
+    assert measured == list(tables.HEADLINES)
 
 
 def test_gpus_without_a_measurement_are_marked() -> None:

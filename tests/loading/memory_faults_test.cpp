@@ -142,10 +142,11 @@ INSTANTIATE_TEST_SUITE_P(Calls, MemoryFault, testing::ValuesIn(kWays),
                          [](const auto& info) { return info.param.name; });
 
 TEST(MemoryFault, TheIndexOfTheImagesIsReadOrItsLackOfMemoryIsThrown) {
-  const std::vector<std::byte> blob = pack_blob(
-      std::vector<BlobEntry>(
-          5, {.variant = "a name that needs memory of its own", .entry = "another that needs memory of its own"}),
-      std::vector<std::vector<std::byte>>(5, std::vector<std::byte>(100)));
+  const std::vector<std::byte> blob =
+      pack_blob(std::vector<BlobEntry>(5, {.kernel = "a name that needs memory of its own",
+                                           .target = {.cc = 90},
+                                           .entry = "another that needs memory of its own"}),
+                std::vector<std::vector<std::byte>>(5, std::vector<std::byte>(100)));
   int n = 1;
   for (std::string said; (said = in_fork([&]() -> std::string {
                             fails_in = n;

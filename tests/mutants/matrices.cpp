@@ -23,8 +23,9 @@ std::string first_defect_of(const MatrixCase<Kernels>&... cases) {
 
 std::string first_defect_of_all() {
   return first_defect_of(
-      load_box<2, SwizzleMode::k64B, 32, 32, 1, 1>({48, -4}), turn_tile<SwizzleMode::k64B, false, false>(),
-      product<f16, 64, 96, SwizzleMode::k64B, Major::kK, Major::kK>(),
+      load_box<2, SwizzleMode::k64B, 32, 32, 1, 1>({48, -4}),
+      store_box<false, 5, SwizzleMode::k64B, 32, 3, 2, 2, 3>({48, 7, 3, 2, 1}),
+      turn_tile<SwizzleMode::k64B, false, false>(), product<f16, 64, 96, SwizzleMode::k64B, Major::kK, Major::kK>(),
       product<f16, 64, 48, SwizzleMode::k32B, Major::kMN, Major::kMN>(), two_groups<f16, 64>(), wgmma_probe<16>());
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import os
 import re
 import shlex
 import shutil
@@ -98,10 +99,12 @@ def judge(mutant: Mutant, suite: Suite) -> Judged:
     with tempfile.TemporaryDirectory(prefix="flashfit-mutant-") as folder:
         root = Path(folder)
         for part in ("src", "tests/emu"):
-            shutil.copytree(ROOT / part, root / part)
+            shutil.copytree(ROOT / part, root / part, copy_function=os.symlink)
         if mutant.file:
             file = root / (mutant.file if mutant.file.startswith("tests/") else f"src/{mutant.file}")
-            file.write_text(defective(file.read_text(encoding="utf-8"), mutant), encoding="utf-8")
+            text = defective(file.read_text(encoding="utf-8"), mutant)
+            file.unlink()
+            file.write_text(text, encoding="utf-8")
         includes = [f"-I{root}/src/emu", f"-I{root}/src", f"-I{root}/tests", f"-I{ROOT}/tests"]
         program = str(root / "mutant")
         # A defect may leave names unused, and that is not how it is to be found.

@@ -8,19 +8,6 @@
 
 namespace flashfit::test {
 
-/// A configuration with q, k and v of one head_dim, by what tiles are spoken of with: "128x64, 4 warps, 2 stages".
-constexpr ForwardConfig tile(DType dtype, int head_dim, int block_m, int block_n, int warps, int stages = 2,
-                             int min_blocks = 1) {
-  return {.dtype = dtype,
-          .head_dim = head_dim,
-          .head_dim_v = head_dim,
-          .block_m = block_m,
-          .block_n = block_n,
-          .warps = warps,
-          .stages = stages,
-          .min_blocks = min_blocks};
-}
-
 /// Registers of an image: a rule of the tests' own, near what compilers give and within what the row promises.
 inline int synthetic_registers(const ForwardConfig& c) {
   const int wanted = (c.head_dim_v / c.column_warps + c.block_n) / 2 * (c.block_m * c.column_warps / c.warps / 16) + 90;

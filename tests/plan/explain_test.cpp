@@ -38,6 +38,7 @@ const char* const kKeys[] = {"gpu",
                              "threads",
                              "bound",
                              "modelled_us",
+                             "calibrated",
                              "reason"};
 
 TEST(JsonText, WhatJsonCannotHoldIsAnErrorAndNoDocument) {
@@ -149,7 +150,7 @@ TEST(Explain, NoRowsIsAFitThatLaunchesNothing) {
 }
 
 TEST(Explain, WhatIfHasTheSameKeysAndTheTile) {
-  const ForwardConfig c = test::tile(DType::kF16, 128, 128, 128, 4);
+  const ForwardConfig c = tile_config(DType::kF16, 128, 128, 128, 4);
   for (const char* name : {"L4", "H100"}) {
     const Gpu gpu = find_gpu(name).value();
     const auto j = explained(what_if(c, test::dense({.head_dim = 128}), gpu, {}), gpu);

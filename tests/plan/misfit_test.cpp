@@ -99,7 +99,7 @@ TEST(Misfit, Drivers) {
 
 TEST(Misfit, SharedMemory) {
   const Target anywhere[] = {{80, Target::Kind::kSass}};
-  const ForwardVariant large{test::tile(DType::kF16, 128, 128, 128, 4), anywhere};
+  const ForwardVariant large{tile_config(DType::kF16, 128, 128, 128, 4), anywhere};
   const Image image = test::synthetic_image(large, anywhere[0]);
   expect_misfit(
       refusal(dense({.head_dim = 128}), "L4", 0, {&image, 1}),

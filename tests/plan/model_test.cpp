@@ -1,4 +1,5 @@
-// The model against measured times: H200, B8 H16 S2048 fp16, one kernel in four forms (docs/plan.md).
+// The model against measured times of an H200 (docs/plan.md). Choices are held to more in
+// tests/python/plan_choice_test.py.
 #include "plan/model.hpp"
 
 #include <gtest/gtest.h>
@@ -15,22 +16,28 @@ ForwardModel model(const ForwardConfig& c, int registers, const ForwardProblem& 
 }
 
 constexpr ForwardConfig tile(int head_dim, int block_m, int block_n, int warps) {
-  return test::tile(DType::kF16, head_dim, block_m, block_n, warps);
+  return tile_config(DType::kF16, head_dim, block_m, block_n, warps);
 }
 
-TEST(Model, IsWithin15PercentOfTheMeasuredKernelsAndRanksThem) {
-  const ForwardProblem d64 = test::dense({.batch = 8, .heads = 16}),
-                       d128 = test::dense({.head_dim = 128, .batch = 8, .heads = 16});
-  const double tall64 = model(tile(64, 128, 64, 4), 219, d64, "H200").microseconds,
-               many64 = model(tile(64, 128, 64, 8), 128, d64, "H200").microseconds;
-  const double tall128 = model(tile(128, 128, 32, 4), 253, d128, "H200").microseconds,
-               many128 = model(tile(128, 128, 64, 8), 187, d128, "H200").microseconds;
-  EXPECT_NEAR(tall64, 481, 0.15 * 481);
-  EXPECT_NEAR(many64, 543, 0.15 * 543);
-  EXPECT_NEAR(tall128, 963, 0.15 * 963);
-  EXPECT_NEAR(many128, 1079, 0.15 * 1079);
-  EXPECT_LT(tall64, many64);
-  EXPECT_LT(tall128, many128);
+struct Measured {
+  ForwardConfig row;
+  int registers;
+  std::int64_t batch, heads, queries, keys;
+  double us;  // bench/results/rows_h200.json, no causal mask
+};
+
+TEST(Model, IsWithinAFifthOfTheMeasuredRows) {
+  const Measured rows[] = {
+      {tile(64, 128, 64, 4), 235, 4, 24, 2500, 2500, 475.6},  {tile(64, 64, 64, 4), 128, 4, 24, 2500, 2500, 498.9},
+      {tile(128, 128, 32, 4), 255, 4, 24, 2500, 2500, 856.1}, {tile(128, 64, 64, 4), 203, 4, 24, 2500, 2500, 941.2},
+      {tile(256, 64, 32, 4), 255, 4, 24, 2500, 2500, 1766.6}, {tile(64, 64, 64, 4), 128, 2, 12, 384, 384, 8.77},
+      {tile(128, 64, 64, 4), 203, 2, 12, 384, 384, 13.02},    {tile(256, 64, 32, 4), 255, 2, 12, 384, 384, 23.29}};
+  for (const Measured& m : rows) {
+    const ForwardProblem p = test::dense(
+        {.head_dim = m.row.head_dim, .batch = m.batch, .heads = m.heads, .queries = m.queries, .keys = m.keys});
+    EXPECT_NEAR(model(m.row, m.registers, p, "H200").microseconds / m.us, 1, 0.2)
+        << name_of(m.row) << ", " << m.queries;
+  }
 }
 
 TEST(Model, CausalIsAboutHalfWhenLongAndTheSameWhenOneTile) {

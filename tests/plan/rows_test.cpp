@@ -79,8 +79,8 @@ TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
 // The order of the rules, apart from what the model happens to say of the rows that there are.
 TEST(Better, CodeThenPaddingThenKindThenTime) {
   constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
-  ForwardVariant narrow{test::tile(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,
-                                                                        general = narrow;
+  ForwardVariant narrow{tile_config(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,
+                                                                         general = narrow;
   wide.config.head_dim = wide.config.head_dim_v = 128;
   wide_v.config.head_dim = 96;
   general.config.kind = ForwardKind::kGeneral;

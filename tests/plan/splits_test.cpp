@@ -35,7 +35,7 @@ T pick(std::mt19937& random, std::initializer_list<T> from) {
 
 TEST(Splits, ADecodeIsCutAndAFullGpuIsNot) {
   for (const char* gpu : {"T4", "L4", "A100", "H100", "B200", "RTX 5090"}) {
-    EXPECT_GT(planned(dense({.head_dim = 128, .heads = 8, .queries = 1, .keys = 32768}), gpu).splits, 2) << gpu;
+    EXPECT_GT(planned(dense({.head_dim = 128, .heads = 8, .queries = 1, .keys = 32768}), gpu).splits, 1) << gpu;
     EXPECT_EQ(planned(dense({.head_dim = 128, .batch = 8, .heads = 16}), gpu).splits, 1) << gpu;
     EXPECT_EQ(planned(dense({.head_dim = 128, .batch = 512, .queries = 1, .keys = 32768}), gpu).splits, 1) << gpu;
     EXPECT_EQ(planned(dense({.heads = 1, .queries = 1, .keys = 64}), gpu).splits, 1) << gpu;

@@ -11,9 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-using test::tile;
-
-constexpr ForwardConfig kOrigin = tile(DType::kF16, 128, 128, 128, 4);
+constexpr ForwardConfig kOrigin = tile_config(DType::kF16, 128, 128, 128, 4);
 
 Gpu gpu(const char* name) { return find_gpu(name).value(); }
 ForwardProblem problem_of(const ForwardConfig& c) {
@@ -32,15 +30,17 @@ TEST(WhatIf, OriginTileOnAnL4TellsStaticAndOptInApart) {
 }
 
 TEST(WhatIf, EveryReasonIsSaid) {
-  EXPECT_THAT(fit(tile(DType::kF16, 64, 48, 64, 4), "L4").binds,
+  EXPECT_THAT(fit(tile_config(DType::kF16, 64, 48, 64, 4), "L4").binds,
               HasSubstr("shape: block_m must be a multiple of 16 rows for each warp"));
-  EXPECT_THAT(fit(tile(DType::kF16, 64, 1280, 64, 40), "L4").binds, HasSubstr("threads: 1280 a block > 1024"));
-  EXPECT_THAT(fit(tile(DType::kBF16, 64, 64, 64, 4), "T4").binds, HasSubstr("T4 (7.5) has no bf16 tensor cores"));
-  EXPECT_THAT(fit(tile(DType::kF16, 64, 64, 64, 4), "V100").binds, HasSubstr("V100 (7.0) lacks ldmatrix"));
-  EXPECT_THAT(fit(tile(DType::kF16, 64, 128, 64, 4), "L4").binds, HasSubstr("(2 blocks per SM)"));
-  EXPECT_THAT(fit(tile(DType::kF16, 128, 128, 64, 4), "H100").binds, HasSubstr("spills about"));
-  EXPECT_THAT(fit(tile(DType::kF16, 128, 128, 32, 4), "H100").binds, HasSubstr("past 49152 B of static __shared__"));
-  for (const int bad : {0, -4}) EXPECT_FALSE(fit(tile(DType::kF16, 64, 64, 64, bad), "L4").fits);
+  EXPECT_THAT(fit(tile_config(DType::kF16, 64, 1280, 64, 40), "L4").binds, HasSubstr("threads: 1280 a block > 1024"));
+  EXPECT_THAT(fit(tile_config(DType::kBF16, 64, 64, 64, 4), "T4").binds,
+              HasSubstr("T4 (7.5) has no bf16 tensor cores"));
+  EXPECT_THAT(fit(tile_config(DType::kF16, 64, 64, 64, 4), "V100").binds, HasSubstr("V100 (7.0) lacks ldmatrix"));
+  EXPECT_THAT(fit(tile_config(DType::kF16, 64, 128, 64, 4), "L4").binds, HasSubstr("(2 blocks per SM)"));
+  EXPECT_THAT(fit(tile_config(DType::kF16, 128, 128, 64, 4), "H100").binds, HasSubstr("spills about"));
+  EXPECT_THAT(fit(tile_config(DType::kF16, 128, 128, 32, 4), "H100").binds,
+              HasSubstr("past 49152 B of static __shared__"));
+  for (const int bad : {0, -4}) EXPECT_FALSE(fit(tile_config(DType::kF16, 64, 64, 64, bad), "L4").fits);
 }
 
 TEST(WhatIf, AgreesWithThePlanOnEveryRowAndGpu) {

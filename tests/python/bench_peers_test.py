@@ -97,6 +97,67 @@ def test_flashinfer_is_asked_for_the_head_dims_it_has(
     assert planned[0].get("head_dim_vo", 0) == dims[1]
 
 
+@pytest.mark.parametrize("name", ["flash-attn-2", "flash-attn-3", "flash-attn-4"])
+@pytest.mark.parametrize(("new", "decodes"), [(1, True), (16, True), (17, False)])
+def test_flash_attention_decodes_by_the_function_that_its_users_call(
+    monkeypatch: pytest.MonkeyPatch, name: str, new: int, decodes: bool
+) -> None:
+    called: list[tuple[str, Any]] = []
+
+    def function(called_as: str) -> Any:
+        def attend(q: Any, *_: Any, **options: Any) -> Any:
+            called.append((called_as, options.get("num_splits")))
+            return q
+
+        return attend
+
+    functions = {f: function(f) for f in ("flash_attn_func", "flash_attn_with_kvcache")}
+    peer_of_that_name: Any = peer(name)
+    for module in peer_of_that_name.modules:
+        stand_in(monkeypatch, module, **functions)
+    asked = case(seqlen_q=new, head_dim=64)
+    peer_of_that_name.prepare(asked, made(asked))()
+    by_cache = decodes and name != "flash-attn-4"  # which has no such function, and chooses when told 0
+    splits = 0 if decodes and not by_cache else None
+    assert called == [("flash_attn_with_kvcache" if by_cache else "flash_attn_func", splits)]
+
+
+def test_a_cache_that_is_filled_unequally_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def attend(q: Any, *_: Any, **options: Any) -> Any:
+        given.append(options["cache_seqlens"])
+        return q
+
+    stand_in(monkeypatch, "flash_attn", flash_attn_with_kvcache=attend, flash_attn_func=None)
+    asked = case(seqlen_q=1, head_dim=64, seqused_k=(40, 7))
+    peer("flash-attn-2").prepare(asked, made(asked))()
+    assert [lengths.tolist() for lengths in given] == [[40, 7]]
+
+
+@pytest.mark.parametrize(("heads_q", "tensor_cores"), [(6, False), (8, True)])
+def test_flashinfer_decodes_over_pages(monkeypatch: pytest.MonkeyPatch, heads_q: int, tensor_cores: bool) -> None:
+    planned: list[list[Any]] = []
+
+    class Wrapper:
+        def __init__(self, workspace: Any, layout: str, use_tensor_cores: bool) -> None:
+            assert (layout, use_tensor_cores) == ("NHD", tensor_cores)
+
+        def plan(self, *given: Any, **options: Any) -> None:
+            planned.append([x.tolist() if hasattr(x, "tolist") else x for x in given])
+
+        def run(self, q: Any, pages: Any) -> Any:
+            assert [tuple(x.shape) for x in pages] == [(6, 16, 2, 64)] * 2
+            return q
+
+    wrappers = {f"Batch{of}Wrapper": Wrapper for of in ("DecodeWithPagedKVCache", "PrefillWithRaggedKVCache")}
+    stand_in(monkeypatch, "flashinfer", **wrappers)
+    asked = case(seqlen_q=1, seqlen_k=48, head_dim=64, heads_q=heads_q, seqused_k=(48, 17))
+    inputs = made(asked)
+    assert peer("flashinfer").prepare(asked, inputs)().shape == inputs.q.shape
+    assert planned == [[[0, 3, 5], [0, 1, 2, 3, 4], [16, 1], heads_q, 2, 64, 16]]
+
+
 def test_pytorch_s_math_leaves_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = case()
     scores = 4 * asked.batch * asked.heads_q * asked.seqlen_q * asked.seqlen_k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -138,6 +139,28 @@ def test_explain_says_which_argument_is_wrong() -> None:
         with pytest.raises(kind) as caught:
             flashfit.explain(**{**arguments, **bent})
         assert str(caught.value).startswith(words)
+
+
+def test_explain_has_the_commands_defaults() -> None:
+    command = ["build/bin/flashfit", "explain", "--gpu", "L4", "--json"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert flashfit.explain("L4") == json.loads(said)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"is_causal": True}, "is_causal: not an argument of attention; accepted: causal="),
+        ({"attn_mask": None}, "attn_mask: not an argument of attention; accepted: bias="),
+        ({"dropout_p": 0.0}, "dropout_p: not an argument of attention; accepted: nothing: flashfit drops no weights"),
+        ({"casual": True}, "casual: not an argument of attention; accepted: its named arguments, see help("),
+    ],
+)
+def test_names_of_other_libraries(other: dict[str, Any], words: str) -> None:
+    call: Any = flashfit.attention
+    with pytest.raises(TypeError) as caught:
+        call(Q, K, K, **other)
+    assert str(caught.value).startswith(words)
 
 
 def test_documents() -> None:

@@ -210,6 +210,7 @@ def test_wrong_options(name: str, options: dict[str, Any], kind: type[Exception]
 OPTIONS_AND_MEANING: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"window_size": (3, 1)}, {"window": (3, 1)}),
     ({"window_size": [2, -1]}, {"window": (2, -1)}),
+    ({"window_size": np.array([3, 1])}, {"window": (3, 1)}),
     ({"window_size": (2, 5), "causal": True}, {"window": (2, 0)}),
     ({"softcap": 0.7}, {"softcap": 0.7}),
     ({"alibi_slopes": np.array([0.5, 0.25], np.float32)}, {"alibi_slopes": [0.5, 0.25]}),

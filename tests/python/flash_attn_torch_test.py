@@ -49,6 +49,13 @@ def test_a_strided_last_dimension_is_copied() -> None:
     assert torch.equal(flash_attn.flash_attn_func(q, k, v), want)
 
 
+def test_a_window_may_be_a_tensor() -> None:
+    q = normal(1, 9, 2, 32)
+    want = flash_attn.flash_attn_func(q, q, q, window_size=(3, 1))
+    assert torch.equal(flash_attn.flash_attn_func(q, q, q, window_size=torch.tensor([3, 1])), want)
+    assert not torch.equal(flash_attn.flash_attn_func(q, q, q, window_size=torch.tensor([-1, -1])), want)
+
+
 def test_gradients_are_refused_by_the_callers_name() -> None:
     qkv = normal(2, 5, 3, 2, 32).requires_grad_()
     with pytest.raises(flashfit.FlashfitError, match=r"^qkv\[:, :, 0\]: requires grad.*; accepted: "):

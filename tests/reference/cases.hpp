@@ -8,7 +8,7 @@
 namespace flashfit::testing {
 
 using reference::BiasCase, reference::OptionCase, reference::Sinks, reference::Slopes;
-using reference::check, reference::expect, reference::make_data;
+using reference::check, reference::expect, reference::make_data, reference::problem_of;
 using reference::Expected, reference::ForwardCase, reference::ForwardData, reference::Layout, reference::Random,
     reference::Storage, reference::Tensor, reference::Verdict;
 

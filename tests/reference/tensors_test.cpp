@@ -57,6 +57,24 @@ TEST(Tensor, PaddingBetweenRowsIsPoisoned) {
   EXPECT_FALSE(t.red_zones_intact());
 }
 
+TEST(Cases, TheirProblemIsThatOfTheirData) {
+  std::vector<ForwardCase> all = forward_cases(DType::kF16, 40, Size::kSmall);
+  for (ForwardCase& spec : option_cases(DType::kBF16, 33)) all.push_back(std::move(spec));
+  for (const Layout layout :
+       {Layout::kBHSD, Layout::kPadded, Layout::kPackedQKV, Layout::kMixed, Layout::kUnaligned, Layout::kHeadStride0}) {
+    all.push_back(all.front());
+    all.back().layout = layout;
+    all.back().heads_q = all.back().heads_kv = 2;
+  }
+  int unaligned = 0;
+  for (const ForwardCase& spec : all) {
+    const ForwardProblem want = make_data(spec).call().problem;
+    EXPECT_EQ(problem_of(spec), want) << spec.name;
+    unaligned += want.unaligned;
+  }
+  EXPECT_GT(unaligned, 0);
+}
+
 TEST(Cases, WritesOutsideAreNamed) {
   ForwardCase spec;
   spec.seqlens_q = spec.seqlens_k = {3};

@@ -1,13 +1,14 @@
 """`./dev matrix`: installs a wheel beside each Python and PyTorch that can be had, checks it and prints one table.
 
 An environment is kept, so that only the first run downloads. What could not be tried is said to be so, never passed.
-After SECONDS no PyTorch is installed any more; environments that are there are tried all the same.
+One PyTorch is always tried; the others where they were installed before, and with --all, which installs them.
 
-usage: matrix.py WHEEL FOLDER_OF_ENVIRONMENTS [SECONDS]
+usage: matrix.py WHEEL FOLDER_OF_ENVIRONMENTS [--all] [--junit FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import json
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +28,19 @@ REQUIREMENTS = ROOT / "requirements/matrix.txt"
 MINORS = range(9, 16)
 #: The PyTorch to try on a Python: the oldest served, two between, the newest. Other Pythons are tried without one.
 TORCHES = {"3.10": "2.4.1", "3.11": "2.13.0", "3.12": "2.9.1", "3.13": "2.15.0"}
+ALWAYS = "2.13.0"
 #: What a PyTorch of CUDA takes with its libraries.
 TORCH_BYTES = 9e9
 
 
+NOT_RUN = "not run: "
+#: How a reason begins that is nobody's fault (tools/dev/run_tests.py names what it is of).
+LEFT_OUT = "left out for time"
+
+
 @dataclass
 class Row:
-    """One environment's outcome. A result that starts with "not run" is neither passed nor failed."""
+    """One environment's outcome. A result that starts with NOT_RUN is neither passed nor failed."""
 
     python: str
     torch: str
@@ -111,15 +118,15 @@ def environment_key(version: str, torch: str | None) -> str:
     return f"python{version}-{f'torch{torch}' if torch else 'bare'}-{key}"
 
 
-def environment_of(python: Path, version: str, torch: str | None, folder: Path, until: float = float("inf")) -> Path:
-    """The environment with NumPy and, if asked for, this PyTorch; made where it is not there yet, which with a PyTorch
-    is begun until this moment of time.monotonic() alone."""
+def environment_of(python: Path, version: str, torch: str | None, folder: Path, every: bool) -> Path:
+    """The environment with NumPy and, if asked for, this PyTorch; made where it is not there yet, which takes too long
+    for every PyTorch unless that is wanted."""
     environment = folder / environment_key(version, torch)
     ready = environment / ".ready"
     if ready.exists() and run(environment / "bin/python", "-c", "").returncode == 0:
         return environment
-    if torch and time.monotonic() > until:
-        raise UnavailableError("no time left to install its torch")
+    if torch and torch != ALWAYS and not every:
+        raise UnavailableError(f"{LEFT_OUT}: its torch is not installed here yet (./dev matrix --all)")
     if torch and (free := shutil.disk_usage(folder).free) < TORCH_BYTES:
         raise UnavailableError(f"torch needs {TORCH_BYTES / 1e9:.0f} GB, {folder} has {free / 1e9:.0f} GB free")
     say(f"Python {version}: makes an environment{f' with torch {torch}' if torch else ''} in {environment}")
@@ -170,7 +177,7 @@ def try_wheel(wheel: Path, environment: Path, row: Row) -> None:
     row.ns, row.ctypes_ns = (f"{v.ns:.0f}" if v.ns else "-" for v in (chosen, ctypes))
 
 
-def rows(wheel: Path, folder: Path, until: float) -> Iterator[Row]:
+def rows(wheel: Path, folder: Path, every: bool) -> Iterator[Row]:
     """A row for each environment, as it is done."""
     found = pythons()
     for version in [f"3.{m}" for m in MINORS] + sorted(v for v in found if v.endswith("t")):
@@ -179,10 +186,10 @@ def rows(wheel: Path, folder: Path, until: float) -> Iterator[Row]:
         try:
             if version not in found:
                 raise UnavailableError(f"no Python {version} here")
-            environment = environment_of(found[version], version, torch, folder, until)
+            environment = environment_of(found[version], version, torch, folder, every)
             try_wheel(wheel, environment, row)
         except UnavailableError as reason:
-            row.result = f"not run: {reason}"
+            row.result = f"{NOT_RUN}{reason}"
         except FailedError as failure:
             row.result = "FAILED"
             print(f"Python {version}, torch {row.torch}: {failure}", file=sys.stderr)
@@ -197,13 +204,34 @@ def table(done: list[Row]) -> str:
     return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(line, widths)), line[6]]) for line in lines)
 
 
-def main(wheel: Path, folder: Path, seconds: float = float("inf")) -> int:
+def write_junit(done: list[Row], file: Path) -> None:
+    """For tools/dev/junit.py, which tells of all tests."""
+    suite = ElementTree.Element("testsuite", name="matrix")
+    for row in done:
+        torch = f"PyTorch {row.torch}" if row.torch != "none" else "no PyTorch"
+        case = ElementTree.SubElement(suite, "testcase", classname="matrix", name=f"{torch} on Python {row.python}")
+        if row.result.startswith(NOT_RUN):
+            ElementTree.SubElement(case, "skipped", message=row.result[len(NOT_RUN) :])
+        elif row.result != "passed":
+            ElementTree.SubElement(case, "failure", message=row.result)
+    ElementTree.ElementTree(suite).write(file)
+
+
+def main() -> int:
     """0 if what ran passed and something ran."""
-    until = time.monotonic() + seconds
+    parser = argparse.ArgumentParser()
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--junit", type=Path)
+    options = parser.parse_args()
+    folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = list(rows(wheel, folder, until))
+        done = list(rows(options.wheel.resolve(), folder, options.all))
+    if options.junit:
+        write_junit(done, options.junit)
     print(f"\n{table(done)}")
     passed, failed = (sum(r.result == result for r in done) for result in ("passed", "FAILED"))
     print(f"{passed} passed, {failed} failed, {len(done) - passed - failed} not run")
@@ -211,4 +239,4 @@ def main(wheel: Path, folder: Path, seconds: float = float("inf")) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), *map(float, sys.argv[3:4])))
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Writes src/inspect/stable_abi_names.cpp: the names of Python's stable ABI and the version that brought each.
+"""Writes src/doctor/knowledge/stable_abi_names.cpp: the names of Python's stable ABI and the version that brought each.
 
 The data are CPython's own (Misc/stable_abi.toml), as the package abi3info carries them.
 usage: pip install abi3info && python tools/dev/stable_abi.py
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import abi3info
 
-OUTPUT = Path(__file__).resolve().parents[2] / "src/inspect/stable_abi_names.cpp"
+OUTPUT = Path(__file__).resolve().parents[2] / "src/doctor/knowledge/stable_abi_names.cpp"
 HEAD = """// Made by tools/dev/stable_abi.py; do not edit.
 // Source: CPython's Misc/stable_abi.toml, from abi3info {version}.
-#include "inspect/stable_abi.hpp"
+#include "doctor/knowledge/stable_abi.hpp"
 
-namespace flashfit::inspect {{
+namespace flashfit::doctor {{
 
 const std::vector<StableAbiNames>& stable_abi_names() {{
   static const std::vector<StableAbiNames> names = {{
@@ -27,7 +27,7 @@ TAIL = """  };
   return names;
 }
 
-}  // namespace flashfit::inspect
+}  // namespace flashfit::doctor
 """
 
 

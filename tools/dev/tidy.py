@@ -15,9 +15,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The header that a build reads before each file, precompiled; clang-tidy takes files as they are.
+PRECOMPILED = re.compile(r" -Winvalid-pch -include \S+")
 INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
@@ -49,7 +52,10 @@ def main(compile_commands: Path, passed: Path) -> int:
     """Prints the output of each file with findings and a line of counts; returns the exit status."""
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
     passed.mkdir(parents=True, exist_ok=True)
-    commands = {Path(c["file"]): c["command"] for c in json.loads(compile_commands.read_text())}
+    entries = json.loads(compile_commands.read_text())
+    for entry in entries:
+        entry["command"] = PRECOMPILED.sub("", entry["command"])
+    commands = {Path(c["file"]): c["command"] for c in entries}
     ours = {
         f: c for f, c in commands.items() if f.is_relative_to(ROOT) and not f.is_relative_to(compile_commands.parent)
     }
@@ -57,11 +63,15 @@ def main(compile_commands: Path, passed: Path) -> int:
     todo = sorted(f for f, k in keys.items() if not (passed / k).exists())
 
     def tidy(source: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
-        command = ["clang-tidy", "--quiet", "-p", str(compile_commands.parent), str(source)]
+        command = ["clang-tidy", "--quiet", "-p", read, str(source)]
         return source, subprocess.run(command, capture_output=True, text=True, check=False)
 
     findings = 0
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="flashfit-tidy-") as read,
+        concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
+    ):
+        Path(read, compile_commands.name).write_text(json.dumps(entries))
         for count, future in enumerate(concurrent.futures.as_completed([pool.submit(tidy, f) for f in todo]), 1):
             source, result = future.result()
             if sys.stdout.isatty():

@@ -94,10 +94,18 @@ def near(a: Any, b: Any) -> bool:
     return bool(((a.double() - b.double()).abs() <= allowed).all())
 
 
+def poison(inputs: Any, what: str) -> None:
+    """Row 70 of the second sequence's first head: NaN in it, or a query whose product with its own key passes fp32."""
+    if what == "overflow":
+        inputs.q[1, 70, 0] = torch.where(inputs.k[1, 70, 0] < 0, -3e38, 3e38)
+    else:
+        getattr(inputs, what)[1, 70, 0] = float("nan")
+
+
 def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
     """NaN in one row of q, k or v comes out where that row is used, and everywhere else no bit changes. But for a value
     that a causal mask hides: rows that it reached are computed again, as exactly, by other additions
-    (docs/kernels.md)."""
+    (docs/kernels.md). A query whose product with a key passes fp32, which bf16 can hold, gives NaN alike."""
     for causal in (False, True):
         case = Case(
             heads=2,
@@ -113,11 +121,11 @@ def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
         options = {**clean.options(case), "variant": candidate.variant or None}
         with code(candidate.code):
             before = flashfit.attention(clean.q, clean.k, clean.v, **options)
-        for name in ("q", "k", "v"):
+        for name in ("q", "k", "v", *(("overflow",) if candidate.dtype == "bf16" else ())):
             inputs = tensors.make(case, device, values_dim=candidate.values_dim)
-            getattr(inputs, name)[1, 70, 0] = float("nan")
+            poison(inputs, name)
             nan = torch.zeros(before.shape[:3], dtype=torch.bool, device=device)
-            nan[1, slice(70, 71) if name == "q" else slice(70 if causal else 0, None), 0] = True
+            nan[1, slice(70, 71) if name in ("q", "overflow") else slice(70 if causal else 0, None), 0] = True
             with code(candidate.code):
                 after = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
             same = near if causal and name == "v" else same_bits

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._errors import InvalidArgument
 from .cases import Case
+from .planted import plant
 
 MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows", "unaligned")
 #: Elements between rows: what a GPU's fast kernels ask of strides, and what they do not take.
@@ -72,6 +73,9 @@ class Arrays:
     def has_nan(self, x: Any) -> bool:
         raise NotImplementedError
 
+    def all_nan(self, x: Any) -> bool:
+        raise NotImplementedError
+
     def _view(self, rows: tuple[int, ...], heads: int, dim: int, case: Case) -> Any:
         if case.memory == "heads_first" and not case.ragged:
             return self.swapped(self.empty((rows[0], heads, rows[1], dim), case.dtype))
@@ -85,7 +89,7 @@ class Arrays:
         rows_k: tuple[int, ...] = (case.batch, case.seqlen_k)
         offsets: list[Any] = [None, None]
         if case.lengths_q is not None and case.lengths_k is not None:
-            rows_q, rows_k = (sum(case.lengths_q),), (sum(case.lengths_k),)
+            rows_q, rows_k = ((sum(lengths) + case.spare_rows,) for lengths in (case.lengths_q, case.lengths_k))
             offsets = [self.integers([0, *accumulate(lengths)]) for lengths in (case.lengths_q, case.lengths_k)]
         if case.memory == "packed_qkv":
             packed = self.empty((*rows_q, 3, case.heads_q, case.head_dim), case.dtype)
@@ -121,8 +125,9 @@ class NumPyArrays(Arrays):
 
     def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
         random = np.random.default_rng(seed)
-        for x, size in ((inputs.q, case.magnitude), (inputs.k, 1), (inputs.v, 1)):
+        for x, size in zip((inputs.q, inputs.k, inputs.v), (case.magnitude, case.magnitude_k, case.magnitude_v)):
             x[...] = size * random.standard_normal(x.shape, np.float32)
+        plant(case, inputs.q, inputs.k, inputs.v, self.numbers)
         random = np.random.default_rng(0)
         for x in (inputs.sinks, inputs.bias):
             if x is not None:
@@ -136,6 +141,9 @@ class NumPyArrays(Arrays):
 
     def has_nan(self, x: Any) -> bool:
         return bool(np.isnan(x).any())
+
+    def all_nan(self, x: Any) -> bool:
+        return bool(np.isnan(x).all())
 
 
 class TorchArrays(Arrays):
@@ -162,8 +170,9 @@ class TorchArrays(Arrays):
 
     def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
         generator = self.torch.Generator(self.device).manual_seed(seed)
-        for x, size in ((inputs.q, case.magnitude), (inputs.k, 1.0), (inputs.v, 1.0)):
+        for x, size in zip((inputs.q, inputs.k, inputs.v), (case.magnitude, case.magnitude_k, case.magnitude_v)):
             x.normal_(std=size, generator=generator)
+        plant(case, inputs.q, inputs.k, inputs.v, self.numbers)
         generator.manual_seed(0)
         for x in (inputs.sinks, inputs.bias):
             if x is not None and x.dtype == self.torch.bool:
@@ -179,6 +188,9 @@ class TorchArrays(Arrays):
 
     def has_nan(self, x: Any) -> bool:
         return bool(x.isnan().any())
+
+    def all_nan(self, x: Any) -> bool:
+        return bool(x.isnan().all())
 
 
 def arrays_for(device: str) -> Arrays:

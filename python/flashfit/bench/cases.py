@@ -11,6 +11,10 @@ from typing import Any
 from .._command import command
 from .._errors import FlashfitError, InvalidArgument
 
+#: Of a step of generation, as drafts of speculative decoding have them.
+MOST_NEW_TOKENS = 16
+PLANTED = ("logit_shift", "logit_trend", "logit_peak", "opposing_rows", "positive_v", "spare_rows")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -28,7 +32,15 @@ class Case:
     softmax_scale: float
     causal: bool = False
     memory: str = "contiguous"
-    magnitude: float = 1.0  # standard deviation of q; of k and v it is 1
+    magnitude: float = 1.0  # standard deviation of q
+    magnitude_k: float = 1.0
+    magnitude_v: float = 1.0
+    logit_shift: float = 0.0  # planted in the logits (docs/results.md): planted.py
+    logit_trend: float = 0.0
+    logit_peak: float = 0.0
+    opposing_rows: bool = False
+    positive_v: bool = False
+    spare_rows: int = 0  # of all tensors after the last sequence, which are nobody's
     batch: int = 1
     seqlen_q: int = 0
     seqlen_k: int = 0
@@ -57,6 +69,12 @@ class Case:
     @property
     def windowed(self) -> bool:
         return self.window_left >= 0 or self.window_right >= 0
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it is a step of generation: a few new tokens against a cache of keys, for which peers have functions
+        of their own."""
+        return self.lengths_q is None and self.seqlen_q <= MOST_NEW_TOKENS < self.seqlen_k
 
     def options(self) -> list[str]:
         """The names of what is asked beyond a causal mask."""
@@ -88,10 +106,14 @@ class Case:
     def problem(self) -> dict[str, Any]:
         """`problem` of a result file."""
         keys = ["dtype", "head_dim", "heads_q", "heads_kv", "causal", "memory", "softmax_scale"]
-        keys += ["magnitude"] if self.magnitude != 1 else []
+        keys += [key for key in ("magnitude", "magnitude_k", "magnitude_v") if getattr(self, key) != 1]
         keys += ["head_dim_v"] if self.values_dim != self.head_dim else []
         keys += ["window_left", "window_right"] if self.windowed else []
-        keys += [key for key in ("softcap", "alibi", "sinks", "bias", "bias_shape", "seqused_k") if getattr(self, key)]
+        keys += [
+            key
+            for key in ("softcap", "alibi", "sinks", "bias", "bias_shape", "seqused_k", *PLANTED)
+            if getattr(self, key)
+        ]
         keys += ["lengths_q", "lengths_k"] if self.ragged else ["batch", "seqlen_q", "seqlen_k"]
         found = {key: getattr(self, key) for key in keys}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}

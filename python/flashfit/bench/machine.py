@@ -6,8 +6,6 @@ import importlib.util
 import os
 import platform
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import flashfit
@@ -41,22 +39,10 @@ def sees_gpu() -> bool:
 
 
 def revision() -> str | None:
-    """Of what the library was made from: what its build wrote beside it, else what git says of the package's folder."""
+    """Of what the library was made from, as its build wrote beside it; None of an installed one."""
     try:
-        return (library().path.resolve().parent / "revision").read_text(encoding="utf-8").strip()
+        return (library().path.resolve().parent / "revision").read_text(encoding="utf-8").strip() or None
     except OSError:
-        pass
-    folder = Path(__file__).resolve().parents[3]
-    if not (folder / ".git").exists():
-        return None
-
-    def git(*words: str) -> str:
-        ran = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True)
-        return ran.stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "-uno") else "")
-    except (OSError, subprocess.SubprocessError):
         return None
 
 

@@ -24,7 +24,8 @@ from .session import able, interrupt, method_on, run, use_threads, versions
 
 GPU_REPEATS, CPU_REPEATS = 30, 10
 CASE_SECONDS = 2.0
-EVERY = 11  # of the cases that are for correctness alone, and of those of random shapes
+EVERY = 10  # of the cases that are for correctness alone, and of those of random shapes
+COPIES = 16  # of a case's tensors that may be there at once: rotated inputs, peers' copies, their workspaces
 CPU_FLOP = 3e9  # the largest case that a CPU is asked for: tens of milliseconds
 FORCED = "flashfit "  # and the name of the kernel
 
@@ -53,6 +54,15 @@ def chosen(cases: Sequence[Case], on_gpu: bool) -> list[Case]:
     timed.sort(key=lambda case: ("fuzz" in case.name, case.group != "origin"))
     found = [*(replace(case, timed=False) for case in for_correctness), *timed]
     return [case for case in found if on_gpu or case.work["flop"] <= CPU_FLOP]
+
+
+def small_enough(cases: Sequence[Case], gpu: Any) -> list[Case]:
+    """Those whose tensors, references and peers' copies fit what the GPU has free; says how many are left out."""
+    free = gpu.torch.cuda.mem_get_info()[0]
+    found = [case for case in cases if COPIES * case.work["bytes"] <= free]
+    if len(found) < len(cases):
+        print(f"{len(cases) - len(found)} cases are left out: {free / 1e9:.1f} GB of GPU memory are free")
+    return found
 
 
 def key_paths(value: Any, path: str = "") -> dict[str, None]:
@@ -117,6 +127,8 @@ def main(words: Sequence[str]) -> int:
             index = method.gpu.torch.cuda.current_device()
             method.alternatives = lambda case: alternatives(case, index)
         cases = able(chosen(case_list.listed(), on_gpu), method)
+        if on_gpu:
+            cases = small_enough(cases, method.gpu)
         command = f"python -m flashfit selftest --minutes {options.minutes:g}"
         result = ResultFile(options.output, command, describe(device), versions(peers))
         complete = run(cases, method, result, options.minutes)

@@ -19,6 +19,7 @@ from .peers import Peer
 from .plan import plan_of
 from .progress import Progress
 from .results import ResultFile
+from .stats import digits
 
 
 def versions(peers: Sequence[Peer]) -> dict[str, str]:
@@ -74,7 +75,7 @@ def line_of(entry: dict[str, Any]) -> str:
     if "median_us" not in entry:
         return f"{entry['name']}: right"
     low, high = entry["interval_us"]
-    parts = [f"{entry['name']}: {entry['median_us']:.4g} us [{low:.4g}, {high:.4g}]"]
+    parts = [f"{entry['name']}: {digits(entry['median_us'])} us [{digits(low)}, {digits(high)}]"]
     for name, peer in entry["peers"].items():
         if "ratio" in peer:
             low, high = peer["ratio_interval"]

@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+def digits(x: float) -> str:
+    """Four digits that matter, or all before the point: "7.546", "18220"."""
+    return f"{x:.0f}" if abs(x) >= 1000 else f"{x:.4g}"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A median and its 95 % bootstrap interval."""
@@ -17,7 +22,7 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.median:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return f"{digits(self.median)} [{digits(self.low)}, {digits(self.high)}]"
 
 
 def bootstrap(samples: Sequence[float], resamples: int = 1000, seed: int = 0) -> Estimate:

@@ -18,6 +18,15 @@ def _unit_stride(x: Any) -> Any:
         return x  # no strided tensor: flashfit.attention says what it is
 
 
+def _window(window_size: Any) -> tuple[Any, Any]:
+    """(left, right): FlashAttention-2 takes whatever has two integers, a tensor of them too, as its own tests do."""
+    try:
+        left, right = window_size
+    except (TypeError, ValueError):
+        raise InvalidType(f"window_size: {shown(window_size)}; accepted: (left, right), -1 for no limit") from None
+    return left, right
+
+
 def _no_probabilities(q: Any) -> Any:
     """S_dmask: FlashAttention-2 returns no elements without dropout."""
     return q.new_empty((0,)) if TORCH.owns(q) else q[:0].reshape(0)
@@ -40,8 +49,7 @@ def attend(
     seqused_k: Any = None,
 ) -> Any:
     """out, or (out, softmax_lse). `names` has what the caller calls flashfit.attention's arguments."""
-    if not isinstance(window_size, (tuple, list)):
-        raise InvalidType(f"window_size: {shown(window_size)}; accepted: (left, right), -1 for no limit")
+    window = _window(window_size)
     if TORCH.owns(q):
         q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
     try:
@@ -52,7 +60,7 @@ def attend(
             causal=causal,
             softmax_scale=softmax_scale,
             # What asks for nothing is left out, so that plain calls are as quick here.
-            window=None if tuple(window_size) == (-1, -1) else window_size,
+            window=None if window == (-1, -1) else window,
             softcap=None if type(softcap) is float and softcap == 0 else softcap,
             alibi_slopes=alibi_slopes,
             cu_seqlens_q=cu_seqlens_q,

@@ -56,6 +56,18 @@ void copy_bulk_to_blocks(T* s_base, int s_offset, const T* g_base, int64 g_offse
       "l"(g_base + g_offset), "r"(bytes), "r"(shared_address(&s_barrier)), "h"(static_cast<unsigned short>(blocks))
       : "memory");
 }
+/// This block's shared memory to that of block `block` of the cluster; completes `bytes` on the barrier there.
+template <class T, int Target = kTarget>
+  requires(Target >= 90)
+void copy_bulk_to_block(T* s_to, int to_offset, const T* s_from, int from_offset, int bytes, MBarrier& s_barrier,
+                        int block) {
+  asm volatile(
+      "{ .reg .b32 to, barrier; mapa.shared::cluster.u32 to, %0, %4; mapa.shared::cluster.u32 barrier, %3, %4; "
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [to], [%1], %2, [barrier]; }" ::"r"(
+          shared_address(s_to, to_offset)),
+      "r"(shared_address(s_from, from_offset)), "r"(bytes), "r"(shared_address(&s_barrier)), "r"(block)
+      : "memory");
+}
 /// Shared to global memory, in this thread's group of bulk copies.
 template <class T, int Target = kTarget>
   requires(Target >= 90)

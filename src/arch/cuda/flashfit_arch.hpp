@@ -49,8 +49,6 @@ inline float reciprocal(float x) {
 }
 inline float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 inline float max(float a, float b) { return fmaxf(a, b); }
-inline float shuffle_xor(float x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
-inline uint32 ballot(bool x) { return __ballot_sync(~0u, x); }
 inline int count_bits(uint32 x) { return __popc(x); }
 
 template <class T>
@@ -98,6 +96,11 @@ uint32 shared_address(const T* s_base, int s_offset) {
 template <class T>
 T load(const T* g_base, int64 offset) {
   return g_base[offset];
+}
+/// 16 bytes are one ld.global.v4.
+template <class V, class T>
+V load(const T* g_base, int64 offset) {
+  return *reinterpret_cast<const V*>(g_base + offset);
 }
 
 template <class T, class V>
@@ -244,7 +247,10 @@ __global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks)
 
 }  // namespace flashfit::arch
 
+#include "arch/cuda/atomics.hpp"
 #include "arch/cuda/bulk.hpp"
+#include "arch/cuda/cached.hpp"
 #include "arch/cuda/sync.hpp"
 #include "arch/cuda/tma.hpp"
+#include "arch/cuda/warp.hpp"
 #include "arch/cuda/wgmma.hpp"

@@ -26,11 +26,18 @@ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Generic accesses before it are ordered before asynchronous ones that come later on any chain of synchronisation.
+/// Generic accesses to shared memory before it are ordered before asynchronous ones that come later on any chain of
+/// synchronisation.
 template <int Target = kTarget>
   requires(Target >= 90)
 void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/// The same for global memory.
+template <int Target = kTarget>
+  requires(Target >= 90)
+void fence_proxy_async_global() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 /// This thread's mbarrier_init is visible to the cluster and to asynchronous copies.
 template <int Target = kTarget>
@@ -80,6 +87,19 @@ void mbarrier_arrive_expect_tx(MBarrier& s_barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&s_barrier)),
                "r"(bytes)
                : "memory");
+}
+/// An arrival once all copies of cp_async_16 that this thread has issued have landed; pending arrivals count one more
+/// until then, so that a phase needs no place for it.
+template <int Target = kTarget>
+  requires(Target >= 90)
+void cp_async_mbarrier_arrive(MBarrier& s_barrier) {
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(shared_address(&s_barrier)) : "memory");
+}
+/// The same as one of the arrivals that the barrier was made for.
+template <int Target = kTarget>
+  requires(Target >= 90)
+void cp_async_mbarrier_arrive_noinc(MBarrier& s_barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&s_barrier)) : "memory");
 }
 /// Whether the phase of this parity is complete; acquire.
 template <int Target = kTarget>

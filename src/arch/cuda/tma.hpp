@@ -1,6 +1,7 @@
 #pragma once
 // Tensor copies of the arch contract: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor". An asm statement
 // has a fixed number of operands, hence one for each number of dimensions. For 9.0.
+#include "arch/cache_policy.hpp"
 #include "base/mbarrier.hpp"
 #include "base/types.hpp"
 #include "layout/tensor_map.hpp"
@@ -38,6 +39,38 @@ void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dim
         "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, "
         "%7}], [%2];" ::"r"(to),
         "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4])
+        : "memory");
+}
+
+/// The same, and what L2 is to do with what it reads.
+template <class T, int Dims>
+void tma_load(T* s_base, int s_offset, const TensorMap& map, const int (&at)[Dims], MBarrier& s_barrier,
+              CachePolicy policy) {
+  static_assert(Dims >= 2 && Dims <= 5, "a tensor copy has 2 to 5 coordinates; bulk copies have one");
+  const uint32 to = shared_address(s_base, s_offset), barrier = shared_address(&s_barrier);
+  if constexpr (Dims == 2)
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "
+        "{%3, %4}], [%2], %5;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "l"(policy.bits)
+        : "memory");
+  else if constexpr (Dims == 3)
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "
+        "{%3, %4, %5}], [%2], %6;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "l"(policy.bits)
+        : "memory");
+  else if constexpr (Dims == 4)
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "
+        "{%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "l"(policy.bits)
+        : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "
+        "{%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]), "l"(policy.bits)
         : "memory");
 }
 

@@ -9,9 +9,9 @@
   const length = (x) => (x >= 1024 && x % 1024 === 0 ? x / 1024 + "k" : String(x));
   const charts = [];
 
-  // One colour and mark a name on the whole page, flashfit first.
+  // One colour and mark a name on the whole page, flashfit first. With 12 colours and 8 marks, 24 names look different.
   const names = ["flashfit", ...new Set(runs.flatMap((run) => run.peers.map((peer) => peer.name)))];
-  const look = (index) => ({ colour: colour("series-" + (index % 8)), mark: marks[index % 8] });
+  const look = (index) => ({ colour: colour("series-" + (index % 12)), mark: marks[index % 8] });
   const points = (label, looks, data, more) => ({
     label, data, borderColor: looks.colour, backgroundColor: looks.colour + "b0", pointStyle: looks.mark, pointRadius: 4.5,
     pointHoverRadius: 7, borderWidth: 2, ...more,

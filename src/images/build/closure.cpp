@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "images/build/member_initialisers.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -31,6 +33,11 @@ Result<void> append(const std::string& name, const std::vector<fs::path>& folder
     return fail(Code::kInvalidArgument, fmt::format("{} cannot be read: it is in none of the folders given", name));
   const Result<std::string> text = read(*folder / name);
   if (!text) return tl::unexpected(text.error());
+  if (const auto found = find_member_initialiser(*text))
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}:{}: member {} has a default initialiser, which NVRTC forgets in arrays of two "
+                            "dimensions (docs/nvrtc-array-initialisers.md); types of kernels are initialised by hand",
+                            name, found->line, found->member));
   out += fmt::format("// {}\n{}", name, *text);
   static const std::regex include(R"re(#include\s+["<]([^">]+)[">])re");
   for (std::sregex_iterator i(text->begin(), text->end(), include), end; i != end; ++i)

@@ -9,7 +9,8 @@
 namespace flashfit {
 
 /// The text of `header` and of every file that it includes, each once. Names are looked for in `folders`, in their
-/// order; kernels include nothing else. Error: an #include that none of them has.
+/// order; kernels include nothing else. Errors: an #include that none of them has; a type whose members have default
+/// initialisers (member_initialisers.hpp), named by file and line.
 Result<std::string> closure_of(const std::string& header, const std::vector<std::filesystem::path>& folders);
 
 /// 128 bits of a text, in hexadecimal.

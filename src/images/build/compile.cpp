@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "images/build/compiler_probe.hpp"
 #include "images/build/nvrtc.hpp"
 #include "images/build/resources.hpp"
 #include "images/build/workers.hpp"
@@ -13,43 +14,47 @@
 namespace flashfit {
 namespace {
 
-Result<void> compile(const Compilation& c, const Nvrtc& nvrtc, const std::vector<std::filesystem::path>& folders,
+Result<void> compile(const Recipe& r, const Nvrtc& nvrtc, const std::vector<std::filesystem::path>& folders,
                      const ImageCache& cache) {
-  std::vector<std::string> flags = c.options;
+  std::vector<std::string> flags = r.options;
   for (const auto& folder : folders) flags.push_back("-I" + folder.string());
-  Result<Compiled> made = nvrtc.compile(c.source, c.expression, flags, c.ptx);
-  if (!made) return fail(made.error().code, fmt::format("{}:\n{}", c.name, made.error().message));
+  Result<Compiled> made = nvrtc.compile(r.source, r.expression, flags, r.ptx());
+  if (!made) return fail(made.error().code, fmt::format("{}:\n{}", name_of(r), made.error().message));
   CachedImage image{.entry = made->entry, .resources = {}, .bytes = std::move(made->bytes)};
-  if (!c.ptx) {
+  if (!r.ptx()) {
     const Result<Resources> resources = parse_resources(made->log);
-    if (!resources) return fail(resources.error().code, fmt::format("{}: {}", c.name, resources.error().message));
+    if (!resources) return fail(resources.error().code, fmt::format("{}: {}", name_of(r), resources.error().message));
     image.resources = *resources;
   }
-  return cache.put(c.key, image);
+  return cache.put(r.key, image);
 }
 
 }  // namespace
 
-Result<int> compile_missing(const std::vector<Compilation>& all, const CompileOptions& options, const ImageCache& cache,
+Result<int> compile_missing(const std::vector<Recipe>& all, const CompileOptions& options, const ImageCache& cache,
                             const std::function<void(const std::string& name, int done, int of)>& progress) {
-  std::vector<const Compilation*> missing;
-  for (const Compilation& c : all)
-    if (!cache.get(c.key)) missing.push_back(&c);
+  std::vector<const Recipe*> missing;
+  for (const Recipe& r : all)
+    if (!cache.get(r.key)) missing.push_back(&r);
   if (missing.empty()) return 0;
   const Result<Nvrtc> nvrtc = Nvrtc::open(options.nvrtc);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
+  const Result<std::string> probed = probe_compiler(*nvrtc);
+  if (!probed) return tl::unexpected(probed.error());
+  if (options.probed) options.probed(*probed);
   const int count = static_cast<int>(missing.size());
   int done = 0;
   const Result<void> ran = run_in_processes(
       count, options.jobs, [&](int i) { return compile(*missing[i], *nvrtc, options.folders, cache); },
-      [&](int i) { progress(missing[i]->name, ++done, count); });
+      [&](int i) { progress(name_of(*missing[i]), ++done, count); });
   if (!ran) return tl::unexpected(ran.error());
   return count;
 }
 
-Result<CachedImage> image_of(const Compilation& made, const ImageCache& cache) {
+Result<CachedImage> image_of(const Recipe& made, const ImageCache& cache) {
   std::optional<CachedImage> image = cache.get(made.key);
-  if (!image) return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", made.name));
+  if (!image)
+    return fail(Code::kInternal, fmt::format("{}: left the cache while this ran; run it again", name_of(made)));
   return std::move(*image);
 }
 

@@ -25,7 +25,7 @@ struct Options {
 };
 
 Result<void> build(const Options& o) {
-  std::vector<KernelRecipe> recipes;
+  std::vector<Recipe> recipes;
   std::vector<std::filesystem::path> folders = {o.source + "/arch/cuda", o.source};
   folders.insert(folders.end(), o.include.begin(), o.include.end());
   const ImageCache cache(o.cache);
@@ -33,33 +33,30 @@ Result<void> build(const Options& o) {
     const Result<std::string> compiler = fingerprint(o.nvrtc);
     if (!compiler) return fail(Code::kInvalidArgument, fmt::format("--nvrtc {}: no such library", o.nvrtc));
     for (const std::string& list : o.lists) {
-      Result<std::vector<KernelRecipe>> some = read_kernel_list(list, folders, *compiler);
+      Result<std::vector<Recipe>> some = read_kernel_list(list, folders, *compiler);
       if (!some) return tl::unexpected(some.error());
       std::move(some->begin(), some->end(), std::back_inserter(recipes));
     }
-    std::erase_if(recipes, [&](const KernelRecipe& r) { return !o.only.empty() && o.only != r.name + "@" + r.target; });
+    std::erase_if(recipes,
+                  [&](const Recipe& r) { return !o.only.empty() && o.only != r.kernel.name + "@" + r.target.str(); });
     if (!o.only.empty() && recipes.empty())
       return fail(Code::kInvalidArgument, fmt::format("--only {}: the list has no such NAME@TARGET", o.only));
   }
-  std::vector<Compilation> all;
-  for (const KernelRecipe& r : recipes)
-    all.push_back({r.name + " for " + r.target, r.source, r.expression, r.key, r.options, r.ptx});
-  const Result<int> compiled = compile_missing(all, {.nvrtc = o.nvrtc, .folders = folders, .jobs = o.jobs}, cache,
+  const Result<int> compiled = compile_missing(recipes, {.nvrtc = o.nvrtc, .folders = folders, .jobs = o.jobs}, cache,
                                                [](const std::string&, int, int) {});
   if (!compiled) return tl::unexpected(compiled.error());
   std::vector<BlobEntry> entries;
   std::vector<std::vector<std::byte>> images;
-  for (std::size_t i = 0; i < recipes.size(); ++i) {
-    const KernelRecipe& r = recipes[i];
-    Result<CachedImage> image = image_of(all[i], cache);
+  for (const Recipe& r : recipes) {
+    Result<CachedImage> image = image_of(r, cache);
     if (!image) return tl::unexpected(image.error());
     const Resources& used = image->resources;
-    fmt::print("{} for {}: {}, entry {}\n", r.name, r.target,
-               r.ptx ? "PTX" : fmt::format("{} registers, {} B spilled or local", used.registers, used.local_bytes()),
+    fmt::print("{}: {}, entry {}\n", name_of(r),
+               r.ptx() ? "PTX" : fmt::format("{} registers, {} B spilled or local", used.registers, used.local_bytes()),
                image->entry);
     if (!o.only.empty()) return write_output(o.output, image->bytes);
-    entries.push_back({.variant = r.name,
-                       .target = {.cc = r.cc, .kind = r.ptx ? Target::Kind::kPtx : Target::Kind::kSass},
+    entries.push_back({.kernel = r.kernel.name,
+                       .target = r.target,
                        .registers = used.registers,
                        .local_bytes = used.local_bytes(),
                        .entry = image->entry});

@@ -14,14 +14,15 @@
 #include "images/build/cache.hpp"
 #include "images/build/closure.hpp"
 #include "images/build/compile.hpp"
-#include "images/build/recipe.hpp"
+#include "images/build/forward_kernels.hpp"
 #include "images/build/resources.hpp"
+#include "images/build/served_units.hpp"
 
 namespace flashfit {
 namespace {
 
 struct Options {
-  std::string nvrtc, targets = "all", cache, source, output;
+  std::string nvrtc, targets = "all", cache, source, output, note;
   int jobs = 2;
 };
 
@@ -59,46 +60,48 @@ Result<void> build(const Options& options) {
     if (!compiler)
       return fail(Code::kInvalidArgument,
                   fmt::format("--nvrtc {}: no such library (./dev build sets it up)", options.nvrtc));
-    Result<std::vector<Recipe>> made = make_recipes(*targets, options.source, *compiler);
+    Result<std::vector<Recipe>> made = forward_recipes(*targets, options.source, *compiler);
     if (!made) return tl::unexpected(made.error());
     recipes = std::move(*made);
   }
 
-  std::vector<Compilation> all;
-  for (const Recipe& r : recipes)
-    all.push_back({name_of(r), r.source, r.expression, r.key, r.options, r.target.kind == Target::Kind::kPtx});
   const ImageCache cache(options.cache);
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  const Result<int> compiled = compile_missing(
-      all, {.nvrtc = options.nvrtc, .folders = {options.source + "/arch/cuda", options.source}, .jobs = options.jobs},
-      cache, [&](const std::string& name, int done, int of) {
-        if (terminal)
-          fmt::print(stderr, "\r\x1b[Kimages: {}/{} {}", done, of, name);
-        else if (done % 20 == 0)
-          fmt::print(stderr, "images: {}/{}\n", done, of);
-      });
+  const Result<int> compiled =
+      compile_missing(recipes,
+                      {.nvrtc = options.nvrtc,
+                       .folders = {options.source + "/arch/cuda", options.source},
+                       .jobs = options.jobs,
+                       .probed = [](const std::string& line) { fmt::print(stderr, "images: {}\n", line); }},
+                      cache, [&](const std::string& name, int done, int of) {
+                        if (terminal)
+                          fmt::print(stderr, "\r\x1b[Kimages: {}/{} {}", done, of, name);
+                        else if (done % 20 == 0)
+                          fmt::print(stderr, "images: {}/{}\n", done, of);
+                      });
   if (terminal) fmt::print(stderr, "\r\x1b[K");
   if (!compiled) return tl::unexpected(compiled.error());
 
   std::vector<BlobEntry> entries;
   std::vector<std::vector<std::byte>> images;
   std::size_t plain = 0;
-  for (std::size_t i = 0; i < recipes.size(); ++i) {
-    const Recipe& r = recipes[i];
-    Result<CachedImage> image = image_of(all[i], cache);
+  for (const Recipe& r : recipes) {
+    Result<CachedImage> image = image_of(r, cache);
     if (!image) return tl::unexpected(image.error());
     // Here and not where it is compiled: an image from the cache is held to the table as it is now.
-    if (r.target.kind == Target::Kind::kSass)
-      if (Result<void> ok = check_resources(r, image->resources); !ok) return ok;
-    entries.push_back({.variant = name_of(r.variant->config),
+    if (Result<void> ok = check_resources(r, image->resources); !ok) return ok;
+    entries.push_back({.kernel = r.kernel.name,
                        .target = r.target,
                        .registers = image->resources.registers,
                        .local_bytes = image->resources.local_bytes(),
-                       .shared_bytes = forward_shared_bytes(r.variant->config),
+                       .shared_bytes = r.kernel.limits->shared_bytes,
                        .entry = image->entry});
     plain += image->bytes.size();
     images.push_back(std::move(image->bytes));
   }
+  // The toolkit whose NVRTC is pinned: driver_compiles_ptx() and driver_loads_sass() hold the plan to the same.
+  const std::vector<std::byte> note = make_image_note(served_units(recipes), "12.9", "8.8");
+  if (const Result<void> written = write_output(options.note, note); !written) return written;
   const std::vector<std::byte> blob = pack_blob(std::move(entries), images);
   if (const Result<void> written = write_output(options.output, blob); !written) return written;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -115,6 +118,7 @@ int run(int argc, char** argv) {
   app.add_option("--cache", options.cache, "folder of compiled images, by content")->required();
   app.add_option("--source", options.source, "flashfit's src folder")->required();
   app.add_option("--output", options.output, "the blob to write")->required();
+  app.add_option("--note", options.note, "the index for other readers to write")->required();
   app.add_option("--jobs", options.jobs, "compiler processes")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (const Result<void> done = build(options); !done) {

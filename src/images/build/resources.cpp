@@ -21,17 +21,18 @@ Result<Resources> parse_resources(const std::string& log) {
 }
 
 Result<void> check_resources(const Recipe& recipe, const Resources& r) {
-  if (r.local_bytes() > recipe.variant->spill_bytes)
+  if (recipe.ptx() || !recipe.kernel.limits) return {};
+  const KernelLimits& limits = *recipe.kernel.limits;
+  if (r.local_bytes() > limits.spill_bytes)
     return fail(
         Code::kMisfit,
         fmt::format(
             "{}: {} registers, {} B stack, {} B spill stores, {} B spill loads a thread; the variant table allows {} B",
-            name_of(recipe), r.registers, r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes,
-            recipe.variant->spill_bytes));
-  const int used = forward_shared_bytes(recipe.variant->config), limit = max_shared_bytes(recipe.target.cc);
-  if (used > limit)
-    return fail(Code::kMisfit, fmt::format("{}: {} B of shared memory a block; {} has {} B", name_of(recipe), used,
-                                           recipe.target.str(), limit));
+            name_of(recipe), r.registers, r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes, limits.spill_bytes));
+  const int most = max_shared_bytes(recipe.target.cc);
+  if (limits.shared_bytes > most)
+    return fail(Code::kMisfit, fmt::format("{}: {} B of shared memory a block; {} has {} B", name_of(recipe),
+                                           limits.shared_bytes, recipe.target.str(), most));
   return {};
 }
 

@@ -19,8 +19,8 @@ struct Resources {
 /// (another compiler must be looked at before its images are trusted).
 Result<Resources> parse_resources(const std::string& log);
 
-/// Error, one line: spills or local memory past what the row states,
-/// or shared memory past the target's limit, with the numbers.
+/// Of machine code whose kernel has limits. Error, one line: spills or local memory past what the row states, or shared
+/// memory past the target's limit, with the numbers.
 Result<void> check_resources(const Recipe& recipe, const Resources& resources);
 
 }  // namespace flashfit

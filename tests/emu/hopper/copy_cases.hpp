@@ -1,48 +1,100 @@
 #pragma once
 // Cases of tensor copies. Part of matrix_cases.hpp.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace flashfit::testing {
 
-/// Of a tensor [3][5][9][160] of 16-bit numbers, seen as (d, s, h, b): neither s nor h is next to d in memory.
-template <int Dims, SwizzleMode Mode, int Cols, int Rows, int Heads, int Batches>
-MatrixCase<LoadBoxKernel<Dims, Mode, Cols * Rows * Heads * Batches>> load_box(std::vector<int> at) {
-  constexpr int kElements = Cols * Rows * Heads * Batches;
-  static constexpr int kDims[4] = {72, 9, 5, 3}, kStrides[4] = {1, 160, 160 * 9, 160 * 9 * 5},
-                       kBox[4] = {Cols, Rows, Heads, Batches};
-  std::vector<f16> tensor(3 * 5 * 9 * 160);
-  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i].bits = static_cast<unsigned short>(i * 3 + 1);
-  std::vector<f16> image(kElements, f16{0});
-  for (int e = 0; e < kElements; ++e) {
-    bool inside = true;
-    int from = 0, left = e;
+/// Boxes of a tensor [2][3][5][9][160] of 16-bit numbers, seen as (d, s, h, b, t): neither s nor h is next to d in
+/// memory, and d ends before its rows do.
+struct BoxTensor {
+  static constexpr int kDims[5] = {72, 9, 5, 3, 2}, kElements = 2 * 3 * 5 * 9 * 160;
+  static constexpr int kStrides[5] = {1, 160, 160 * 9, 160 * 9 * 5, 160 * 9 * 5 * 3};
+};
+
+/// A box's extents, and where its element e lies: in the tensor, negative if outside; in shared memory.
+template <int Dims, SwizzleMode Mode, int Cols, int Rows, int Heads, int Batches, int Times>
+struct Box {
+  static constexpr int kExtents[5] = {Cols, Rows, Heads, Batches, Times};
+  static constexpr int kElements = Cols * Rows * Heads * Batches * Times;
+
+  static int in_tensor(const std::vector<int>& at, int e) {
+    int place = 0;
     for (int d = 0; d < Dims; ++d) {
-      const int i = element(at, d) + left % kBox[d];
-      left /= kBox[d];
-      inside = inside && i >= 0 && i < kDims[d];
-      from += i * kStrides[d];
+      const int i = element(at, d) + e % kExtents[d];
+      e /= kExtents[d];
+      if (i < 0 || i >= BoxTensor::kDims[d]) return -1;
+      place += i * BoxTensor::kStrides[d];
     }
-    const int line = e * 2 / 128, chunk = e / 8 % 8 ^ (line & (row_bytes(Mode) / 16 - 1));
-    if (inside) element(image, line * 64 + chunk * 8 + e % 8) = element(tensor, from);
+    return place;
   }
-  return {
-      fmt::format("flashfit::testing::LoadBoxKernel<{}, flashfit::SwizzleMode::{}, {}>", Dims, spelled(Mode),
-                  kElements),
-      fmt::format("{}-d box at {}, {}, {}", Dims, at[0], at[1], name_of(Mode)),
-      {bytes_of(tensor)},
-      blank(kElements * 2),
-      bytes_of(image),
+  static int in_shared(int e) {
+    const int line = e * 2 / 128, chunk = e / 8 % 8 ^ (line & (row_bytes(Mode) / 16 - 1));
+    return line * 64 + chunk * 8 + e % 8;
+  }
+  static TensorMapSpec spec(const void* base) {
+    TensorMapSpec spec{
+        .dtype = DType::kF16, .rank = Dims, .base = base, .dims = {}, .strides = {}, .box = {}, .swizzle = Mode};
+    for (int d = 0; d < Dims; ++d) {
+      spec.dims[d] = static_cast<uint64>(BoxTensor::kDims[d]);
+      spec.box[d] = static_cast<uint32>(kExtents[d]);
+      if (d > 0) spec.strides[d - 1] = static_cast<uint64>(BoxTensor::kStrides[d]) * 2;
+    }
+    return spec;
+  }
+};
+
+inline std::string place_in_words(const std::vector<int>& at) { return fmt::format("{}", fmt::join(at, ", ")); }
+
+template <int Dims, SwizzleMode Mode, int Cols, int Rows, int Heads, int Batches, int Times = 1>
+auto load_box(const std::vector<int>& at) {
+  using TheBox = Box<Dims, Mode, Cols, Rows, Heads, Batches, Times>;
+  using Kernel = LoadBoxKernel<Dims, Mode, TheBox::kElements>;
+  std::vector<f16> tensor(BoxTensor::kElements);
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i].bits = static_cast<unsigned short>(i * 3 + 1);
+  std::vector<f16> image(TheBox::kElements, f16{0});
+  for (int e = 0; e < TheBox::kElements; ++e)
+    if (const int from = TheBox::in_tensor(at, e); from >= 0)
+      element(image, TheBox::in_shared(e)) = element(tensor, from);
+  return MatrixCase<Kernel>{fmt::format("flashfit::testing::LoadBoxKernel<{}, flashfit::SwizzleMode::{}, {}>", Dims,
+                                        spelled(Mode), TheBox::kElements),
+                            fmt::format("{}-d box at {}, {}", Dims, place_in_words(at), name_of(Mode)),
+                            {bytes_of(tensor)},
+                            blank(TheBox::kElements * 2),
+                            bytes_of(image),
+                            [at](const std::vector<const void*>& in, void* out, const EncodeMap& encode) {
+                              typename Kernel::Params p{encode(TheBox::spec(in[0])), static_cast<f16*>(out), {}};
+                              std::copy(at.begin(), at.end(), p.at);
+                              return p;
+                            }};
+}
+
+template <bool Add, int Dims, SwizzleMode Mode, int Cols, int Rows, int Heads, int Batches, int Times = 1>
+auto store_box(const std::vector<int>& at) {
+  using TheBox = Box<Dims, Mode, Cols, Rows, Heads, Batches, Times>;
+  using Kernel = StoreBoxKernel<Dims, Mode, TheBox::kElements, Add>;
+  const auto before_at = [](int i) { return static_cast<float>(i % 97 - 48); };
+  std::vector<f16> before, image(TheBox::kElements);
+  for (int i = 0; i < BoxTensor::kElements; ++i) before.push_back(from_float<f16>(before_at(i)));
+  std::vector<f16> after = before;
+  for (int e = 0; e < TheBox::kElements; ++e) {
+    const auto value = static_cast<float>(e % 1999 - 999);
+    element(image, TheBox::in_shared(e)) = from_float<f16>(value);
+    if (const int to = TheBox::in_tensor(at, e); to >= 0)
+      element(after, to) = from_float<f16>(value + (Add ? before_at(to) : 0));
+  }
+  return MatrixCase<Kernel>{
+      fmt::format("flashfit::testing::StoreBoxKernel<{}, flashfit::SwizzleMode::{}, {}, {}>", Dims, spelled(Mode),
+                  TheBox::kElements, Add),
+      fmt::format("{}-d box {} at {}, {}", Dims, Add ? "added" : "stored", place_in_words(at), name_of(Mode)),
+      {bytes_of(image)},
+      bytes_of(before),
+      bytes_of(after),
       [at](const std::vector<const void*>& in, void* out, const EncodeMap& encode) {
-        TensorMapSpec spec{
-            .dtype = DType::kF16, .rank = Dims, .base = in[0], .dims = {}, .strides = {}, .box = {}, .swizzle = Mode};
-        typename LoadBoxKernel<Dims, Mode, kElements>::Params p{{}, static_cast<f16*>(out), {}};
-        for (int d = 0; d < Dims; ++d) {
-          spec.dims[d] = static_cast<uint64>(kDims[d]);
-          spec.box[d] = static_cast<uint32>(kBox[d]);
-          if (d > 0) spec.strides[d - 1] = static_cast<uint64>(kStrides[d]) * 2;
-          p.at[d] = element(at, d);
-        }
-        p.map = encode(spec);
+        typename Kernel::Params p{encode(TheBox::spec(out)), static_cast<const f16*>(in[0]), {}};
+        std::copy(at.begin(), at.end(), p.at);
         return p;
       }};
 }
@@ -101,6 +153,11 @@ void for_each_copy_case(Visit visit) {
   visit(load_box<3, SwizzleMode::k64B, 32, 4, 6, 1>({40, 2, -1}));
   visit(load_box<4, SwizzleMode::k128B, 64, 4, 2, 3>({16, 6, 1, 1}));
   visit(load_box<4, SwizzleMode::k128B, 64, 8, 2, 1>({0, 40, 2, 1}));
+  visit(load_box<5, SwizzleMode::kNone, 16, 4, 3, 2, 2>({64, -1, 3, -1, 1}));
+  visit(load_box<5, SwizzleMode::k64B, 32, 3, 2, 2, 3>({-8, 7, -1, 2, -1}));
+  visit(store_box<false, 5, SwizzleMode::kNone, 16, 4, 3, 2, 2>({64, 7, 3, 2, 1}));
+  visit(store_box<false, 5, SwizzleMode::k64B, 32, 3, 2, 2, 3>({48, 7, 0, 2, 0}));
+  visit(store_box<true, 5, SwizzleMode::k128B, 64, 2, 3, 2, 2>({40, 8, 3, 1, 1}));
   visit(turn_tile<SwizzleMode::k32B, false, false>());
   visit(turn_tile<SwizzleMode::k64B, true, false>());
   visit(turn_tile<SwizzleMode::k128B, false, false>());

@@ -5,12 +5,19 @@
 
 #include "bulk_reduce.cuh"
 #include "bulk_store.cuh"
+#include "cached.cuh"
+#include "chain.cuh"
+#include "copy_arrive.cuh"
 #include "dependent.cuh"
 #include "exchange.cuh"
+#include "last_block.cuh"
 #include "multicast.cuh"
+#include "pass_on.cuh"
 #include "ping_pong.cuh"
 #include "pipeline.cuh"
 #include "roles.cuh"
+#include "round_trip.cuh"
+#include "tile_counter.cuh"
 
 namespace flashfit::testing {
 namespace {
@@ -101,6 +108,11 @@ std::string roles(const emu::Options& options) {
   return run<RolesKernel>(options, 1, x, y, [&](int i) { return x[i] * x[i]; });
 }
 
+std::string round_trip(const emu::Options& options) {
+  Floats x(RoundTripKernel::kTile), y(x.size);
+  return run<RoundTripKernel>(options, 1, x, y, [&](int i) { return 2 * (x[i] + 1); });
+}
+
 std::string exchange(const emu::Options& options) {
   constexpr int kBlocks = ExchangeKernel::kCluster, kThreads = ExchangeKernel::kThreads;
   Floats x(kBlocks * kBlocks * kThreads), y(kBlocks * kThreads);
@@ -111,27 +123,108 @@ std::string exchange(const emu::Options& options) {
   });
 }
 
-std::string dependent(const emu::Options& given) {
-  emu::Options options = given;
+/// Integers that start at 0.
+struct Counters {
+  explicit Counters(int count) : values(static_cast<std::size_t>(count)) {}
+  int* data() { return values.data(); }
+  std::size_t bytes() const { return values.size() * sizeof(int); }
+
+  std::vector<int> values;
+};
+
+std::string tile_counter(const emu::Options& options) {
+  constexpr int kBlocks = 3, kTile = TileCounterKernel::kTile;
+  Floats x(kTiles * kTile), y(x.size);
+  Counters counters(2);
+  emu::Memory memory;
+  memory.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
+  memory.writable("counters", counters.data(), counters.bytes());
+  const auto ran =
+      emu::launch<TileCounterKernel>({kBlocks, 1, 1}, {x.data(), y.data(), counters.data(), kTiles}, memory, options);
+  if (ran && counters.values != std::vector<int>{kTiles + kBlocks, kTiles * kTile}) return "wrong: the counters";
+  return verdict(ran, y, [&](int i) { return 3 * x[i]; });
+}
+
+std::string last_block(const emu::Options& options) {
+  constexpr int kBlocks = 5, kTile = LastBlockKernel::kTile;
+  Floats x(kBlocks * kTile), y(kTile), parts(x.size);
+  Counters done(1);
+  emu::Memory memory;
+  memory.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
+  memory.writable("parts", parts.data(), parts.bytes()).writable("done", done.data(), done.bytes());
+  return verdict(
+      emu::launch<LastBlockKernel>({kBlocks, 1, 1}, {x.data(), y.data(), parts.data(), done.data()}, memory, options),
+      y, [&](int i) {
+        float sum = 0;
+        for (int b = 0; b < kBlocks; ++b) sum += x[b * kTile + i];
+        return sum;
+      });
+}
+
+std::string chain(const emu::Options& options) {
+  constexpr int kBlocks = 6, kTile = ChainKernel::kTile;
+  Floats x(kBlocks * kTile), y(x.size);
+  Counters flags(kBlocks);
+  emu::Memory memory;
+  memory.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
+  memory.writable("flags", flags.data(), flags.bytes());
+  return verdict(emu::launch<ChainKernel>({kBlocks, 1, 1}, {x.data(), y.data(), flags.data()}, memory, options), y,
+                 [&](int i) {
+                   float sum = 0;
+                   for (int at = i % kTile; at <= i; at += kTile) sum += x[at];
+                   return sum;
+                 });
+}
+
+template <bool Counted>
+std::string copy_arrive(const emu::Options& options) {
+  Floats x(kTiles * CopyArriveKernel<Counted>::kTile), y(x.size);
+  return run<CopyArriveKernel<Counted>>(options, 1, x, y, [&](int i) { return 2 * x[i]; }, kTiles);
+}
+
+std::string pass_on(const emu::Options& options) {
+  constexpr int kBlocks = PassOnKernel::kCluster, kTile = PassOnKernel::kTile;
+  Floats x(kBlocks * kTile), y(x.size);
+  return run<PassOnKernel>(options, kBlocks, x, y, [&](int i) { return x[i] + x[(i + x.size - kTile) % x.size]; });
+}
+
+std::string cached(const emu::Options& options) {
+  Floats x(4 * CachedKernel::kQuarter), y(x.size);
+  return run<CachedKernel>(options, 1, x, y, [&](int i) { return x[i]; }, 0.5f);
+}
+
+std::string dependent(const emu::Options& options) {
   constexpr int kBlocks = 2;
   Floats x(kBlocks * FirstKernel::kThreads), y(x.size), w(x.size), z(x.size);
   emu::Memory first, second;
   first.read_only("x", x.data(), x.bytes()).writable("y", y.data(), y.bytes());
   second.read_only("w", w.data(), w.bytes()).read_only("y", y.data(), y.bytes()).writable("z", z.data(), z.bytes());
-  const auto expected = [&](int i) { return w[i] * (x[i] + 1); };
-  if (const auto ran = emu::launch<FirstKernel>({kBlocks, 1, 1}, {x.data(), y.data()}, first, options); !ran)
-    return "finding: " + ran.error().message;
-  options.overlaps = &first;
-  return verdict(emu::launch<SecondKernel>({kBlocks, 1, 1}, {w.data(), y.data(), z.data()}, second, options), z,
-                 expected);
+  const FirstKernel::Params p{x.data(), y.data()};
+  const SecondKernel::Params q{w.data(), y.data(), z.data()};
+  return verdict(emu::launch_dependent<FirstKernel, SecondKernel>({"first", {kBlocks, 1, 1}, p, first},
+                                                                  {"second", {kBlocks, 1, 1}, q, second}, options),
+                 z, [&](int i) { return w[i] * (x[i] + 1); });
 }
 
 }  // namespace
 
 const std::vector<HopperCase>& hopper_cases() {
-  static const std::vector<HopperCase> cases = {
-      {"pipeline", pipeline},   {"multicast", multicast}, {"bulk_store", bulk_store}, {"bulk_reduce", bulk_reduce},
-      {"ping_pong", ping_pong}, {"roles", roles},         {"exchange", exchange},     {"dependent", dependent}};
+  static const std::vector<HopperCase> cases = {{"pipeline", pipeline},
+                                                {"multicast", multicast},
+                                                {"bulk_store", bulk_store},
+                                                {"bulk_reduce", bulk_reduce},
+                                                {"ping_pong", ping_pong},
+                                                {"roles", roles},
+                                                {"exchange", exchange},
+                                                {"dependent", dependent},
+                                                {"round_trip", round_trip},
+                                                {"tile_counter", tile_counter},
+                                                {"last_block", last_block},
+                                                {"chain", chain},
+                                                {"copy_arrive", copy_arrive<false>},
+                                                {"copy_arrive_noinc", copy_arrive<true>},
+                                                {"pass_on", pass_on},
+                                                {"cached", cached}};
   return cases;
 }
 
@@ -141,9 +234,11 @@ std::vector<emu::Options> hopper_schedules() {
   return all;
 }
 
-std::string first_hopper_defect() {
+std::string first_hopper_defect(std::size_t each) {
+  const std::vector<emu::Options> schedules = hopper_schedules();
   for (const HopperCase& c : hopper_cases())
-    for (emu::Options options : hopper_schedules()) {
+    for (std::size_t i = 0; i < schedules.size(); i += each) {
+      emu::Options options = schedules[i];
       options.kernel = c.name;
       if (std::string defect = c.defect(options); !defect.empty()) return defect;
     }

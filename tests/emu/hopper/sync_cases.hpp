@@ -18,7 +18,7 @@ const std::vector<HopperCase>& hopper_cases();
 /// Three schedules, the random one by several seeds.
 std::vector<emu::Options> hopper_schedules();
 
-/// The first defect of any case under any of them, or "".
-std::string first_hopper_defect();
+/// The first defect of any case under every `each`-th of them, or "".
+std::string first_hopper_defect(std::size_t each = 1);
 
 }  // namespace flashfit::testing

@@ -49,6 +49,8 @@ TEST(SyncWarp, OrdersItsLanesAlone) {
   }));
   expect_finding(run_on_barriers([](None&) {
                    auto& s = arch::shared<Barriers>();
+                   arch::store_shared(s.data, arch::lane(), 0.f);
+                   arch::sync_block();
                    arch::store_shared(s.data, arch::lane(), 1.f);
                    arch::sync_warp(arch::lane() < 16 ? 0xffffu : 0xffff0000u);
                    arch::load_shared(s.data, arch::lane() ^ 16);
@@ -112,6 +114,16 @@ TEST(MBarrier, AskingInALoop) {
                    while (!arch::mbarrier_test(s.full, 0)) continue;
                  }),
                  "deadlock: asks for ever for the mbarrier");
+}
+
+TEST(MBarrier, AskingForAnotherWarpsArrival) {
+  EXPECT_TRUE(run_on_barriers<64>([](None&) {
+    auto& s = arch::shared<Barriers>();
+    if (arch::thread() == 0) arch::mbarrier_init(s.full, 1);
+    arch::sync_block();
+    if (arch::thread() == 32) arch::mbarrier_arrive(s.full);
+    while (!arch::mbarrier_test(s.full, 0)) continue;
+  }));
 }
 
 TEST(MBarrier, InvalidatedUnderAnother) {

@@ -45,6 +45,34 @@ struct LoadBoxKernel {
   }
 };
 
+/// Stores what of the box at `at` lies inside the tensor, or adds it: `in` is the raw image of shared memory.
+template <int Dims, SwizzleMode Mode, int Elements, bool Add>
+struct StoreBoxKernel {
+  struct Params {
+    TensorMap map;
+    const f16* in;  ///< [Elements]
+    int at[Dims];
+  };
+  struct Shared {
+    alignas(1024) f16 box[Elements];
+  };
+  static constexpr int kThreads = 64, kMinBlocks = 1;
+
+  static void run(const Params& p) {
+    auto& s = arch::shared<Shared>();
+    for (int i = arch::thread(); i < Elements; i += kThreads) arch::store_shared(s.box, i, arch::load(p.in, i));
+    arch::fence_proxy_async();  // the box
+    arch::sync_block();
+    if (arch::thread() != 0) return;
+    if constexpr (Add)
+      arch::tma_reduce_add(p.map, p.at, s.box, 0);
+    else
+      arch::tma_store(p.map, p.at, s.box, 0);
+    arch::bulk_commit();
+    arch::bulk_wait<0>();  // for the box
+  }
+};
+
 /// Loads a 64 x 64 tile panel by panel, turns it through registers into a second one (ldmatrix, stmatrix; with Trans
 /// transposed) and stores that where it may leave the tensor, or adds it to what is there.
 template <SwizzleMode Mode, bool Trans, bool Add>

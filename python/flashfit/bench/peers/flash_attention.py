@@ -25,7 +25,8 @@ class FlashAttention(ModulePeer):
         self.name, self.package, self.modules = name, package, modules
 
     def _options(self, case: Case, inputs: Inputs) -> dict[str, Any]:
-        only(case, *ABLE[self.name])
+        able = ABLE[self.name]
+        only(case, *able, *(("seqused_k",) if self._has_cache_function(case) else ()))
         options: dict[str, Any] = {"causal": case.causal, "softmax_scale": case.softmax_scale}
         if case.windowed:
             none = None if self.name == "flash-attn-4" else -1
@@ -39,6 +40,11 @@ class FlashAttention(ModulePeer):
             options["learnable_sink"] = inputs.sinks.bfloat16()  # it takes no other type
         return options
 
+    def _has_cache_function(self, case: Case) -> bool:
+        """Whether its users decode by flash_attn_with_kvcache. It cuts keys in parts, which flash_attn_func of
+        FlashAttention-3 does not unless it is told to."""
+        return case.decodes and self.name != "flash-attn-4"
+
     def prepare(self, case: Case, inputs: Inputs) -> Call:
         options = self._options(case, inputs)
         q, k, v = inputs.q, inputs.k, inputs.v
@@ -46,6 +52,12 @@ class FlashAttention(ModulePeer):
             only_aligned(q, k, v)
         if not case.ragged:
             dense = self.module().flash_attn_func
+            if self._has_cache_function(case):
+                dense = self.module().flash_attn_with_kvcache
+                if inputs.seqused_k is not None:
+                    options["cache_seqlens"] = inputs.seqused_k
+            elif case.decodes:
+                options["num_splits"] = 0  # it chooses
             return lambda: first(dense(q, k, v, **options))
         longest_q, longest_k = longest(case)
         options.update(cu_seqlens_q=inputs.cu_seqlens_q, cu_seqlens_k=inputs.cu_seqlens_k)

@@ -11,6 +11,7 @@ from ..cases import Case
 from .base import Call, CannotError, ModulePeer, longest, only, only_aligned
 
 FLASHINFER_WORKSPACE = 128 << 20  # bytes, what its documentation recommends
+FLASHINFER_PAGE = 16  # keys, what it is mostly used with
 FLASHINFER_DIMS = (64, 64), (128, 128), (256, 256), (192, 128)  # of q and v, what its wheels of kernels hold
 
 
@@ -70,6 +71,8 @@ class SageAttention(ModulePeer):
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
         only(case)
+        if case.decodes:
+            raise CannotError("is not for decoding: it turns all keys to INT8 in each call")
         module = self.module()
         if case.causal and any(q != k for q, k in case.sequences()):
             raise CannotError("its causal mask is not said to be aligned at the bottom right")
@@ -82,7 +85,8 @@ class SageAttention(ModulePeer):
 
 
 class FlashInfer(ModulePeer):
-    """Its ragged prefill, planned once as its users do, and run."""
+    """Its ragged prefill, or its decoding over pages of keys for one new token; planned once, as its users do, and
+    run."""
 
     name = "flashinfer"
     package = "flashinfer-python"
@@ -90,7 +94,8 @@ class FlashInfer(ModulePeer):
     function = "BatchPrefillWithRaggedKVCacheWrapper"
 
     def prepare(self, case: Case, inputs: Inputs) -> Call:
-        only(case, "a window", "softcap", "another head_dim of v")
+        able = ("seqused_k",) if case.decodes and case.seqlen_q == 1 else ()
+        only(case, "a window", "softcap", "another head_dim of v", *able)
         if case.windowed and not (case.causal or case.window_right == 0):
             raise CannotError("its window has a left side alone")
         if (case.head_dim, case.values_dim) not in FLASHINFER_DIMS:
@@ -100,23 +105,48 @@ class FlashInfer(ModulePeer):
         if any(x.data_ptr() != original.data_ptr() for x, original in zip((q, k, v), given)):
             raise CannotError(f"does not take a {case.memory} batch without a copy")
         only_aligned(q, k, v)
-        module = self.module()
         torch: Any = importlib.import_module("torch")
-        offsets = [
-            torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=q.device)
-            for lengths in zip(*case.sequences())
-        ]
-        workspace = torch.empty(FLASHINFER_WORKSPACE, dtype=torch.uint8, device=q.device)
-        wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace, "NHD")
-        sizes = (case.heads_q, case.heads_kv, case.head_dim)
         options: dict[str, Any] = {"sm_scale": case.softmax_scale, "q_data_type": q.dtype}
-        options["causal"] = case.causal or case.window_right == 0
         if case.windowed:
             options["window_left"] = case.window_left
         if case.softcap:
             options["logits_soft_cap"] = case.softcap
+        if case.decodes and case.seqlen_q == 1 and case.values_dim == case.head_dim:
+            return self._decode(torch, case, inputs, q, options)
+        offsets = [
+            torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=q.device)
+            for lengths in zip(*case.sequences())
+        ]
+        wrapper = self.module().BatchPrefillWithRaggedKVCacheWrapper(self._workspace(torch, q), "NHD")
+        sizes = (case.heads_q, case.heads_kv, case.head_dim)
+        options["causal"] = case.causal or case.window_right == 0
         if case.values_dim != case.head_dim:
             options["head_dim_vo"] = case.values_dim
         wrapper.plan(*offsets, *sizes, **options)
         shape = (*inputs.q.shape[:-1], case.values_dim)
         return lambda: wrapper.run(q, k, v).reshape(shape)
+
+    @staticmethod
+    def _workspace(torch: Any, q: Any) -> Any:
+        return torch.empty(FLASHINFER_WORKSPACE, dtype=torch.uint8, device=q.device)
+
+    def _decode(self, torch: Any, case: Case, inputs: Inputs, q: Any, options: dict[str, Any]) -> Call:
+        """q: [batch, heads_q, head_dim]. The keys' own memory is the pages, one after another."""
+        if case.seqlen_k % FLASHINFER_PAGE != 0:
+            raise CannotError(f"its pages have {FLASHINFER_PAGE} keys, and a sequence here ends inside of one")
+        pages = [x.reshape(-1, FLASHINFER_PAGE, *x.shape[-2:]) for x in (inputs.k, inputs.v)]
+        used, held = case.used_keys(), case.seqlen_k // FLASHINFER_PAGE  # keys; pages of a sequence
+        filled = [-(-keys // FLASHINFER_PAGE) for keys in used]
+        at = [b * held + page for b, count in enumerate(filled) for page in range(count)]
+        last = [keys - (count - 1) * FLASHINFER_PAGE for keys, count in zip(used, filled)]
+        lists = ([0, *accumulate(filled)], at, last)
+        wrapper = self.module().BatchDecodeWithPagedKVCacheWrapper(
+            self._workspace(torch, q), "NHD", use_tensor_cores=case.heads_q >= 4 * case.heads_kv
+        )  # tensor cores from groups of 4 on, as vLLM asks for them
+        wrapper.plan(
+            *(torch.tensor(numbers, dtype=torch.int32, device=q.device) for numbers in lists),
+            *(case.heads_q, case.heads_kv, case.head_dim, FLASHINFER_PAGE),
+            kv_data_type=q.dtype,
+            **options,
+        )
+        return lambda: wrapper.run(q, tuple(pages)).reshape(inputs.q.shape)

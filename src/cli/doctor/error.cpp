@@ -1,0 +1,235 @@
+#include "cli/doctor/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "base/printable.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "doctor/bytes/limits.hpp"
+#include "doctor/dynamic_loader/real_tree.hpp"
+#include "doctor/examine/examine.hpp"
+#include "doctor/facts/torch_facts.hpp"
+#include "doctor/mends/mends.hpp"
+#include "doctor/pasted/pasted_text.hpp"
+#include "gpu/driver_versions.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+struct Given {
+  std::string text;
+  std::string word;          ///< for a command that asks again
+  std::size_t left_out = 0;  ///< bytes before `text`
+  bool looks_like_a_file = false;
+  bool endless = false;  ///< the rest of a stream was not read
+};
+
+// One part more than is kept, so that the limit is seen by who counts lines.
+constexpr std::size_t kPart = 1U << 20, kMostText = doctor::pasted::kLongestText + kPart;
+
+/// The end of what the stream has: a log may be longer than memory, and a device never ends.
+void take_last_of(std::istream& in, Given& given) {
+  std::string part(kPart, '\0');
+  std::uint64_t read = 0;
+  while (read < doctor::limits::kStreamBytes.most &&
+         (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0)) {
+    read += static_cast<std::uint64_t>(in.gcount());
+    given.text.append(part, 0, static_cast<std::size_t>(in.gcount()));
+    if (given.text.size() <= 2 * kMostText) continue;  // seldom, as what is kept moves
+    const std::size_t cut = given.text.size() - kMostText;
+    given.left_out += cut;
+    given.text.erase(0, cut);
+  }
+  given.endless = in.good();
+}
+
+/// The end of a file, whose beginning is not read.
+void take_end_of(std::ifstream& in, Given& given) {
+  const auto size = std::max<std::streamoff>(in.seekg(0, std::ios::end).tellg(), 0);
+  const auto from = std::max<std::streamoff>(size - static_cast<std::streamoff>(kMostText), 0);
+  in.seekg(from);
+  given.left_out = static_cast<std::size_t>(from);
+  given.text.resize(static_cast<std::size_t>(size - from));
+  in.read(given.text.data(), static_cast<std::streamsize>(given.text.size()));
+  given.text.resize(static_cast<std::size_t>(in.gcount()));
+}
+
+bool is_like_a_path(std::string_view word) {
+  return word.find_first_of(" \n") == std::string_view::npos &&
+         (word.find('/') != std::string_view::npos || word.ends_with(".txt") || word.ends_with(".log"));
+}
+
+Given read_given(const std::string& error) {
+  Given given{.word = doctor::is_plain_path(error) && error.size() <= 200 ? doctor::shell_word(error) : "FILE"};
+  if (error == "-") {
+    given.word = "FILE";
+    take_last_of(std::cin, given);
+    return given;
+  }
+  std::error_code failed;
+  // A name too long for a file system is no name.
+  const bool there = error.size() < 4096 && std::filesystem::exists(error, failed) && !failed;
+  if (!there) {
+    given.text = error;
+    given.looks_like_a_file = is_like_a_path(error);
+    return given;
+  }
+  if (!std::filesystem::is_regular_file(error, failed) && !std::filesystem::is_fifo(error, failed) &&
+      !std::filesystem::is_character_file(error, failed))
+    wrong("--error", printable(error), "must be a text, a file with one, or - for standard input");
+  std::ifstream in(error, std::ios::binary);
+  if (!in) wrong("--error", printable(error), "cannot be read");
+  // Files of /proc say that they are empty.
+  const bool sized = std::filesystem::is_regular_file(error, failed) && std::filesystem::file_size(error, failed) > 0;
+  if (sized && !failed) {
+    take_end_of(in, given);
+  } else {
+    take_last_of(in, given);
+  }
+  return given;
+}
+
+/// What the text says of its machine, where no option says otherwise: it may come from another than this one. Its
+/// Python counts for files alone: an environment has its own.
+DoctorOptions with_named(DoctorOptions options, const doctor::pasted::NamedInText& named, bool python,
+                         std::vector<std::string>& assumed) {
+  if (options.gpus.empty() && named.gpu) {
+    options.gpus = {named.gpu->name};
+    assumed.emplace_back("the GPU is the one that the text names");
+  }
+  if (options.driver.empty() && parse_driver(named.driver)) {
+    options.driver = named.driver;
+    assumed.emplace_back("the driver is the one that the text names");
+  }
+  if (python && options.python.empty() && options.platform.empty() && named.python) {
+    options.python = named.python->version;
+    assumed.emplace_back("Python is that of the paths in the text");
+  }
+  return options;
+}
+
+/// By what an environment is certainly not the one that the text is of; "" if nothing tells.
+std::string difference(const doctor::environment::Environment& found, const doctor::pasted::NamedInText& named) {
+  const auto python = doctor::parse_python(found.prefix.python);
+  if (python && named.python && python->minor != named.python->minor)
+    return fmt::format("Python {}, and the text is of {}", found.prefix.python, named.python->version);
+  const auto here = found.question.torch ? found.question.torch->version : std::nullopt;
+  const auto there = doctor::parse_version(named.torch);
+  if (here && there && here->release != there->release)
+    return fmt::format("PyTorch {}, and the text is of {}", here->text, named.torch);
+  return "";
+}
+
+bool is_of_the_machine(const doctor::pasted::ErrorClass* kind) {
+  return kind != nullptr &&
+         std::find(kind->explained_by.begin(), kind->explained_by.end(), "FF701") != kind->explained_by.end();
+}
+
+/// The driver's answer and the copies of its library, as a target among others.
+doctor::TargetReport machine_report(const doctor::environment::Environment& found) {
+  doctor::TargetReport report{.target = {.target = "this machine", .file_name = "this machine"}};
+  report.problems = found.problems;
+  report.verdict = doctor::verdict_of(found.problems);
+  for (const doctor::Problem& p : report.problems)
+    if (report.look_for.empty() && p.severity != doctor::Severity::kNote) report.look_for = p.fix;
+  return report;
+}
+
+/// Takes what the environment tells of this error; nothing of an environment that is certainly not the text's, unless
+/// it was named by --env.
+void take_environment(const doctor::environment::Environment& found, const doctor::pasted::Diagnosis& diagnosis,
+                      bool asked_for, doctor::pasted::LookedAt& looked, std::vector<std::string>& assumed) {
+  const std::string words = fmt::format("{} ({})", printable(found.prefix.path, 300), name_of(found.prefix.kind));
+  const std::string other = difference(found, diagnosis.named);
+  if (!other.empty())
+    assumed.push_back(fmt::format("{} has {}{}", words, other, asked_for ? "" : ": it is not counted"));
+  if (!other.empty() && !asked_for) return;
+  looked.environment = words;
+  looked.folders = found.prefix.packages;
+  for (const doctor::environment::PackageReport& package : found.packages) looked.reports.push_back(package.report);
+  // Those that one has to do with before the libraries that they bring.
+  const auto fits = std::find_if(looked.reports.begin(), looked.reports.end(),
+                                 [](const auto& r) { return r.verdict == doctor::Verdict::kFits; });
+  std::stable_partition(fits, looked.reports.end(),
+                        [](const auto& r) { return !r.target.target.starts_with("nvidia-"); });
+  const bool asked_driver = found.system.driver.state != doctor::environment::DriverAnswer::State::kNotAsked;
+  if (is_of_the_machine(diagnosis.error.kind) && asked_driver)
+    looked.reports.insert(looked.reports.begin(), machine_report(found));
+  looked.packages = looked.reports.size();
+}
+
+/// Looks at the environment asked for, else at the one that the text names if it is here, else at the active one.
+/// False: there is none.
+bool look_around(DoctorOptions options, const doctor::pasted::Diagnosis& diagnosis, doctor::pasted::LookedAt& looked,
+                 DoctorReport& report) {
+  const bool asked_for = !options.env.empty();
+  std::vector<std::string> assumed;
+  options = with_named(std::move(options), diagnosis.named, false, assumed);
+  const doctor::dynamic_loader::RealTree tree(options.root);
+  const auto& folders = diagnosis.named.site_packages;
+  if (options.root != "/") looked.option = " --root " + doctor::shell_word(options.root);
+  if (asked_for) {
+    looked.option += " --env " + doctor::shell_word(options.env);
+  } else if (!folders.empty() && is_folder(tree, folders.front())) {
+    options.env = doctor::environment::prefix_of_packages(tree, folders.front());
+    assumed.emplace_back("the environment is the one that the text names");
+  }
+  const auto question = options.environment_question();
+  const doctor::environment::Environment found = look_at(tree, question);
+  if (found.prefix.kind == doctor::environment::Prefix::Kind::kNone) {
+    report.assumed.push_back(found.problems.front().message + ": no environment was looked at");
+    return false;
+  }
+  report.question = found.question;
+  report.assumed = std::move(assumed);
+  report.assumed.insert(report.assumed.end(), found.assumed.begin(), found.assumed.end());
+  take_environment(found, diagnosis, asked_for, looked, report.assumed);
+  return true;
+}
+
+}  // namespace
+
+int doctor_error(const DoctorOptions& given_options) {
+  const bool looks_around = given_options.targets.empty() || !given_options.env.empty();
+  if (given_options.probe && !looks_around) wrong("--probe: goes with an environment, not with targets");
+  if (given_options.root != "/" && !looks_around) wrong("--root: goes with an environment, not with targets");
+  const Given given = read_given(*given_options.error);
+  if (given.text.find_first_not_of(" \t\r\n") == std::string::npos)
+    wrong("--error", printable(*given_options.error), "is empty; the traceback or the log is needed");
+  doctor::pasted::Diagnosis diagnosis = doctor::pasted::diagnose(given.text);
+  diagnosis.left_out += given.left_out;
+  DoctorReport report;
+  doctor::pasted::LookedAt looked;
+  DoctorOptions options = given_options;
+  if (!looks_around || !look_around(options, diagnosis, looked, report)) {
+    options = with_named(std::move(options), diagnosis.named, true, report.assumed);
+    report.question = options.question(report.assumed);
+  }
+  if (given.endless)
+    report.assumed.push_back(
+        fmt::format("the text did not end within {} bytes: the rest was not read", doctor::limits::kStreamBytes.most));
+  if (given.looks_like_a_file) report.assumed.emplace_back("no file has that name: it was taken as the text itself");
+  if (!options.targets.empty()) {
+    const auto how = options.how();
+    auto reports = doctor::examine(options.targets, report.question, how);
+    std::move(reports.begin(), reports.end(), std::back_inserter(looked.reports));
+  }
+  const doctor::pasted::Answer answer =
+      doctor::pasted::answer(std::move(diagnosis), std::move(looked), report.question, given.word);
+  if (!options.html.empty() && !wrote_html(options.html, text_html(error_text(answer, report, {.verbose = true}))))
+    return kFailed;
+  if (options.json) {
+    fmt::print("{}\n", dump(error_json(answer, report)));
+  } else {
+    fmt::print("{}", error_text(answer, report, {.verbose = options.verbose, .colour = wants_colour()}));
+  }
+  return answer.cause_found ? kDoesNotFit : kUsage;
+}
+
+}  // namespace flashfit::cli

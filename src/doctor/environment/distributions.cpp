@@ -1,0 +1,137 @@
+#include "doctor/environment/distributions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii.hpp"
+#include "base/printable.hpp"
+#include "doctor/bytes/json.hpp"
+#include "doctor/mends/mends.hpp"
+#include "doctor/packaging/metadata.hpp"
+
+namespace flashfit::doctor::environment {
+namespace {
+
+using dynamic_loader::FileTree;
+
+constexpr std::uint64_t kMostMetadata = std::uint64_t{4} << 20, kMostWheel = 1 << 16, kMostOrigin = 1 << 16;
+constexpr std::uint64_t kMostRecord = std::uint64_t{32} << 20;
+constexpr std::size_t kMostDistributions = 20'000;
+
+/// The headers alone: what follows the first empty line is a description, often long.
+std::string headers_of(std::string text) {
+  const std::size_t end = std::min(text.find("\n\n"), text.find("\r\n\r\n"));
+  if (end != std::string::npos) text.resize(end + 1);
+  return text;
+}
+
+/// ".." and "." taken out of a RECORD's path; "" if it leads out of the tree.
+std::string joined(const std::string& folder, std::string_view relative) {
+  if (relative.starts_with('/')) return std::string(relative);
+  std::string path = folder;
+  for (const std::string_view part : split(relative, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      const std::size_t slash = path.rfind('/');
+      if (slash == std::string::npos) return "";
+      path.resize(slash);
+    } else {
+      path += '/';
+      path += part;
+    }
+  }
+  return path;
+}
+
+/// The first field of a line of comma-separated values: quoted if it holds a comma or a quote.
+std::string first_field(std::string_view line) {
+  if (!line.starts_with('"')) return std::string(line.substr(0, line.find(',')));
+  std::string field;
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '"' && (i + 1 == line.size() || line[i + 1] != '"')) break;
+    if (line[i] == '"') ++i;
+    field += line[i];
+  }
+  return field;
+}
+
+/// direct_url.json (PyPA, "Recording the Direct URL Origin of installed distributions"), which installers leave for
+/// what came from no index.
+void read_origin(const FileTree& tree, Distribution& d) {
+  const auto text = dynamic_loader::read_text(tree, d.info + "/direct_url.json", kMostOrigin);
+  if (!text) return;
+  d.by_url = true;
+  const auto json = doctor::parse_json(*text).value_or(nlohmann::json());
+  const auto word = [](const nlohmann::json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const std::string url = word(json, "url");
+  if (url.empty() || !doctor::is_plain_path(url)) return;
+  if (json.contains("vcs_info")) {
+    const std::string vcs = word(json["vcs_info"], "vcs"), commit = word(json["vcs_info"], "commit_id");
+    if (!vcs.empty() && doctor::is_plain_path(vcs + commit))
+      d.source = fmt::format("{}+{}{}{}", vcs, url, commit.empty() ? "" : "@", commit);
+  } else if (json.contains("dir_info") && url.starts_with("file:///")) {
+    d.source = url.substr(7);
+  }
+}
+
+}  // namespace
+
+std::vector<Distribution> read_distributions(const FileTree& tree, const std::string& folder,
+                                             std::vector<std::string>& unread) {
+  std::vector<Distribution> list;
+  const auto entries = tree.list(folder);
+  if (!entries) {
+    unread.push_back(entries.error().message);
+    return list;
+  }
+  for (const dynamic_loader::Entry& entry : *entries) {
+    const bool dist = entry.name.ends_with(".dist-info"), egg = entry.name.ends_with(".egg-info");
+    if ((!dist && !egg) || list.size() == kMostDistributions) continue;
+    Distribution d{.folder = folder, .info = folder + "/" + entry.name};
+    // An egg-info may be a file by itself.
+    const std::string text = dist                                            ? d.info + "/METADATA"
+                             : entry.kind == dynamic_loader::FileKind::kFile ? d.info
+                                                                             : d.info + "/PKG-INFO";
+    auto metadata = dynamic_loader::read_text(tree, text, kMostMetadata);
+    const auto parsed = metadata ? doctor::parse_metadata(headers_of(*metadata)) : tl::unexpected(metadata.error());
+    if (!parsed) {
+      unread.push_back(printable(entry.name) + ": " + parsed.error().message);
+      continue;
+    }
+    d.name = printable(parsed->name);
+    d.version = printable(parsed->version.text);
+    d.metadata = headers_of(std::move(*metadata));
+    if (auto wheel = dynamic_loader::read_text(tree, d.info + "/WHEEL", kMostWheel)) d.wheel = std::move(*wheel);
+    read_origin(tree, d);
+    list.push_back(std::move(d));
+  }
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return list;
+}
+
+void for_each_recorded(const FileTree& tree, const Distribution& distribution,
+                       const std::function<void(const std::string& path)>& owns) {
+  const auto record = dynamic_loader::read_text(tree, distribution.info + "/RECORD", kMostRecord);
+  if (!record) return;
+  for (const std::string_view line : split(*record, '\n')) {
+    const std::string_view sound = trimmed(line);
+    if (sound.empty()) continue;
+    if (const std::string path = joined(distribution.folder, first_field(sound)); !path.empty()) owns(path);
+  }
+}
+
+std::string wheel_name_of(const Distribution& distribution) {
+  std::string name = distribution.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  const auto wheel = doctor::parse_wheel_file(distribution.wheel);
+  const std::string tag = wheel && !wheel->tags.empty() ? fmt::format("{}-{}-{}", wheel->tags[0].python,
+                                                                      wheel->tags[0].abi, wheel->tags[0].platform)
+                                                        : "py3-none-any";
+  return fmt::format("{}-{}-{}.whl", name, distribution.version, tag);
+}
+
+}  // namespace flashfit::doctor::environment

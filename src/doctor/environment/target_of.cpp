@@ -1,0 +1,90 @@
+// Which files of an installed package count: a wheel is judged with all that it has, an installed package with what it
+// loads here.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "doctor/environment/knowledge.hpp"
+#include "doctor/environment/picked_cuda.hpp"
+#include "doctor/environment/site.hpp"
+#include "doctor/facts/torch_facts.hpp"
+#include "doctor/packaging/python_module.hpp"
+
+namespace flashfit::doctor::environment {
+namespace {
+
+using Kind = Knowledge::Kind;
+
+/// Launchers for Windows and libraries for other machines lie in many packages.
+bool is_foreign(const Binary& binary, const doctor::Question& question) {
+  if (!question.platform) return false;
+  const bool windows = question.platform->system == doctor::Platform::System::kWindows;
+  if (binary.kind == BinaryKind::kPe && !windows) return true;
+  if (binary.machine.empty()) return false;
+  if (binary.windows != windows) return true;
+  const std::string& arch = question.platform->arch;
+  return !windows && arch != binary.machine && (arch == "x86_64" || arch == "aarch64");
+}
+
+bool on_some_gpu(const Knowledge& row, const doctor::Question& question) {
+  if (row.gpus == kNoGpu) return false;
+  return question.gpus.empty() || std::any_of(question.gpus.begin(), question.gpus.end(),
+                                              [&](const auto& gpu) { return names_gpu(row.gpus, gpu.gpu.cc); });
+}
+
+bool is_loaded(const std::string& path, const Package& package, const Site& site) {
+  const auto& [name, version] = std::tie(package.distribution.name, package.distribution.version);
+  for (const Kind kind : {Kind::kPicksByGpu, Kind::kOnlyOn})
+    for (const Knowledge* const row : known_of(name, version, kind))
+      if (matches(row->files, path) && !on_some_gpu(*row, site.question)) return false;
+  const std::string wanted = cuda_digits(site.torch_version());
+  for (const Kind kind : {Kind::kPicksByCuda, Kind::kPicksNearCuda})
+    for (const Knowledge* const row : known_of(name, version, kind)) {
+      const std::string carried = wanted.empty() ? "" : star_of(row->files, path);
+      if (carried.empty()) continue;
+      const std::string picked = picked_cuda(carried_cudas(package, *row), wanted, kind);
+      if (!carried.starts_with(picked.empty() ? wanted : picked)) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+bool is_module(const Binary& binary) {
+  const auto module = doctor::parse_python_module(binary.path);
+  return module && (module->stable || module->minor >= 0 || !binary.extension.python.empty());
+}
+
+bool is_of_this_python(const Binary& binary, const doctor::Question& question) {
+  const auto module = doctor::parse_python_module(binary.path);
+  return !module || module->minor < 0 || !question.python || module->minor == question.python->minor;
+}
+
+std::string gpu_text(const doctor::AskedGpu& gpu) {
+  const std::string cc = gpu.gpu.cc.str();
+  return gpu.gpu.name.ends_with(cc) ? cc : fmt::format("{} ({})", gpu.gpu.name, cc);
+}
+
+doctor::Target target_of(const Site& site, const Package& package) {
+  const Distribution& d = package.distribution;
+  doctor::Target target{.target = d.version.empty() ? d.name : d.name + "==" + d.version,
+                        .file_name = d.version.empty() ? d.name : wheel_name_of(d),
+                        .kind = doctor::TargetKind::kDistribution,
+                        .metadata = d.metadata,
+                        .wheel_file = d.wheel};
+  target.files = package.files.size();
+  for (const FileFacts& file : package.files) {
+    const std::string relative = package.relative(file.path);
+    if (!is_loaded(relative, package, site)) continue;
+    if (!file.error.empty()) target.errors.push_back(file.error);
+    for (Binary binary : file.binaries) {
+      if (is_foreign(binary, site.question) || binary.kind == BinaryKind::kObject) continue;
+      binary.path = package.relative(binary.path);
+      if (!binary.archive.empty()) binary.archive = package.relative(binary.archive);
+      target.binaries.push_back(std::move(binary));
+    }
+  }
+  return target;
+}
+
+}  // namespace flashfit::doctor::environment

@@ -1,0 +1,29 @@
+#include "doctor/facts/binary_format.hpp"
+
+#include "doctor/binaries/elf.hpp"
+#include "doctor/binaries/pe.hpp"
+#include "doctor/bytes/static_library.hpp"
+#include "doctor/gpu_code/fatbin.hpp"
+#include "doctor/gpu_code/ptx.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+/// "MZ" opens many things; a program of Windows has its second header where the first says.
+bool is_windows_program(Bytes head) {
+  if (!is_pe(head)) return false;
+  const std::uint32_t at = Reader(head, 60).u32();
+  return !within(at, 4, head.size()) || Reader(head, at).u32() == 0x4550;
+}
+
+}  // namespace
+
+BinaryFormat binary_format_of(Bytes head) {
+  if (is_elf(head)) return BinaryFormat::kElf;
+  if (is_archive(head)) return BinaryFormat::kArchive;
+  if (is_fatbin(head)) return BinaryFormat::kFatbin;
+  if (is_windows_program(head)) return BinaryFormat::kPe;
+  return is_ptx(head) ? BinaryFormat::kPtx : BinaryFormat::kNone;
+}
+
+}  // namespace flashfit::doctor

@@ -1,0 +1,206 @@
+#include "doctor/facts/read_target.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include "base/printable.hpp"
+#include "doctor/bytes/limits.hpp"
+#include "doctor/bytes/side_by_side.hpp"
+#include "doctor/facts/read_binary.hpp"
+#include "doctor/facts/read_wheel.hpp"
+#include "doctor/facts/sdist.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostErrors = 20;
+
+TargetKind kind_of(const Binary& binary) {
+  switch (binary.kind) {
+    case BinaryKind::kElf:
+    case BinaryKind::kPe:
+      return TargetKind::kLibrary;
+    case BinaryKind::kObject:
+      return TargetKind::kObject;
+    case BinaryKind::kCubin:
+      return TargetKind::kCubin;
+    case BinaryKind::kFatbin:
+      return TargetKind::kFatbin;
+    case BinaryKind::kPtx:
+      return TargetKind::kPtx;
+  }
+  return TargetKind::kOther;
+}
+
+std::string name_in(const std::string& path) { return fs::path(path).filename().string(); }
+
+Target read_open(const FileSource& file, const std::string& path, const Progress& progress) {
+  Target target{.target = path, .file_name = name_in(path)};
+  target.files = 1;
+  const SourceContent content(file);
+  FactsBudget budget;
+  const auto head = content.head(kHeadSize);
+  if (!head) {
+    target.errors.push_back(head.error().message);
+  } else if (is_zip(*head)) {
+    read_wheel(file, target, progress);
+  } else if (is_gzip(*head)) {
+    read_tar_sdist(file, target);
+  } else if (auto binaries = read_binaries(content, "", budget); !binaries) {
+    target.errors.push_back(binaries.error().message);
+  } else {
+    target.binaries = std::move(*binaries);
+    const bool archive = as_text(*head).starts_with("!<arch>");
+    if (archive) {
+      target.kind = TargetKind::kArchive;
+    } else if (!target.binaries.empty()) {
+      target.kind = kind_of(target.binaries[0]);
+    }
+  }
+  return target;
+}
+
+struct File {
+  std::string path;
+  std::uint64_t size = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+
+struct Walk {
+  std::vector<File> files;
+  std::vector<std::string> errors;
+
+  void add(const fs::directory_entry& entry) {
+    struct stat status = {};
+    if (stat(entry.path().c_str(), &status) != 0) return;  // a link to nothing
+    if (!S_ISREG(status.st_mode)) return;
+    files.push_back({entry.path().string(), static_cast<std::uint64_t>(status.st_size), status.st_dev, status.st_ino});
+  }
+  /// Notes once that the rest of what is limited was not looked at.
+  void leave_out(const Limit& limit) {
+    const std::string why =
+        fmt::format("{} beyond the limit of {}: the rest was not looked at", limit.what, limit.most);
+    if (std::find(errors.begin(), errors.end(), why) == errors.end()) errors.push_back(why);
+  }
+  void read(const std::string& path) {
+    std::error_code error;
+    std::uint64_t name_bytes = 0;
+    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      if (static_cast<std::uint64_t>(at.depth()) + 1 >= limits::kFolderDepth.most && at.recursion_pending()) {
+        std::error_code gone;
+        if (at->is_directory(gone) && !at->is_symlink(gone)) leave_out(limits::kFolderDepth);
+        at.disable_recursion_pending();
+      }
+      name_bytes += at->path().native().size();
+      if (files.size() == limits::kFiles.most || name_bytes > limits::kFolderNames.most) {
+        leave_out(files.size() == limits::kFiles.most ? limits::kFiles : limits::kFolderNames);
+        break;
+      }
+      add(*at);
+    }
+    if (error) errors.push_back("cannot be read: " + error.message());
+    std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+    std::set<std::pair<dev_t, ino_t>> seen;
+    std::erase_if(files, [&](const File& f) { return !seen.emplace(f.device, f.inode).second; });
+  }
+};
+
+struct Slot {
+  std::vector<Binary> binaries;
+  std::string error;
+  bool package = false;
+};
+
+Slot read_slot(const File& file, const std::string& relative, FactsBudget& budget) {
+  Slot slot;
+  if (budget.exhausted()) return slot;
+  const auto source = FileSource::open(file.path);
+  if (!source) {
+    slot.error = "cannot be opened: " + printable(relative);
+    return slot;
+  }
+  const SourceContent content(*source);
+  const auto head = content.head(kHeadSize);
+  if (!head) return slot;  // shorter by now
+  if (is_zip(*head) || is_gzip(*head)) {
+    slot.package = file.path.ends_with(".whl") || file.path.ends_with(".tar.gz");
+    return slot;
+  }
+  if (!may_be_binary(*head)) return slot;
+  auto binaries = read_binaries(content, relative, budget);
+  if (binaries) {
+    slot.binaries = std::move(*binaries);
+  } else {
+    slot.error = binaries.error().message + " in " + printable(relative);
+  }
+  return slot;
+}
+
+}  // namespace
+
+const char* name_of(BinaryKind kind) {
+  constexpr const char* kNames[] = {"elf", "object", "pe", "cubin", "fatbin", "ptx"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+const char* name_of(TargetKind kind) {
+  constexpr const char* kNames[] = {"wheel",  "sdist", "library",   "object", "archive",      "cubin",
+                                    "fatbin", "ptx",   "directory", "name",   "distribution", "other"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Target read_file(const std::string& path, const Progress& progress) {
+  const auto file = FileSource::open(path);
+  if (file) return read_open(*file, path, progress);
+  Target target{.target = path, .file_name = name_in(path)};
+  // The message names the path, which the target's line already does.
+  const std::string& why = file.error().message;
+  target.errors.push_back("cannot be opened: " + (why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why));
+  return target;
+}
+
+Target read_directory(const std::string& path, std::vector<std::string>& packages, const Progress& progress) {
+  Target target{.target = path, .file_name = name_in(path), .kind = TargetKind::kDirectory};
+  Walk walk;
+  walk.read(path);
+  target.errors = std::move(walk.errors);
+  const std::vector<File>& files = walk.files;
+  target.files = files.size();
+  const std::size_t prefix = path.size() + (path.ends_with('/') ? 0 : 1);
+  std::vector<std::size_t> order(files.size());
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    order[i] = i;
+    all += files[i].size;
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return files[a].size > files[b].size; });
+  std::vector<Slot> slots(files.size());
+  std::atomic<std::uint64_t> done{0};
+  FactsBudget budget;
+  side_by_side(order.size(), worker_count(), [&](std::size_t i) {
+    const File& file = files[order[i]];
+    if (file.size > 0) slots[order[i]] = read_slot(file, file.path.substr(std::min(prefix, file.path.size())), budget);
+    const std::uint64_t now = done += file.size;
+    if (progress) progress(now, all);
+  });
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::move(slots[i].binaries.begin(), slots[i].binaries.end(), std::back_inserter(target.binaries));
+    if (!slots[i].error.empty() && target.errors.size() < kMostErrors) target.errors.push_back(slots[i].error);
+    if (slots[i].package) packages.push_back(files[i].path);
+  }
+  return target;
+}
+
+}  // namespace flashfit::doctor

@@ -1,0 +1,79 @@
+#include "doctor/knowledge/torch_releases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii.hpp"
+#include "doctor/gpu_code/toolkit_versions.hpp"
+#include "doctor/knowledge/data.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+std::string_view targets_of(const TorchRelease& release, CudaVersion cuda) {
+  std::string_view list;
+  if (!release.has_build(cuda)) return list;
+  for (const TorchTargets& targets : knowledge_data().torch_targets)
+    if (targets.cuda == cuda && targets.from_minor <= release.minor) list = targets.list;
+  return list;
+}
+
+}  // namespace
+
+std::string TorchRelease::str() const { return fmt::format("{}.{}.{}", major, minor, last_patch); }
+
+bool TorchRelease::has_build(CudaVersion version) const {
+  return version != 0 && std::find(cuda.begin(), cuda.end(), version) != cuda.end();
+}
+
+std::span<const TorchRelease> torch_releases() { return knowledge_data().torch_releases; }
+
+const TorchRelease* torch_release_of(const Version& version) {
+  const std::uint64_t minor = version.release.size() > 1 ? version.release[1] : 0;
+  const auto releases = torch_releases();
+  const auto found = std::find_if(releases.begin(), releases.end(), [&](const TorchRelease& r) {
+    return version.epoch == 0 && r.major == version.release[0] && r.minor == minor;
+  });
+  return found == releases.end() ? nullptr : &*found;
+}
+
+std::vector<CodeEntry> code_of_torch(const TorchRelease& release, CudaVersion cuda) {
+  std::vector<CodeEntry> code;
+  const std::string_view list = targets_of(release, cuda);
+  if (list.empty()) return code;
+  for (const std::string_view target : split(list, ' ')) {
+    CodeEntry entry;
+    for (const char c : target)
+      if (is_digit(c)) entry.target.architecture = entry.target.architecture * 10 + (c - '0');
+    entry.toolkit = cuda;
+    code.push_back(entry);
+    if (!target.ends_with('+')) continue;
+    entry.kind = CodeEntry::Kind::kPtx;
+    entry.toolkit = 0;
+    entry.ptx_isa = newest_ptx_for(cuda);
+    code.push_back(entry);
+  }
+  return code;
+}
+
+std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda) {
+  std::string list(targets_of(release, cuda));
+  return list.ends_with('+') ? list + "PTX" : list;
+}
+
+std::string no_torch_release(const Version& version) {
+  const auto part = [&](std::size_t i) { return version.release.size() > i ? version.release[i] : 0; };
+  const TorchRelease &first = torch_releases().front(), &newest = torch_releases().back();
+  if (const TorchRelease* const found = torch_release_of(version)) {
+    if (part(2) <= found->last_patch || found == &newest) return "";
+    return fmt::format("PyTorch has no such release; the last {}.{} is {}", found->major, found->minor, found->str());
+  }
+  if (version.epoch == 0 && version.is_prerelease() && part(0) == newest.major && part(1) == newest.minor + 1)
+    return "";
+  return fmt::format(
+      "no such release of PyTorch is known; {}.{} to {}.{} are ({}), and of another its wheel or folder tells",
+      first.major, first.minor, newest.major, newest.minor, words_of_date(knowledge_data()));
+}
+
+}  // namespace flashfit::doctor

@@ -1,0 +1,42 @@
+#pragma once
+// PyTorch's releases, and what its own builds of them for Linux on x86-64 are: the one table of them.
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "doctor/gpu_code/code_entry.hpp"
+#include "doctor/packaging/version.hpp"
+#include "gpu/target.hpp"
+
+namespace flashfit::doctor {
+
+struct TorchRelease {
+  std::uint64_t major, minor;
+  std::uint64_t last_patch;
+  int first_python = 0, last_python = 0;  ///< wheels for CPython 3.first to 3.last; 0: not known
+  /// CUDA of its builds, that of the package index first; 0 behind the last. None: not known.
+  std::array<CudaVersion, 3> cuda = {};
+
+  /// "2.9.1".
+  std::string str() const;
+  bool has_build(CudaVersion version) const;
+};
+
+/// Oldest first. A release that is not there is noticed by the doctor itself (FF709), and
+/// tests/doctor/knowledge/torch_releases_test.py holds the table against the package index and its wheels.
+std::span<const TorchRelease> torch_releases();
+
+/// By its first two numbers; null: no such release.
+const TorchRelease* torch_release_of(const Version& version);
+
+/// The code in libtorch_cuda of a build, as one container; empty for builds that the table does not have.
+std::vector<CodeEntry> code_of_torch(const TorchRelease& release, CudaVersion cuda);
+/// The same in words: "7.5 8.0 8.6 9.0 10.0 12.0+PTX".
+std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda);
+
+/// Why it is none of PyTorch's releases, in a few words; "" if it is one, or may be soon: patches and previews follow
+/// the newest.
+std::string no_torch_release(const Version& version);
+
+}  // namespace flashfit::doctor

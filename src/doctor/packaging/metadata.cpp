@@ -1,0 +1,117 @@
+#include "doctor/packaging/metadata.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/ascii.hpp"
+#include "base/printable.hpp"
+#include "doctor/packaging/headers.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+std::string_view value_of(const std::vector<Header>& headers, std::string_view key) {
+  for (const Header& h : headers)
+    if (h.key == key) return h.value;
+  return {};
+}
+
+using Tags = std::set<std::string>;
+
+Tags part(const std::vector<WheelTag>& tags, std::string WheelTag::* which) {
+  Tags out;
+  for (const WheelTag& tag : tags) out.insert(tag.*which);
+  return out;
+}
+
+void compare(std::vector<std::string>& out, const Tags& name, const Tags& file) {
+  if (name == file) return;
+  const auto list = [](const Tags& tags) { return printable(fmt::format("{}", fmt::join(tags, ".")), 200); };
+  out.push_back(fmt::format("the file name says {}, WHEEL says {}", list(name), list(file)));
+}
+
+}  // namespace
+
+Result<Metadata> parse_metadata(std::string_view text) {
+  const auto headers = parse_headers(text);
+  if (!headers) return tl::unexpected(headers.error());
+  Metadata m;
+  m.name = normalised_name(value_of(*headers, "name"));
+  if (m.name.empty()) return fail(Code::kInvalidArgument, "METADATA has no Name");
+  auto version = parse_version(value_of(*headers, "version"));
+  if (!version) return fail(Code::kInvalidArgument, "METADATA: " + version.error().message);
+  m.version = std::move(*version);
+  m.requires_python = value_of(*headers, "requires-python");
+  if (!m.requires_python.empty()) {
+    auto versions = parse_specifiers(m.requires_python);
+    if (versions) {
+      m.python_versions = std::move(*versions);
+    } else {
+      m.unread.push_back("Requires-Python: " + versions.error().message);
+    }
+  }
+  for (const Header& h : *headers) {
+    if (h.key != "requires-dist") continue;
+    auto requirement = parse_requirement(h.value);
+    if (requirement) {
+      m.requirements.push_back(std::move(*requirement));
+    } else {
+      m.unread.push_back("Requires-Dist: " + requirement.error().message);
+    }
+  }
+  return m;
+}
+
+Result<WheelFile> parse_wheel_file(std::string_view text) {
+  const auto headers = parse_headers(text);
+  if (!headers) return tl::unexpected(headers.error());
+  WheelFile file;
+  file.version = value_of(*headers, "wheel-version");
+  if (file.version.empty()) return fail(Code::kInvalidArgument, "WHEEL has no Wheel-Version");
+  file.generator = value_of(*headers, "generator");
+  file.build = value_of(*headers, "build");
+  file.pure = lower(value_of(*headers, "root-is-purelib")) == "true";
+  for (const Header& h : *headers) {
+    if (h.key != "tag") continue;
+    const auto tags = parse_tags(h.value);
+    if (!tags) return fail(Code::kInvalidArgument, "WHEEL: " + tags.error().message);
+    if (file.tags.size() + tags->size() > kMostTags)
+      return fail(Code::kInvalidArgument, fmt::format("WHEEL has more than {} tags", kMostTags));
+    file.tags.insert(file.tags.end(), tags->begin(), tags->end());
+  }
+  return file;
+}
+
+std::string python_misfit(const Metadata& metadata, const Python& python) {
+  if (!metadata.python_versions) return "";
+  const auto version = parse_version(python.version);
+  if (!version || !refusing(*metadata.python_versions, *version)) return "";
+  return fmt::format("needs Python {}; yours is {}", printable(metadata.requires_python), python.version);
+}
+
+std::vector<std::string> disagreements(const WheelName& name, const Metadata& metadata) {
+  std::vector<std::string> out;
+  if (name.name != metadata.name)
+    out.push_back(
+        fmt::format("the file name says {}, METADATA says {}", printable(name.name), printable(metadata.name)));
+  if (name.version != metadata.version)
+    out.push_back(fmt::format("the file name says version {}, METADATA says {}", printable(name.version.text),
+                              printable(metadata.version.text)));
+  return out;
+}
+
+std::vector<std::string> disagreements(const WheelName& name, const WheelFile& file) {
+  std::vector<std::string> out;
+  if (file.tags.empty()) return {"WHEEL names no tag"};
+  for (const auto which : {&WheelTag::python, &WheelTag::abi, &WheelTag::platform})
+    compare(out, part(name.tags, which), part(file.tags, which));
+  if (name.build != file.build)
+    out.push_back(
+        fmt::format("the file name says build '{}', WHEEL says '{}'", printable(name.build), printable(file.build)));
+  return out;
+}
+
+}  // namespace flashfit::doctor

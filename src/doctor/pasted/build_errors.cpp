@@ -1,0 +1,89 @@
+// Errors of compilers, at installation and at run time.
+#include "doctor/pasted/tables.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+const ErrorClass kClasses[] = {
+    {.name = "architecture-unknown-to-tool",
+     .code = "FF860",
+     .title = "the compiler is older than the GPU",
+     .patterns = {{"is not defined for option 'gpu-name'",
+                   R"((?:(?P<tool>ptxas)[\w .]*: )?Value '(?P<arch>sm_\w+)' is not defined for option 'gpu-name')"},
+                  {"is not defined for option", R"(Value '(?P<arch>(?:sm|compute)_\w+)' is not defined for option)"},
+                  {"Unsupported gpu architecture",
+                   R"((?:(?P<tool>nvcc) fatal *: )?Unsupported gpu architecture '(?P<arch>(?:sm|compute)_\w+)')"},
+                  {"invalid value for --gpu-architecture",
+                   R"((?P<tool>nvrtc): error: invalid value for --gpu-architecture(?: \(-arch\))?)"},
+                  {"NVRTC_ERROR_INVALID_OPTION", R"(NVRTC_ERROR_INVALID_OPTION)"},
+                  {"ptxas", R"((?P<file>\S*[/\\]ptxas\S*) )", true},
+                  {"--gpu-name=", R"(--gpu-name=(?P<arch>sm_\w+))", true},
+                  {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
+     .concluded = "[{tool}|the compiler] that ran[ ({file})] does not know [{arch}|this GPU]: code is compiled on this "
+                  "machine, by a compiler older than the GPU. The driver and PyTorch may well know it",
+     .unknown = "which ptxas, NVRTC or nvcc ran, unless its path is in the text: packages bring their own",
+     .mend = "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas (of a CUDA toolkit that knows the GPU) for Triton; for "
+             "others a newer nvcc first in PATH, with CUDA_HOME",
+     .explained_by = {"FF705", "FF706"},
+     .source = "triton-lang/triton#8539"},
+    {.name = "needs-newer-nvcc",
+     .code = "FF861",
+     .title = "a package compiles at run time, with a CUDA toolkit that is too old",
+     .patterns = {{"requires CUDA >=", R"(SM ?(?P<arch>[\dx.]+) requires CUDA >= (?P<wanted>[\d.]+))"},
+                  {"compress-mode", R"((?i)unknown option '-{1,2}compress-mode)"},
+                  {"No supported CUDA architectures found for major versions",
+                   R"(No supported CUDA architectures found for major versions \[(?P<arch>[\d, ]+)\])"}},
+     .concluded = "code is compiled on this machine, and the nvcc in use is too old for it[: SM {arch} needs CUDA "
+                  "{wanted} or later]",
+     .unknown = "which nvcc was taken: CUDA_HOME, PATH and packages may each have one",
+     .mend = "nvcc --version; then a newer toolkit with CUDA_HOME set, or the package's wheel with code made ahead "
+             "(flashinfer-cubin, flashinfer-jit-cache)",
+     .explained_by = {"FF706"},
+     .source = "vllm-project/vllm#49497, #50705, flashinfer-ai/flashinfer#5479"},
+    {.name = "no-nvcc",
+     .code = "FF862",
+     .title = "a package compiles here and finds no CUDA toolkit",
+     .patterns = {{"CUDA_HOME environment variable is not set", R"(CUDA_HOME environment variable is not set)"},
+                  {"Could not find nvcc", R"(Could not find nvcc)"},
+                  {"nvcc was not found", R"(nvcc was not found)"},
+                  {"nvcc: not found", R"(nvcc: not found)"},
+                  {"nvcc: No such file or directory", R"(nvcc: No such file or directory)"},
+                  {"No such file or directory: '", R"(No such file or directory: '(?P<tool>[^']*\bnvcc)')"},
+                  {"Failed to find nvcc", R"(Failed to find nvcc)"},
+                  {"Could not find the CUDA compiler", R"(Could not find the CUDA compiler)"}},
+     .concluded = "code is to be compiled on this machine, and there is no nvcc[ ({tool})]: PyTorch's packages bring "
+                  "CUDA's libraries, not its compiler",
+     .unknown = "whether a wheel with code made ahead exists for this Python, PyTorch and system",
+     .mend = "a wheel instead of sources (flashfit choose *.whl), or a CUDA toolkit of PyTorch's CUDA version with "
+             "CUDA_HOME set to it",
+     .explained_by = {"FF706"},
+     .source = "vllm-project/vllm#49497; PyTorch, torch.utils.cpp_extension"},
+    {.name = "toolkit-differs-from-pytorch",
+     .code = "FF863",
+     .title = "the CUDA toolkit is not of PyTorch's CUDA",
+     .patterns =
+         {{"mismatches the version that was used to compile",
+           R"(detected CUDA version \((?P<found>[\d.]+)\) mismatches the version that was used to compile(?: PyTorch \((?P<wanted>[\d.]+)\))?)"},
+          {"mismatches the version that was used to compile",
+           R"(mismatches the version that was used to compile.*'(?P<found>\d+\.\d+)', '(?P<wanted>\d+\.\d+)')"},
+          {"PyTorch (", R"(PyTorch \((?P<wanted>[\d.]+)\)\. Please make sure)", true}},
+     .concluded = "the nvcc that was found is of CUDA {found}[, PyTorch was made with {wanted}]: another major "
+                  "version, which PyTorch refuses to build with",
+     .mend = "[a toolkit of CUDA {wanted} with CUDA_HOME set to it, or a PyTorch made with CUDA {found}]",
+     .source = "PyTorch, torch.utils.cpp_extension._check_cuda_version"},
+    {.name = "build-isolation",
+     .code = "FF864",
+     .title = "a source build that does not see PyTorch",
+     .patterns = {{"No module named 'torch'", R"(ModuleNotFoundError: No module named 'torch')"}},
+     .concluded = "a build that needs PyTorch did not see one: pip builds sources in an environment of their own; or "
+                  "this environment has no PyTorch",
+     .unknown = "which of the two, unless the lines before speak of a build",
+     .mend = "pip install torch, then the package with --no-build-isolation; or its wheel",
+     .source = "Dao-AILab/flash-attention, README; pip, \"Build isolation\""},
+};
+
+}  // namespace
+
+std::span<const ErrorClass> build_errors() { return kClasses; }
+
+}  // namespace flashfit::doctor::pasted

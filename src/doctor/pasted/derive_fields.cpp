@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/ascii.hpp"
+#include "doctor/binaries/demangle.hpp"
+#include "doctor/pasted/find_errors.hpp"
+#include "gpu/driver_versions.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+/// "0x28000" -> "163840"; what is no such number stays as it is.
+std::string decimal(const std::string& text) {
+  if (!text.starts_with("0x")) return text;
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + 2, end, value, 16);
+  return error == std::errc{} && stop == end ? std::to_string(value) : text;
+}
+
+/// "56.75" kilobytes -> "58112"; "" if it is no such number.
+std::string bytes_of(const std::string& kilobytes) {
+  double value = 0;
+  const char* const end = kilobytes.data() + kilobytes.size();
+  const auto [stop, error] = std::from_chars(kilobytes.data(), end, value);
+  constexpr double kMost = 1e9, kKilobyte = 1024;
+  const bool counts = value >= 0 && value < kMost;  // NaN does not
+  if (error != std::errc{} || stop != end || !counts) return "";
+  return std::to_string(static_cast<std::int64_t>(value * kKilobyte));
+}
+
+/// "75" -> "7.5", "120" -> "12.0": a compute capability as programs count it; what is no such number stays as it is.
+void add_dot(std::string& capability) {
+  const bool digits = std::all_of(capability.begin(), capability.end(), [](char c) { return is_digit(c); });
+  if (digits && (capability.size() == 2 || capability.size() == 3))
+    capability = fmt::format("{}.{}", capability.substr(0, capability.size() - 1), capability.back());
+}
+
+void move_field(Fields& fields, const char* from, const char* to) {
+  if (auto node = fields.extract(from)) {
+    node.key() = to;
+    fields.insert(std::move(node));
+  }
+}
+
+}  // namespace
+
+void derive_fields(Fields& fields) {
+  // A name may stand but once in a pattern.
+  move_field(fields, "here2", "here");
+  for (const auto& [from, to] : {std::pair("kilobytes", "bytes"), std::pair("limit_kilobytes", "limit")})
+    if (const auto field = fields.find(from); field != fields.end()) {
+      if (std::string bytes = bytes_of(field->second); !bytes.empty()) fields[to] = std::move(bytes);
+      fields.erase(from);
+    }
+  for (const char* field : {"wants", "capability"})
+    if (const auto found = fields.find(field); found != fields.end()) add_dot(found->second);
+  for (const char* number : {"bytes", "limit"})
+    if (const auto field = fields.find(number); field != fields.end()) field->second = decimal(field->second);
+  if (const auto symbol = fields.find("symbol"); symbol != fields.end())
+    fields["name"] = doctor::demangled(symbol->second, 300);
+  if (const auto version = fields.find("version"); version != fields.end())
+    fields["family"] = version->second.substr(0, version->second.rfind('_') + 1);
+  if (const auto kernel = fields.find("kernel"); kernel != fields.end())
+    kernel->second = doctor::demangled(kernel->second, 300);
+  if (const auto found = fields.find("found"); found != fields.end()) {
+    CudaVersion version = 0;
+    const auto& text = found->second;
+    const char* const end = text.data() + text.size();
+    if (const auto [stop, error] = std::from_chars(text.data(), end, version);
+        error == std::errc{} && stop == end && version >= 1000)
+      fields["found_cuda"] = str(version);
+  }
+}
+
+}  // namespace flashfit::doctor::pasted

@@ -1,0 +1,125 @@
+#include "doctor/pasted/evidence.hpp"
+
+#include <algorithm>
+
+#include "base/ascii.hpp"
+#include "doctor/pasted/text_template.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+std::string base_of(std::string_view path) {
+  const std::size_t slash = path.find_last_of("/\\");
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+/// The file that the loader named; "".
+std::string named_file(const Diagnosis& diagnosis) {
+  const auto field = diagnosis.error.fields.find("file");
+  return field == diagnosis.error.fields.end() ? "" : base_of(field->second);
+}
+
+bool holds(const TargetReport& report, const std::string& file) {
+  if (base_of(report.target.target) == file || report.target.file_name == file) return true;
+  return std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
+                     [&](const auto& binary) { return base_of(binary.path) == file; });
+}
+
+bool is_about_gpu_code(const ErrorClass& kind) {
+  return std::find(kind.explained_by.begin(), kind.explained_by.end(), "FF101") != kind.explained_by.end();
+}
+
+bool has_gpu_code(const TargetReport& report) {
+  return std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
+                     [](const auto& binary) { return !binary.containers.empty(); });
+}
+
+/// What the text itself says that the error is about.
+struct About {
+  std::string file;     ///< that the loader names; "" if no target has it
+  std::string subject;  ///< lower case
+};
+
+/// Rules that name what is missing, refused or mixed.
+bool names_things(const std::string& code) {
+  return code == "FF330" || code.starts_with("FF6") || code.starts_with("FF7");
+}
+
+bool speaks_of(const Problem& problem, const TargetReport& report, const std::string& subject) {
+  return lower(problem.message + " " + problem.member + " " + report.target.target).find(subject) != std::string::npos;
+}
+
+/// A problem that makes the error: of a kind that does, about the file and the thing that the text names, and no mere
+/// note, unless the text names what the note is about.
+bool explains(const Problem& problem, const TargetReport& report, const ErrorClass& kind, const About& about) {
+  if (std::find(kind.explained_by.begin(), kind.explained_by.end(), problem.code) == kind.explained_by.end())
+    return false;
+  const bool same_file = !about.file.empty() && base_of(problem.member) == about.file;
+  if (!about.file.empty() && !problem.member.empty() && !same_file) return false;
+  const bool by_name = !about.subject.empty() && names_things(problem.code);
+  if (by_name && !speaks_of(problem, report, about.subject)) return false;
+  return problem.severity != Severity::kNote || (names_things(problem.code) && (by_name || same_file));
+}
+
+/// Whether the report can clear its target of the error.
+bool can_tell(const TargetReport& report, const ErrorClass& kind, const doctor::Question& question) {
+  if (report.verdict == doctor::Verdict::kUnknown || !report.target.errors.empty()) return false;
+  return !is_about_gpu_code(kind) || (has_gpu_code(report) && !question.gpus.empty());
+}
+
+/// Whether the text's frames lie in the target: "torchvision==0.23.0", with torchvision/ops/boxes.py among them.
+bool is_in_frames(const TargetReport& report, const Diagnosis& diagnosis) {
+  const std::string name = lower(report.target.target.substr(0, report.target.target.find("==")));
+  return std::any_of(diagnosis.named.packages.begin(), diagnosis.named.packages.end(),
+                     [&](const std::string& package) { return lower(package) == name; });
+}
+
+/// Of an unknown error: nobody is cleared of it, and what is a misfit in any case is worth knowing, what the frames lie
+/// in first.
+Evidence weigh_unknown(const Diagnosis& diagnosis, const std::vector<TargetReport>& reports) {
+  Evidence evidence;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    Culprit culprit{i, {}};
+    for (const Problem& problem : reports[i].problems)
+      if (problem.severity == Severity::kMisfit || problem.severity == Severity::kHost)
+        culprit.problems.push_back(problem);
+    if (culprit.problems.empty()) {
+      evidence.silent.push_back(i);
+    } else {
+      evidence.culprits.push_back(std::move(culprit));
+    }
+  }
+  std::stable_partition(evidence.culprits.begin(), evidence.culprits.end(),
+                        [&](const Culprit& culprit) { return is_in_frames(reports[culprit.report], diagnosis); });
+  return evidence;
+}
+
+}  // namespace
+
+Evidence weigh(const Diagnosis& diagnosis, const std::vector<TargetReport>& reports, const doctor::Question& question) {
+  if (diagnosis.error.kind == nullptr) return weigh_unknown(diagnosis, reports);
+  Evidence evidence;
+  const ErrorClass& kind = *diagnosis.error.kind;
+  // The file that the loader names decides where it is among the targets; sources of a launch name no library.
+  About about{.file = is_about_gpu_code(kind) ? "" : named_file(diagnosis),
+              .subject = lower(filled(kind.subject, diagnosis.error.fields))};
+  if (!std::any_of(reports.begin(), reports.end(), [&](const auto& r) { return holds(r, about.file); }))
+    about.file.clear();
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    Culprit culprit{i, {}};
+    for (const Problem& problem : reports[i].problems)
+      if (explains(problem, reports[i], kind, about)) culprit.problems.push_back(problem);
+    if (!culprit.problems.empty()) {
+      evidence.culprits.push_back(std::move(culprit));
+    } else {
+      (can_tell(reports[i], kind, question) ? evidence.cleared : evidence.silent).push_back(i);
+    }
+  }
+  // What lacks all of its code goes before what lacks some.
+  std::stable_sort(evidence.culprits.begin(), evidence.culprits.end(), [](const Culprit& a, const Culprit& b) {
+    return a.problems.front().severity > b.problems.front().severity;
+  });
+  return evidence;
+}
+
+}  // namespace flashfit::doctor::pasted

@@ -1,0 +1,88 @@
+// Errors of installers, and of packages that pick one of several files.
+#include "doctor/pasted/tables.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+const ErrorClass kClasses[] = {
+    {.name = "wheel-not-supported",
+     .code = "FF850",
+     .title = "the wheel's name is for another Python or system",
+     .proof = Proof::kFiles,
+     .patterns = {{"is not a supported wheel on this platform",
+                   R"((?P<wheel>[^\s/\\'"]+\.whl) is not a supported wheel on this platform)"},
+                  {"is not compatible with this Python",
+                   R"((?P<wheel>[^\s/\\'"]+\.whl)[`'"]? is not compatible with this Python)"},
+                  {"is not compatible with the current platform",
+                   R"((?P<wheel>[^\s/\\'"]+\.whl).* is not compatible with the current platform)"},
+                  {"has an invalid wheel", R"((?P<wheel>[^\s/\\'"]+\.whl).*has an invalid wheel)"}},
+     .concluded = "the installer read the file name of {wheel}, and none of its tags is one that this Python on this "
+                  "system asks for. No option bypasses that: --force-reinstall and --no-deps change nothing",
+     .unknown = "which tag it is, without knowing the Python; and whether the wheel would load afterwards",
+     .explained_by = {"FF201", "FF202", "FF203", "FF206"},
+     .source = "PyPA, \"Platform compatibility tags\""},
+    {.name = "no-matching-distribution",
+     .code = "FF851",
+     .title = "the index has no file of this package for this Python and system",
+     .patterns =
+         {{"No matching distribution found for", R"(No matching distribution found for (?P<requirement>[^\s]+))"},
+          {"Could not find a version that satisfies",
+           R"(Could not find a version that satisfies the requirement (?P<requirement>[^\s]+) \(from versions: (?P<versions>[^)]*)\))"}},
+     .concluded =
+         "of {requirement} the index has nothing that this Python on this system takes[; for it there is: {versions}]",
+     .unknown = "whether the version does not exist, or exists for another Python",
+     .mend = "pip download --no-deps --only-binary :all: --python-version 3.12 '{requirement}' tells whether another "
+             "Python is served",
+     .explained_by = {"FF201", "FF202", "FF203"},
+     .source = "pip, \"Finding packages\""},
+    {.name = "no-build-variant",
+     .code = "FF852",
+     .title = "the kernel hub has no build for this PyTorch",
+     .patterns =
+         {{"Cannot find a build variant for this system",
+           R"(Cannot find a build variant for this system in (?P<package>[^\s(]+)(?:.*\(variant: (?P<wanted>[\w.-]+)\))?)"},
+          {"does not have a build variant", R"((?P<package>[\w./-]+) .*does not have a build variant)"},
+          {"does not match environment Torch version",
+           R"(Torch version \((?P<carried>[\d.]+)\) does not match environment Torch version \((?P<torch>[\d.]+)\))",
+           true}},
+     .concluded = "{package} lists its builds by PyTorch, C++ ABI, CUDA and system, and none is for this one[: PyTorch "
+                  "here is {torch}][, the newest build that it names is for {carried}][ ({wanted})]",
+     .unknown = "whether a later version of it is built on PyTorch's stable ABI, which takes any newer PyTorch",
+     .explained_by = {"FF711"},
+     .subject = "{package}",
+     .source = "huggingface/kernels-community#1082"},
+    {.name = "cuda-binary-not-found",
+     .code = "FF853",
+     .title = "the package has no file for this PyTorch's CUDA",
+     .patterns =
+         {{"Configured CUDA binary not found",
+           R"(Configured CUDA binary not found at (?P<file>\S*?libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
+          {"Could not find the bitsandbytes CUDA binary",
+           R"(Could not find the bitsandbytes CUDA binary at .*?(?P<file>[^\s'"(]*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
+          {"Required library version not found",
+           R"(Required library version not found: (?P<file>libbitsandbytes_cuda(?P<cuda>\d+)\w*\.so))"}},
+     .concluded = "bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
+                  "for it. GPU and driver have no part in it",
+     .unknown = "which versions it carries: the names of libbitsandbytes_cuda*.so beside it say",
+     .explained_by = {"FF707"},
+     .subject = "cuda{cuda}",
+     .source = "bitsandbytes-foundation/bitsandbytes#1848"},
+    {.name = "built-for-another-python",
+     .code = "FF842",
+     .title = "a module for another Python",
+     .proof = Proof::kFiles,
+     .patterns =
+         {{"Python version mismatch: module was compiled for",
+           R"(module was compiled for Python (?P<built>[\d.]+), (?:but the interpreter version is incompatible: (?P<here>[\d.]+)|while the interpreter is running Python (?P<here2>[\d.]+)))"},
+          {"dynamic module does not define module export function",
+           R"(dynamic module does not define module export function \((?P<symbol>\w+)\))"}},
+     .concluded = "[{file}|an extension module] was compiled for another Python[: {built}][, and this one is {here}]",
+     .explained_by = {"FF222", "FF201"},
+     .source = "CPython, \"Stable Application Binary Interface\""},
+};
+
+}  // namespace
+
+std::span<const ErrorClass> install_errors() { return kClasses; }
+
+}  // namespace flashfit::doctor::pasted

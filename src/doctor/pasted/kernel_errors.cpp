@@ -1,0 +1,114 @@
+// Errors of kernels and of launches: too large for the GPU, or wrong. Of these only the first are misfits.
+#include "doctor/pasted/tables.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+constexpr std::string_view kAnyLaunch =
+    "the launch that failed ran before the line that raised it, by an unknown while: CUDA_LAUNCH_BLOCKING=1 makes the "
+    "line true";
+
+const ErrorClass kClasses[] = {
+    {.name = "too-much-shared-memory",
+     .code = "FF820",
+     .title = "a kernel's tile is larger than a block's shared memory",
+     .patterns =
+         {{"uses too much shared data",
+           R"((?:function '(?P<kernel>[^']+)' )?uses too much shared data \((?P<bytes>0x[0-9a-fA-F]+) bytes, (?P<limit>0x[0-9a-fA-F]+) max\))"},
+          {"out of resource: shared memory",
+           R"(out of resource: shared memory, Required: (?P<bytes>\d+), Hardware limit: (?P<limit>\d+))"},
+          {"out of resources: shared memory",
+           R"(out of resources: shared memory, Required: (?P<bytes>\d+), Hardware limit: (?P<limit>\d+))"},
+          {"SMEM overflow", R"(SMEM overflow \((?P<kilobytes>[\d.]+) ?KB > (?P<limit_kilobytes>[\d.]+) ?KB limit\))"},
+          {"exceeds shared memory", R"((?P<bytes>\d+) bytes.* exceeds shared memory limit(?: of)? \(?(?P<limit>\d+))"}},
+     .concluded = "a block of [{kernel}|the kernel] asks for {bytes} bytes of shared memory and may have {limit}. "
+                  "Fewer warps do not change that: the tiles and stages decide",
+     .mend = "a smaller tile or fewer stages (BLOCK_M, BLOCK_N, num_stages)[, or for {kernel}: dynamic shared memory "
+             "with cudaFuncAttributeMaxDynamicSharedMemorySize]",
+     .explained_by = {"FF501"},
+     .source = "CUDA C++ Programming Guide, \"Compute Capabilities\"; Triton, OutOfResources"},
+    {.name = "too-many-resources",
+     .code = "FF821",
+     .title = "a block asks for more registers or threads than the GPU has",
+     .asynchronous = true,
+     .patterns =
+         {{"too many resources requested for launch", R"(too many resources requested for launch)"},
+          {"cudaErrorLaunchOutOfResources", R"(cudaErrorLaunchOutOfResources)"},
+          {"out of resource: ",
+           R"(out of resource: (?P<what>threads|registers|tensor memory), Required: (?P<bytes>\d+), Hardware limit: (?P<limit>\d+))"}},
+     .concluded = "a launch asked for more[ {what}: {bytes} of {limit}| registers or threads a block] than this GPU "
+                  "has; the code itself is for it",
+     .unknown = "which kernel: the next call that looked reports it",
+     .explained_by = {"FF502", "FF503"},
+     .source = "CUDA Runtime API, cudaErrorLaunchOutOfResources"},
+    {.name = "out-of-memory",
+     .code = "FF822",
+     .title = "the GPU's memory is full",
+     .nature = Nature::kNoMisfit,
+     .patterns = {{"CUDA out of memory", R"(CUDA out of memory\. Tried to allocate (?P<bytes>[\d.]+ \w+))"},
+                  {"GPU total capacity", R"(has a total capacity of (?P<capacity>[\d.]+ \w+))", true},
+                  {"CUDA out of memory", R"(CUDA out of memory)"},
+                  {"CUDA error: out of memory", R"(CUDA error: out of memory)"},
+                  {"CUDA_ERROR_OUT_OF_MEMORY", R"(CUDA_ERROR_OUT_OF_MEMORY)"},
+                  {"cudaErrorMemoryAllocation", R"(cudaErrorMemoryAllocation)"},
+                  {"total capacity of", R"(has a total capacity of (?P<capacity>[\d.]+ \w+))", true}},
+     .concluded = "an allocation[ of {bytes}] found no room[ on a GPU of {capacity}]. It is no misfit: every file "
+                  "fits, the problem is larger than the memory that is left",
+     .mend = "a smaller batch or resolution, a model that is offloaded or quantised, or other processes ended "
+             "(nvidia-smi lists them)",
+     .source = "PyTorch, \"Memory management\""},
+    {.name = "illegal-memory-access",
+     .code = "FF823",
+     .title = "a kernel went wrong",
+     .nature = Nature::kNoMisfit,
+     .asynchronous = true,
+     .patterns = {{"illegal memory access", R"((?P<what>an illegal memory access was encountered))"},
+                  {"unspecified launch failure", R"((?P<what>unspecified launch failure))"},
+                  {"misaligned address", R"(CUDA error: (?P<what>misaligned address))"},
+                  {"illegal instruction was encountered", R"((?P<what>an illegal instruction was encountered))"},
+                  {"an illegal barrier", R"((?P<what>an illegal barrier))"},
+                  {"CUDA_ERROR_ILLEGAL_ADDRESS", R"((?P<what>CUDA_ERROR_ILLEGAL_ADDRESS))"},
+                  {"CUDA_ERROR_LAUNCH_FAILED", R"((?P<what>CUDA_ERROR_LAUNCH_FAILED))"}},
+     .concluded = "a kernel ran and did what it may not ({what}): its code fits the GPU. After this every further call "
+                  "of the process fails with the same words",
+     .unknown = kAnyLaunch,
+     .mend = "CUDA_LAUNCH_BLOCKING=1 with the same program names the launch; compute-sanitizer names the kernel and "
+             "the address",
+     .source = "CUDA C++ Programming Guide, \"Error checking\"; PyTorch, \"Asynchronous execution\""},
+    {.name = "device-side-assert",
+     .code = "FF824",
+     .title = "a check in a kernel failed",
+     .nature = Nature::kNoMisfit,
+     .asynchronous = true,
+     .patterns = {{"device-side assert triggered", R"(device-side assert triggered)"},
+                  {"Assertion `",
+                   R"((?P<file>[^\s:]+\.cuh?):(?P<line>\d+):.*block: \[.*Assertion `(?P<assertion>.+?)[`'] failed)"}},
+     .concluded = "a kernel checked its data and found it wrong[: {assertion} in {file}:{line}], mostly an index "
+                  "outside a table. Its code fits the GPU",
+     .unknown = kAnyLaunch,
+     .mend = "the same on the CPU, or CUDA_LAUNCH_BLOCKING=1, names the line of the program",
+     .source = "PyTorch, \"Asynchronous execution\""},
+    {.name = "nccl",
+     .code = "FF829",
+     .title = "communication between GPUs",
+     .nature = Nature::kOutOfScope,
+     .asynchronous = true,
+     .consequence = true,
+     .patterns = {{"NCCL error", R"(NCCL error(?: in: (?P<file>[^\s,]+))?)"},
+                  {"ncclUnhandledCudaError", R"(ncclUnhandledCudaError)"},
+                  {"ncclSystemError", R"(ncclSystemError)"},
+                  {"ncclInternalError", R"(ncclInternalError)"},
+                  {"Watchdog caught collective operation timeout", R"(Watchdog caught collective operation timeout)"},
+                  {"DistBackendError", R"(DistBackendError)"}},
+     .concluded = "NCCL reports it, the library that moves data between GPUs: networks, other ranks and their errors "
+                  "are beyond what the doctor judges",
+     .unknown = "what the other ranks wrote: the first of them that failed tells more",
+     .mend = "NCCL_DEBUG=INFO with the same program, and the log of the rank that failed first",
+     .source = "NCCL, \"Troubleshooting\""},
+};
+
+}  // namespace
+
+std::span<const ErrorClass> kernel_errors() { return kClasses; }
+
+}  // namespace flashfit::doctor::pasted

@@ -1,0 +1,272 @@
+// What the figures of a message mean. One function a kind of error that has figures.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/ascii.hpp"
+#include "base/printable.hpp"
+#include "doctor/facts/torch_symbols.hpp"
+#include "doctor/gpu_code/what_runs_where.hpp"
+#include "doctor/knowledge/cuda_library_rows.hpp"
+#include "doctor/knowledge/torch_names.hpp"
+#include "doctor/pasted/evidence.hpp"
+#include "doctor/pasted/regex.hpp"
+#include "gpu/driver_versions.hpp"
+#include "gpu/limits.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr int kCapabilities[] = {70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+constexpr std::int64_t kKilobyte = 1024;
+
+std::string capability(int decimal) { return fmt::format("{}.{}", decimal / 10, decimal % 10); }
+
+std::string field(const Diagnosis& diagnosis, const char* name) {
+  const auto found = diagnosis.error.fields.find(name);
+  return found == diagnosis.error.fields.end() ? "" : found->second;
+}
+
+/// -1: no such number.
+std::int64_t number(const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end && !text.empty() ? value : -1;
+}
+
+std::string kilobytes(std::int64_t bytes) {
+  return bytes % kKilobyte == 0 ? fmt::format("{} KB", bytes / kKilobyte)
+                                : fmt::format("{:.1f} KB", static_cast<double>(bytes) / kKilobyte);
+}
+
+/// "8.0, 8.7, 9.0": those whose blocks can opt in to this much.
+std::string capabilities_with(std::int64_t bytes) {
+  Lines all;
+  for (const int cc : kCapabilities)
+    if (max_shared_bytes(cc) >= bytes) all.push_back(capability(cc));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// What mends a kernel whose static shared memory is above every GPU's limit of that, for GPUs whose blocks may opt in
+/// to `most`.
+std::string mend_of_static(std::int64_t bytes, std::int64_t most) {
+  const std::string opt_in =
+      "dynamic shared memory instead of static, with cudaFuncAttributeMaxDynamicSharedMemorySize";
+  if (bytes <= most) return fmt::format("{} set to {}", opt_in, bytes);
+  return fmt::format("a smaller tile or fewer stages: {} at most as static shared memory; {} at most as {}",
+                     kilobytes(kStaticSharedBytes), kilobytes(most), opt_in);
+}
+
+Remarks shared_memory(const Diagnosis& diagnosis, const Question& question) {
+  const std::int64_t bytes = number(field(diagnosis, "bytes")), limit = number(field(diagnosis, "limit"));
+  if (bytes < 0 || limit < 0) return {};
+  Lines lines;
+  if (limit == kStaticSharedBytes)
+    lines.push_back(
+        fmt::format("{} is the limit of static shared memory on every GPU, not what this GPU has: as "
+                    "dynamic shared memory a block may opt in to more",
+                    kilobytes(limit)));
+  std::int64_t least = 0;
+  for (const doctor::AskedGpu& gpu : question.gpus) {
+    const std::int64_t most = max_shared_bytes(gpu.gpu.cc.decimal());
+    if (most == 0) continue;
+    least = least == 0 ? most : std::min(least, most);
+    lines.push_back(fmt::format("{} ({}): {} a block by opting in; {} {}", gpu.gpu.name, gpu.gpu.cc.str(),
+                                kilobytes(most), kilobytes(bytes), bytes <= most ? "fit" : "do not fit"));
+  }
+  const std::string fitting = capabilities_with(bytes);
+  lines.push_back(fitting.empty() ? fmt::format("{} fit no GPU's block", kilobytes(bytes))
+                                  : fmt::format("{} fit a block of compute capability {}", kilobytes(bytes), fitting));
+  const bool is_static = limit == kStaticSharedBytes && least != 0;
+  return {.lines = std::move(lines), .mend = is_static ? mend_of_static(bytes, least) : ""};
+}
+
+/// "; torch 2.10 and later have it".
+std::string having(const std::string& symbol) {
+  const std::string releases = doctor::releases_with(symbol);
+  return releases.empty() ? "" : fmt::format("; torch {} have it", releases);
+}
+
+Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
+  const std::string symbol = field(diagnosis, "symbol");
+  if (symbol.starts_with("Py") || symbol.starts_with("_Py"))
+    return {"the name is Python's: the file was built for another Python"};
+  if (doctor::is_stable_torch_symbol(symbol))
+    return {"the name is of PyTorch's stable ABI: the PyTorch that was loaded is older than the one it was built for" +
+            having(symbol)};
+  if (!doctor::is_torch_symbol(symbol)) return {};
+  Lines lines = {"the name is PyTorch's: the file was built for another version or another build of PyTorch" +
+                 having(symbol)};
+  const doctor::TorchAbi abi = doctor::string_abi_of(symbol);
+  if (abi == doctor::TorchAbi::kCxx11)
+    lines.emplace_back(
+        "it has a std::string of the new C++ ABI (cxx11abiTRUE): a PyTorch of the old one lacks every "
+        "such name");
+  if (abi == doctor::TorchAbi::kPreCxx11)
+    lines.emplace_back(
+        "it has a std::string of the old C++ ABI (cxx11abiFALSE): PyTorch's wheels have the new one "
+        "from 2.7 on, those of CUDA 12.6 from 2.6 on");
+  if (abi == doctor::TorchAbi::kEither)
+    lines.emplace_back("it has no std::string: the C++ ABI is not what it is about, the version is");
+  return lines;
+}
+
+Lines old_driver(const Diagnosis& diagnosis, const Question&) {
+  const std::int64_t found = number(field(diagnosis, "found"));
+  if (found < 1000 || found > 100'000) return {};
+  Lines lines = {fmt::format("found version {} is CUDA {}, the newest that this driver serves", found,
+                             field(diagnosis, "found_cuda"))};
+  if (found < 13000)
+    lines.emplace_back(
+        "PyTorch made with CUDA 13 needs driver 580 or later, with CUDA 12 driver 525 or later; its own "
+        "index has builds of older ones under their names (cu126, cu128)");
+  return lines;
+}
+
+/// The first CUDA toolkit whose compilers know a target. Source: the toolkits' release notes; PTX ISA, "Release Notes".
+Lines first_toolkit(const Diagnosis& diagnosis, const Question&) {
+  const auto target = doctor::parse_gpu_target(field(diagnosis, "arch"));
+  if (!target) return {};
+  const int cc = target->architecture;
+  const bool family = target->scope == TargetScope::kFamily;
+  const char* toolkit = "";
+  if (cc == 89 || cc == 90) toolkit = "11.8";
+  if (cc == 100 || cc == 101 || cc == 120) toolkit = family ? "12.9" : "12.8";
+  if (cc == 103 || cc == 121) toolkit = "12.9";
+  if (cc == 88 || cc == 110) toolkit = "13.0";
+  if (*toolkit == '\0') return {};
+  return {fmt::format("{} is known to CUDA's compilers from {} on", field(diagnosis, "arch"), toolkit)};
+}
+
+/// What PyTorch says that it has: each target, or the first and the last.
+std::vector<doctor::CodeEntry> code_said(const Diagnosis& diagnosis) {
+  std::vector<doctor::CodeEntry> entries;
+  const std::string carried = field(diagnosis, "carried");
+  for (const std::string_view word : split(carried, ' ')) {
+    const auto target = doctor::parse_gpu_target(word);
+    if (!target) continue;
+    const auto kind = word.starts_with("compute_") ? doctor::CodeEntry::Kind::kPtx : doctor::CodeEntry::Kind::kSass;
+    entries.push_back({.kind = kind, .target = *target});
+  }
+  for (const char* bound : {"lowest", "highest"})
+    if (const auto gpu = name_gpu(field(diagnosis, bound)))
+      entries.push_back({.target = {.architecture = gpu->cc.decimal()}});
+  return entries;
+}
+
+/// PyTorch's own list against the GPU, by the doctor's rules: it warns of GPUs that run the code of a lower minor.
+Remarks carried_list(const Diagnosis& diagnosis, const Question& question) {
+  const auto entries = code_said(diagnosis);
+  if (question.gpus.size() != 1 || entries.empty()) return {};
+  const NamedGpu& gpu = question.gpus.front().gpu;
+  const doctor::Answer answer = doctor::best_of(entries, {gpu.name, gpu.cc, question.driver});
+  if (answer.best == doctor::Best::kNo) return {{answer.reason}};
+  return {{fmt::format("by what PyTorch says that it has it runs on {} ({}): the warning is mistaken, and an error has "
+                       "another cause",
+                       gpu.name, gpu.cc.str())},
+          true};
+}
+
+/// "12" of cublas64_12.dll, "11" of cudart64_110.dll, "10.2" of libcudart.so.10.2: of libraries that are numbered as
+/// their toolkits are; "" of others.
+std::string toolkit_in_name(const std::string& name) {
+  static const Regex kSo(R"(^lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(?P<cuda>\d{1,2}(?:\.\d)?))");
+  static const Regex kDll(R"((?i)^(?:cudart|cublas|cublasLt|nvrtc)64_(?P<cuda>\d{2})(?P<minor>\d?)(?:_\d+)?\.dll$)");
+  Fields fields;
+  if (kSo.finds(name, fields)) return fields["cuda"];
+  if (!kDll.finds(name, fields)) return "";
+  // cublas64_10.dll, cudart64_101.dll, cudart64_12.dll.
+  const auto minor = fields.find("minor");
+  return minor == fields.end() || minor->second == "0" ? fields["cuda"] : fields["cuda"] + "." + minor->second;
+}
+
+Lines missing_library(const Diagnosis& diagnosis, const Question&) {
+  const std::string path = field(diagnosis, "library");
+  const std::size_t slash = path.find_last_of("/\\");
+  const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  const auto libraries = doctor::cuda_libraries_named(name);
+  if (libraries.empty()) {
+    const std::string cuda = toolkit_in_name(name);
+    if (cuda.empty()) return {};
+    return {
+        fmt::format("{} is of CUDA {}: the program was built for that CUDA, and its toolkit, or NVIDIA's packages of "
+                    "it, bring the library",
+                    printable(name), cuda),
+        "the GPU code is not at fault: it was not reached"};
+  }
+  Lines lines;
+  for (const doctor::CudaLibrary* const library : libraries)
+    lines.push_back(fmt::format("{} is of CUDA {}: the package {} brings it, in {}", name, library->cuda,
+                                library->package, library->folder));
+  lines.emplace_back("the GPU code is not at fault: it was not reached");
+  return lines;
+}
+
+/// The compute capability that a host gate asks for, in any of its words; nothing where it gives none.
+std::optional<int> wanted_capability(const std::string& text) {
+  static const Regex kNumbers(R"((?P<major>\d{1,2})\.(?P<minor>\d)|sm_?(?P<decimal>\d{2,3})|is_sm(?P<flag>\d{2,3}))");
+  constexpr std::pair<std::string_view, int> kNames[] = {{"Volta", 70}, {"Turing", 75},    {"Ampere", 80},
+                                                         {"A100", 80},  {"Ada", 89},       {"Hopper", 90},
+                                                         {"H100", 90},  {"Blackwell", 100}};
+  Fields fields;
+  if (kNumbers.finds(text, fields)) {
+    for (const char* const whole : {"decimal", "flag"})
+      if (fields.contains(whole)) return static_cast<int>(number(fields[whole]));
+    constexpr int kTen = 10;
+    return static_cast<int>(number(fields["major"])) * kTen + static_cast<int>(number(fields["minor"]));
+  }
+  for (const auto& [name, capability] : kNames)
+    if (text.find(name) != std::string::npos) return capability;
+  return std::nullopt;
+}
+
+/// Whether the GPU is beneath what the check wants, or later than its list.
+Lines refused_gpu(const Diagnosis& diagnosis, const Question& question) {
+  const auto wanted = wanted_capability(field(diagnosis, "wants"));
+  Lines lines;
+  if (!wanted) return lines;
+  for (const doctor::AskedGpu& gpu : question.gpus) {
+    const std::string name = fmt::format("{} ({})", gpu.gpu.name, gpu.gpu.cc.str());
+    lines.push_back(
+        gpu.gpu.cc.decimal() < *wanted
+            ? fmt::format("{} is before {}: the check is right about it", name, capability(*wanted))
+            : fmt::format("{} is not before {}: the check does not know it, and a later release of the library "
+                          "may",
+                          name, capability(*wanted)));
+  }
+  return lines;
+}
+
+struct OfKind {
+  std::string_view kind;
+  Lines (*lines)(const Diagnosis&, const Question&);
+};
+constexpr OfKind kRemarks[] = {
+    {"undefined-symbol", missing_symbol},
+    {"driver-too-old", old_driver},
+    {"architecture-unknown-to-tool", first_toolkit},
+    {"library-not-found", missing_library},
+    {"falls-back-to-cpu", missing_library},
+    {"nvrtc-builtins-absent", missing_library},
+};
+
+}  // namespace
+
+Remarks remarks(const Diagnosis& diagnosis, const doctor::Question& question) {
+  if (diagnosis.error.kind == nullptr) return {};
+  if (diagnosis.error.kind->name == "too-much-shared-memory") return shared_memory(diagnosis, question);
+  if (diagnosis.error.kind->name == "gpu-not-in-pytorch") return carried_list(diagnosis, question);
+  if (diagnosis.error.kind->code == "FF816") return {refused_gpu(diagnosis, question)};
+  for (const OfKind& one : kRemarks)
+    if (one.kind == diagnosis.error.kind->name) return {one.lines(diagnosis, question)};
+  return {};
+}
+
+}  // namespace flashfit::doctor::pasted

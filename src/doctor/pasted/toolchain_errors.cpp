@@ -1,0 +1,243 @@
+// What code that is compiled here needs beside nvcc: host compilers, headers, and the parts of the toolkit that are
+// opened when programs run.
+#include "doctor/pasted/tables.hpp"
+
+namespace flashfit::doctor::pasted {
+namespace {
+
+const ErrorClass kClasses[] = {
+    {.name = "no-host-compiler",
+     .code = "FF865",
+     .title = "code is compiled here, and there is no C or C++ compiler",
+     .patterns = {{"Failed to find C compiler", R"(Failed to find C compiler\. Please specify via (?P<variable>CC))"},
+                  {"Cannot find compiler 'cl.exe'", R"(Cannot find compiler '(?P<tool>cl\.exe)' in PATH)"},
+                  {"Microsoft Visual C++ 14.0",
+                   R"((?P<tool>Microsoft Visual C\+\+ 14\.0)(?: or greater)? is required)"},
+                  {"Error checking compiler version for",
+                   R"(Error checking compiler version for (?P<tool>[\w.+-]+): \[WinError 2\])"},
+                  {"No such file or directory: '",
+                   R"(No such file or directory: '(?P<tool>gcc|g\+\+|cc|c\+\+|x86_64-linux-gnu-g\+\+|cl)')"},
+                  {"error: command '",
+                   R"(error: command '(?P<tool>gcc|g\+\+|x86_64-linux-gnu-gcc)' failed: No such file)"},
+                  {"cl is not recognized", R"((?P<tool>cl)(?:\.exe)?'? is not recognized)"}},
+     .concluded = "Triton compiles a small module in C at its first kernel, nvcc and PyTorch's extensions want a C++ "
+                  "compiler, and none was found[ ({tool})]. GPU and driver are not at fault",
+     .mend = "apt-get install build-essential (or gcc of the distribution); on Windows: Visual Studio's build tools, "
+             "and the "
+             "command run in its \"x64 Native Tools\" prompt, or triton-windows, which brings a compiler",
+     .explained_by = {"FF706"},
+     .source =
+         "apple/ml-cross-entropy#5, kijai/ComfyUI-HunyuanVideoWrapper#23, AlexeyAB/darknet#8584, NVIDIA/apex#938"},
+    {.name = "host-compiler-refused",
+     .code = "FF865",
+     .title = "nvcc refuses the host's compiler",
+     .patterns = {{"unsupported GNU version",
+                   R"(unsupported GNU version! gcc versions later than (?P<gcc>\d+) are not supported)"},
+                  {"unsupported Microsoft Visual Studio",
+                   R"(unsupported Microsoft Visual Studio version! Only the versions (?P<wanted>[^!]+) are supported)"},
+                  {"unsupported clang version",
+                   R"(unsupported clang version! clang version must be (?P<wanted>[^!.]+))"}},
+     .concluded =
+         "each CUDA toolkit takes the compilers of its time: this one takes[ gcc up to {gcc}| {wanted}], and the "
+         "one found is newer",
+     .mend = "[an older gcc beside it, named to the build: CUDAHOSTCXX=g++-{gcc} NVCC_PREPEND_FLAGS=-ccbin=g++-{gcc}; "
+             "or a newer "
+             "toolkit|an older compiler named to the build by -ccbin, or a newer toolkit]",
+     .source = "ceccocats/tkDNN#134, NVIDIA/cccl#10, flexflow/flexflow-train#263"},
+    {.name = "host-compiler-too-old",
+     .code = "FF865",
+     .title = "the host's compiler is older than PyTorch's headers",
+     .patterns = {{"or later compatible compiler is required",
+                   R"((?P<wanted>C\+\+\d\d) or later compatible compiler is required)"},
+                  {"requires GCC", R"(PyTorch requires (?P<wanted>GCC \d+[\d.]*))"},
+                  {"You need C++17", R"(You need (?P<wanted>C\+\+17) to compile PyTorch)"}},
+     .concluded =
+         "PyTorch's headers want {wanted}, and the compiler, or the -std option of an old setup.py, gives less",
+     .mend = "gcc 9 or later; and a release of the package that names no older standard (-std=c++14 in its setup.py "
+             "changed to "
+             "c++17)",
+     .source = "open-mmlab/mmcv#3001"},
+    {.name = "no-gpu-at-build",
+     .code = "FF865",
+     .title = "a build asks the machine's GPU for its architecture, and there is none",
+     .patterns = {{"Unknown compute capability", R"(Unknown compute capability\. (?P<why>[\w ]+))"},
+                  {"compute_No CUDA devices found", R"(compute_(?P<why>No CUDA devices found))"},
+                  {"arch_list[-1]", R"(arch_list\[-1\] \+= '\+PTX')"}},
+     .concluded =
+         "the build compiles for the GPU of the machine and found none[: {why}]: a docker build, a login node, or a "
+         "PyTorch without CUDA",
+     .mend = "the architecture named: TORCH_CUDA_ARCH_LIST=8.6 (PyTorch's extensions), TCNN_CUDA_ARCHITECTURES=86 "
+             "(tiny-cuda-nn), CMAKE_CUDA_ARCHITECTURES=86 (CMake)",
+     .explained_by = {"FF704", "FF211", "FF701"},
+     .source = "nerfstudio-project/nerfstudio#1177, #980, ggml-org/llama.cpp#18430"},
+    {.name = "sources-newer-than-toolkit",
+     .code = "FF861",
+     .title = "the sources want a newer CUDA toolkit",
+     .patterns =
+         {{"has no member",
+           R"re(error: namespace "(?P<space>cooperative_groups|cuda|cub|thrust|cuda::std)\w*" has no member "(?P<what>\w+)")re"},
+          {"is undefined",
+           R"re(error: identifier "(?P<what>__nv_\w+|cuda\w+|cublas\w+|CUBLAS_\w+|CUDA_R_8F_\w+)" is undefined)re"}},
+     .concluded =
+         "the sources use {what}, which this toolkit's headers do not have: the nvcc that was found is older than "
+         "they want, whatever PyTorch was made with",
+     .unknown = "which nvcc was taken: CUDA_HOME, PATH and packages may each have one",
+     .mend = "nvcc --version; then a newer toolkit with CUDA_HOME set to it",
+     .explained_by = {"FF706"},
+     .source = "nerfstudio-project/gsplat#226"},
+    {.name = "toolkit-damaged",
+     .code = "FF862",
+     .title = "the CUDA toolkit is not whole, or CUDA_HOME is no folder",
+     .patterns = {{"cicc: not found", R"((?P<tool>cicc): (?:command )?not found)"},
+                  {":/bin/nvcc", R"((?P<tool>\S+:/bin/nvcc))"}},
+     .concluded = "nvcc started and did not find its own parts ({tool}): CUDA_HOME ends in a colon or is a list as "
+                  "PATH is, or a "
+                  "part of the toolkit was not installed",
+     .mend = "export CUDA_HOME=/usr/local/cuda (one folder, no colon)",
+     .explained_by = {"FF706"},
+     .source = "open-mmlab/mmcv#693"},
+    {.name = "no-ninja",
+     .code = "FF865",
+     .title = "extensions are compiled here, and ninja is missing",
+     .patterns = {{"Ninja is required to load C++ extensions", R"(Ninja is required to load C\+\+ extensions)"},
+                  {"No such file or directory: 'ninja'", R"(No such file or directory: 'ninja')"},
+                  {"ninja: not found", R"(ninja: (?:command )?not found)"}},
+     .concluded =
+         "PyTorch runs ninja to compile extensions and found none in PATH: a package in the environment counts "
+         "only where its bin folder is in PATH",
+     .mend = "pip install ninja, and the environment activated (or its bin folder in PATH)",
+     .explained_by = {"FF706"},
+     .source = "BradMcDanel/column-combine#2"},
+    {.name = "no-headers",
+     .code = "FF865",
+     .title = "headers that a build wants are not installed",
+     .patterns =
+         {{"fatal error: ", R"(fatal error: (?P<header>Python\.h|pyconfig\.h): No such file)"},
+          {"fatal error: ",
+           R"(fatal error: (?P<header>(?:cuda|cublas|cusparse|cusolver|cudnn|curand|nv|thrust|cub|crt)\w*(?:/[\w./]+)?\.(?:h|cuh|hpp)|torch/\S+\.h): No such file)"},
+          {"Failed to find CUDA headers", R"((?P<header>Failed to find CUDA headers))"},
+          {"Cannot open include file: '",
+           R"(Cannot open include file: '(?P<header>Python\.h|cuda\w*\.h|crtdefs\.h|stddef\.h)')"}},
+     .concluded = "code is compiled on this machine, and {header} is in no folder that the compiler searches: Python's "
+                  "headers are a package of their own, and PyTorch's wheels bring none of CUDA's",
+     .mend = "Python.h: apt-get install python3-dev (of the same Python); CUDA's: a toolkit of PyTorch's CUDA with "
+             "CUDA_HOME "
+             "set to it",
+     .explained_by = {"FF706"},
+     .source = "deepspeedai/DeepSpeed#3223, pytorch/pytorch#5964"},
+    {.name = "linker-lacks-cuda",
+     .code = "FF865",
+     .title = "the linker finds no library of CUDA",
+     .patterns = {{"cannot find -l",
+                   R"(cannot find -l(?P<library>cuda|cudart|cublas|cublasLt|nvrtc|cudnn|nvToolsExt|nvidia-ml)\b)"},
+                  {"cannot open input file 'cuda", R"(cannot open input file '(?P<library>cuda\w*\.lib)')"}},
+     .concluded =
+         "a build links with {library}, and no folder of the linker has it: libcuda.so without a number is in the "
+         "toolkit's stubs folder alone, or in WSL's own",
+     .mend = "LIBRARY_PATH=$CUDA_HOME/lib64:$CUDA_HOME/lib64/stubs for the build (never LD_LIBRARY_PATH: programs "
+             "would load "
+             "the stub)",
+     .explained_by = {"FF706"},
+     .source = "microsoft/WSL#8587"},
+    {.name = "nvvm-absent",
+     .code = "FF866",
+     .title = "Numba finds no compiler of CUDA",
+     .patterns = {{"libNVVM cannot be found", R"((?P<library>libNVVM) cannot be found)"},
+                  {"NvvmSupportError", R"(NvvmSupportError: (?P<why>.+))"},
+                  {"No supported GPU compute capabilities found",
+                   R"((?P<why>No supported GPU compute capabilities found))"},
+                  {"requires ptxcompiler and cubinlinker", R"(requires (?P<library>ptxcompiler and cubinlinker))"}},
+     .concluded =
+         "Numba compiles kernels with NVVM, which is part of the CUDA toolkit and of no PyTorch: none was found[: "
+         "{why}]",
+     .mend = "pip install 'numba-cuda[[cu12]]' (it brings NVVM), conda install -c conda-forge cuda-nvcc, or CUDA_HOME "
+             "set to a "
+             "toolkit",
+     .explained_by = {"FF706", "FF705"},
+     .subject = "nvvm",
+     .source = "xinzhuma/monodle#23, NVIDIA/cudf#1992, sshaoshuai/PointRCNN#208"},
+    {.name = "libdevice-absent",
+     .code = "FF866",
+     .title = "XLA finds no libdevice",
+     .patterns = {{"libdevice not found", R"(libdevice not found at (?P<file>\S+))"},
+                  {"find libdevice directory", R"(Can't find libdevice directory (?P<file>\S+))"},
+                  {"libdevice is required by this HLO",
+                   R"(libdevice is required by this HLO module but was not found(?: at (?P<file>\S+))?)"}},
+     .concluded =
+         "TensorFlow and JAX compile with CUDA's libdevice, a file of the toolkit's folder nvvm/libdevice: it is not "
+         "where they look",
+     .mend = "XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER, where FOLDER/nvvm/libdevice has it (pip install "
+             "nvidia-cuda-nvcc-cu12 "
+             "brings site-packages/nvidia/cuda_nvcc)",
+     .explained_by = {"FF706"},
+     .source = "tensorflow/tensorflow#35423, jax-ml/jax#6583"},
+    {.name = "ptxas-absent",
+     .code = "FF866",
+     .title = "XLA finds no ptxas",
+     .patterns = {{"find a suitable version of ptxas", R"(Couldn't find a suitable version of (?P<tool>ptxas))"},
+                  {"No PTX compilation provider", R"(No PTX compilation provider is available)"},
+                  {"ptxas not found", R"((?P<tool>\S*ptxas) not found)"},
+                  {"find ptxas binary", R"(Can't find (?P<tool>ptxas) binary)"},
+                  {"get ptxas version", R"(Couldn't get (?P<tool>ptxas) version)"}},
+     .concluded =
+         "TensorFlow and JAX make machine code with ptxas, a program of the CUDA toolkit that the driver does not "
+         "bring, and found none",
+     .mend =
+         "pip install -U 'tensorflow[[and-cuda]]' or 'jax[[cuda12]]' (both bring ptxas), or a toolkit's bin folder in "
+         "PATH; "
+         "XLA_FLAGS=--xla_gpu_unsafe_fallback_to_driver_on_ptxas_not_found leaves it to the driver",
+     .explained_by = {"FF706"},
+     .subject = "ptxas",
+     .source = "wutzebaer/tensorflow-5090#3, tensorflow/tensorflow#35423, #33375"},
+    {.name = "ptxas-too-old-for-xla",
+     .code = "FF860",
+     .title = "XLA's ptxas is older than the GPU",
+     .patterns = {{"ptxas does not support CC", R"((?P<tool>ptxas) does not support CC (?P<capability>\d+\.\d+))"},
+                  {"ptxas too old", R"((?P<tool>ptxas) too old\. Falling back to the driver)"},
+                  {"does not support target '",
+                   R"(PTX version (?P<ptx>\d+\.\d+) does not support target '(?P<arch>sm_\w+)')"}},
+     .concluded =
+         "the {tool} that was found[, or the PTX {ptx} of this build,] does not know[ {capability}| {arch}|this GPU]: "
+         "the first in PATH may be an old toolkit's. The driver compiles instead, or the program ends",
+     .mend = "a newer CUDA toolkit first in PATH, or pip install -U nvidia-cuda-nvcc-cu12",
+     .explained_by = {"FF705", "FF706"},
+     .source = "openxla/xla#5932, #47982, google-deepmind/alphafold#953"},
+    {.name = "nvrtc-builtins-absent",
+     .code = "FF866",
+     .title = "NVRTC does not find its second library",
+     .patterns = {{"libnvrtc-builtins",
+                   R"(failed to open (?P<library>libnvrtc-builtins\.(?:alt\.)?so[\d.]*\d|libnvrtc-builtins\.so))"},
+                  {"libnvrtc-builtins", R"(Make sure that (?P<library>libnvrtc-builtins\.so[\d.]*\d) is installed)"},
+                  {"nvrtc-builtins64_", R"((?P<library>nvrtc-builtins64_\d+\.dll))"},
+                  {"NVRTC_ERROR_BUILTIN_OPERATION_FAILURE", R"(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"}},
+     .concluded =
+         "kernels are compiled when the program runs: NVRTC opens [{library}|libnvrtc-builtins] by its exact version, "
+         "and no folder of the loader has that one. An NVRTC of another version, from LD_LIBRARY_PATH or another "
+         "package, was loaded first, or the file lies in a folder that is not searched",
+     .unknown = "which NVRTC was loaded: LD_DEBUG=libs says",
+     .mend =
+         "LD_LIBRARY_PATH with the folder of that very version (site-packages/nvidia/cuda_nvrtc/lib, or the toolkit's "
+         "lib64), and without another toolkit's",
+     .explained_by = {"FF607", "FF605", "FF606", "FF601"},
+     .subject = "nvrtc",
+     .source = "WisconsinAIVision/yolact_edge#186, lfranke/TRIPS#13, pytorch/TensorRT#3893, NVIDIA/cutile-python#57"},
+    {.name = "no-triton",
+     .code = "FF866",
+     .title = "Triton is not installed",
+     .patterns = {{"Cannot find a working triton", R"(Cannot find a working triton installation)"},
+                  {"No module named 'triton'", R"(No module named '(?P<module>triton)')"},
+                  {"triton is not available", R"(\btriton is not available)"}},
+     .concluded =
+         "torch.compile or a package with kernels in Triton was asked for, and no Triton is here: PyTorch's wheels "
+         "for Windows bring none",
+     .mend = "Windows: pip install triton-windows of the release that goes with PyTorch (3.5 with 2.9, 3.4 with 2.8, "
+             "3.3 with "
+             "2.7); Linux: pip install --force-reinstall torch; or without torch.compile",
+     .source = "kijai/ComfyUI-MochiWrapper#91, kijai/ComfyUI-WanVideoWrapper#655"},
+};
+
+}  // namespace
+
+std::span<const ErrorClass> toolchain_errors() { return kClasses; }
+
+}  // namespace flashfit::doctor::pasted

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/printable.hpp"
+#include "doctor/bytes/listing.hpp"
+#include "doctor/knowledge/stable_abi.hpp"
+#include "doctor/packaging/python_module.hpp"
+#include "doctor/packaging/wheel_name.hpp"
+#include "doctor/rules/all_checks.hpp"
+#include "doctor/rules/loads_on.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+constexpr int kFirstStable = 2;  // PEP 384: Python 3.2
+
+/// The Python that an abi3 tag starts from: 9 of "cp39-abi3"; nothing if there is no such tag.
+std::optional<int> stable_from(const Target& target) {
+  const auto name = parse_wheel_name(target.file_name);
+  if (!name) return std::nullopt;
+  std::optional<int> least;
+  for (const WheelTag& tag : name->tags) {
+    if (tag.abi != "abi3" || !tag.python.starts_with("cp3")) continue;
+    int minor = kFirstStable;
+    std::from_chars(tag.python.data() + 3, tag.python.data() + tag.python.size(), minor);
+    least = std::min(least.value_or(minor), minor);
+  }
+  return least;
+}
+
+bool is_cpython(const Question& question) {
+  return question.python && question.python->implementation == Python::Implementation::kCPython;
+}
+
+void judge_stable(const Binary& binary, std::optional<int> from, const Question& question,
+                  std::vector<Problem>& problems) {
+  std::vector<std::string> unstable, later;
+  int newest = 0;
+  const int floor = from.value_or(is_cpython(question) ? question.python->minor : -1);
+  for (const std::string& name : binary.extension.python) {
+    const auto since = stable_abi_since(name);
+    if (!since) {
+      unstable.push_back(printable(name, 60));
+    } else if (floor >= 0 && *since > floor) {
+      later.push_back(printable(name, 60));
+      newest = std::max(newest, *since);
+    }
+  }
+  const std::string claim = from ? fmt::format("tagged abi3 from 3.{} on", *from) : std::string("named abi3");
+  if (!unstable.empty())
+    problems.push_back(
+        {"FF221", Severity::kNote,
+         fmt::format("{}, but uses {}, which the stable ABI of no Python has: a later Python may lack it", claim,
+                     listed(unstable)),
+         binary.path, ""});
+  if (later.empty()) return;
+  const bool here = is_cpython(question) && question.python->minor >= newest;
+  problems.push_back({"FF221", here || !is_cpython(question) ? Severity::kNote : Severity::kUnknown,
+                      fmt::format("{}, but uses {}, promised from 3.{} on alone", claim, listed(later), newest),
+                      binary.path, here ? "" : fmt::format("Python 3.{} or later", newest)});
+}
+
+/// Modules of one name: which Pythons they are for.
+struct Family {
+  bool any = false;     ///< one is for all
+  bool stable = false;  ///< that one says so: others are no modules, for all that their names tell
+  std::vector<const Binary*> binaries;
+  std::vector<int> minors;
+};
+
+std::string versions(std::vector<int> minors) {
+  std::sort(minors.begin(), minors.end());
+  std::vector<std::string> texts;
+  for (const int minor : minors) texts.push_back(fmt::format("3.{}", minor));
+  return listed(texts, texts.size());
+}
+
+}  // namespace
+
+void check_python_abi(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  const auto from = stable_from(target);
+  for (const Binary& binary : target.binaries) {
+    const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
+    if (binary.extension.python.empty() || !module || module->minor >= 0) continue;
+    if (is_alien(binary, question.platform)) continue;
+    if (module->stable || from) judge_stable(binary, from, question, problems);
+  }
+}
+
+void check_python_modules(const Target& target, const Question& question, std::vector<Problem>& problems) {
+  std::map<std::string, Family> families;
+  for (const Binary& binary : target.binaries) {
+    const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
+    if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
+    if (is_alien(binary, question.platform)) continue;
+    Family& family = families[module->stem];
+    family.any |= module->minor < 0;
+    family.stable |= module->stable;
+    family.binaries.push_back(&binary);
+    family.minors.push_back(module->minor);
+  }
+  const auto from = stable_from(target);
+  const auto has = [](const Family& family, int minor) {
+    return std::find(family.minors.begin(), family.minors.end(), minor) != family.minors.end();
+  };
+  // A module among others may be one that its package can do without.
+  const bool some_fit = is_cpython(question) && std::any_of(families.begin(), families.end(), [&](const auto& f) {
+                          return f.second.stable || has(f.second, question.python->minor);
+                        });
+  for (const auto& [stem, family] : families) {
+    if (family.any) continue;
+    const std::string only = versions(family.minors);
+    if (is_cpython(question)) {
+      const int minor = question.python->minor;
+      if (has(family, minor)) continue;
+      problems.push_back({"FF222", some_fit ? Severity::kDegrades : Severity::kMisfit,
+                          fmt::format("is a module for CPython {} alone; yours is {}", only, question.python->str()),
+                          family.binaries.front()->path, fmt::format("a build for CPython 3.{}", minor)});
+    } else if (from) {
+      problems.push_back({"FF222", Severity::kDegrades,
+                          fmt::format("tagged abi3 from 3.{} on, but is a module for CPython {} alone", *from, only),
+                          family.binaries.front()->path, ""});
+    }
+  }
+}
+
+}  // namespace flashfit::doctor

@@ -1,0 +1,383 @@
+// Kinds of misfit that people met, each rebuilt as a small environment: the verdict, the culprit and the command. The
+// threads that they come from are named in data/knowledge.json and on the pages of docs/doctor.
+#include <gmock/gmock.h>
+
+#include "doctor/environment/made_environment.hpp"
+
+namespace flashfit::doctor::environment::test {
+namespace {
+
+using doctor::Verdict;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Misfits : public MadeEnvironment {};
+
+const std::string kModule = ".cpython-311-x86_64-linux-gnu.so";
+
+/// An extension of PyTorch that fits the made one.
+MadeLibrary of_torch(std::vector<std::string> symbols = {kTorchSymbol}) {
+  MadeLibrary library{.needed = {"libc10.so", "libc.so.6"}};
+  for (std::string& symbol : symbols) library.imports.push_back({.name = std::move(symbol)});
+  return library;
+}
+
+TEST_F(Misfits, TheHopperOnlyExtensionIsNamedAndFlashAttnCleared) {
+  install(make_torch("2.7.1+cu126"));
+  install(
+      {"flash_attn", "2.8.3", {{"flash_attn_2_cuda" + kModule, make_module({{"8.0"}, {"8.0", "9.0"}}, of_torch())}}});
+  install({"apex", "0.1", {{"fused_layer_norm_cuda" + kModule, make_module({{"9.0"}, {"9.0"}}, of_torch())}}});
+  const Environment found = look({"L40"});
+  EXPECT_EQ(found.verdict, Verdict::kMisfit);
+  EXPECT_THAT(culprits_of(found), ElementsAre("apex"));
+  EXPECT_THAT(cleared_by(found), ElementsAre("flash-attn", "torch"));
+  EXPECT_THAT(lines_of(found, "apex"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0, no PTX. L40 is 8.9")));
+}
+
+TEST_F(Misfits, AnExtensionForAnotherTorchNamesTheSymbol) {  // kind 1
+  install(make_torch("2.9.1+cu128"));
+  install({"flash_attn",
+           "2.8.3+cu12torch2.8",
+           {{"flash_attn_2_cuda" + kModule,
+             make_module({{"8.0"}}, of_torch({kTorchSymbol, "_ZNK3c106SymInt6sym_neERKS0_"}))}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("flash-attn"));
+  EXPECT_THAT(
+      lines_of(found, "flash-attn"),
+      ElementsAre(HasSubstr("FF402 misfit built for another PyTorch: torch 2.9.1+cu128 lacks c10::SymInt::sym_ne")));
+  // Not the PyTorch that everything else is built against.
+  EXPECT_EQ(mend_of(found, "flash-attn"),
+            "pip install setuptools wheel packaging ninja psutil && FLASH_ATTN_CUDA_ARCHS='80' pip install "
+            "--no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary flash-attn flash-attn==2.8.3");
+}
+
+TEST_F(Misfits, ACompanionForAnotherTorchIsReplacedByTheReleaseForIt) {
+  install(make_torch("2.9.1+cu128"));
+  MadePackage vision{"torchvision", "0.23.0", {{"torchvision/_C.so", make_module({{"8.0"}}, of_torch())}}};
+  vision.requirements = {"torch==2.8.0"};
+  install(vision);
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("torchvision"));
+  EXPECT_THAT(lines_of(found, "torchvision"), ElementsAre("FF406 misfit requires torch ==2.8.0; yours is 2.9.1+cu128"));
+  EXPECT_EQ(mend_of(found, "torchvision"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 --no-deps torchvision==0.24.1");
+}
+
+TEST_F(Misfits, APatchOfTheSameTorchAndAPackageWithoutItsCodeGoOn) {
+  install(make_torch("2.9.1+cu128"));
+  MadePackage vision{"torchvision", "0.24.0", {{"torchvision/_C.so", make_module({{"8.0"}}, of_torch())}}};
+  vision.requirements = {"torch==2.9.0"};
+  install(vision);
+  MadePackage python{"pure", "1.0", {{"pure/x.so", make_shared_library("x.so")}}};
+  python.requirements = {"torch==2.8.0"};
+  install(python);
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+}
+
+TEST_F(Misfits, ACompanionsOwnLibraryIsHeldAgainstTorchsSymbols) {
+  install(make_torch("2.9.1+cu128"));
+  MadeLibrary library{.soname = "libtorchaudio.so", .needed = {"libc10.so", "libc.so.6"}};
+  library.imports = {{.name = "torch_parallel_for"}};
+  install({"torchaudio", "2.10.0", {{"torchaudio/lib/libtorchaudio.so", library.bytes()}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("torchaudio"));
+  EXPECT_THAT(lines_of(found, "torchaudio"),
+              ElementsAre(HasSubstr("FF402 misfit built for another PyTorch: torch 2.9.1+cu128 lacks "
+                                    "torch_parallel_for")));
+  EXPECT_EQ(mend_of(found, "torchaudio"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 --no-deps torchaudio==2.9.1");
+}
+
+TEST_F(Misfits, WithoutAReleaseOrASourceNoCommandIsMadeUp) {
+  install(make_torch("2.9.1+cu128"));
+  install({"fbgemm_gpu", "1.3.0", {{"fbgemm_gpu/_C" + kModule, make_module({{"8.0"}}, of_torch({"_ZN2at5otherEv"}))}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("fbgemm-gpu"));
+  EXPECT_EQ(mend_of(found, "fbgemm-gpu"), "");
+}
+
+TEST_F(Misfits, APackageThatDoesWithoutItsLibrariesIsDegradedAtMost) {
+  install(make_torch("2.9.1+cu128"));
+  install({"torchao", "0.18.0", {{"torchao/_C.abi3.so", make_module({{"9.0a"}}, of_torch())}}});
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+  install({"torchao", "0.18.0", {{"torchao/_C.abi3.so", make_module({{"9.0a"}}, of_torch({"torch_list_size"}))}}});
+  EXPECT_THAT(lines_of(look({"H100"}), "torchao"), ElementsAre(HasSubstr("FF402 degraded built for another PyTorch")));
+}
+
+TEST_F(Misfits, WithoutALabelTheExtensionIsCompiledForTheTorchThatIsThere) {
+  install(make_torch("2.9.1+cu128"));
+  install({"ext",
+           "1.2+local",
+           {{"ext" + kModule, make_module({{"8.0"}}, of_torch({kTorchSymbol, "_ZNK3c106SymInt6sym_neERKS0_"}))}}});
+  EXPECT_EQ(mend_of(look({"A100"}), "ext"),
+            "pip install setuptools wheel packaging ninja && TORCH_CUDA_ARCH_LIST='8.0' pip install "
+            "--no-build-isolation --no-cache-dir --force-reinstall --no-deps --no-binary ext ext==1.2");
+}
+
+TEST_F(Misfits, ACuda12ExtensionWithoutItsRuntimeNamesThePackage) {  // kind 2
+  install(make_torch("2.9.1+cu130"));
+  MadeLibrary library = of_torch();
+  library.needed.emplace_back("libcudart.so.12");
+  install({"vllm_ext", "1.0", {{"vllm_ext/_C.abi3.so", make_module({{"9.0"}}, library)}}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_THAT(culprits_of(found), ElementsAre("vllm-ext"));
+  EXPECT_THAT(lines_of(found, "vllm-ext"), ElementsAre(HasSubstr("FF330 misfit needs libcudart.so.12")));
+  EXPECT_EQ(mend_of(found, "vllm-ext"), "pip install nvidia-cuda-runtime-cu12");
+  install({"nvidia_cuda_runtime_cu12",
+           "12.8.90",
+           {{"nvidia/cuda_runtime/lib/libcudart.so.12", make_shared_library("libcudart.so.12")}}});
+  EXPECT_THAT(culprits_of(look({"H100"}, "580")), IsEmpty());
+}
+
+TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
+  install({"triton", "3.5.0", {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")}}});
+  EXPECT_EQ(look({"H100"}).verdict, Verdict::kFits);
+  Environment found = look({"DGX Spark"});
+  EXPECT_THAT(lines_of(found, "triton"),
+              ElementsAre(HasSubstr(
+                  "FF705 misfit compiles with its own ptxas of CUDA 12.8, which does not know DGX Spark (12.1)")));
+  EXPECT_EQ(mend_of(found, "triton"), "");
+  write("usr/local/cuda-13.0/bin/ptxas", make_compiler("13.0"));
+  found = look({"DGX Spark"});
+  EXPECT_EQ(mend_of(found, "triton"), "export TRITON_PTXAS_PATH=/usr/local/cuda-13.0/bin/ptxas");
+  // The second one that newer releases bring.
+  install({"triton",
+           "3.5.0",
+           {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")},
+            {"triton/backends/nvidia/bin/ptxas-blackwell", make_compiler("12.9")}}});
+  EXPECT_EQ(look({"DGX Spark"}).verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, APackageThatCompilesWhenItRunsNamesTheNvcc) {  // kind 8
+  install({"flashinfer_python", "0.6.1"});
+  EXPECT_THAT(mend_of(look({"RTX 5090"}), "flashinfer-python"), IsEmpty()) << "its kernels come by torch's CUDA";
+  install(make_torch("2.9.1+cu130"));
+  Environment found = look({"RTX 5090"});
+  EXPECT_EQ(found.verdict, Verdict::kDegraded);
+  EXPECT_THAT(lines_of(found, "flashinfer-python"),
+              ElementsAre("FF706 degraded compiles kernels when it runs, with nvcc of CUDA 12.9 or later for RTX 5090 "
+                          "(12.0); there is none"));
+  EXPECT_EQ(mend_of(found, "flashinfer-python"),
+            "pip install flashinfer-jit-cache==0.6.1 --index-url https://flashinfer.ai/whl/cu130");
+  write("usr/local/cuda/bin/nvcc", make_compiler("12.8"));
+  EXPECT_THAT(lines_of(look({"RTX 5090"}), "flashinfer-python"),
+              ElementsAre(HasSubstr("there is CUDA 12.8 in /usr/local/cuda/bin/nvcc")));
+  EXPECT_EQ(look({"H100"}).verdict, Verdict::kFits);
+  write("usr/local/cuda/bin/nvcc", make_compiler("12.9"));
+  EXPECT_EQ(look({"RTX 5090"}).verdict, Verdict::kFits);
+  std::filesystem::remove(root_ / "usr/local/cuda/bin/nvcc");
+  install({"flashinfer_jit_cache", "0.6.1"});
+  EXPECT_EQ(look({"RTX 5090"}).verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, AVariantForTheGpuThatWasNotBuilt) {  // kind 9
+  const auto variant = [&](const char* name, std::vector<std::string> targets) {
+    return std::pair("sageattention/_qattn_" + std::string(name) + kModule, make_module({std::move(targets)}));
+  };
+  install({"sageattention", "2.2.0", {variant("sm80", {"8.0"}), variant("sm90", {"9.0a"})}});
+  Environment found = look({"RTX 4090"});
+  EXPECT_THAT(lines_of(found, "sageattention"),
+              ElementsAre(HasSubstr("FF708 misfit loads sageattention/_qattn_sm89.* on RTX 4090 (8.9), and was built "
+                                    "without it: \"SM89 kernel is not available\"; it carries _qattn_sm80")));
+  EXPECT_THAT(mend_of(found, "sageattention"),
+              HasSubstr("TORCH_CUDA_ARCH_LIST='8.9' pip install --no-build-isolation"));
+  // A 3090 takes none of the variants: it uses Triton.
+  EXPECT_EQ(look({"RTX 3090"}).verdict, Verdict::kFits);
+  // The variant is there, but without code for a 5080, which loads it too.
+  install({"sageattention", "2.2.0", {variant("sm80", {"8.0"}), variant("sm89", {"8.9"}), variant("sm90", {"9.0a"})}});
+  EXPECT_EQ(look({"RTX 4090"}).verdict, Verdict::kFits);
+  EXPECT_THAT(lines_of(look({"RTX 5080"}), "sageattention"),
+              ElementsAre(HasSubstr("FF101 misfit SASS 8.9, no PTX. RTX 5080 is 12.0")));
+}
+
+TEST_F(Misfits, ALibraryPickedByTorchsCudaThatIsNotCarried) {  // kind 12
+  install(make_torch("2.12.0+cu131"));
+  MadePackage package{"bitsandbytes", "0.49.0"};
+  for (const char* const cuda : {"118", "128", "129", "130"})
+    package.files.emplace(std::string("bitsandbytes/libbitsandbytes_cuda") + cuda + ".so",
+                          make_module({{"8.0", "9.0"}}));
+  install(package);
+  const Environment found = look({"H100"}, "13.1");
+  EXPECT_THAT(lines_of(found, "bitsandbytes"),
+              ElementsAre("FF707 misfit loads libbitsandbytes_cuda131.so by torch's CUDA (2.12.0+cu131), and carries "
+                          "118, 128, 129, 130 alone: \"Configured CUDA binary not found\""));
+  EXPECT_EQ(mend_of(found, "bitsandbytes"), "export BNB_CUDA_VERSION=130");
+}
+
+TEST_F(Misfits, ALibraryPickedNearTorchsCuda) {
+  install(make_torch("2.12.0+cu131"));
+  const MadeLibrary unusable{.needed = {"libcudart.so.11.0"}};
+  install({"bitsandbytes",
+           "0.50.2",
+           {{"bitsandbytes/libbitsandbytes_cuda118.so", make_module({{"6.0"}}, unusable)},
+            {"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"9.0"}})},
+            {"bitsandbytes/libbitsandbytes_cuda132.so", make_module({{"6.0"}}, unusable)}}});
+  EXPECT_EQ(look({"H100"}, "13.1").verdict, Verdict::kFits) << "the newest below";
+}
+
+TEST_F(Misfits, LibrariesForOtherMakersGpusAreNotLoaded) {
+  install(make_torch("2.12.0+cu130"));
+  const MadeLibrary unusable{.needed = {"libsycl.so.8"}};
+  install({"bitsandbytes",
+           "0.50.2",
+           {{"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"9.0"}})},
+            {"bitsandbytes/libbitsandbytes_rocm72.so", make_module({{"6.0"}}, unusable)},
+            {"bitsandbytes/libbitsandbytes_xpu2026.so", make_module({{"6.0"}}, unusable)}}});
+  EXPECT_EQ(look({"H100"}, "13.1").verdict, Verdict::kFits);
+  EXPECT_EQ(look({}, "13.1").verdict, Verdict::kFits) << "whatever the GPU";
+}
+
+TEST_F(Misfits, NoLibraryOfTorchsMajorCuda) {
+  install(make_torch("2.9.1+cu126"));
+  install({"bitsandbytes", "0.50.2", {{"bitsandbytes/libbitsandbytes_cuda130.so", make_module({{"8.0", "9.0"}})}}});
+  EXPECT_THAT(lines_of(look({"H100"}, "13.1"), "bitsandbytes"), ElementsAre(HasSubstr("FF707 misfit")));
+}
+
+TEST_F(Misfits, TorchsCudaIsThatOfVersionPy) {
+  install(make_torch("2.9.1"));
+  write(site_ + "/torch/version.py", "__version__ = '2.9.1+cu128'\n");
+  const MadeLibrary old{.needed = {"libcudart.so.11.0"}};
+  install({"bitsandbytes",
+           "0.49.0",
+           {{"bitsandbytes/libbitsandbytes_cuda118.so", make_module({{"6.0"}}, old)},
+            {"bitsandbytes/libbitsandbytes_cuda128.so", make_module({{"9.0"}})}}});
+  EXPECT_EQ(look({"H100"}, "580").verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, OfThePickedLibrariesTheOneThatIsLoadedCounts) {
+  install(make_torch("2.9.1+cu128"));
+  MadeLibrary old{.needed = {"libcudart.so.11.0"}};
+  install({"bitsandbytes",
+           "0.49.0",
+           {{"bitsandbytes/libbitsandbytes_cuda118.so", make_module({{"6.0"}}, old)},
+            {"bitsandbytes/libbitsandbytes_cuda128.so", make_module({{"9.0"}})}}});
+  EXPECT_EQ(look({"H100"}, "580").verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, AProviderThatFallsBackToTheCpuDegrades) {  // kind 13
+  MadeLibrary provider{.needed = {"libcudart.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libc.so.6"}};
+  install({"onnxruntime_gpu",
+           "1.23.2",
+           {{"onnxruntime/capi/libonnxruntime_providers_cuda.so", make_module({{"8.0", "9.0"}}, provider, 130)},
+            {"onnxruntime/capi/onnxruntime_pybind11_state" + kModule,
+             MadeLibrary{.imports = {{.name = "PyModule_Create2"}}}.bytes()}}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_EQ(found.verdict, Verdict::kDegraded);
+  EXPECT_THAT(lines_of(found, "onnxruntime-gpu"),
+              ElementsAre(HasSubstr(
+                  "FF712 degraded runs, but on the CPU: it needs libcudart.so.13, libcublasLt.so.13, libcudnn.so.9")));
+  EXPECT_EQ(mend_of(found, "onnxruntime-gpu"), "pip install nvidia-cublas nvidia-cuda-runtime nvidia-cudnn-cu13");
+}
+
+TEST_F(Misfits, ATorchThatIsTooNewForTheDriverNamesTheBuildThatItTakes) {  // kind 14
+  MadePackage torch = make_torch("2.9.1+cu130", {"7.5", "8.0", "9.0"}, 130);
+  install(torch);
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"8.0"}}, of_torch(), 128)}}});
+  const Environment found = look({"A100"}, "535");
+  EXPECT_EQ(culprits_of(found).at(0), "torch");
+  EXPECT_THAT(
+      lines_of(found, "torch"),
+      testing::Contains(HasSubstr("FF703 misfit torch 2.9.1+cu130 is too new for this driver; 2.9.1+cu128 runs here")));
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
+  EXPECT_EQ(look({"A100"}, "580").verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, ATorchWithoutCodeForTheGpuNamesTheLastBuildThatHasIt) {  // kind 15
+  install(make_torch("2.9.1+cu130", {"7.5", "8.0", "8.6", "9.0", "10.0", "12.0"}, 130));
+  Environment found = look({"V100"}, "580");
+  EXPECT_THAT(lines_of(found, "torch"),
+              testing::Contains(HasSubstr("FF704 misfit torch 2.9.1+cu130 has no code for this GPU")));
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
+  found = look({"P100"}, "580");
+  EXPECT_EQ(mend_of(found, "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu126 torch==2.9.1+cu126");
+}
+
+TEST_F(Misfits, ATorchForTheCpuBesideAGpu) {
+  install(make_torch("2.9.1+cpu", {}));
+  EXPECT_EQ(look(std::vector<std::string>{}).verdict, Verdict::kFits);
+  EXPECT_EQ(look({"L40"}).verdict, Verdict::kDegraded);
+  EXPECT_EQ(mend_of(look({"L40"}, "570"), "torch"),
+            "pip install uv && uv pip install --python python3 --torch-backend=cu128 torch==2.9.1+cu128");
+}
+
+TEST_F(Misfits, AGateInHostCodeRefusesWhatTheImagesWouldTake) {  // kind 16
+  install(make_torch("2.7.1+cu128"));
+  install({"flash_attn",
+           "2.7.2.post1",
+           {{"flash_attn_2_cuda" + kModule, make_module({{"8.0", "9.0", "12.0"}}, of_torch())}}});
+  Environment found = look({"RTX 5090"});
+  EXPECT_THAT(lines_of(found, "flash-attn"),
+              ElementsAre(HasSubstr("FF710 misfit refuses RTX 5090 (12.0) in its own code")));
+  EXPECT_EQ(mend_of(found, "flash-attn"), "pip install --no-build-isolation 'flash-attn>=2.7.3'");
+  EXPECT_EQ(look({"H100"}).verdict, Verdict::kFits);
+  // No version of it takes a T4.
+  EXPECT_THAT(mend_of(look({"T4"}), "flash-attn"), IsEmpty());
+}
+
+TEST_F(Misfits, AHubKernelWithoutABuildForThisTorch) {  // kind 17
+  install(make_torch("2.13.0+cu130"));
+  const std::string snapshot =
+      "home/.cache/huggingface/hub/models--kernels-community--activation/snapshots/2fafa6a1/build/";
+  write(snapshot + "torch28-cxx11-cu128-x86_64-linux/activation/_activation.abi3.so", make_module({{"9.0"}}));
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"9.0"}}, of_torch())}}});
+  EnvironmentQuestion asked = question({"H100"});
+  asked.variables.home = "/home";
+  Environment found = look(asked);
+  EXPECT_EQ(found.verdict, Verdict::kDegraded);
+  EXPECT_THAT(
+      lines_of(found, "kernels-community/activation"),
+      ElementsAre("FF711 degraded revision 2fafa6a1 in the hub's cache has builds torch28-cxx11-cu128-x86_64-linux, "
+                  "and none for this torch, which is torch213-cxx11-cu130-x86_64-linux"));
+  write(snapshot + "torch213-cxx11-cu130-x86_64-linux/activation/_activation.abi3.so", make_module({{"9.0"}}));
+  found = look(asked);
+  EXPECT_THAT(cleared_by(found), ElementsAre("ext", "kernels-community/activation", "torch"));
+  EXPECT_EQ(look(asked).verdict, Verdict::kFits);
+  // The build is there, and has no code for the GPU.
+  asked.asked.gpus = question({"L40"}).asked.gpus;
+  EXPECT_THAT(lines_of(look(asked), "kernels-community/activation"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0")));
+}
+
+TEST_F(Misfits, AHubKernelWithoutTheCodeThatItDeclares) {
+  install(make_torch("2.13.0+cu130"));
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"9.0"}}, of_torch())}}});
+  const std::string variant =
+      "home/.cache/huggingface/hub/models--kernels-community--activation/snapshots/2fafa6a1/build/"
+      "torch213-cxx11-cu130-x86_64-linux/";
+  write(variant + "_activation.abi3.so", make_module({{"8.0", "9.0"}, {"9.0a"}}));
+  EnvironmentQuestion asked = question({"H100"});
+  asked.variables.home = "/home";
+  const auto said = [&](const std::string& metadata) {
+    write(variant + "metadata.json", metadata);
+    std::vector<std::string> messages;
+    for (const PackageReport& package : look(asked).packages)
+      for (const doctor::Problem& problem : package.report.problems)
+        if (problem.code == "FF715") messages.push_back(problem.message);
+    return messages;
+  };
+  EXPECT_THAT(said(R"({"backend": {"type": "cuda", "archs": ["8.0", "9.0", "9.0a"]}})"), IsEmpty());
+  EXPECT_THAT(said(R"({"backend": {"type": "cuda", "archs": ["8.0", "9.0+PTX", "12.0"]}})"),
+              ElementsAre("its metadata.json declares code for 9.0+PTX, 12.0, which no file of it has"));
+  for (const char* const odd :
+       {"{", "[]", R"({"backend": 1})", R"({"backend": {"type": "cuda", "archs": {"x": ["12.0"]}}})",
+        R"({"backend": {"type": "rocm", "archs": ["gfx942"]}})",
+        R"({"backend": {"type": "cuda", "archs": [1, null]}})"})
+    EXPECT_THAT(said(odd), IsEmpty()) << odd;
+}
+
+TEST_F(Misfits, AModuleForAProcessorThatIsNotThere) {  // kind 18
+  install({"sparse",
+           "1.0",
+           {{"sparse" + kModule, MadeLibrary{.imports = {{.name = "PyModule_Create2"}}, .isa_needed = 8}.bytes()}}});
+  EnvironmentQuestion asked = question({});
+  asked.asked.x86_level = 3;
+  EXPECT_THAT(lines_of(look(asked), "sparse"), ElementsAre(HasSubstr("FF324 misfit needs x86-64-v4: AVX-512")));
+  asked.asked.x86_level = 4;
+  EXPECT_EQ(look(asked).verdict, Verdict::kFits);
+}
+
+}  // namespace
+}  // namespace flashfit::doctor::environment::test

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "doctor/knowledge/stable_abi.hpp"
+#include "doctor/packaging/python_module.hpp"
+#include "doctor/rules/all_checks.hpp"
+#include "doctor/rules/judged.hpp"
+
+namespace flashfit::doctor {
+namespace {
+
+using test::judged;
+using test::on_python;
+using test::wheel_target;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Target abi3(std::vector<std::string> names, const std::string& path = "a/_C.abi3.so") {
+  Target target = wheel_target("a-1-cp39-abi3-linux_x86_64.whl", {{.path = path}});
+  target.binaries[0].extension.python = std::move(names);
+  return target;
+}
+
+TEST(StableAbi, KnowsWhenANameCame) {
+  EXPECT_EQ(stable_abi_since("PyModule_Create2"), 2);
+  EXPECT_EQ(stable_abi_since("PyObject_GetBuffer"), 11);
+  EXPECT_EQ(stable_abi_since("_Py_NoneStruct"), 2) << "what macros use is promised, too";
+  EXPECT_EQ(stable_abi_since("PyType_GetModuleByDef"), 13);
+  EXPECT_FALSE(stable_abi_since("_PyObject_GetDictPtr").has_value());
+  EXPECT_FALSE(stable_abi_since("").has_value());
+}
+
+TEST(PythonAbi, PromisesOfTheTagAreHeldAgainstTheNames) {
+  EXPECT_THAT(judged(check_python_abi, abi3({"PyModule_Create2", "_Py_NoneStruct"})), IsEmpty());
+  EXPECT_THAT(
+      judged(check_python_abi, abi3({"PyModule_Create2", "_PyObject_GetDictPtr"})),
+      ElementsAre("FF221 fits tagged abi3 from 3.9 on, but uses _PyObject_GetDictPtr, which the stable ABI of no "
+                  "Python has: a later Python may lack it"));
+  EXPECT_THAT(judged(check_python_abi, abi3({"Py_GenericAlias"})), IsEmpty()) << "of 3.9 itself";
+  const std::string late = "tagged abi3 from 3.9 on, but uses PyObject_GetBuffer, promised from 3.11 on alone";
+  EXPECT_THAT(judged(check_python_abi, abi3({"PyObject_GetBuffer"})), ElementsAre("FF221 fits " + late));
+  EXPECT_THAT(judged(check_python_abi, abi3({"PyObject_GetBuffer"}), on_python("3.10")),
+              ElementsAre("FF221 unknown " + late));
+  EXPECT_THAT(judged(check_python_abi, abi3({"PyObject_GetBuffer"}), on_python("3.11")),
+              ElementsAre("FF221 fits " + late));
+}
+
+TEST(PythonAbi, OfModulesForOnePythonIsNoMatter) {
+  EXPECT_THAT(judged(check_python_abi, abi3({"_PyObject_GetDictPtr"}, "a/_C.cpython-310-x86_64-linux-gnu.so")),
+              IsEmpty());
+  Target other = abi3({"_PyObject_GetDictPtr"}, "a/_C.so");
+  other.file_name = "a-1-cp39-cp39-linux_x86_64.whl";
+  EXPECT_THAT(judged(check_python_abi, other), IsEmpty());
+}
+
+TEST(PythonModule, NamesSayWhichPython) {
+  const auto minor = [](const char* path) {
+    const auto module = parse_python_module(path);
+    return module ? module->minor : -2;
+  };
+  EXPECT_EQ(minor("a.b/_C.cpython-310-x86_64-linux-gnu.so"), 10);
+  EXPECT_EQ(minor("_C.cpython-39.so"), 9);
+  EXPECT_EQ(minor("_C.cp311-win_amd64.pyd"), 11);
+  EXPECT_EQ(minor("_C.pyd"), -1);
+  EXPECT_EQ(minor("libnative.so"), -1);
+  EXPECT_EQ(minor("libnative.so.1"), -2);
+  EXPECT_EQ(minor("_C.cpython-3x.so"), -2);
+  EXPECT_TRUE(parse_python_module("_C.abi3.so")->stable);
+  EXPECT_TRUE(parse_python_module("_C.cpython-313t-x86_64-linux-gnu.so")->free_threaded);
+  EXPECT_EQ(parse_python_module("a.b/_C.abi3.so")->stem, "a.b/_C");
+}
+
+TEST(PythonModule, CompiledForAnotherPythonHasAnotherName) {
+  const auto named = [](const char* path, const char* python) {
+    return module_path_for(path, parse_python(python).value());
+  };
+  EXPECT_EQ(named("a.b/_C.cpython-310-x86_64-linux-gnu.so", "3.11"), "a.b/_C.cpython-311-x86_64-linux-gnu.so");
+  EXPECT_EQ(named("_C.cpython-39.so", "3.13t"), "_C.cpython-313t.so");
+  EXPECT_EQ(named("_C.cp311-win_amd64.pyd", "3.9"), "_C.cp39-win_amd64.pyd");
+  for (const char* path : {"_C.abi3.so", "a-3.10/libnative.so", "_C.pyd", "a.py", ""})
+    EXPECT_EQ(named(path, "3.11"), path);
+  EXPECT_EQ(named("_C.cpython-310.so", "pp310"), "_C.cpython-310.so");
+}
+
+TEST(PythonModules, OfAnotherPythonAreRefused) {
+  const Target target = abi3({}, "a/_C.cpython-310-x86_64-linux-gnu.so");
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.11")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.11"));
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.10")), IsEmpty());
+  EXPECT_THAT(judged(check_python_modules, target),
+              ElementsAre("FF222 degraded tagged abi3 from 3.9 on, but is a module for CPython 3.10 alone"));
+}
+
+TEST(PythonModules, OneOfAFamilyIsEnough) {
+  Target target = abi3({}, "a/_C.cpython-310-x86_64-linux-gnu.so");
+  target.binaries.push_back({.path = "a/_C.cpython-311-x86_64-linux-gnu.so"});
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.11")), IsEmpty());
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10, 3.11 alone; yours is CPython 3.12"));
+  target.binaries.push_back({.path = "a/_C.abi3.so"});
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")), IsEmpty());
+}
+
+TEST(PythonModules, OneAmongOthersThatFitDegrades) {
+  Target target = abi3({}, "a/_C.abi3.so");
+  target.binaries.push_back({.path = "a/extra.cpython-310-x86_64-linux-gnu.so"});
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));
+  target.binaries[0].path = "a/libhelp.so";
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.12"));
+}
+
+}  // namespace
+}  // namespace flashfit::doctor

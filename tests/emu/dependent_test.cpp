@@ -1,0 +1,173 @@
+// Two grids, of which the second may begin before the first has ended: when it does, and what it may not touch then.
+#include <string>
+#include <vector>
+
+#include "kernel.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+struct Both {
+  alignas(16) float x[64] = {}, after_x[16] = {}, y[64] = {}, after_y[16] = {}, z[64] = {};
+  std::vector<std::string> steps;  ///< what lanes 0 did, in turn
+};
+
+void step(Both& b, const char* what) {
+  if (arch::lane() == 0) b.steps.push_back(what + std::to_string(arch::block().x));
+}
+
+/// The first grid may write y, the second z. Each of `blocks` warps.
+template <class First, class Second>
+Result<emu::Stats> run(Both& b, First, Second, emu::Schedule schedule = emu::Schedule::kRoundRobin, int blocks = 2) {
+  emu::Memory first, second;
+  first.read_only("x", b.x, sizeof b.x).writable("y", b.y, sizeof b.y);
+  second.read_only("y", b.y, sizeof b.y).writable("x", b.x, sizeof b.x).writable("z", b.z, sizeof b.z);
+  Both* const params = &b;
+  return emu::launch_dependent<SmallKernel<32, Both, First>, SmallKernel<32, Both, Second>>(
+      {"first", {blocks, 1, 1}, params, first}, {"second", {blocks, 1, 1}, params, second}, {.schedule = schedule});
+}
+
+constexpr auto kStoreY = [](Both& b) {
+  step(b, "first begins ");
+  arch::launch_dependents();
+  arch::store_if(true, b.y, arch::block().x * 32 + arch::lane(), 1.f);
+  step(b, "first ends ");
+};
+constexpr auto kCopyY = [](Both& b) {
+  step(b, "second begins ");
+  arch::grid_dependency_wait();
+  const int64 i = arch::block().x * 32 + arch::lane();
+  arch::store_if(true, b.z, i, arch::load(b.y, i) + 1);
+  step(b, "second ends ");
+};
+
+TEST(DependentGrids, TheSecondBeginsWhenAllBlocksOfTheFirstHaveSaidSo) {
+  Both b;
+  const auto ran = run(b, kStoreY, kCopyY);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->blocks, 4u);
+  for (const float z : b.z) EXPECT_EQ(z, 2);
+  EXPECT_EQ(b.steps, (std::vector<std::string>{"first begins 0", "first ends 0", "first begins 1", "second begins 0",
+                                               "first ends 1", "second ends 0", "second begins 1", "second ends 1"}));
+  // As late as may be.
+  b = {};
+  ASSERT_TRUE(run(b, kStoreY, kCopyY, emu::Schedule::kReversed));
+  EXPECT_EQ(b.steps[3], "first ends 1");
+}
+
+TEST(DependentGrids, TheSecondWaitsForABlockThatNeverSaysSo) {
+  Both b;
+  const auto ran = run(
+      b,
+      [](Both& to) {
+        step(to, "first begins ");
+        if (arch::block().x == 0) arch::launch_dependents();
+        arch::sync_block();
+        step(to, "first ends ");
+      },
+      kCopyY);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(b.steps[3], "first ends 1");
+}
+
+TEST(DependentGrids, BlocksThatEndedCountToo) {
+  Both b;
+  const auto ran = run(
+      b,
+      [](Both& to) {
+        if (arch::block().x == 0) return;
+        arch::launch_dependents();
+        arch::launch_dependents();
+        step(to, "first ends ");
+      },
+      kCopyY);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(b.steps[0], "second begins 0");
+}
+
+/// Lane 0 alone waits for the first grid; `Between` is done before lanes read what it left.
+template <class Between>
+Result<emu::Stats> one_lane_waits(Between) {
+  Both b;
+  return run(b, kStoreY, [](Both& to) {
+    if (arch::lane() == 0) arch::grid_dependency_wait();
+    Between{}();
+    arch::load(to.y, arch::lane());
+  });
+}
+
+TEST(DependentGrids, WhatTheFirstWritesIsThereAfterTheWaitAlone) {
+  for (const emu::Schedule schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Both b;
+    expect_finding(run(
+                       b, kStoreY, [](Both& to) { arch::load(to.y, arch::lane()); }, schedule),
+                   "no grid_dependency_wait between them");
+    // launch_dependents makes nothing visible, however late it comes.
+    expect_finding(run(
+                       b,
+                       [](Both& to) {
+                         arch::store_if(true, to.y, arch::block().x * 32 + arch::lane(), 1.f);
+                         arch::launch_dependents();
+                       },
+                       [](Both& to) { arch::load(to.y, arch::lane()); }, schedule),
+                   "second: block (0,0,0) warp 0 lane", "load reads 4 bytes at byte",
+                   "which store_if of first's block (0,0,0) warp 0 lane",
+                   "wrote: no grid_dependency_wait between them");
+    // Nor may it be written over before the first has read it.
+    expect_finding(run(
+                       b,
+                       [](Both& to) {
+                         arch::launch_dependents();
+                         arch::load(to.x, arch::lane());
+                       },
+                       [](Both& to) { arch::store_if(true, to.x, arch::lane(), 2.f); }, schedule),
+                   "of x", "no grid_dependency_wait between them");
+  }
+}
+
+TEST(DependentGrids, AWaitIsPassedOnByBarriers) {
+  expect_finding(one_lane_waits([] {}), "no grid_dependency_wait between them");
+  const auto sound = one_lane_waits([] { arch::sync_warp(); });
+  EXPECT_TRUE(sound) << sound.error().message;
+}
+
+TEST(DependentGrids, FindingsInEitherEndBoth) {
+  Both b;
+  // In the first, while the second waits.
+  expect_finding(run(
+                     b,
+                     [](Both& to) {
+                       arch::launch_dependents();
+                       arch::sync_block();
+                       arch::load(to.x, 64);
+                     },
+                     kCopyY),
+                 "first: block (0,0,0)", "past the end of x");
+  // In the second, while the first waits to go on.
+  expect_finding(run(b, kStoreY, [](Both& to) { arch::load(to.y, 64); }), "second: block (0,0,0)", "past the end of y");
+  // A barrier without lanes that wait for the first grid is no deadlock; one without lanes that left is.
+  expect_finding(run(b, kStoreY,
+                     [](Both&) {
+                       if (arch::lane() == 0) arch::grid_dependency_wait();
+                       if (arch::lane() != 1) arch::sync_warp();
+                     }),
+                 "second: block (0,0,0)");
+}
+
+TEST(DependentGrids, AloneAKernelHasNothingToWaitFor) {
+  Both b;
+  emu::Memory memory;
+  memory.writable("y", b.y, sizeof b.y);
+  const auto ran = run_block<32>(
+      b,
+      [](Both& to) {
+        arch::launch_dependents();
+        arch::grid_dependency_wait();
+        arch::store_if(true, to.y, arch::lane(), 1.f);
+      },
+      memory);
+  EXPECT_TRUE(ran) << ran.error().message;
+}
+
+}  // namespace
+}  // namespace flashfit::testing

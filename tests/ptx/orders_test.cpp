@@ -1,0 +1,89 @@
+// What orders one block before another: releases, acquires and fences, each way that PTX has to write them; and what
+// looks like it and does not.
+#include "small.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// How block 0 says that it has written word 0, by word 1, and how block 1 waits for that before it reads.
+struct Message {
+  const char *says, *asks, *then;
+};
+
+Result<emu::Stats> send(const Message& m, emu::Schedule schedule, std::vector<std::uint32_t>& words) {
+  const std::string body = fmt::format(
+      "mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r0, 0; @%p1 bra $END;\n"
+      "setp.ne.u32 %p2, %r2, 0; @%p2 bra $WAITS;\n"
+      "st.global.u32 [%rd0], 7; {} bra $END;\n"
+      "$WAITS: {} setp.eq.u32 %p3, %r3, 0; @%p3 bra $WAITS;\n"
+      "{} ld.global.u32 %r1, [%rd0]; st.global.u32 [%rd0+8], %r1;\n"
+      "$END:",
+      m.says, m.asks, m.then);
+  return run_ptx({.body = body, .blocks = 2, .options = {.kernel = "k", .schedule = schedule, .seed = 3}}, words);
+}
+
+constexpr emu::Schedule kAll[] = {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom};
+
+TEST(PtxOrders, MessagesThatArrive) {
+  const Message messages[] = {
+      {"st.release.gpu.global.u32 [%rd0+4], 1;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""},
+      {"st.release.sys.u32 [%rd0+4], 1;", "ld.acquire.sys.u32 %r3, [%rd0+4];", ""},
+      {"red.release.gpu.global.add.u32 [%rd0+4], 1;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""},
+      {"atom.acq_rel.gpu.global.add.u32 %r3, [%rd0+4], 1;", "atom.acquire.gpu.global.or.b32 %r3, [%rd0+4], 0;", ""},
+      {"atom.global.gpu.release.exch.b32 %r3, [%rd0+4], 1;", "atom.global.gpu.acquire.cas.b32 %r3, [%rd0+4], 1, 1;",
+       ""},
+      {"membar.gl; st.volatile.global.u32 [%rd0+4], 1;", "ld.volatile.global.u32 %r3, [%rd0+4];", "membar.gl;"},
+      {"fence.acq_rel.gpu; red.global.add.u32 [%rd0+4], 1;", "ld.relaxed.gpu.global.u32 %r3, [%rd0+4];",
+       "fence.acq_rel.gpu;"},
+      {"fence.sc.gpu; st.relaxed.gpu.u32 [%rd0+4], 1;", "atom.relaxed.gpu.max.u32 %r3, [%rd0+4], 0;", "fence.sc.sys;"},
+      {"fence.acq_rel.gpu; st.relaxed.gpu.u32 [%rd0+4], 1;", "ld.acquire.gpu.u32 %r3, [%rd0+4];", ""},
+      {"st.release.gpu.u32 [%rd0+4], 1;", "ld.relaxed.gpu.u32 %r3, [%rd0+4];", "fence.acq_rel.gpu;"},
+      // Who makes something of a released number passes it on, with no order of its own.
+      {"st.release.gpu.u32 [%rd0+4], 1; red.relaxed.gpu.global.add.u32 [%rd0+4], 1;",
+       "ld.acquire.gpu.u32 %r3, [%rd0+4];", ""},
+  };
+  for (const Message& m : messages)
+    for (const emu::Schedule schedule : kAll) {
+      std::vector<std::uint32_t> words(4);
+      const auto ran = send(m, schedule, words);
+      ASSERT_TRUE(ran) << m.says << m.asks << m.then << ": " << ran.error().message;
+      EXPECT_EQ(words[2], 7u);
+    }
+}
+
+TEST(PtxOrders, MessagesThatMayNotArrive) {
+  const Message messages[] = {
+      {"st.relaxed.gpu.global.u32 [%rd0+4], 1;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""},
+      {"st.release.gpu.global.u32 [%rd0+4], 1;", "ld.relaxed.gpu.global.u32 %r3, [%rd0+4];", ""},
+      {"red.global.add.u32 [%rd0+4], 1;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""},
+      {"membar.gl; st.volatile.global.u32 [%rd0+4], 1;", "ld.volatile.global.u32 %r3, [%rd0+4];", ""},
+      {"st.volatile.global.u32 [%rd0+4], 1; membar.gl;", "ld.volatile.global.u32 %r3, [%rd0+4];", "membar.gl;"},
+      {"membar.gl; st.volatile.global.u32 [%rd0+4], 1;", "membar.gl; ld.volatile.global.u32 %r3, [%rd0+4];", ""},
+      // A store hides what was released before it.
+      {"st.release.gpu.u32 [%rd0+4], 1; st.relaxed.gpu.u32 [%rd0+4], 2;", "ld.acquire.gpu.u32 %r3, [%rd0+4];", ""},
+      {"st.global.u32 [%rd0+4], 1;", "ld.global.u32 %r3, [%rd0+4];", ""},
+  };
+  for (const Message& m : messages)
+    for (const emu::Schedule schedule : kAll) {
+      std::vector<std::uint32_t> words(4);
+      const auto ran = send(m, schedule, words);
+      ASSERT_FALSE(ran) << "no finding: " << m.says << m.asks << m.then;
+      EXPECT_THAT(ran.error().message, HasSubstr("no synchronisation between them"));
+    }
+}
+
+TEST(PtxOrders, AFlagThatALaterBlockRaises) {
+  std::vector<std::uint32_t> words(4);
+  for (const char* asks : {"ld.acquire.gpu.global.u32 %r3, [%rd0+4];", "ld.volatile.global.u32 %r3, [%rd0+4];",
+                           "atom.acquire.gpu.global.cas.b32 %r3, [%rd0+4], 1, 1;"}) {
+    const auto ran =
+        run_ptx({.body = fmt::format("$L: {} setp.eq.u32 %p3, %r3, 0; @%p3 bra $L;", asks), .blocks = 2}, words);
+    ASSERT_FALSE(ran) << asks;
+    EXPECT_THAT(ran.error().message, HasSubstr("asks for ever for the same numbers"));
+  }
+}
+
+}  // namespace
+}  // namespace flashfit::testing

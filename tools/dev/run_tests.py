@@ -1,0 +1,227 @@
+"""The stages of `./dev test`, which sets up what they need: each is a process of its own, so that one that fails ends
+there and the others still run. A table at the end says what each took and how it ended, and the last line what was left
+out.
+
+usage: run_tests.py --set-up SECONDS [--torch] [--changed] [--all] [--ci]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.dev import junit, verdicts
+
+ROOT = Path(__file__).resolve().parents[2]
+CORES = str(len(os.sched_getaffinity(0)))
+RESULTS = ("build/tests.xml", "build/python-tests.xml", "build-asan/tests.xml", "build/matrix.xml")
+#: Seconds that a stage may take on two cores with nothing compiled, cached or installed before, half as long again as
+#: it was seen to take: machines differ. CI holds them.
+BUDGETS = {
+    "set-up": 240,
+    "lint": 900,
+    "build": 1900,
+    "C++ tests": 1800,
+    "Python tests": 840,
+    "wheel and Pythons": 360,
+    "build, sanitized": 1500,
+    "C++ tests, sanitized": 600,
+}
+#: Seconds after which CI stops whatever still runs; CI itself is ended after 5400.
+MOST_SECONDS = 5000
+#: What CI leaves out where a slow machine has no time for it.
+IF_TIME_IS_LEFT = ("build, sanitized", "C++ tests, sanitized")
+#: Why something pinned was not tried (tools/dev/matrix.py says it, too).
+LEFT_OUT = "left out for time"
+
+
+@dataclass
+class Stage:
+    """How a stage ended; of one that did not run, `seconds` is None and `result` says why."""
+
+    name: str
+    seconds: float | None
+    cpu: float
+    result: str
+
+    @property
+    def failed(self) -> bool:
+        return self.result != "passed" and not self.result.startswith("left out")
+
+
+def cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Run:
+    """The stages so far."""
+
+    def __init__(self, set_up: float, in_ci: bool) -> None:
+        self.stages: list[Stage] = []
+        self.in_ci = in_ci
+        self.end = time.monotonic() - set_up + MOST_SECONDS
+        self.ended("set-up", set_up, 0, 0)
+
+    def ended(self, name: str, seconds: float, cpu: float, status: int) -> None:
+        result = "passed" if status == 0 else "FAILED"
+        budget = BUDGETS.get(name)
+        if self.in_ci and budget and seconds > budget and status == 0:
+            result = "OVER ITS BUDGET"
+        self.stages.append(Stage(name, seconds, cpu, result))
+
+    def stage(self, name: str, *command: str) -> bool:
+        """Whether it passed."""
+        print(f"== {name}", flush=True)
+        start, cpu = time.monotonic(), cpu_seconds()
+        # A group of its own, so that all of it can be stopped.
+        process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+        try:
+            status = process.wait(max(0, self.end - start) if self.in_ci else None)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        seconds, used = time.monotonic() - start, cpu_seconds() - cpu
+        if status is None:
+            words = f"{LEFT_OUT}, stopped" if name in IF_TIME_IS_LEFT else "STOPPED: all the time was up"
+            self.stages.append(Stage(name, seconds, used, words))
+        else:
+            self.ended(name, seconds, used, status)
+        return status == 0
+
+    def without(self, name: str, why: str) -> None:
+        """A stage that does not run, which is a failure unless it was left out."""
+        self.stages.append(Stage(name, None, 0, why))
+
+    def table(self) -> Iterator[str]:
+        yield f"{'stage':<26}{'seconds':>8}{'CPU s':>8}{'budget':>8}  result"
+        for s in self.stages:
+            seconds, cpu = (f"{s.seconds:.0f}", f"{s.cpu:.0f}") if s.seconds is not None else ("-", "-")
+            yield f"{s.name:<26}{seconds:>8}{cpu:>8}{BUDGETS.get(s.name, '-'):>8}  {s.result}"
+
+    @property
+    def failed(self) -> bool:
+        return any(s.failed for s in self.stages)
+
+    def last_line(self, left_out: list[str]) -> str:
+        seconds = sum(s.seconds or 0 for s in self.stages)
+        cpu = sum(s.cpu for s in self.stages)
+        words = "FAILED" if self.failed else "passed"
+        if left_out:
+            words += f"; {LEFT_OUT}: {', '.join(left_out)}"
+        return f"{'total':<26}{seconds:>8.0f}{cpu:>8.0f}{MOST_SECONDS:>8}  {words}"
+
+
+def run_cpp_tests(run: Run, changed: bool) -> None:
+    tests = verdicts.Build(ROOT / "build").tests()
+    passed = verdicts.Passed(ROOT / "build/passed-cpp")
+    todo = passed.left_to_run(tests) if changed else tests
+    if changed:
+        print(f"C++ tests: {len(todo)} of {len(tests)} may end otherwise than when they last passed")
+    if todo:
+        command = ["ctest", "--test-dir", "build", "--no-tests=error", "--output-on-failure", "-j", CORES]
+        # ctest's way to name them: by their numbers, after an empty range; without an end of line it drops the last.
+        chosen = ROOT / "build/chosen-tests"
+        chosen.write_text(",".join(["0", "0", "0", *(str(t.number) for t in todo)]) + "\n")
+        run.stage("C++ tests", *command, "--output-junit", "tests.xml", "-I", str(chosen))
+        cases = list(junit.read(ROOT / RESULTS[0]))
+        passed.remember(tests, {t.name for t in todo}, {c.name for c in cases if c.outcome == "passed"})
+        print("\n".join(junit.slowest(ROOT / RESULTS[0])))
+    else:
+        run.ended("C++ tests", 0, 0, 0)
+
+
+def run_python_tests(run: Run, changed: bool) -> None:
+    tests = verdicts.python_tests(verdicts.Build(ROOT / "build"))
+    passed = verdicts.Passed(ROOT / "build/passed-python")
+    todo = passed.left_to_run(tests) if changed else tests
+    if changed:
+        print(f"Python tests: {len(todo)} of {len(tests)} files may end otherwise than when they last passed")
+    if todo:
+        command = [sys.executable, "-m", "pytest", "-n", CORES, "--dist", "loadfile", "--junit-xml", RESULTS[1]]
+        run.stage("Python tests", *command, *(t.name for t in todo if changed))
+        outcomes: dict[str, set[str]] = {}
+        for case in junit.read(ROOT / RESULTS[1]):
+            outcomes.setdefault(case.group.replace(".", "/") + ".py", set()).add(case.outcome)
+        whole = {name for name, seen in outcomes.items() if seen == {"passed"}}
+        passed.remember(tests, {t.name for t in todo}, whole)
+    else:
+        run.ended("Python tests", 0, 0, 0)
+
+
+def run_stages(run: Run, options: argparse.Namespace) -> None:
+    run.stage("lint", "./dev", "lint")
+    built = run.stage("build", "./dev", "build", "--tests")
+    if built:
+        run_cpp_tests(run, options.changed)
+        run_python_tests(run, options.changed)
+    else:
+        for name in ("C++ tests", "Python tests"):
+            run.without(name, "not run: nothing was built")
+    if built and (options.ci or options.all):
+        run.stage("wheel and Pythons", "./dev", "matrix", *(["--all"] if options.all else []))
+    if options.changed:
+        run.without("C++ tests, sanitized", "left out: ./dev test runs them")
+    elif run.stage("build, sanitized", "./dev", "build", "--sanitize"):
+        command = ["ctest", "--test-dir", "build-asan", "--no-tests=error", "--output-on-failure", "-j", CORES]
+        run.stage("C++ tests, sanitized", *command, "--output-junit", "tests.xml")
+    elif run.stages[-1].failed:
+        run.without("C++ tests, sanitized", "not run: nothing was built")
+    else:
+        run.without("C++ tests, sanitized", LEFT_OUT)
+    if built and options.all:
+        run.stage("every emulated case", "./dev", "emulate-all")
+
+
+def what_was_left_out(run: Run, options: argparse.Namespace) -> list[str]:
+    """What a full run would have tried, shortly."""
+    names = [s.name for s in run.stages if s.result.startswith("left out")]
+    names += [c.name for c in junit.read(ROOT / RESULTS[3]) if c.outcome == "skipped" and c.said.startswith(LEFT_OUT)]
+    if not (options.torch or options.ci or options.all):
+        names.append("PyTorch (--torch)")
+    if not (options.ci or options.all):
+        names.append("the wheel beside other Pythons (./dev matrix)")
+    if not options.all:
+        names.append("emulated cases beyond a sample (--all)")
+    return names
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--set-up", type=float, required=True)
+    for option in ("--torch", "--changed", "--all", "--ci"):
+        parser.add_argument(option, action="store_true")
+    options = parser.parse_args()
+    results = [ROOT / name for name in RESULTS]
+    for file in results:
+        file.unlink(missing_ok=True)
+    run = Run(options.set_up, options.ci)
+    run_stages(run, options)
+    if skips := junit.skips(results):
+        print("\n== tests that did not run")
+        for count, reason in skips:
+            print(f"{count:5} {reason}")
+    print("\n== summary")
+    for line in run.table():
+        print(line)
+    for file in results:
+        for line in junit.failures(file):
+            print(line)
+    print(run.last_line(what_was_left_out(run, options)), flush=True)
+    return 1 if run.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Times every kernel that fits a shape beside the one that the plan chooses, for the plan's model to be fitted to:
+`python -m tools.gpu.race_rows FILE`, on a GPU. The shapes are not the bench's, which judge the model.
+
+FILE: {"machine", "revision", "shapes": [{"problem", "us": {kernel: median microseconds}}]}; the plan's choice is first.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in (ROOT / "python", ROOT):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from flashfit.bench import ours  # noqa: E402
+from flashfit.bench.arrays import TorchArrays  # noqa: E402
+from flashfit.bench.cases import Case  # noqa: E402
+from flashfit.bench.gpu import Device  # noqa: E402
+from flashfit.bench.machine import describe, revision  # noqa: E402
+from flashfit.bench.plan import variants_that_fit  # noqa: E402
+
+ROUNDS = 9
+#: batch, heads_q, heads_kv, seqlen_q, seqlen_k
+SIZES = (
+    (1, 8, 8, 200, 200),
+    (2, 12, 12, 384, 384),
+    (1, 16, 16, 512, 512),
+    (4, 16, 16, 512, 512),
+    (1, 24, 24, 1000, 1000),
+    (2, 32, 8, 1024, 1024),
+    (1, 40, 40, 1500, 1500),
+    (8, 12, 12, 1024, 1024),
+    (1, 32, 8, 3000, 3000),
+    (2, 20, 20, 77, 4096),
+    (4, 8, 8, 128, 2048),
+    (1, 32, 32, 4096, 77),
+    (4, 24, 24, 2500, 2500),
+)
+HEAD_DIMS = (32, 64, 80, 96, 128, 192, 256)
+
+
+def shapes() -> Iterator[Case]:
+    for head_dim, size, causal, dtype in product(HEAD_DIMS, SIZES, (False, True), ("fp16", "bf16")):
+        batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
+        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 192)):
+            continue
+        yield Case(
+            name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",
+            group="rows",
+            stands_for="the plan's model",
+            work={},
+            dtype=dtype,
+            head_dim=head_dim,
+            heads_q=heads_q,
+            heads_kv=heads_kv,
+            softmax_scale=head_dim**-0.5,
+            causal=causal,
+            batch=batch,
+            seqlen_q=seqlen_q,
+            seqlen_k=seqlen_k,
+        )
+
+
+def race(case: Case, device: Device) -> dict[str, Any]:
+    """Interleaved: a round samples each kernel once, in another order."""
+    inputs = TorchArrays("cuda").make(case, 0)
+    timers = {name: device.graph(ours.prepare(case, inputs, name)) for name in variants_that_fit(case)}
+    times: dict[str, list[float]] = {name: [] for name in timers}
+    order = list(timers)
+    for _ in range(ROUNDS):
+        random.shuffle(order)
+        for name in order:
+            times[name].append(timers[name].sample())
+    return {"problem": case.problem(), "us": {name: round(statistics.median(us), 4) for name, us in times.items()}}
+
+
+def main() -> int:
+    path = Path(sys.argv[1])
+    device, found = Device(flushed=False), list[dict[str, Any]]()
+    for case in shapes():
+        found.append(race(case, device))
+        fastest = min(found[-1]["us"].values())
+        chosen = next(iter(found[-1]["us"].values()))
+        print(f"{case.name}: the choice takes {chosen / fastest:.3f} of the fastest's time", flush=True)
+        content = {"machine": describe("cuda"), "revision": revision(), "shapes": found}
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
