@@ -67,7 +67,7 @@ DOCTOR_NARROWER = {
 }
 NARROWER = {
     "emu": {"base", "gpu", "layout", "arch"},
-    "ptx": {"base", "layout", "emu"},
+    "ptx": {"base", "layout", "arch", "emu"},
     "cpu": {"base", "gpu", "layout", "attention"},
     "reference": {"base", "attention"},
     "lab": {"base", "gpu", "layout", "emu", "ptx", "images"},
