@@ -55,7 +55,7 @@ TEST(SyncWarp, OrdersItsLanesAlone) {
                    arch::sync_warp(arch::lane() < 16 ? 0xffffu : 0xffff0000u);
                    arch::load_shared(s.data, arch::lane() ^ 16);
                  }),
-                 "store_shared writes bytes 124-127", "load_shared of warp 0 lane 15",
+                 "load_shared reads bytes 124-127", "store_shared of warp 0 lane 31",
                  "no synchronisation between them");
   expect_finding(run_on_barriers([](None&) { arch::sync_warp(2); }), "not of this one");
   expect_finding(run_on_barriers([](None&) {
