@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "base/printable.hpp"
@@ -185,7 +186,7 @@ void save(PtxTensor& t, const std::string& path) {
   const bool npy = std::filesystem::path(path).extension() == ".npy";
   const std::vector<std::byte> file = npy ? write_npy(t.type().descr, t.shape(), t.bytes()) : std::vector<std::byte>{};
   if (const Result<void> written = write_file(path, npy ? std::span<const std::byte>(file) : t.bytes()); !written)
-    wrong("--save", path, written.error().message);
+    throw std::runtime_error(fmt::format("--save '{}': {}", path, written.error().message));
 }
 
 emu::Index3 block_of(const PtxOptions& o, const ptx::Entry& entry) {

@@ -54,11 +54,11 @@ std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t
       const Record& r = records[i];
       if (r.write()) {
         written |= r.bytes();
-        if ((r.bytes() & now.bytes()) != 0) {
+        if ((r.bytes() & now.bytes()) != 0 && !(r.atomic() && now.atomic())) {
           if (!knows.seen.reached(r.done())) return Conflict{r.whole(), true, false};
           if (now.async() && !r.async() && !knows.fenced.reached(r.done())) return Conflict{r.whole(), true, true};
         }
-      } else if (r.agent() == now.agent() && (r.bytes() & ~now.bytes()) == 0) {
+      } else if (r.agent() == now.agent() && (r.bytes() & ~now.bytes()) == 0 && (r.atomic() || !now.atomic())) {
         continue;  // the new one stands for it
       }
       if (kept != i) records[kept] = r;
@@ -79,10 +79,15 @@ std::optional<Accesses::Conflict> Accesses::write(std::size_t offset, std::size_
     for (const Record& r : records) {
       std::uint32_t left = r.bytes();
       if ((left & now.bytes()) != 0) {
-        if (!knows.seen.reached(r.done())) return Conflict{r.whole(), r.write(), false};
-        if (r.write() && now.async() && !r.async() && !knows.fenced.reached(r.done()))
-          return Conflict{r.whole(), true, true};
-        left &= ~now.bytes();
+        const bool both_atomic = r.atomic() && now.atomic();
+        if (!both_atomic) {
+          if (!knows.seen.reached(r.done())) return Conflict{r.whole(), r.write(), false};
+          if (r.write() && now.async() && !r.async() && !knows.fenced.reached(r.done()))
+            return Conflict{r.whole(), true, true};
+        }
+        // An atomic write stands for what the same agent did so, and for no plain access: atomic ones of others need no
+        // order after it, but after that.
+        if (both_atomic ? r.agent() == now.agent() : !now.atomic()) left &= ~now.bytes();
         if (left == 0) continue;
       }
       records[kept++] = r.with(left);

@@ -42,12 +42,13 @@ class Instructions {
 };
 
 /// An access by `thread`'s instruction. By an engine, `done` is when it has ended: whoever knows that moment knows that
-/// it has.
+/// it has. Atomic ones are one step each, in any order with others of these.
 struct AccessRecord {
   Moment done;
   std::uint32_t instruction;
   int thread;
   Proxy proxy;
+  bool atomic = false;
 };
 
 class Accesses {
@@ -60,7 +61,7 @@ class Accesses {
     bool was_write, fence, unwritten = false;
   };
   /// What a record has room for. Agents: threads, and engines, as many as shared memory has room for mbarriers.
-  static constexpr std::uint32_t kMostThreads = 1 << 15, kMostAgents = 1 << 20, kMostInstructions = 1 << 11;
+  static constexpr std::uint32_t kMostThreads = 1 << 14, kMostAgents = 1 << 20, kMostInstructions = 1 << 11;
 
   explicit Accesses(std::size_t bytes) : granules_((bytes + kGranule - 1) / kGranule) {}
 
@@ -82,7 +83,8 @@ class Accesses {
     Record() = default;
     Record(const AccessRecord& by, bool write)
         : epoch_(by.done.epoch),
-          place_(static_cast<std::uint32_t>(by.thread) << 17 | (by.proxy == Proxy::kAsync ? 1u << 16 : 0u)),
+          place_(static_cast<std::uint32_t>(by.thread) << 18 | (by.atomic ? 1u << 17 : 0u) |
+                 (by.proxy == Proxy::kAsync ? 1u << 16 : 0u)),
           rest_(static_cast<std::uint32_t>(by.done.agent) << 12 | by.instruction << 1 | (write ? 1u : 0u)) {}
 
     Record with(std::uint32_t bytes) const {
@@ -93,11 +95,12 @@ class Accesses {
     std::uint32_t bytes() const { return place_ & 0xffff; }  ///< of the granule, a bit each
     bool write() const { return (rest_ & 1) != 0; }
     bool async() const { return (place_ & 1u << 16) != 0; }
+    bool atomic() const { return (place_ & 1u << 17) != 0; }
     int agent() const { return static_cast<int>(rest_ >> 12); }
     Moment done() const { return {agent(), epoch_}; }
     AccessRecord whole() const {
-      return {done(), rest_ >> 1 & (kMostInstructions - 1), static_cast<int>(place_ >> 17),
-              async() ? Proxy::kAsync : Proxy::kGeneric};
+      return {done(), rest_ >> 1 & (kMostInstructions - 1), static_cast<int>(place_ >> 18),
+              async() ? Proxy::kAsync : Proxy::kGeneric, atomic()};
     }
 
    private:

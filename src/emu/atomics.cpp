@@ -61,20 +61,23 @@ Atomics::Did Atomics::execute(std::uintptr_t address, arch::MemoryOrder order, O
                               const std::function<Did()>& step) {
   const std::lock_guard lock(mutex_);
   const Did did = step();
-  if (const auto found = released_.find(address); found != released_.end()) {
+  if (const auto found = places_.find(address); found != places_.end() && did != Did::kStored) {
     if (acquires(order))
-      thread_order.acquire(thread, found->second);
+      thread_order.acquire(thread, found->second.released);
     else
-      thread_order.acquire_by_fence(thread, found->second);
+      thread_order.acquire_by_fence(thread, found->second.released);
+    thread_order.acquire_by_sequential_fence(thread, found->second.at_fence);
+  } else if (found != places_.end()) {
     // What others made of a released number passes the release on; a store hides it (PTX ISA, "release pattern",
     // "observation order").
-    if (did == Did::kStored) released_.erase(found);
+    places_.erase(found);
   }
   if (acquires(order)) races::acquire(reinterpret_cast<const void*>(address));
   if (did == Did::kRead) return did;
-  if (thread_order.has_fenced(thread)) thread_order.release_by_fence(thread, released_[address]);
+  if (thread_order.has_fenced(thread)) thread_order.release_by_fence(thread, places_[address].released);
+  if (const Released* const known = thread_order.known_at_fence(thread)) places_[address].at_fence.join(*known);
   if (releases(order)) {
-    thread_order.release(thread, released_[address]);
+    thread_order.release(thread, places_[address].released);
     races::release(reinterpret_cast<const void*>(address));
   }
   return did;

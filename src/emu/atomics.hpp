@@ -1,6 +1,6 @@
 #pragma once
-// Atomic operations on global memory, at the scope of the GPU: one for all host threads of a launch, so that a value
-// and what was released with it are read and written as one.
+// Atomic operations: on global memory at the scope of the GPU, one for all host threads of a launch, so that a value
+// and what was released with it are read and written as one; on shared memory one for a cluster.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,10 +32,15 @@ class Atomics {
   /// Does `step` at `address` for a thread whose clocks are in `thread_order`, and returns what it did.
   Did execute(std::uintptr_t address, arch::MemoryOrder order, Order& thread_order, int thread,
               const std::function<Did()>& step);
+  /// Nothing has been released.
+  void clear() { places_.clear(); }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::uintptr_t, Released> released_;
+  struct Place {
+    Released released, at_fence;  ///< at_fence: for fences.sc alone
+  };
+  std::unordered_map<std::uintptr_t, Place> places_;
 };
 
 /// `op` at `address`, alone. What was there before, as bits.

@@ -20,9 +20,10 @@
 
 namespace flashfit::emu {
 
-/// The last three are one step each, in any order with others of these. kReadOnly: by a load that takes for granted
-/// that nobody ever writes there. kAdd: a reduction; kAtomic: any atomic operation that writes.
-enum class GlobalAccess : unsigned char { kRead, kReadOnly, kWrite, kAdd, kAtomicRead, kAtomic };
+/// The last four are one step each, in any order with others of these. kReadOnly: by a load that takes for granted
+/// that nobody ever writes there. kAdd: a reduction; kAtomicWrite: a store; kAtomic: any operation that reads and
+/// writes.
+enum class GlobalAccess : unsigned char { kRead, kReadOnly, kWrite, kAdd, kAtomicRead, kAtomicWrite, kAtomic };
 
 constexpr bool only_reads(GlobalAccess a) {
   return a == GlobalAccess::kRead || a == GlobalAccess::kReadOnly || a == GlobalAccess::kAtomicRead;

@@ -24,14 +24,14 @@ std::uint64_t Machine::atomic(const AtomicOp& op, std::uintptr_t address, const 
   using Kind = AtomicOp::Kind;
   using Did = Atomics::Did;
   std::uint64_t before = 0;
-  atomic_step({address, op.bytes(), op.kind == Kind::kLoad ? GlobalAccess::kAtomicRead : GlobalAccess::kAtomic,
-               op.order, what, site},
-              [&] {
-                before = execute(op, address);
-                if (op.kind == Kind::kLoad || (op.kind == Kind::kCompareExchange && before != op.expected))
-                  return Did::kRead;
-                return op.kind == Kind::kStore ? Did::kStored : Did::kChanged;
-              });
+  const GlobalAccess kind = op.kind == Kind::kLoad    ? GlobalAccess::kAtomicRead
+                            : op.kind == Kind::kStore ? GlobalAccess::kAtomicWrite
+                                                      : GlobalAccess::kAtomic;
+  atomic_step({address, op.bytes(), kind, op.order, what, site}, [&] {
+    before = execute(op, address);
+    if (op.kind == Kind::kLoad || (op.kind == Kind::kCompareExchange && before != op.expected)) return Did::kRead;
+    return op.kind == Kind::kStore ? Did::kStored : Did::kChanged;
+  });
   return before;
 }
 
@@ -39,11 +39,26 @@ std::uint64_t Machine::atomic(const AtomicOp& op, std::uintptr_t address, const 
 void Machine::atomic_step(const AtomicAccess& a, const std::function<Atomics::Did()>& step) {
   const races::Unseen unseen;
   watch();
-  ++stats_.atomics;
   check_tensor(a.address, a.bytes, a.bytes, only_reads(a.kind) ? Access::kRead : Access::kWrite, a.site);
   global_access(a.address, a.bytes, a.kind, a.what, a.site);
+  run_step(launch_.atomics(), a, step);
+}
+
+void Machine::shared_atomic_step(const AtomicAccess& a, const std::function<Atomics::Did()>& step) {
+  const races::Unseen unseen;
+  watch();
+  AccessRecord by = record_of(a.what, a.site, order_->now(thread()), Proxy::kGeneric);
+  by.atomic = true;
+  const bool reads = a.kind != GlobalAccess::kAtomicWrite;
+  record(a.address, a.bytes, only_reads(a.kind) ? Access::kRead : Access::kWrite, by);
+  if (reads) check_written(a.address, a.bytes, a.what, a.site);
+  run_step(shared_atomics_, a, step);
+}
+
+void Machine::run_step(Atomics& atomics, const AtomicAccess& a, const std::function<Atomics::Did()>& step) {
+  ++stats_.atomics;
   // Who finds again and again what it cannot use may wait for somebody.
-  if (launch_.atomics().execute(a.address, a.order, *order_, thread(), step) == Atomics::Did::kRead)
+  if (atomics.execute(a.address, a.order, *order_, thread(), step) == Atomics::Did::kRead)
     ask(a.address, a.what, a.site);
 }
 
@@ -65,8 +80,8 @@ void Machine::record_global(const Memory::Range& range, GlobalAccess kind, const
 
 void Machine::stop_at_global_conflict(const GlobalAccesses::Conflict& conflict, const Memory::Range& range,
                                       GlobalAccess kind, const GlobalAccesses::Who& by) {
-  constexpr const char* kDoes[] = {"reads", "reads", "writes", "adds to", "reads", "changes"};
-  constexpr const char* kDid[] = {"read", "read", "wrote", "added to", "read", "changed"};
+  constexpr const char* kDoes[] = {"reads", "reads", "writes", "adds to", "reads", "writes", "changes"};
+  constexpr const char* kDid[] = {"read", "read", "wrote", "added to", "read", "wrote", "changed"};
   const GlobalAccesses::Who& earlier = conflict.earlier;
   const bool same_cluster = earlier.cluster == by.cluster;
   const auto missing = [&]() -> const char* {
@@ -109,7 +124,7 @@ void Machine::ask(std::uintptr_t address, const char* what, Site site) {
   if (launch_.earlier_ended(cluster_))
     stop(fmt::format("{} asks for ever for the same numbers, the last at {}: nobody changes them, and blocks of other "
                      "clusters need not run at the same time",
-                     what, in_own_block(address) ? shared_in_words(address) : memory_.describe(address)),
+                     what, in_shared_memory(address) ? shared_in_words(address) : memory_.describe(address)),
          &site);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

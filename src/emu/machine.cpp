@@ -49,6 +49,7 @@ std::string Machine::run_cluster(std::uint32_t number) {
   std::fill(ready_.begin(), ready_.end(), program_.by_warp ? 1 : ~std::uint32_t{0});
   for (CopyQueue& copies : copies_) copies.clear();
   order_.reset();
+  shared_atomics_.clear();
   engines_.reset();
   missed_ = false;
   elected_ = options_.schedule == Schedule::kReversed ? kLanes - 1

@@ -1,6 +1,7 @@
 #pragma once
 // The emulated multiprocessors: one cluster of blocks at a time, a fibre for
 // each of its threads. flashfit_arch.hpp calls it for the thread that runs.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -165,6 +166,8 @@ class Machine {
     Site site;
   };
   void atomic_step(const AtomicAccess& access, const std::function<Atomics::Did()>& step);
+  /// The same in the shared memory of a block of the cluster, at a place that has been checked.
+  void shared_atomic_step(const AtomicAccess& access, const std::function<Atomics::Did()>& step);
   /// An operation of the contract, called `what`. What was there before, as bits.
   std::uint64_t atomic(const AtomicOp& op, std::uintptr_t address, const char* what, Site site);
   /// An access to global memory that has been checked: ends the launch if it races with an earlier one. The thread's
@@ -207,6 +210,9 @@ class Machine {
   /// for sure, and not ended.
   std::uintptr_t in_block(std::uintptr_t address, int block, const char* what, Site site);
   bool in_own_block(std::uintptr_t address) const { return blocks_[block_].shared.holds(address, 1); }
+  bool in_shared_memory(std::uintptr_t address) const {
+    return std::ranges::any_of(blocks_, [address](const Block& b) { return b.shared.holds(address, 1); });
+  }
   /// The running thread does something to another block's shared memory, which must last until then.
   void use_abroad(std::uintptr_t address, const char* what, Site site);
   /// "byte 64 of shared memory", with the block if the cluster has several.
@@ -273,6 +279,7 @@ class Machine {
     return global_ != nullptr && order_ != nullptr && global_->watches(address);
   }
   void ask(std::uintptr_t address, const char* what, Site site);
+  void run_step(Atomics& atomics, const AtomicAccess& access, const std::function<Atomics::Did()>& step);
   const LaunchedGrid& launched() const { return launch_.grids()[static_cast<std::size_t>(grid_)]; }
   std::string in_words(const GlobalAccesses::Who& who) const;
   std::string waits() const;
@@ -286,6 +293,7 @@ class Machine {
   const Options options_;
   LaunchState& launch_;
   GlobalAccesses* const global_;  ///< nullptr: nobody looks for races there
+  Atomics shared_atomics_;        ///< on shared memory of the cluster
   const int block_warps_;
   Stats stats_;
   Scheduler scheduler_;

@@ -139,9 +139,17 @@ void MBarriers::expect_bytes(Machine& machine, std::uintptr_t address, int bytes
   complete_if_due(machine, entry, machine.thread(), site);
 }
 
+void MBarriers::check_parity(Machine& machine, std::uintptr_t address, int parity, Site site) {
+  if (parity == 0 || parity == 1) return;
+  machine.stop(fmt::format("asks for parity {} of {}: 0 and 1 are accepted", parity,
+                           in_words(machine, *barriers_.find(address))),
+               &site);
+}
+
 bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site site) {
   const Barrier& b = use(machine, address, "mbarrier_test", site);
-  if (static_cast<int>(b.phase & 1) == (parity & 1)) {
+  check_parity(machine, address, parity, site);
+  if (static_cast<int>(b.phase & 1) == parity) {
     // Who asks again and again lets others run, and engines when those ask too.
     ++unanswered_;
     if (unanswered_ % kPatience == 0 && !machine.transfers().step() && unanswered_ > kPatience * kPatience)
@@ -158,7 +166,8 @@ void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool 
   const races::Unseen unseen;
   machine.count(&Stats::mbarrier_waits);
   Barrier& b = use(machine, address, "mbarrier_wait", site);
-  if (static_cast<int>(b.phase & 1) == (parity & 1)) {
+  check_parity(machine, address, parity, site);
+  if (static_cast<int>(b.phase & 1) == parity) {
     b.waiters.push_back({machine.thread(), b.phase});
     machine.suspend({[](const void* entry) { return in_words(Machine::current(), *static_cast<const Entry*>(entry)); },
                      &*barriers_.find(address), site});

@@ -77,6 +77,7 @@ class MBarriers {
   using Entry = std::pair<const std::uintptr_t, Barrier>;
 
   Barrier& use(Machine& machine, std::uintptr_t address, const char* what, Site site);
+  void check_parity(Machine& machine, std::uintptr_t address, int parity, Site site);
   void complete_if_due(Machine& machine, Entry& entry, int thread, const Site& site);
   static std::string in_words(const Machine& machine, const Entry& entry);
   static bool intact(const Entry& entry);

@@ -97,6 +97,16 @@ bool Clock::reached(const Clock& other) const {
   return true;
 }
 
+void Knowledge::join_fence(const std::shared_ptr<const Released>& other) {
+  if (at_fence == nullptr) {
+    at_fence = other;
+    return;
+  }
+  Released both = *at_fence;
+  both.join(*other);
+  at_fence = std::make_shared<const Released>(std::move(both));
+}
+
 Order::Order(int threads, std::uint32_t cluster)
     : cluster_(cluster), knowledge_(static_cast<std::size_t>(threads)), now_(knowledge_.size()), agents_(threads) {
   for (int t = 0; t < threads; ++t) tick(t);
@@ -134,11 +144,13 @@ Order::Fence& Order::make_fence(int thread) {
   return fences_[static_cast<std::size_t>(thread)];
 }
 
-void Order::fence(int thread) {
+void Order::fence(int thread, bool sequential) {
   Fence& fence = make_fence(thread);
   acquire(thread, fence.read);
+  if (sequential) acquire(thread, fence.read_at_fence);
   fence.any = true;
   release(thread, fence.known);
+  if (sequential) knowledge_[static_cast<std::size_t>(thread)].at_fence = std::make_shared<const Released>(fence.known);
 }
 
 void Order::release_by_fence(int thread, Released& to) const { to.join(fence_of(thread).known); }

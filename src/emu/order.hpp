@@ -89,14 +89,30 @@ class Clock {
   Abroad abroad_;
 };
 
+/// What was released at a place in memory.
+struct Released {
+  Abroad seen, fenced, fenced_global;
+
+  void join(const Released& other) {
+    seen.join(other.seen);
+    fenced.join(other.fenced);
+    fenced_global.join(other.fenced_global);
+  }
+};
+
 /// What is known, and which part of it is ordered before engines too: in shared memory, in global memory.
 struct Knowledge {
   Clock seen, fenced, fenced_global;
+  /// What was known at a fence.sc that came before; nullptr: there was none. Whoever knows of the fence and then
+  /// writes, tells it to whoever reads that and then has a fence.sc of its own: one of the two fences is first in the
+  /// order of all (PTX ISA, "Fence-SC"), and the reader's cannot be.
+  std::shared_ptr<const Released> at_fence;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     fenced.join(other.fenced);
     fenced_global.join(other.fenced_global);
+    if (other.at_fence != nullptr && other.at_fence != at_fence) join_fence(other.at_fence);
   }
   void reach(Moment m) {
     seen.reach(m);
@@ -106,18 +122,11 @@ struct Knowledge {
     seen.clear();
     fenced.clear();
     fenced_global.clear();
+    at_fence.reset();
   }
-};
 
-/// What was released at a place in global memory.
-struct Released {
-  Abroad seen, fenced, fenced_global;
-
-  void join(const Released& other) {
-    seen.join(other.seen);
-    fenced.join(other.fenced);
-    fenced_global.join(other.fenced_global);
-  }
+ private:
+  void join_fence(const std::shared_ptr<const Released>& other);
 };
 
 class Order {
@@ -140,14 +149,17 @@ class Order {
   void release(int thread, Released& to);
   void acquire(int thread, const Released& from);
   /// A fence releases by the thread's later writes that release nothing themselves, and acquires by its earlier reads
-  /// that acquired nothing (PTX ISA, "release pattern", "acquire pattern").
-  void fence(int thread);
+  /// that acquired nothing (PTX ISA, "release pattern", "acquire pattern"). `sequential`: fence.sc.
+  void fence(int thread, bool sequential);
   void release_by_fence(int thread, Released& to) const;
   void acquire_by_fence(int thread, const Released& from);
   /// Whether there is something that release_by_fence() would tell.
   bool has_fenced(int thread) const {
     return static_cast<std::size_t>(thread) < fences_.size() && fence_of(thread).any;
   }
+  /// What fences.sc before the thread's write tell, or nullptr; what its next fence.sc will learn of such.
+  const Released* known_at_fence(int thread) const { return of(thread).at_fence.get(); }
+  void acquire_by_sequential_fence(int thread, const Released& from) { make_fence(thread).read_at_fence.join(from); }
   /// The thread waited for all clusters below this number.
   void learn_all_before(int thread, std::uint32_t cluster);
   void fence_proxy_async(int thread);
@@ -159,7 +171,7 @@ class Order {
   /// What a thread knew at its last fence, and what it will learn at the next one.
   struct Fence {
     bool any = false;
-    Released known, read;
+    Released known, read, read_at_fence;
   };
   const Fence& fence_of(int thread) const { return fences_[static_cast<std::size_t>(thread)]; }
   Fence& make_fence(int thread);

@@ -14,9 +14,14 @@ namespace flashfit::emu {
 namespace {
 
 void shuffle_xor(void* const* lanes) {
+  Machine& machine = Machine::current();
   for (int l = 0; l < kLanes; ++l) {
     auto& self = of<ExchangeOperands>(lanes, l);
-    self.result = of<ExchangeOperands>(lanes, (l ^ self.with) % kLanes).value;
+    if (self.with < 0 || self.with >= kLanes) {
+      const Site site = machine.collective_site();
+      machine.stop(fmt::format("shuffle_xor by {}, asked for by lane {}: 0 to 31 are accepted", self.with, l), &site);
+    }
+    self.result = of<ExchangeOperands>(lanes, l ^ self.with).value;
   }
 }
 

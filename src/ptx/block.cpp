@@ -49,7 +49,11 @@ void Block::run_warp(int number) {
     if (pause == Warp::Pause::kLeft) break;
     if (steps_ > launch_.most_steps)
       stop(0, warp.now(), fmt::format("the block has run {} instructions and has not ended", launch_.most_steps));
-    machine_.yield();
+    // A warp that has run for so long may wait for another, by plain loads that say nothing.
+    if (random)
+      machine_.yield();
+    else
+      machine_.yield_to_any();
   }
   warp_left();
 }
@@ -168,10 +172,9 @@ void Block::as_one_step(Warp& warp, int lane, const Instruction& i, Space space,
     machine_.atomic_step({address, bytes, kind, order, name_of(i), place_of(i)},
                          [&] { return step(reinterpret_cast<std::byte*>(address)); });
   } else if (space == Space::kShared) {
-    // The clocks of shared memory know no atomic operations: a race of one with a plain access is not found.
     const std::uintptr_t place = shared_place(lane, i, address, bytes, name_of(i));
-    machine_.check_written(place, bytes, name_of(i), place_of(i));
-    step(reinterpret_cast<std::byte*>(place));
+    machine_.shared_atomic_step({place, bytes, kind, order, name_of(i), place_of(i)},
+                                [&] { return step(reinterpret_cast<std::byte*>(place)); });
   } else {
     step(resolve(warp, lane, i, space, address, bytes, emu::Access::kWrite));
   }
@@ -207,8 +210,8 @@ void Block::matrix_rows(const Instruction& i, const std::uint32_t* addresses, st
 }
 
 // Barriers.
-bool Block::arrive(const Warp& warp, const Instruction& i, std::uint32_t id, std::uint32_t threads, bool waits,
-                   bool says) {
+int Block::arrive(const Warp& warp, const Instruction& i, std::uint32_t id, std::uint32_t threads, bool waits,
+                  int says) {
   const emu::Site& site = place_of(i);
   machine_.speaks_for(0);
   if (id >= barriers_.size())
@@ -232,7 +235,7 @@ bool Block::arrive(const Warp& warp, const Instruction& i, std::uint32_t id, std
   machine_.count(&emu::Stats::barriers);
   b.warps |= bit;
   b.arrived += kLanes;
-  b.said |= says;
+  b.said += says;
   machine_.publish(b.knowledge);
   if (waits) b.waiting |= bit;
   if (b.arrived == (threads == 0 ? static_cast<std::uint32_t>(live_warps_) * kLanes : threads))

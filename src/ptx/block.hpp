@@ -42,7 +42,8 @@ class Block {
   /// Host address of so many bytes at an address of a space, which the lane may access so.
   std::byte* resolve(Warp& warp, int lane, const Instruction& i, Space space, std::uint64_t address, std::size_t bytes,
                      emu::Access access);
-  /// Does `step` on such bytes so that others see it as one step, which in global memory orders as `order` says.
+  /// Does `step` on such bytes so that others see it as one step, which in global and shared memory orders as `order`
+  /// says.
   void as_one_step(Warp& warp, int lane, const Instruction& i, Space space, std::uint64_t address, std::size_t bytes,
                    emu::GlobalAccess kind, arch::MemoryOrder order,
                    const std::function<emu::Atomics::Did(std::byte*)>& step);
@@ -57,14 +58,14 @@ class Block {
   void matrix_rows(const Instruction& i, const std::uint32_t* addresses, std::uint32_t offset, int count,
                    const std::byte** rows);
   /// The running warp arrives at barrier `id`, for `threads` (0: all that are live). `waits`: until they are there.
-  /// Returns whether one of the lanes that met said so.
-  bool arrive(const Warp& warp, const Instruction& i, std::uint32_t id, std::uint32_t threads, bool waits, bool says);
+  /// `says`: how many of its lanes say so. Returns how many of all that met did.
+  int arrive(const Warp& warp, const Instruction& i, std::uint32_t id, std::uint32_t threads, bool waits, int says);
 
  private:
   struct Barrier {
     std::uint32_t id = 0, threads = 0, arrived = 0;  ///< threads, as hardware counts: 32 a warp
     std::uint32_t warps = 0, waiting = 0;            ///< a bit each
-    bool said = false;
+    int said = 0;                                    ///< by how many lanes
     emu::Site site;
     emu::Knowledge knowledge;
   };
@@ -78,7 +79,7 @@ class Block {
   const int warp_count_;
   std::deque<Warp> warps_;
   std::array<Barrier, 16> barriers_;
-  std::array<bool, 32> answers_{};  ///< of the barrier that each warp has waited at
+  std::array<int, 32> answers_{};  ///< of the barrier that each warp has waited at
   int live_warps_ = 0;
   std::uint64_t steps_ = 0;
 };

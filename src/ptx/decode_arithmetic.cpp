@@ -1,7 +1,9 @@
 // Arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Floating Point Instructions", "Logic and Shift
 // Instructions"). exp2, log2 and reciprocals are those of the emulator's contract (emu/flashfit_arch.hpp), so that the
 // two give the same bits; hardware's approximations differ from them in the last places.
+#include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 
@@ -58,6 +60,12 @@ struct MadLow {
   template <class T>
   auto operator()(T a, T b, T c) const {
     return Add{}(static_cast<T>(Mul{}(a, b)), c);
+  }
+};
+struct MadHigh {
+  template <class T>
+  auto operator()(T a, T b, T c) const {
+    return Add{}(MulHigh{}(a, b), c);
   }
 };
 template <class To>
@@ -140,10 +148,16 @@ struct Log2 {
   float operator()(float a) const { return std::log2(a); }
 };
 struct Reciprocal {
-  float operator()(float a) const { return 1.f / a; }
+  template <class T>
+  T operator()(T a) const {
+    return T{1} / a;
+  }
 };
 struct SquareRoot {
-  float operator()(float a) const { return std::sqrt(a); }
+  template <class T>
+  T operator()(T a) const {
+    return std::sqrt(a);
+  }
 };
 struct ReciprocalRoot {
   float operator()(float a) const { return 1.f / std::sqrt(a); }
@@ -209,6 +223,33 @@ struct Flushed {
     return flushed(Op{}(flushed(operands)...));
   }
 };
+/// With ".sat": to between 0 and 1, NaN to 0.
+template <class Op>
+struct Saturated {
+  template <class... T>
+  float operator()(T... operands) const {
+    const float x = Op{}(operands...);
+    return x > 0 ? std::min(x, 1.f) : 0.f;
+  }
+};
+/// Rounded as the CPU is told to for the time of the operation, which nothing may be moved out of.
+template <int Mode, class Op>
+struct InMode {
+  template <class... T>
+  auto operator()(T... operands) const {
+    std::fesetround(Mode);
+    const auto result = held(Op{}(held(operands)...));
+    std::fesetround(FE_TONEAREST);
+    return result;
+  }
+
+ private:
+  template <class T>
+  static T held(T x) {
+    volatile T v = x;
+    return v;
+  }
+};
 struct Tanh {
   float operator()(float a) const { return std::tanh(a); }
 };
@@ -244,20 +285,82 @@ Run known(Decoder& d, Run run) {
   return run;
 }
 
-/// add, sub, mul, min, max, div: integers, and floats rounded to nearest even. Without ".rn" a sum of products may be
-/// contracted by who compiles the PTX further; here it is not.
+template <class Op, class T, int Operands>
+Run of_floats() {
+  if constexpr (Operands == 2)
+    return &binary<T, Op>;
+  else
+    return &ternary<T, Op>;
+}
+/// An operation on fp32 or fp64 that is rounded in one of PTX's four ways; what else its modifiers ask for.
+template <class Op, int Operands>
+Run of_rounded_floats(Type t, std::string_view rounding, bool flushes, bool saturates) {
+  if (t == Type::kF64) {
+    if (flushes || saturates) return nullptr;
+    return rounding == "rz"   ? of_floats<InMode<FE_TOWARDZERO, Op>, double, Operands>()
+           : rounding == "rm" ? of_floats<InMode<FE_DOWNWARD, Op>, double, Operands>()
+           : rounding == "rp" ? of_floats<InMode<FE_UPWARD, Op>, double, Operands>()
+                              : of_floats<Op, double, Operands>();
+  }
+  if (rounding != "rn" && (flushes || saturates)) return nullptr;
+  if (flushes)
+    return saturates ? of_floats<Saturated<Flushed<Op>>, float, Operands>() : of_floats<Flushed<Op>, float, Operands>();
+  if (saturates) return of_floats<Saturated<Op>, float, Operands>();
+  return rounding == "rz"   ? of_floats<InMode<FE_TOWARDZERO, Op>, float, Operands>()
+         : rounding == "rm" ? of_floats<InMode<FE_DOWNWARD, Op>, float, Operands>()
+         : rounding == "rp" ? of_floats<InMode<FE_UPWARD, Op>, float, Operands>()
+                            : of_floats<Op, float, Operands>();
+}
+/// "rn" if none is named. Without it a sum of products may be contracted by who compiles the PTX further; here it is
+/// not.
+std::string_view take_rounding(Decoder& d) {
+  for (const std::string_view r : {"rn", "rz", "rm", "rp"})
+    if (d.take(r)) return r;
+  return {};
+}
+
+/// add, sub, mul, div.
 template <class Op>
 void numbers(Decoder& d) {
-  const bool rounded = d.take("rn"), flushes = d.take("ftz");
+  const std::string_view rounding = take_rounding(d);
+  const bool flushes = d.take("ftz"), saturates = d.take("sat");
   const Type t = d.take_type();
   Run run = nullptr;
-  if (flushes) {
-    if (t == Type::kF32) run = &binary<float, Flushed<Op>>;
-  } else if (t == Type::kF32 || t == Type::kF64) {
-    run = t == Type::kF32 ? &binary<float, Op> : &binary<double, Op>;
-  } else if (!rounded) {
+  if (t == Type::kF32 || t == Type::kF64)
+    run = of_rounded_floats<Op, 2>(t, rounding.empty() ? "rn" : rounding, flushes, saturates);
+  else if (rounding.empty() && !flushes && !saturates)
     run = for_integer(t, [](auto x) -> Run { return &binary<decltype(x), Op>; });
+  emit_binary(d, known(d, run), bits_of(t), bits_of(t));
+}
+
+/// With ".NaN": of a NaN and a number the NaN.
+template <class Op>
+struct OrNan {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : Op{}(a, b);
   }
+};
+template <class Op>
+struct OrZero {
+  std::int32_t operator()(std::int32_t a, std::int32_t b) const { return std::max(Op{}(a, b), 0); }
+};
+
+/// min, max.
+template <class Op>
+void extremes(Decoder& d) {
+  const bool relu = d.take("relu"), flushes = d.take("ftz"), keeps_nan = d.take("NaN");
+  const Type t = d.take_type();
+  Run run = nullptr;
+  if (relu)
+    run = t == Type::kS32 && !flushes && !keeps_nan ? &binary<std::int32_t, OrZero<Op>> : nullptr;
+  else if (t == Type::kF32)
+    run = flushes     ? (keeps_nan ? &binary<float, Flushed<OrNan<Op>>> : &binary<float, Flushed<Op>>)
+          : keeps_nan ? &binary<float, OrNan<Op>>
+                      : &binary<float, Op>;
+  else if (!flushes && !keeps_nan)
+    run =
+        t == Type::kF64 ? &binary<double, Op> : for_integer(t, [](auto x) -> Run { return &binary<decltype(x), Op>; });
   emit_binary(d, known(d, run), bits_of(t), bits_of(t));
 }
 
@@ -306,31 +409,41 @@ void multiply_add(Decoder& d) {
                                       : nullptr;
     return emit_ternary(d, known(d, run), bits_of(t) * 2, bits_of(t));
   }
-  if (!d.take("lo")) d.refuse("'.lo' or '.wide' is needed");
+  const bool high = d.take("hi");
+  if (!high && !d.take("lo")) d.refuse("'.lo', '.hi' or '.wide' is needed");
   const Type t = d.take_type();
-  emit_ternary(d, known(d, for_integer(t, [](auto x) -> Run { return &ternary<decltype(x), MadLow>; })), bits_of(t),
-               bits_of(t));
+  const Run run = high ? for_integer(t, [](auto x) -> Run { return &ternary<decltype(x), MadHigh>; })
+                       : for_integer(t, [](auto x) -> Run { return &ternary<decltype(x), MadLow>; });
+  emit_ternary(d, known(d, run), bits_of(t), bits_of(t));
 }
 
 void fused_multiply_add(Decoder& d) {
-  if (!d.take("rn")) d.refuse("'.rn' is needed");
-  const bool flushes = d.take("ftz");
+  const std::string_view rounding = take_rounding(d);
+  if (rounding.empty()) d.refuse("'.rn', '.rz', '.rm' or '.rp' is needed");
+  const bool flushes = d.take("ftz"), saturates = d.take("sat");
   const Type t = d.take_type();
-  emit_ternary(d,
-               known(d, flushes           ? (t == Type::kF32 ? &ternary<float, Flushed<Fma>> : nullptr)
-                        : t == Type::kF32 ? &ternary<float, Fma>
-                        : t == Type::kF64 ? &ternary<double, Fma>
-                                          : nullptr),
-               bits_of(t), bits_of(t));
+  if (t != Type::kF32 && t != Type::kF64) d.refuse("not known for this type");
+  emit_ternary(d, known(d, of_rounded_floats<Fma, 3>(t, rounding, flushes, saturates)), bits_of(t), bits_of(t));
 }
 
 /// Approximations are computed as well as a CPU can.
 template <class Op>
-void of_f32(Decoder& d, bool exactly) {
-  if (!(exactly && d.take("rn")) && !d.take("approx")) d.refuse("'.approx' is needed");
+void of_f32(Decoder& d) {
+  if (!d.take("approx")) d.refuse("'.approx' is needed");
   d.take("ftz");
   if (d.take_type() != Type::kF32) d.refuse("not known for this type");
   emit_unary(d, &unary<float, float, Op>, 32, 32);
+}
+/// rcp, sqrt, which can also be rounded to nearest.
+template <class Op>
+void approximate_or_nearest(Decoder& d) {
+  if (!d.take("rn")) return of_f32<Op>(d);
+  const bool flushes = d.take("ftz");
+  const Type t = d.take_type();
+  const Run run = t == Type::kF64 && !flushes ? &unary<double, double, Op>
+                  : t == Type::kF32           ? (flushes ? &unary<float, float, Flushed<Op>> : &unary<float, float, Op>)
+                                              : nullptr;
+  emit_unary(d, known(d, run), bits_of(t), bits_of(t));
 }
 
 void divide(Decoder& d) {
@@ -390,43 +503,52 @@ void count(Decoder& d) {
 }
 
 /// Bits of b from c on, d of them, replaced by the lowest of a.
+template <class T>
 void insert_bits(Warp& w, const Instruction& i) {
-  auto* const to = w.at<std::uint32_t>(i.r[0]);
-  const auto *const a = w.at<std::uint32_t>(i.r[1]), *const b = w.at<std::uint32_t>(i.r[2]),
-                    *const at = w.at<std::uint32_t>(i.r[3]), *const length = w.at<std::uint32_t>(i.r[4]);
+  constexpr std::uint32_t kBits = sizeof(T) * 8;
+  T* const to = w.at<T>(i.r[0]);
+  const T *const a = w.at<T>(i.r[1]), *const b = w.at<T>(i.r[2]);
+  const auto *const at = w.at<std::uint32_t>(i.r[3]), *const length = w.at<std::uint32_t>(i.r[4]);
   w.each(to, [=](int l) {
     const std::uint32_t first = at[l] & 0xff, bits = length[l] & 0xff;
-    const std::uint64_t ones = (std::uint64_t{1} << (bits > 32 ? 32 : bits)) - 1;
-    const auto mask = first > 31 ? 0 : static_cast<std::uint32_t>(ones << first);
-    const std::uint32_t shifted = first > 31 ? 0 : a[l] << first;
-    return (b[l] & ~mask) | (shifted & mask);
+    const T ones = bits >= kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << bits) - 1);
+    const T mask = ShiftLeft{}(ones, first);
+    return static_cast<T>((b[l] & ~mask) | (ShiftLeft{}(a[l], first) & mask));
   });
 }
 
-/// c bits of a from b on; with a sign, what is above them is the last of them.
+/// c bits of a from b on; with a sign, what is above them is the last of them, also past the end of a.
+template <class T>
 void extract_bits(Warp& w, const Instruction& i) {
-  auto* const to = w.at<std::uint32_t>(i.r[0]);
-  const auto *const a = w.at<std::uint32_t>(i.r[1]), *const at = w.at<std::uint32_t>(i.r[2]),
-                    *const length = w.at<std::uint32_t>(i.r[3]);
-  w.each(to, [=](int l) {
-    const std::uint32_t first = at[l] & 0xff, bits = length[l] & 0xff;
-    const std::uint32_t shifted = first > 31 ? 0 : a[l] >> first;
-    return bits > 31 ? shifted : shifted & ((1u << bits) - 1);
-  });
-}
-
-void extract_signed(Warp& w, const Instruction& i) {
-  auto* const to = w.at<std::int32_t>(i.r[0]);
-  const auto* const a = w.at<std::int32_t>(i.r[1]);
+  constexpr std::uint32_t kBits = sizeof(T) * 8;
+  T* const to = w.at<T>(i.r[0]);
+  const T* const a = w.at<T>(i.r[1]);
   const auto *const at = w.at<std::uint32_t>(i.r[2]), *const length = w.at<std::uint32_t>(i.r[3]);
-  w.each(to, [=](int l) {
+  w.each(to, [=](int l) -> T {
     const std::uint32_t first = at[l] & 0xff, bits = length[l] & 0xff;
     if (bits == 0) return 0;
-    const auto shifted = static_cast<std::int32_t>(std::int64_t{a[l]} >> (first > 31 ? 31 : first));
-    if (bits > 31) return shifted;
-    // Past the end of a the field goes on with its sign.
-    const auto unused = static_cast<int>(32 - bits);
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(shifted) << unused) >> unused;
+    const T shifted = ShiftRight{}(a[l], first);
+    return bits >= kBits ? shifted : ShiftRight{}(ShiftLeft{}(shifted, kBits - bits), kBits - bits);
+  });
+}
+
+/// c and the products of the four bytes of a and b, or of two bytes of b and the halves of a. extra: bytes of a's
+/// parts, and which byte of b is the first.
+template <class A, class B>
+void dot_product(Warp& w, const Instruction& i) {
+  auto* const to = w.at<std::uint32_t>(i.r[0]);
+  const auto *const a = w.at<std::uint32_t>(i.r[1]), *const b = w.at<std::uint32_t>(i.r[2]),
+                    *const c = w.at<std::uint32_t>(i.r[3]);
+  constexpr int kABits = sizeof(A) * 8, kParts = 32 / kABits;
+  const int first = i.extra;
+  w.each(to, [=](int l) {
+    std::uint32_t sum = c[l];
+    for (int k = 0; k < kParts; ++k) {
+      const auto x = static_cast<A>(a[l] >> (k * kABits));
+      const auto y = static_cast<B>(b[l] >> ((k + first) * 8));
+      sum += static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(y);
+    }
+    return sum;
   });
 }
 
@@ -514,9 +636,37 @@ void reverse(Decoder& d) {
 
 void bit_field(Decoder& d, bool insert) {
   const Type t = d.take_type();
-  if (insert ? t != Type::kB32 : t != Type::kU32 && t != Type::kS32) d.refuse("not known for this type");
-  d.expect_operands(insert ? 5 : 4);
-  emit_words(d, insert ? &insert_bits : t == Type::kS32 ? &extract_signed : &extract_bits, d.operand_count());
+  const Run run = insert            ? (t == Type::kB32   ? &insert_bits<std::uint32_t>
+                                       : t == Type::kB64 ? &insert_bits<std::uint64_t>
+                                                         : nullptr)
+                  : t == Type::kU32 ? &extract_bits<std::uint32_t>
+                  : t == Type::kS32 ? &extract_bits<std::int32_t>
+                  : t == Type::kU64 ? &extract_bits<std::uint64_t>
+                  : t == Type::kS64 ? &extract_bits<std::int64_t>
+                                    : nullptr;
+  known(d, run);
+  const std::size_t operands = insert ? 5 : 4;
+  d.expect_operands(operands);
+  std::vector<std::uint32_t> slots = {d.destination(std::size_t{0}, bits_of(t))};
+  for (std::size_t i = 1; i < operands; ++i) slots.push_back(d.source(i, i + 2 < operands ? bits_of(t) : 32));
+  d.emit(run, std::move(slots));
+}
+
+template <class A, class UnsignedA>
+Run dot(Type a, Type b) {
+  return is_signed(a) ? (is_signed(b) ? &dot_product<A, std::int8_t> : &dot_product<A, std::uint8_t>)
+                      : (is_signed(b) ? &dot_product<UnsignedA, std::int8_t> : &dot_product<UnsignedA, std::uint8_t>);
+}
+void dot_of_bytes(Decoder& d, int parts) {
+  const bool high = parts == 2 && d.take("hi");
+  if (parts == 2 && !high && !d.take("lo")) d.refuse("'.lo' or '.hi' is needed");
+  const Type a = d.take_type(), b = d.take_type();
+  for (const Type t : {a, b})
+    if (t != Type::kU32 && t != Type::kS32) d.refuse("not known for this type");
+  d.expect_operands(4);
+  d.emit(parts == 4 ? dot<std::int8_t, std::uint8_t>(a, b) : dot<std::int16_t, std::uint16_t>(a, b),
+         {d.destination(std::size_t{0}, 32), d.source(1, 32), d.source(2, 32), d.source(3, 32)})
+      .extra = high ? 2 : 0;
 }
 
 }  // namespace
@@ -529,15 +679,15 @@ bool decode_arithmetic(Decoder& d, std::string_view base) {
   if (base == "fma") return fused_multiply_add(d), true;
   if (base == "div") return divide(d), true;
   if (base == "rem") return remainder(d), true;
-  if (base == "min") return numbers<Min>(d), true;
-  if (base == "max") return numbers<Max>(d), true;
+  if (base == "min") return extremes<Min>(d), true;
+  if (base == "max") return extremes<Max>(d), true;
   if (base == "neg") return numbers_of_one<Negative>(d), true;
   if (base == "abs") return numbers_of_one<Absolute>(d), true;
-  if (base == "ex2") return of_f32<Exp2>(d, false), true;
-  if (base == "lg2") return of_f32<Log2>(d, false), true;
-  if (base == "rcp") return of_f32<Reciprocal>(d, true), true;
-  if (base == "sqrt") return of_f32<SquareRoot>(d, true), true;
-  if (base == "rsqrt") return of_f32<ReciprocalRoot>(d, false), true;
+  if (base == "ex2") return of_f32<Exp2>(d), true;
+  if (base == "lg2") return of_f32<Log2>(d), true;
+  if (base == "rcp") return approximate_or_nearest<Reciprocal>(d), true;
+  if (base == "sqrt") return approximate_or_nearest<SquareRoot>(d), true;
+  if (base == "rsqrt") return of_f32<ReciprocalRoot>(d), true;
   if (base == "and") return logic<And>(d), true;
   if (base == "or") return logic<Or>(d), true;
   if (base == "xor") return logic<Xor>(d), true;
@@ -548,9 +698,11 @@ bool decode_arithmetic(Decoder& d, std::string_view base) {
   if (base == "clz") return count<LeadingZeros>(d), true;
   if (base == "bfi") return bit_field(d, true), true;
   if (base == "bfe") return bit_field(d, false), true;
-  if (base == "tanh") return of_f32<Tanh>(d, false), true;
-  if (base == "sin") return of_f32<Sine>(d, false), true;
-  if (base == "cos") return of_f32<Cosine>(d, false), true;
+  if (base == "dp4a") return dot_of_bytes(d, 4), true;
+  if (base == "dp2a") return dot_of_bytes(d, 2), true;
+  if (base == "tanh") return of_f32<Tanh>(d), true;
+  if (base == "sin") return of_f32<Sine>(d), true;
+  if (base == "cos") return of_f32<Cosine>(d), true;
   if (base == "prmt") return permute(d), true;
   if (base == "lop3") return logic_by_table(d), true;
   if (base == "shf") return funnel(d), true;

@@ -87,8 +87,17 @@ struct AddHalves {
   }
 };
 
+/// One of them.
+template <class Half>
+struct AddHalf {
+  std::uint16_t operator()(std::uint16_t held, std::uint16_t b, std::uint16_t) const {
+    return from_float<Half>(to_float(Half{held}) + to_float(Half{b})).bits;
+  }
+};
+
 template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+using BitsOf =
+    std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>>;
 
 /// With the CPU's atomics, as bulk copies of other host threads may add to the place. What was there before, as bits.
 template <class T, class Op>
@@ -162,6 +171,8 @@ Run operation(std::string_view op, Type t) {
   if (op == "add") {
     if (t == Type::kF32) return &atomic<float, Add>;
     if (t == Type::kF64) return &atomic<double, Add>;
+    if (t == Type::kF16) return &atomic<std::uint16_t, AddHalf<f16>>;
+    if (t == Type::kBF16) return &atomic<std::uint16_t, AddHalf<bf16>>;
     if (t == Type::kF16x2) return &atomic<std::uint32_t, AddHalves<f16>>;
     if (t == Type::kBF16x2) return &atomic<std::uint32_t, AddHalves<bf16>>;
     return of_integers<Add>(t);
@@ -172,7 +183,7 @@ Run operation(std::string_view op, Type t) {
   if (op == "or") return of_integers<Or>(t);
   if (op == "xor") return of_integers<Xor>(t);
   if (op == "exch") return of_integers<Exchange>(t);
-  if (op == "cas") return of_integers<CompareAndSwap>(t);
+  if (op == "cas") return t == Type::kB16 ? &atomic<std::uint16_t, CompareAndSwap> : of_integers<CompareAndSwap>(t);
   if (op == "inc" && t == Type::kU32) return &atomic<std::uint32_t, Increment>;
   if (op == "dec" && t == Type::kU32) return &atomic<std::uint32_t, Decrement>;
   return nullptr;

@@ -72,10 +72,11 @@ void rank(Decoder& d) {
 
 // Fences.
 /// Between threads: of all scopes as of the GPU's.
+template <bool Sequential>
 void fence_threads(Warp& w, const Instruction&) {
   emu::Machine& machine = w.block().machine();
   machine.watch();
-  machine.order()->fence(machine.thread());
+  machine.order()->fence(machine.thread(), Sequential);
 }
 template <bool Shared, bool Global>
 void fence_proxy(Warp& w, const Instruction&) {
@@ -109,15 +110,16 @@ void fence(Decoder& d) {
     d.emit(&fence_init, {});
     return;
   }
-  d.take_any({"sc", "acq_rel", "acquire", "release"});
+  const bool sequential = d.take("sc");
+  if (!sequential) d.take_any({"acq_rel", "acquire", "release"});
   if (!d.take_any({"cta", "cluster", "gpu", "sys"})) d.refuse("a scope is needed");
   d.expect_operands(0);
-  d.emit(&fence_threads, {});
+  d.emit(sequential ? &fence_threads<true> : &fence_threads<false>, {});
 }
 void memory_barrier(Decoder& d) {
   if (!d.take_any({"cta", "gl", "sys"})) d.refuse("'.cta', '.gl' or '.sys' is needed");
   d.expect_operands(0);
-  d.emit(&fence_threads, {});
+  d.emit(&fence_threads<true>, {});  // the same as fence.sc (PTX ISA, "membar")
 }
 
 /// r = {members, p, d}.

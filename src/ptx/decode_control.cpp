@@ -1,4 +1,6 @@
 // Branches and barriers (PTX ISA, "Control Flow", "Parallel Synchronization and Communication Instructions").
+#include <bit>
+
 #include "ptx/block.hpp"
 #include "ptx/decoder.hpp"
 
@@ -20,7 +22,16 @@ void leave(Decoder& d) {
   d.emit(&nothing, {}, Kind::kExit);
 }
 
-/// r = {id, threads, answer, says}; imm: whether it waits; extra: 1 if `says` is asked for, 3 if negated.
+/// trap and brkpt: what a kernel does that has found something wrong.
+void trap(Warp& w, const Instruction& i) {
+  w.block().stop(std::countr_zero(w.mask()), i, "the kernel ends itself by a trap");
+}
+
+/// What a barrier tells of the predicates that its threads bring: whether one or all of them hold, or how many do.
+enum class Asks : int { kNothing, kOr, kAnd, kCount };
+constexpr int kNegated = 4;
+
+/// r = {id, threads, answer, says}; imm: whether it waits; extra: what is asked for, kNegated.
 void barrier(Warp& w, const Instruction& i) {
   const std::uint32_t* const id = w.at<std::uint32_t>(i.r[0]);
   const std::uint32_t* const threads = w.at<std::uint32_t>(i.r[1]);
@@ -30,9 +41,15 @@ void barrier(Warp& w, const Instruction& i) {
     if (id[l] != id[first] || threads[l] != threads[first])
       w.block().stop(l, i, "lanes of a warp name different barriers");
   }
-  const bool says = i.extra != 0 && ((w.predicate(i.r[3]) ^ (i.extra == 3 ? ~0u : 0)) & w.mask()) != 0;
-  const bool said = w.block().arrive(w, i, id[first], threads[first], i.imm != 0, says);
-  if (i.extra != 0) w.set_predicate(i.r[2], said ? ~0u : 0);
+  const auto asks = static_cast<Asks>(i.extra & 3);
+  // All hold where none does not.
+  const bool counts_false = ((i.extra & kNegated) != 0) != (asks == Asks::kAnd);
+  const std::uint32_t says = asks == Asks::kNothing ? 0 : (w.predicate(i.r[3]) ^ (counts_false ? ~0u : 0)) & w.mask();
+  const int said = w.block().arrive(w, i, id[first], threads[first], i.imm != 0, std::popcount(says));
+  if (asks == Asks::kCount)
+    w.each(w.at<std::uint32_t>(i.r[2]), [said](int) { return static_cast<std::uint32_t>(said); });
+  else if (asks != Asks::kNothing)
+    w.set_predicate(i.r[2], (said != 0) == (asks == Asks::kOr) ? ~0u : 0);
 }
 
 void barriers(Decoder& d) {
@@ -44,17 +61,22 @@ void barriers(Decoder& d) {
     return;
   }
   if (d.take("red")) {
-    if (!d.take("or") || !d.take("pred")) d.refuse("'.or.pred' is known");
+    const Asks asks = d.take("or")     ? Asks::kOr
+                      : d.take("and")  ? Asks::kAnd
+                      : d.take("popc") ? Asks::kCount
+                                       : (d.refuse("'.or', '.and' or '.popc' is needed"), Asks::kNothing);
+    d.take("aligned");
+    if (!d.take(asks == Asks::kCount ? "u32" : "pred")) d.refuse("not known for this type");
     d.expect_operands(3, 4);
     const std::size_t last = d.operand_count() - 1;
     Operand says = d.operand(last);
     const bool negated = std::exchange(says.negated, false);
     Instruction& i = d.emit(&barrier,
                             {d.source(1, 32), last == 3 ? d.source(2, 32) : d.constant(0, 32),
-                             d.destination(std::size_t{0}, 1), d.source(says, 1)},
+                             d.destination(std::size_t{0}, asks == Asks::kCount ? 32 : 1), d.source(says, 1)},
                             Kind::kBarrier);
     i.imm = 1;
-    i.extra = negated ? 3 : 1;
+    i.extra = static_cast<int>(asks) | (negated ? kNegated : 0);
     return;
   }
   const bool waits = d.take("sync");
@@ -70,6 +92,11 @@ void barriers(Decoder& d) {
 bool decode_control(Decoder& d, std::string_view base) {
   if (base == "bra") return branch(d), true;
   if (base == "ret" || base == "exit") return leave(d), true;
+  if (base == "trap" || base == "brkpt") {
+    d.expect_operands(0);
+    d.emit(&trap, {});
+    return true;
+  }
   if (base == "bar" || base == "barrier") return barriers(d), true;
   return false;
 }

@@ -19,7 +19,7 @@ struct Form {
   Space space;
   int bytes, count, register_bytes, address_bytes;  ///< bytes, register_bytes: of each of `count` elements
   bool sign;
-  bool strong;  ///< in global memory, others see it as one step, which orders so:
+  bool strong;  ///< in global and shared memory, others see it as one step, which orders so:
   arch::MemoryOrder order;
 
   std::int32_t packed() const {
@@ -56,11 +56,13 @@ void move(Warp& w, const Instruction& i, const Form& f, int lane, bool is_load, 
   const std::size_t bytes = static_cast<std::size_t>(f.bytes) * static_cast<std::size_t>(f.count);
   const std::uint64_t address = address_at(w, i.r[0], f.address_bytes, i.imm, lane);
   std::uint64_t own = address;
-  if (!f.strong || Block::space_of(f.space, own) != Space::kGlobal)
+  const Space space = Block::space_of(f.space, own);
+  if (!f.strong || (space != Space::kGlobal && space != Space::kShared))
     return move_bytes(
         block.resolve(w, lane, i, f.space, address, bytes, is_load ? emu::Access::kRead : emu::Access::kWrite));
-  block.as_one_step(w, lane, i, Space::kGlobal, own, bytes,
-                    is_load ? emu::GlobalAccess::kAtomicRead : emu::GlobalAccess::kAtomic, f.order, [&](std::byte* at) {
+  block.as_one_step(w, lane, i, space, own, bytes,
+                    is_load ? emu::GlobalAccess::kAtomicRead : emu::GlobalAccess::kAtomicWrite, f.order,
+                    [&](std::byte* at) {
                       move_bytes(at);
                       return is_load ? emu::Atomics::Did::kRead : emu::Atomics::Did::kStored;
                     });

@@ -1,4 +1,4 @@
-// Shuffles and votes of a warp (PTX ISA, "shfl.sync", "vote.sync").
+// Shuffles and votes of a warp (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync").
 #include <bit>
 #include <functional>
 
@@ -124,6 +124,59 @@ void decode_vote(Decoder& d) {
       .extra = negated ? -1 : 0;
 }
 
+/// r = {members, d, a}: the lanes of the group that have the lane's number.
+template <class T>
+void match_any(Warp& w, const Instruction& i) {
+  w.block().count(&emu::Stats::votes);
+  auto* const d = w.at<std::uint32_t>(i.r[1]);
+  const T* const a = w.at<T>(i.r[2]);
+  std::uint32_t equal[Warp::kLanes] = {};
+  for_each_group(w, i, [&](std::uint32_t group) {
+    for_each_lane(group, [&](int l) {
+      for_each_lane(group, [&](int other) { equal[l] |= static_cast<std::uint32_t>(a[other] == a[l]) << other; });
+    });
+  });
+  w.each(d, [&](int l) { return equal[l]; });
+}
+/// r = {members, d, a, p}: the group, if all of it have one number, else 0; and whether they have.
+template <class T>
+void match_all(Warp& w, const Instruction& i) {
+  w.block().count(&emu::Stats::votes);
+  auto* const d = w.at<std::uint32_t>(i.r[1]);
+  const T* const a = w.at<T>(i.r[2]);
+  std::uint32_t same = 0, groups[Warp::kLanes] = {};
+  for_each_group(w, i, [&](std::uint32_t group) {
+    const T first = a[std::countr_zero(group)];
+    bool all = true;
+    for_each_lane(group, [&](int l) { all = all && a[l] == first; });
+    if (!all) return;
+    same |= group;
+    for_each_lane(group, [&](int l) { groups[l] = group; });
+  });
+  w.each(d, [&](int l) { return groups[l]; });
+  w.set_predicate(i.r[3], same);
+}
+
+void decode_match(Decoder& d) {
+  const bool is_any = d.take("any");
+  if (!is_any && !d.take("all")) d.refuse("'.any' or '.all' is needed");
+  if (!d.take("sync")) d.refuse("'.sync' is needed");
+  const Type t = d.take_type();
+  if (t != Type::kB32 && t != Type::kB64) d.refuse("not known for this type");
+  d.expect_operands(3);
+  const Operand& to = d.operand(0);
+  if (is_any && to.second != Operand::kNone) d.refuse("has no predicate");
+  const std::uint32_t members = d.source(2, 32), result = d.destination(to, 32), a = d.source(1, bits_of(t));
+  if (is_any) {
+    d.emit(t == Type::kB32 ? &match_any<std::uint32_t> : &match_any<std::uint64_t>, {members, result, a},
+           Kind::kTogether);
+    return;
+  }
+  d.emit(t == Type::kB32 ? &match_all<std::uint32_t> : &match_all<std::uint64_t>,
+         {members, result, a, to.second != Operand::kNone ? d.register_slot(to.second, 1) : d.sink(1)},
+         Kind::kTogether);
+}
+
 /// r = {d}.
 void active_lanes(Warp& w, const Instruction& i) {
   const std::uint32_t lanes = w.mask();
@@ -179,6 +232,7 @@ void decode_reduction(Decoder& d) {
 bool decode_warp(Decoder& d, std::string_view base) {
   if (base == "shfl") return decode_shuffle(d), true;
   if (base == "vote") return decode_vote(d), true;
+  if (base == "match") return decode_match(d), true;
   if (base == "redux") return decode_reduction(d), true;
   if (base == "activemask") {
     if (!d.take("b32")) d.refuse("'.b32' is needed");

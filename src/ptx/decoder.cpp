@@ -339,6 +339,14 @@ void Decoder::place_variables() {
   for (const Variable& v : module_.variables) place(v, variables_);
   for (const Variable& v : entry_.variables) place(v, variables_);
   for (const Variable& v : entry_.params) place(v, variables_);
+  for (const Variable& v : module_.variables)
+    for (const Variable::Address& a : v.addresses) {
+      Space space{};
+      const std::uint64_t value = address_of(a.symbol, &space) + a.offset;
+      if (space != Space::kGlobal && space != Space::kConst)
+        refuse(fmt::format("'{}' has no address that a variable can begin with", printable(a.symbol, 60)));
+      std::memcpy(reinterpret_cast<std::byte*>(address_of(v.name)) + a.at, &value, sizeof value);
+    }
   program_.local_bytes = (program_.local_bytes + 15) / 16 * 16;
   if (program_.local_bytes > kMostLocalBytes)
     refuse(fmt::format("{} bytes of local memory: at most {}", program_.local_bytes, kMostLocalBytes));
@@ -370,11 +378,11 @@ void Decoder::decode_one(const Statement& s) {
     rest.remove_prefix(dot + 1);
   }
   const std::string_view base = take_word();
-  if (!decode_half(*this, base) && !decode_arithmetic(*this, base) && !decode_data(*this, base) &&
-      !decode_convert(*this, base) && !decode_memory(*this, base) && !decode_warp(*this, base) &&
-      !decode_cluster(*this, base) && !decode_control(*this, base) && !decode_matrix(*this, base) &&
-      !decode_warpgroup(*this, base) && !decode_mbarrier(*this, base) && !decode_bulk(*this, base) &&
-      !decode_atomic(*this, base))
+  constexpr bool (*kGroups[])(Decoder&, std::string_view) = {
+      &decode_comparison, &decode_half,     &decode_arithmetic, &decode_data,    &decode_convert,
+      &decode_memory,     &decode_warp,     &decode_cluster,    &decode_control, &decode_matrix,
+      &decode_warpgroup,  &decode_mbarrier, &decode_bulk,       &decode_atomic};
+  if (std::ranges::none_of(kGroups, [&](auto decode) { return decode(*this, base); }))
     refuse("this instruction is not known");
 }
 

@@ -137,6 +137,7 @@ class Decoder {
 bool decode_half(Decoder& d, std::string_view base);
 bool decode_arithmetic(Decoder& d, std::string_view base);
 bool decode_data(Decoder& d, std::string_view base);
+bool decode_comparison(Decoder& d, std::string_view base);
 bool decode_convert(Decoder& d, std::string_view base);
 bool decode_memory(Decoder& d, std::string_view base);
 bool decode_warp(Decoder& d, std::string_view base);

@@ -33,7 +33,8 @@ bool Lexer::skip_blanks() {
     at_ = run(at_, [](char c) { return c != '\n'; });
   } else if (text_.substr(at_, 2) == "/*") {
     const std::size_t end = text_.find("*/", at_ + 2);
-    at_ = end == std::string_view::npos ? text_.size() : end + 2;
+    if (end == std::string_view::npos) return false;  // no comment: what begins it is no token either
+    at_ = end + 2;
   } else {
     at_ = run(at_, is_space);
   }

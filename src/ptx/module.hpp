@@ -16,8 +16,15 @@ struct Variable {
   Space space = Space::kGlobal;
   std::size_t alignment = 1, bytes = 0;  ///< bytes = 0: `.extern .shared x[]`, what the launch gives
   std::vector<std::byte> initial;        ///< of kGlobal and kConst, as many as bytes
-  std::size_t offset = 0;                ///< of kParam: where the argument begins
-  std::string_view type;                 ///< ".f32"
+  /// Of them, 8 bytes each that are the address of another variable, and what is added to it.
+  struct Address {
+    std::size_t at;
+    std::string_view symbol;
+    std::uint64_t offset;
+  };
+  std::vector<Address> addresses;
+  std::size_t offset = 0;  ///< of kParam: where the argument begins
+  std::string_view type;   ///< ".f32"
   bool is_array = false;
 };
 

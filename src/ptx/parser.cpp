@@ -211,13 +211,22 @@ class Parser {
   }
   void initialise(Variable& v) {
     std::size_t at = 0;
+    const auto room = [&] {
+      if (v.initial.size() - at < element_)
+        refuse(fmt::format("{} has fewer elements than values", printable(v.name, 60)));
+    };
     const auto put = [&] {
+      if (token_.kind == Token::Kind::kWord) {
+        room();
+        v.addresses.push_back(address_of_variable(at));
+        at += element_;
+        return;
+      }
       const bool negative = take('-');
       if (token_.kind != Token::Kind::kNumber) refuse_token("a number");
       std::uint64_t value = constant().value;
       if (negative) value = ~value + 1;
-      if (v.initial.size() - at < element_)
-        refuse(fmt::format("{} has fewer elements than values", printable(v.name, 60)));
+      room();
       std::memcpy(v.initial.data() + at, &value, element_);
       at += element_;
     };
@@ -229,10 +238,22 @@ class Parser {
     expect('}');
   }
 
+  /// "name", "generic(name)", "generic(name)+16".
+  Variable::Address address_of_variable(std::size_t at) {
+    if (element_ != 8) refuse("an address has 64 bits");
+    const bool generic = take("generic");
+    if (generic) expect('(');
+    const std::string_view symbol = word("a variable's name");
+    if (generic) expect(')');
+    return {at, symbol, take('+') ? number("an offset") : 0};
+  }
+
   // An entry.
   void entry() {
     Entry e;
     e.name = word("an entry's name");
+    if (std::ranges::any_of(module_.entries, [&e](const Entry& other) { return other.name == e.name; }))
+      refuse(fmt::format("entry '{}' is there twice", printable(e.name, 200)));
     entry_ = &e;
     if (take('(')) {
       while (!token_.is(')')) {
@@ -307,7 +328,11 @@ class Parser {
       } else if (take(".loc")) {
         loc();
       } else if (take(".reg")) {
-        registers();
+        registers(word("a type"));
+      } else if (token_.kind == Token::Kind::kWord && token_.text.starts_with(".reg.")) {
+        const std::string_view type = token_.text.substr(4);  // without a blank, as asm statements often write it
+        step();
+        registers(type);
       } else if (take(".pragma")) {
         if (token_.kind != Token::Kind::kString) refuse_token("a pragma's text");
         step();
@@ -335,8 +360,7 @@ class Parser {
     for (int i = 0; i < 3; ++i) number("a place");
   }
 
-  void registers() {
-    const std::string_view type = word("a type");
+  void registers(std::string_view type) {
     const int bits = type == ".pred" ? 1 : type.size() > 1 ? static_cast<int>(bytes_of(type.substr(1)) * 8) : 0;
     if (bits != 1 && bits < 16) refuse(fmt::format("registers of type '{}' are not known", printable(type, 40)));
     do {

@@ -55,6 +55,13 @@ def launch(path: str) -> list[str]:
 ARGUMENTS = ["--arg", "2.5", "--arg", "x=in:fp32[100]=3", "--arg", "y=inout:fp32[100]=-1..1", "--arg", "100"]
 
 
+def test_a_result_that_cannot_be_written_is_no_wrong_use(tmp_path: Path) -> None:
+    ran = emulate(*launch(axpy(tmp_path)), *ARGUMENTS, "--save", f"y={tmp_path}/nowhere/y.npy")
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(f"flashfit: --save '{tmp_path}/nowhere/y.npy': ")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_a_kernel_is_run_and_its_result_written(tmp_path: Path) -> None:
     path = axpy(tmp_path)
     saved = tmp_path / "y.npy"

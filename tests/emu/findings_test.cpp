@@ -134,6 +134,13 @@ TEST(Findings, LanesThatMeetAtDifferentPlaces) {
   expect_finding(two_barriers, "sync_block while lane 0 of its warp wait in the one at findings_test.cpp:");
 }
 
+TEST(Findings, ShufflesFromNoLane) {
+  Buffer b{};
+  expect_finding(run_block<32>(b, [](Buffer&) { arch::shuffle_xor(0, 32); }),
+                 "shuffle_xor by 32, asked for by lane 0: 0 to 31 are accepted");
+  expect_finding(run_block<32>(b, [](Buffer&) { arch::shuffle_xor(0, -1); }), "shuffle_xor by -1");
+}
+
 TEST(Findings, LanesThatLeft) {
   Buffer b{};
   const auto early = run_block<32>(b, [](Buffer&) {

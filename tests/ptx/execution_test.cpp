@@ -145,6 +145,140 @@ TEST(PtxExecution, SixteenBitFloats) {
   EXPECT_EQ(results_of("mov.u32 %r2, 0x3c00bc00; neg.f16x2 %r1, %r2;")[0], 0xbc003c00u);
 }
 
+TEST(PtxExecution, HalvesClampedFlushedAndCompared) {
+  const Computed all[] = {
+      // 0.5 + 1 and -1 + 0.5.
+      {"mov.u32 %r2, 0xbc003800; mov.u32 %r3, 0x38003c00; add.sat.f16x2 %r1, %r2, %r3;", 0x00003c00u},
+      {"mov.u32 %r2, 0xbc003c00; mov.u32 %r3, 0x3c003c00; fma.rn.relu.f16x2 %r1, %r2, %r3, 0;", 0x00003c00u},
+      {"mov.u32 %r2, 0xbf803f80; mov.u32 %r3, 0x3f803f80; fma.rn.relu.bf16x2 %r1, %r2, %r3, 0;", 0x00003f80u},
+      {"mov.u32 %r2, 0x00010400; add.ftz.f16x2 %r1, %r2, 0;", 0x00000400u},
+      {"mov.u32 %r2, 0x00010400; add.f16x2 %r1, %r2, 0;", 0x00010400u},
+      {"mov.u32 %r2, 0x7e003c00; mov.u32 %r3, 0x40004000; max.NaN.f16x2 %r1, %r2, %r3;", 0x7e004000u},
+      {"mov.u32 %r2, 0x40003c00; ex2.approx.f16x2 %r1, %r2;", 0x44004000u},
+      // 1 + 2^-11 + 2^-30: above the middle of two fp16 by what fp32 forgets.
+      {"mov.b16 %h1, 0x1000; mov.b16 %h2, 0x3c00; mov.b16 %h3, 0x3c01; fma.rn.f16 %h4, %h1, %h2, %h3; "
+       "cvt.u32.u16 %r1, %h4;",
+       0x3c02u},
+      {"mov.u32 %r2, 0x40003c00; mov.u32 %r3, 0x3c003c00; set.gt.f16x2.f16x2 %r1, %r2, %r3;", 0x3c000000u},
+      {"mov.u32 %r2, 0x3f804000; mov.u32 %r3, 0x3f803f80; set.ge.u32.bf16x2 %r1, %r2, %r3;", 0xffffffffu},
+      {"mov.u32 %r2, 0x40003c00; mov.u32 %r3, 0x3c003c00; setp.gt.f16x2 %p1|%p2, %r2, %r3; selp.u32 %r4, 1, 0, %p1; "
+       "selp.u32 %r5, 2, 0, %p2; or.b32 %r1, %r4, %r5;",
+       2},
+      {"mov.b16 %h1, 0xbc00; mov.b16 %h2, 0x7e00; setp.ltu.f16 %p1, %h1, %h2; selp.u32 %r1, 1, 0, %p1;", 1},
+      {"set.lt.u32.f32 %r1, 0f3F800000, 0f40000000;", 0xffffffffu},
+      {"set.lt.f32.s32 %f1, -1, 0; mov.b32 %r1, %f1;", bits(1)},
+  };
+  for (const Computed& c : all) EXPECT_THAT(results_of(c.body), Each(c.result)) << c.body;
+}
+
+TEST(PtxExecution, ConversionsOfEveryKind) {
+  const std::string f64 = "mov.f64 %rd2, 0d";
+  const Computed all[] = {
+      {"cvt.rz.f16.f32 %h1, 0f3F9FFFFF; cvt.u32.u16 %r1, %h1;", 0x3cffu},
+      {"cvt.rn.f16.f32 %h1, 0f3F9FFFFF; cvt.u32.u16 %r1, %h1;", 0x3d00u},
+      {"cvt.rm.f16.f32 %h1, 0fBF9FFFFF; cvt.u32.u16 %r1, %h1;", 0xbd00u},
+      {"cvt.rz.f16.f32 %h1, 0f7F000000; cvt.u32.u16 %r1, %h1;", 0x7bffu},  // 2^127: the largest fp16
+      {"cvt.rn.f16.f32 %h1, 0f7F000000; cvt.u32.u16 %r1, %h1;", 0x7c00u},
+      {"cvt.rz.bf16.f32 %h1, 0f3F80FFFF; cvt.u32.u16 %r1, %h1;", 0x3f80u},
+      {"cvt.rn.relu.bf16.f32 %h1, 0fBF800000; cvt.u32.u16 %r1, %h1;", 0},
+      {"cvt.rz.f16x2.f32 %r1, 0f3F9FFFFF, 0fBF9FFFFF;", 0x3cffbcffu},
+      {"mov.b16 %h1, 0x4100; cvt.rni.f16.f16 %h2, %h1; cvt.u32.u16 %r1, %h2;", 0x4000u},  // 2.5 to even
+      {"mov.b16 %h1, 0xc100; cvt.rzi.s32.f16 %r1, %h1;", static_cast<std::uint32_t>(-2)},
+      {"cvt.rn.f16.s32 %h1, 2049; cvt.u32.u16 %r1, %h1;", 0x6800u},  // 2048
+      {"cvt.rp.f32.s32 %f1, 16777217; mov.b32 %r1, %f1;", bits(16777218)},
+      {"cvt.sat.f32.f32 %f1, 0f40000000; mov.b32 %r1, %f1;", bits(1)},
+      {"cvt.sat.f32.f32 %f1, 0f7FC00000; mov.b32 %r1, %f1;", 0},
+      {"cvt.ftz.f64.f32 %rd2, 0f00000001; cvt.u32.u64 %r1, %rd2;", 0},
+      {"cvt.sat.s8.s32 %h1, 300; cvt.u32.u16 %r1, %h1;", 127},
+      {"cvt.sat.u8.s32 %h1, -5; cvt.u32.u16 %r1, %h1;", 0},
+      {"cvt.rzi.u32.f64 %r1, 0d41EFFFFFFFF00000;", 0xffffffffu},
+      {"cvt.rzi.s32.f64 %r1, 0dC1E0000000100000;", 0x80000000u},
+      {"cvt.rn.f64.u64 %rd2, -1; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r1, %rd2;", 0x43f00000u},
+      {"cvt.rz.f64.u64 %rd2, -1; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r1, %rd2;", 0x43efffffu},
+      {"cvt.rz.f32.f64 %f1, 0d3FF0000010000001; mov.b32 %r1, %f1;", bits(1)},
+      {"cvt.rp.f32.f64 %f1, 0d3FF0000000000001; mov.b32 %r1, %f1;", 0x3f800001u},
+  };
+  for (const Computed& c : all) EXPECT_THAT(results_of(c.body), Each(c.result)) << c.body;
+}
+
+TEST(PtxExecution, RoundedAndClampedAsAsked) {
+  const Computed all[] = {
+      {"add.rz.f32 %f1, 0f3F800000, 0f33C00000; mov.b32 %r1, %f1;", bits(1)},
+      {"add.rn.f32 %f1, 0f3F800000, 0f33C00000; mov.b32 %r1, %f1;", 0x3f800001u},
+      {"add.rp.f32 %f1, 0f3F800000, 0f2F800000; mov.b32 %r1, %f1;", 0x3f800001u},
+      {"sub.rm.f32 %f1, 0f3F800000, 0f2F800000; mov.b32 %r1, %f1;", 0x3f7fffffu},
+      {"mul.rz.f32 %f1, 0f3F800001, 0f3F800001; mov.b32 %r1, %f1;", 0x3f800002u},
+      {"fma.rp.f32 %f1, 0f3F800001, 0f3F800001, 0f00000000; mov.b32 %r1, %f1;", 0x3f800003u},
+      {"div.rz.f32 %f1, 0f3F800000, 0f40400000; mov.b32 %r1, %f1;", 0x3eaaaaaau},
+      {"div.rn.f32 %f1, 0f3F800000, 0f40400000; mov.b32 %r1, %f1;", 0x3eaaaaabu},
+      {"add.sat.f32 %f1, 0f3F800000, 0f3F800000; mov.b32 %r1, %f1;", bits(1)},
+      {"fma.rn.ftz.sat.f32 %f1, 0fBF800000, 0f3F800000, 0f00000000; mov.b32 %r1, %f1;", 0},
+      {"max.NaN.f32 %f1, 0f7FC00000, 0f3F800000; setp.nan.f32 %p1, %f1, %f1; selp.u32 %r1, 1, 0, %p1;", 1},
+      {"max.relu.s32 %r1, -3, -7;", 0},
+      {"sqrt.rn.f64 %rd2, 0d4010000000000000; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r1, %rd2;", 0x40000000u},
+      {"mov.u64 %rd2, 0x100000000; bfi.b64 %rd3, 0xff, %rd2, 36, 8; shr.u64 %rd3, %rd3, 32; cvt.u32.u64 %r1, %rd3;",
+       0xff1u},
+      {"mov.u64 %rd2, 0x8000000000000000; bfe.s64 %rd3, %rd2, 60, 8; cvt.u32.u64 %r1, %rd3;", 0xfffffff8u},
+      {"mov.u32 %r2, 0xff020304; mov.u32 %r3, 0x01010101; dp4a.s32.s32 %r1, %r2, %r3, 10;", 18},
+      {"mov.u32 %r2, 0xff020304; mov.u32 %r3, 0x01010101; dp4a.u32.u32 %r1, %r2, %r3, 10;", 274},
+      {"mov.u32 %r2, 0xffff0002; mov.u32 %r3, 0x0403fe01; dp2a.lo.s32.s32 %r1, %r2, %r3, 0;", 4},
+      {"mov.u32 %r2, 0xffff0002; mov.u32 %r3, 0x0403fe01; dp2a.hi.s32.u32 %r1, %r2, %r3, 0;", 2},
+      {"mad.hi.u32 %r1, 0x80000000, 6, 5;", 8},
+      {"{.reg.b32 q; mov.b32 q, 9; mov.b32 %r1, q;}", 9},
+  };
+  for (const Computed& c : all) EXPECT_THAT(results_of(c.body), Each(c.result)) << c.body;
+}
+
+TEST(PtxExecution, WhatABarrierTellsOfPredicates) {
+  std::vector<std::uint32_t> words(96);
+  const auto ran = run_ptx({.body = "setp.lt.u32 %p1, %r0, 40; barrier.cta.red.popc.aligned.u32 %r1, 0, %p1;\n"
+                                    "bar.red.popc.u32 %r2, 0, !%p1; mad.lo.u32 %r1, %r2, 1000, %r1;\n"
+                                    "bar.red.and.pred %p2, 0, %p1; setp.lt.u32 %p3, %r0, 96; bar.red.and.pred %p4, 0, "
+                                    "%p3; @%p2 add.u32 %r1, %r1, 1000000; @%p4 add.u32 %r1, %r1, 2000000;\n"
+                                    "st.global.u32 [%rd1], %r1;",
+                            .threads = 96},
+                           words);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_THAT(words, Each(2000000u + 56000u + 40u));
+}
+
+TEST(PtxExecution, LanesWithTheSameNumber) {
+  const auto any = results_of("and.b32 %r2, %r0, 3; match.any.sync.b32 %r1, %r2, -1;");
+  for (std::uint32_t l = 0; l < 32; ++l) EXPECT_EQ(any[l], 0x11111111u << l % 4);
+  const auto all = results_of(
+      "setp.lt.u32 %p1, %r0, 16; selp.b32 %r3, 0xffff, 0xffff0000, %p1; min.u32 %r2, %r0, 16; selp.b32 %r2, 5, %r2, "
+      "%p1; setp.eq.u32 %p2, %r0, 31; @%p2 add.u32 %r2, %r2, 1;\n"
+      "match.all.sync.b32 %r4|%p3, %r2, %r3; selp.u32 %r5, 1, 0, %p3; add.u32 %r1, %r4, %r5;");
+  for (std::uint32_t l = 0; l < 32; ++l) EXPECT_EQ(all[l], l < 16 ? 0x10000u : 0u) << l;
+}
+
+TEST(PtxExecution, AClockGoesOn) {
+  EXPECT_THAT(results_of("mov.u64 %rd2, %clock64; $L: mov.u64 %rd3, %globaltimer; sub.u64 %rd3, %rd3, %rd2;\n"
+                         "setp.lt.u64 %p1, %rd3, 100; @%p1 bra $L; mov.u32 %r1, 1;"),
+              Each(1u));
+}
+
+TEST(PtxExecution, AtomicsOfSixteenBits) {
+  std::vector<std::uint32_t> words(4);
+  const auto ran =
+      run_ptx({.body = "atom.global.add.noftz.f16 %h1, [%rd0], 0x3c00; red.global.add.noftz.bf16 [%rd0+6], "
+                       "0x3f80; atom.cas.b16 %h2, [%rd0+8], 0, 7;"},
+              words);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(words[0], 0x5000u);      // 32
+  EXPECT_EQ(words[1], 0x42000000u);  // 32, in the upper half
+  EXPECT_EQ(words[2], 7u);
+}
+
+TEST(PtxExecution, VariablesThatBeginWithAddresses) {
+  std::vector<std::uint32_t> words(32);
+  const auto ran = run_ptx({.body = "ld.global.u64 %rd2, [to+8]; ld.global.u32 %r1, [%rd2]; st.global.u32 [%rd1], %r1;",
+                            .module = ".global .u32 a[3] = {1, 2, 3};\n.global .u64 to[2] = {a, generic(a)+8};"},
+                           words);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_THAT(words, Each(3u));
+}
+
 TEST(PtxExecution, SubnormalNumbersAreFlushedWhereItSaysSo) {
   EXPECT_EQ(results_of("mov.u32 %r2, 0x00000001; mov.b32 %f1, %r2; add.f32 %f2, %f1, %f1; mov.b32 %r1, %f2;")[0], 2u);
   EXPECT_EQ(results_of("mov.u32 %r2, 0x80000001; mov.b32 %f1, %r2; add.ftz.f32 %f2, %f1, %f1; mov.b32 %r1, %f2;")[0],

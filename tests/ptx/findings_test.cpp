@@ -52,6 +52,11 @@ TEST(PtxFindings, ACopyThatWasNotWaitedFor) {
       "has yet to fill");
 }
 
+TEST(PtxFindings, AKernelThatEndsItself) {
+  expect_finding("setp.eq.u32 %p1, %r0, 7; @%p1 trap;", "warp 0 lane 7");
+  expect_finding("trap;", "the kernel ends itself by a trap");
+}
+
 TEST(PtxFindings, LanesThatWaitForOneAnother) {
   expect_finding(
       "setp.lt.u32 %p1, %r0, 16; @%p1 bra $A; bar.warp.sync -1; bra $E; $A: vote.sync.ballot.b32 %r1, %p1, -1; $E:",

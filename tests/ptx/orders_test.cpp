@@ -85,5 +85,121 @@ TEST(PtxOrders, AFlagThatALaterBlockRaises) {
   }
 }
 
+/// How warp 0 says that it has written the first word of shared memory, by the second, and how warp 1 waits for that.
+Result<emu::Stats> pass_on(const Message& m, emu::Schedule schedule, std::vector<std::uint32_t>& words) {
+  const std::string body = fmt::format(
+      "setp.ne.u32 %p1, %r0, 0; @%p1 bra $INIT_END; st.shared.u32 [s+4], 0; $INIT_END: bar.sync 0;\n"
+      "setp.eq.u32 %p1, %r0, 0; setp.eq.u32 %p2, %r0, 32; @%p2 bra $WAITS; @!%p1 bra $END;\n"
+      "st.shared.u32 [s], 7; {} bra $END;\n"
+      "$WAITS: {} setp.eq.u32 %p3, %r3, 0; @%p3 bra $WAITS;\n"
+      "{} ld.shared.u32 %r1, [s]; st.global.u32 [%rd0], %r1;\n"
+      "$END:",
+      m.says, m.asks, m.then);
+  return run_ptx({.body = body,
+                  .threads = 64,
+                  .module = ".shared .align 16 .b8 s[16];",
+                  .options = {.kernel = "k", .schedule = schedule, .seed = 3}},
+                 words);
+}
+
+TEST(PtxOrders, MessagesInSharedMemoryThatArrive) {
+  const Message messages[] = {
+      {"st.release.cta.shared.u32 [s+4], 1;", "ld.acquire.cta.shared.u32 %r3, [s+4];", ""},
+      {"membar.cta; st.volatile.shared.u32 [s+4], 1;", "ld.volatile.shared.u32 %r3, [s+4];", "membar.cta;"},
+      {"atom.acq_rel.cta.shared.exch.b32 %r3, [s+4], 1;", "atom.acquire.cta.shared.cas.b32 %r3, [s+4], 1, 1;", ""},
+      {"fence.acq_rel.cta; red.shared.add.u32 [s+4], 1;", "ld.relaxed.cta.shared.u32 %r3, [s+4];",
+       "fence.acq_rel.cta;"},
+  };
+  for (const Message& m : messages)
+    for (const emu::Schedule schedule : kAll) {
+      std::vector<std::uint32_t> words(4);
+      const auto ran = pass_on(m, schedule, words);
+      ASSERT_TRUE(ran) << m.says << m.asks << m.then << ": " << ran.error().message;
+      EXPECT_EQ(words[0], 7u);
+    }
+}
+
+TEST(PtxOrders, MessagesInSharedMemoryThatMayNotArrive) {
+  const Message messages[] = {
+      {"st.relaxed.cta.shared.u32 [s+4], 1;", "ld.acquire.cta.shared.u32 %r3, [s+4];", ""},
+      {"st.release.cta.shared.u32 [s+4], 1;", "ld.relaxed.cta.shared.u32 %r3, [s+4];", ""},
+      {"st.volatile.shared.u32 [s+4], 1;", "ld.volatile.shared.u32 %r3, [s+4];", ""},
+      {"st.shared.u32 [s+4], 1;", "ld.volatile.shared.u32 %r3, [s+4];", ""},
+      {"atom.shared.add.u32 %r3, [s+4], 1;", "ld.shared.u32 %r3, [s+4];", ""},
+  };
+  for (const Message& m : messages)
+    for (const emu::Schedule schedule : kAll) {
+      std::vector<std::uint32_t> words(4);
+      const auto ran = pass_on(m, schedule, words);
+      ASSERT_FALSE(ran) << "no finding: " << m.says << m.asks << m.then;
+      EXPECT_THAT(ran.error().message, HasSubstr("no synchronisation between them"));
+    }
+}
+
+TEST(PtxOrders, ALockInSharedMemory) {
+  for (const emu::Schedule schedule : kAll) {
+    std::vector<std::uint32_t> words(4);
+    const auto ran = run_ptx(
+        {.body = "setp.ne.u32 %p1, %r0, 0; @%p1 bra $READY; st.shared.v2.u32 [s], {0, 0}; $READY: bar.sync 0;\n"
+                 "and.b32 %r2, %r0, 31; setp.ne.u32 %p1, %r2, 0; @%p1 bra $END;\n"
+                 "$TRY: atom.acquire.cta.shared.cas.b32 %r1, [s], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra $TRY;\n"
+                 "ld.shared.u32 %r2, [s+4]; add.u32 %r2, %r2, 3; st.shared.u32 [s+4], %r2;\n"
+                 "st.release.cta.shared.u32 [s], 0; $END: bar.sync 0; ld.shared.u32 %r2, [s+4];\n"
+                 "st.volatile.global.u32 [%rd0], %r2;",
+         .threads = 128,
+         .module = ".shared .align 16 .b8 s[16];",
+         .options = {.kernel = "k", .schedule = schedule}},
+        words);
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(words[0], 12u);
+  }
+}
+
+TEST(PtxOrders, AFlagInSharedMemoryThatNobodyRaises) {
+  std::vector<std::uint32_t> words(4);
+  const auto ran = run_ptx({.body = "st.volatile.shared.u32 [s], 0; $L: ld.volatile.shared.u32 %r3, [s];\n"
+                                    "setp.eq.u32 %p3, %r3, 0; @%p3 bra $L;",
+                            .module = ".shared .align 16 .b8 s[16];"},
+                           words);
+  ASSERT_FALSE(ran);
+  EXPECT_THAT(ran.error().message, HasSubstr("asks for ever for the same numbers"));
+  EXPECT_THAT(ran.error().message, HasSubstr("byte 0 of shared memory"));
+}
+
+/// Each warp of block 0 writes a word; then one thread counts the block in, after `fence` of all and a barrier.
+Result<emu::Stats> count_in(const char* fence, const char* reader_fence, emu::Schedule schedule,
+                            std::vector<std::uint32_t>& words) {
+  const std::string body = fmt::format(
+      "mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r2, 0; @%p2 bra $WAITS;\n"
+      "st.global.u32 [%rd1+64], 7; {} bar.sync 0; setp.ne.u32 %p1, %r0, 0; @%p1 bra $END;\n"
+      "red.relaxed.gpu.global.add.u32 [%rd0], 1; bra $END;\n"
+      "$WAITS: setp.ne.u32 %p1, %r0, 0; @%p1 bra $END;\n"
+      "$AGAIN: ld.relaxed.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra $AGAIN;\n"
+      "{} ld.global.u32 %r1, [%rd0+192]; st.global.u32 [%rd0+8], %r1;\n"
+      "$END:",
+      fence, reader_fence);
+  return run_ptx(
+      {.body = body, .threads = 64, .blocks = 2, .options = {.kernel = "k", .schedule = schedule, .seed = 3}}, words);
+}
+
+TEST(PtxOrders, AFenceOfEveryThreadBeforeABarrier) {
+  for (const emu::Schedule schedule : kAll) {
+    std::vector<std::uint32_t> words(96);
+    const auto ran = count_in("membar.gl;", "membar.gl;", schedule, words);
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(words[2], 7u);
+    // Fences that are in no order of all do not do it (PTX ISA, "release pattern" is of one thread).
+    for (const auto& [fence, reader] : {std::pair{"fence.acq_rel.gpu;", "membar.gl;"},
+                                        {"membar.gl;", "fence.acq_rel.gpu;"},
+                                        {"", "membar.gl;"},
+                                        {"membar.gl;", ""}}) {
+      std::vector<std::uint32_t> other(96);
+      const auto wrong = count_in(fence, reader, schedule, other);
+      ASSERT_FALSE(wrong) << "no finding: " << fence << ", " << reader;
+      EXPECT_THAT(wrong.error().message, HasSubstr("no synchronisation between them"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace flashfit::testing

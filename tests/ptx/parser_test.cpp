@@ -49,14 +49,21 @@ TEST(PtxParser, NamesWhatItDoesNotTake) {
   const Refused all[] = {
       {"frob.u32 %r1, %r2;", "t.ptx:9: frob.u32: this instruction is not known"},
       {"add.u33 %r1, %r2, %r3;", "t.ptx:9: add.u33: '.u33' is not known here"},
-      {"add.sat.s32 %r1, %r2, %r3;", "'.sat' is not known here"},
+      {"add.sat.s32 %r1, %r2, %r3;", "not known for this type"},
+      {"cvt.s32.f32 %r1, %r2;", "this conversion is not known"},
+      {"cvt.rn.s32.f32 %r1, %r2;", "'.rni', '.rzi', '.rmi' or '.rpi' is needed"},
+      {"setp.gt.and.f16x2 %p1, %r1, %r2, %p1;", "not known for this type with a third operand"},
+      {"set.gt.f64.f32 %rd1, %r1, %r2;", "not known for these types"},
+      {"bar.red.popc.pred %p1, 0, %p1;", "not known for this type"},
+      {"match.any.sync.b32 %r1|%p1, %r2, -1;", "has no predicate"},
       {"add.f32.s32 %r1, %r2, %r3;", "not known here"},
       {"add.s32 %r1, %r2;", "2 operands, takes 3"},
       {"add.s32 %r1, %r2, %r9;", "t.ptx:9: add.s32: register '%r9' is not known"},
       {"add.s32 %r1, %r2, %rd1;", "a register of 64 bits where one of 32 bits is needed"},
       {"add.s64 %rd1, %rd1, %p1;", "a register of a predicate where one of 64 bits is needed"},
       {"add.s32 1, %r2, %r3;", "the result needs a register"},
-      {"mov.u32 %r1, %clock;", "register '%clock' is not known"},
+      {"mov.u32 %r1, %pm0;", "register '%pm0' is not known"},
+      {"mov.u16 %r1, %clock;", "not known for this type"},
       {"mov.u64 %rd1, nowhere;", "'nowhere' is not declared"},
       {"bra nowhere;", "label 'nowhere' is not there"},
       {"bra %r1;", "is not there"},
@@ -102,6 +109,22 @@ TEST(PtxParser, EveryByteInEveryPlaceIsRefusedOrTaken) {
       changed[at] = c;
       EXPECT_EQ(refusal_of(changed).find('\n'), std::string::npos);
     }
+}
+
+TEST(PtxParser, NothingIsHidden) {
+  const std::string text = entry("ret;");
+  EXPECT_THAT(refusal_of(text + "/* .visible .entry other() {"), HasSubstr("'/' where a directive"));
+  EXPECT_THAT(refusal_of(text + std::string("\0.visible", 9)), HasSubstr("'\\x00' where a directive"));
+  EXPECT_THAT(refusal_of(text + ".visible .entry k() { ret; }"), HasSubstr("entry 'k' is there twice"));
+}
+
+TEST(PtxParser, VariablesThatBeginWithAddresses) {
+  const auto with = [](const char* variables) { return refusal_of(std::string(entry("ret;")) + variables); };
+  EXPECT_EQ(with(".global .u32 a[2]; .global .u64 b[2] = {generic(a)+4, a};"), "");
+  EXPECT_THAT(with(".global .u64 b = generic(nowhere);"), HasSubstr("'nowhere' is not declared"));
+  EXPECT_THAT(with(".global .u32 a; .global .u32 b = a;"), HasSubstr("an address has 64 bits"));
+  EXPECT_THAT(with(".shared .u32 a; .global .u64 b = generic(a);"), HasSubstr("'a' has no address that a variable"));
+  EXPECT_THAT(with(".global .u32 a; .global .u64 b[1] = {a, a};"), HasSubstr("b has fewer elements than values"));
 }
 
 TEST(PtxParser, DepthHasALimit) {

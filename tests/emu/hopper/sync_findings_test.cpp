@@ -83,6 +83,13 @@ TEST(MBarrier, WrongUse) {
                    arch::mbarrier_expect_tx(s.full, 1 << 20);
                  }),
                  "expects 1048576 more bytes");
+  expect_finding(run_on_barriers([](None&) {
+                   auto& s = arch::shared<Barriers>();
+                   if (arch::lane() == 0) arch::mbarrier_init(s.full, 1);
+                   arch::sync_warp();
+                   arch::mbarrier_wait(s.full, 3);
+                 }),
+                 "asks for parity 3 of the mbarrier at byte 256", "0 and 1 are accepted");
 }
 
 TEST(MBarrier, AWaiterLeftTwoPhasesBehind) {
