@@ -284,13 +284,10 @@ class PtxArguments::Reader {
     const ElementType* const type = type_of(text.substr(0, open));
     if (type == nullptr) refuse(fmt::format("'{}' is none of {}", printable(text.substr(0, open), 20), kNames));
     std::vector<std::int64_t> shape;
-    std::size_t elements = 1;
     for (std::string_view sizes = text.substr(open + 1, close - open - 1); !sizes.empty();) {
       const std::size_t end = std::min(sizes.find(','), sizes.size());
       const auto size = whole_number(trimmed(sizes.substr(0, end)), 0, std::int64_t{1} << 32);
       if (!size) refuse("sizes are whole numbers from 0 to 2^32, with commas between");
-      if (*size != 0 && elements > kMostBytes / static_cast<std::size_t>(*size)) refuse("more than 1 GiB of tensors");
-      elements *= static_cast<std::size_t>(*size);
       shape.push_back(*size);
       sizes.remove_prefix(std::min(end + 1, sizes.size()));
     }
@@ -315,11 +312,10 @@ class PtxArguments::Reader {
 
   PtxTensor& add(const std::string& name, const ElementType& type, std::vector<std::int64_t> shape, bool readable,
                  bool writable, Fill fill) {
+    // Sizes are at most 2^32 each: a product that has passed the limit is held there, so that none overflows; a 0 makes
+    // nothing of them all.
     std::size_t bytes = type.bytes;
-    for (const std::int64_t size : shape) {
-      if (size != 0 && bytes > kMostBytes / static_cast<std::size_t>(size)) refuse("more than 1 GiB of tensors");
-      bytes *= static_cast<std::size_t>(size);
-    }
+    for (const std::int64_t size : shape) bytes = std::min(bytes, kMostBytes + 1) * static_cast<std::size_t>(size);
     if (bytes > kMostBytes - all_.tensor_bytes_) refuse("more than 1 GiB of tensors");
     all_.tensor_bytes_ += bytes;
     if (fill.kind == Fill::Kind::kFile && fill.bytes.size() != bytes)

@@ -6,7 +6,7 @@
 
 #include "base/half.hpp"
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -131,8 +131,7 @@ template <class T, class Op>
 void atomic(Warp& w, const Instruction& i) {
   Block& block = w.block();
   const Form f = Form::of(i.extra);
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     const std::uint64_t address = f.address_bytes == 4
                                       ? w.at<std::uint32_t>(i.r[1])[l] + static_cast<std::uint32_t>(i.imm)
                                       : w.at<std::uint64_t>(i.r[1])[l] + static_cast<std::uint64_t>(i.imm);

@@ -10,7 +10,7 @@
 #include "emu/tensor_copies.hpp"
 #include "emu/tensor_map.hpp"
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -59,21 +59,10 @@ Destination destination(const Warp& w, const Instruction& i, const std::uint32_t
           block.shared_place(lane, i, barrier & Program::kPlaceMask, emu::MBarriers::kBytes, name), blocks};
 }
 
-template <class Do>
-void for_each_lane(const Warp& w, Do each) {
-  emu::Machine& machine = w.block().machine();
-  machine.watch();
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    machine.speaks_for(lane);
-    each(machine, lane);
-  }
-}
-
 // Plain ranges.
 /// r = {destination x 3, barrier x 3, source x 3, bytes, blocks or 0}.
 void load(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine& machine, int lane) {
+  for_each_speaker(w, [&](emu::Machine& machine, int lane) {
     const emu::Site& site = w.block().place_of(i);
     const auto bytes = static_cast<std::size_t>(w.at<std::uint32_t>(i.r[9])[lane]);
     const std::uint64_t from = address_at(w, i.r + 6, lane);
@@ -90,7 +79,7 @@ void load(Warp& w, const Instruction& i) {
 
 /// Of this block's shared memory to a block of the cluster. r = {destination x 3, barrier x 3, source x 3, bytes}.
 void send(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine& machine, int lane) {
+  for_each_speaker(w, [&](emu::Machine& machine, int lane) {
     const auto bytes = static_cast<std::size_t>(w.at<std::uint32_t>(i.r[9])[lane]);
     const auto [to, barrier, blocks] = destination(w, i, i.r, 0, lane);
     const std::uintptr_t from = w.block().shared_place(lane, i, address_at(w, i.r + 6, lane) & Program::kPlaceMask,
@@ -108,7 +97,7 @@ void add(Adds type, std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 /// r = {destination x 3, source x 3, bytes}; extra: what is added.
 void store(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine& machine, int lane) {
+  for_each_speaker(w, [&](emu::Machine& machine, int lane) {
     const emu::Site& site = w.block().place_of(i);
     const auto bytes = static_cast<std::size_t>(w.at<std::uint32_t>(i.r[6])[lane]);
     const std::uint64_t to = address_at(w, i.r, lane);
@@ -132,11 +121,11 @@ void store(Warp& w, const Instruction& i) {
   });
 }
 void commit(Warp& w, const Instruction&) {
-  for_each_lane(w, [](emu::Machine& machine, int) { machine.engines().bulk.commit(machine); });
+  for_each_speaker(w, [](emu::Machine& machine, int) { machine.engines().bulk.commit(machine); });
 }
 /// imm: groups that may be left; extra: whether it is enough that they have read.
 void wait(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine& machine, int) {
+  for_each_speaker(w, [&](emu::Machine& machine, int) {
     machine.engines().bulk.wait(machine, static_cast<int>(i.imm), i.extra != 0, w.block().place_of(i));
   });
 }
@@ -165,7 +154,7 @@ Box box(const Warp& w, const std::uint32_t* map, const std::uint32_t* coordinate
 }
 /// r = {destination x 3, barrier x 3, map x 3, blocks or 0, coordinates ...}; extra: how many coordinates.
 void load_tensor(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine&, int lane) {
+  for_each_speaker(w, [&](emu::Machine&, int lane) {
     const Box b = box(w, i.r + 6, i.r + 10, i.extra, lane);
     const auto [to, barrier, blocks] = destination(w, i, i.r, i.r[9], lane);
     emu::load_box({w.block().name_of(i),
@@ -179,7 +168,7 @@ void load_tensor(Warp& w, const Instruction& i) {
 }
 /// r = {map x 3, source x 3, coordinates ...}; extra: how many coordinates; imm: whether it adds.
 void store_tensor(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine&, int lane) {
+  for_each_speaker(w, [&](emu::Machine&, int lane) {
     const Box b = box(w, i.r, i.r + 6, i.extra, lane);
     const std::uintptr_t from = w.block().shared_place(lane, i, address_at(w, i.r + 3, lane), 16, w.block().name_of(i));
     emu::store_box({w.block().name_of(i),
@@ -193,7 +182,7 @@ void store_tensor(Warp& w, const Instruction& i) {
 }
 /// r = {map x 3}.
 void prefetch_map(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine&, int lane) {
+  for_each_speaker(w, [&](emu::Machine&, int lane) {
     emu::prefetch_map(*reinterpret_cast<const TensorMap*>(w.block().global_place(address_at(w, i.r, lane))),
                       w.block().place_of(i));
   });

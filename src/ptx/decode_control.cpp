@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -36,8 +36,7 @@ void barrier(Warp& w, const Instruction& i) {
   const std::uint32_t* const id = w.at<std::uint32_t>(i.r[0]);
   const std::uint32_t* const threads = w.at<std::uint32_t>(i.r[1]);
   const int first = std::countr_zero(w.mask());
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     if (id[l] != id[first] || threads[l] != threads[first])
       w.block().stop(l, i, "lanes of a warp name different barriers");
   }

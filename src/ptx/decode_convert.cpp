@@ -194,8 +194,7 @@ std::uint64_t converted(const std::byte* at, const Conversion& c) {
 /// r = {d, a}; imm: the conversion.
 void convert_lanes(Warp& w, const Instruction& i) {
   const Conversion c = Conversion::of(i.imm);
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     const std::uint64_t bits = converted(w.at<std::byte>(i.r[1]) + l * c.from_bytes, c);
     std::memcpy(w.at<std::byte>(i.r[0]) + l * c.to_bytes, &bits, static_cast<std::size_t>(c.to_bytes));
   }
@@ -203,8 +202,7 @@ void convert_lanes(Warp& w, const Instruction& i) {
 /// r = {d, a, b}: a becomes the upper half of d.
 void convert_pairs(Warp& w, const Instruction& i) {
   const Conversion c = Conversion::of(i.imm);
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     const auto half = [&](std::uint32_t slot) { return converted(w.at<std::byte>(slot) + l * c.from_bytes, c); };
     w.at<std::uint32_t>(i.r[0])[l] = static_cast<std::uint32_t>(half(i.r[1]) << 16 | half(i.r[2]));
   }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -28,8 +28,7 @@ template <class Do>
 void for_each(Warp& w, const Instruction& i, Do each) {
   emu::Machine& machine = w.block().machine();
   machine.watch();
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
+  for (const int lane : Lanes(w.mask())) {
     const std::uintptr_t at = place(w, i, lane);
     machine.speaks_for(lane);
     each(machine, machine.engines().mbarriers, at, lane);

@@ -7,7 +7,7 @@
 #include "emu/cache_hints.hpp"
 #include "emu/copies.hpp"
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -74,8 +74,7 @@ void load(Warp& w, const Instruction& i) {
   Block& block = w.block();
   if (f.space == Space::kGlobal || f.space == Space::kGeneric)
     block.count(&emu::Stats::loads, static_cast<std::uint64_t>(std::popcount(w.mask())));
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     move(w, i, f, l, true, [&](const std::byte* from) {
       for (int e = 0; e < f.count; ++e) {
         std::uint64_t x = 0;
@@ -93,8 +92,7 @@ void store(Warp& w, const Instruction& i) {
   Block& block = w.block();
   if (f.space == Space::kGlobal || f.space == Space::kGeneric)
     block.count(&emu::Stats::stores, static_cast<std::uint64_t>(std::popcount(w.mask())));
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     move(w, i, f, l, false, [&](std::byte* to) {
       for (int e = 0; e < f.count; ++e)
         std::memcpy(to + e * f.bytes, w.at<std::byte>(i.r[1 + e]) + l * f.register_bytes,
@@ -179,8 +177,7 @@ struct CopyForm {
 void copy(Warp& w, const Instruction& i) {
   Block& block = w.block();
   const CopyForm f{i.extra & 15, i.extra >> 4 & 15, i.extra >> 8};
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     const std::uint32_t read = w.at<std::uint32_t>(i.r[2])[l];
     if (read > static_cast<std::uint32_t>(f.bytes))
       block.stop(l, i, fmt::format("cp.async reads {} bytes to write {}", read, f.bytes));
@@ -190,23 +187,15 @@ void copy(Warp& w, const Instruction& i) {
                          block.global_place(from), static_cast<std::size_t>(f.bytes), read, block.place_of(i));
   }
 }
-template <class Do>
-void for_each_lane(const Warp& w, Do each) {
-  emu::Machine& machine = w.block().machine();
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    machine.speaks_for(std::countr_zero(left));
-    each(machine);
-  }
-}
 void commit(Warp& w, const Instruction&) {
-  for_each_lane(w, [](emu::Machine& machine) { machine.commit_copies(); });
+  for_each_speaker(w, [](emu::Machine& machine, int) { machine.commit_copies(); });
 }
 void wait(Warp& w, const Instruction& i) {
-  for_each_lane(w, [&](emu::Machine& machine) { machine.wait_copies(static_cast<int>(i.imm)); });
+  for_each_speaker(w, [&](emu::Machine& machine, int) { machine.wait_copies(static_cast<int>(i.imm)); });
 }
 /// All copies, those too that no commit closed.
 void wait_all(Warp& w, const Instruction&) {
-  for_each_lane(w, [](emu::Machine& machine) {
+  for_each_speaker(w, [](emu::Machine& machine, int) {
     machine.commit_copies();
     machine.wait_copies(0);
   });
@@ -216,8 +205,7 @@ void wait_all(Warp& w, const Instruction&) {
 /// r = {d, fraction}; extra: the eviction.
 void make_policy(Warp& w, const Instruction& i) {
   const float* const fraction = w.at<float>(i.r[1]);
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     w.block().machine().speaks_for(l);
     w.at<std::uint64_t>(i.r[0])[l] =
         emu::make_cache_policy(static_cast<arch::Eviction>(i.extra), fraction[l], w.block().place_of(i)).bits;

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ptx/block.hpp"
-#include "ptx/decoder.hpp"
+#include "ptx/lanes.hpp"
 
 namespace flashfit::ptx {
 namespace {
@@ -19,10 +19,6 @@ void for_each_group(const Warp& w, const Instruction& i, Do each) {
     left &= ~group;
   }
 }
-template <class Do>
-void for_each_lane(std::uint32_t lanes, Do each) {
-  for (; lanes != 0; lanes &= lanes - 1) each(std::countr_zero(lanes));
-}
 
 enum class Shuffle : int { kIndex, kButterfly, kUp, kDown };
 
@@ -34,8 +30,7 @@ void shuffle(Warp& w, const Instruction& i) {
   std::uint32_t a[Warp::kLanes], found = 0;
   std::copy_n(w.at<std::uint32_t>(i.r[3]), Warp::kLanes, a);
   const auto *const b = w.at<std::uint32_t>(i.r[4]), *const c = w.at<std::uint32_t>(i.r[5]);
-  for (std::uint32_t left = w.mask(); left != 0; left &= left - 1) {
-    const int l = std::countr_zero(left);
+  for (const int l : Lanes(w.mask())) {
     const int by = static_cast<int>(b[l] & 31), clamp = static_cast<int>(c[l] & 31),
               segment = static_cast<int>(c[l] >> 8 & 31);
     const int most = (l & segment) | (clamp & ~segment), least = l & segment;
@@ -94,7 +89,9 @@ std::uint32_t votes(Warp& w, const Instruction& i) {
 void ballot(Warp& w, const Instruction& i) {
   const std::uint32_t bits = votes(w, i);
   auto* const d = w.at<std::uint32_t>(i.r[1]);
-  for_each_group(w, i, [=](std::uint32_t group) { for_each_lane(group, [=](int l) { d[l] = bits & group; }); });
+  for_each_group(w, i, [=](std::uint32_t group) {
+    for (const int l : Lanes(group)) d[l] = bits & group;
+  });
 }
 void any(Warp& w, const Instruction& i) {
   const std::uint32_t bits = votes(w, i);
@@ -132,9 +129,8 @@ void match_any(Warp& w, const Instruction& i) {
   const T* const a = w.at<T>(i.r[2]);
   std::uint32_t equal[Warp::kLanes] = {};
   for_each_group(w, i, [&](std::uint32_t group) {
-    for_each_lane(group, [&](int l) {
-      for_each_lane(group, [&](int other) { equal[l] |= static_cast<std::uint32_t>(a[other] == a[l]) << other; });
-    });
+    for (const int l : Lanes(group))
+      for (const int other : Lanes(group)) equal[l] |= static_cast<std::uint32_t>(a[other] == a[l]) << other;
   });
   w.each(d, [&](int l) { return equal[l]; });
 }
@@ -148,10 +144,10 @@ void match_all(Warp& w, const Instruction& i) {
   for_each_group(w, i, [&](std::uint32_t group) {
     const T first = a[std::countr_zero(group)];
     bool all = true;
-    for_each_lane(group, [&](int l) { all = all && a[l] == first; });
+    for (const int l : Lanes(group)) all = all && a[l] == first;
     if (!all) return;
     same |= group;
-    for_each_lane(group, [&](int l) { groups[l] = group; });
+    for (const int l : Lanes(group)) groups[l] = group;
   });
   w.each(d, [&](int l) { return groups[l]; });
   w.set_predicate(i.r[3], same);
@@ -191,8 +187,8 @@ void reduce(Warp& w, const Instruction& i) {
   T* const d = w.at<T>(i.r[1]);
   for_each_group(w, i, [=](std::uint32_t group) {
     T all = a[std::countr_zero(group)];
-    for_each_lane(group & (group - 1), [&](int l) { all = Op{}(all, a[l]); });
-    for_each_lane(group, [=](int l) { d[l] = all; });
+    for (const int l : Lanes(group & (group - 1))) all = Op{}(all, a[l]);
+    for (const int l : Lanes(group)) d[l] = all;
   });
 }
 struct Least {

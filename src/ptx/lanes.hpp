@@ -1,10 +1,45 @@
 #pragma once
-// Instructions that each lane does on its own: one template a number of operands, given the operation.
+// Lanes one after the other, and instructions that each lane does on its own: one template a number of operands, given
+// the operation.
+#include <bit>
+#include <cstdint>
 #include <type_traits>
 
+#include "ptx/block.hpp"
 #include "ptx/decoder.hpp"
 
 namespace flashfit::ptx {
+
+/// The lanes of a mask, from the lowest on: `for (const int lane : Lanes(mask))`.
+class Lanes {
+ public:
+  explicit Lanes(std::uint32_t mask) : mask_(mask) {}
+
+  struct Iterator {
+    std::uint32_t left;
+    int operator*() const { return std::countr_zero(left); }
+    Iterator& operator++() {
+      left &= left - 1;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return left != other.left; }
+  };
+  Iterator begin() const { return {mask_}; }
+  Iterator end() const { return {0}; }
+
+ private:
+  std::uint32_t mask_;
+};
+
+/// each(machine, lane) for the running lanes, with the machine acting in the name of each.
+template <class Do>
+void for_each_speaker(const Warp& w, Do each) {
+  emu::Machine& machine = w.block().machine();
+  for (const int lane : Lanes(w.mask())) {
+    machine.speaks_for(lane);
+    each(machine, lane);
+  }
+}
 
 /// r = {d, a}.
 template <class To, class From, class Op>

@@ -154,7 +154,7 @@ TEST(Atomics, FlagsNeedBothSides) {
                                  [](Numbers& n) {
                                    while (arch::load(n.flag, 0) == 0) continue;
                                  }),
-                 "load reads 4 bytes at byte 0 of flag", "which store_release of block (0,0,0)", "changed: no sync");
+                 "load reads 4 bytes at byte 0 of flag", "which store_release of block (0,0,0)", "wrote: no sync");
   expect_finding(tell_next_block([](Numbers& n) { arch::store_release(n.flag, 1, 1); },
                                  [](Numbers& n) {
                                    arch::store_release(n.flag, 0, 1);
