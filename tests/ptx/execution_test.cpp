@@ -172,7 +172,6 @@ TEST(PtxExecution, HalvesClampedFlushedAndCompared) {
 }
 
 TEST(PtxExecution, ConversionsOfEveryKind) {
-  const std::string f64 = "mov.f64 %rd2, 0d";
   const Computed all[] = {
       {"cvt.rz.f16.f32 %h1, 0f3F9FFFFF; cvt.u32.u16 %r1, %h1;", 0x3cffu},
       {"cvt.rn.f16.f32 %h1, 0f3F9FFFFF; cvt.u32.u16 %r1, %h1;", 0x3d00u},
