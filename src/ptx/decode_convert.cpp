@@ -186,8 +186,8 @@ std::uint64_t converted(const std::byte* at, const Conversion& c) {
   Exact x = flushed(number_at(at, c), c.from);
   if (c.integral) x = to_integral(x, c.rounding);
   if (!is_float(c.to)) return integer_bits(x, c.to);
-  if (c.saturates) x = std::isnan(x) || x < 0 ? 0 : std::min<Exact>(x, 1);
-  if (c.relu && x < 0) x = 0;
+  if (c.saturates) x = x > 0 ? std::min<Exact>(x, 1) : 0;
+  if (c.relu && std::signbit(x) && !std::isnan(x)) x = 0;
   return float_bits(flushed(c.rounding == Rounding::kNone ? x : rounded(x, format_of(c.to), c.rounding), c.to), c.to);
 }
 

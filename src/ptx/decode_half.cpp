@@ -80,7 +80,7 @@ struct Saturated : Plain {
   static double result(double x) { return x > 0 ? std::min(x, 1.) : 0.; }  // NaN is not more than 0
 };
 struct NotNegative : Plain {
-  static double result(double x) { return x < 0 ? 0. : x; }
+  static double result(double x) { return std::signbit(x) && !std::isnan(x) ? 0. : x; }
 };
 /// Of fp16: the smallest normal number is 2^-14.
 struct Flushing {
