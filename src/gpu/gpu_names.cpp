@@ -25,38 +25,41 @@ struct Parts {
 
 // Parts that gpu_table() has no figures for. Source: NVIDIA's lists of GPUs and their compute capability
 // ("CUDA GPU Compute Capability" and "Legacy CUDA GPU Compute Capability"). A name that stands for chips of several
-// capabilities (Titan X, RTX 6000, GTX 860M) is left out.
+// capabilities (Titan X alone, RTX 6000, GTX 860M) is left out.
 constexpr Parts kParts[] = {
     {35, "K20|K40|GTX Titan Black"},
     {37, "K80"},
     {50, "GTX 750|GTX 750 Ti|M10|Quadro M1200"},
-    {52, "GTX 950|GTX 960|GTX 970|GTX 980|GTX 980 Ti|M4|M40|M60|Quadro M4000|Quadro M5000|Quadro M6000"},
+    {52, "GTX 950|GTX 960|GTX 970|GTX 980|GTX 980 Ti|GTX Titan X|M4|M40|M60|Quadro M4000|Quadro M5000|Quadro M6000"},
     {53, "Jetson Nano|Jetson TX1"},
     {60, "P100|Quadro GP100"},
     {61,
-     "P4|P6|P40|GT 1030|GTX 1050|GTX 1050 Ti|GTX 1060|GTX 1070|GTX 1070 Ti|GTX 1080|GTX 1080 Ti|Titan Xp|Quadro P400|"
+     "P4|P6|P40|MX150|MX250|MX330|MX350|GT 1030|GTX 1050|GTX 1050 Ti|GTX 1060|GTX 1070|GTX 1070 Ti|GTX 1080|"
+     "GTX 1080 Ti|Titan X (Pascal)|Titan Xp|Quadro P400|"
      "Quadro P600|Quadro P620|Quadro P1000|Quadro P2000|Quadro P2200|Quadro P4000|Quadro P5000|Quadro P6000"},
     {62, "Jetson TX2"},
     {70, "V100S|Titan V|Quadro GV100"},
     {72, "Jetson Xavier|Jetson AGX Xavier|Jetson Xavier NX"},
     {75,
-     "T4G|GTX 1650|GTX 1650 Ti|GTX 1650 Super|GTX 1660|GTX 1660 Ti|GTX 1660 Super|RTX 2060|RTX 2060 Super|RTX 2070|"
+     "T4G|MX450|MX550|GTX 1630|GTX 1650|GTX 1650 Ti|GTX 1650 Super|GTX 1660|GTX 1660 Ti|GTX 1660 Super|RTX 2060|RTX "
+     "2060 Super|RTX 2070|"
      "RTX 2070 Super|RTX 2080|RTX 2080 Super|Titan RTX|Quadro RTX 3000|Quadro RTX 4000|Quadro RTX 5000|"
-     "Quadro RTX 6000|Quadro RTX 8000|T400|T600|T1000|T1200"},
+     "Quadro RTX 6000|Quadro RTX 8000|T400|T500|T600|T1000|T1200|T2000|Quadro T1000|Quadro T2000"},
     {80, "A800|A100X|A30X"},
     {86,
-     "A2|A10G|A16|RTX 3050|RTX 3050 Ti|RTX 3060|RTX 3060 Ti|RTX 3070|RTX 3070 Ti|RTX 3080|RTX 3080 Ti|RTX 3090 Ti|RTX "
-     "A400|"
-     "RTX A1000|"
-     "RTX A2000|RTX A3000|RTX A4000|RTX A4500|RTX A5000|RTX A5500|RTX A6000"},
+     "A2|A10G|A16|MX570|RTX 2050|RTX 3050|RTX 3050 Ti|RTX 3060|RTX 3060 Ti|RTX 3070|RTX 3070 Ti|RTX 3080|RTX 3080 "
+     "Ti|RTX 3090 Ti|"
+     "RTX A400|RTX A500|RTX A1000|RTX A2000|RTX A3000|RTX A4000|RTX A4500|RTX A5000|RTX A5500|RTX A6000"},
     {87, "Jetson Orin NX|Jetson Orin Nano"},
     {89,
      "L2|L20|L40G|RTX 4050|RTX 4060|RTX 4060 Ti|RTX 4070|RTX 4070 Super|RTX 4070 Ti|RTX 4070 Ti Super|RTX 4080|"
-     "RTX 4080 Super|RTX 4090 D|RTX 2000 Ada|RTX 4000 Ada|RTX 4500 Ada|RTX 5000 Ada|RTX 5880 Ada|RTX 6000 Ada"},
+     "RTX 4080 Super|RTX 4090 D|RTX 500 Ada|RTX 1000 Ada|RTX 2000 Ada|RTX 3000 Ada|RTX 3500 Ada|RTX 4000 Ada|RTX 4500 "
+     "Ada|RTX 5000 Ada|RTX 5880 Ada|RTX 6000 Ada"},
     {90, "H20|H800"},
     {100, "B100"},
     {120,
-     "RTX 5050|RTX 5060|RTX 5060 Ti|RTX 5070|RTX 5070 Ti|RTX 5080|RTX 5090 D|RTX PRO 2000|RTX PRO 4000|RTX PRO 4500|"
+     "RTX 5050|RTX 5060|RTX 5060 Ti|RTX 5070|RTX 5070 Ti|RTX 5080|RTX 5090 D|RTX PRO 500|RTX PRO 1000|RTX PRO 2000|RTX "
+     "PRO 3000|RTX PRO 4000|RTX PRO 4500|"
      "RTX PRO 5000"},
 };
 
@@ -70,11 +73,26 @@ std::vector<NamedGpu> all_named() {
   return all;
 }
 
+// "A100-10C", "A100-1-5C": a vGPU's profile, the share of the GPU named that it has (NVIDIA, "Virtual GPU Software User
+// Guide", "Virtual GPU Types").
+std::string_view without_profile(std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return name;
+  const std::string_view size = name.substr(dash + 1);
+  const bool is_profile = size.size() >= 2 &&
+                          std::string_view("abcqABCQ").find(size.back()) != std::string_view::npos &&
+                          std::all_of(size.begin(), size.end() - 1, is_digit);
+  if (!is_profile) return name;
+  name = name.substr(0, dash);
+  const bool of_slice = name.size() > 2 && name[name.size() - 2] == '-' && is_digit(name.back());
+  return of_slice ? name.substr(0, name.size() - 2) : name;
+}
+
 // The words of a board's form or a product line that change nothing about the compute capability.
 std::string without_form(std::string_view name) {
-  constexpr std::string_view kForms[] = {"laptop", "mobile", "pcie", "nvl",  "generation",
-                                         "sff",    "max",    "q",    "with", "design"};
-  std::string out, text = lower(name);
+  constexpr std::string_view kForms[] = {"laptop", "mobile", "pcie", "nvl",    "generation", "sff",
+                                         "max",    "q",      "with", "design", "grid"};
+  std::string out, text = lower(without_profile(name));
   std::replace_if(text.begin(), text.end(), [](char c) { return c == '-' || c == '_' || is_space(c); }, ' ');
   for (const std::string_view word : split(text, ' ')) {
     if (word == "mig") break;  // "NVIDIA A100-SXM4-40GB MIG 1g.5gb": a slice of the GPU named
