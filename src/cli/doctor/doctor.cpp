@@ -93,19 +93,28 @@ std::vector<MachineReport> examined(const DoctorOptions& options, const CiOption
   return machines;
 }
 
+/// People write codes in any case.
+std::string as_code(std::string code) {
+  for (char& c : code)
+    if (c == 'f') c = 'F';
+  return code;
+}
+
 /// Whether codes alone were asked for, and no files of their names.
 bool asks_for_pages(const DoctorOptions& options) {
   const auto is_page = [](const std::string& word) {
     std::error_code error;
-    return looks_like_code(word) && !std::filesystem::exists(word, error);
+    return looks_like_code(as_code(word)) && !std::filesystem::exists(word, error);
   };
   return !options.targets.empty() && std::all_of(options.targets.begin(), options.targets.end(), is_page);
 }
 
 int print_pages(const std::vector<std::string>& codes) {
   for (const std::string& code : codes)
-    if (page_of_code(code).empty()) wrong("TARGET", code, "has no page; docs/doctor/README.md lists those that have");
-  for (const std::string& code : codes) fmt::print("{}{}", code == codes.front() ? "" : "\n", page_of_code(code));
+    if (page_of_code(as_code(code)).empty())
+      wrong("TARGET", code, "has no page; docs/doctor/README.md lists those that have");
+  for (const std::string& code : codes)
+    fmt::print("{}{}", &code == &codes.front() ? "" : "\n", page_of_code(as_code(code)));
   return kOk;
 }
 

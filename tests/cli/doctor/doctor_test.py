@@ -566,6 +566,7 @@ def test_pages_of_codes_are_printed_offline() -> None:
     ran = run("doctor", "FF810", "FF101")
     pages = [(ROOT / f"docs/doctor/{code}.md").read_text() for code in ("FF810", "FF101")]
     assert (ran.returncode, ran.stdout) == (0, "\n".join(pages))
+    assert run("doctor", "ff810", "Ff101").stdout == "\n".join(pages)
     ran = run("doctor", "FF999")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "flashfit: TARGET 'FF999': has no page; docs/doctor/README.md lists those that have\n"
