@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kKeptHead = std::uint64_t{10} << 20, kKeptTail = std::uint64_t{8} << 20;
 // Of members with larger tables one is read at a time: of two that lie, each would take some 350 MB.
 constexpr std::uint64_t kMostBesideOthers = std::uint64_t{40} << 20;
-constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 20, kMostSections = std::uint64_t{4} << 20;
 
 /// The dynamic segment, which lies behind all GPU code: its place stands at the start of the file.
 void want_dynamic_segment(Bytes head, KeptSource& kept) {
@@ -33,6 +33,18 @@ void want_dynamic_segment(Bytes head, KeptSource& kept) {
     const std::uint64_t size = segment.u64();
     if (type == kSegmentDynamic && size < kMostDynamic) kept.want(offset, size);
   }
+}
+
+/// The section table, which tells which parts are read next: linkers put it last, patchelf anywhere. Parts that are
+/// read with it, such as the names of sections, mostly lie beside it.
+void want_section_table(Bytes head, KeptSource& kept) {
+  constexpr std::uint64_t kBeside = std::uint64_t{64} << 10;
+  Reader header(head, 40);
+  const std::uint64_t at = header.u64();
+  header.skip(10);
+  const std::uint64_t size = std::uint64_t{header.u16()} * header.u16();
+  if (!is_elf(head) || !header.ok() || at == 0 || size > kMostSections) return;
+  kept.want(at - std::min(at, kBeside), size + 2 * kBeside);
 }
 
 /// The driver takes a cubin as a whole: nothing in it is GPU code of its own.
@@ -57,6 +69,7 @@ Result<void> ProgramBytes::first_pass() {
     kept_.want(0, kKeptHead);
     kept_.want(content_.size() - std::min(content_.size(), kKeptTail), kKeptTail);
     want_dynamic_segment(*head, kept_);
+    want_section_table(*head, kept_);
   }
   CodeSearch search(cubin ? 0 : content_.size());
   auto passed = content_.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
