@@ -46,6 +46,8 @@ environment::EnvironmentQuestion question_of(const Image& image, const Question&
   return question;
 }
 
+Problem not_read(std::string line) { return {"FF901", doctor::Severity::kNote, std::move(line), "", ""}; }
+
 /// Adds what was found of an environment to its image's report. Paths become those of the image.
 void add(Environment found, TargetReport& whole) {
   const auto take = [&](Problem& problem) {
@@ -75,7 +77,7 @@ void add(Environment found, TargetReport& whole) {
   }
   whole.target.files += found.files;
   for (std::string& line : found.unread) {
-    Problem problem{"FF901", doctor::Severity::kNote, std::move(line), "", ""};
+    Problem problem = not_read(std::move(line));
     take(problem);
   }
 }
@@ -85,13 +87,18 @@ TargetReport examine_one(const Image& image, const std::string& path, const Ques
                 .file_name = std::filesystem::path(path).filename().string(),
                 .kind = doctor::TargetKind::kDirectory};
   if (!image.error.empty()) target.errors.push_back(image.error);
-  const auto sites = image.tree ? find_sites(*image.tree) : std::vector<std::string>();
-  if (sites.empty()) return judge(std::move(target), asked);
+  std::vector<std::string> unread;
+  const auto sites = image.tree ? find_sites(*image.tree, unread) : std::vector<std::string>();
+  if (sites.empty()) {
+    std::move(unread.begin(), unread.end(), std::back_inserter(target.errors));
+    return judge(std::move(target), asked);
+  }
   TargetReport whole;
   // A layer that cannot be read is part one's finding; that nothing else is in the target is none.
   if (!target.errors.empty()) whole.problems = problems_of(target, asked);
   std::erase_if(whole.problems, [](const Problem& p) { return p.code != "FF901"; });
   whole.target = std::move(target);
+  for (std::string& line : unread) whole.problems.push_back(not_read(std::move(line)));
   const environment::EnvironmentQuestion question = question_of(image, asked, named);
   std::set<std::string> done;
   for (const std::string& site : sites) {
@@ -111,13 +118,18 @@ TargetReport examine_one(const Image& image, const std::string& path, const Ques
 
 }  // namespace
 
-std::vector<std::string> find_sites(const dynamic_loader::FileTree& tree) {
+std::vector<std::string> find_sites(const dynamic_loader::FileTree& tree, std::vector<std::string>& unread) {
   std::vector<std::string> sites, left{"/"};
-  for (std::size_t seen = 0; !left.empty() && seen < kMostFolders; ++seen) {
+  std::size_t seen = 0, left_out = 0, unlisted = 0;
+  std::string why;
+  for (; !left.empty() && seen < kMostFolders; ++seen) {
     const std::string here = std::move(left.back());
     left.pop_back();
     const auto entries = tree.list_here(here);
-    if (!entries) continue;
+    if (!entries) {
+      if (++unlisted == 1) why = entries.error().message;
+      continue;
+    }
     for (const dynamic_loader::Entry& entry : *entries) {
       if (entry.kind != FileKind::kFolder) continue;
       std::string path = dynamic_loader::join(here, entry.name);
@@ -125,8 +137,16 @@ std::vector<std::string> find_sites(const dynamic_loader::FileTree& tree) {
         left.push_back(std::move(path));
       else if (sites.size() < kMostSites)
         sites.push_back(std::move(path));
+      else
+        ++left_out;
     }
   }
+  if (unlisted > 0) unread.push_back(fmt::format("folders that cannot be listed: {}, the first: {}", unlisted, why));
+  if (!left.empty())
+    unread.push_back(fmt::format("more than {} folders: in the others no packages were looked for", kMostFolders));
+  if (left_out > 0)
+    unread.push_back(
+        fmt::format("{} folders of packages, of which {} were not read", sites.size() + left_out, left_out));
   std::sort(sites.begin(), sites.end());
   return sites;
 }

@@ -13,8 +13,9 @@ struct Named {
   bool python = false, platform = false, glibc = false, torch = false;
 };
 
-/// The site-packages and dist-packages folders of a tree, by path; no link is followed. At most kMostSites.
-std::vector<std::string> find_sites(const dynamic_loader::FileTree& tree);
+/// The site-packages and dist-packages folders of a tree, by path; no link is followed. At most kMostSites. What was
+/// not looked at adds a line to `unread`.
+std::vector<std::string> find_sites(const dynamic_loader::FileTree& tree, std::vector<std::string>& unread);
 inline constexpr std::size_t kMostSites = 64;
 
 /// Never fails: what cannot be read is said by FF901. Each image is one target, "ARCHIVE (NAME)", whose binaries are

@@ -1,8 +1,11 @@
 #include "doctor/environment/added_folders.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/ascii.hpp"
+#include "base/printable.hpp"
 #include "doctor/packaging/python_module.hpp"
 
 namespace flashfit::doctor::environment {
@@ -60,25 +63,43 @@ bool may_add(const std::string& name) {
 
 }  // namespace
 
-std::vector<AddedFolder> added_folders(const FileTree& tree, const std::string& folder) {
+std::vector<AddedFolder> added_folders(const FileTree& tree, const std::string& folder,
+                                       std::vector<std::string>& unread) {
   std::vector<AddedFolder> added;
   const auto entries = tree.list(folder);
   if (!entries) return added;
   std::size_t files = 0;
   for (const dynamic_loader::Entry& entry : *entries) {
-    if (!may_add(entry.name) || entry.name.starts_with('.') || ++files > kMostFiles) continue;
+    if (!may_add(entry.name) || entry.name.starts_with('.')) continue;
+    if (++files > kMostFiles) {
+      unread.push_back(fmt::format("{}: more than {} files that may add folders to it: the others were not read",
+                                   printable(folder), kMostFiles));
+      break;
+    }
     const std::string by = folder + "/" + entry.name;
     const auto text = dynamic_loader::read_text(tree, by, kMostText);
-    if (!text) continue;
-    for (const std::string& path : paths_in(entry.name, *text, folder)) {
-      if (!path.starts_with('/') || added.size() == kMostAdded) continue;
+    if (!text) {
+      unread.push_back(printable(by) + ": " + text.error().message);
+      continue;
+    }
+    const std::vector<std::string> paths = paths_in(entry.name, *text, folder);
+    if (paths.size() >= kMostTexts)
+      unread.push_back(fmt::format("{}: names {} paths or more: the others were not read", printable(by), kMostTexts));
+    for (const std::string& path : paths) {
+      if (!path.starts_with('/')) continue;
       const dynamic_loader::Resolved at = tree.resolve(path);
       const bool module = at.node.kind == FileKind::kFile && doctor::parse_python_module(at.path);
       if (at.node.kind != FileKind::kFolder && !module) continue;
       // Neither the folder itself nor one above it, of which the root is the greatest.
       if (at.path == "/" || at.path == folder || folder.starts_with(at.path + "/")) continue;
       const bool known = std::any_of(added.begin(), added.end(), [&](const auto& one) { return one.path == at.path; });
-      if (!known) added.push_back({at.path, by});
+      if (known) continue;
+      if (added.size() == kMostAdded) {
+        unread.push_back(fmt::format("{}: more than {} folders are added to it, from {} on: they were not read",
+                                     printable(folder), kMostAdded, printable(by)));
+        return added;
+      }
+      added.push_back({at.path, by});
     }
   }
   return added;

@@ -16,8 +16,10 @@ struct AddedFolder {
 
 /// Of one folder of packages, in the order of names; at most kMostAdded. Taken of editable installs are the paths that
 /// setuptools' finder maps packages to and the build folders of meson-python's; those of scikit-build-core lie in the
-/// folder of packages itself. What is not there, or holds `folder`, is left out.
-std::vector<AddedFolder> added_folders(const dynamic_loader::FileTree& tree, const std::string& folder);
+/// folder of packages itself. What is not there, or holds `folder`, is left out. What was not read adds a line to
+/// `unread`; that the folder itself cannot be listed is for who reads its packages to say.
+std::vector<AddedFolder> added_folders(const dynamic_loader::FileTree& tree, const std::string& folder,
+                                       std::vector<std::string>& unread);
 
 inline constexpr std::size_t kMostAdded = 64;
 

@@ -17,7 +17,6 @@ using dynamic_loader::FileTree;
 
 constexpr std::uint64_t kMostMetadata = std::uint64_t{4} << 20, kMostWheel = 1 << 16, kMostOrigin = 1 << 16;
 constexpr std::uint64_t kMostRecord = std::uint64_t{32} << 20;
-constexpr std::size_t kMostDistributions = 20'000;
 
 /// The headers alone: what follows the first empty line is a description, often long.
 std::string headers_of(std::string text) {
@@ -88,9 +87,11 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
     unread.push_back(entries.error().message);
     return list;
   }
+  std::size_t tried = 0;
   for (const dynamic_loader::Entry& entry : *entries) {
     const bool dist = entry.name.ends_with(".dist-info"), egg = entry.name.ends_with(".egg-info");
-    if ((!dist && !egg) || list.size() == kMostDistributions) continue;
+    if (!dist && !egg) continue;
+    if (++tried > kMostDistributions) continue;
     Distribution d{.folder = folder, .info = folder + "/" + entry.name};
     // An egg-info may be a file by itself.
     const std::string text = dist                                            ? d.info + "/METADATA"
@@ -109,6 +110,9 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
     read_origin(tree, d);
     list.push_back(std::move(d));
   }
+  if (tried > kMostDistributions)
+    unread.push_back(fmt::format("{}: {} of its {} distributions were not read: at most {} are", printable(folder),
+                                 tried - kMostDistributions, tried, kMostDistributions));
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return list;
 }

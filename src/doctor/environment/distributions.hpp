@@ -23,9 +23,11 @@ struct Distribution {
   bool by_url = false;  ///< it did not come from an index, whether its source is known or not
 };
 
-/// Those of a folder of packages, by name; what names no package is left out, and said in `unread`.
+/// Those of a folder of packages, by name; what names no package, and what is beyond kMostDistributions, is left out,
+/// and said in `unread`.
 std::vector<Distribution> read_distributions(const dynamic_loader::FileTree& tree, const std::string& folder,
                                              std::vector<std::string>& unread);
+inline constexpr std::size_t kMostDistributions = 20'000;
 
 /// Calls `owns(path)` for each file that RECORD lists, as a path of the tree.
 void for_each_recorded(const dynamic_loader::FileTree& tree, const Distribution& distribution,

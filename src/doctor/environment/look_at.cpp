@@ -61,7 +61,7 @@ class PackageReader {
     for (const std::string& folder : environment_.prefix.packages) add(folder, find_native_files(tree_, folder));
     std::vector<AddedFolder> added;
     for (const std::string& folder : environment_.prefix.packages)
-      for (AddedFolder& one : added_folders(tree_, folder)) added.push_back(std::move(one));
+      for (AddedFolder& one : added_folders(tree_, folder, environment_.unread)) added.push_back(std::move(one));
     for (const AddedFolder& one : added) add_outside(one);
     return std::move(packages_);
   }
@@ -261,6 +261,8 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
   Environment environment{.question = asked.asked};
   const std::string path = asked.path.empty() ? active_prefix(tree, asked.variables) : asked.path;
   if (!path.empty()) environment.prefix = find_prefix(tree, path);
+  if (const std::string& why = environment.prefix.unread; !why.empty())
+    environment.unread.push_back("pyvenv.cfg, which tells the Python and whether a system's packages are seen: " + why);
   environment.system = system_of(tree, asked, environment.prefix);
   if (environment.prefix.kind == Prefix::Kind::kNone) {
     environment.problems = host_problems(environment.system, environment.question);

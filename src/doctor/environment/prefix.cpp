@@ -119,13 +119,16 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
   if (name == "site-packages" || name == "dist-packages") return folder_prefix(tree, path);
 
   Prefix prefix{.path = path};
-  if (const auto config = dynamic_loader::read_text(tree, base + "/pyvenv.cfg", kMostConfig)) {
+  if (is_file(tree, base + "/pyvenv.cfg")) {
+    const auto config = dynamic_loader::read_text(tree, base + "/pyvenv.cfg", kMostConfig);
+    const std::string text = config.value_or("");
+    if (!config) prefix.unread = config.error().message;
     prefix.kind = Prefix::Kind::kVenv;
-    prefix.python = version_part(value_of(*config, "version"));
-    if (prefix.python.empty()) prefix.python = version_part(value_of(*config, "version_info"));
+    prefix.python = version_part(value_of(text, "version"));
+    if (prefix.python.empty()) prefix.python = version_part(value_of(text, "version_info"));
     add_packages_below(tree, path, prefix);
-    const std::string home = value_of(*config, "home");
-    if (lower(value_of(*config, "include-system-site-packages")) == "true" && home.starts_with('/'))
+    const std::string home = value_of(text, "home");
+    if (lower(value_of(text, "include-system-site-packages")) == "true" && home.starts_with('/'))
       add_packages_below(tree, parent_of(home), prefix);
   } else {
     prefix.kind = is_folder(tree, base + "/conda-meta") ? Prefix::Kind::kConda : Prefix::Kind::kSystem;

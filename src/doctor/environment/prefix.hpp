@@ -15,6 +15,7 @@ struct Prefix {
   std::string path;                   ///< of the prefix; of kFolder: the folder of packages
   std::string python;                 ///< "3.11", "3.11.7", "3.13t"; "" if unknown
   std::vector<std::string> packages;  ///< folders of packages in the order of sys.path
+  std::string unread;                 ///< why a virtual environment's pyvenv.cfg was not read; "" otherwise
 };
 /// "none", "venv", "conda", "system", "folder".
 const char* name_of(Prefix::Kind kind);

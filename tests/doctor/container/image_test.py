@@ -286,6 +286,13 @@ def test_an_archive_without_an_image_is_told(image: Any, members: Layer, message
     assert any(message in line for line in lines), lines
 
 
+def test_folders_of_packages_beyond_what_is_read_are_told(image: Any, libraries: dict[str, bytes]) -> None:
+    layer = tar([(f"apps/{i}/site-packages/_C.so", libraries["good"]) for i in range(66)])
+    _, report = judged(image(docker_image([layer])), *ASKED)
+    said = [p["message"] for p in report["targets"][0]["problems"] if p["code"] == "FF901"]
+    assert "66 folders of packages, of which 2 were not read" in said
+
+
 def test_an_image_without_python_packages_has_nothing_to_judge(image: Any) -> None:
     status, lines = doctor(image(docker_image([tar([("etc/os-release", b"ID=debian\n")])])), *ASKED)
     assert status == 2

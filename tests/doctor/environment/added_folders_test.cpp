@@ -19,10 +19,11 @@ class Added : public MadeEnvironment {
  protected:
   std::vector<std::string> paths() const {
     std::vector<std::string> all;
-    for (const AddedFolder& one : added_folders(dynamic_loader::RealTree(root_.string()), "/" + site_))
+    for (const AddedFolder& one : added_folders(dynamic_loader::RealTree(root_.string()), "/" + site_, unread_))
       all.push_back(one.path);
     return all;
   }
+  mutable std::vector<std::string> unread_;
   void folder(const std::string& path) const { std::filesystem::create_directories(root_ / path); }
 };
 
@@ -46,6 +47,25 @@ TEST_F(Added, WhatHoldsTheEnvironmentOrIsTheRootIsLeftOut) {
   }
   write(site_ + "/a.pth", many);
   EXPECT_THAT(paths(), SizeIs(kMostAdded));
+  EXPECT_THAT(unread_, ElementsAre(HasSubstr("more than 64 folders are added to it")));
+}
+
+TEST_F(Added, WhatIsNotReadIsSaid) {
+  folder("src/one");
+  write(site_ + "/a.pth", "/src/one\n");
+  write(site_ + "/b.pth", std::string(300'000, '#'));
+  EXPECT_THAT(paths(), ElementsAre("/src/one"));
+  EXPECT_THAT(unread_, ElementsAre(HasSubstr("/b.pth: ")));
+  unread_.clear();
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "/src/one\n";
+  write(site_ + "/b.pth", many);
+  EXPECT_THAT(paths(), ElementsAre("/src/one"));
+  EXPECT_THAT(unread_, ElementsAre(HasSubstr("/b.pth: names 4096 paths or more")));
+  unread_.clear();
+  for (int i = 0; i < 300; ++i) write(site_ + "/x" + std::to_string(i) + ".pth", "");
+  paths();
+  EXPECT_THAT(unread_, testing::Contains(HasSubstr("more than 256 files that may add folders")));
 }
 
 TEST_F(Added, SetuptoolsFindersMapPackages) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "doctor/environment/addressed_mend.hpp"
+#include "doctor/environment/distributions.hpp"
 #include "doctor/environment/made_environment.hpp"
 
 namespace flashfit::doctor::environment::test {
@@ -20,6 +21,23 @@ TEST_F(Prefixes, AVirtualEnvironmentByItsConfiguration) {
   EXPECT_STREQ(name_of(prefix.kind), "venv");
   EXPECT_EQ(prefix.python, "3.11.7");
   EXPECT_THAT(prefix.packages, ElementsAre("/venv/lib/python3.11/site-packages"));
+}
+
+TEST_F(Prefixes, AConfigurationThatIsNotRead) {
+  write("venv/pyvenv.cfg", "version = 3.11.7\n" + std::string(100'000, '#'));
+  const Prefix prefix = find("/venv");
+  EXPECT_STREQ(name_of(prefix.kind), "venv");
+  EXPECT_THAT(prefix.packages, ElementsAre("/venv/lib/python3.11/site-packages"));
+  EXPECT_FALSE(prefix.unread.empty());
+  EXPECT_THAT(look({"L40"}).unread, testing::Contains(testing::HasSubstr("pyvenv.cfg, which tells the Python")));
+}
+
+TEST_F(Prefixes, DistributionsBeyondWhatIsRead) {
+  for (std::size_t i = 0; i <= kMostDistributions; ++i) write(site_ + "/a" + std::to_string(i) + ".egg-info", "");
+  write(site_ + "/z-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: z\nVersion: 1.0\n");
+  std::vector<std::string> unread;
+  read_distributions(dynamic_loader::RealTree(root_.string()), "/" + site_, unread);
+  EXPECT_THAT(unread, testing::Contains(testing::HasSubstr("2 of its 20002 distributions were not read")));
 }
 
 TEST_F(Prefixes, ThatSeesTheSystemsPackagesToo) {
