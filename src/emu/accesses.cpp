@@ -45,6 +45,16 @@ inline std::optional<Accesses::Conflict> Accesses::over(std::size_t offset, std:
   return std::nullopt;
 }
 
+/// Atomic operations on a place are in one order: who comes after one of them comes, at that place, after those before
+/// it too. Whether record i is such a one for somebody who knows `knows` and does something to `bytes`.
+bool Accesses::is_behind(std::span<const Record> records, std::size_t i, std::uint32_t bytes, const Knowledge& knows) {
+  bytes &= records[i].bytes();
+  return records[i].atomic() && std::ranges::any_of(records.subspan(i + 1), [&](const Record& later) {
+           return later.atomic() && later.write() && (later.bytes() & bytes) == bytes &&
+                  knows.seen.reached(later.done());
+         });
+}
+
 std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t bytes, const AccessRecord& by,
                                                  const Knowledge& knows) {
   return over(offset, bytes, {by, false}, [&](Granule& granule, Record now) -> std::optional<Conflict> {
@@ -55,7 +65,8 @@ std::optional<Accesses::Conflict> Accesses::read(std::size_t offset, std::size_t
       if (r.write()) {
         written |= r.bytes();
         if ((r.bytes() & now.bytes()) != 0 && !(r.atomic() && now.atomic())) {
-          if (!knows.seen.reached(r.done())) return Conflict{r.whole(), true, false};
+          if (!knows.seen.reached(r.done()) && !is_behind(records, i, now.bytes(), knows))
+            return Conflict{r.whole(), true, false};
           if (now.async() && !r.async() && !knows.fenced.reached(r.done())) return Conflict{r.whole(), true, true};
         }
       } else if (r.agent() == now.agent() && (r.bytes() & ~now.bytes()) == 0 && (r.atomic() || !now.atomic())) {
@@ -76,12 +87,14 @@ std::optional<Accesses::Conflict> Accesses::write(std::size_t offset, std::size_
   return over(offset, bytes, {by, true}, [&](Granule& granule, Record now) -> std::optional<Conflict> {
     std::uint16_t kept = 0;
     const std::span<Record> records = this->records(granule);
-    for (const Record& r : records) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const Record r = records[i];
       std::uint32_t left = r.bytes();
       if ((left & now.bytes()) != 0) {
         const bool both_atomic = r.atomic() && now.atomic();
         if (!both_atomic) {
-          if (!knows.seen.reached(r.done())) return Conflict{r.whole(), r.write(), false};
+          if (!knows.seen.reached(r.done()) && !is_behind(records, i, now.bytes(), knows))
+            return Conflict{r.whole(), r.write(), false};
           if (r.write() && now.async() && !r.async() && !knows.fenced.reached(r.done()))
             return Conflict{r.whole(), true, true};
         }

@@ -115,6 +115,7 @@ class Accesses {
   std::span<Record> records(Granule& granule) {
     return {granule.spilled == 0 ? granule.here : spilled_[granule.spilled - 1u].data(), granule.count};
   }
+  static bool is_behind(std::span<const Record> records, std::size_t i, std::uint32_t bytes, const Knowledge& knows);
   void append(Granule& granule, Record record);
   void spill(Granule& granule, Record record);
   /// Calls `each(granule, record)` for all granules of the range, until it returns a conflict.

@@ -38,17 +38,26 @@ std::optional<GlobalAccesses::Record> GlobalAccesses::enter(Page& page, Granule&
                                                             const Knowledge& knows, Lacks& lacks) {
   const std::span<Record> records{granule.spilled == 0 ? granule.here : page.spilled[granule.spilled - 1u].data(),
                                   granule.count};
+  const auto reached = [&](const Clock& clock, const Record& r) {
+    const Moment done{r.agent, r.epoch};
+    return r.cluster == now.cluster ? clock.reached(done) : clock.abroad().reached(r.cluster, done);
+  };
+  // Atomic operations on a place are in one order. Who comes after one of them comes, at that place, after those before
+  // it too: the last block may set the counter back by a plain store.
+  const auto is_behind = [&](std::size_t i) {
+    const std::uint16_t bytes = records[i].bytes & now.bytes;
+    return is_atomic(records[i].kind) && std::ranges::any_of(records.subspan(i + 1), [&](const Record& later) {
+             return later.kind == GlobalAccess::kAtomic && (later.bytes & bytes) == bytes && reached(knows.seen, later);
+           });
+  };
   std::uint16_t kept = 0;
-  for (const Record& r : records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Record r = records[i];
     auto left = r.bytes;
     if ((r.bytes & now.bytes) != 0 && conflict(r.kind, now.kind)) {
-      const auto reached = [&](const Clock& clock) {
-        const Moment done{r.agent, r.epoch};
-        return r.cluster == now.cluster ? clock.reached(done) : clock.abroad().reached(r.cluster, done);
-      };
-      if (!reached(knows.seen)) return lacks = Lacks::kOrder, r;
+      if (!reached(knows.seen, r) && !is_behind(i)) return lacks = Lacks::kOrder, r;
       if (!only_reads(r.kind) && now.proxy == Proxy::kAsync && r.proxy == Proxy::kGeneric &&
-          !reached(knows.fenced_global))
+          !reached(knows.fenced_global, r))
         return lacks = Lacks::kFence, r;
       if ((r.kind == GlobalAccess::kReadOnly || now.kind == GlobalAccess::kReadOnly) &&
           !knows.seen.abroad().knows_all_of(r.cluster))

@@ -634,6 +634,30 @@ void reverse(Decoder& d) {
              bits_of(t), bits_of(t));
 }
 
+/// The place of the highest bit that is not a copy of the sign, from below or, for a shift, from above; none: all bits.
+template <bool ForShift>
+struct HighestBit {
+  template <class T>
+  std::uint32_t operator()(T a) const {
+    const auto bits = static_cast<std::make_unsigned_t<T>>(a < 0 ? ~a : a);
+    if (bits == 0) return ~0u;
+    return static_cast<std::uint32_t>(ForShift ? std::countl_zero(bits) : std::bit_width(bits) - 1);
+  }
+};
+template <bool ForShift>
+Run finding(Type t) {
+  return t == Type::kU32   ? &unary<std::uint32_t, std::uint32_t, HighestBit<ForShift>>
+         : t == Type::kS32 ? &unary<std::uint32_t, std::int32_t, HighestBit<ForShift>>
+         : t == Type::kU64 ? &unary<std::uint32_t, std::uint64_t, HighestBit<ForShift>>
+         : t == Type::kS64 ? &unary<std::uint32_t, std::int64_t, HighestBit<ForShift>>
+                           : nullptr;
+}
+void find_bit(Decoder& d) {
+  const bool for_shift = d.take("shiftamt");
+  const Type t = d.take_type();
+  emit_unary(d, known(d, for_shift ? finding<true>(t) : finding<false>(t)), 32, bits_of(t));
+}
+
 void bit_field(Decoder& d, bool insert) {
   const Type t = d.take_type();
   const Run run = insert            ? (t == Type::kB32   ? &insert_bits<std::uint32_t>
@@ -696,6 +720,7 @@ bool decode_arithmetic(Decoder& d, std::string_view base) {
   if (base == "shr") return shift<ShiftRight>(d), true;
   if (base == "popc") return count<CountBits>(d), true;
   if (base == "clz") return count<LeadingZeros>(d), true;
+  if (base == "bfind") return find_bit(d), true;
   if (base == "bfi") return bit_field(d, true), true;
   if (base == "bfe") return bit_field(d, false), true;
   if (base == "dp4a") return dot_of_bytes(d, 4), true;

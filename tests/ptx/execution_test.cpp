@@ -226,6 +226,11 @@ TEST(PtxExecution, RoundedAndClampedAsAsked) {
       {"mov.u32 %r2, 0xffff0002; mov.u32 %r3, 0x0403fe01; dp2a.lo.s32.s32 %r1, %r2, %r3, 0;", 4},
       {"mov.u32 %r2, 0xffff0002; mov.u32 %r3, 0x0403fe01; dp2a.hi.s32.u32 %r1, %r2, %r3, 0;", 2},
       {"mad.hi.u32 %r1, 0x80000000, 6, 5;", 8},
+      {"bfind.u32 %r1, 0x00f00000;", 23},
+      {"bfind.shiftamt.u32 %r1, 0x00f00000;", 8},
+      {"bfind.s32 %r1, -1;", 0xffffffffu},
+      {"bfind.s32 %r1, -256;", 7},
+      {"mov.u64 %rd2, 0x100000000; bfind.u64 %r1, %rd2;", 32},
       {"{.reg.b32 q; mov.b32 q, 9; mov.b32 %r1, q;}", 9},
   };
   for (const Computed& c : all) EXPECT_THAT(results_of(c.body), Each(c.result)) << c.body;

@@ -201,5 +201,56 @@ TEST(PtxOrders, AFenceOfEveryThreadBeforeABarrier) {
   }
 }
 
+/// Every block counts itself; the last one does `resets` to the counter.
+Result<emu::Stats> last_block(const char* counts, const char* resets, emu::Schedule schedule,
+                              std::vector<std::uint32_t>& words) {
+  const std::string body = fmt::format("{} setp.ne.u32 %p1, %r1, 3; @%p1 bra $END; {} $END:", counts, resets);
+  return run_ptx({.body = body, .threads = 1, .blocks = 4, .options = {.kernel = "k", .schedule = schedule, .seed = 3}},
+                 words);
+}
+
+TEST(PtxOrders, TheLastBlockSetsTheCounterBack) {
+  const char* const counts = "atom.global.add.u32 %r1, [%rd0], 1;";
+  for (const emu::Schedule schedule : kAll) {
+    std::vector<std::uint32_t> words(4);
+    const auto ran = last_block(counts, "st.global.u32 [%rd0], 0;", schedule, words);
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(words[0], 0u);
+    // Another place than that of the atomic operations, and a counter that is only looked at.
+    words.assign(4, 0);
+    const auto other = last_block("st.global.u32 [%rd0+4], 1; atom.global.add.u32 %r1, [%rd0], 1;",
+                                  "ld.global.u32 %r2, [%rd0+4];", schedule, words);
+    ASSERT_FALSE(other);
+    EXPECT_THAT(other.error().message, HasSubstr("no synchronisation between them"));
+    words.assign(4, 0);
+    const auto looked = last_block(
+        "red.global.add.u32 [%rd0], 1; ld.relaxed.gpu.global.u32 %r1, [%rd0]; add.u32 %r1, "
+        "%r1, -1;",
+        "st.global.u32 [%rd0], 0;", schedule, words);
+    ASSERT_FALSE(looked);
+    EXPECT_THAT(looked.error().message, HasSubstr("no synchronisation between them"));
+  }
+}
+
+TEST(PtxOrders, TheLastWarpSetsTheCounterBack) {
+  const auto last_warp = [](const char* touches, emu::Schedule schedule) {
+    std::vector<std::uint32_t> words(4);
+    return run_ptx({.body = fmt::format("setp.ne.u32 %p1, %r0, 0; @%p1 bra $READY; st.shared.v2.u32 [s], {{0, 0}};\n"
+                                        "$READY: bar.sync 0; and.b32 %r2, %r0, 31; setp.ne.u32 %p1, %r2, 0;\n"
+                                        "@%p1 bra $END; {} atom.shared.add.u32 %r1, [s], 1;\n"
+                                        "setp.ne.u32 %p1, %r1, 3; @%p1 bra $END; st.shared.u32 [s], 0; $END:",
+                                        touches),
+                    .threads = 128,
+                    .module = ".shared .align 16 .b8 s[16];",
+                    .options = {.kernel = "k", .schedule = schedule}},
+                   words);
+  };
+  for (const emu::Schedule schedule : kAll) {
+    const auto ran = last_warp("", schedule);
+    EXPECT_TRUE(ran) << ran.error().message;
+    EXPECT_FALSE(last_warp("st.shared.u32 [s+4], %r0;", schedule));
+  }
+}
+
 }  // namespace
 }  // namespace flashfit::testing
