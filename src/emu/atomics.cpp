@@ -75,7 +75,7 @@ Atomics::Did Atomics::execute(std::uintptr_t address, arch::MemoryOrder order, O
   if (acquires(order)) races::acquire(reinterpret_cast<const void*>(address));
   if (did == Did::kRead) return did;
   if (thread_order.has_fenced(thread)) thread_order.release_by_fence(thread, places_[address].released);
-  if (const Released* const known = thread_order.known_at_fence(thread)) places_[address].at_fence.join(*known);
+  if (const auto& known = thread_order.known_at_fence(thread)) join_shared(places_[address].at_fence, known);
   if (releases(order)) {
     thread_order.release(thread, places_[address].released);
     races::release(reinterpret_cast<const void*>(address));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -38,7 +39,8 @@ class Atomics {
  private:
   std::mutex mutex_;
   struct Place {
-    Released released, at_fence;  ///< at_fence: for fences.sc alone
+    Released released;
+    std::shared_ptr<const Released> at_fence;  ///< for fences.sc alone
   };
   std::unordered_map<std::uintptr_t, Place> places_;
 };

@@ -97,14 +97,15 @@ bool Clock::reached(const Clock& other) const {
   return true;
 }
 
-void Knowledge::join_fence(const std::shared_ptr<const Released>& other) {
-  if (at_fence == nullptr) {
-    at_fence = other;
+void join_shared(std::shared_ptr<const Released>& to, const std::shared_ptr<const Released>& from) {
+  if (from == nullptr || from == to) return;
+  if (to == nullptr) {
+    to = from;
     return;
   }
-  Released both = *at_fence;
-  both.join(*other);
-  at_fence = std::make_shared<const Released>(std::move(both));
+  Released both = *to;
+  both.join(*from);
+  to = std::make_shared<const Released>(std::move(both));
 }
 
 Order::Order(int threads, std::uint32_t cluster)
@@ -147,10 +148,11 @@ Order::Fence& Order::make_fence(int thread) {
 void Order::fence(int thread, bool sequential) {
   Fence& fence = make_fence(thread);
   acquire(thread, fence.read);
-  if (sequential) acquire(thread, fence.read_at_fence);
+  Knowledge& known = knowledge_[static_cast<std::size_t>(thread)];
+  if (sequential && known.read != nullptr) acquire(thread, *known.read);
   fence.any = true;
   release(thread, fence.known);
-  if (sequential) knowledge_[static_cast<std::size_t>(thread)].at_fence = std::make_shared<const Released>(fence.known);
+  if (sequential) known.at_fence = std::make_shared<const Released>(fence.known);
 }
 
 void Order::release_by_fence(int thread, Released& to) const { to.join(fence_of(thread).known); }

@@ -100,19 +100,25 @@ struct Released {
   }
 };
 
+/// Copies share what they hold; nullptr: nothing.
+void join_shared(std::shared_ptr<const Released>& to, const std::shared_ptr<const Released>& from);
+
 /// What is known, and which part of it is ordered before engines too: in shared memory, in global memory.
 struct Knowledge {
   Clock seen, fenced, fenced_global;
   /// What was known at a fence.sc that came before; nullptr: there was none. Whoever knows of the fence and then
-  /// writes, tells it to whoever reads that and then has a fence.sc of its own: one of the two fences is first in the
-  /// order of all (PTX ISA, "Fence-SC"), and the reader's cannot be.
+  /// writes, tells it to whoever knows of a read of that and then has a fence.sc: one of the two fences is first in the
+  /// order of all (PTX ISA, "Fence-SC"), and the later one cannot be.
   std::shared_ptr<const Released> at_fence;
+  /// What reads that came before would tell so at a fence.sc.
+  std::shared_ptr<const Released> read;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     fenced.join(other.fenced);
     fenced_global.join(other.fenced_global);
-    if (other.at_fence != nullptr && other.at_fence != at_fence) join_fence(other.at_fence);
+    join_shared(at_fence, other.at_fence);
+    join_shared(read, other.read);
   }
   void reach(Moment m) {
     seen.reach(m);
@@ -123,10 +129,8 @@ struct Knowledge {
     fenced.clear();
     fenced_global.clear();
     at_fence.reset();
+    read.reset();
   }
-
- private:
-  void join_fence(const std::shared_ptr<const Released>& other);
 };
 
 class Order {
@@ -157,9 +161,11 @@ class Order {
   bool has_fenced(int thread) const {
     return static_cast<std::size_t>(thread) < fences_.size() && fence_of(thread).any;
   }
-  /// What fences.sc before the thread's write tell, or nullptr; what its next fence.sc will learn of such.
-  const Released* known_at_fence(int thread) const { return of(thread).at_fence.get(); }
-  void acquire_by_sequential_fence(int thread, const Released& from) { make_fence(thread).read_at_fence.join(from); }
+  /// What fences.sc before the thread's write tell, or nullptr; what a fence.sc after its read will learn of such.
+  const std::shared_ptr<const Released>& known_at_fence(int thread) const { return of(thread).at_fence; }
+  void acquire_by_sequential_fence(int thread, const std::shared_ptr<const Released>& from) {
+    join_shared(knowledge_[static_cast<std::size_t>(thread)].read, from);
+  }
   /// The thread waited for all clusters below this number.
   void learn_all_before(int thread, std::uint32_t cluster);
   void fence_proxy_async(int thread);
@@ -171,7 +177,7 @@ class Order {
   /// What a thread knew at its last fence, and what it will learn at the next one.
   struct Fence {
     bool any = false;
-    Released known, read, read_at_fence;
+    Released known, read;
   };
   const Fence& fence_of(int thread) const { return fences_[static_cast<std::size_t>(thread)]; }
   Fence& make_fence(int thread);

@@ -201,6 +201,32 @@ TEST(PtxOrders, AFenceOfEveryThreadBeforeABarrier) {
   }
 }
 
+TEST(PtxOrders, AFenceBehindTheBarrierOfWhoRead) {
+  // As in count_in(), but warp 0 of block 1 reads the counter, and warp 1 goes on behind a barrier and its own fence.
+  const auto read_by_another = [](const char* fence, emu::Schedule schedule) {
+    std::vector<std::uint32_t> words(96);
+    return run_ptx({.body = fmt::format(
+                        "mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r2, 0; @%p2 bra $WAITS;\n"
+                        "st.global.u32 [%rd1+64], 7; membar.gl; bar.sync 0; setp.ne.u32 %p1, %r0, 0;\n"
+                        "@%p1 bra $END; red.relaxed.gpu.global.add.u32 [%rd0], 1; bra $END;\n"
+                        "$WAITS: setp.ge.u32 %p1, %r0, 32; @%p1 bra $MEET;\n"
+                        "$AGAIN: ld.relaxed.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra $AGAIN;\n"
+                        "$MEET: bar.sync 0; setp.ne.u32 %p1, %r0, 32; @%p1 bra $END;\n"
+                        "{} ld.global.u32 %r1, [%rd0+64]; st.global.u32 [%rd0+8], %r1;\n$END:",
+                        fence),
+                    .threads = 64,
+                    .blocks = 2,
+                    .options = {.kernel = "k", .schedule = schedule, .seed = 3}},
+                   words);
+  };
+  for (const emu::Schedule schedule : kAll) {
+    const auto ran = read_by_another("membar.gl;", schedule);
+    EXPECT_TRUE(ran) << ran.error().message;
+    EXPECT_FALSE(read_by_another("fence.acq_rel.gpu;", schedule));
+    EXPECT_FALSE(read_by_another("", schedule));
+  }
+}
+
 /// Every block counts itself; the last one does `resets` to the counter.
 Result<emu::Stats> last_block(const char* counts, const char* resets, emu::Schedule schedule,
                               std::vector<std::uint32_t>& words) {
