@@ -71,7 +71,7 @@ NARROWER = {
     "cpu": {"base", "gpu", "layout", "attention"},
     "reference": {"base", "attention"},
     "lab": {"base", "gpu", "layout", "emu", "ptx", "images"},
-    "emulated": {"base", "attention", "emu", "reference", "plan"},
+    "emulated": {"base", "gpu", "attention", "moe", "emu", "images", "reference", "plan"},
     "doctor": {"base", "gpu"},
     "bench": {"base", "gpu", "arch", "layout", "tile", "attention", "reference", "api", "lab"},
     "python": {"api"},
@@ -176,7 +176,17 @@ def plan_sees_of_images_only_their_description(tree: Tree) -> list[str]:
         f"{path}: plan includes {include}"
         for path, text in code(tree, "src/plan")
         for include in includes(text)
-        if layer_of(include.strip('<>"')) == "images" and include != '"images/image.hpp"'
+        if layer_of(include.strip('<>"')) == "images" and include not in ('"images/image.hpp"', '"images/step.hpp"')
+    ]
+
+
+def runtime_names_no_family(tree: Tree) -> list[str]:
+    """What carries, loads and launches kernels knows them by their rows; the catalogue alone lists the families."""
+    return [
+        f"{path}: images includes {include}"
+        for path, text in code(tree, "src/images")
+        for include in includes(text)
+        if layer_of(include.strip('<>"')) in ("attention", "moe") and path != "src/images/catalogue.cpp"
     ]
 
 
@@ -279,6 +289,7 @@ RULES: list[Rule] = [
     doctor_folders_look_left,
     host_code_includes_no_kernel,
     plan_sees_of_images_only_their_description,
+    runtime_names_no_family,
     only_backends_implement_arch,
     asm_is_in_arch_cuda_alone,
     no_triple_angle_launch,
@@ -321,6 +332,7 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (host_code_includes_no_kernel, {"src/cpu/a.cpp": '#include "attention/mask.cuh"'}),
     (host_code_includes_no_kernel, {"src/attention/variants.hpp": '#include "attention/forward.cuh"'}),
     (plan_sees_of_images_only_their_description, {"src/plan/a.cpp": '#include "images/loader.hpp"'}),
+    (runtime_names_no_family, {"src/images/loader.cpp": '#include "attention/config.hpp"'}),
     (only_backends_implement_arch, {"src/tile/flashfit_arch.hpp": ""}),
     (only_backends_implement_arch, {"src/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
     (asm_is_in_arch_cuda_alone, {"src/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),

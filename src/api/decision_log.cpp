@@ -57,7 +57,7 @@ void log_gpu(const CheckedForward& checked, const Gpu& gpu, CudaVersion driver, 
       "{}: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} threads, {} B shared "
       "memory, {} B workspace",
       text(checked.call.problem), checked.device, gpu.name, gpu.cc.str(), str(driver), name_of(plan.variant->config),
-      plan.image->target.str(), plan.grid, plan.threads, plan.shared_bytes, plan.workspace_bytes));
+      plan.image().target.str(), plan.grid(), plan.row().threads, plan.row().shared_bytes, plan.workspace_bytes));
 }
 
 void log_refusal(const CheckedForward* checked, const Error& error) {

@@ -5,9 +5,9 @@
 #include "api/gpu_plan.hpp"
 #include "api/memory_rules.hpp"
 #include "api/refuse.hpp"
-#include "attention/params.hpp"
 #include "cpu/attention.hpp"
 #include "images/loader.hpp"
+#include "plan/forward_steps.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -43,16 +43,8 @@ Result<void> run(const CheckedForward& checked, const ForwardPlan* plan) {
     auto ok = check_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, checked.tensors);
     if (!ok) return ok;
   }
-  ForwardParams params =
-      forward_params(checked.call, work.slots, key_splits(work, checked.call.problem, checked.workspace));
-  const auto queue = [&](std::int64_t grid, int grid_y) {
-    return launch(*work.image, checked.device, checked.stream, {grid, work.threads, work.shared_bytes, grid_y},
-                  &params);
-  };
-  auto ok = queue(work.grid, work.splits);
-  if (!ok || work.splits == 1) return ok;
-  params.combine = 1;
-  return queue(combine_grid(work, checked.call.problem), 1);
+  const ForwardArguments arguments(work, checked.call, checked.workspace);
+  return launch(work.steps.all(), arguments.all(), checked.device, checked.stream);
 }
 
 }  // namespace
@@ -77,7 +69,7 @@ Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked) {
 Result<void> dispatch_prepare(const CheckedForward& checked) {
   const auto plan = gpu_work(checked);
   if (!plan) return tl::unexpected(plan.error());
-  return *plan ? prepare(*(*plan)->image, checked.device) : Result<void>{};
+  return *plan ? prepare((*plan)->steps.all(), checked.device) : Result<void>{};
 }
 
 }  // namespace flashfit::api

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/variants.hpp"
 #include "images/image.hpp"
 
 namespace flashfit::api {
@@ -44,8 +45,8 @@ struct Features {
   std::vector<const char*> list;
 
   Features() {
-    for (const Image& image : carried_images()) {
-      const ForwardConfig& c = image.variant->config;
+    for (const Image& image : images_of(kForwardFamily, carried_images())) {
+      const ForwardConfig& c = forward_variant_of(*image.row).config;
       names.insert(
           {"gpu", fmt::format("gpu.{}", name_of(c.dtype)), fmt::format("gpu.{}.d{}", name_of(c.dtype), c.head_dim)});
     }

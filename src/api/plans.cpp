@@ -29,7 +29,7 @@ flashfit_plan frame(const Gpu& gpu) {
 }
 
 void put_config(flashfit_plan& p, const ForwardConfig& c) {
-  put(p.family, "mma");
+  put(p.family, kForwardFamily.name);
   p.block_m = c.block_m;
   p.block_n = c.block_n;
   p.warps = c.warps;
@@ -52,15 +52,15 @@ flashfit_plan chosen(const ExplainRequest& r, const Gpu& gpu) {
   p.fits = 1;
   put_config(p, plan->variant->config);
   put_model(p, plan->model);
-  p.threads = plan->threads;
-  p.shared_memory_bytes = plan->shared_bytes;
+  p.threads = plan->row().threads;
+  p.shared_memory_bytes = plan->row().shared_bytes;
   p.registers_per_thread = plan->registers;
   p.registers_estimated = plan->registers_estimated;
-  p.spill_bytes = plan->image->local_bytes;
-  p.grid = plan->grid;
+  p.spill_bytes = plan->image().local_bytes;
+  p.grid = plan->grid();
   p.workspace_bytes = plan->workspace_bytes;
   put(p.variant, name_of(plan->variant->config));
-  put(p.target, plan->image->target.str());
+  put(p.target, plan->image().target.str());
   put(p.reason, reason_for(*plan, r.problem, gpu, r.driver, carried_images()));
   return p;
 }

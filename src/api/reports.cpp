@@ -39,11 +39,11 @@ Result<std::string> images_json() {
   json.begin_array();
   for (const Image& image : carried_images()) {
     json.begin_object();
-    json.field("variant", name_of(image.variant->config));
+    json.field("variant", image.row->name);
     json.field("target", image.target.str());
     json.field("registers", image.registers);
     json.field("local_bytes", image.local_bytes);
-    json.field("shared_memory_bytes", image.shared_bytes);
+    json.field("shared_memory_bytes", image.row->shared_bytes);
     json.field("bytes", image.bytes);
     json.end_object();
   }

@@ -3,8 +3,10 @@
 // the plan chooses from it, tests run all of it. Host only.
 #include <span>
 #include <string>
+#include <vector>
 
 #include "attention/config.hpp"
+#include "gpu/kernel_row.hpp"
 #include "gpu/target.hpp"
 
 namespace flashfit {
@@ -23,5 +25,14 @@ std::string name_of(const ForwardConfig& c);
 
 /// The row of that name, or nullptr.
 const ForwardVariant* find_forward_variant(const std::string& name);
+
+extern const KernelFamily kForwardFamily;
+
+/// A row as the catalogue has it. `variant` must outlive it.
+KernelRow kernel_row_of(const ForwardVariant& variant);
+/// The whole table.
+std::vector<KernelRow> forward_kernel_rows();
+/// What kernel_row_of() was made of.
+const ForwardVariant& forward_variant_of(const KernelRow& row);
 
 }  // namespace flashfit

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/launch.hpp"
 #include "lab/images.hpp"
 
 namespace flashfit::lab {
@@ -122,11 +123,11 @@ bool GpuBed::has(const std::string& name) { return kernel(name).has_value(); }
 Result<void> GpuBed::launch(const std::string& name, int blocks, int threads, const void* params) {
   const Result<lab::LoadedKernel> loaded = kernel(name);
   if (!loaded) return tl::unexpected(loaded.error());
-  void* arguments[] = {const_cast<void*>(params)};
-  return ok("cuLaunchKernel",
-            driver_->cuLaunchKernel(reinterpret_cast<cu::Kernel>(loaded->handle), static_cast<unsigned>(blocks), 1, 1,
-                                    static_cast<unsigned>(threads), 1, 1, static_cast<unsigned>(loaded->shared_bytes),
-                                    stream_, arguments, nullptr));
+  const LaunchShape shape{.grid_x = static_cast<unsigned>(blocks),
+                          .threads = static_cast<unsigned>(threads),
+                          .shared_bytes = static_cast<unsigned>(loaded->shared_bytes),
+                          .stream = stream_};
+  return ok("cuLaunchKernelEx", launch_kernel(*driver_, reinterpret_cast<cu::Kernel>(loaded->handle), shape, params));
 }
 
 Result<void> GpuBed::wait() { return ok("cuStreamSynchronize", gpu_.cuStreamSynchronize(stream_)); }

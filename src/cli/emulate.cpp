@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "cli/ticker.hpp"
 #include "emulated/forward.hpp"
+#include "images/catalogue.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -36,27 +37,20 @@ No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wr
 std::vector<Image> choosable() {
   if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
   std::vector<Image> all;
-  for (const ForwardVariant& row : forward_variants())
+  for (const KernelRow& row : rows_of(kForwardFamily))
     for (const Target& target : row.targets)
-      all.push_back({.variant = &row,
-                     .target = target,
-                     .registers = 0,
-                     .local_bytes = 0,
-                     .shared_bytes = forward_shared_bytes(row.config),
-                     .bytes = 0,
-                     .entry = {}});
+      all.push_back({.row = &row, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
   return all;
 }
 
-const emulated::EmulatedForward& kernel_of(const ForwardVariant& variant) {
-  const auto& all = emulated::emulated_forwards();
-  return *std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.variant->config == variant.config; });
+const emulated::EmulatedKernel& kernel_of(const KernelRow& row) {
+  return *std::ranges::find(emulated::emulated_forwards(), row.name, [](const auto& k) { return k.row.name; });
 }
 
 void emulate(Run& run, const reference::ForwardData& fresh, const reference::Expected& expected) {
   reference::ForwardData data = make_data(fresh.spec);
   const auto start = Clock::now();
-  const Result<emu::Stats> ran = emulated::run(kernel_of(*run.plan.variant), data, run.options);
+  const Result<emu::Stats> ran = emulated::run(kernel_of(run.plan.row()), data, run.options);
   run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   run.flop = forward_flop(data.spec);
   run.out_bound = expected.out_bound;

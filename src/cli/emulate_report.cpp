@@ -18,10 +18,10 @@ nlohmann::ordered_json json_of(const Run& r) {
   return {{"gpu", r.gpu.name},
           {"compute_capability", r.gpu.cc.str()},
           {"variant", name_of(r.plan.variant->config)},
-          {"target", r.plan.image->target.str()},
-          {"grid", r.plan.grid},
-          {"threads", r.plan.threads},
-          {"shared_memory_bytes", r.plan.shared_bytes},
+          {"target", r.plan.image().target.str()},
+          {"grid", r.plan.grid()},
+          {"threads", r.plan.row().threads},
+          {"shared_memory_bytes", r.plan.row().shared_bytes},
           {"shared_memory_limit_bytes", r.gpu.shared_bytes_block},
           {"schedule", name_of(r.options.schedule)},
           {"seed", r.options.seed},
@@ -57,15 +57,15 @@ void print(const Run& r, bool first) {
   if (first) {
     print_line("gpu", fmt::format("{} ({})", r.gpu.name, r.gpu.cc.str()));
     print_line("variant",
-               fmt::format("{} for {}{}", name_of(r.plan.variant->config), r.plan.image->target.str(),
+               fmt::format("{} for {}{}", name_of(r.plan.variant->config), r.plan.image().target.str(),
                            carried_images().empty() ? " (this build carries no images: any of the table's)" : ""));
-    print_line("block", fmt::format("{} threads, {} of {} B shared memory", r.plan.threads, r.plan.shared_bytes,
-                                    r.gpu.shared_bytes_block));
+    print_line("block", fmt::format("{} threads, {} of {} B shared memory", r.plan.row().threads,
+                                    r.plan.row().shared_bytes, r.gpu.shared_bytes_block));
   }
   const std::string sums = r.options.tensor_core ? "the tensor core's sums" : "fp32 sums";
   print_line("ran",
              fmt::format("{} blocks, {} schedule, seed {}, {}: {:.3g} GFLOP in {:.2g} s, {:.2g} GFLOP/s emulated",
-                         r.plan.grid, name_of(r.options.schedule), r.options.seed, sums, r.flop * 1e-9, r.seconds,
+                         r.plan.grid(), name_of(r.options.schedule), r.options.seed, sums, r.flop * 1e-9, r.seconds,
                          r.flop / r.seconds * 1e-9));
   if (first && r.finding.empty()) {
     print_counts(r.stats);

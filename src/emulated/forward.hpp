@@ -6,31 +6,18 @@
 
 #include "attention/config.hpp"
 #include "attention/variants.hpp"
-#include "base/error.hpp"
-#include "emu/index3.hpp"
-#include "emu/options.hpp"
+#include "emulated/kernel.hpp"
 #include "reference/forward_data.hpp"
-
-namespace flashfit::emu {
-class Memory;
-}
 
 namespace flashfit::emulated {
 
-/// A row of the table and its kernel, run by the emulator on a grid of `blocks`.
-struct EmulatedForward {
-  const ForwardVariant* variant;
-  Result<emu::Stats> (*launch)(emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory,
-                               const emu::Options& options);
-};
-
-/// Every row of the table, in its order.
-const std::vector<EmulatedForward>& emulated_forwards();
+/// Every row of the forward's table, in its order.
+const std::vector<EmulatedKernel>& emulated_forwards();
 
 /// Runs the kernel on a case's memory as the library would launch it, the keys of each sequence in `splits` parts
 /// (fewer if they have fewer tiles). `adjust` may change the arguments before. Error: the emulator's finding; kInternal
 /// where the plan has no launch for the case.
-Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& data, emu::Options options,
+Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust = {}, int splits = 1);
 
 }  // namespace flashfit::emulated

@@ -4,7 +4,9 @@
 #include "attention/params.hpp"
 #include "emu/memory.hpp"
 #include "emulated/forward.hpp"
+#include "emulated/steps.hpp"
 #include "plan/candidates.hpp"
+#include "plan/forward_steps.hpp"
 #include "plan/splits.hpp"
 
 namespace flashfit::emulated {
@@ -44,10 +46,10 @@ KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
 
 }  // namespace
 
-Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& data, emu::Options options,
+Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust, int splits) {
   const ForwardCall call = data.call();
-  const ForwardConfig& config = kernel.variant->config;
+  const ForwardConfig& config = forward_variant_of(kernel.row).config;
   const auto slots = slots_for(call.problem, config.block_m);
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
   KeySplits parts = cut(config, call.problem, splits);
@@ -59,20 +61,14 @@ Result<emu::Stats> run(const EmulatedForward& kernel, reference::ForwardData& da
   parts.o = partial_o.data(), parts.lse = partial_lse.data();
   ForwardParams params = forward_params(call, *slots, parts);
   if (adjust) adjust(params);
-  options.kernel = name_of(config);
   emu::Memory memory = memory_of(data, params);
   if (parts.splits > 1) {
     memory.writable("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
     memory.writable("partial_lse", partial_lse.data(), partial_lse.size() * sizeof(float));
   }
-  auto stats = kernel.launch({params.slots * params.heads.by, params.splits, 1}, params, memory, options);
-  if (!stats || parts.splits == 1) return stats;
-  params.combine = 1;
-  const std::int64_t rows = call.problem.total_q * call.problem.heads_q, a_block = combined_rows(config);
-  auto combined = kernel.launch({static_cast<int>((rows + a_block - 1) / a_block), 1, 1}, params, memory, options);
-  if (!combined) return combined;
-  for (const emu::Counter& counter : emu::kCounters) (*stats).*counter.value += (*combined).*counter.value;
-  return stats;
+  const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Steps steps = forward_steps(image, call.problem, params.slots, parts.splits);
+  return run_steps(steps.all(), ForwardArguments(params).all(), {&kernel, 1}, memory, options);
 }
 
 }  // namespace flashfit::emulated

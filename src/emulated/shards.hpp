@@ -11,6 +11,6 @@ inline constexpr int kShards = 8;
 
 /// Appends the rows of the table whose index is Shard modulo kShards.
 template <int Shard>
-void append_shard(std::vector<EmulatedForward>& kernels);
+void append_shard(std::vector<EmulatedKernel>& kernels);
 
 }  // namespace flashfit::emulated

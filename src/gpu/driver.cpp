@@ -47,7 +47,6 @@ const char* missing_base(void* lib, Driver& d) {
   if (!find(lib, "cuCtxPopCurrent_v2", d.cuCtxPopCurrent)) return "cuCtxPopCurrent_v2";
   if (!find(lib, "cuThreadExchangeStreamCaptureMode", d.cuThreadExchangeStreamCaptureMode))
     return "cuThreadExchangeStreamCaptureMode";
-  if (!find(lib, "cuLaunchKernel", d.cuLaunchKernel)) return "cuLaunchKernel";
   return nullptr;
 }
 
@@ -56,6 +55,7 @@ const char* missing_loading(void* lib, Driver& d) {
   if (!find(lib, "cuLibraryUnload", d.cuLibraryUnload)) return "cuLibraryUnload";
   if (!find(lib, "cuLibraryGetKernel", d.cuLibraryGetKernel)) return "cuLibraryGetKernel";
   if (!find(lib, "cuKernelSetAttribute", d.cuKernelSetAttribute)) return "cuKernelSetAttribute";
+  if (!find(lib, "cuLaunchKernelEx", d.cuLaunchKernelEx)) return "cuLaunchKernelEx";
   return nullptr;
 }
 

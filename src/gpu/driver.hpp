@@ -24,6 +24,30 @@ inline constexpr std::uintptr_t kPerThreadStream =
     2;                                     ///< CU_STREAM_PER_THREAD; 1 is CU_STREAM_LEGACY, 0 either of them
 inline constexpr int kCaptureRelaxed = 2;  ///< CU_STREAM_CAPTURE_MODE_RELAXED
 
+/// CUlaunchAttributeID
+inline constexpr int kClusterDimension = 4;           ///< CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+inline constexpr int kProgrammaticSerialization = 6;  ///< CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+/// CUlaunchAttribute
+struct LaunchAttribute {
+  int id, padding;
+  union {
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    int programmatic;
+    char bytes[64];
+  };
+};
+
+/// CUlaunchConfig
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  Stream stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 /// CUdevice_attribute
 enum class Attribute : int {
   kClockKhz = 13,
@@ -58,9 +82,6 @@ struct Driver {
   cu::Status (*cuCtxPushCurrent)(cu::Context);
   cu::Status (*cuCtxPopCurrent)(cu::Context*);
   cu::Status (*cuThreadExchangeStreamCaptureMode)(int* mode);
-  cu::Status (*cuLaunchKernel)(cu::Kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                               unsigned block_y, unsigned block_z, unsigned shared_bytes, cu::Stream, void** params,
-                               void** extra);
 
   cu::Status (*cuLibraryLoadData)(cu::Library*, const void* code, int* jit_options, void** jit_values,
                                   unsigned jit_count, int* library_options, void** library_values,
@@ -68,6 +89,7 @@ struct Driver {
   cu::Status (*cuLibraryUnload)(cu::Library);
   cu::Status (*cuLibraryGetKernel)(cu::Kernel*, cu::Library, const char* name);
   cu::Status (*cuKernelSetAttribute)(int attribute, int value, cu::Kernel, cu::Device);
+  cu::Status (*cuLaunchKernelEx)(const cu::LaunchConfig*, cu::Kernel, void** params, void** extra);
 
   /// From CUDA 12.0 on too, and asked for by kernels that use TMA alone: nullptr if the driver has none.
   cu::Status (*cuTensorMapEncodeTiled)(void* map, int dtype, std::uint32_t rank, void* base, const std::uint64_t* dims,

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "images/catalogue.hpp"
+
 // Made by the linker from the blob file (CMakeLists.txt).
 extern "C" {
 extern const std::byte
@@ -37,15 +39,14 @@ const Result<Carried>& carried() {
 Result<std::vector<Image>> images_of(const BlobIndex& index) {
   std::vector<Image> images;
   for (const BlobEntry& e : index.entries) {
-    const ForwardVariant* row = find_forward_variant(e.kernel);
+    const KernelRow* row = find_kernel_row(e.kernel);
     if (row == nullptr)
       return fail(Code::kInternal,
-                  fmt::format("the images inside this library do not fit its table, which lacks '{}'", e.kernel));
-    images.push_back({.variant = row,
+                  fmt::format("the images inside this library do not fit its catalogue, which lacks '{}'", e.kernel));
+    images.push_back({.row = row,
                       .target = e.target,
                       .registers = e.registers,
                       .local_bytes = e.local_bytes,
-                      .shared_bytes = e.shared_bytes,
                       .bytes = e.bytes,
                       .entry = e.entry});
   }

@@ -10,7 +10,7 @@
 
 namespace flashfit {
 
-/// The images of an index, each with its row of the table. Error: Code::kInternal if the table lacks a kernel.
+/// The images of an index, each with its row of the catalogue. Error: Code::kInternal if the catalogue lacks a kernel.
 Result<std::vector<Image>> images_of(const BlobIndex& index);
 
 /// The image, decompressed: a cubin, or zero-terminated PTX text. `image` must be an element of carried_images().

@@ -12,6 +12,7 @@
 #include "gpu/device.hpp"
 #include "gpu/driver.hpp"
 #include "gpu/driver_versions.hpp"
+#include "gpu/launch.hpp"
 #include "gpu/limits.hpp"
 #include "images/carried.hpp"
 
@@ -59,9 +60,9 @@ struct Errand {
     context_gone |= status == kInvalidContext || status == kContextDestroyed;
     const Result<Gpu> gpu = live_gpu(device);
     const std::string what = gpu ? fmt::format("{}, {}, ", gpu->name, gpu->cc.str()) : "";
-    return fail(Code::kCuda, fmt::format("{} for {} ({}) on GPU {} ({}driver for CUDA {}){}",
-                                         describe(driver, call, status), name_of(image.variant->config),
-                                         image.target.str(), device, what, str(driver.version), meaning(status)));
+    return fail(Code::kCuda,
+                fmt::format("{} for {} ({}) on GPU {} ({}driver for CUDA {}){}", describe(driver, call, status),
+                            image.row->name, image.target.str(), device, what, str(driver.version), meaning(status)));
   }
 };
 
@@ -140,6 +141,13 @@ class Loader {
                                                     found - devices_.begin(), device));
   }
 
+  /// Whether a launch of it would load nothing.
+  bool is_ready(const Image& image, int device) const {
+    const auto index = static_cast<std::size_t>(&image - carried_images().data());
+    return index < images_.size() && device >= 0 && static_cast<std::size_t>(device) < devices_.size() &&
+           ready_[index * devices_.size() + static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+  }
+
   /// Makes the image ready in a context of the device, then runs `body` in it with the kernel.
   template <class Body>
   Result<void> with(const Image& image, int device, Body body) {
@@ -205,10 +213,10 @@ class Loader {
     const Result<void> done = outside_capture(errand, [&]() -> Result<void> {
       if (!state.kernel.load(std::memory_order_relaxed))
         if (Result<void> r = load(errand, state); !r) return r;
-      if (errand.image.shared_bytes <= kStaticSharedBytes) return {};
+      if (errand.image.row->shared_bytes <= kStaticSharedBytes) return {};
       return errand(
           "cuKernelSetAttribute",
-          driver_.cuKernelSetAttribute(cu::kMaxDynamicSharedBytes, errand.image.shared_bytes,
+          driver_.cuKernelSetAttribute(cu::kMaxDynamicSharedBytes, errand.image.row->shared_bytes,
                                        state.kernel.load(std::memory_order_relaxed), devices_[errand.device].handle));
     });
     if (done) ready.store(true, std::memory_order_release);
@@ -262,35 +270,69 @@ Result<Loader*> loader() {
 
 }  // namespace
 
-Result<void> prepare(const Image& image, int device) {
-  const Result<Loader*> l = loader();
-  if (!l) return tl::unexpected(l.error());
-  return (*l)->with(image, device, [](Errand&, cu::Kernel) { return Result<void>{}; });
+namespace {
+
+/// The steps that launch something.
+bool launches(const Step& step) { return step.grid.x != 0; }
+
+Result<void> check(const Step& step) {
+  const Grid& g = step.grid;
+  if (g.x < 0 || g.x > std::numeric_limits<int>::max())
+    return fail(Code::kInvalidArgument, fmt::format("grid.x {}: a launch takes 0 to 2147483647 blocks", g.x));
+  for (const auto& [name, value] : {std::pair{"y", g.y}, {"z", g.z}})
+    if (value < 1 || value > 65535)
+      return fail(Code::kInvalidArgument, fmt::format("grid.{} {}: a launch takes 1 to 65535", name, value));
+  const KernelRow& row = *step.image->row;
+  if (row.cluster > 1 && g.x % row.cluster != 0)
+    return fail(Code::kInvalidArgument,
+                fmt::format("grid.x {}: {} runs in clusters of {} blocks", g.x, row.name, row.cluster));
+  return {};
 }
 
-Result<void> launch(const Image& image, int device, void* stream, const LaunchConfig& config, const void* params) {
-  if (config.grid == 0) return {};
-  if (config.grid < 0 || config.grid > std::numeric_limits<int>::max())
-    return fail(Code::kInvalidArgument, fmt::format("grid {}: a launch takes 0 to 2147483647 blocks", config.grid));
-  if (config.grid_y < 1 || config.grid_y > 65535)
-    return fail(Code::kInvalidArgument, fmt::format("grid_y {}: a launch takes 1 to 65535", config.grid_y));
-  if (config.threads < 1 || config.threads > kMaxThreadsPerBlock)
-    return fail(Code::kInvalidArgument,
-                fmt::format("threads {}: a block takes 1 to {}", config.threads, kMaxThreadsPerBlock));
-  if (config.shared_bytes < 0 || config.shared_bytes > image.shared_bytes)
-    return fail(Code::kInvalidArgument, fmt::format("shared_bytes {}: {} takes 0 to {}", config.shared_bytes,
-                                                    name_of(image.variant->config), image.shared_bytes));
+LaunchShape shape_of(const Step& step, void* stream) {
+  const KernelRow& row = *step.image->row;
+  return {.grid_x = static_cast<unsigned>(step.grid.x),
+          .grid_y = static_cast<unsigned>(step.grid.y),
+          .grid_z = static_cast<unsigned>(step.grid.z),
+          .threads = static_cast<unsigned>(row.threads),
+          .shared_bytes = static_cast<unsigned>(row.shared_bytes),
+          .cluster = static_cast<unsigned>(row.cluster),
+          .dependent = step.dependent,
+          .stream = static_cast<cu::Stream>(stream)};
+}
+
+Result<void> nothing(Errand&, cu::Kernel) { return {}; }
+
+}  // namespace
+
+Result<void> prepare(std::span<const Step> steps, int device) {
   const Result<Loader*> l = loader();
   if (!l) return tl::unexpected(l.error());
-  return (*l)->with(image, device, [&](Errand& errand, cu::Kernel kernel) {
-    if (Result<void> r = (*l)->check_stream(device, static_cast<cu::Stream>(stream)); !r) return r;
-    void* arguments[] = {const_cast<void*>(params)};
-    return errand("cuLaunchKernel",
-                  errand.driver.cuLaunchKernel(kernel, static_cast<unsigned>(config.grid), config.grid_y, 1,
-                                               static_cast<unsigned>(config.threads), 1, 1,
-                                               static_cast<unsigned>(config.shared_bytes),
-                                               static_cast<cu::Stream>(stream), arguments, nullptr));
-  });
+  for (const Step& step : steps)
+    if (Result<void> r = (*l)->with(*step.image, device, nothing); !r) return r;
+  return {};
+}
+
+Result<void> launch(std::span<const Step> steps, std::span<const void* const> params, int device, void* stream) {
+  for (const Step& step : steps)
+    if (Result<void> r = check(step); !r) return r;
+  if (std::ranges::none_of(steps, launches)) return {};
+  const Result<Loader*> l = loader();
+  if (!l) return tl::unexpected(l.error());
+  // What can fail for long, loading, comes before anything is queued. The first step's is part of its launch.
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (!launches(steps[i]) || (*l)->is_ready(*steps[i].image, device)) continue;
+    if (Result<void> r = (*l)->with(*steps[i].image, device, nothing); !r) return r;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!launches(steps[i])) continue;
+    Result<void> r = (*l)->with(*steps[i].image, device, [&](Errand& errand, cu::Kernel kernel) -> Result<void> {
+      if (Result<void> ok = (*l)->check_stream(device, static_cast<cu::Stream>(stream)); !ok) return ok;
+      return errand("cuLaunchKernelEx", launch_kernel(errand.driver, kernel, shape_of(steps[i], stream), params[i]));
+    });
+    if (!r) return r;
+  }
+  return {};
 }
 
 }  // namespace flashfit

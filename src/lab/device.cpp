@@ -9,31 +9,12 @@
 
 #include "gpu/device.hpp"
 #include "gpu/driver.hpp"
+#include "gpu/launch.hpp"
 
 namespace flashfit::lab {
 namespace {
 
 using Address = unsigned long long;  // CUdeviceptr
-
-// Of cuda.h (CUDA Driver API, "Execution Control").
-constexpr int kClusterDimension = 4;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-constexpr int kProgrammatic = 6;      // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-struct LaunchAttribute {
-  int id, padding;
-  union {
-    struct {
-      unsigned x, y, z;
-    } cluster;
-    int programmatic;
-    char bytes[64];
-  };
-};
-struct LaunchConfig {
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-  cu::Stream stream;
-  LaunchAttribute* attributes;
-  unsigned attribute_count;
-};
 
 /// What trials need of the driver and flashfit's library does not.
 struct TrialDriver {
@@ -42,7 +23,6 @@ struct TrialDriver {
   cu::Status (*cuMemcpyHtoD)(Address, const void*, std::size_t);
   cu::Status (*cuMemcpyDtoH)(void*, Address, std::size_t);
   cu::Status (*cuCtxSynchronize)();
-  cu::Status (*cuLaunchKernelEx)(const LaunchConfig*, cu::Kernel, void** params, void** extra);
 };
 
 const char* missing(void* library, TrialDriver& d) {
@@ -55,7 +35,6 @@ const char* missing(void* library, TrialDriver& d) {
   if (!find("cuMemcpyHtoD_v2", d.cuMemcpyHtoD)) return "cuMemcpyHtoD_v2";
   if (!find("cuMemcpyDtoH_v2", d.cuMemcpyDtoH)) return "cuMemcpyDtoH_v2";
   if (!find("cuCtxSynchronize", d.cuCtxSynchronize)) return "cuCtxSynchronize";
-  if (!find("cuLaunchKernelEx", d.cuLaunchKernelEx)) return "cuLaunchKernelEx";
   return nullptr;
 }
 
@@ -133,29 +112,15 @@ Result<LoadedKernel> Device::load(std::span<const std::byte> image, const std::s
 Result<void> Device::start(const Launch& launch, bool dependent) {
   State& s = *state_;
   const LoadedKernel& kernel = launch.kernel;
-  void* arguments[] = {const_cast<void*>(launch.params)};
-  LaunchAttribute attributes[2]{};
-  unsigned count = 0;
-  if (kernel.cluster > 1) {
-    attributes[count].id = kClusterDimension;
-    attributes[count++].cluster = {static_cast<unsigned>(kernel.cluster), 1, 1};
-  }
-  if (dependent) {
-    attributes[count].id = kProgrammatic;
-    attributes[count++].programmatic = 1;
-  }
-  const LaunchConfig config{.grid_x = static_cast<unsigned>(launch.grid.x),
-                            .grid_y = static_cast<unsigned>(launch.grid.y),
-                            .grid_z = static_cast<unsigned>(launch.grid.z),
-                            .block_x = static_cast<unsigned>(kernel.threads),
-                            .block_y = 1,
-                            .block_z = 1,
-                            .shared_bytes = static_cast<unsigned>(kernel.shared_bytes),
-                            .stream = nullptr,
-                            .attributes = attributes,
-                            .attribute_count = count};
+  const LaunchShape shape{.grid_x = static_cast<unsigned>(launch.grid.x),
+                          .grid_y = static_cast<unsigned>(launch.grid.y),
+                          .grid_z = static_cast<unsigned>(launch.grid.z),
+                          .threads = static_cast<unsigned>(kernel.threads),
+                          .shared_bytes = static_cast<unsigned>(kernel.shared_bytes),
+                          .cluster = static_cast<unsigned>(kernel.cluster),
+                          .dependent = dependent};
   return s("cuLaunchKernelEx",
-           s.trial.cuLaunchKernelEx(&config, reinterpret_cast<cu::Kernel>(kernel.handle), arguments, nullptr));
+           launch_kernel(*s.driver, reinterpret_cast<cu::Kernel>(kernel.handle), shape, launch.params));
 }
 
 Result<void> Device::wait() { return (*state_)("the kernel", state_->trial.cuCtxSynchronize()); }

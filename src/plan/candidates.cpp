@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/forward_steps.hpp"
 #include "plan/model.hpp"
 #include "plan/splits.hpp"
 
@@ -17,7 +18,7 @@ bool needs_general(const ForwardProblem& p) {
 }
 
 bool of_problem(const Request& r, const Image& image) {
-  return serves(image.variant->config, r.problem) && (r.variant == nullptr || r.variant == image.variant);
+  return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));
 }
 
 bool loads(const Request& r, const Image& image) {
@@ -44,7 +45,7 @@ Registers registers_of(const ForwardConfig& config, const Image* image, std::spa
   if (image != nullptr && image->registers > 0) return {image->registers, false, image->local_bytes};
   Registers most{0, false, 0};
   for (const Image& other : images)
-    if (other.variant->config == config && other.registers > most.count)
+    if (variant_of(other).config == config && other.registers > most.count)
       most = {other.registers, false, other.local_bytes};
   if (most.count > 0) return most;
   const RegisterEstimate estimate = estimate_registers(config);
@@ -52,21 +53,18 @@ Registers registers_of(const ForwardConfig& config, const Image* image, std::spa
 }
 
 std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
-  const ForwardConfig& c = image.variant->config;
+  const ForwardConfig& c = variant_of(image).config;
   const auto slots = slots_for(r.problem, c.block_m);
   const Registers registers = registers_of(c, &image, r.images);
   const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
-  return ForwardPlan{.variant = image.variant,
-                     .image = &image,
+  return ForwardPlan{.variant = &variant_of(image),
+                     .steps = forward_steps(image, r.problem, *slots, splits.splits),
                      .slots = *slots,
-                     .grid = *slots * r.problem.heads_q,
                      .splits = splits.splits,
                      .split_tiles = splits.tiles,
-                     .threads = forward_threads(c),
-                     .shared_bytes = forward_shared_bytes(c),
                      .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
                      .registers = registers.count,
                      .registers_estimated = registers.estimated,
@@ -74,7 +72,7 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
 }
 
 bool better(const ForwardPlan& a, const ForwardPlan& b) {
-  const Target s = a.image->target, t = b.image->target;
+  const Target s = a.image().target, t = b.image().target;
   if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
   const ForwardConfig &c = a.variant->config, &d = b.variant->config;

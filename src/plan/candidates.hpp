@@ -7,7 +7,7 @@
 
 namespace flashfit {
 
-/// What narrows the images down; `variant` forces a row.
+/// What narrows the images, all of the forward's family, down; `variant` forces a row.
 struct Request {
   const ForwardProblem& problem;
   const Gpu& gpu;
@@ -21,6 +21,8 @@ struct Request {
 bool serves(const ForwardConfig& config, const ForwardProblem& problem);
 /// Whether only general rows do.
 bool needs_general(const ForwardProblem& problem);
+
+inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.row); }
 
 /// Whether the image's row serves the problem (and is the forced one).
 bool of_problem(const Request& request, const Image& image);
@@ -55,7 +57,7 @@ void for_each_candidate(const Request& request, Visit visit) {
     if (!of_problem(request, image) || !loads(request, image)) continue;
     // The best image of a row is the one that no other of the row beats: machine code to PTX, then the newest.
     const auto beaten_by = [&](const Image& other) {
-      if (other.variant != image.variant || !loads(request, other)) return false;
+      if (other.row != image.row || !loads(request, other)) return false;
       return other.target.kind != image.target.kind ? other.target.kind == Target::Kind::kSass
                                                     : other.target.cc > image.target.cc;
     };

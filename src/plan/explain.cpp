@@ -59,18 +59,18 @@ void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu&
   Shared s;
   if (plan) {
     s.fits = true;
-    s.family = "mma";
+    s.family = kForwardFamily.name;
     s.variant = name_of(plan->variant->config);
-    s.target = plan->image->target.str();
-    s.shared_memory_bytes = plan->shared_bytes;
+    s.target = plan->image().target.str();
+    s.shared_memory_bytes = plan->row().shared_bytes;
     s.registers_per_thread = plan->registers;
     s.registers_estimated = plan->registers_estimated;
     s.kind = kind_of(plan->variant->config);
-    s.grid = plan->grid;
+    s.grid = plan->grid();
     s.splits = plan->splits;
     s.split_tiles = plan->split_tiles;
     s.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
-    s.threads = plan->threads;
+    s.threads = plan->row().threads;
     s.model = &plan->model;
   }
   s.reason = plan ? reason_for(*plan, problem, gpu, driver, images) : plan.error().message;
@@ -83,7 +83,7 @@ void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu) {
   const ForwardConfig& c = fit.config;
   Shared s;
   s.fits = fit.fits;
-  s.family = "mma";
+  s.family = kForwardFamily.name;
   s.kind = kind_of(c);
   if (std::string name = name_of(c); find_forward_variant(name) != nullptr) s.variant = std::move(name);
   s.shared_memory_bytes = fit.shared_bytes;

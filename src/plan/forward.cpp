@@ -9,6 +9,7 @@ namespace flashfit {
 
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
+  images = images_of(kForwardFamily, images);
   Request request{problem, gpu, driver, images, nullptr, options.ptx_only};
   if (auto error = misfit_of_problem(problem, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
@@ -24,22 +25,12 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
   return *best;
 }
 
-KeySplits key_splits(const ForwardPlan& plan, const ForwardProblem& p, void* workspace) {
-  if (plan.splits == 1) return {};
-  auto* const o = static_cast<float*>(workspace);
-  return {plan.splits, plan.split_tiles, o, o + p.total_q * p.heads_q * plan.splits * plan.variant->config.head_dim_v};
-}
-
-std::int64_t combine_grid(const ForwardPlan& plan, const ForwardProblem& p) {
-  const int rows = combined_rows(plan.variant->config);
-  return plan.splits == 1 ? 0 : (p.total_q * p.heads_q + rows - 1) / rows;
-}
-
 std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                        std::span<const Image> images) {
+  images = images_of(kForwardFamily, images);
   const ForwardConfig& c = plan.variant->config;
-  const bool ptx = plan.image->target.kind == Target::Kind::kPtx;
-  if (plan.grid == 0) return "no rows: nothing to launch";
+  const bool ptx = plan.image().ptx();
+  if (plan.grid() == 0) return "no rows: nothing to launch";
 
   std::optional<ForwardPlan> second;
   int others = 0;
@@ -57,12 +48,12 @@ std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, c
                        : fmt::format("; of {} others {} is next at {:.2f} of its time", others, row, share);
   }
   const std::string code =
-      ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image->target.cc / 10, plan.image->target.cc % 10)
-          : fmt::format("machine code {}", plan.image->target.str());
+      ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image().target.cc / 10, plan.image().target.cc % 10)
+          : fmt::format("machine code {}", plan.image().target.str());
   const std::string parts =
       plan.splits == 1 ? ""
                        : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines",
-                                     plan.splits, plan.grid, plan.grid * plan.splits);
+                                     plan.splits, plan.grid(), plan.grid() * plan.splits);
   return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
                      code, gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
                      plan.model.blocks_per_sm == 1 ? "" : "s", plan.model.limited_by, plan.model.waves,

@@ -10,9 +10,11 @@
 
 #include "attention/params.hpp"
 #include "attention/problem.hpp"
+#include "attention/variants.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "images/image.hpp"
+#include "images/step.hpp"
 
 namespace flashfit {
 
@@ -34,16 +36,20 @@ struct ForwardModel {
 
 struct ForwardPlan {
   const ForwardVariant* variant;
-  const Image* image;
+  /// Blocks of slots x heads for each part of the keys, none if there are no rows; then, if there is more than one
+  /// part, the launch that combines them.
+  Steps steps;
   std::int64_t slots;           ///< blocks per head and part of the keys: ForwardParams::slots
-  std::int64_t grid;            ///< thread blocks for each part of the keys; 0: no rows, nothing to launch
-  int splits, split_tiles;      ///< parts that the keys are cut in, so that a second launch combines; tiles of a part
-  int threads;                  ///< a block
-  int shared_bytes;             ///< dynamic, a block
+  int splits, split_tiles;      ///< parts that the keys are cut in; tiles of a part
   std::size_t workspace_bytes;  ///< device memory that the caller must give
   int registers;                ///< a thread: the image's; of PTX that of the row's machine code, else estimated
   bool registers_estimated;
   ForwardModel model;
+
+  const Image& image() const { return *steps[0].image; }
+  const KernelRow& row() const { return *image().row; }
+  /// Thread blocks for each part of the keys; 0: no rows, nothing to launch.
+  std::int64_t grid() const { return steps[0].grid.x; }
 };
 
 struct PlanOptions {
@@ -57,12 +63,6 @@ struct PlanOptions {
 /// `driver` 0 = unknown, taken as new enough. The plan points into `images`.
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
-
-/// Where the parts of the keys put their results in the caller's workspace of at least plan.workspace_bytes.
-KeySplits key_splits(const ForwardPlan& plan, const ForwardProblem& problem, void* workspace);
-
-/// Thread blocks of the second launch, which combines the parts; 0 if there is one part.
-std::int64_t combine_grid(const ForwardPlan& plan, const ForwardProblem& problem);
 
 /// One sentence: why this plan, and what came second. Separate from planning so that a launch never pays for prose.
 std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,

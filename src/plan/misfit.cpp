@@ -68,7 +68,7 @@ std::optional<Error> misfit_of_problem(const ForwardProblem& p, const Gpu& gpu, 
 
 Error misfit_of_images(const Request& r) {
   const ForwardProblem& p = r.problem;
-  const auto of_dtype = [&](const Image& i) { return i.variant->config.dtype == p.dtype; };
+  const auto of_dtype = [&](const Image& i) { return variant_of(i).config.dtype == p.dtype; };
   const auto of_shape = [&](const Image& i) { return of_problem(r, i); };
   const auto runs = [&](const Image& i) { return of_problem(r, i) && runs_on(i.target, r.gpu.cc); };
   const auto any = [&](const auto& of) { return std::any_of(r.images.begin(), r.images.end(), of); };
@@ -82,7 +82,7 @@ Error misfit_of_images(const Request& r) {
           fmt::format("variant {}: this build of flashfit carries no image of it", name_of(r.variant->config)));
     int most = 0, most_v = 0;
     for (const Image& i : r.images) {
-      const ForwardConfig& c = i.variant->config;
+      const ForwardConfig& c = variant_of(i).config;
       if (c.dtype != p.dtype || (needs_general(p) && c.kind == ForwardKind::kPlain)) continue;
       if (c.head_dim > most) most = c.head_dim, most_v = c.head_dim_v;
     }
@@ -107,9 +107,9 @@ Error misfit_of_images(const Request& r) {
   int smallest = 0, shortest = 0;
   for (const Image& i : r.images) {
     if (!loadable(i)) continue;
-    const int bytes = forward_shared_bytes(i.variant->config);
+    const int bytes = forward_shared_bytes(variant_of(i).config);
     smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
-    shortest = std::max(shortest, i.variant->config.block_m);
+    shortest = std::max(shortest, variant_of(i).config.block_m);
   }
   if (smallest > r.gpu.shared_bytes_block)
     return misfit(fmt::format("shared memory: the smallest block of {} takes {} B, {} gives a block {} B", shape(p),
@@ -123,8 +123,9 @@ Error misfit_of_images(const Request& r) {
 
 Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& p,
                                             std::span<const Image> images) {
+  images = images_of(kForwardFamily, images);
   std::vector<const ForwardVariant*> rows;
-  for (const Image& i : images) rows.push_back(i.variant);
+  for (const Image& i : images) rows.push_back(&variant_of(i));
   for (const ForwardVariant& v : forward_variants()) rows.push_back(&v);
 
   const ForwardVariant* found = nullptr;

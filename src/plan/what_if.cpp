@@ -36,6 +36,7 @@ std::string refusal(const ForwardConfig& c, const Fit& fit, const Gpu& gpu) {
 }  // namespace
 
 Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images) {
+  images = images_of(kForwardFamily, images);
   Fit fit;
   fit.config = c;
   fit.threads = forward_threads(c);

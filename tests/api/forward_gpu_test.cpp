@@ -17,6 +17,8 @@ using gpu_double::answer;
 using gpu_double::launched;
 using gpu_double::Launched;
 
+const ForwardConfig& config_of(const Launched& l) { return forward_variant_of(*l.image->row).config; }
+
 class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
@@ -42,13 +44,11 @@ TEST_F(OnGpu, DenseWithGroupsAndStrides) {
   const ForwardParams& p = l.params;
   EXPECT_EQ(l.device, 0);
   EXPECT_EQ(l.stream, &c);
-  EXPECT_EQ(l.config.threads, forward_threads(l.image->variant->config));
-  EXPECT_EQ(l.config.shared_bytes, forward_shared_bytes(l.image->variant->config));
-  EXPECT_EQ(l.image->variant->config.head_dim, 64);
+  EXPECT_EQ(config_of(l).head_dim, 64);
   EXPECT_EQ(l.image->target, (Target{89, Target::Kind::kSass}));
-  const int tiles = (100 + l.image->variant->config.block_m - 1) / l.image->variant->config.block_m;
+  const int tiles = (100 + config_of(l).block_m - 1) / config_of(l).block_m;
   EXPECT_EQ(p.slots, 2 * tiles);
-  EXPECT_EQ(l.config.grid, 8 * p.slots);
+  EXPECT_EQ(l.grid.x, 8 * p.slots);
   EXPECT_EQ(p.q, c.q->dl.data);
   EXPECT_EQ(p.k, c.k->dl.data);
   EXPECT_EQ(p.v, c.v->dl.data);
@@ -83,7 +83,7 @@ TEST_F(OnGpu, VariableLengthCausal) {
   EXPECT_THAT((std::vector{p.batch, p.heads.by, p.group.by, p.seqlen_q, p.seqlen_k, p.causal}),
               testing::ElementsAre(3, 6, 2, 200, 90, 1));
   EXPECT_FLOAT_EQ(p.softmax_scale, 1 / std::sqrt(128.0f));
-  EXPECT_EQ(launched[0].config.grid, 6ll * p.slots);
+  EXPECT_EQ(launched[0].grid.x, 6ll * p.slots);
 }
 
 TEST_F(OnGpu, ValuesOfCuSeqlensAreNotRead) {
@@ -115,7 +115,7 @@ TEST_F(OnGpu, VariantAndPtxAreForced) {
   c.args.flags = FLASHFIT_PTX_ONLY;
   c.pretend_gpu();
   const Launched& l = run_one(c);
-  EXPECT_EQ(name_of(l.image->variant->config), name);
+  EXPECT_EQ(name_of(config_of(l)), name);
   EXPECT_EQ(l.image->target.kind, Target::Kind::kPtx);
 }
 
@@ -136,11 +136,11 @@ TEST_F(OnGpu, MisfitsAndFailuresKeepTheirStatus) {
   EXPECT_EQ(far.run(), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_TRUE(launched.empty());
 
-  answer = fail(Code::kCuda, "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+  answer = fail(Code::kCuda, "cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
   Call refused = Call::dense(DType::kF16, 1, 64, 64, 2, 2, 64);
   refused.pretend_gpu();
   EXPECT_EQ(refused.run(), FLASHFIT_CUDA);
-  EXPECT_STREQ(flashfit_last_error(), "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+  EXPECT_STREQ(flashfit_last_error(), "cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
 }
 
 TEST_F(OnGpu, PreparesTheImageThatItWillLaunch) {
@@ -175,7 +175,7 @@ TEST_F(OnGpu, RememberedPlansAreThoseOfTheProblem) {
         launched.clear();
         const Launched& l = run_one(c);
         const auto& q = c.q->shape();
-        const ForwardConfig& config = l.image->variant->config;
+        const ForwardConfig& config = config_of(l);
         EXPECT_EQ(config.head_dim, q.back());
         EXPECT_EQ(dl_dtype(config.dtype).code, c.q->dl.dtype.code);
         EXPECT_EQ(l.image->target.kind == Target::Kind::kPtx, c.args.flags == FLASHFIT_PTX_ONLY);

@@ -2,18 +2,18 @@
 // Doubles of src/images: images for compute capability 8.9 that no compiler made, and a launch that a test is told of.
 #include <vector>
 
-#include "attention/config.hpp"
+#include "attention/variants.hpp"
 #include "images/image.hpp"
 #include "images/loader.hpp"
 
 namespace flashfit::gpu_double {
 
-/// What launch() was asked.
+/// A step that launch() was asked for.
 struct Launched {
   const Image* image;
   int device;
   void* stream;
-  LaunchConfig config;
+  Grid grid;
   ForwardParams params;
 };
 

@@ -5,19 +5,16 @@ namespace flashfit {
 
 Result<ForwardPlan> plan_forward(const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image> images,
                                  const PlanOptions&) {
-  return ForwardPlan{.variant = images.front().variant,
-                     .image = images.data(),
-                     .slots = 1,
-                     .grid = 4,
-                     .splits = 1,
-                     .split_tiles = 0,
-                     .threads = 128,
-                     .shared_bytes = 0,
-                     .workspace_bytes = 1000};
+  ForwardPlan plan{.variant = &forward_variant_of(*images.front().row),
+                   .steps = {},
+                   .slots = 1,
+                   .splits = 1,
+                   .split_tiles = 0,
+                   .workspace_bytes = 1000};
+  plan.steps.add({.image = images.data(), .grid = {.x = 4}});
+  return plan;
 }
 
-KeySplits key_splits(const ForwardPlan&, const ForwardProblem&, void*) { return {}; }
-std::int64_t combine_grid(const ForwardPlan&, const ForwardProblem&) { return 0; }
 std::string reason_for(const ForwardPlan&, const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image>) {
   return "";
 }

@@ -68,7 +68,7 @@ std::string wrong_element(const ForwardCase& spec, std::int64_t head, std::int64
   return fmt::format("{}: head {} row {} column {}: {} instead of {}", spec.name, head, row, column, got, expected);
 }
 
-std::string defect_under(const ForwardCase& spec, const EmulatedForward& kernel, const emu::Options& options,
+std::string defect_under(const ForwardCase& spec, const EmulatedKernel& kernel, const emu::Options& options,
                          int splits) {
   ForwardData clean = make_data(spec), data = make_data(spec);
   for (const Taint& t : kTaints) data.v.set(0, t.key, 0, t.column, t.value);
@@ -103,7 +103,7 @@ void overflow(ForwardData& data) {
 }
 
 /// A product past fp32 is infinite, and its row NaN, as inf - inf is: that row's, and as it is without in every other.
-std::string overflow_defect_under(ForwardCase spec, const EmulatedForward& kernel, const emu::Options& options,
+std::string overflow_defect_under(ForwardCase spec, const EmulatedKernel& kernel, const emu::Options& options,
                                   int splits) {
   spec.name = fmt::format("overflow, {}", spec.name);
   ForwardData clean = make_data(spec), data = make_data(spec);
@@ -126,9 +126,9 @@ std::string overflow_defect_under(ForwardCase spec, const EmulatedForward& kerne
 
 }  // namespace
 
-std::string containment_defect(const EmulatedForward& kernel, const emu::Options& options, int splits) {
-  for (const ForwardCase& spec : masks(kernel.variant->config)) {
-    if (!serves(kernel.variant->config, problem_of(spec))) continue;
+std::string containment_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits) {
+  for (const ForwardCase& spec : masks(forward_variant_of(kernel.row).config)) {
+    if (!serves(forward_variant_of(kernel.row).config, problem_of(spec))) continue;
     if (std::string defect = defect_under(spec, kernel, options, splits); !defect.empty()) return defect;
     // No product of fp16's numbers passes fp32. A row's own scores, which no mask changes: two masks tell.
     const bool overflows = spec.dtype == DType::kBF16 && (spec.causal || spec.options.bias.kind != BiasKind::kNone);

@@ -39,15 +39,15 @@ std::vector<emu::Options> all_options(const ForwardVariant& variant) {
   return all;
 }
 
-std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, int splits) {
+std::string defect_on(const EmulatedKernel& kernel, const ForwardCase& spec, int splits) {
   ForwardData data = make_data(spec);
   const Expected expected = expect(data);
-  for (const emu::Options& options : all_options(*kernel.variant)) {
+  for (const emu::Options& options : all_options(forward_variant_of(kernel.row))) {
     data = make_data(spec);
     const auto ran = run(kernel, data, options, {}, splits);
     if (!ran) return fmt::format("in {} parts: {}", splits, ran.error().message);
     if (const Verdict verdict = check(data, expected); !verdict.ok)
-      return fmt::format("{} ({}, {}, {} parts): {}", name_of(kernel.variant->config), name_of(options.schedule),
+      return fmt::format("{} ({}, {}, {} parts): {}", kernel.row.name, name_of(options.schedule),
                          options.tensor_core ? "as a tensor core" : "plain sums", splits, verdict.message);
   }
   return {};
@@ -57,8 +57,8 @@ int run_all(int each, const std::vector<std::string>& parts) {
   std::vector<std::pair<double, std::string>> slowest;
   int defects = 0;
   const auto start = Clock::now();
-  for (const EmulatedForward& kernel : emulated_forwards()) {
-    const ForwardConfig& config = kernel.variant->config;
+  for (const EmulatedKernel& kernel : emulated_forwards()) {
+    const ForwardConfig& config = forward_variant_of(kernel.row).config;
     const std::string name = name_of(config);
     const auto named = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), named)) continue;

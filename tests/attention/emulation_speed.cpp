@@ -27,8 +27,8 @@ ForwardCase case_of(const ForwardConfig& config) {
 }
 
 /// The best of a few runs; 0 if one fails.
-double gigaflops(const EmulatedForward& kernel, const emu::Options& options) {
-  const ForwardCase spec = case_of(kernel.variant->config);
+double gigaflops(const EmulatedKernel& kernel, const emu::Options& options) {
+  const ForwardCase spec = case_of(forward_variant_of(kernel.row).config);
   ForwardData data = make_data(spec);
   double best = 0;
   for (int i = 0; i < kRuns; ++i) {
@@ -41,13 +41,13 @@ double gigaflops(const EmulatedForward& kernel, const emu::Options& options) {
   return best;
 }
 
-void measure(const EmulatedForward& kernel) {
+void measure(const EmulatedKernel& kernel) {
   for (const bool tensor_core : {false, true})
     for (emu::Options options : schedules()) {
       if (tensor_core) options.tensor_core = emu::tensor_core_of(90);
       std::fputs(fmt::format("{{\"kernel\": \"{}\", \"schedule\": \"{}\", \"rounding\": \"{}\", \"gflops\": {:.2f}}}\n",
-                             name_of(kernel.variant->config), name_of(options.schedule),
-                             tensor_core ? "tensor core" : "fp32", gigaflops(kernel, options))
+                             kernel.row.name, name_of(options.schedule), tensor_core ? "tensor core" : "fp32",
+                             gigaflops(kernel, options))
                      .c_str(),
                  stdout);
     }
@@ -59,9 +59,9 @@ void measure(const EmulatedForward& kernel) {
 int main(int argc, char** argv) {
   using namespace flashfit::testing;
   try {
-    for (const EmulatedForward& kernel : emulated_forwards())
+    for (const EmulatedKernel& kernel : emulated_forwards())
       for (int i = 1; i < argc; ++i)
-        if (name_of(kernel.variant->config) == argv[i]) measure(kernel);
+        if (kernel.row.name == argv[i]) measure(kernel);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "emulation_speed: %s\n", error.what());
     return 2;

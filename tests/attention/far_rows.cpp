@@ -6,8 +6,8 @@
 #include "plan/candidates.hpp"
 
 namespace flashfit::testing {
-std::string far_rows_defect(const EmulatedForward& kernel, const emu::Options& options) {
-  const ForwardConfig& c = kernel.variant->config;
+std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options) {
+  const ForwardConfig& c = forward_variant_of(kernel.row).config;
   ForwardCase spec;
   spec.name = "rows far apart";
   spec.dtype = c.dtype;
@@ -31,7 +31,7 @@ std::string far_rows_defect(const EmulatedForward& kernel, const emu::Options& o
   memory.writable("lse", params.lse, data.lse_count() * sizeof(float));
   emu::Options named = options;
   named.kernel = name_of(c);
-  const auto ran = kernel.launch({params.slots * params.heads.by, params.splits, 1}, params, memory, named);
+  const auto ran = kernel.launch({params.slots * params.heads.by, params.splits, 1}, &params, memory, named);
   if (!ran) return ran.error().message;
   out.give(data.out);
   return check(data, expect(data)).message;

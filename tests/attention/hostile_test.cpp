@@ -12,15 +12,15 @@ namespace {
 
 using Offsets = std::vector<std::int32_t>;
 
-class Hostile : public ::testing::TestWithParam<EmulatedForward> {
+class Hostile : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   ForwardCase small(std::vector<std::int64_t> seqlens_q, std::vector<std::int64_t> seqlens_k,
                     bool causal = false) const {
     ForwardCase c;
     c.name = "hostile";
-    c.dtype = GetParam().variant->config.dtype;
-    c.head_dim = GetParam().variant->config.head_dim;
-    c.head_dim_v = GetParam().variant->config.head_dim_v;
+    c.dtype = forward_variant_of(GetParam().row).config.dtype;
+    c.head_dim = forward_variant_of(GetParam().row).config.head_dim;
+    c.head_dim_v = forward_variant_of(GetParam().row).config.head_dim_v;
     c.heads_q = c.heads_kv = 2;
     c.seqlens_q = std::move(seqlens_q);
     c.seqlens_k = std::move(seqlens_k);
@@ -123,7 +123,7 @@ TEST_P(Hostile, ARowsBitsAreItsOwnWhereItsNeighboursScoresRise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
-                         [](const auto& kernel) { return name_of(kernel.param.variant->config); });
+                         [](const auto& kernel) { return kernel.param.row.name; });
 
 }  // namespace
 }  // namespace flashfit::testing

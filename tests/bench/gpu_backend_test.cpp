@@ -154,7 +154,7 @@ TEST_F(GpuBackend, AnOutputThatNobodyWroteIsSeen) {
 
 TEST_F(GpuBackend, WhatTheDriverRefusesIsTheCasesMessage) {
   const Case c = case_of(kSmall);
-  fake().fail("cuLaunchKernel", 700, 4);  // q, k, v, then the forward
+  fake().fail("cuLaunchKernelEx", 700, 4);  // q, k, v, then the forward
   const Measured m = measured(c);
   EXPECT_FALSE(m.correct);
   EXPECT_THAT(m.message, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));

@@ -12,24 +12,26 @@
 namespace flashfit::emulated {
 namespace {
 
-Result<emu::Stats> run_defective(int head_dim, const ForwardParams& params) {
+Result<emu::Stats> run_defective(int head_dim, const void* params) {
   if (head_dim == 32) return fail(Code::kInternal, "defective: block (0,0,0) warp 0 lane 0: reads past the end of k");
-  if (head_dim == 128) std::memset(params.o, 0, 2);
+  if (head_dim == 128) std::memset(static_cast<const ForwardParams*>(params)->o, 0, 2);
   return emu::Stats{};
 }
 
 template <int HeadDim>
-Result<emu::Stats> launch(emu::Index3, const ForwardParams& params, const emu::Memory&, const emu::Options&) {
+Result<emu::Stats> launch(emu::Index3, const void* params, const emu::Memory&, const emu::Options&) {
   return run_defective(HeadDim, params);
 }
 
 }  // namespace
 
-const std::vector<EmulatedForward>& emulated_forwards() {
-  static const std::vector<EmulatedForward> kernels = [] {
-    std::vector<EmulatedForward> all;
+const std::vector<EmulatedKernel>& emulated_forwards() {
+  static const std::vector<EmulatedKernel> kernels = [] {
+    std::vector<EmulatedKernel> all;
     for (const ForwardVariant& v : forward_variants())
-      all.push_back({&v, v.config.head_dim == 32 ? launch<32> : v.config.head_dim == 64 ? launch<64> : launch<128>});
+      all.push_back({kernel_row_of(v), v.config.head_dim == 32   ? launch<32>
+                                       : v.config.head_dim == 64 ? launch<64>
+                                                                 : launch<128>});
     return all;
   }();
   return kernels;

@@ -1,19 +1,19 @@
-// In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every row of the variant table,
+// In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every row of the catalogue,
 // in a form that the fake driver takes.
 #include "images/carried.hpp"
 
 #include "fake_cuda.hpp"
+#include "images/catalogue.hpp"
 
 namespace flashfit {
 namespace {
 
 std::vector<Image> made_images() {
   std::vector<Image> images;
-  for (const ForwardVariant& variant : forward_variants()) {
-    const int shared_bytes = forward_shared_bytes(variant.config);
-    const std::string entry = "kernel_" + name_of(variant.config);
-    images.push_back({&variant, {89, Target::Kind::kSass}, 168, 0, shared_bytes, 1000, entry});
-    images.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, shared_bytes, 1000, entry});
+  for (const KernelRow& row : catalogue()) {
+    const std::string entry = "kernel_" + row.name;
+    images.push_back({&row, {89, Target::Kind::kSass}, 168, 0, 1000, entry});
+    images.push_back({&row, {80, Target::Kind::kPtx}, 0, 0, 1000, entry});
   }
   return images;
 }

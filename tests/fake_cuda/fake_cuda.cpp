@@ -13,6 +13,19 @@
 namespace fake_cuda {
 namespace {
 
+/// CUlaunchAttribute and CUlaunchConfig of cuda.h, written down apart from those of src/gpu.
+constexpr int kCluster = 4, kProgrammatic = 6;
+struct LaunchAttribute {
+  int id, padding;
+  unsigned value[16];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  Stream* stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kNoDevice = 100, kInvalidDevice = 101,
               kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209, kInvalidHandle = 400, kNotFound = 500,
               kCaptureUnsupported = 900;
@@ -321,40 +334,57 @@ int cuKernelSetAttribute(int attribute, int value, Kernel* kernel, int device) {
   return kSuccess;
 }
 
-int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** params,
-                   void** extra) {
-  if (const int code = enter(index_of("cuLaunchKernel"))) return code;
+int cuLaunchKernelEx(const LaunchConfig* config, Kernel* kernel, void** params, void** extra) {
+  if (const int code = enter(index_of("cuLaunchKernelEx"))) return code;
   const Locked lock;
-  constexpr const char* kCall = "cuLaunchKernel";
+  constexpr const char* kCall = "cuLaunchKernelEx";
   if (stack.empty()) return complain(kCall, "no context is current", kInvalidContext);
   if (!state().kernels.contains(kernel)) return complain(kCall, "unknown kernel", kInvalidHandle);
+  const LaunchConfig& c = *config;
+  Stream* const stream = c.stream;
   if (stream && !state().streams.contains(stream))
     return kInvalidHandle;  // the caller's stream: no fault of who passes it on
   const Context& context =
       stream ? *stream->context : *stack.back();  // as cuda.h says of kernels that belong to no context
   if (!runs_on(*kernel->library, context.device)) return kNoBinary;
-  if (grid_x < 1 || grid_x > 0x7fffffffu || grid_y < 1 || grid_y > 65535 || grid_z != 1)
+  const auto in_65535 = [](unsigned n) { return 1 <= n && n <= 65535; };
+  if (c.grid[0] < 1 || c.grid[0] > 0x7fffffffu || !in_65535(c.grid[1]) || !in_65535(c.grid[2]))
     return complain(kCall, "grid", kInvalidValue);
-  if (block_x < 1 || block_x > 1024 || block_y != 1 || block_z != 1) return complain(kCall, "block", kInvalidValue);
+  if (c.block[0] < 1 || c.block[0] > 1024 || c.block[1] != 1 || c.block[2] != 1)
+    return complain(kCall, "block", kInvalidValue);
   const auto allowed = kernel->shared.find(context.device);
   const int limit = std::max(48 * 1024, allowed == kernel->shared.end() ? 0 : allowed->second);
-  if (shared_bytes > static_cast<unsigned>(limit))
+  if (c.shared_bytes > static_cast<unsigned>(limit))
     return complain(kCall, "more shared memory than the kernel was allowed on this device", kInvalidValue);
   if (extra || !params || !params[0]) return complain(kCall, "one argument, through params", kInvalidValue);
   if (reinterpret_cast<std::uintptr_t>(params[0]) % 8)
     return complain(kCall, "the argument is not aligned", kInvalidValue);
-  const auto* first = static_cast<const std::byte*>(params[0]);
+  Launch launch{.entry = kernel->entry,
+                .device = context.device,
+                .context = &context,
+                .stream = stream,
+                .grid = c.grid[0],
+                .grid_y = c.grid[1],
+                .grid_z = c.grid[2],
+                .threads = c.block[0],
+                .shared = c.shared_bytes};
+  for (unsigned i = 0; i < c.attribute_count; ++i) {
+    const LaunchAttribute& a = c.attributes[i];
+    if (a.id == kCluster) {
+      if (a.value[0] < 1 || a.value[0] > 8 || a.value[1] != 1 || a.value[2] != 1 || c.grid[0] % a.value[0] != 0)
+        return complain(kCall, "clusters along x, of at most 8 blocks, that the grid is made of", kInvalidValue);
+      if (gpu_of(context.device).cc() < 90) return kInvalidValue;
+      launch.cluster = a.value[0];
+    } else if (a.id == kProgrammatic) {
+      launch.dependent = a.value[0] == 1;
+    } else {
+      return complain(kCall, "unknown attribute", kInvalidValue);
+    }
+  }
   if (state().launches.size() >= state().keep) state().launches.clear();
-  state().launches.push_back({kernel->entry,
-                              context.device,
-                              &context,
-                              stream,
-                              grid_x,
-                              grid_y,
-                              block_x,
-                              shared_bytes,
-                              {first, first + state().param_bytes}});
+  const auto* first = static_cast<const std::byte*>(params[0]);
+  launch.params.assign(first, first + state().param_bytes);
+  state().launches.push_back(std::move(launch));
   const auto work = state().work_of ? state().work_of(kernel->entry, params[0]) : std::function<void()>();
   if (const auto capture = state().captures.find(stream); capture != state().captures.end()) {
     capture->second->work.push_back(work);
@@ -362,6 +392,22 @@ int cuLaunchKernel(Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned gr
   }
   ++state().launched;
   if (work) work();
+  return kSuccess;
+}
+
+/// The map is no real one: its address, its type and its extents, so that a test sees that it arrived.
+int cuTensorMapEncodeTiled(void* map, int dtype, std::uint32_t rank, void* base, const std::uint64_t* dims,
+                           const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* element_strides,
+                           int, int, int, int) {
+  if (const int code = enter(index_of("cuTensorMapEncodeTiled"))) return code;
+  const Locked lock;
+  constexpr const char* kCall = "cuTensorMapEncodeTiled";
+  if (reinterpret_cast<std::uintptr_t>(map) % 64) return complain(kCall, "the map is not aligned", kInvalidValue);
+  if (rank < 1 || rank > 5 || !base || !dims || !strides || !box || !element_strides)
+    return complain(kCall, "a tensor of 1 to 5 dimensions", kInvalidValue);
+  std::uint64_t words[16] = {reinterpret_cast<std::uintptr_t>(base), static_cast<std::uint64_t>(dtype), rank};
+  std::copy_n(dims, rank, words + 3);
+  std::memcpy(map, words, sizeof words);
   return kSuccess;
 }
 

@@ -35,11 +35,12 @@ inline constexpr const char* kFunctions[] = {
     "cuCtxPopCurrent_v2",
     "cuThreadExchangeStreamCaptureMode",
     "cuStreamGetCtx",
-    "cuLaunchKernel",
+    "cuLaunchKernelEx",
     "cuLibraryLoadData",
     "cuLibraryUnload",
     "cuLibraryGetKernel",
     "cuKernelSetAttribute",
+    "cuTensorMapEncodeTiled",
 };
 inline constexpr int kFunctionCount = sizeof kFunctions / sizeof *kFunctions;
 
@@ -102,7 +103,9 @@ struct Launch {
   int device;
   const Context* context;
   const void* stream;
-  unsigned grid, grid_y, threads, shared;
+  unsigned grid, grid_y, grid_z, threads, shared;
+  unsigned cluster = 1;           ///< blocks of a cluster, along x
+  bool dependent = false;         ///< a programmatic dependent launch
   std::vector<std::byte> params;  ///< State::param_bytes of them
 };
 

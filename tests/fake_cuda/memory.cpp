@@ -228,8 +228,6 @@ int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes, fa
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }
-/// The benchmarks' library of trials looks for it; nothing here launches clusters.
-int cuLaunchKernelEx(const void*, fake_cuda::Kernel*, void**, void**) { return kInvalidValue; }
 
 /// Launches so far, for tests that cannot read the State.
 int fake_cuda_launches() {

@@ -144,10 +144,10 @@ struct LoadedImage {
 std::vector<LoadedImage> load_images(lab::Device& device, const ForwardConfig& config, Outcome& outcome) {
   std::vector<LoadedImage> images;
   for (const Image& image : carried_images()) {
-    if (!(image.variant->config == config) || !runs_on(image.target, device.gpu().cc)) continue;
+    if (image.row->name != name_of(config) || !runs_on(image.target, device.gpu().cc)) continue;
     const Result<std::vector<std::byte>> bytes = image_bytes(image);
     const Result<lab::LoadedKernel> loaded =
-        bytes ? device.load(*bytes, image.entry, forward_threads(config), image.shared_bytes)
+        bytes ? device.load(*bytes, image.entry, image.row->threads, image.row->shared_bytes)
               : Result<lab::LoadedKernel>(tl::unexpected(bytes.error()));
     if (loaded)
       images.push_back({image.target.str(), *loaded});
@@ -157,9 +157,9 @@ std::vector<LoadedImage> load_images(lab::Device& device, const ForwardConfig& c
   return images;
 }
 
-Outcome forward(const Place& place, const emulated::EmulatedForward& kernel) {
+Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
   Outcome outcome;
-  const ForwardConfig& config = kernel.variant->config;
+  const ForwardConfig& config = forward_variant_of(kernel.row).config;
   const bool rehearsal = place.device == nullptr;
   const emu::Options exact{.tensor_core = emu::tensor_core_of(place.cc.decimal())};
   const std::vector<LoadedImage> images =
@@ -191,9 +191,8 @@ Outcome forward(const Place& place, const emulated::EmulatedForward& kernel) {
 
 std::vector<Check> forward_checks() {
   std::vector<Check> checks;
-  for (const emulated::EmulatedForward& kernel : emulated::emulated_forwards())
-    checks.push_back(
-        {"forward", name_of(kernel.variant->config), [&kernel](const Place& place) { return forward(place, kernel); }});
+  for (const emulated::EmulatedKernel& kernel : emulated::emulated_forwards())
+    checks.push_back({"forward", kernel.row.name, [&kernel](const Place& place) { return forward(place, kernel); }});
   return checks;
 }
 

@@ -6,6 +6,7 @@
 
 #include "gpu/limits.hpp"
 #include "images/carried.hpp"
+#include "images/catalogue.hpp"
 
 namespace flashfit {
 namespace {
@@ -99,17 +100,17 @@ TEST(Blob, AFrameOfAnotherSizeThanItsIndexSaysIsRefusedBeforeMemoryIsAskedFor) {
 }
 
 TEST(Images, HaveARowOfTheTable) {
-  const std::string name = name_of(forward_variants().back().config);
+  const std::string name = catalogue().back().name;
   BlobIndex index{.entries = {{.kernel = name, .target = kPtx, .entry = "f"}}, .frames = {}};
   const auto images = images_of(index);
   ASSERT_TRUE(images);
-  EXPECT_EQ(images->front().variant, &forward_variants().back());
+  EXPECT_EQ(images->front().row, &catalogue().back());
   index.entries.push_back({.kernel = "fwd_of_another_build", .target = kPtx, .entry = "g"});
   const auto strange = images_of(index);
   ASSERT_FALSE(strange);
   EXPECT_EQ(strange.error().code, Code::kInternal);
   EXPECT_EQ(strange.error().message,
-            "the images inside this library do not fit its table, which lacks 'fwd_of_another_build'");
+            "the images inside this library do not fit its catalogue, which lacks 'fwd_of_another_build'");
 }
 
 // The library that is built: what it carries is what the table says, whole.
@@ -117,15 +118,14 @@ TEST(CarriedImages, AreThoseOfTheTable) {
   ASSERT_TRUE(check_carried_images());
   std::set<std::pair<std::string, std::string>> seen;
   for (const Image& image : carried_images()) {
-    ASSERT_NE(image.variant, nullptr);
-    const std::string name = name_of(image.variant->config);
+    ASSERT_NE(image.row, nullptr);
+    const std::string& name = image.row->name;
     EXPECT_TRUE(seen.emplace(name, image.target.str()).second) << name << " twice for " << image.target.str();
     const bool sass = image.target.kind == Target::Kind::kSass;
     EXPECT_EQ(image.registers > 0, sass);
     EXPECT_LE(image.registers, kMaxRegistersPerThread);
-    EXPECT_LE(image.local_bytes, image.variant->spill_bytes);
-    EXPECT_EQ(image.shared_bytes, forward_shared_bytes(image.variant->config));
-    EXPECT_LE(image.shared_bytes, max_shared_bytes(image.target.cc));
+    EXPECT_LE(image.local_bytes, image.row->spill_bytes);
+    EXPECT_LE(image.row->shared_bytes, max_shared_bytes(image.target.cc));
     const auto content = image_bytes(image);
     ASSERT_TRUE(content) << content.error().message;
     ASSERT_EQ(content->size(), image.bytes);

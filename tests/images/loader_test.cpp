@@ -17,31 +17,48 @@
 #include "fake_cuda/fresh_process.hpp"
 #include "gpu/driver.hpp"
 #include "images/carried.hpp"
+#include "images/tensor_map.hpp"
 
 namespace flashfit {
 
 namespace {
 
-constexpr int kImages = 128, kSass = 96;  // the first 96 are SASS 8.9, the others PTX 8.0
+constexpr int kImages = 129, kSass = 96;  // the first 96 are SASS 8.9, the others PTX 8.0
+constexpr int kClusters = 128;            // the last one's kernel runs in clusters
 constexpr int kSharedBytes = 81920, kSmallSharedBytes = 32768;
 
 std::atomic<int> images_read{0};
 std::atomic<bool> unreadable{false};
 std::atomic<int> unpacking_ms{0};
 
+/// Rows of no family: all that the loader takes of one.
+KernelRow row_of(const char* name, int shared_bytes, int cluster) {
+  return {.family = nullptr,
+          .form = nullptr,
+          .name = name,
+          .type = "",
+          .targets = {},
+          .threads = 128,
+          .shared_bytes = shared_bytes,
+          .params_bytes = 0,
+          .cluster = cluster};
+}
+const KernelRow kBig = row_of("big", kSharedBytes, 1), kSmall = row_of("small", kSmallSharedBytes, 1),
+                kCluster = row_of("clusters", kSmallSharedBytes, 2);
+
 const std::vector<Image>& images() {
   static const std::vector<Image> made = [] {
     std::vector<Image> list;
     for (int i = 0; i < kImages; ++i) {
       const Target target = i < kSass ? Target{89, Target::Kind::kSass} : Target{80, Target::Kind::kPtx};
-      list.push_back({.variant = &forward_variants()[0],
+      list.push_back({.row = i % 2 ? &kSmall : &kBig,
                       .target = target,
                       .registers = 128,
                       .local_bytes = 0,
-                      .shared_bytes = i % 2 ? kSmallSharedBytes : kSharedBytes,
                       .bytes = 1,
                       .entry = "kernel_" + std::to_string(i)});
     }
+    list[kClusters].row = &kCluster;
     return list;
   }();
   return made;
@@ -94,16 +111,27 @@ Context* make_context(int device) {
   return c;
 }
 
-ForwardParams some_params() {
-  ForwardParams p{};
-  p.q = reinterpret_cast<void*>(0x1000);
-  p.q_row = 64;
-  p.slots = 3;
-  p.softmax_scale = 0.125f;
-  return p;
-}
+/// A kernel's argument.
+struct Params {
+  TensorMap map;
+  const void* q;
+  long long row;
+  float scale;
+};
 
-constexpr LaunchConfig kConfig{.grid = 24, .threads = 128, .shared_bytes = kSmallSharedBytes};
+Params some_params() { return {.map = {}, .q = reinterpret_cast<void*>(0x1000), .row = 64, .scale = 0.125f}; }
+
+constexpr Grid kGrid{.x = 24};
+
+/// One step.
+Result<void> launch(const Image& image, int device, void* stream, const Grid& grid, const void* params) {
+  const Step step{.image = &image, .grid = grid};
+  return flashfit::launch({&step, 1}, {&params, 1}, device, stream);
+}
+Result<void> prepare(const Image& image, int device) {
+  const Step step{.image = &image, .grid = kGrid};
+  return flashfit::prepare({&step, 1}, device);
+}
 
 /// Two L4 and an H100. Each test takes images that no other has used,
 /// so that the order of tests does not matter within a process.
@@ -113,7 +141,7 @@ class Loader : public testing::Test {
     static const bool configured = [] {
       fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA L4", 89),
                      fake_cuda::make_gpu("NVIDIA H100", 90)};
-      fake().param_bytes = sizeof(ForwardParams);
+      fake().param_bytes = sizeof(Params);
       return true;
     }();
     ASSERT_TRUE(configured);
@@ -134,8 +162,8 @@ class Loader : public testing::Test {
 
 TEST_F(Loader, LaunchesInThePrimaryContextWithTheArgumentCopied) {
   const Image& image = fresh();
-  const ForwardParams params = some_params();
-  ASSERT_TRUE(launch(image, 0, nullptr, {.grid = 7, .threads = 128, .shared_bytes = kSharedBytes}, &params));
+  const Params params = some_params();
+  ASSERT_TRUE(launch(image, 0, nullptr, {.x = 7}, &params));
   ASSERT_EQ(fake().launches.size(), 1u);
   const fake_cuda::Launch& l = fake().launches[0];
   EXPECT_EQ(l.entry, image.entry);
@@ -155,8 +183,8 @@ TEST_F(Loader, UsesTheCallersContextAndStream) {
   fake().streams.insert(&stream);
   push(mine);
   const int pushes = fake().calls("cuCtxPushCurrent_v2"), retains = fake().calls("cuDevicePrimaryCtxRetain");
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(), 0, &stream, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(), 0, &stream, kGrid, &params));
   EXPECT_EQ(fake().launches.at(0).context, mine);
   EXPECT_EQ(fake().launches.at(0).stream, &stream);
   EXPECT_EQ(fake().calls("cuCtxPushCurrent_v2"), pushes);
@@ -167,12 +195,12 @@ TEST_F(Loader, UsesTheCallersContextAndStream) {
 TEST_F(Loader, ContextOfAnotherGpuStaysCurrent) {
   Context* mine = make_context(kDevice0);
   push(mine);
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(), 1, nullptr, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(), 1, nullptr, kGrid, &params));
   EXPECT_EQ(fake().launches.at(0).device, kDevice1);
   EXPECT_TRUE(fake().launches.at(0).context->primary);
   EXPECT_EQ(current(), mine);
-  EXPECT_FALSE(launch(fresh(), 2, nullptr, kConfig, &params));
+  EXPECT_FALSE(launch(fresh(), 2, nullptr, kGrid, &params));
   EXPECT_EQ(current(), mine);
   pop();
 }
@@ -181,8 +209,8 @@ TEST_F(Loader, StreamBringsItsContext) {
   Context* mine = make_context(kDevice0);
   fake_cuda::Stream stream{mine};
   fake().streams.insert(&stream);
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(), 0, &stream, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(), 0, &stream, kGrid, &params));
   EXPECT_EQ(fake().launches.at(0).context, mine);
 }
 
@@ -190,16 +218,16 @@ TEST_F(Loader, AStreamOfAnotherGpuIsRefusedWhicheverIsCurrent) {
   Context *here = make_context(kDevice0), *there = make_context(kDevice1);
   fake_cuda::Stream stream{there}, mine{here};
   fake().streams.insert({&stream, &mine});
-  const ForwardParams params = some_params();
+  const Params params = some_params();
   const Image& image = fresh();
   for (Context* current_one : {static_cast<Context*>(nullptr), here, there}) {
     if (current_one) push(current_one);
-    const Result<void> r = launch(image, 0, &stream, kConfig, &params);
+    const Result<void> r = launch(image, 0, &stream, kGrid, &params);
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().code, Code::kInvalidArgument);
     EXPECT_EQ(r.error().message, "stream: of GPU 1; accepted: a stream of GPU 0, where q is");
-    EXPECT_TRUE(launch(image, 1, &stream, kConfig, &params));
-    EXPECT_TRUE(launch(image, 0, &mine, kConfig, &params));
+    EXPECT_TRUE(launch(image, 1, &stream, kGrid, &params));
+    EXPECT_TRUE(launch(image, 0, &mine, kGrid, &params));
     EXPECT_EQ(current(), current_one);
     if (current_one) pop();
   }
@@ -208,11 +236,12 @@ TEST_F(Loader, AStreamOfAnotherGpuIsRefusedWhicheverIsCurrent) {
 
 TEST_F(Loader, StreamThatIsNoneIsExplained) {
   int none = 0;
-  const ForwardParams params = some_params();
-  const Result<void> r = launch(fresh(), 0, &none, kConfig, &params);
+  const Params params = some_params();
+  const Result<void> r = launch(fresh(), 0, &none, kGrid, &params);
   ASSERT_FALSE(r);
-  EXPECT_THAT(r.error().message,
-              testing::StartsWith("cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE (invalid resource handle) for fwd_mma_"));
+  EXPECT_THAT(
+      r.error().message,
+      testing::StartsWith("cuLaunchKernelEx: CUDA_ERROR_INVALID_HANDLE (invalid resource handle) for big (8.9) "));
   EXPECT_THAT(
       r.error().message,
       testing::EndsWith(
@@ -223,23 +252,23 @@ TEST_F(Loader, PrimaryContextIsRetainedAgainAfterAReset) {
   const Image& image = fresh();
   ASSERT_TRUE(prepare(image, 1));
   const int retained = fake().retained[kDevice1];
-  const ForwardParams params = some_params();
-  for (const char* call : {"cuLaunchKernel", "cuCtxPushCurrent_v2"}) {
+  const Params params = some_params();
+  for (const char* call : {"cuLaunchKernelEx", "cuCtxPushCurrent_v2"}) {
     fake().fail(call, 709);
-    const Result<void> r = launch(image, 1, nullptr, kConfig, &params);
+    const Result<void> r = launch(image, 1, nullptr, kGrid, &params);
     ASSERT_FALSE(r);
     EXPECT_THAT(r.error().message, HasSubstr("the context was destroyed (cudaDeviceReset"));
-    EXPECT_TRUE(launch(image, 1, nullptr, kConfig, &params));
+    EXPECT_TRUE(launch(image, 1, nullptr, kGrid, &params));
   }
   EXPECT_EQ(fake().retained[kDevice1], retained + 2);
 }
 
 TEST_F(Loader, LoadsOncePerProcessAndConfiguresOncePerGpu) {
   const Image& image = fresh();
-  const ForwardParams params = some_params();
+  const Params params = some_params();
   const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute");
   for (int n = 0; n < 10; ++n)
-    for (int device : {0, 1}) ASSERT_TRUE(launch(image, device, nullptr, kConfig, &params));
+    for (int device : {0, 1}) ASSERT_TRUE(launch(image, device, nullptr, kGrid, &params));
   EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads + 1);
   EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets + 2);
   EXPECT_LE(fake().retained[kDevice0], 1);
@@ -248,7 +277,7 @@ TEST_F(Loader, LoadsOncePerProcessAndConfiguresOncePerGpu) {
 
 TEST_F(Loader, ALaunchAsksTheDriverTwiceWhereItsGpuIsCurrent) {
   const Image& image = fresh();
-  const ForwardParams params = some_params();
+  const Params params = some_params();
   ASSERT_TRUE(prepare(image, 0));
   ASSERT_TRUE(prepare(image, 1));
   const auto calls_of_a_launch = [&](int device, fake_cuda::Stream* stream = nullptr) {
@@ -258,7 +287,7 @@ TEST_F(Loader, ALaunchAsksTheDriverTwiceWhereItsGpuIsCurrent) {
       return calls;
     };
     const int before = all();
-    EXPECT_TRUE(launch(image, device, stream, kConfig, &params));
+    EXPECT_TRUE(launch(image, device, stream, kGrid, &params));
     return all() - before;
   };
   Context* mine = make_context(kDevice0);
@@ -266,7 +295,7 @@ TEST_F(Loader, ALaunchAsksTheDriverTwiceWhereItsGpuIsCurrent) {
   fake().streams.insert(&stream);
   push(mine);
   EXPECT_EQ(calls_of_a_launch(0, &stream), 4);  // whose the stream is: cuStreamGetCtx, cuCtxGetCurrent
-  EXPECT_EQ(calls_of_a_launch(0), 2);           // cuCtxGetDevice, cuLaunchKernel
+  EXPECT_EQ(calls_of_a_launch(0), 2);           // cuCtxGetDevice, cuLaunchKernelEx
   EXPECT_EQ(calls_of_a_launch(1), 4);           // cuCtxPushCurrent and cuCtxPopCurrent around it
   pop();
   EXPECT_EQ(calls_of_a_launch(0), 5);  // cuCtxGetCurrent too
@@ -274,14 +303,14 @@ TEST_F(Loader, ALaunchAsksTheDriverTwiceWhereItsGpuIsCurrent) {
 
 TEST_F(Loader, FewSharedBytesNeedNoAttribute) {
   const int sets = fake().calls("cuKernelSetAttribute");
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(false), 0, nullptr, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(false), 0, nullptr, kGrid, &params));
   EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets);
 }
 
 TEST_F(Loader, PtxIsHandedOverAsAString) {
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(true, Target::Kind::kPtx), 2, nullptr, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(true, Target::Kind::kPtx), 2, nullptr, kGrid, &params));
 }
 
 TEST_F(Loader, PrepareDoesAllButTheLaunch) {
@@ -289,44 +318,101 @@ TEST_F(Loader, PrepareDoesAllButTheLaunch) {
   ASSERT_TRUE(prepare(image, 1));
   EXPECT_TRUE(fake().launches.empty());
   const int loads = fake().calls("cuLibraryLoadData"), sets = fake().calls("cuKernelSetAttribute");
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(image, 1, nullptr, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(image, 1, nullptr, kGrid, &params));
   EXPECT_EQ(fake().calls("cuLibraryLoadData"), loads);
   EXPECT_EQ(fake().calls("cuKernelSetAttribute"), sets);
 }
 
 TEST_F(Loader, FirstLaunchInACaptureDoesNotBreakIt) {
   fake().capturing = true;
-  const ForwardParams params = some_params();
-  EXPECT_TRUE(launch(fresh(), 0, nullptr, kConfig, &params));
+  const Params params = some_params();
+  EXPECT_TRUE(launch(fresh(), 0, nullptr, kGrid, &params));
   EXPECT_FALSE(fake().capture_broken);
   fake().capturing = false;
+}
+
+TEST_F(Loader, StepsAreLaunchedInOrderEachWithItsArgument) {
+  const Image &first = fresh(), &second = fresh(), &none = fresh();
+  Params params[3] = {some_params(), some_params(), some_params()};
+  for (int i = 0; i < 3; ++i) params[i].row = i;
+  const Step steps[] = {{.image = &first, .grid = {.x = 5, .y = 3, .z = 2}},
+                        {.image = &none, .grid = {.x = 0}},
+                        {.image = &second, .grid = {.x = 7}}};
+  const void* const arguments[] = {&params[0], &params[1], &params[2]};
+  ASSERT_TRUE(flashfit::launch(steps, arguments, 0, nullptr));
+  ASSERT_EQ(fake().launches.size(), 2u);
+  const fake_cuda::Launch &a = fake().launches[0], &b = fake().launches[1];
+  EXPECT_EQ(a.entry, first.entry);
+  EXPECT_EQ(b.entry, second.entry);
+  EXPECT_THAT((std::vector{a.grid, a.grid_y, a.grid_z, b.grid, b.grid_y, b.grid_z}),
+              testing::ElementsAre(5, 3, 2, 7, 1, 1));
+  EXPECT_THAT(a.params, testing::ElementsAreArray(std::as_bytes(std::span(&params[0], 1))));
+  EXPECT_THAT(b.params, testing::ElementsAreArray(std::as_bytes(std::span(&params[2], 1))));
+  EXPECT_EQ(a.cluster, 1u);
+  EXPECT_FALSE(a.dependent);
+}
+
+TEST_F(Loader, NothingIsQueuedBeforeAllImagesAreReady) {
+  const Image &first = fresh(), &second = fresh();
+  const Params params = some_params();
+  const Step steps[] = {{.image = &first, .grid = kGrid}, {.image = &second, .grid = kGrid}};
+  const void* const arguments[] = {&params, &params};
+  fake().fail("cuLibraryLoadData", 222);
+  EXPECT_FALSE(flashfit::launch(steps, arguments, 0, nullptr));
+  EXPECT_TRUE(fake().launches.empty());
+  EXPECT_TRUE(flashfit::launch(steps, arguments, 0, nullptr));
+  EXPECT_EQ(fake().launches.size(), 2u);
+}
+
+TEST_F(Loader, ADependentStepOfClustersWithATensorMap) {
+  const Image &before = fresh(true, Target::Kind::kPtx), &clusters = images()[kClusters];
+  Params params = some_params();
+  const TensorMapSpec spec{.dtype = DType::kF16,
+                           .rank = 2,
+                           .base = reinterpret_cast<void*>(0x10000),
+                           .dims = {640, 7},
+                           .strides = {1280},
+                           .box = {64, 4}};
+  const Result<TensorMap> map = encode_tensor_map(spec);
+  ASSERT_TRUE(map) << map.error().message;
+  params.map = *map;
+  const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &clusters, .grid = {.x = 4}, .dependent = true}};
+  const void* const arguments[] = {&params, &params};
+  ASSERT_TRUE(flashfit::launch(steps, arguments, 2, nullptr));
+  ASSERT_EQ(fake().launches.size(), 2u);
+  const fake_cuda::Launch& l = fake().launches[1];
+  EXPECT_EQ(l.cluster, 2u);
+  EXPECT_TRUE(l.dependent);
+  Params arrived;
+  std::memcpy(&arrived, l.params.data(), sizeof arrived);
+  EXPECT_THAT(std::vector<std::uint64_t>(arrived.map.opaque, arrived.map.opaque + 5),
+              testing::ElementsAre(0x10000, 6, 2, 640, 7));
 }
 
 TEST_F(Loader, GridZeroCallsNothing) {
   int before = 0, after = 0;
   for (const auto& f : fake().functions) before += f.calls;
-  EXPECT_TRUE(launch(fresh(), 0, nullptr, {.grid = 0, .threads = 128, .shared_bytes = 0}, nullptr));
+  EXPECT_TRUE(launch(fresh(), 0, nullptr, {.x = 0}, nullptr));
   for (const auto& f : fake().functions) after += f.calls;
   EXPECT_EQ(before, after);
 }
 
 TEST_F(Loader, WrongNumbersAreNamed) {
-  const Image& image = fresh();
-  const ForwardParams params = some_params();
-  const auto refused = [&](LaunchConfig config, int device = 0) {
-    const Result<void> r = launch(image, device, nullptr, config, &params);
+  const Params params = some_params();
+  const auto refused = [&](Grid grid, int device = 0, const Image& of = fresh()) {
+    const Result<void> r = launch(of, device, nullptr, grid, &params);
     return r ? "worked" : r.error().code == Code::kInvalidArgument ? r.error().message : "another code";
   };
-  EXPECT_EQ(refused({2147483648, 128, 0}), "grid 2147483648: a launch takes 0 to 2147483647 blocks");
-  EXPECT_EQ(refused({-1, 128, 0}), "grid -1: a launch takes 0 to 2147483647 blocks");
-  EXPECT_EQ(refused({1, 0, 0}), "threads 0: a block takes 1 to 1024");
-  EXPECT_EQ(refused({1, 1025, 0}), "threads 1025: a block takes 1 to 1024");
-  EXPECT_THAT(refused({1, 128, -1}), HasSubstr("shared_bytes -1: fwd_mma_"));
-  EXPECT_THAT(refused({1, 128, kSharedBytes + 1}), HasSubstr("shared_bytes 81921: fwd_mma_"));
-  EXPECT_EQ(refused(kConfig, 3), "GPU 3: this process has 3 GPU(s), counted from 0");
-  EXPECT_EQ(refused(kConfig, -1), "GPU -1: this process has 3 GPU(s), counted from 0");
-  EXPECT_EQ(refused({2147483647, 1024, kSharedBytes}), "worked");
+  EXPECT_EQ(refused({2147483648}), "grid.x 2147483648: a launch takes 0 to 2147483647 blocks");
+  EXPECT_EQ(refused({-1}), "grid.x -1: a launch takes 0 to 2147483647 blocks");
+  EXPECT_EQ(refused({1, 0}), "grid.y 0: a launch takes 1 to 65535");
+  EXPECT_EQ(refused({1, 65536}), "grid.y 65536: a launch takes 1 to 65535");
+  EXPECT_EQ(refused({1, 1, 0}), "grid.z 0: a launch takes 1 to 65535");
+  EXPECT_EQ(refused({3}, 2, images()[kClusters]), "grid.x 3: clusters runs in clusters of 2 blocks");
+  EXPECT_EQ(refused(kGrid, 3), "GPU 3: this process has 3 GPU(s), counted from 0");
+  EXPECT_EQ(refused(kGrid, -1), "GPU -1: this process has 3 GPU(s), counted from 0");
+  EXPECT_EQ(refused({2147483647, 65535, 65535}), "worked");
 }
 
 TEST_F(Loader, ImageThatIsNotCarriedIsRefused) {
@@ -339,20 +425,20 @@ TEST_F(Loader, ImageThatIsNotCarriedIsRefused) {
 TEST_F(Loader, ImageForAnotherGpuIsExplainedAndUnloaded) {
   const Image& image = fresh();
   const std::size_t libraries = fake().libraries.size();
-  const ForwardParams params = some_params();
-  const Result<void> r = launch(image, 2, nullptr, kConfig, &params);
+  const Params params = some_params();
+  const Result<void> r = launch(image, 2, nullptr, kGrid, &params);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().code, Code::kCuda);
   EXPECT_EQ(r.error().message,
             "cuLibraryGetKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for execution on the "
             "device) for " +
-                name_of(image.variant->config) +
+                image.row->name +
                 " (8.9) on GPU 2 (NVIDIA H100, 9.0, driver for CUDA 12.9); this image has no code for this GPU");
   EXPECT_EQ(fake().libraries.size(), libraries);
-  EXPECT_TRUE(launch(image, 0, nullptr, kConfig, &params));
-  const Result<void> loaded = launch(image, 2, nullptr, kConfig, &params);
+  EXPECT_TRUE(launch(image, 0, nullptr, kGrid, &params));
+  const Result<void> loaded = launch(image, 2, nullptr, kGrid, &params);
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message, testing::StartsWith("cuLaunchKernel: CUDA_ERROR_NO_BINARY_FOR_GPU"));
+  EXPECT_THAT(loaded.error().message, testing::StartsWith("cuLaunchKernelEx: CUDA_ERROR_NO_BINARY_FOR_GPU"));
 }
 
 TEST_F(Loader, MeaningsOfWhatADriverRefuses) {
@@ -389,9 +475,9 @@ TEST_F(Loader, ThreadsShareOneLoad) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
-      const ForwardParams params = some_params();
+      const Params params = some_params();
       start.arrive_and_wait();
-      for (int n = 0; n < 200; ++n) failures += !launch(*shared[n % 4], (n / 4 + t) % 2, nullptr, kConfig, &params);
+      for (int n = 0; n < 200; ++n) failures += !launch(*shared[n % 4], (n / 4 + t) % 2, nullptr, kGrid, &params);
     });
   for (std::thread& t : threads) t.join();
   unpacking_ms = 0;
@@ -411,10 +497,10 @@ class EveryFailure : public Loader, public testing::WithParamInterface<const cha
   bool inject(const std::string& call, int n) {
     const std::string shown = call.substr(0, call.rfind("_v2"));
     const Image& image = fresh();
-    const ForwardParams params = some_params();
+    const Params params = some_params();
     const std::size_t libraries = fake().libraries.size(), launches = fake().launches.size();
     fake().fail(call, 700, n);
-    const Result<void> failed = launch(image, 0, nullptr, kConfig, &params);
+    const Result<void> failed = launch(image, 0, nullptr, kGrid, &params);
     const bool happened = fake()[call].fail_in == 0;
     fake().fail(call, 0, 0);
     EXPECT_EQ(failed.has_value(), !happened) << call << " " << n;
@@ -426,7 +512,7 @@ class EveryFailure : public Loader, public testing::WithParamInterface<const cha
     }
     EXPECT_EQ(fake().pushed, current() ? 1 : 0);
     EXPECT_LE(fake().libraries.size(), libraries + 1);
-    const Result<void> again = launch(image, 0, nullptr, kConfig, &params);
+    const Result<void> again = launch(image, 0, nullptr, kGrid, &params);
     EXPECT_TRUE(again) << again.error().message;
     EXPECT_EQ(fake().libraries.size(), libraries + 1);
     EXPECT_EQ(fake().libraries.size(), fake().kernels.size());
@@ -458,7 +544,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, EveryFailure,
                                          "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuCtxGetDevice",
                                          "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
                                          "cuThreadExchangeStreamCaptureMode", "cuLibraryLoadData", "cuLibraryGetKernel",
-                                         "cuKernelSetAttribute", "cuLaunchKernel"),
+                                         "cuKernelSetAttribute", "cuLaunchKernelEx"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Loader, KernelThatIsNotFoundIsReportedEvenIfUnloadingFailsToo) {
@@ -473,8 +559,8 @@ using LoaderDeathTest = Loader;
 
 TEST(LoaderWithoutADriverDeathTest, SaysWhatIsMissing) {
   const auto try_both = [] {
-    const ForwardParams params = some_params();
-    const Result<void> a = prepare(images()[0], 0), b = launch(images()[0], 0, nullptr, kConfig, &params);
+    const Params params = some_params();
+    const Result<void> a = prepare(images()[0], 0), b = launch(images()[0], 0, nullptr, kGrid, &params);
     return a || b ? "worked" : a.error().message + (a.error().message == b.error().message ? "" : " differs");
   };
   expect_fresh("damaged", try_both, "^no NVIDIA driver: dlopen: .*libcuda.so.1: [^:]*\n$");
@@ -491,17 +577,17 @@ TEST_F(LoaderDeathTest, ForkIsToldAndDoesNotHang) {
   expect_fresh(
       "whole",
       [] {
-        const ForwardParams params = some_params();
-        if (!launch(images()[0], 0, nullptr, kConfig, &params)) return std::string("the parent cannot launch");
+        const Params params = some_params();
+        if (!launch(images()[0], 0, nullptr, kGrid, &params)) return std::string("the parent cannot launch");
         const pid_t child = fork();
         if (child == 0) {
-          const Result<void> r = launch(images()[0], 0, nullptr, kConfig, &params);
+          const Result<void> r = launch(images()[0], 0, nullptr, kGrid, &params);
           _exit(!r && r.error().message.find("forked from one that had used CUDA") != std::string::npos ? 0 : 1);
         }
         int status = 0;
         waitpid(child, &status, 0);
         const bool told = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        return std::string(told && launch(images()[0], 0, nullptr, kConfig, &params) ? "told" : "not told");
+        return std::string(told && launch(images()[0], 0, nullptr, kGrid, &params) ? "told" : "not told");
       },
       "^told");
 }

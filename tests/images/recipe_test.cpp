@@ -7,8 +7,9 @@
 #include <fstream>
 #include <set>
 
-#include "images/build/forward_kernels.hpp"
+#include "images/build/catalogue_recipes.hpp"
 #include "images/build/kernel_list.hpp"
+#include "images/catalogue.hpp"
 
 namespace flashfit {
 namespace {
@@ -32,7 +33,7 @@ struct RecipeTest : testing::Test {
     std::ofstream(source / file) << text;
   }
   std::vector<Recipe> recipes(const std::string& nvrtc = "12.9") const {
-    const auto made = forward_recipes({80, 90}, source, nvrtc);
+    const auto made = catalogue_recipes({80, 90}, source, nvrtc);
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(std::vector<Recipe>());
   }
@@ -53,8 +54,8 @@ TEST_F(RecipeTest, OneForEachRowAndChosenTarget) {
                                              std::to_string(r.target.cc)));
   }
   std::size_t expected = 0;
-  for (const ForwardVariant& v : forward_variants())
-    for (const Target& t : v.targets) expected += t.cc == 80 || t.cc == 90 ? 1 : 0;
+  for (const KernelRow& row : catalogue())
+    for (const Target& t : row.targets) expected += t.cc == 80 || t.cc == 90 ? 1 : 0;
   EXPECT_EQ(keys.size(), expected);
 }
 
@@ -92,7 +93,7 @@ TEST_F(RecipeTest, AListIsReadByTheSameRules) {
 
 TEST_F(RecipeTest, AnIncludeThatIsMissingIsNamed) {
   fs::remove(source / "tile/tile.cuh");
-  const auto made = forward_recipes({90}, source, "12.9");
+  const auto made = catalogue_recipes({90}, source, "12.9");
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, testing::HasSubstr("tile/tile.cuh cannot be read"));
 }

@@ -83,7 +83,7 @@ flashfit.attention = wrong
 
 
 def test_a_failing_call_is_a_failed_check() -> None:
-    done = run(FEW, "--only", "shapes", FAKE_CUDA_FAIL="cuLaunchKernel:700")
+    done = run(FEW, "--only", "shapes", FAKE_CUDA_FAIL="cuLaunchKernelEx:700")
     assert done.returncode == 1
     assert "FAILED: B1 S512 H8 D64 fp16 full: " in done.stdout
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
@@ -104,9 +104,9 @@ def test_the_model_runs_on_the_gpu_too(tmp_path: Path) -> None:
 
 
 def test_a_model_that_fails_on_the_gpu_is_a_failed_check() -> None:
-    done = run(FEW + FEW_SENTENCES, "--only", "model", FAKE_CUDA_FAIL="cuLaunchKernel:700")
+    done = run(FEW + FEW_SENTENCES, "--only", "model", FAKE_CUDA_FAIL="cuLaunchKernelEx:700")
     assert done.returncode == 1
-    assert "FAILED: MiniLM fp16: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
+    assert "FAILED: MiniLM fp16: cuLaunchKernelEx: CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
     assert "by MiniLM fp16 on the CPU" in done.stdout
 
 

@@ -20,7 +20,7 @@ struct Try {
   bool all_schedules = false;
 };
 
-std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, const emu::Options& options,
+std::string defect_on(const EmulatedKernel& kernel, const ForwardCase& spec, const emu::Options& options,
                       const Expected& expected, int splits, Make make) {
   ForwardData data = make(spec);
   const auto ran = run(kernel, data, options, {}, splits);
@@ -31,7 +31,7 @@ std::string defect_on(const EmulatedForward& kernel, const ForwardCase& spec, co
   return {};
 }
 
-std::string defect_on(const EmulatedForward& kernel, const Try& t, std::size_t index, Make make = make_data) {
+std::string defect_on(const EmulatedKernel& kernel, const Try& t, std::size_t index, Make make = make_data) {
   const std::vector<emu::Options> all = schedules();
   const Expected expected = expect(make(t.spec));
   for (std::size_t i = 0; i < (t.all_schedules ? all.size() : 1); ++i)
@@ -43,7 +43,7 @@ std::string defect_on(const EmulatedForward& kernel, const Try& t, std::size_t i
 
 /// What no reference can say: nothing outside is touched, whatever the offsets and the counts of keys are; no LSE where
 /// none is wanted.
-std::string defect_on_hostile(const EmulatedForward& kernel, ForwardCase spec) {
+std::string defect_on_hostile(const EmulatedKernel& kernel, ForwardCase spec) {
   spec.variable_length = true;
   spec.seqlens_q = spec.seqlens_k = {90, 60};
   spec.options.seqused_k = {90, 60};
@@ -84,7 +84,7 @@ std::vector<Try> tries_of(const ForwardConfig& c) {
 }
 
 /// What is no case of the list.
-std::string defect_beside(const EmulatedForward& kernel, const ForwardCase& spec) {
+std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec) {
   Try mixed{spec};
   mixed.spec.seqlens_q = {70, 70}, mixed.spec.seqlens_k = {100, 100}, mixed.spec.heads_q = 2;
   if (std::string defect = defect_on(kernel, mixed, 0, make_data_of_mixed_layouts); !defect.empty()) return defect;
@@ -104,9 +104,9 @@ std::string defect_beside(const EmulatedForward& kernel, const ForwardCase& spec
 /// in any few of them and there are many defects.
 std::string first_defect(std::size_t each) {
   constexpr std::size_t kRounds = 7;
-  const std::vector<EmulatedForward>& kernels = emulated_forwards();
+  const std::vector<EmulatedKernel>& kernels = emulated_forwards();
   std::vector<std::vector<Try>> tries;
-  for (const EmulatedForward& kernel : kernels) tries.push_back(tries_of(kernel.variant->config));
+  for (const EmulatedKernel& kernel : kernels) tries.push_back(tries_of(forward_variant_of(kernel.row).config));
   for (std::size_t round = 0; round < kRounds; ++round) {
     for (std::size_t k = 0; k < kernels.size(); ++k)
       for (std::size_t i = round * each; i < tries[k].size(); i += kRounds * each)

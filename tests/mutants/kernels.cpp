@@ -12,17 +12,12 @@ constexpr ForwardVariant kGeneral{variant_rows::general(variant_rows::row(DType:
 constexpr ForwardVariant kTrusting{variant_rows::trusting(variant_rows::row(DType::kBF16, 64, 64, 32, 4, 1)),
                                    variant_rows::kAmpereOn};
 
-template <const ForwardVariant& Variant>
-Result<emu::Stats> launch(emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory,
-                          const emu::Options& options) {
-  return emu::launch<ForwardKernel<Variant.config>>(grid, params, memory, options);
-}
-
 }  // namespace
 
-const std::vector<EmulatedForward>& emulated_forwards() {
-  static const std::vector<EmulatedForward> kernels = {
-      emulated_forward<2>(), {&kGeneral, launch<kGeneral>}, {&kTrusting, launch<kTrusting>}};
+const std::vector<EmulatedKernel>& emulated_forwards() {
+  static const std::vector<EmulatedKernel> kernels = {emulated_forward<kForwardVariants[2].config>(kForwardVariants[2]),
+                                                      emulated_forward<kGeneral.config>(kGeneral),
+                                                      emulated_forward<kTrusting.config>(kTrusting)};
   return kernels;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "attention/variants.hpp"
+#include "images/catalogue.hpp"
 #include "images/image.hpp"
 
 namespace flashfit::test {
@@ -14,19 +16,18 @@ inline int synthetic_registers(const ForwardConfig& c) {
   return std::min({wanted, 248, 65536 / (c.warps * 32 * c.min_blocks) / 8 * 8});
 }
 
-inline Image synthetic_image(const ForwardVariant& row, Target target) {
-  return {.variant = &row,
+inline Image synthetic_image(const KernelRow& row, Target target) {
+  return {.row = &row,
           .target = target,
-          .registers = target.kind == Target::Kind::kPtx ? 0 : synthetic_registers(row.config),
+          .registers = target.kind == Target::Kind::kPtx ? 0 : synthetic_registers(forward_variant_of(row).config),
           .local_bytes = 0,
-          .shared_bytes = forward_shared_bytes(row.config),
           .bytes = 90000,
           .entry = "entry"};
 }
 
 inline std::vector<Image> full_catalogue() {
   std::vector<Image> images;
-  for (const ForwardVariant& row : forward_variants())
+  for (const KernelRow& row : rows_of(kForwardFamily))
     for (const Target& target : row.targets) images.push_back(synthetic_image(row, target));
   return images;
 }

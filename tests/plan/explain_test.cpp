@@ -81,7 +81,7 @@ TEST(Explain, CountsTheOtherRowsInGoodEnglish) {
   const Gpu gpu = find_gpu("L4").value();
   const char* const expected[] = {"; no other row fits", "; the one other row, ", "; of 2 others "};
   for (const Image& image : catalogue) {
-    const ForwardConfig& c = image.variant->config;
+    const ForwardConfig& c = forward_variant_of(*image.row).config;
     if (images.size() == 3 || image.target != Target{89, Target::Kind::kSass} || c.dtype != problem.dtype ||
         c.head_dim != problem.head_dim)
       continue;
@@ -102,9 +102,9 @@ TEST(Explain, SaysWhatThePlanSays) {
   EXPECT_EQ(j["family"], "mma");
   EXPECT_EQ(j["variant"], name_of(plan.variant->config));
   EXPECT_EQ(j["target"], "8.9");
-  EXPECT_EQ(j["shared_memory_bytes"], plan.shared_bytes);
+  EXPECT_EQ(j["shared_memory_bytes"], plan.row().shared_bytes);
   EXPECT_EQ(j["registers_per_thread"], plan.registers);
-  EXPECT_EQ(j["grid"], plan.grid);
+  EXPECT_EQ(j["grid"], plan.grid());
   EXPECT_THAT(j["reason"].get<std::string>(),
               testing::AllOf(testing::HasSubstr("machine code 8.9 runs on 8.9"), testing::HasSubstr("next at 1.")));
 }

@@ -51,7 +51,7 @@ TEST(Misfit, OptionsHaveTheGeneralRowsHeadDims) {
   p.softcap = true;
   EXPECT_TRUE(plan_forward(p, find_gpu("A100").value(), 0, kAll));
   std::vector<Image> plain = kAll;
-  std::erase_if(plain, [](const Image& i) { return i.variant->config.kind == ForwardKind::kGeneral; });
+  std::erase_if(plain, [](const Image& i) { return forward_variant_of(*i.row).config.kind == ForwardKind::kGeneral; });
   expect_misfit(refusal(dense({.head_dim = 264}), "A100", 0, plain),
                 "fp16 head_dim 264: carried for fp16 are head_dims to 256");
   expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general rows alone do");
@@ -100,7 +100,8 @@ TEST(Misfit, Drivers) {
 TEST(Misfit, SharedMemory) {
   const Target anywhere[] = {{80, Target::Kind::kSass}};
   const ForwardVariant large{tile_config(DType::kF16, 128, 128, 128, 4), anywhere};
-  const Image image = test::synthetic_image(large, anywhere[0]);
+  const KernelRow row = kernel_row_of(large);
+  const Image image = test::synthetic_image(row, anywhere[0]);
   expect_misfit(
       refusal(dense({.head_dim = 128}), "L4", 0, {&image, 1}),
       "shared memory: the smallest block of fp16 head_dim 128 takes 163840 B, L4 (8.9) gives a block 101376 B");
@@ -121,7 +122,7 @@ TEST(Misfit, PtxAlone) {
   expect_misfit(refusal(dense({}), "L4", 12020, kAll, {.ptx_only = true}), "CUDA 12.9 (driver 575) or newer");
   const auto plan = plan_forward(dense({}), find_gpu("L4").value(), 0, kAll, {.ptx_only = true});
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->image->target.str(), "8.0+PTX");
+  EXPECT_EQ(plan->image().target.str(), "8.0+PTX");
 }
 
 TEST(Forced, RowsByName) {

@@ -73,23 +73,23 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_GE(c.head_dim, w.problem.head_dim);
     EXPECT_GE(c.head_dim_v, w.problem.head_dim_v);
     EXPECT_TRUE(c.kind == ForwardKind::kGeneral || (!w.problem.softcap && !w.problem.unaligned));
-    EXPECT_TRUE(plan->image >= w.images.data() && plan->image < w.images.data() + w.images.size());
-    EXPECT_EQ(plan->image->variant, plan->variant);
-    EXPECT_TRUE(runs_on(plan->image->target, w.gpu.cc));
-    EXPECT_TRUE(plan->image->target.kind == Target::Kind::kSass ? driver_loads_sass(w.driver)
-                                                                : driver_compiles_ptx(w.driver));
-    EXPECT_EQ(plan->shared_bytes, forward_shared_bytes(c));
-    EXPECT_LE(plan->shared_bytes, w.gpu.shared_bytes_block);
-    EXPECT_EQ(plan->threads, 32 * c.warps);
-    EXPECT_LE(plan->threads, kMaxThreadsPerBlock);
+    EXPECT_TRUE(&plan->image() >= w.images.data() && &plan->image() < w.images.data() + w.images.size());
+    EXPECT_EQ(&forward_variant_of(plan->row()), plan->variant);
+    EXPECT_TRUE(runs_on(plan->image().target, w.gpu.cc));
+    EXPECT_TRUE(plan->image().target.kind == Target::Kind::kSass ? driver_loads_sass(w.driver)
+                                                                 : driver_compiles_ptx(w.driver));
+    EXPECT_EQ(plan->row().shared_bytes, forward_shared_bytes(c));
+    EXPECT_LE(plan->row().shared_bytes, w.gpu.shared_bytes_block);
+    EXPECT_EQ(plan->row().threads, 32 * c.warps);
+    EXPECT_LE(plan->row().threads, kMaxThreadsPerBlock);
     EXPECT_LE(plan->registers, kMaxRegistersPerThread);
     EXPECT_GE(plan->model.blocks_per_sm, 1);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->threads, w.gpu.threads_sm);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->threads * plan->registers, w.gpu.registers_sm);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->shared_bytes, w.gpu.shared_bytes_sm);
-    EXPECT_EQ(plan->grid, plan->slots * w.problem.heads_q);
-    EXPECT_LE(plan->grid, kMaxGrid);
-    EXPECT_EQ(plan->grid == 0, w.problem.total_q == 0);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads, w.gpu.threads_sm);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads * plan->registers, w.gpu.registers_sm);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->row().shared_bytes, w.gpu.shared_bytes_sm);
+    EXPECT_EQ(plan->grid(), plan->slots * w.problem.heads_q);
+    EXPECT_LE(plan->grid(), kMaxGrid);
+    EXPECT_EQ(plan->grid() == 0, w.problem.total_q == 0);
     EXPECT_GE(plan->model.microseconds, 0);
     EXPECT_FALSE(reason_for(*plan, w.problem, w.gpu, w.driver, w.images).empty());
   }
@@ -105,9 +105,9 @@ TEST(AnyPlan, MoreImagesNeverTakeItAwayNorSlowItOnTheSameKindOfRow) {
                many = plan_forward(w.problem, w.gpu, w.driver, all);
     if (!few) continue;
     ASSERT_TRUE(many) << many.error().message;
-    EXPECT_LE(few->image->target.kind == Target::Kind::kSass, many->image->target.kind == Target::Kind::kSass);
+    EXPECT_LE(few->image().target.kind == Target::Kind::kSass, many->image().target.kind == Target::Kind::kSass);
     // A row that pads less comes before a faster one.
-    if (few->image->target.kind == Target::Kind::kSass &&
+    if (few->image().target.kind == Target::Kind::kSass &&
         few->variant->config.head_dim == many->variant->config.head_dim &&
         few->variant->config.head_dim_v == many->variant->config.head_dim_v &&
         few->variant->config.kind == many->variant->config.kind) {
@@ -124,7 +124,7 @@ TEST(AnyPlan, DoesNotDependOnTheOrderOfImages) {
                again = plan_forward(w.problem, w.gpu, w.driver, w.images);
     ASSERT_EQ(once.has_value(), again.has_value());
     if (once) {
-      EXPECT_EQ(once->image, again->image);
+      EXPECT_EQ(&once->image(), &again->image());
     }
     std::vector<Image> shuffled = w.images;
     std::shuffle(shuffled.begin(), shuffled.end(), random);
@@ -133,7 +133,7 @@ TEST(AnyPlan, DoesNotDependOnTheOrderOfImages) {
     if (!once) {
       EXPECT_EQ(once.error().message, other.error().message);
     } else {
-      EXPECT_EQ(once->image->target, other->image->target);
+      EXPECT_EQ(once->image().target, other->image().target);
       EXPECT_EQ(once->variant->config.block_m, other->variant->config.block_m);
       EXPECT_EQ(once->model.microseconds, other->model.microseconds);
     }
@@ -141,13 +141,14 @@ TEST(AnyPlan, DoesNotDependOnTheOrderOfImages) {
 }
 
 TEST(AnyPlan, PrefersExactMachineCodeThenOlderMinorsThenNewerPtx) {
-  const ForwardVariant& row = forward_variants()[2];
+  const ForwardVariant& variant = forward_variants()[2];
+  const KernelRow row = kernel_row_of(variant);
   const auto target_on = [&](const char* gpu, std::initializer_list<Target> targets) {
     std::vector<Image> images;
     for (const Target& t : targets) images.push_back(test::synthetic_image(row, t));
-    const auto plan = plan_forward(test::dense({.dtype = row.config.dtype, .head_dim = row.config.head_dim}),
+    const auto plan = plan_forward(test::dense({.dtype = variant.config.dtype, .head_dim = variant.config.head_dim}),
                                    find_gpu(gpu).value(), 0, images);
-    return plan ? plan->image->target.str() : plan.error().message;
+    return plan ? plan->image().target.str() : plan.error().message;
   };
   constexpr Target k80{80, Target::Kind::kSass}, k86{86, Target::Kind::kSass}, k89{89, Target::Kind::kSass},
       p75{75, Target::Kind::kPtx}, p80{80, Target::Kind::kPtx};

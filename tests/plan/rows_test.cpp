@@ -86,10 +86,11 @@ TEST(Better, CodeThenPaddingThenKindThenTime) {
   general.config.kind = ForwardKind::kGeneral;
   const auto plan = [](const ForwardVariant& row, const Image& image, double microseconds) {
     ForwardPlan p{};
-    p.variant = &row, p.image = &image, p.model.microseconds = microseconds;
+    p.variant = &row, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
     return p;
   };
-  const Image sass = test::synthetic_image(narrow, kSass[0]), ptx = test::synthetic_image(narrow, kPtx[0]);
+  const KernelRow row = kernel_row_of(narrow);
+  const Image sass = test::synthetic_image(row, kSass[0]), ptx = test::synthetic_image(row, kPtx[0]);
   const auto expect_better = [](const ForwardPlan& a, const ForwardPlan& b) {
     EXPECT_TRUE(better(a, b));
     EXPECT_FALSE(better(b, a));
@@ -123,7 +124,7 @@ TEST(BatchInvariant, DenseCallsChooseAsForOneSequenceAlone) {
           EXPECT_EQ(many.variant, one.variant) << gpu.name << " batch " << batch << " queries " << queries;
           EXPECT_EQ(many.splits, one.splits) << gpu.name << " batch " << batch << " queries " << queries;
           EXPECT_EQ(many.split_tiles, one.split_tiles);
-          EXPECT_EQ(many.grid, batch * one.grid);
+          EXPECT_EQ(many.grid(), batch * one.grid());
           EXPECT_EQ(many.workspace_bytes, batch * one.workspace_bytes);
           differ_otherwise += other.variant != one.variant || other.splits != one.splits;
         }

@@ -8,6 +8,7 @@
 #include "plan/candidates.hpp"
 #include "plan/catalogue.hpp"
 #include "plan/forward.hpp"
+#include "plan/forward_steps.hpp"
 #include "plan/model.hpp"
 #include "plan/problems.hpp"
 
@@ -61,7 +62,7 @@ TEST(Splits, NeverMoreBlocksThanTheGpuHoldsAndNoPartWithoutTiles) {
     if (plan->splits == 1) continue;
     ++cut;
     // A batch-invariant call is cut as one sequence of it would be.
-    const std::int64_t grid = p.batch_invariant ? plan->grid / p.batch : plan->grid;
+    const std::int64_t grid = p.batch_invariant ? plan->grid() / p.batch : plan->grid();
     EXPECT_LE(grid * plan->splits, std::int64_t{gpu.sms} * plan->model.blocks_per_sm);
     const std::int64_t tiles = tiles_of(p, *plan);
     EXPECT_LT((plan->splits - 1) * std::int64_t{plan->split_tiles}, tiles) << "the last part has no tile";
@@ -82,7 +83,7 @@ TEST(Splits, AreTakenOnlyWhereTheModelGains) {
       ASSERT_EQ(plan_forward(whole, gpu, 0, kAll)->splits, 1);
       const auto plan = plan_forward(p, gpu, 0, kAll);
       const ForwardConfig& c = plan->variant->config;
-      const Occupancy resident = occupancy({plan->threads, plan->registers, plan->shared_bytes}, gpu);
+      const Occupancy resident = occupancy({plan->row().threads, plan->registers, plan->row().shared_bytes}, gpu);
       const double at_once = forward_model(c, resident, 0, p, gpu, 1).microseconds;
       if (plan->splits == 1)
         EXPECT_EQ(plan->model.microseconds, at_once);
@@ -105,22 +106,28 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     const ForwardProblem p = random() % 2 ? dense(s) : ragged(s);
     const ForwardPlan plan = planned(p, "H100");
     char* const memory = reinterpret_cast<char*>(std::uintptr_t{1} << 40);
-    const KeySplits parts = key_splits(plan, p, memory);
+    const ForwardArguments arguments(plan, {.problem = p}, memory);
+    const auto params = [&](int step) { return *static_cast<const ForwardParams*>(arguments.all()[step]); };
+    const ForwardParams parts = params(0);
     EXPECT_EQ(parts.splits, plan.splits);
-    EXPECT_EQ(parts.tiles, plan.split_tiles);
+    EXPECT_EQ(parts.combine, 0);
     if (plan.splits == 1) {
       EXPECT_EQ(plan.workspace_bytes, 0u);
-      EXPECT_EQ(combine_grid(plan, p), 0);
-      EXPECT_EQ(parts.o, nullptr);
-      EXPECT_EQ(parts.lse, nullptr);
+      EXPECT_EQ(plan.steps.size(), 1u);
+      EXPECT_EQ(parts.partial_o, nullptr);
+      EXPECT_EQ(parts.partial_lse, nullptr);
       continue;
     }
+    EXPECT_EQ(parts.split_tiles, plan.split_tiles);
+    EXPECT_EQ(plan.steps.size(), 2u);
+    EXPECT_EQ(params(1).combine, 1);
+    EXPECT_EQ(params(1).partial_o, parts.partial_o);
     ++cut;
     // [splits, rows of all sequences, heads, head_dim_v of the row], then [splits, rows of all sequences, heads].
     const std::int64_t rows = plan.splits * p.total_q * p.heads_q;
-    EXPECT_EQ(reinterpret_cast<char*>(parts.o), memory);
-    EXPECT_EQ(parts.lse, parts.o + rows * plan.variant->config.head_dim_v);
-    EXPECT_EQ(reinterpret_cast<char*>(parts.lse + rows), memory + plan.workspace_bytes);
+    EXPECT_EQ(reinterpret_cast<char*>(parts.partial_o), memory);
+    EXPECT_EQ(parts.partial_lse, parts.partial_o + rows * plan.variant->config.head_dim_v);
+    EXPECT_EQ(reinterpret_cast<char*>(parts.partial_lse + rows), memory + plan.workspace_bytes);
   }
   EXPECT_GT(cut, 500);
 }
@@ -132,8 +139,8 @@ TEST(Combine, HasAWarpForEachRowAndHead) {
     ASSERT_GT(plan.splits, 1);
     const int rows_a_block = combined_rows(plan.variant->config);
     EXPECT_EQ(rows_a_block, plan.variant->config.warps);
-    EXPECT_GE(combine_grid(plan, p) * rows_a_block, 3 * queries);
-    EXPECT_LT((combine_grid(plan, p) - 1) * rows_a_block, 3 * queries);
+    EXPECT_GE(plan.steps[1].grid.x * rows_a_block, 3 * queries);
+    EXPECT_LT((plan.steps[1].grid.x - 1) * rows_a_block, 3 * queries);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "images/build/cache.hpp"
+#include "images/build/catalogue_recipes.hpp"
 #include "images/build/closure.hpp"
-#include "images/build/forward_kernels.hpp"
 #include "images/build/nvrtc.hpp"
 #include "ptx/launch.hpp"
 #include "ptx/parser.hpp"
@@ -48,7 +48,7 @@ thread_local std::size_t running_shared = 0;
 }  // namespace
 
 Result<std::unique_ptr<ptx::Program>> program_of(const ForwardVariant& variant, const Build& build) {
-  const Kernel kernel = kernel_of(variant);
+  const Kernel kernel = flashfit::kernel_of(kernel_row_of(variant));
   static const Result<std::string> closure = closure_of(kernel.header, {kSource / "arch/cuda", kSource});
   if (!closure) return tl::unexpected(closure.error());
   static const std::string compiler = fingerprint(NVRTC).value();
@@ -74,14 +74,14 @@ Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& sourc
   return decoded("kernel.ptx", made->bytes, made->entry);
 }
 
-emulated::EmulatedForward kernel_of(const ForwardVariant& variant, const ptx::Program& program) {
+emulated::EmulatedKernel kernel_of(const ForwardVariant& variant, const ptx::Program& program) {
   running = &program;
   running_shared = static_cast<std::size_t>(forward_shared_bytes(variant.config));
-  return {&variant,
-          [](emu::Index3 grid, const ForwardParams& params, const emu::Memory& memory, const emu::Options& options) {
+  return {kernel_row_of(variant),
+          [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
             return ptx::launch(
                 *running, {.grid = grid, .threads = {running->max_threads, 1, 1}, .dynamic_shared = running_shared},
-                std::as_bytes(std::span(&params, 1)), memory, options);
+                {static_cast<const std::byte*>(params), sizeof(ForwardParams)}, memory, options);
           }};
 }
 

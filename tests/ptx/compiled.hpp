@@ -30,6 +30,6 @@ Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& sourc
 
 /// The row's kernel as one that emulated::run() takes, but run from its PTX. `program` must outlive the runs, and is
 /// the one that is run by all kernels of this thread, until this is called again.
-emulated::EmulatedForward kernel_of(const ForwardVariant& variant, const ptx::Program& program);
+emulated::EmulatedKernel kernel_of(const ForwardVariant& variant, const ptx::Program& program);
 
 }  // namespace flashfit::testing

@@ -31,12 +31,12 @@ void report(const std::string& defect, Sum& sum) {
   std::fputs(fmt::format("DEFECT {}\n", defect).c_str(), stdout);
 }
 
-void run_row(const EmulatedForward& kernel, int target, std::size_t each, Sum& sum) {
-  const auto comparable = program_of(*kernel.variant, {.target = target});
-  const auto shipped = program_of(*kernel.variant, {.target = target, .comparable = false});
+void run_row(const EmulatedKernel& kernel, int target, std::size_t each, Sum& sum) {
+  const auto comparable = program_of(forward_variant_of(kernel.row), {.target = target});
+  const auto shipped = program_of(forward_variant_of(kernel.row), {.target = target, .comparable = false});
   if (!comparable) return report(comparable.error().message, sum);
   if (!shipped) return report(shipped.error().message, sum);
-  const auto cases = served_cases(kernel.variant->config);
+  const auto cases = served_cases(forward_variant_of(kernel.row).config);
   for (std::size_t i = 0; i < cases.size(); i += each)
     for (const emu::Options& options : schedules()) {
       report(bits_defect({kernel, **comparable, cases[i], options, splits_of(i)}, &sum.seconds), sum);
@@ -46,12 +46,12 @@ void run_row(const EmulatedForward& kernel, int target, std::size_t each, Sum& s
 
 int run_all(std::size_t each, const std::vector<std::string>& parts) {
   Sum sum;
-  for (const EmulatedForward& kernel : emulated_forwards()) {
-    const std::string name = name_of(kernel.variant->config);
+  for (const EmulatedKernel& kernel : emulated_forwards()) {
+    const std::string name = kernel.row.name;
     const auto named = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), named)) continue;
     for (const int target : kPtxTargets) {
-      if (!serves(*kernel.variant, target)) continue;
+      if (!serves(forward_variant_of(kernel.row), target)) continue;
       run_row(kernel, target, each, sum);
       std::fputs(fmt::format("{} for {}: {} runs and {} defects so far; fibres {:.1f} s, PTX {:.1f} s\n", name, target,
                              sum.runs, sum.defects, sum.seconds.fibres, sum.seconds.ptx)

@@ -18,7 +18,7 @@ inline bool serves(const ForwardVariant& variant, int target) {
 }
 
 struct ExecutedRun {
-  const EmulatedForward& kernel;  ///< the fibres'
+  const EmulatedKernel& kernel;  ///< the fibres'
   const ptx::Program& program;
   const ForwardCase& spec;
   emu::Options options;

@@ -11,13 +11,11 @@ namespace {
 
 /// A row and the target that its PTX is made for.
 struct Made {
-  const EmulatedForward* kernel;
+  const EmulatedKernel* kernel;
   int target;
 };
 
-void PrintTo(const Made& made, std::ostream* out) {
-  *out << name_of(made.kernel->variant->config) << " for " << made.target;
-}
+void PrintTo(const Made& made, std::ostream* out) { *out << made.kernel->row.name << " for " << made.target; }
 
 /// Every `each`-th row for each target: not the same ones, each kind among them.
 std::vector<Made> rows(std::size_t each) {
@@ -25,17 +23,17 @@ std::vector<Made> rows(std::size_t each) {
   const auto& kernels = emulated_forwards();
   for (std::size_t t = 0; t < std::size(kPtxTargets); ++t)
     for (std::size_t i = 7 * t % each; i < kernels.size(); i += each)
-      if (serves(*kernels[i].variant, kPtxTargets[t])) all.push_back({&kernels[i], kPtxTargets[t]});
+      if (serves(forward_variant_of(kernels[i].row), kPtxTargets[t])) all.push_back({&kernels[i], kPtxTargets[t]});
   return all;
 }
 
 std::string name_of_made(const ::testing::TestParamInfo<Made>& info) {
-  return fmt::format("{}_for_{}", name_of(info.param.kernel->variant->config), info.param.target);
+  return fmt::format("{}_for_{}", info.param.kernel->row.name, info.param.target);
 }
 
 /// Some of the cases that the row serves, others for other targets.
 std::vector<ForwardCase> some_cases(const Made& made, std::size_t count) {
-  std::vector<ForwardCase> cases = served_cases(made.kernel->variant->config), some;
+  std::vector<ForwardCase> cases = served_cases(forward_variant_of(made.kernel->row).config), some;
   const std::size_t step = std::max<std::size_t>(cases.size() / count, 1);
   for (std::size_t i = static_cast<std::size_t>(made.target) % step; i < cases.size(); i += step)
     some.push_back(std::move(cases[i]));
@@ -44,13 +42,13 @@ std::vector<ForwardCase> some_cases(const Made& made, std::size_t count) {
 
 class ForwardPtx : public ::testing::TestWithParam<Made> {
  protected:
-  const EmulatedForward& kernel() const { return *GetParam().kernel; }
+  const EmulatedKernel& kernel() const { return *GetParam().kernel; }
 };
 
 class EveryForwardPtx : public ForwardPtx {};
 
 TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
-  const auto program = program_of(*kernel().variant, {.target = GetParam().target});
+  const auto program = program_of(forward_variant_of(kernel().row), {.target = GetParam().target});
   ASSERT_TRUE(program) << program.error().message;
   // Another case and schedule for each target.
   const auto number = static_cast<std::size_t>(GetParam().target);
@@ -60,7 +58,7 @@ TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
 }
 
 TEST_P(ForwardPtx, IsRightAsShipped) {
-  const auto program = program_of(*kernel().variant, {.target = GetParam().target, .comparable = false});
+  const auto program = program_of(forward_variant_of(kernel().row), {.target = GetParam().target, .comparable = false});
   ASSERT_TRUE(program) << program.error().message;
   const auto cases = some_cases(GetParam(), 2);
   for (std::size_t i = 0; i < cases.size(); ++i)

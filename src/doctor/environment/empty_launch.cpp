@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "gpu/driver.hpp"
+#include "gpu/launch.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -16,8 +17,7 @@ std::string launch(const Driver& d, int index) {
   cu::Context context = nullptr;
   cu::Library library = nullptr;
   cu::Kernel kernel = nullptr;
-  std::uint64_t unused = 0;
-  void* parameters[] = {&unused};
+  const std::uint64_t unused = 0;
   const auto ok = [&](const char* name, cu::Status status, std::string& why) {
     if (status != 0) why = "GPU " + std::to_string(index) + ": " + describe(d, name, status);
     return status == 0;
@@ -29,7 +29,7 @@ std::string launch(const Driver& d, int index) {
       ok("cuCtxPushCurrent", d.cuCtxPushCurrent(context), why) &&
       ok("cuLibraryLoadData", d.cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0), why) &&
       ok("cuLibraryGetKernel", d.cuLibraryGetKernel(&kernel, library, "flashfit_empty"), why) &&
-      ok("cuLaunchKernel", d.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr), why) &&
+      ok("cuLaunchKernelEx", launch_kernel(d, kernel, {}, &unused), why) &&
       ok("cuCtxSynchronize", d.cuCtxSynchronize(), why));
   return why;
 }

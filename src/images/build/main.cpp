@@ -1,4 +1,4 @@
-// flashfit_build_images: compiles every row and target of the variant table that is
+// flashfit_build_images: compiles every row and target of the catalogue that is
 // asked for, and packs the results into one blob.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,11 +12,12 @@
 
 #include "images/blob.hpp"
 #include "images/build/cache.hpp"
+#include "images/build/catalogue_recipes.hpp"
 #include "images/build/closure.hpp"
 #include "images/build/compile.hpp"
-#include "images/build/forward_kernels.hpp"
 #include "images/build/resources.hpp"
 #include "images/build/served_units.hpp"
+#include "images/catalogue.hpp"
 
 namespace flashfit {
 namespace {
@@ -26,11 +27,11 @@ struct Options {
   int jobs = 2;
 };
 
-/// All targets of the table, or those of a list like "9.0,8.9"; "none" for a library without images.
+/// All targets of the catalogue, or those of a list like "9.0,8.9"; "none" for a library without images.
 Result<std::vector<int>> parse_targets(const std::string& text) {
   std::vector<int> known;
-  for (const ForwardVariant& v : forward_variants())
-    for (const Target& t : v.targets)
+  for (const KernelRow& row : catalogue())
+    for (const Target& t : row.targets)
       if (std::find(known.begin(), known.end(), t.cc) == known.end()) known.push_back(t.cc);
   std::sort(known.begin(), known.end());
   if (text == "all") return known;
@@ -60,7 +61,7 @@ Result<void> build(const Options& options) {
     if (!compiler)
       return fail(Code::kInvalidArgument,
                   fmt::format("--nvrtc {}: no such library (./dev build sets it up)", options.nvrtc));
-    Result<std::vector<Recipe>> made = forward_recipes(*targets, options.source, *compiler);
+    Result<std::vector<Recipe>> made = catalogue_recipes(*targets, options.source, *compiler);
     if (!made) return tl::unexpected(made.error());
     recipes = std::move(*made);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What the images of the forward rows serve, in the words of who calls: a dtype and a head_dim.
+// What the images serve, in the words of who calls: "fp16 head_dim 64".
 #include <span>
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace flashfit {
 
-/// Of recipes of forward rows: one unit for each dtype and head_dim of a row, served by every image of that dtype whose
-/// row takes as large a head.
+/// Of recipes of the catalogue: one unit for each text of a row's KernelRow::serves, served by every image whose row
+/// has it; in the order in which the catalogue first names them.
 std::vector<ServedUnit> served_units(std::span<const Recipe> recipes);
 
 }  // namespace flashfit

@@ -127,7 +127,7 @@ def test_the_live_driver_is_asked_and_its_answers_told_apart(venv: Path) -> None
     assert failed["environment"]["problems"][0]["code"] == "FF701"
     no_gpu = report("--env", venv, **{**env, "FAKE_CUDA_GPUS": ""}, FAKE_CUDA_FAIL="cuInit:100")
     assert no_gpu["verdict"] == "fits"
-    unlaunched = report("--env", venv, "--probe", status=1, FAKE_CUDA_FAIL="cuLaunchKernel:719", **env)
+    unlaunched = report("--env", venv, "--probe", status=1, FAKE_CUDA_FAIL="cuLaunchKernelEx:719", **env)
     assert "cuLaunchKernel" in unlaunched["environment"]["system"]["driver"]["launch_error"]
 
 
