@@ -33,7 +33,7 @@ function(flashfit_kernels library)
     COMMAND ${CMAKE_OBJCOPY} --rename-section .data=.rodata,alloc,load,readonly,data,contents ${library}_blob.o
     DEPENDS ${library}_blob
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
-  configure_file(${FLASHFIT_SOURCE}/lab/embedded.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp @ONLY)
+  configure_file(${FLASHFIT_SOURCE}/proof/lab/embedded.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp @ONLY)
   add_library(${library} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o)
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   target_include_directories(${library} PUBLIC ${ARG_INCLUDE})

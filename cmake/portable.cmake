@@ -4,6 +4,6 @@ function(flashfit_portable target)
   if(FLASHFIT_SANITIZE)  # sanitizers need the shared runtime
     return()
   endif()
-  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/api/find_object.cpp)
+  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/runtime/api/find_object.cpp)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--as-needed LINKER:--gc-sections)
 endfunction()

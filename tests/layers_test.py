@@ -174,9 +174,9 @@ def host_code_includes_no_kernel(tree: Tree) -> list[str]:
 def plan_sees_of_images_only_their_description(tree: Tree) -> list[str]:
     return [
         f"{path}: plan includes {include}"
-        for path, text in code(tree, "src/plan")
+        for path, text in code(tree, "src/kernels/attention/forward/plan")
         for include in includes(text)
-        if layer_of(include.strip('<>"')) == "images" and include not in ('"images/image.hpp"', '"images/step.hpp"')
+        if layer_of(include.strip('<>"')) == "images" and include not in ('"core/launch/image.hpp"', '"core/launch/step.hpp"')
     ]
 
 
@@ -184,27 +184,27 @@ def runtime_names_no_family(tree: Tree) -> list[str]:
     """What carries, loads and launches kernels knows them by their rows; the catalogue alone lists the families."""
     return [
         f"{path}: images includes {include}"
-        for path, text in code(tree, "src/images")
+        for path, text in code(tree, "src/runtime/images")
         for include in includes(text)
-        if layer_of(include.strip('<>"')) in ("attention", "moe") and path != "src/images/catalogue.cpp"
+        if layer_of(include.strip('<>"')) in ("attention", "moe") and path != "src/runtime/images/catalogue.cpp"
     ]
 
 
 def only_backends_implement_arch(tree: Tree) -> list[str]:
     wrong = []
     for path, text in code(tree, "src", "include", "tests", "tools", "examples"):
-        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in ("src/arch/cuda", "src/emu"):
+        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in ("src/kernels/arch/cuda", "src/proof/emu"):
             wrong.append(f"{path}: a third backend of arch")
-        if path != "src/arch/arch.hpp" and any("flashfit_arch.hpp" in i for i in includes(text)):
-            wrong.append(f"{path}: includes a backend past arch/arch.hpp")
+        if path != "src/kernels/arch/arch.hpp" and any("flashfit_arch.hpp" in i for i in includes(text)):
+            wrong.append(f"{path}: includes a backend past kernels/arch/arch.hpp")
     return wrong
 
 
 def asm_is_in_arch_cuda_alone(tree: Tree) -> list[str]:
     return [
-        f"{path}: asm outside src/arch/cuda"
+        f"{path}: asm outside src/kernels/arch/cuda"
         for path, text in code(tree, "src", "include", "examples")
-        if not path.startswith("src/arch/cuda/") and re.search(r"\b(asm|__asm|__asm__)\b", bare(text))
+        if not path.startswith("src/kernels/arch/cuda/") and re.search(r"\b(asm|__asm|__asm__)\b", bare(text))
     ]
 
 
@@ -219,7 +219,7 @@ def no_condition_on_an_architecture(tree: Tree) -> list[str]:
     return [
         f"{path}: {line.strip()}"
         for path, text in code(tree, "src", "include")
-        if not path.startswith("src/arch/cuda/")
+        if not path.startswith("src/kernels/arch/cuda/")
         for line in bare(text).splitlines()
         if "__CUDA_ARCH" in line or (re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b", line) and ARCHITECTURE.search(line))
     ]
@@ -313,37 +313,37 @@ def test_holds_here(rule: Rule, repository: dict[str, str]) -> None:
 
 
 BREACHES: list[tuple[Rule, dict[str, str]]] = [
-    (layers_look_left, {"src/base/a.hpp": '#include "gpu/gpu.hpp"'}),
-    (layers_look_left, {"src/gpu/a.cpp": '#include "layout/swizzle.hpp"'}),
-    (layers_look_left, {"src/plan/a.cpp": "#  include <cpu/attention.hpp>"}),
-    (layers_look_left, {"src/cpu/a.cpp": '#include "plan/forward.hpp"'}),
-    (layers_look_left, {"src/cpu/a.cpp": '#include "images/image.hpp"'}),
-    (layers_look_left, {"src/images/a.cpp": '#include "flashfit/flashfit.h"'}),
-    (layers_look_left, {"src/doctor/rules/a.cpp": '#include "attention/problem.hpp"'}),
-    (layers_look_left, {"src/plan/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
+    (layers_look_left, {"src/core/base/a.hpp": '#include "core/gpu/gpu.hpp"'}),
+    (layers_look_left, {"src/core/gpu/a.cpp": '#include "kernels/layout/swizzle.hpp"'}),
+    (layers_look_left, {"src/kernels/attention/forward/plan/a.cpp": "#  include <runtime/cpu/attention.hpp>"}),
+    (layers_look_left, {"src/runtime/cpu/a.cpp": '#include "kernels/attention/forward/plan/plan.hpp"'}),
+    (layers_look_left, {"src/runtime/cpu/a.cpp": '#include "core/launch/image.hpp"'}),
+    (layers_look_left, {"src/runtime/images/a.cpp": '#include "flashfit/flashfit.h"'}),
+    (layers_look_left, {"src/doctor/rules/a.cpp": '#include "kernels/attention/problem.hpp"'}),
+    (layers_look_left, {"src/kernels/attention/forward/plan/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
     (doctor_folders_look_left, {"src/doctor/rules/a.cpp": '#include "doctor/dynamic_loader/file_tree.hpp"'}),
     (doctor_folders_look_left, {"src/doctor/facts/a.cpp": '#include "doctor/rules/judge.hpp"'}),
     (doctor_folders_look_left, {"src/doctor/requests/a.cpp": '#include "doctor/environment/environment.hpp"'}),
     (doctor_folders_look_left, {"src/doctor/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
-    (layers_look_left, {"src/emu/a.cpp": '#include "tile/copy.cuh"'}),
-    (layers_look_left, {"src/tile/a.cuh": '#include "doctor/binaries/elf.hpp"'}),
-    (layers_look_left, {"src/base/a.hpp": '#include "b.hpp"'}),
+    (layers_look_left, {"src/proof/emu/a.cpp": '#include "kernels/tile/copy.cuh"'}),
+    (layers_look_left, {"src/kernels/tile/a.cuh": '#include "doctor/binaries/elf.hpp"'}),
+    (layers_look_left, {"src/core/base/a.hpp": '#include "b.hpp"'}),
     (layers_look_left, {"src/utils/a.hpp": ""}),
-    (host_code_includes_no_kernel, {"src/cpu/a.cpp": '#include "attention/mask.cuh"'}),
-    (host_code_includes_no_kernel, {"src/attention/variants.hpp": '#include "attention/forward.cuh"'}),
-    (plan_sees_of_images_only_their_description, {"src/plan/a.cpp": '#include "images/loader.hpp"'}),
-    (runtime_names_no_family, {"src/images/loader.cpp": '#include "attention/config.hpp"'}),
-    (only_backends_implement_arch, {"src/tile/flashfit_arch.hpp": ""}),
-    (only_backends_implement_arch, {"src/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
-    (asm_is_in_arch_cuda_alone, {"src/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),
-    (asm_is_in_arch_cuda_alone, {"src/arch/a.hpp": '__asm__("nop");'}),
-    (no_triple_angle_launch, {"src/images/a.cpp": "kernel<<<1, 32>>>(p);"}),
-    (no_condition_on_an_architecture, {"src/tile/a.cuh": "#if __CUDA_ARCH__ >= 800"}),
-    (no_condition_on_an_architecture, {"src/tile/a.cuh": "constexpr int kArch = __CUDA_ARCH__;"}),
-    (no_condition_on_an_architecture, {"src/base/a.hpp": "# ifdef __CUDACC_RTC__"}),
-    (no_foreign_header, {"src/gpu/a.cpp": "#include <cuda.h>"}),
-    (no_foreign_header, {"tests/api/a.cpp": "#include <torch/torch.h>"}),
-    (no_include_cycle, {"src/gpu/a.hpp": '#include "gpu/b.hpp"', "src/gpu/b.hpp": '#include "gpu/a.hpp"'}),
+    (host_code_includes_no_kernel, {"src/runtime/cpu/a.cpp": '#include "kernels/attention/mask.cuh"'}),
+    (host_code_includes_no_kernel, {"src/kernels/attention/forward/variants.hpp": '#include "kernels/attention/forward/forward.cuh"'}),
+    (plan_sees_of_images_only_their_description, {"src/kernels/attention/forward/plan/a.cpp": '#include "runtime/images/loader.hpp"'}),
+    (runtime_names_no_family, {"src/runtime/images/loader.cpp": '#include "kernels/attention/forward/config.hpp"'}),
+    (only_backends_implement_arch, {"src/kernels/tile/flashfit_arch.hpp": ""}),
+    (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
+    (asm_is_in_arch_cuda_alone, {"src/kernels/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),
+    (asm_is_in_arch_cuda_alone, {"src/kernels/arch/a.hpp": '__asm__("nop");'}),
+    (no_triple_angle_launch, {"src/runtime/images/a.cpp": "kernel<<<1, 32>>>(p);"}),
+    (no_condition_on_an_architecture, {"src/kernels/tile/a.cuh": "#if __CUDA_ARCH__ >= 800"}),
+    (no_condition_on_an_architecture, {"src/kernels/tile/a.cuh": "constexpr int kArch = __CUDA_ARCH__;"}),
+    (no_condition_on_an_architecture, {"src/core/base/a.hpp": "# ifdef __CUDACC_RTC__"}),
+    (no_foreign_header, {"src/core/gpu/a.cpp": "#include <cuda.h>"}),
+    (no_foreign_header, {"tests/runtime/api/a.cpp": "#include <torch/torch.h>"}),
+    (no_include_cycle, {"src/core/gpu/a.hpp": '#include "gpu/b.hpp"', "src/core/gpu/b.hpp": '#include "gpu/a.hpp"'}),
     (speaks_of_no_machine, {"docs/a.md": f"see {HOSTS[0]}"}),
     (speaks_of_no_machine, {"tools/a.sh": "cd /" + "work/main"}),
     (speaks_of_no_machine, {"tools/a.py": '"/' + 'root"'}),
@@ -361,13 +361,13 @@ def test_every_rule_was_seen_to_fail() -> None:
 
 
 CLEAN = {
-    "src/base/a.hpp": "#include <cstdint>",
-    "src/arch/arch.hpp": "#include <flashfit_arch.hpp>",
-    "src/arch/cuda/flashfit_arch.hpp": 'asm volatile("nop;");\n#if __CUDA_ARCH__ >= 800\n#endif',
-    "src/attention/a.cuh": '#include "tile/copy.cuh"  // asm lives in arch/cuda, no <<<',
-    "src/plan/a.hpp": '#include "images/image.hpp"\n#include "attention/problem.hpp"',
-    "src/images/a.cpp": 'f(R"(\n#include "attention/forward.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
-    "src/api/a.cpp": '#include "cpu/a.hpp"\n#include "flashfit/flashfit.h"',
+    "src/core/base/a.hpp": "#include <cstdint>",
+    "src/kernels/arch/arch.hpp": "#include <flashfit_arch.hpp>",
+    "src/kernels/arch/cuda/flashfit_arch.hpp": 'asm volatile("nop;");\n#if __CUDA_ARCH__ >= 800\n#endif',
+    "src/kernels/attention/a.cuh": '#include "kernels/tile/copy.cuh"  // asm lives in kernels/arch/cuda, no <<<',
+    "src/kernels/attention/forward/plan/a.hpp": '#include "core/launch/image.hpp"\n#include "kernels/attention/problem.hpp"',
+    "src/runtime/images/a.cpp": 'f(R"(\n#include "kernels/attention/forward/forward.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
+    "src/runtime/api/a.cpp": '#include "cpu/a.hpp"\n#include "flashfit/flashfit.h"',
     "docs/a.md": "src/work/ and ~/work and /workspace",
 }
 

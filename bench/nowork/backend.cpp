@@ -1,5 +1,5 @@
 // The CPU backend without its work: with it, a call costs what flashfit adds to any work.
-#include "cpu/attention.hpp"
+#include "runtime/cpu/attention.hpp"
 
 namespace flashfit::cpu {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/examine/examine.hpp"
-#include "gpu/gpu_names.hpp"
+#include "core/gpu/gpu_names.hpp"
 
 namespace doctor = flashfit::doctor;
 

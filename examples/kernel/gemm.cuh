@@ -1,9 +1,9 @@
 #pragma once
 // c = a b^T: a [m, k] and b [n, k] of fp16, c [m, n] of fp32, rows dense, k a multiple of 64. A block of 4 warps owns
 // 64 x 64 of c; 64 columns of a and b at a time come through two slots of shared memory by asynchronous copies.
-#include "arch/arch.hpp"
-#include "tile/copy.cuh"
-#include "tile/matmul.cuh"
+#include "kernels/arch/arch.hpp"
+#include "kernels/tile/copy.cuh"
+#include "kernels/tile/matmul.cuh"
 
 namespace example {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/half.hpp"
-#include "lab/trial.hpp"
+#include "core/base/half.hpp"
+#include "proof/lab/trial.hpp"
 
 namespace example {
 

@@ -7,13 +7,13 @@
 #include <memory>
 #include <set>
 
-#include "bench/gpu_backend.hpp"
-#include "bench/profile.hpp"
-#include "bench/run.hpp"
+#include "measure/gpu_backend.hpp"
+#include "measure/profile.hpp"
+#include "measure/run.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "gpu/device.hpp"
+#include "core/gpu/device.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "bench/four_digits.hpp"
+#include "measure/four_digits.hpp"
 #include "cli/table.hpp"
 
 namespace flashfit::cli {

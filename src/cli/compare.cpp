@@ -1,5 +1,5 @@
 // flashfit compare: whether a newer run is slower than an older one, for people and as a gate.
-#include "bench/compare.hpp"
+#include "measure/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/table.hpp"

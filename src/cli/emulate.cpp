@@ -13,8 +13,8 @@
 #include "cli/emulate_report.hpp"
 #include "cli/options.hpp"
 #include "cli/ticker.hpp"
-#include "emulated/forward.hpp"
-#include "images/catalogue.hpp"
+#include "proof/emulated/forward.hpp"
+#include "runtime/images/catalogue.hpp"
 
 namespace flashfit::cli {
 namespace {

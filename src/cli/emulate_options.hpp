@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/problem_options.hpp"
-#include "emu/options.hpp"
-#include "reference/forward_data.hpp"
+#include "proof/emu/options.hpp"
+#include "proof/reference/forward_data.hpp"
 
 namespace flashfit::cli {
 

@@ -12,15 +12,15 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/emulate_report.hpp"
 #include "cli/npy.hpp"
 #include "cli/options.hpp"
 #include "cli/ptx_argument.hpp"
 #include "cli/ticker.hpp"
-#include "ptx/launch.hpp"
-#include "ptx/parser.hpp"
+#include "proof/ptx/launch.hpp"
+#include "proof/ptx/parser.hpp"
 
 namespace flashfit::cli {
 namespace {

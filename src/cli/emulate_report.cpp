@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "images/image.hpp"
+#include "core/launch/image.hpp"
 
 namespace flashfit::cli {
 

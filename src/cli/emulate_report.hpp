@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "emu/options.hpp"
-#include "plan/forward.hpp"
-#include "reference/forward_data.hpp"
+#include "proof/emu/options.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
+#include "proof/reference/forward_data.hpp"
 
 namespace flashfit::cli {
 

@@ -1,5 +1,5 @@
 // flashfit explain: what would run on a GPU and why; --tile and --sweep: what could.
-#include "plan/explain.hpp"
+#include "kernels/attention/forward/plan/explain.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

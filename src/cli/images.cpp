@@ -4,10 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/reports.hpp"
+#include "runtime/api/reports.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
-#include "images/image.hpp"
+#include "core/launch/image.hpp"
 
 namespace flashfit::cli {
 namespace {

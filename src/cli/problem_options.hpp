@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attention/problem.hpp"
-#include "gpu/gpu.hpp"
+#include "kernels/attention/problem.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace flashfit::cli {
 

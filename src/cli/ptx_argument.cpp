@@ -11,12 +11,12 @@
 #include <optional>
 #include <string_view>
 
-#include "base/ascii.hpp"
-#include "base/half.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/half.hpp"
+#include "core/base/printable.hpp"
 #include "cli/npy.hpp"
 #include "cli/options.hpp"
-#include "reference/tensors.hpp"
+#include "proof/reference/tensors.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "emu/memory.hpp"
-#include "ptx/module.hpp"
+#include "proof/emu/memory.hpp"
+#include "proof/ptx/module.hpp"
 
 namespace flashfit::cli {
 

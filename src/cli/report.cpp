@@ -1,5 +1,5 @@
 // flashfit report: one page of one run of `bench` or more.
-#include "bench/report.hpp"
+#include "measure/report.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 

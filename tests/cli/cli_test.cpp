@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/gpu.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace flashfit {
 namespace {

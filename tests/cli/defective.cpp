@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "cli/command.hpp"
-#include "emulated/forward.hpp"
+#include "proof/emulated/forward.hpp"
 
 namespace flashfit::emulated {
 namespace {

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
-TRITON = ROOT / "tests/ptx/triton"
+TRITON = ROOT / "tests/proof/ptx/triton"
 
 # y[i] = a x[i] + y[i] for i < n, by hand.
 AXPY = """\

@@ -1,9 +1,9 @@
 // In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every row of the catalogue,
 // in a form that the fake driver takes.
-#include "images/carried.hpp"
+#include "runtime/images/carried.hpp"
 
 #include "fake_cuda.hpp"
-#include "images/catalogue.hpp"
+#include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
 namespace {

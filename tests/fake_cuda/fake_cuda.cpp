@@ -13,7 +13,7 @@
 namespace fake_cuda {
 namespace {
 
-/// CUlaunchAttribute and CUlaunchConfig of cuda.h, written down apart from those of src/gpu.
+/// CUlaunchAttribute and CUlaunchConfig of cuda.h, written down apart from those of src/core/gpu.
 constexpr int kCluster = 4, kProgrammatic = 6;
 struct LaunchAttribute {
   int id, padding;

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "hardware/check.hpp"
-#include "lab/trial.hpp"
+#include "proof/lab/trial.hpp"
 
 namespace flashfit::lab {
 std::span<const std::byte> hardware_kernels();  // of kernels.txt

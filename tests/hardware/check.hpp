@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/target.hpp"
-#include "lab/device.hpp"
+#include "core/gpu/target.hpp"
+#include "proof/lab/device.hpp"
 
 namespace flashfit::hardware {
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "attention/params.hpp"
-#include "emulated/forward.hpp"
+#include "kernels/attention/forward/params.hpp"
+#include "proof/emulated/forward.hpp"
 #include "hardware/check.hpp"
-#include "images/carried.hpp"
-#include "images/image.hpp"
-#include "plan/candidates.hpp"
+#include "runtime/images/carried.hpp"
+#include "core/launch/image.hpp"
+#include "kernels/attention/forward/plan/candidates.hpp"
 
 namespace flashfit::hardware {
 namespace {

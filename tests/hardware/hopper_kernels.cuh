@@ -1,5 +1,5 @@
 #pragma once
-// The hand-made kernels of what Hopper adds (tests/emu/hopper), for images.
+// The hand-made kernels of what Hopper adds (tests/proof/emu/hopper), for images.
 #include "bulk_reduce.cuh"
 #include "bulk_store.cuh"
 #include "cached.cuh"

@@ -1,9 +1,9 @@
 // Where the hardware keeps each matrix element, found with operands that are zero but for one element, against the maps
-// of src/layout and the emulator.
+// of src/kernels/layout and the emulator.
 #include "hardware/both.hpp"
 #include "hardware/probes.cuh"
-#include "layout/fragment.hpp"
-#include "reference/tensors.hpp"
+#include "kernels/layout/fragment.hpp"
+#include "proof/reference/tensors.hpp"
 
 namespace flashfit::hardware {
 namespace {
@@ -56,7 +56,7 @@ Outcome mma_map(const Place& place, const char* name) {
   return outcome;
 }
 
-/// Rows at the offsets of both orders of src/layout, and at random ones.
+/// Rows at the offsets of both orders of src/kernels/layout, and at random ones.
 template <bool Trans>
 Outcome ldmatrix_map(const Place& place, const char* name) {
   constexpr int kCases = 64, kPitch = 64;

@@ -1,4 +1,4 @@
-// Tensor copies, wgmma, ldmatrix, stmatrix and the maps of src/layout: the kernels of tests/emu/hopper, which say to
+// Tensor copies, wgmma, ldmatrix, stmatrix and the maps of src/kernels/layout: the kernels of tests/proof/emu/hopper, which say to
 // the bit what they must give.
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Kernels that show what an instruction does: operands in, registers out.
-#include "arch/arch.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::hardware {
 

@@ -3,7 +3,7 @@
 
 #include "hardware/both.hpp"
 #include "hardware/probes.cuh"
-#include "reference/tensors.hpp"
+#include "proof/reference/tensors.hpp"
 
 namespace flashfit::hardware {
 namespace {

@@ -1,4 +1,4 @@
-// The kernels of tests/emu/hopper that synchronise: mbarriers, named barriers, bulk copies, clusters.
+// The kernels of tests/proof/emu/hopper that synchronise: mbarriers, named barriers, bulk copies, clusters.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 // works.
 #include <gmock/gmock.h>
 
-#include "api/tensors.hpp"
-#include "attention/config.hpp"
-#include "attention/variants.hpp"
+#include "runtime/api/tensors.hpp"
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/variants.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "in_fork.hpp"
 

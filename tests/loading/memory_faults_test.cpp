@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t is not in <csignal>
 
-#include "api/tensors.hpp"
+#include "runtime/api/tensors.hpp"
 #include "failing_memory.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "images/blob.hpp"
+#include "runtime/images/blob.hpp"
 #include "in_fork.hpp"
 
 namespace flashfit::test {

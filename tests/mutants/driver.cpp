@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "emulated.hpp"
-#include "plan/candidates.hpp"
+#include "kernels/attention/forward/plan/candidates.hpp"
 
 namespace flashfit::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Three kernels, compiled from a copy of the sources with one defect: the table's row of fp16 with tall tiles, which
 // holds Q in registers and makes weights early; a general one of bf16, which does neither, so small that it has many
 // tiles of few keys: its warps share rows, each with half of V's columns; and a small one that trusts its bases.
-#include "emulated/shard.cuh"
+#include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
 namespace {

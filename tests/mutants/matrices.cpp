@@ -2,7 +2,7 @@
 // Exit 0: all right; 1: the first defect found, in one line.
 #include <cstdio>
 
-#include "emu/hopper/run_case.hpp"
+#include "proof/emu/hopper/run_case.hpp"
 
 namespace flashfit::testing {
 namespace {

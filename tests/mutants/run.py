@@ -98,14 +98,14 @@ def judge(mutant: Mutant, suite: Suite) -> Judged:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flashfit-mutant-") as folder:
         root = Path(folder)
-        for part in ("src", "tests/emu"):
+        for part in ("src", "tests/proof/emu"):
             shutil.copytree(ROOT / part, root / part, copy_function=os.symlink)
         if mutant.file:
             file = root / (mutant.file if mutant.file.startswith("tests/") else f"src/{mutant.file}")
             text = defective(file.read_text(encoding="utf-8"), mutant)
             file.unlink()
             file.write_text(text, encoding="utf-8")
-        includes = [f"-I{root}/src/emu", f"-I{root}/src", f"-I{root}/tests", f"-I{ROOT}/tests"]
+        includes = [f"-I{root}/src/proof/emu", f"-I{root}/src", f"-I{root}/tests", f"-I{ROOT}/tests"]
         program = str(root / "mutant")
         # A defect may leave names unused, and that is not how it is to be found.
         code, said = run([*suite.compiler, *includes, "-w", str(suite.program), *suite.libraries, "-o", program])

@@ -1,4 +1,4 @@
-"""Writes src/arch/cuda/wgmma_sizes.hpp: `python3 tools/dev/wgmma_sizes.py` after a change here.
+"""Writes src/kernels/arch/cuda/wgmma_sizes.hpp: `python3 tools/dev/wgmma_sizes.py` after a change here.
 
 An asm statement names each of its operands, and a template cannot expand a pack of them, so wgmma needs one statement
 for each n. Written out they are dull and long, and a slip in one of 2,000 operands compiles; a macro ladder would hide
@@ -11,15 +11,15 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADER = ROOT / "src" / "arch" / "cuda" / "wgmma_sizes.hpp"
+HEADER = ROOT / "src" / "kernels" / "arch" / "cuda" / "wgmma_sizes.hpp"
 
 # Head dims and key blocks of the kernels, and 8 for probes of the descriptor.
 SIZES = [8, *range(16, 257, 16)]
 
 INTRODUCTION = """\
 #pragma once
-// Written by tools/dev/wgmma_sizes.py: the asm statements of wgmma, one for each n. arch/cuda/wgmma.hpp calls them.
-#include "base/types.hpp"
+// Written by tools/dev/wgmma_sizes.py: the asm statements of wgmma, one for each n. kernels/arch/cuda/wgmma.hpp calls them.
+#include "core/base/types.hpp"
 
 namespace flashfit::arch {
 

@@ -33,7 +33,7 @@ from tools.gpu.grid_cases import GridCase  # noqa: E402
 from tools.gpu.grid_tensors import DTYPES, GridInputs  # noqa: E402
 from tools.gpu.variants import Candidate, code  # noqa: E402
 
-COPY_LOGIT = 1024  # up to this logit the softmax of one key is 1 exactly (reference/forward_data.hpp, is_copy)
+COPY_LOGIT = 1024  # up to this logit the softmax of one key is 1 exactly (proof/reference/forward_data.hpp, is_copy)
 FEWEST_CASES = 15  # that every image must have served
 FAR_STRIDE = 2**26  # elements: the 32nd row begins past 2^31, and 70 rows take 9.4 GB
 FAR_ROWS = 70

@@ -1,5 +1,5 @@
 """Numbers that the first columns of q and k hold so that logits are what random numbers do not give: what
-src/reference/planted.hpp does for the command, here for whole tensors of any package."""
+src/proof/reference/planted.hpp does for the command, here for whole tensors of any package."""
 
 from __future__ import annotations
 

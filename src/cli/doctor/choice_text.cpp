@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/words.hpp"
 
 namespace flashfit::cli {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <memory>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/options.hpp"
 #include "cli/doctor/report.hpp"

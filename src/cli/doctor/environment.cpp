@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/words.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -1,6 +1,6 @@
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/environment.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "doctor/bytes/limits.hpp"
@@ -17,7 +17,7 @@
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/pasted/pasted_text.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

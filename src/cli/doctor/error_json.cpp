@@ -1,4 +1,4 @@
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/error.hpp"
 
 namespace flashfit::cli {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/error.hpp"
 #include "cli/doctor/words.hpp"
 

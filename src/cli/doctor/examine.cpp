@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/container/examine_image.hpp"
 #include "doctor/container/image_archive.hpp"
 #include "doctor/requests/examine.hpp"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/format.hpp"
 #include "cli/doctor/words.hpp"
 

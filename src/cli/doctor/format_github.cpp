@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/format.hpp"
 
 namespace flashfit::cli {

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "cli/doctor/codes.hpp"
 #include "cli/doctor/format.hpp"
 

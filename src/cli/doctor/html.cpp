@@ -5,8 +5,8 @@
 #include <fstream>
 #include <set>
 
-#include "base/html_text.hpp"
-#include "base/printable.hpp"
+#include "core/base/html_text.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/codes.hpp"
 #include "cli/doctor/redacted.hpp"
 #include "cli/doctor/report.hpp"

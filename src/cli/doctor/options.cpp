@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "cli/doctor/torch.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -19,8 +19,8 @@
 #include "doctor/facts/facts_cache.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/knowledge/data.hpp"
-#include "gpu/device.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/device.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

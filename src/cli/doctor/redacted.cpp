@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/doctor/tables.hpp"
 #include "cli/doctor/words.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/packaging/build_label.hpp"
 

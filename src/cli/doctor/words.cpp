@@ -9,10 +9,10 @@
 #include <map>
 #include <tuple>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/facts/torch_facts.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

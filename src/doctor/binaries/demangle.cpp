@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor {
 namespace {

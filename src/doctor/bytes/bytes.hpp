@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor {
 namespace {

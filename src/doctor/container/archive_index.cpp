@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/decompress.hpp"
 #include "doctor/bytes/tar.hpp"
 

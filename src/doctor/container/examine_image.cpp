@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/container/image_archive.hpp"
 #include "doctor/environment/environment.hpp"
 

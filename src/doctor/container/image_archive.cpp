@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/container/manifest.hpp"
 
 namespace flashfit::doctor::container {

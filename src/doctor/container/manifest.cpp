@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/json.hpp"
 
 namespace flashfit::doctor::container {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/bytes/limits.hpp"
 
 namespace flashfit::doctor::container {

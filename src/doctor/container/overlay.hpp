@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/bytes/tar.hpp"
 
 namespace flashfit::doctor::container {

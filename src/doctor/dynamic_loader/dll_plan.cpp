@@ -3,8 +3,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/binaries/pe.hpp"
 #include "doctor/dynamic_loader/dll_names.hpp"
 

@@ -1,6 +1,6 @@
 #include "doctor/dynamic_loader/file_tree.hpp"
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::dynamic_loader {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::dynamic_loader {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/binaries/elf.hpp"
 
 namespace flashfit::doctor::dynamic_loader {

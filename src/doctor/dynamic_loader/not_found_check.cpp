@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/dynamic_loader/all_problems.hpp"
 #include "doctor/dynamic_loader/dll_names.hpp"

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::dynamic_loader {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/dynamic_loader/all_problems.hpp"
 #include "doctor/dynamic_loader/other_copies.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/dynamic_loader/all_problems.hpp"
 #include "doctor/dynamic_loader/load_faults.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/packaging/python_module.hpp"
 
 namespace flashfit::doctor::environment {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/picked_cuda.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/gpu_code/toolkit_gpus.hpp"
 #include "doctor/mends/mends.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

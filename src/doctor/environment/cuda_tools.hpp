@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctor/dynamic_loader/file_tree.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor::environment {
 

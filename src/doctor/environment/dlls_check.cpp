@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/dynamic_loader/dll_names.hpp"
 #include "doctor/environment/site.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/printable.hpp"
-#include "gpu/device.hpp"
+#include "core/base/printable.hpp"
+#include "core/gpu/device.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "gpu/driver.hpp"
-#include "gpu/launch.hpp"
+#include "core/gpu/driver.hpp"
+#include "core/launch/launch.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <unordered_map>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/side_by_side.hpp"
 #include "doctor/facts/facts_cache.hpp"
 #include "doctor/facts/facts_codec.hpp"

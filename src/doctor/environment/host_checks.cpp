@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 
 namespace flashfit::doctor::environment {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/json.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/facts/torch_facts.hpp"

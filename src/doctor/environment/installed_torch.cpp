@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/facts/string_tag.hpp"
 
 namespace flashfit::doctor::environment {

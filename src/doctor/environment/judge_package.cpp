@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/data.hpp"

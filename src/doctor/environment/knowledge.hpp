@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor::environment {
 

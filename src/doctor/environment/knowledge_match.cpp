@@ -2,7 +2,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/packaging/specifier.hpp"
 #include "doctor/packaging/version.hpp"

@@ -15,10 +15,10 @@
 #include <iterator>
 #include <sstream>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/environment/empty_launch.hpp"
-#include "gpu/device.hpp"
-#include "gpu/driver.hpp"
+#include "core/gpu/device.hpp"
+#include "core/gpu/driver.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor::environment {
 

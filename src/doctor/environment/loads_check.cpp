@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/torch_libraries.hpp"
 

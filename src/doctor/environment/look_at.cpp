@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/environment/added_folders.hpp"
 #include "doctor/environment/addressed_mend.hpp"
 #include "doctor/environment/environment.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/dynamic_loader/dll_names.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

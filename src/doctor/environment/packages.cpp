@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::environment {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/picked_cuda.hpp"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/dynamic_loader/real_tree.hpp"
 #include "doctor/environment/pyenv.hpp"
 

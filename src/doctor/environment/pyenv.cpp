@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

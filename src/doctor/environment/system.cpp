@@ -6,8 +6,8 @@
 #include <iterator>
 #include <optional>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/binaries/elf.hpp"
 #include "doctor/binaries/elf_version_definitions.hpp"
 #include "doctor/packaging/version.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

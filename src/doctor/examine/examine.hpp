@@ -7,7 +7,7 @@
 //   question.driver = *parse_driver("535");
 //   for (const TargetReport& report : examine({"a.whl", "site-packages"}, question, {})) ...
 //
-// The parts of a question come from name_gpu (gpu_names.hpp), parse_driver (gpu/driver_versions.hpp), parse_python
+// The parts of a question come from name_gpu (gpu_names.hpp), parse_driver (core/gpu/driver_versions.hpp), parse_python
 // (python.hpp), parse_platform and with_glibc (platform.hpp) and read_torch (torch_facts.hpp). Each is a Result, whose
 // error is one line with the value and what is accepted.
 #include <string>

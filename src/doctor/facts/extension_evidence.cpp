@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/binaries/elf_notes.hpp"
 #include "doctor/binaries/elf_symbols.hpp"
 #include "doctor/facts/all_collectors.hpp"

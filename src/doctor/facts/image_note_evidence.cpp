@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/binaries/elf_notes.hpp"
 #include "doctor/facts/all_collectors.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/bytes/kept_source.hpp"
 #include "doctor/facts/add_kernel_names.hpp"
 #include "doctor/facts/read_binary.hpp"

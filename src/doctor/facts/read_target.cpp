@@ -10,7 +10,7 @@
 #include <set>
 #include <system_error>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/side_by_side.hpp"
 #include "doctor/facts/read_binary.hpp"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <iterator>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/side_by_side.hpp"
 #include "doctor/bytes/zip_member.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/bytes/decompress.hpp"
 #include "doctor/bytes/tar.hpp"
 #include "doctor/bytes/zip_member.hpp"

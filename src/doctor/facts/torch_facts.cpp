@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/binaries/elf_dynamic.hpp"
 #include "doctor/binaries/elf_symbols.hpp"
 #include "doctor/bytes/content.hpp"

@@ -7,10 +7,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/bytes/source.hpp"
 #include "doctor/packaging/version.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/facts/string_tag.hpp"
 
 namespace flashfit::doctor {

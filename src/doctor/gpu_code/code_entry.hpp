@@ -3,7 +3,7 @@
 #include <string>
 
 #include "doctor/gpu_code/gpu_code.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

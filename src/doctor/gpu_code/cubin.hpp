@@ -5,7 +5,7 @@
 
 #include "doctor/binaries/elf.hpp"
 #include "doctor/gpu_code/gpu_code.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

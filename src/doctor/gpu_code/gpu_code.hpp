@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "doctor/bytes/bytes.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

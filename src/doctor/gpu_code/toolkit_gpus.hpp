@@ -1,6 +1,6 @@
 #pragma once
 // Which GPUs a CUDA toolkit's compilers know.
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

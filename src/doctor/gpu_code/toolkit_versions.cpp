@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

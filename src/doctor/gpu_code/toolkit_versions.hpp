@@ -2,7 +2,7 @@
 // What the versions of CUDA toolkits mean: the PTX that they write, the drivers that they need.
 #include <string>
 
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

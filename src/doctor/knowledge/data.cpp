@@ -6,8 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/source.hpp"
 #include "doctor/knowledge/built_in.hpp"
 #include "doctor/knowledge/data_reader.hpp"

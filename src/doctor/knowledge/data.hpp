@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/packaging/specifier.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/printable.hpp"
+#include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor {
 

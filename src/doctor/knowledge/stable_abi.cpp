@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/knowledge/data.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "doctor/gpu_code/code_entry.hpp"
 #include "doctor/packaging/version.hpp"
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

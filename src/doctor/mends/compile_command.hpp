@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/target.hpp"
+#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

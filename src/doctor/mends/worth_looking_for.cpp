@@ -7,7 +7,7 @@
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/packaging/wheel_name.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

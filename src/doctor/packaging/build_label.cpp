@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor {
 

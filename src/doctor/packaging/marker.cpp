@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/packaging/specifier.hpp"
 
 namespace flashfit::doctor {

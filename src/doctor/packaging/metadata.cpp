@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/packaging/headers.hpp"
 
 namespace flashfit::doctor {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/packaging/python.hpp"
 #include "doctor/packaging/requirement.hpp"
 #include "doctor/packaging/wheel_name.hpp"

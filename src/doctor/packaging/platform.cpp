@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/packaging/platform_tag.hpp"
 
 namespace flashfit::doctor {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor {
 

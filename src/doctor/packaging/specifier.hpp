@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/packaging/version.hpp"
 
 namespace flashfit::doctor {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 #include "doctor/packaging/version.hpp"
 #include "doctor/packaging/wheel_tag.hpp"
 

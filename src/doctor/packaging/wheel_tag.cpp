@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor {
 

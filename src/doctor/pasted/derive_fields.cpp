@@ -4,10 +4,10 @@
 #include <charconv>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/pasted/find_errors.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/pasted/red_herrings.hpp"
 #include "doctor/pasted/text_template.hpp"
 

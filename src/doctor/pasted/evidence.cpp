@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/pasted/text_template.hpp"
 
 namespace flashfit::doctor::pasted {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <set>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

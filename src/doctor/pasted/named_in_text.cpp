@@ -5,7 +5,7 @@
 #include <ranges>
 #include <set>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -8,7 +8,7 @@
 #include "doctor/packaging/python.hpp"
 #include "doctor/pasted/find_errors.hpp"
 #include "doctor/pasted/traceback.hpp"
-#include "gpu/gpu_names.hpp"
+#include "core/gpu/gpu_names.hpp"
 
 namespace flashfit::doctor::pasted {
 

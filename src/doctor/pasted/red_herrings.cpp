@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

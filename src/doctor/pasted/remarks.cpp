@@ -7,16 +7,16 @@
 #include <optional>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/facts/torch_symbols.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/cuda_library_rows.hpp"
 #include "doctor/knowledge/torch_names.hpp"
 #include "doctor/pasted/evidence.hpp"
 #include "doctor/pasted/regex.hpp"
-#include "gpu/driver_versions.hpp"
-#include "gpu/limits.hpp"
+#include "core/gpu/driver_versions.hpp"
+#include "core/gpu/limits.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

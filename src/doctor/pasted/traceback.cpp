@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/pasted/regex.hpp"
 
 namespace flashfit::doctor::pasted {

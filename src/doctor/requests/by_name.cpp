@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/examine/examine.hpp"
 #include "doctor/requests/link.hpp"
 

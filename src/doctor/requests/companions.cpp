@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/knowledge/data.hpp"

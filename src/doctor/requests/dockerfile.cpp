@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/requests/docker_lines.hpp"
 #include "doctor/requests/image_name.hpp"
 #include "doctor/requests/pip_words.hpp"

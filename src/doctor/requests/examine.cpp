@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/requests/read_list.hpp"
 
 namespace flashfit::doctor::requests {

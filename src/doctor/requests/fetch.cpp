@@ -13,8 +13,8 @@
 #include <fstream>
 #include <thread>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {

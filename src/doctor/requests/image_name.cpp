@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/packaging/marker.hpp"
 #include "doctor/packaging/metadata.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/packaging/wheel_name.hpp"
 
 namespace flashfit::doctor::requests {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/packaging/wheel_name.hpp"
 #include "doctor/requests/link.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/json.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/source.hpp"

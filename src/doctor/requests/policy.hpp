@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor::requests {
 

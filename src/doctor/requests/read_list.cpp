@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/source.hpp"
 #include "doctor/requests/dockerfile.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/requests/pip_words.hpp"
 
 namespace flashfit::doctor::requests {

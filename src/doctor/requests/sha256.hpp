@@ -2,7 +2,7 @@
 // SHA-256 (FIPS 180-4), by which lists name the files that they mean.
 #include <string>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor::requests {
 

@@ -1,6 +1,6 @@
 #include "doctor/requests/toml.hpp"
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::doctor::requests {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/cudart.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/coverage.hpp"

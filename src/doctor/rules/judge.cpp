@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/packaging/wheel_name.hpp"
 #include "doctor/rules/all_checks.hpp"

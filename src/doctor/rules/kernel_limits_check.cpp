@@ -2,7 +2,7 @@
 
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/rules/all_checks.hpp"
-#include "gpu/limits.hpp"
+#include "core/gpu/limits.hpp"
 
 namespace flashfit::doctor {
 namespace {

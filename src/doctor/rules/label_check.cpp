@@ -2,7 +2,7 @@
 // the files are there, they decide.
 #include <fmt/format.h>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/packaging/build_label.hpp"

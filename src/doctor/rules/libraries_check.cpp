@@ -1,4 +1,4 @@
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/library_needs.hpp"

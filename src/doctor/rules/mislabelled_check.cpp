@@ -2,8 +2,8 @@
 #include <charconv>
 #include <set>
 
-#include "base/ascii.hpp"
-#include "base/printable.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/packaging/platform_tag.hpp"
 #include "doctor/rules/all_checks.hpp"

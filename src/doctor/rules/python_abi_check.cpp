@@ -2,7 +2,7 @@
 #include <charconv>
 #include <map>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/knowledge/stable_abi.hpp"
 #include "doctor/packaging/python_module.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "doctor/packaging/tags.hpp"
-#include "gpu/gpu_names.hpp"
+#include "core/gpu/gpu_names.hpp"
 
 namespace flashfit::doctor {
 

@@ -1,7 +1,7 @@
 // FF901 to FF903: what could not be read, or is nothing that the doctor judges.
 #include <fmt/format.h>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/rules/all_checks.hpp"
 
 namespace flashfit::doctor {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::doctor {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/printable.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/packaging/metadata.hpp"
 #include "doctor/packaging/wheel_name.hpp"
 #include "doctor/rules/all_checks.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::environment::test {
 namespace {

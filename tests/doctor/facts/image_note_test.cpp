@@ -1,5 +1,5 @@
 // The index of images that a library packs in its own way: what the library's builder writes, the doctor reads.
-#include "images/image_note.hpp"
+#include "runtime/images/image_note.hpp"
 
 #include <gtest/gtest.h>
 

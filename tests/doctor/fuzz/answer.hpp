@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/error.hpp"
+#include "core/base/error.hpp"
 
 namespace flashfit::doctor::fuzz {
 

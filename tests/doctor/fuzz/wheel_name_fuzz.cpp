@@ -3,7 +3,7 @@
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/packaging/tags.hpp"
 #include "doctor/packaging/wheel_name.hpp"
-#include "gpu/gpu_names.hpp"
+#include "core/gpu/gpu_names.hpp"
 
 using namespace flashfit;
 using namespace flashfit::doctor;

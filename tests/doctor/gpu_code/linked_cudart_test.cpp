@@ -6,7 +6,7 @@
 #include "doctor/made/library.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/judged.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

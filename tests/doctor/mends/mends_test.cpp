@@ -6,7 +6,7 @@
 #include "doctor/mends/mend.hpp"
 #include "doctor/rules/judge.hpp"
 #include "doctor/rules/judged.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "base/ascii.hpp"
+#include "core/base/ascii.hpp"
 #include "doctor/packaging/specifier.hpp"
 #include "doctor/packaging/tags.hpp"
 #include "doctor/packaging/wheel_name.hpp"

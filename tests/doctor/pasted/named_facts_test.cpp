@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "doctor/pasted/answer.hpp"
-#include "gpu/driver_versions.hpp"
+#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

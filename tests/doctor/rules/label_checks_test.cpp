@@ -3,7 +3,7 @@
 
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/judged.hpp"
-#include "gpu/gpu_names.hpp"
+#include "core/gpu/gpu_names.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -1,0 +1,46 @@
+#pragma once
+// A plan's launches, one after another on one stream: whatever the operation, the library runs them by
+// runtime/images/loader.hpp and the emulator by proof/emulated/steps.hpp.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/launch/image.hpp"
+
+namespace flashfit {
+
+/// Thread blocks of a launch; x = 0 launches nothing.
+struct Grid {
+  std::int64_t x = 0;  ///< to 2^31 - 1
+  int y = 1, z = 1;    ///< 1 to 65535
+  bool operator==(const Grid&) const = default;
+};
+
+/// One launch. Threads, shared memory and cluster are those of the image's row.
+struct Step {
+  const Image* image = nullptr;
+  Grid grid;
+  /// A programmatic dependent launch: it may begin once every block of the step before it has called
+  /// launch_dependents() or ended, and sees that step's writes after its own grid_dependency_wait() (kernels/arch/arch.hpp).
+  bool dependent = false;
+};
+
+/// The steps of a plan, in the order in which they are queued. Plain data: plans are remembered and copied.
+class Steps {
+ public:
+  static constexpr std::size_t kMost = 8;
+
+  void add(const Step& step) { list_[count_++] = step; }
+  std::span<const Step> all() const { return {list_.data(), count_}; }
+  const Step& operator[](std::size_t i) const { return list_[i]; }
+  std::size_t size() const { return count_; }
+  auto begin() const { return all().begin(); }
+  auto end() const { return all().end(); }
+
+ private:
+  std::array<Step, kMost> list_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace flashfit

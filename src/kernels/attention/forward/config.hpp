@@ -1,0 +1,129 @@
+#pragma once
+// The forward kernel's compile-time configuration, and what it implies.
+// Neutral: the plan takes shared memory from here without `arch`.
+#include "core/base/divisor.hpp"
+#include "core/base/types.hpp"
+
+namespace flashfit {
+
+/// What a row can do beside causal masks, windows, sinks, variable length and splits, which all can.
+enum class ForwardKind : unsigned char {
+  kPlain,
+  kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8
+};
+
+/// One compiled form of the forward kernel, for head_dims up to head_dim (of q and k) and head_dim_v (of v and out).
+/// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
+/// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
+/// The last held_steps of Q's head_dim / 16 k16 steps stay in registers, the others are read again for each tile.
+/// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
+/// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
+/// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
+struct ForwardConfig {
+  DType dtype;
+  int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
+  int column_warps, held_steps, copy_parts, early_tiles;
+  bool trusting;
+  ForwardKind kind;
+  constexpr bool operator==(const ForwardConfig&) const = default;
+};
+
+/// A plain form for q, k and v of one head_dim, with nothing tuned: "128x64, 4 warps, 2 stages".
+constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int block_n, int warps, int stages = 2,
+                                    int min_blocks = 1) {
+  return {.dtype = dtype,
+          .head_dim = head_dim,
+          .head_dim_v = head_dim,
+          .block_m = block_m,
+          .block_n = block_n,
+          .warps = warps,
+          .stages = stages,
+          .min_blocks = min_blocks,
+          .column_warps = 1,
+          .held_steps = 0,
+          .copy_parts = 1,
+          .early_tiles = 0,
+          .trusting = false,
+          .kind = ForwardKind::kPlain};
+}
+
+constexpr int forward_threads(const ForwardConfig& c) { return c.warps * 32; }
+
+/// Rows of the output that a block of the second launch combines, of calls whose keys are split: one a warp.
+constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
+
+/// Bytes of the kernel's shared memory: Q once, K and V per stage. forward.cuh asserts that it equals sizeof(Shared).
+constexpr int forward_shared_bytes(const ForwardConfig& c) {
+  return (c.block_m * c.head_dim + c.stages * c.block_n * (c.head_dim + c.head_dim_v)) * size_of(c.dtype);
+}
+
+/// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,
+/// the same for the build and for what-if.
+constexpr const char* forward_config_error(const ForwardConfig& c) {
+  if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
+  if (c.head_dim < 32 || c.head_dim > 512 || c.head_dim % 32) return "head_dim must be a multiple of 32 from 32 to 512";
+  if (c.head_dim_v < 32 || c.head_dim_v > c.head_dim || c.head_dim_v % 32)
+    return "head_dim_v must be a multiple of 32 from 32 to head_dim";
+  if (c.warps < 1 || c.warps > 32) return "warps must be 1 to 32";
+  if (c.column_warps < 1 || c.warps % c.column_warps) return "column_warps must divide warps";
+  if (c.head_dim_v % (c.column_warps == 1 ? 32 : 64 * c.column_warps) || c.head_dim_v / c.column_warps > 256)
+    return "a warp has at most 256 columns of V, in whole panels of 64 if they are shared";
+  if (c.block_m < 16 || c.block_m * c.column_warps % (16 * c.warps))
+    return "block_m must be a multiple of 16 rows for each warp";
+  if (c.block_n < 16 || c.block_n % 16) return "block_n must be a multiple of 16";
+  if (c.stages < 2 || c.stages > 8) return "stages must be 2 to 8";
+  if (c.held_steps < 0 || c.held_steps > c.head_dim / 16) return "held_steps must be 0 to head_dim / 16";
+  if (c.copy_parts < 1 || c.copy_parts > c.head_dim / 16 * (c.block_n / 16))
+    return "copy_parts must be 1 to the groups of products, head_dim / 16 * (block_n / 16)";
+  if (c.early_tiles < 0 || c.early_tiles > c.block_n / 8) return "early_tiles must be 0 to block_n / 8";
+  if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
+    return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";
+  return nullptr;
+}
+
+/// What a bias [batch, heads_q, seqlen_q, seqlen_k] holds.
+enum class BiasKind : unsigned char {
+  kNone,
+  kVisible,  ///< bool: a key is seen where it is true
+  kLikeQ,    ///< q's dtype, added to the score
+  kF32,      ///< fp32, added to the score
+};
+
+/// The kernel's one argument. Pointers and strides are of elements, strides 64-bit; rows are tokens.
+/// Sequence b: dense, rows of its own at b * batch stride; variable length, rows cu_seqlens[b] ..
+/// cu_seqlens[b + 1] of one long row axis.
+struct ForwardParams {
+  const void *q, *k, *v;
+  void* o;
+  float* lse;                              ///< natural log, or nullptr
+  const int *cu_seqlens_q, *cu_seqlens_k;  ///< batch + 1 offsets, or nullptr when dense; need not be trusted: clamped
+  const int* seqused_k;                    ///< batch counts of keys, or nullptr; clamped to what there is
+  long long q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head, o_batch, o_row, o_head;
+  long long lse_batch, lse_head;  ///< elements; rows are dense
+  int head_dim, head_dim_v;       ///< at most the configuration's; columns beyond are not touched
+  int batch;
+  Divisor heads, group;           ///< group = query heads per key-value head
+  int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
+  int slots;                      ///< tiles of a head: the grid is (slots * heads, splits)
+  Divisor tiles;                  ///< dense: tiles of a head and sequence
+  int causal;                     ///< 1: bottom-right aligned
+  int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
+  float softmax_scale;            ///< > 0
+  const float* sinks;             ///< heads logits, or nullptr
+  /// A sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left, each a thread
+  /// block's. More than one write partial results, and a second launch with combine = 1 makes the output of them
+  /// (combine.cuh).
+  int splits, split_tiles, combine;
+  float* partial_o;    ///< [splits, rows of all sequences, heads, head_dim_v]
+  float* partial_lse;  ///< [splits, rows of all sequences, heads], in units of log2
+  // Of general rows alone.
+  int unaligned;              ///< 1: rows are copied an element at a time
+  float softcap;              ///< 0: none
+  const float* alibi_slopes;  ///< or nullptr
+  long long alibi_batch;
+  const void* bias;  ///< as bias_kind says
+  long long bias_batch, bias_head, bias_row, bias_key;
+  BiasKind bias_kind;
+};
+
+}  // namespace flashfit

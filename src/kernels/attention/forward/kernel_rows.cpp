@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+
+#include "kernels/attention/forward/variants.hpp"
+
+namespace flashfit {
+namespace {
+
+std::string literal_of(const ForwardConfig& c) {
+  return fmt::format(
+      "ForwardConfig{{.dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = {}, .block_n = {}, .warps = {}, "
+      ".stages = {}, .min_blocks = {}, .column_warps = {}, .held_steps = {}, .copy_parts = {}, .early_tiles = {}, "
+      ".trusting = {}, .kind = ForwardKind::{}}}",
+      c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim, c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages,
+      c.min_blocks, c.column_warps, c.held_steps, c.copy_parts, c.early_tiles, c.trusting,
+      c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
+}
+
+/// The head_dims, of q, k, v and out alike, that users ask a row for: those that some row of its dtype is made for, up
+/// to its own.
+std::vector<std::string> serves(const ForwardConfig& c) {
+  const auto head_of = [](const ForwardConfig& of) { return std::min(of.head_dim, of.head_dim_v); };
+  std::set<int> heads;
+  for (const ForwardVariant& v : forward_variants())
+    if (v.config.dtype == c.dtype && head_of(v.config) <= head_of(c)) heads.insert(head_of(v.config));
+  std::vector<std::string> names;
+  for (const int head : heads) names.push_back(fmt::format("{} head_dim {}", name_of(c.dtype), head));
+  return names;
+}
+
+}  // namespace
+
+const KernelFamily kForwardFamily = {
+    .operation = "attention.forward", .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
+
+KernelRow kernel_row_of(const ForwardVariant& v) {
+  return {.family = &kForwardFamily,
+          .form = &v,
+          .name = name_of(v.config),
+          .type = fmt::format("ForwardKernel<{}>", literal_of(v.config)),
+          .targets = v.targets,
+          .threads = forward_threads(v.config),
+          .shared_bytes = forward_shared_bytes(v.config),
+          .params_bytes = sizeof(ForwardParams),
+          .spill_bytes = v.spill_bytes,
+          .serves = serves(v.config)};
+}
+
+std::vector<KernelRow> forward_kernel_rows() {
+  std::vector<KernelRow> rows;
+  for (const ForwardVariant& v : forward_variants()) rows.push_back(kernel_row_of(v));
+  return rows;
+}
+
+const ForwardVariant& forward_variant_of(const KernelRow& row) {
+  assert(row.family == &kForwardFamily);
+  return *static_cast<const ForwardVariant*>(row.form);
+}
+
+}  // namespace flashfit

@@ -1,0 +1,86 @@
+#include "kernels/attention/forward/plan/candidates.hpp"
+
+#include <algorithm>
+
+#include "kernels/attention/forward/plan/steps.hpp"
+#include "kernels/attention/forward/plan/model.hpp"
+#include "kernels/attention/forward/plan/splits.hpp"
+
+namespace flashfit {
+
+bool serves(const ForwardConfig& c, const ForwardProblem& p) {
+  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
+         (c.kind == ForwardKind::kGeneral || !needs_general(p));
+}
+
+bool needs_general(const ForwardProblem& p) {
+  return p.softcap || p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+}
+
+bool of_problem(const Request& r, const Image& image) {
+  return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));
+}
+
+bool loads(const Request& r, const Image& image) {
+  const bool ptx = image.target.kind == Target::Kind::kPtx;
+  return runs_on(image.target, r.gpu.cc) &&
+         (ptx ? driver_compiles_ptx(r.driver) : !r.ptx_only && driver_loads_sass(r.driver));
+}
+
+std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m) {
+  if (p.batch == 0 || p.heads_q == 0) return 0;
+  std::int64_t slots = 0, grid = 0;
+  if (p.variable_length) {
+    if (p.total_q == 0) return 0;
+    if (__builtin_add_overflow(p.total_q / block_m, p.batch, &slots)) return std::nullopt;
+  } else {
+    const std::int64_t tiles = p.seqlen_q / block_m + (p.seqlen_q % block_m != 0);
+    if (__builtin_mul_overflow(tiles, p.batch, &slots)) return std::nullopt;
+  }
+  if (__builtin_mul_overflow(slots, p.heads_q, &grid) || grid > kMaxGrid) return std::nullopt;
+  return slots;
+}
+
+Registers registers_of(const ForwardConfig& config, const Image* image, std::span<const Image> images) {
+  if (image != nullptr && image->registers > 0) return {image->registers, false, image->local_bytes};
+  Registers most{0, false, 0};
+  for (const Image& other : images)
+    if (variant_of(other).config == config && other.registers > most.count)
+      most = {other.registers, false, other.local_bytes};
+  if (most.count > 0) return most;
+  const RegisterEstimate estimate = estimate_registers(config);
+  return {estimate.registers, true, 4 * (estimate.wanted - estimate.registers)};
+}
+
+std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
+  const ForwardConfig& c = variant_of(image).config;
+  const auto slots = slots_for(r.problem, c.block_m);
+  const Registers registers = registers_of(c, &image, r.images);
+  const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
+  if (!slots || resident.blocks == 0) return std::nullopt;
+  const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
+  const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
+  return ForwardPlan{.variant = &variant_of(image),
+                     .steps = forward_steps(image, r.problem, *slots, splits.splits),
+                     .slots = *slots,
+                     .splits = splits.splits,
+                     .split_tiles = splits.tiles,
+                     .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
+                     .registers = registers.count,
+                     .registers_estimated = registers.estimated,
+                     .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};
+}
+
+bool better(const ForwardPlan& a, const ForwardPlan& b) {
+  const Target s = a.image().target, t = b.image().target;
+  if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
+  if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
+  const ForwardConfig &c = a.variant->config, &d = b.variant->config;
+  if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
+  if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
+  if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
+  if (s.cc != t.cc) return s.cc > t.cc;
+  return c.block_m > d.block_m;
+}
+
+}  // namespace flashfit

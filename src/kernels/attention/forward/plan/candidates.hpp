@@ -1,0 +1,71 @@
+#pragma once
+// Which carried images could serve a problem on a GPU. Inner part of the plan.
+#include <optional>
+
+#include "kernels/attention/forward/plan/plan.hpp"
+#include "core/gpu/occupancy.hpp"
+
+namespace flashfit {
+
+/// What narrows the images, all of the forward's family, down; `variant` forces a row.
+struct Request {
+  const ForwardProblem& problem;
+  const Gpu& gpu;
+  CudaVersion driver;
+  std::span<const Image> images;
+  const ForwardVariant* variant = nullptr;
+  bool ptx_only = false;
+};
+
+/// Whether a row computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
+bool serves(const ForwardConfig& config, const ForwardProblem& problem);
+/// Whether only general rows do.
+bool needs_general(const ForwardProblem& problem);
+
+inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.row); }
+
+/// Whether the image's row serves the problem (and is the forced one).
+bool of_problem(const Request& request, const Image& image);
+
+/// Whether the GPU and the driver can load it.
+bool loads(const Request& request, const Image& image);
+
+/// The plan that this image gives, or nothing if a block of it does not fit the GPU or the launch has too many blocks.
+std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
+
+/// Slots per head for a tile of block_m rows; nothing if slots * heads_q would exceed kMaxGrid.
+std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
+
+/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then what pads head_dims less, plain
+/// rows to general ones, then the smaller modelled time; of equal ones the newer target, then the taller tile, so that
+/// the order of images does not matter.
+bool better(const ForwardPlan& a, const ForwardPlan& b);
+
+/// The registers of a row's image, or of its machine code for other GPUs, or estimated;
+/// spills as the image or the estimate has them.
+struct Registers {
+  int count;
+  bool estimated;
+  int spill_bytes;
+};
+Registers registers_of(const ForwardConfig& config, const Image* image, std::span<const Image> images);
+
+/// Calls visit(plan) for each row's best image that gives a plan.
+template <class Visit>
+void for_each_candidate(const Request& request, Visit visit) {
+  for (const Image& image : request.images) {
+    if (!of_problem(request, image) || !loads(request, image)) continue;
+    // The best image of a row is the one that no other of the row beats: machine code to PTX, then the newest.
+    const auto beaten_by = [&](const Image& other) {
+      if (other.row != image.row || !loads(request, other)) return false;
+      return other.target.kind != image.target.kind ? other.target.kind == Target::Kind::kSass
+                                                    : other.target.cc > image.target.cc;
+    };
+    bool best = true;
+    for (const Image& other : request.images) best = best && !beaten_by(other);
+    if (!best) continue;
+    if (const auto plan = plan_of(request, image)) visit(*plan);
+  }
+}
+
+}  // namespace flashfit

@@ -1,0 +1,149 @@
+#include "kernels/attention/forward/plan/misfit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/gpu/driver_versions.hpp"
+
+namespace flashfit {
+namespace {
+
+Error misfit(std::string message) { return {Code::kMisfit, std::move(message)}; }
+
+std::string needed(CudaVersion version) {
+  return fmt::format("CUDA {} (driver {}) or newer is needed", str(version), first_branch(version));
+}
+
+/// "7.5, 8.0, 8.0+PTX": the targets of the images that `of` accepts, oldest first.
+template <class Of>
+std::string targets(std::span<const Image> images, Of of) {
+  std::set<Target> found;
+  for (const Image& i : images)
+    if (of(i)) found.insert(i.target);
+  std::vector<std::string> names;
+  for (const Target& t : found) names.push_back(t.str());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// "128", or "192 (v 128)".
+std::string head_dims(int head_dim, int head_dim_v) {
+  return head_dim_v == head_dim ? fmt::format("{}", head_dim) : fmt::format("{} (v {})", head_dim, head_dim_v);
+}
+std::string shape(const ForwardProblem& p) {
+  return fmt::format("{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
+                     needs_general(p) ? " with what general rows alone do (softcap, ALiBi, bias, unaligned rows)" : "");
+}
+std::string shape(const ForwardConfig& c) {
+  return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
+                     c.kind == ForwardKind::kGeneral ? "" : ", plain");
+}
+
+}  // namespace
+
+std::string describe(const Gpu& gpu) { return fmt::format("{} ({})", gpu.name, gpu.cc.str()); }
+
+std::optional<Error> misfit_of_problem(const ForwardProblem& p, const Gpu& gpu, CudaVersion driver) {
+  if (p.dtype == DType::kF32)
+    return misfit(fmt::format("dtype fp32: runs on the CPU only; on {} use fp16{}", describe(gpu),
+                              gpu.cc.major >= 8 ? " or bf16" : ""));
+  if (p.dtype == DType::kBF16 && gpu.cc.major < 8)
+    return misfit(
+        fmt::format("dtype bf16: {} has no bf16 tensor cores, compute capability 8.0 is the first with them; use fp16",
+                    describe(gpu)));
+  if (!driver_loads_sass(driver))
+    return misfit(fmt::format("driver: CUDA {} is too old for flashfit's images; {}", str(driver), needed(12000)));
+  if (driver != 0 && driver < first_driver_for(gpu.cc))
+    return misfit(fmt::format("driver: CUDA {} does not know {}; {}", str(driver), describe(gpu),
+                              needed(first_driver_for(gpu.cc))));
+  const std::int64_t rows_q = p.variable_length ? p.total_q : p.seqlen_q,
+                     rows_k = p.variable_length ? p.total_k : p.seqlen_k;
+  if (rows_q > kMaxRows || rows_k > kMaxRows)
+    return misfit(fmt::format("{} {}: at most {} rows", p.variable_length ? "total" : "seqlen",
+                              std::max(rows_q, rows_k), kMaxRows));
+  return std::nullopt;
+}
+
+Error misfit_of_images(const Request& r) {
+  const ForwardProblem& p = r.problem;
+  const auto of_dtype = [&](const Image& i) { return variant_of(i).config.dtype == p.dtype; };
+  const auto of_shape = [&](const Image& i) { return of_problem(r, i); };
+  const auto runs = [&](const Image& i) { return of_problem(r, i) && runs_on(i.target, r.gpu.cc); };
+  const auto any = [&](const auto& of) { return std::any_of(r.images.begin(), r.images.end(), of); };
+
+  if (!any(of_dtype))
+    return misfit(fmt::format("dtype {}: this build of flashfit carries no image for it ({} images in all)",
+                              name_of(p.dtype), r.images.size()));
+  if (!any(of_shape)) {
+    if (r.variant != nullptr)
+      return misfit(
+          fmt::format("variant {}: this build of flashfit carries no image of it", name_of(r.variant->config)));
+    int most = 0, most_v = 0;
+    for (const Image& i : r.images) {
+      const ForwardConfig& c = variant_of(i).config;
+      if (c.dtype != p.dtype || (needs_general(p) && c.kind == ForwardKind::kPlain)) continue;
+      if (c.head_dim > most) most = c.head_dim, most_v = c.head_dim_v;
+    }
+    return misfit(
+        fmt::format("{}: carried for {} are head_dims to {}", shape(p), name_of(p.dtype), head_dims(most, most_v)));
+  }
+  if (!any(runs)) {
+    const bool older = std::all_of(r.images.begin(), r.images.end(),
+                                   [&](const Image& i) { return !of_shape(i) || i.target.cc > r.gpu.cc.decimal(); });
+    return misfit(fmt::format("{} {} of {}: carried are {}", describe(r.gpu),
+                              older ? "is older than every image" : "can load no image", shape(p),
+                              targets(r.images, of_shape)));
+  }
+  const auto loadable = [&](const Image& i) { return of_problem(r, i) && loads(r, i); };
+  if (!any(loadable)) {
+    if (r.ptx_only && driver_compiles_ptx(r.driver))
+      return misfit(fmt::format("PTX only: no PTX of {} that {} takes; carried are {}", shape(p), describe(r.gpu),
+                                targets(r.images, of_shape)));
+    return misfit(fmt::format("driver: of {} only PTX ({}) fits {}, and CUDA {} cannot compile it; {}", shape(p),
+                              targets(r.images, runs), describe(r.gpu), str(r.driver), needed(12090)));
+  }
+  int smallest = 0, shortest = 0;
+  for (const Image& i : r.images) {
+    if (!loadable(i)) continue;
+    const int bytes = forward_shared_bytes(variant_of(i).config);
+    smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
+    shortest = std::max(shortest, variant_of(i).config.block_m);
+  }
+  if (smallest > r.gpu.shared_bytes_block)
+    return misfit(fmt::format("shared memory: the smallest block of {} takes {} B, {} gives a block {} B", shape(p),
+                              smallest, describe(r.gpu), r.gpu.shared_bytes_block));
+  if (!slots_for(p, shortest))
+    return misfit(fmt::format("grid: batch {} x heads {} x seqlen {} is more than {} thread blocks", p.batch, p.heads_q,
+                              p.seqlen_q, kMaxGrid));
+  return misfit(fmt::format("registers and threads: no block of {} fits {} ({} registers and {} threads an SM)",
+                            shape(p), describe(r.gpu), r.gpu.registers_sm, r.gpu.threads_sm));
+}
+
+Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& p,
+                                            std::span<const Image> images) {
+  images = images_of(kForwardFamily, images);
+  std::vector<const ForwardVariant*> rows;
+  for (const Image& i : images) rows.push_back(&variant_of(i));
+  for (const ForwardVariant& v : forward_variants()) rows.push_back(&v);
+
+  const ForwardVariant* found = nullptr;
+  std::vector<std::string> suitable;
+  for (const ForwardVariant* row : rows) {
+    const std::string row_name = name_of(row->config);
+    if (found == nullptr && row_name == name) found = row;
+    const bool suits = serves(row->config, p);
+    if (suits && std::find(suitable.begin(), suitable.end(), row_name) == suitable.end()) suitable.push_back(row_name);
+  }
+  const std::string offer = suitable.empty() ? "none" : fmt::format("{}", fmt::join(suitable, ", "));
+  if (found == nullptr)
+    return fail(Code::kInvalidArgument,
+                fmt::format("variant '{}' is no row of the table; for {}: {}", name, shape(p), offer));
+  if (!serves(found->config, p))
+    return fail(Code::kInvalidArgument, fmt::format("variant {} is for {}, the problem is {}; for that: {}", name,
+                                                    shape(found->config), shape(p), offer));
+  return found;
+}
+
+}  // namespace flashfit

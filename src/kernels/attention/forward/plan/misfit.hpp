@@ -1,0 +1,22 @@
+#pragma once
+// Why nothing carried serves a problem on a GPU, in one line. Inner part of the plan.
+#include <optional>
+
+#include "kernels/attention/forward/plan/candidates.hpp"
+
+namespace flashfit {
+
+/// "L4 (8.9)".
+std::string describe(const Gpu& gpu);
+
+/// What no image could help with: dtype, driver, rows. Nothing if the problem is sound for this GPU.
+std::optional<Error> misfit_of_problem(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver);
+
+/// The reason why the request has no candidate.
+Error misfit_of_images(const Request& request);
+
+/// The row that a name means, among the images or else in the table. Error: the rows that would suit the problem.
+Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& problem,
+                                            std::span<const Image> images);
+
+}  // namespace flashfit

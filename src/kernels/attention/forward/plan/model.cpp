@@ -1,0 +1,140 @@
+#include "kernels/attention/forward/plan/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace flashfit {
+namespace {
+
+constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
+constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
+constexpr double kInstructionsGeneral = 6;  // what a general row adds where no option is used: it asks for each
+// From here on fitted to the rows that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
+constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
+constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
+constexpr double kLaunchMicroseconds = 3.2;
+constexpr double kCombineMicroseconds = 0.1;  // the second launch of a call whose keys are split
+constexpr double kPartMicroseconds = 0.125;   // more, for each part
+constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 bytes at a time are stored
+// Share of the shorter phases that is not hidden under the longest one: kSerial + kPerWarp / (warps a scheduler), at
+// most 1.
+constexpr double kSerial = 0.2, kPerWarp = 0.225;
+constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
+
+double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
+double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
+
+double ceil_div(double a, double b) { return std::ceil(a / b); }
+
+/// visited_tiles() under a window: of blocks at even distances.
+double visited_in_window(const ForwardConfig& c, const ForwardProblem& p) {
+  constexpr int kSamples = 16;
+  const double last_key = p.seqlen_k - 1.0, shift = double(p.seqlen_k) - p.seqlen_q;
+  const double right = p.causal ? 0.0 : p.window_right < 0 ? double(p.seqlen_q) : double(p.window_right);
+  const double left = p.window_left < 0 ? double(p.seqlen_k) : double(p.window_left);
+  double tiles = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    const double row = (i + 0.5) / kSamples * p.seqlen_q + shift;
+    const double low = std::max(0.0, row - c.block_m / 2.0 - left);
+    const double high = std::min(last_key, row + c.block_m / 2.0 + right);
+    if (high >= low) tiles += std::floor(high / c.block_n) - std::floor(low / c.block_n) + 1;
+  }
+  return tiles / kSamples;
+}
+
+/// Key tiles that a block visits, on average over the blocks of a sequence.
+double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
+  const double queries = p.seqlen_q, keys = p.seqlen_k, all = ceil_div(keys, c.block_n);
+  if (queries == 0) return all;
+  if (p.window_left >= 0 || p.window_right >= 0) return visited_in_window(c, p);
+  if (!p.causal) return all;
+  const double shift = keys - queries;  // row i sees i + 1 + shift keys
+  const double seen = shift >= 0 ? queries * shift + queries * (queries + 1) / 2 : keys * (keys + 1) / 2;
+  return std::min(
+      all, seen / queries / c.block_n +
+               (c.block_m + c.block_n) / (2.0 * c.block_n));  // a block visits what its last row sees, in whole tiles
+}
+
+/// Cycles of each unit of an SM for one block and key tile, every scheduler busy.
+struct Cycles {
+  double tensor, exponentials, shared, fp32;
+  double sum() const { return tensor + exponentials + shared + fp32; }
+  double longest() const { return std::max({tensor, exponentials, shared, fp32}); }
+};
+
+Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
+  // Warps that share rows each make all of their scores.
+  const double scores = double(c.block_m) * c.block_n * c.column_warps, row_warps = double(c.warps) / c.column_warps;
+  const double k_bytes = double(c.block_n) * c.head_dim * size_of(c.dtype);
+  const double v_bytes = double(c.block_n) * c.head_dim_v * size_of(c.dtype);
+  const double instructions = kInstructionsScore + (c.kind == ForwardKind::kGeneral ? kInstructionsGeneral : 0);
+  return {.tensor = 2 * scores * (c.head_dim + double(c.head_dim_v) / c.column_warps) / gpu.mma_flops_clk_sm,
+          .exponentials = scores / exponentials_clk(gpu.cc),
+          .shared = ((c.warps + kCopyShare) * k_bytes + (row_warps + kCopyShare) * v_bytes +
+                     2.0 * spill_bytes * forward_threads(c)) /
+                    kSharedBytesClk,
+          .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
+}
+
+/// Cycles a tile when `resident` blocks share the SM.
+double tile_time(const Cycles& t, int warps, int resident) {
+  const double per_scheduler = warps * resident / 4.0;
+  const double idle = std::max(1.0, 1 / per_scheduler);  // fewer warps than schedulers leave some empty
+  const double exposed = std::min(1.0, kSerial + kPerWarp / per_scheduler);
+  return idle * (t.longest() + exposed * (t.sum() - t.longest())) + kTileLatency / resident;
+}
+
+double dram_bytes(const ForwardProblem& p) {
+  const double rows_q = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q,
+               rows_k = p.variable_length ? p.total_k : double(p.batch) * p.seqlen_k;
+  return size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) *
+         (rows_q * p.heads_q + rows_k * p.heads_kv);  // Q and O, K and V: caches serve the rest
+}
+
+/// Microseconds that splitting adds: a launch, and partial results written and read.
+double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
+  if (splits == 1) return 0;
+  const double rows = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q;
+  const double bytes = 2 * sizeof(float) * rows * p.heads_q * splits * c.head_dim_v;
+  return kCombineMicroseconds + kPartMicroseconds * splits + kPartTraffic * bytes / (gpu.dram_gb_s * 1e3);
+}
+
+}  // namespace
+
+ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, int spill_bytes, const ForwardProblem& p,
+                           const Gpu& gpu, int splits) {
+  ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
+  const double blocks = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m) * splits;
+  // A what-if may ask for more blocks than any launch has, and than 64 bits count.
+  model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
+
+  const double tiles = visited_tiles(c, p) / splits, a_sm = ceil_div(blocks, gpu.sms);  // blocks of the busiest SM
+  const double rounds = std::floor(a_sm / occupancy.blocks);
+  const int rest = int(std::fmod(a_sm, occupancy.blocks));
+  const Cycles tile = tile_cycles(c, spill_bytes, gpu);
+  const auto round = [&](int resident) {
+    return kStartLatency / resident + resident * tiles * tile_time(tile, c.warps, resident);
+  };
+  const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0);
+  const double compute = cycles / (gpu.clock_ghz * 1e3), dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+  model.microseconds = blocks > 0 ? kLaunchMicroseconds + std::max(compute, dram) + combine_time(c, p, splits, gpu) : 0;
+
+  const double latency = rounds * (kStartLatency / occupancy.blocks + tiles * kTileLatency) +
+                         (rest ? kStartLatency / rest + tiles * kTileLatency : 0);
+  const double work = a_sm * tiles;
+  const struct {
+    double cycles;
+    const char* name;
+  } parts[] = {{work * tile.tensor, "tensor cores"},
+               {work * tile.exponentials, "exponentials"},
+               {work * tile.shared, "shared memory"},
+               {work * tile.fp32, "fp32 units"},
+               {latency, "latency"},
+               {dram > compute ? cycles + 1 : 0, "DRAM"}};
+  const auto* most = std::max_element(std::begin(parts), std::end(parts),
+                                      [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  model.bound = most->name;
+  return model;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,63 @@
+#include "kernels/attention/forward/plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/attention/forward/plan/candidates.hpp"
+#include "kernels/attention/forward/plan/misfit.hpp"
+
+namespace flashfit {
+
+Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                                 std::span<const Image> images, const PlanOptions& options) {
+  images = images_of(kForwardFamily, images);
+  Request request{problem, gpu, driver, images, nullptr, options.ptx_only};
+  if (auto error = misfit_of_problem(problem, gpu, driver)) return tl::unexpected(std::move(*error));
+  if (!options.variant.empty()) {
+    const auto row = variant_named(options.variant, problem, images);
+    if (!row) return tl::unexpected(row.error());
+    request.variant = *row;
+  }
+  std::optional<ForwardPlan> best;
+  for_each_candidate(request, [&](const ForwardPlan& plan) {
+    if (!best || better(plan, *best)) best = plan;
+  });
+  if (!best) return tl::unexpected(misfit_of_images(request));
+  return *best;
+}
+
+std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images) {
+  images = images_of(kForwardFamily, images);
+  const ForwardConfig& c = plan.variant->config;
+  const bool ptx = plan.image().ptx();
+  if (plan.grid() == 0) return "no rows: nothing to launch";
+
+  std::optional<ForwardPlan> second;
+  int others = 0;
+  for_each_candidate({problem, gpu, driver, images, nullptr, false}, [&](const ForwardPlan& other) {
+    if (other.variant == plan.variant) return;
+    ++others;
+    if (!second || better(other, *second)) second = other;
+  });
+  std::string next = "; no other row fits";
+  if (second) {
+    const ForwardConfig& o = second->variant->config;
+    const std::string row = fmt::format("{}x{} with {} warps", o.block_m, o.block_n, o.warps);
+    const double share = second->model.microseconds / plan.model.microseconds;
+    next = others == 1 ? fmt::format("; the one other row, {}, takes {:.2f} of its time", row, share)
+                       : fmt::format("; of {} others {} is next at {:.2f} of its time", others, row, share);
+  }
+  const std::string code =
+      ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image().target.cc / 10, plan.image().target.cc % 10)
+          : fmt::format("machine code {}", plan.image().target.str());
+  const std::string parts =
+      plan.splits == 1 ? ""
+                       : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines",
+                                     plan.splits, plan.grid(), plan.grid() * plan.splits);
+  return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
+                     code, gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
+                     plan.model.blocks_per_sm == 1 ? "" : "s", plan.model.limited_by, plan.model.waves,
+                     plan.model.waves == 1 ? "" : "s", gpu.sms, plan.model.bound, parts, next);
+}
+
+}  // namespace flashfit

@@ -1,0 +1,23 @@
+#include "kernels/attention/forward/variants.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/attention/forward/variants_table.hpp"
+
+namespace flashfit {
+
+std::span<const ForwardVariant> forward_variants() { return kForwardVariants; }
+
+std::string name_of(const ForwardConfig& c) {
+  return fmt::format("fwd_mma_{}_d{}{}_{}x{}_w{}_s{}_b{}{}", name_of(c.dtype), c.head_dim,
+                     c.head_dim_v == c.head_dim ? "" : fmt::format("v{}", c.head_dim_v), c.block_m, c.block_n, c.warps,
+                     c.stages, c.min_blocks, c.kind == ForwardKind::kGeneral ? "_general" : "");
+}
+
+const ForwardVariant* find_forward_variant(const std::string& name) {
+  for (const ForwardVariant& v : kForwardVariants)
+    if (name_of(v.config) == name) return &v;
+  return nullptr;
+}
+
+}  // namespace flashfit

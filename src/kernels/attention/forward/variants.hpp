@@ -1,0 +1,38 @@
+#pragma once
+// The one table of forward variants: the build makes images of it,
+// the plan chooses from it, tests run all of it. Host only.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/forward/config.hpp"
+#include "core/launch/kernel_row.hpp"
+#include "core/gpu/target.hpp"
+
+namespace flashfit {
+
+/// A row: a configuration, the targets it is compiled for, and what the build tolerates.
+struct ForwardVariant {
+  ForwardConfig config;
+  std::span<const Target> targets;
+  int spill_bytes = 0;  ///< spilled or local bytes a thread that the build accepts
+};
+
+std::span<const ForwardVariant> forward_variants();
+
+/// "fwd_mma_fp16_d64_128x64_w4_s2": unique, what users and images name a row by.
+std::string name_of(const ForwardConfig& c);
+
+/// The row of that name, or nullptr.
+const ForwardVariant* find_forward_variant(const std::string& name);
+
+extern const KernelFamily kForwardFamily;
+
+/// A row as the catalogue has it. `variant` must outlive it.
+KernelRow kernel_row_of(const ForwardVariant& variant);
+/// The whole table.
+std::vector<KernelRow> forward_kernel_rows();
+/// What kernel_row_of() was made of.
+const ForwardVariant& forward_variant_of(const KernelRow& row);
+
+}  // namespace flashfit

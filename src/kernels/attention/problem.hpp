@@ -1,0 +1,57 @@
+#pragma once
+// What is asked: the shape of one attention forward (the plan's input) and the call
+// with its pointers (a backend's input). Host only.
+#include <cstdint>
+
+#include "kernels/attention/forward/config.hpp"
+
+namespace flashfit {
+
+/// Shapes are [batch, seqlen, heads, head_dim]; variable length: [total, heads, head_dim] with batch sequences. q and k
+/// have head_dim, v and out head_dim_v.
+struct ForwardProblem {
+  DType dtype = DType::kF16;
+  int head_dim = 0, head_dim_v = 0;
+  std::int64_t batch = 0, heads_q = 0, heads_kv = 0;
+  std::int64_t seqlen_q = 0,
+               seqlen_k = 0;  ///< dense: per sequence; variable length: the mean, rounded up (for the model only)
+  std::int64_t total_q = 0, total_k = 0;  ///< rows over all sequences
+  bool causal = false, variable_length = false;
+  /// Query i sees keys i + d - window_left .. i + d + window_right, d = seqlen_k - seqlen_q; -1: without a limit. With
+  /// causal, window_right counts as 0.
+  std::int64_t window_left = -1, window_right = -1;
+  bool softcap = false, alibi = false;
+  BiasKind bias = BiasKind::kNone;
+  bool unaligned = false;        ///< a row of q, k, v or out begins where 16 bytes cannot be copied at once
+  bool batch_invariant = false;  ///< a sequence's result may not depend on the batch around it, to the last bit
+  bool operator==(const ForwardProblem&) const = default;
+};
+
+/// A checked tensor [batch, row, head, head_dim] whose last stride is 1.
+/// Strides in elements. Variable length: batch_stride is 0.
+struct TensorView {
+  void* data = nullptr;
+  std::int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
+};
+
+/// A checked call. Nothing here needs to be validated again:
+/// sizes agree, pointers are non-null where the tensor has elements.
+struct ForwardCall {
+  ForwardProblem problem;
+  TensorView q, k, v, o;
+  float* lse = nullptr;  ///< natural log; dense [batch, heads, seqlen_q], variable length [heads, total_q]; contiguous;
+                         ///< or nullptr
+  const std::int32_t* cu_seqlens_q = nullptr;  ///< batch + 1 offsets (device memory on a GPU), or nullptr
+  const std::int32_t* cu_seqlens_k = nullptr;
+  const std::int32_t* seqused_k = nullptr;  ///< [batch]: a sequence's keys are its first seqused_k[b]; or nullptr
+  float softmax_scale = 0;
+  float softcap = 0;  ///< score = softcap * tanh(score / softcap); 0: none. Then come ALiBi and bias
+  /// ALiBi: score -= slope * |i + seqlen_k - seqlen_q - j|. Slopes [batch, heads_q]; or nullptr.
+  const float* alibi_slopes = nullptr;
+  std::int64_t alibi_batch_stride = 0;  ///< heads are dense
+  const float* sinks = nullptr;         ///< [heads_q]: a logit that adds exp(sink) to the softmax's sum; or nullptr
+  const void* bias = nullptr;           ///< as problem.bias says; strides in elements, 0 where it is broadcast
+  std::int64_t bias_batch_stride = 0, bias_head_stride = 0, bias_row_stride = 0, bias_key_stride = 0;
+};
+
+}  // namespace flashfit

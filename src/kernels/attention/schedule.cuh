@@ -1,0 +1,105 @@
+#pragma once
+// Which rows a thread block computes.
+#include "kernels/arch/arch.hpp"
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/mask.cuh"
+
+namespace flashfit {
+
+/// One tile of query rows of one sequence and head, and the part of the keys that the block takes. Rows and keys are
+/// those of the sequence; offsets say where it begins on the row axes.
+struct Work {
+  int sequence, head, first_row;
+  int queries, keys;
+  int q_offset, k_offset;  ///< 0 when dense (the batch stride finds the sequence)
+
+  /// Row 0 of this sequence and a head in a tensor with these strides.
+  template <class T>
+  T* row_of(T* g_base, int64 batch, int64 row, int64 head_stride, int of_head, int offset) const {
+    return g_base + sequence * batch + offset * row + of_head * head_stride;
+  }
+
+  /// Which part of the keys.
+  static int split() { return arch::block().y; }
+  /// Index of a row on the axis of all sequences' rows, as partial results have it.
+  int64 row_of_all(const ForwardParams& p, int row) const {
+    return (p.cu_seqlens_q == nullptr ? int64{sequence} * p.seqlen_q : q_offset) + row;
+  }
+};
+
+/// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch,
+/// and a wrong value must not become a wild address.
+inline int bounded_offset(const int* cu_seqlens, int i, int total) {
+  return clamp(arch::load(cu_seqlens, i), 0, total);
+}
+
+/// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least
+/// ceil(length / BlockM) per sequence, so a block finds its sequence by search, without max_seqlen, and at most one
+/// slot per sequence stays empty.
+template <int BlockM>
+int first_slot(int offset, int sequence) {
+  return offset / BlockM + sequence;
+}
+
+/// The last sequence whose slots begin at or before this one. The lanes of a warp ask together, each for one of up to
+/// 32 places: each round of loads is a wait.
+template <int BlockM>
+int find_sequence(const ForwardParams& p, int slot) {
+  int low = 0, count = p.batch;  // it is one of low .. low + count - 1
+  while (count > 1) {
+    const int step = (count + 31) / 32, ahead = arch::lane() * step;
+    const uint32 begun =
+        arch::ballot(ahead < count &&
+                     first_slot<BlockM>(bounded_offset(p.cu_seqlens_q, low + ahead, p.seqlen_q), low + ahead) <= slot);
+    const int skipped = (arch::count_bits(begun | 1) - 1) * step;
+    low += skipped;
+    count = count - skipped < step ? count - skipped : step;
+  }
+  return low;
+}
+
+/// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest. All lanes
+/// of a warp call it together.
+template <int BlockM>
+Work find_work(const ForwardParams& p) {
+  const int block = arch::block().x;
+  int tile = 0;
+  Work w{};
+  if (p.cu_seqlens_q == nullptr) {
+    const int of_head = p.tiles.quotient(block);
+    tile = block - of_head * p.tiles.by;
+    w.sequence = p.heads.quotient(of_head);
+    w.head = of_head - w.sequence * p.heads.by;
+    w.queries = p.seqlen_q;
+    w.keys = p.seqlen_k;
+  } else {
+    tile = p.heads.quotient(block);
+    w.head = block - tile * p.heads.by;
+    w.sequence = find_sequence<BlockM>(p, tile);
+    w.q_offset = bounded_offset(p.cu_seqlens_q, w.sequence, p.seqlen_q);
+    w.k_offset = bounded_offset(p.cu_seqlens_k, w.sequence, p.seqlen_k);
+    w.queries = clamp(bounded_offset(p.cu_seqlens_q, w.sequence + 1, p.seqlen_q) - w.q_offset, 0, p.seqlen_q);
+    w.keys = clamp(bounded_offset(p.cu_seqlens_k, w.sequence + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
+    tile -= first_slot<BlockM>(w.q_offset, w.sequence);
+  }
+  if (p.seqused_k != nullptr) w.keys = clamp(arch::load(p.seqused_k, w.sequence), 0, w.keys);
+  const int tiles = (w.queries + BlockM - 1) / BlockM;
+  if (tile < 0 || tile >= tiles) w.queries = 0;
+  w.first_row = (tiles - 1 - tile) * BlockM;
+  return w;
+}
+
+/// Key tiles begin .. end - 1.
+struct TileRange {
+  int begin, end;
+};
+
+/// The tiles that hold keys first .. last, of those in the block's part.
+inline TileRange tiles_of(const Work& w, const ForwardParams& p, int first, int last, int block_n) {
+  const int end = last < first ? 0 : last / block_n + 1, begin = first / block_n;
+  if (p.splits == 1) return {begin, end};
+  const int low = w.split() * p.split_tiles, high = w.split() + 1 < p.splits ? low + p.split_tiles : end;
+  return {begin > low ? begin : low, end < high ? end : high};
+}
+
+}  // namespace flashfit

@@ -1,0 +1,23 @@
+#pragma once
+// The forward kernels of the variant table, on the CPU. One backend a binary: who links these may hold no other
+// instance of the kernels, or the linker keeps one of the two.
+#include <functional>
+#include <vector>
+
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/variants.hpp"
+#include "proof/emulated/kernel.hpp"
+#include "proof/reference/forward_data.hpp"
+
+namespace flashfit::emulated {
+
+/// Every row of the forward's table, in its order.
+const std::vector<EmulatedKernel>& emulated_forwards();
+
+/// Runs the kernel on a case's memory as the library would launch it, the keys of each sequence in `splits` parts
+/// (fewer if they have fewer tiles). `adjust` may change the arguments before. Error: the emulator's finding; kInternal
+/// where the plan has no launch for the case.
+Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
+                       const std::function<void(ForwardParams&)>& adjust = {}, int splits = 1);
+
+}  // namespace flashfit::emulated

@@ -1,0 +1,33 @@
+#include "runtime/api/environment.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace flashfit::api {
+namespace {
+
+std::string_view meant(const char* value) {
+  const std::string_view text = value ? value : "";
+  return text == "0" ? "" : text;
+}
+
+}  // namespace
+
+Environment parse_environment(const char* log, const char* disable) {
+  using enum Environment::Disable;
+  const std::string_view what = meant(disable);
+  return {.log = !meant(log).empty(),
+          .disable = what.empty()    ? kNothing
+                     : what == "1"   ? kAll
+                     : what == "gpu" ? kGpu
+                                     : kUnknown,
+          .disable_value = std::string(what)};
+}
+
+const Environment& environment() {
+  static const Environment& once =
+      *new Environment(parse_environment(std::getenv("FLASHFIT_LOG"), std::getenv("FLASHFIT_DISABLE")));
+  return once;
+}
+
+}  // namespace flashfit::api

@@ -1,0 +1,65 @@
+#include "runtime/api/features.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/forward/variants.hpp"
+#include "core/launch/image.hpp"
+
+namespace flashfit::api {
+namespace {
+
+/// Of the API and of the CPU backend, which takes every dtype.
+constexpr const char* kAlways[] = {
+    "attention.forward",
+    "attention.forward.alibi",
+    "attention.forward.batch_invariant",
+    "attention.forward.bias",
+    "attention.forward.causal",
+    "attention.forward.gqa",
+    "attention.forward.head_dim_v",
+    "attention.forward.lse",
+    "attention.forward.seqused_k",
+    "attention.forward.sinks",
+    "attention.forward.softcap",
+    "attention.forward.strided",
+    "attention.forward.varlen",
+    "attention.forward.window",
+    "attention.prepare",
+    "attention.try",
+    "attention.workspace",
+    "cpu.bf16",
+    "cpu.fp16",
+    "cpu.fp32",
+    "env.disable",
+    "env.log",
+    "explain",
+    "explain.tile",
+};
+
+struct Features {
+  std::set<std::string> names{std::begin(kAlways), std::end(kAlways)};
+  std::vector<const char*> list;
+
+  Features() {
+    for (const Image& image : images_of(kForwardFamily, carried_images())) {
+      const ForwardConfig& c = forward_variant_of(*image.row).config;
+      names.insert(
+          {"gpu", fmt::format("gpu.{}", name_of(c.dtype)), fmt::format("gpu.{}.d{}", name_of(c.dtype), c.head_dim)});
+    }
+    for (const std::string& name : names) list.push_back(name.c_str());
+    list.push_back(nullptr);
+  }
+};
+
+}  // namespace
+
+const char* const* features() {
+  static const Features& once = *new Features;
+  return once.list.data();
+}
+
+}  // namespace flashfit::api

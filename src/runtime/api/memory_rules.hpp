@@ -1,0 +1,22 @@
+#pragma once
+// What an attention call asks of memory: strides, alignment, and that nothing is written onto another tensor.
+#include "runtime/api/forward_tensors.hpp"
+
+namespace flashfit::api {
+
+/// Strides, and elements that share memory.
+Result<void> check_layouts(const ForwardTensors& tensors);
+/// Whether a row of q, k, v or out begins where 16 bytes cannot be copied at once.
+bool is_unaligned(const ForwardTensors& tensors);
+/// That out and lse overlap no other tensor.
+Result<void> check_overlaps(const ForwardTensors& tensors);
+/// cu_seqlens of the rows of `rows`, by value: `cu` is in the CPU's memory.
+Result<void> check_offsets(const Argument& cu, const Argument& rows);
+/// seqused_k by value, after the offsets: all in the CPU's memory.
+Result<void> check_used(const ForwardTensors& tensors);
+
+/// Whether `bytes` of device memory at `data` serve a plan that needs `needed` of them, more than 0.
+Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed,
+                             const ForwardTensors& tensors);
+
+}  // namespace flashfit::api

@@ -1,0 +1,79 @@
+#include "runtime/api/reports.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/api/explain_request.hpp"
+#include "core/base/json_text.hpp"
+#include "core/gpu/device.hpp"
+#include "core/launch/image.hpp"
+#include "kernels/attention/forward/plan/explain.hpp"
+
+namespace flashfit::api {
+namespace {
+
+void field_or_null(JsonText& json, const char* key, const std::string& text) {
+  text.empty() ? json.field(key, nullptr) : json.field(key, text);
+}
+
+}  // namespace
+
+Result<std::string> explain_json(const flashfit_explain_args* args) {
+  const auto request = read_explain(args);
+  if (!request) return tl::unexpected(request.error());
+  const auto& [problem, gpus, driver, options, tile] = *request;
+  JsonText json;
+  json.begin_array();
+  for (const Gpu& gpu : gpus) {
+    if (tile)
+      write_explanation(json, what_if(*tile, problem, gpu, carried_images()), gpu);
+    else
+      write_explanation(json, problem, gpu, driver, carried_images(), options);
+  }
+  json.end_array();
+  return json.take();
+}
+
+Result<std::string> images_json() {
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
+  JsonText json;
+  json.begin_array();
+  for (const Image& image : carried_images()) {
+    json.begin_object();
+    json.field("variant", image.row->name);
+    json.field("target", image.target.str());
+    json.field("registers", image.registers);
+    json.field("local_bytes", image.local_bytes);
+    json.field("shared_memory_bytes", image.row->shared_bytes);
+    json.field("bytes", image.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  return json.take();
+}
+
+Result<std::string> gpus_json() {
+  const Machine machine = this_machine();
+  const std::string cuda = machine.cuda ? fmt::format("{}.{}", machine.cuda / 1000, machine.cuda % 1000 / 10) : "";
+  JsonText json;
+  json.begin_object();
+  field_or_null(json, "driver", machine.driver_version);
+  field_or_null(json, "cuda", cuda);
+  field_or_null(json, "no_gpu_reason", machine.no_gpu_reason);
+  json.key("gpus");
+  json.begin_array();
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const Gpu& gpu = machine.gpus[i];
+    json.begin_object();
+    json.field("index", i);
+    json.field("gpu", gpu.name);
+    json.field("compute_capability", gpu.cc.str());
+    json.field("sms", gpu.sms);
+    json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace flashfit::api

@@ -1,0 +1,69 @@
+#pragma once
+// What the module knows of torch's eager mode.
+#include <cstdint>
+
+#include "runtime/python/object.hpp"
+
+namespace flashfit::python {
+
+/// Torch's functions that say whether a call may go straight to memory, for one interpreter.
+class Eager {
+ public:
+  ~Eager() { clear(); }
+
+  /// By name, as docstrings of connect_torch() say them.
+  struct Torch {
+    PyObject *tensor_type, *always, *quiet, *forward_ad, *is_grad_enabled, *empty_like, *check_like, *scratch;
+  };
+  /// False, with an exception, if `always` or `quiet` is no tuple of pairs or `forward_ad` no dict.
+  bool connect(const Torch& torch);
+
+  /// Whether the tensors (None: not given; at most kMost) are torch's own, without a subclass, none needs a gradient or
+  /// is lazily negated, and nothing watches or changes calls. No exception is left set.
+  /// `readable`: all have sizes and strides. Only then is torch's check asked, which ends the process where it meets a
+  /// tensor without (a nested or sparse one).
+  bool is_plain(PyObject* const* tensors, int count, bool readable);
+  static constexpr int kMost = 8;
+
+  /// A new tensor like this one, nullptr with an exception.
+  Owned empty_like(PyObject* tensor) const;
+
+  /// A new tensor of so many bytes on this GPU, for work on its current stream; nullptr with an exception.
+  Owned scratch(std::uint64_t bytes, int device) const;
+
+  int traverse(visitproc visit, void* arg) const;
+  void clear();
+
+ private:
+  /// A check that vouches for calls like one that was plain: torch.compile's guard of tensors, made by check_like. In
+  /// one call it compares types, dtypes, devices, requires_grad and what the dispatcher would do with each tensor in
+  /// the state that this thread is in (negation, autocast, tracing, transforms).
+  struct Known {
+    unsigned given = 0;  ///< a bit for each tensor that the check is given
+    PyObject* check = nullptr;
+  };
+
+  bool hold(PyObject* pairs) const;
+  bool is_alone() const;
+  bool is_known(PyObject* tensors, unsigned given);
+  void remember(PyObject* tensors, unsigned given);
+  bool is_plain(PyObject* tensor, bool grad) const;
+
+  static constexpr int kKnown = 4;  ///< calls unlike the first four are asked about in full each time
+
+  Known known_[kKnown];
+  PyObject* tensor_type_ = nullptr;
+  PyObject* always_ = nullptr;
+  PyObject* quiet_ = nullptr;
+  PyObject* forward_ad_ = nullptr;
+  PyObject* is_grad_enabled_ = nullptr;
+  PyObject* empty_like_ = nullptr;
+  PyObject* check_like_ = nullptr;
+  PyObject* scratch_ = nullptr;
+  PyObject* requires_grad_ = nullptr;  ///< the attributes' names, made once
+  PyObject* is_neg_ = nullptr;
+  PyObject* level_ = nullptr;
+  PyObject* no_level_ = nullptr;  ///< -1
+};
+
+}  // namespace flashfit::python

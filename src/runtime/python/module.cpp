@@ -1,0 +1,316 @@
+// _flashfit_native: the shortest way from Python objects to flashfit_attention_try. It words nothing: what it
+// cannot read, and what the C API refuses, goes back to the Python package.
+#include <cstdint>
+#include <new>
+
+#include "flashfit/flashfit.h"
+#include "runtime/python/eager.hpp"
+#include "runtime/python/tensor.hpp"
+
+namespace flashfit::python {
+namespace {
+
+using Try = decltype(&flashfit_attention_try);
+
+/// Of one interpreter.
+struct State {
+  Try attention_try = nullptr;
+  TensorTypes types;
+  Eager eager;
+};
+
+State& state_of(PyObject* module) { return *static_cast<State*>(PyModule_GetState(module)); }
+
+/// False, with an exception, unless a function got the arguments that it wants.
+bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& state) {
+  if (count == wanted && state.attention_try) return true;
+  PyErr_Format(PyExc_TypeError, "%s: %zd arguments, %s; accepted: %zd, after connect()", name, count,
+               state.attention_try ? "connected" : "not connected", wanted);
+  return false;
+}
+
+PyObject* connect(PyObject* module, PyObject* address) {
+  void* attention_try = PyLong_AsVoidPtr(address);
+  if (!attention_try && PyErr_Occurred()) return nullptr;
+  state_of(module).attention_try = reinterpret_cast<Try>(attention_try);
+  return Py_NewRef(Py_None);
+}
+
+PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  State& state = state_of(module);
+  enum {
+    kTensorType,
+    kDtypes,
+    kCurrentStream,
+    kAlways,
+    kQuiet,
+    kForwardAd,
+    kIsGradEnabled,
+    kEmptyLike,
+    kCheckLike,
+    kScratch,
+    kCount
+  };
+  if (!expect("connect_torch", count, kCount, state)) return nullptr;
+  if (!PyDict_Check(args[kDtypes])) {
+    PyErr_SetString(PyExc_TypeError, "connect_torch: dtypes; accepted: a dict");
+    return nullptr;
+  }
+  if (!state.eager.connect({args[kTensorType], args[kAlways], args[kQuiet], args[kForwardAd], args[kIsGradEnabled],
+                            args[kEmptyLike], args[kCheckLike], args[kScratch]}))
+    return nullptr;
+  if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
+  return Py_NewRef(Py_None);
+}
+
+/// A call's tensors: by their place in the arguments of attend(), then in its options.
+enum Place {
+  kQ,
+  kK,
+  kV,
+  kOut,
+  kLse,
+  kCuSeqlensQ,
+  kCuSeqlensK,
+  kTensors,
+  kAlibiSlopes = kTensors,
+  kSinks,
+  kBias,
+  kSequsedK,
+  kPlaces
+};
+
+constexpr int kUnreadable = -1;
+
+/// A call of the library and the tensors that its arguments point to.
+struct Call {
+  flashfit_attention_args args{};
+  Tensor tensors[kTensors];
+
+  /// False if the object is neither None nor a tensor that can be read.
+  bool read(State& state, Place place, PyObject* object, bool heads_first) {
+    return read(state, place, tensors[place], object, heads_first && place <= kOut);
+  }
+  bool read(State& state, Place place, Tensor& tensor, PyObject* object, bool heads_first) {
+    static constexpr const DLTensor* flashfit_attention_args::* kSlots[kPlaces] = {
+        &flashfit_attention_args::q,
+        &flashfit_attention_args::k,
+        &flashfit_attention_args::v,
+        &flashfit_attention_args::out,
+        &flashfit_attention_args::lse,
+        &flashfit_attention_args::cu_seqlens_q,
+        &flashfit_attention_args::cu_seqlens_k,
+        &flashfit_attention_args::alibi_slopes,
+        &flashfit_attention_args::sinks,
+        &flashfit_attention_args::bias,
+        &flashfit_attention_args::seqused_k,
+    };
+    if (object == Py_None) return true;
+    args.*kSlots[place] = &tensor.get();
+    return tensor.read(object, state.types, heads_first);
+  }
+
+  /// The status of a call that has its stream; `needed` is 0, or nothing was done for want of so large a workspace.
+  int attempt(State& state, std::uint64_t& needed) {
+    flashfit_status status;
+    needed = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    status = state.attention_try(&args, &needed);
+    Py_END_ALLOW_THREADS;
+    return status;
+  }
+
+  /// The status of the call, kUnreadable, or kUnreadable less the bytes of a workspace that the caller has to give. Has
+  /// all but its stream, and the workspace that goes with it, if `find_stream`.
+  long long run(State& state, bool find_stream) {
+    if (find_stream && !current_stream(tensors[kQ], state.types, &args.stream)) return kUnreadable;
+    args.struct_size = sizeof args;
+    std::uint64_t needed;
+    int status = attempt(state, needed);
+    if (needed == 0) return status;
+    if (!find_stream) return kUnreadable - static_cast<long long>(needed);
+    // Work that uses the memory again is queued behind this call's.
+    const Owned memory = state.eager.scratch(needed, static_cast<int>(tensors[kQ].get().device.device_id));
+    Tensor scratch;
+    if (!memory || !scratch.read(memory.get(), state.types, false)) return kUnreadable;
+    args.workspace = scratch.get().data;
+    args.workspace_bytes = needed;
+    status = attempt(state, needed);
+    return needed == 0 ? status : kUnreadable;
+  }
+};
+
+/// A call's options, apart from it: plain calls need no room for them.
+struct Options {
+  Tensor tensors[kPlaces - kTensors];
+
+  /// Of attend()'s last argument, a tuple. False if it holds a tensor that cannot be read, or, with an exception, if it
+  /// is none.
+  bool read(State& state, PyObject* options, Call& call) {
+    enum { kLeft, kRight, kSoftcap, kFirst, kMemory = kFirst + kPlaces - kTensors, kBytes, kCount };
+    if (!PyTuple_Check(options) || PyTuple_Size(options) != kCount) {
+      PyErr_SetString(PyExc_TypeError, "attend: options; accepted: a tuple of 9");
+      return false;
+    }
+    call.args.window_left = PyLong_AsLongLong(PyTuple_GetItem(options, kLeft));
+    call.args.window_right = PyLong_AsLongLong(PyTuple_GetItem(options, kRight));
+    call.args.softcap = static_cast<float>(PyFloat_AsDouble(PyTuple_GetItem(options, kSoftcap)));
+    call.args.workspace = PyLong_AsVoidPtr(PyTuple_GetItem(options, kMemory));
+    call.args.workspace_bytes = PyLong_AsUnsignedLongLong(PyTuple_GetItem(options, kBytes));
+    if (PyErr_Occurred()) return false;
+    for (int i = 0; i < kPlaces - kTensors; ++i) {
+      const auto place = static_cast<Place>(kTensors + i);
+      if (!call.read(state, place, tensors[i], PyTuple_GetItem(options, kFirst + i), false)) return false;
+    }
+    return true;
+  }
+};
+
+PyObject* run(State& state, Call& call, bool find_stream) {
+  const long long status = call.run(state, find_stream);
+  return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(status);
+}
+
+PyObject* run_with(State& state, Call& call, bool find_stream, PyObject* given) {
+  Options options;
+  if (options.read(state, given, call)) return run(state, call, find_stream);
+  return PyErr_Occurred() ? nullptr : PyLong_FromLong(kUnreadable);
+}
+
+PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kFlags = kTensors, kScale, kStream, kVariant, kHeadsFirst, kCount, kOptions = kCount };
+  State& state = state_of(module);
+  const bool has_options = count == kCount + 1;
+  if (!expect("attend", has_options ? Py_ssize_t{kCount} : count, kCount, state)) return nullptr;
+  Call call;
+  call.args.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
+  call.args.softmax_scale = static_cast<float>(PyFloat_AsDouble(args[kScale]));
+  if (args[kVariant] != Py_None) call.args.variant = PyBytes_AsString(args[kVariant]);
+  if (args[kStream] != Py_None) call.args.stream = PyLong_AsVoidPtr(args[kStream]);
+  if (PyErr_Occurred()) return nullptr;
+  for (const Place place : {kQ, kK, kV, kOut, kLse, kCuSeqlensQ, kCuSeqlensK})
+    if (!call.read(state, place, args[place], args[kHeadsFirst] == Py_True)) return PyLong_FromLong(kUnreadable);
+  const bool find_stream = args[kStream] == Py_None;
+  return has_options ? run_with(state, call, find_stream, args[kOptions]) : run(state, call, find_stream);
+}
+
+bool is_text(PyObject* object, const char* text) {
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+}
+
+PyObject* is_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  return PyBool_FromLong(state_of(module).eager.is_plain(args, static_cast<int>(count), false));
+}
+
+std::int64_t last_size(const Tensor& tensor) {
+  const DLTensor& t = tensor.get();
+  return t.ndim > 0 ? t.shape[t.ndim - 1] : 0;
+}
+
+PyObject* new_out(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  State& state = state_of(module);
+  if (!expect("new_out", count, 2, state)) return nullptr;
+  // By attributes it would be read slower than Python asks for its shape.
+  if (!state.types.exchange(args[0]) || !state.types.exchange(args[1])) return Py_NewRef(Py_NotImplemented);
+  Tensor q;
+  Tensor v;
+  if (!q.read(args[0], state.types, false) || !v.read(args[1], state.types, false) || last_size(q) != last_size(v))
+    return Py_NewRef(Py_NotImplemented);
+  return state.eager.empty_like(args[0]).release();
+}
+
+PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount };
+  State& state = state_of(module);
+  if (!expect("attend_plain", count, kCount, state)) return nullptr;
+  const bool heads_first = is_text(args[kLayout], "bhsd");
+  const bool known = heads_first || is_text(args[kLayout], "bshd");
+  const bool causal = args[kCausal] == Py_True;
+  if (!known || (!causal && args[kCausal] != Py_False)) return Py_NewRef(Py_NotImplemented);
+  Call call;
+  call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
+  constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order
+  bool readable = true;
+  for (int i = 0; i <= kResult && readable; ++i) readable = call.read(state, kPlaces[i], args[i], heads_first);
+  // A result with another head_dim than q's is made elsewhere.
+  readable = readable && (args[kResult] != Py_None || last_size(call.tensors[kQ]) == last_size(call.tensors[kV]));
+  if (!readable || !state.eager.is_plain(args, kResult + 1, true)) {
+    PyErr_Clear();
+    return Py_NewRef(Py_NotImplemented);
+  }
+  Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(Py_NewRef(args[kResult])));
+  if (!out) return nullptr;
+  if (args[kResult] == Py_None && !call.read(state, kOut, out.get(), heads_first)) return Py_NewRef(Py_NotImplemented);
+  if (call.run(state, true) != FLASHFIT_OK) {
+    PyErr_Clear();
+    return Py_NewRef(Py_NotImplemented);
+  }
+  return out.release();
+}
+
+PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"connect", connect, METH_O, "connect(address): of flashfit_attention_try in the library that is loaded."},
+    {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
+     "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
+     "check_like, scratch): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream "
+     "maps a "
+     "device "
+     "index to a CUstream, or is None; always and quiet are tuples of pairs (callable, object): eager mode is plain "
+     "while each returns its object; forward_ad is the dict of the module; check_like makes of plain tensors a "
+     "function that is True of others for which it need not be asked again what quiet says, nor whether they ask for "
+     "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
+    {"attend", fastcall(attend), METH_FASTCALL,
+     "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, "
+     "options): flashfit_attention_try's status; -1 if a tensor cannot be read; -1 less the bytes of a workspace that "
+     "is needed and not given. Tensors: None, objects whose type has DLPack's C exchange API, torch tensors, or (data, "
+     "device type, device index, DLPack code, bits, shape, strides). "
+     "stream: a CUstream, or None for the current one of q's package. variant: bytes or None. heads_first: q, k, v and "
+     "out have heads before tokens. options may be left out: (window_left, window_right, softcap, alibi_slopes, sinks, "
+     "bias, seqused_k, workspace's address, workspace_bytes). With stream None the workspace is found here."},
+    {"is_plain", fastcall(is_plain), METH_FASTCALL,
+     "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
+    {"new_out", fastcall(new_out), METH_FASTCALL,
+     "new_out(q, v): a new torch tensor like q, if v is of its head_dim and both are read quickly; else "
+     "NotImplemented."},
+    {"attend_plain", fastcall(attend_plain), METH_FASTCALL,
+     "attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout): out, or a new tensor where it is None, "
+     "with the attention of plain torch tensors in plain eager mode. NotImplemented, with nothing written, for "
+     "anything else and for what the C API refuses."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+int execute(PyObject* module) {
+  new (&state_of(module)) State;
+  return 0;
+}
+
+int traverse(PyObject* module, visitproc visit, void* arg) {
+  const State& state = state_of(module);
+  const int stopped = state.types.traverse(visit, arg);
+  return stopped ? stopped : state.eager.traverse(visit, arg);
+}
+
+int clear(PyObject* module) {
+  state_of(module).types.clear();
+  state_of(module).eager.clear();
+  return 0;
+}
+
+void release(void* module) { clear(static_cast<PyObject*>(module)); }
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_flashfit_native", nullptr, sizeof(State), methods, slots, traverse, clear, release,
+};
+
+}  // namespace
+}  // namespace flashfit::python
+
+// Python forms the name from the module's.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+PyMODINIT_FUNC PyInit__flashfit_native() { return PyModuleDef_Init(&flashfit::python::definition); }

@@ -1,0 +1,41 @@
+#pragma once
+// The forward kernels of the variant table, on the CPU, and what tests and mutants ask of each.
+#include <string>
+#include <vector>
+
+#include "proof/emulated/forward.hpp"
+#include "proof/reference/cases.hpp"
+#include "proof/reference/listed.hpp"
+
+namespace flashfit::testing {
+
+using emulated::EmulatedKernel, emulated::emulated_forwards, emulated::run;
+
+/// A dense case whose q, k, v and out have strides of their own each, which none of the case's layouts gives.
+ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
+
+/// Runs a case under each kind of mask that the kernel serves, its keys in `splits` parts, with NaN and infinities
+/// among its values: the first output element that is not as it must be, or "". Rows that do not see a value's key are
+/// as without it; the others get it in that column alone. bf16 kernels get a query, too, whose product with a key
+/// passes fp32: its row is NaN, and no other.
+std::string containment_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
+
+/// Runs a case whose rows lie so far apart that their offsets pass 2^31 elements, in memory that is mapped but never
+/// touched between them: what is wrong with it, or "".
+std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options);
+
+/// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong
+/// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
+std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
+
+/// The cases that a row of the table serves: of its own head_dims, some of narrower ones, of every option, and the
+/// list's hard ones.
+std::vector<ForwardCase> served_cases(const ForwardConfig& config);
+
+/// In how many parts case i of a list has its keys split.
+inline int splits_of(std::size_t i) { return 1 + static_cast<int>(i % 4); }
+
+/// The three schedules that every case is run under.
+std::vector<emu::Options> schedules();
+
+}  // namespace flashfit::testing

@@ -1,0 +1,40 @@
+#include "proof/reference/far_rows.hpp"
+
+#include "kernels/attention/forward/params.hpp"
+#include "proof/emu/memory.hpp"
+#include "emulated.hpp"
+#include "kernels/attention/forward/plan/candidates.hpp"
+
+namespace flashfit::testing {
+std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options) {
+  const ForwardConfig& c = forward_variant_of(kernel.row).config;
+  ForwardCase spec;
+  spec.name = "rows far apart";
+  spec.dtype = c.dtype;
+  spec.head_dim = c.head_dim;
+  spec.head_dim_v = c.head_dim_v;
+  spec.seqlens_q = spec.seqlens_k = {70};
+  ForwardData data = make_data(spec);
+  const FarRows q(data.q), k(data.k), v(data.v), out(data.out);
+  for (const FarRows* rows : {&q, &k, &v, &out})
+    if (!rows->mapped()) return "addresses of 37 GB could not be had";
+  ForwardCall call = data.call();
+  call.q = q.view(), call.k = k.view(), call.v = v.view(), call.o = out.view();
+  const auto slots = slots_for(call.problem, c.block_m);
+  if (!slots) return "the plan has no launch for this case";
+  const ForwardParams params = forward_params(call, *slots);
+  emu::Memory memory;
+  memory.read_only("q", params.q, q.bytes());
+  memory.read_only("k", params.k, k.bytes());
+  memory.read_only("v", params.v, v.bytes());
+  memory.writable("o", params.o, out.bytes());
+  memory.writable("lse", params.lse, data.lse_count() * sizeof(float));
+  emu::Options named = options;
+  named.kernel = name_of(c);
+  const auto ran = kernel.launch({params.slots * params.heads.by, params.splits, 1}, &params, memory, named);
+  if (!ran) return ran.error().message;
+  out.give(data.out);
+  return check(data, expect(data)).message;
+}
+
+}  // namespace flashfit::testing

@@ -1,0 +1,159 @@
+// Which rows a problem gets: the narrowest that serves, general ones only where their options are asked for, and for
+// batch-invariant calls one that knows nothing of the batch.
+#include <gtest/gtest.h>
+
+#include "kernels/attention/forward/plan/candidates.hpp"
+#include "kernels/attention/forward/plan/catalogue.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/forward/plan/problems.hpp"
+
+namespace flashfit {
+namespace {
+
+using test::dense;
+using test::ragged;
+
+const std::vector<Image> kAll = test::full_catalogue();
+
+ForwardPlan planned(const ForwardProblem& p, const Gpu& gpu) { return plan_forward(p, gpu, 0, kAll).value(); }
+const ForwardConfig& row_of(const ForwardProblem& p, const Gpu& gpu) { return planned(p, gpu).variant->config; }
+
+struct Padded {
+  int head_dim, head_dim_v, row, row_v;
+};
+
+void expect_rows(const char* gpu_name, DType dtype, std::initializer_list<Padded> cases) {
+  const Gpu gpu = find_gpu(gpu_name).value();
+  for (const Padded& want : cases) {
+    const ForwardConfig& c =
+        row_of(dense({.dtype = dtype, .head_dim = want.head_dim, .head_dim_v = want.head_dim_v}), gpu);
+    EXPECT_EQ(c.head_dim, want.row) << gpu_name << " head_dim " << want.head_dim;
+    EXPECT_EQ(c.head_dim_v, want.row_v) << gpu_name << " head_dim_v " << want.head_dim_v;
+  }
+}
+
+TEST(Rows, PaddingTakesTheNarrowestThatServes) {
+  for (const DType dtype : {DType::kF16, DType::kBF16})
+    for (const char* gpu : {"A100", "L4", "H100", "B200", "RTX 5090", "Orin"})
+      expect_rows(gpu, dtype,
+                  {{8, 8, 32, 32},
+                   {32, 32, 32, 32},
+                   {40, 40, 64, 64},
+                   {72, 72, 96, 96},
+                   {104, 104, 128, 128},
+                   {136, 136, 160, 160},
+                   {168, 168, 192, 192},
+                   {192, 128, 192, 128},
+                   {160, 64, 192, 128},
+                   {192, 136, 192, 192},
+                   {64, 128, 128, 128},
+                   {200, 200, 256, 256},
+                   {576 - 64, 512, 512, 512}});
+  expect_rows("T4", DType::kF16, {{8, 8, 32, 32}, {40, 40, 64, 64}, {72, 72, 128, 128}, {136, 136, 256, 256}});
+}
+
+TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
+  const Gpu a100 = find_gpu("A100").value();
+  const auto kind = [&](const auto& ask) {
+    ForwardProblem p = dense({.head_dim = 64});
+    ask(p);
+    return row_of(p, a100).kind;
+  };
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.softcap = true; }), ForwardKind::kGeneral);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.alibi = true; }), ForwardKind::kGeneral);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.unaligned = true; }), ForwardKind::kGeneral);
+  for (const BiasKind bias : {BiasKind::kVisible, BiasKind::kLikeQ, BiasKind::kF32})
+    EXPECT_EQ(kind([&](ForwardProblem& p) { p.bias = bias; }), ForwardKind::kGeneral);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.head_dim = 60; }), ForwardKind::kGeneral);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.head_dim_v = 60; }), ForwardKind::kGeneral);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.causal = true; }), ForwardKind::kPlain);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p.window_left = 100; }), ForwardKind::kPlain);
+  EXPECT_EQ(kind([](ForwardProblem& p) { p = ragged({.batch = 3}); }), ForwardKind::kPlain);
+  for (int head_dim = 8; head_dim <= 256; head_dim += 8)
+    EXPECT_EQ(row_of(dense({.head_dim = head_dim}), a100).kind, ForwardKind::kPlain) << head_dim;
+  // Where plain rows end, general ones serve plain problems.
+  EXPECT_EQ(row_of(dense({.head_dim = 264}), a100).kind, ForwardKind::kGeneral);
+  EXPECT_EQ(row_of(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
+}
+
+// The order of the rules, apart from what the model happens to say of the rows that there are.
+TEST(Better, CodeThenPaddingThenKindThenTime) {
+  constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
+  ForwardVariant narrow{tile_config(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,
+                                                                         general = narrow;
+  wide.config.head_dim = wide.config.head_dim_v = 128;
+  wide_v.config.head_dim = 96;
+  general.config.kind = ForwardKind::kGeneral;
+  const auto plan = [](const ForwardVariant& row, const Image& image, double microseconds) {
+    ForwardPlan p{};
+    p.variant = &row, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
+    return p;
+  };
+  const KernelRow row = kernel_row_of(narrow);
+  const Image sass = test::synthetic_image(row, kSass[0]), ptx = test::synthetic_image(row, kPtx[0]);
+  const auto expect_better = [](const ForwardPlan& a, const ForwardPlan& b) {
+    EXPECT_TRUE(better(a, b));
+    EXPECT_FALSE(better(b, a));
+  };
+  expect_better(plan(wide, sass, 9), plan(narrow, ptx, 1));
+  expect_better(plan(narrow, sass, 9), plan(wide, sass, 1));
+  expect_better(plan(narrow, sass, 9), plan(wide_v, sass, 1));
+  expect_better(plan(general, sass, 9), plan(wide, sass, 1));
+  expect_better(plan(narrow, sass, 9), plan(general, sass, 1));
+  expect_better(plan(narrow, sass, 1), plan(narrow, sass, 9));
+}
+
+TEST(BatchInvariant, DenseCallsChooseAsForOneSequenceAlone) {
+  int differ_otherwise = 0;
+  for (const Gpu& gpu : gpu_table()) {
+    if (gpu.cc < ComputeCapability{7, 5}) continue;
+    for (const int head_dim : {32, 64, 96, 128, 256})
+      for (const std::int64_t queries : {1, 65, 512, 2048}) {
+        test::Sizes s{.head_dim = head_dim, .heads = 8, .heads_kv = 2, .queries = queries, .keys = 8192};
+        const auto plan = [&](bool invariant) {
+          ForwardProblem p = dense(s);
+          p.batch_invariant = invariant;
+          return planned(p, gpu);
+        };
+        const ForwardPlan one = plan(true), ordinary = plan(false);
+        EXPECT_EQ(one.variant, ordinary.variant);
+        EXPECT_EQ(one.splits, ordinary.splits);
+        for (const std::int64_t batch : {2, 17, 256}) {
+          s.batch = batch;
+          const ForwardPlan many = plan(true), other = plan(false);
+          EXPECT_EQ(many.variant, one.variant) << gpu.name << " batch " << batch << " queries " << queries;
+          EXPECT_EQ(many.splits, one.splits) << gpu.name << " batch " << batch << " queries " << queries;
+          EXPECT_EQ(many.split_tiles, one.split_tiles);
+          EXPECT_EQ(many.grid(), batch * one.grid());
+          EXPECT_EQ(many.workspace_bytes, batch * one.workspace_bytes);
+          differ_otherwise += other.variant != one.variant || other.splits != one.splits;
+        }
+      }
+  }
+  EXPECT_GT(differ_otherwise, 100);  // a choice that looks at the batch would be seen
+}
+
+TEST(BatchInvariant, RaggedCallsLookAtNoLengthAndNeverSplit) {
+  int differ_otherwise = 0;
+  for (const Gpu& gpu : gpu_table()) {
+    if (gpu.cc < ComputeCapability{7, 5}) continue;
+    const ForwardVariant* first = nullptr;
+    for (const std::int64_t batch : {1, 3, 64})
+      for (const std::int64_t queries : {1, 64, 5000, 100000})
+        for (const std::int64_t keys : {64, 8192, 400000}) {
+          ForwardProblem p = ragged({.head_dim = 64, .batch = batch, .queries = batch * queries, .keys = keys});
+          const ForwardPlan other = planned(p, gpu);
+          p.batch_invariant = true;
+          const ForwardPlan plan = planned(p, gpu);
+          if (first == nullptr) first = plan.variant;
+          EXPECT_EQ(plan.variant, first) << gpu.name << " batch " << batch << " queries " << queries;
+          EXPECT_EQ(plan.splits, 1);
+          EXPECT_EQ(plan.workspace_bytes, 0u);
+          differ_otherwise += other.variant != first || other.splits != 1;
+        }
+  }
+  EXPECT_GT(differ_otherwise, 100);
+}
+
+}  // namespace
+}  // namespace flashfit

@@ -1,0 +1,68 @@
+#include "runtime/images/build/resources.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/attention/forward/variants.hpp"
+#include "runtime/images/build/catalogue_recipes.hpp"
+
+namespace flashfit {
+namespace {
+
+constexpr const char* kLog =
+    "ptxas info    : Compiling entry function '_Z5entry' for 'sm_120'\n"
+    "ptxas info    : Function properties for _Z5entry\n"
+    "    40 bytes stack frame, 60 bytes spill stores, 72 bytes spill loads\n"
+    "ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack size\n";
+
+const ForwardVariant& row() { return forward_variants().front(); }
+
+Recipe recipe_of(const ForwardVariant& row, const Target& target) {
+  return make_recipe(kernel_of(kernel_row_of(row)), target, "closure", "12.9");
+}
+
+TEST(Resources, AreReadFromThePtxasReport) {
+  const Result<Resources> r = parse_resources(kLog);
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->registers, 255);
+  EXPECT_EQ(r->stack_bytes, 40);
+  EXPECT_EQ(r->spill_store_bytes, 60);
+  EXPECT_EQ(r->spill_load_bytes, 72);
+}
+
+TEST(Resources, AReportOfAnotherFormIsAnError) {
+  EXPECT_FALSE(parse_resources(""));
+  EXPECT_FALSE(parse_resources("ptxas info    : Used 255 registers"));
+}
+
+TEST(Resources, SpillsPastTheRowFailWithTheNumbers) {
+  const Recipe recipe = recipe_of(row(), {120, Target::Kind::kSass});
+  const Result<void> checked = check_resources(recipe, *parse_resources(kLog));
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            name_of(row().config) +
+                " for 12.0: 255 registers, 40 B stack, 60 B spill stores, 72 B spill loads a thread; the variant "
+                "table allows 0 B");
+  EXPECT_TRUE(check_resources(recipe, Resources{.registers = 255}));
+
+  ForwardVariant tolerant = row();
+  tolerant.spill_bytes = 60;
+  EXPECT_TRUE(check_resources(recipe_of(tolerant, recipe.target), *parse_resources(kLog)));
+  Recipe unlimited = recipe;
+  unlimited.kernel.limits.reset();
+  EXPECT_TRUE(check_resources(unlimited, *parse_resources(kLog)));
+  EXPECT_TRUE(check_resources(recipe_of(row(), {120, Target::Kind::kPtx}), *parse_resources(kLog)));
+}
+
+TEST(Resources, SharedMemoryPastTheTargetFails) {
+  ForwardVariant large = row();
+  large.config.head_dim = large.config.head_dim_v = 128;
+  large.config.block_m = large.config.block_n = 128;
+  const Recipe recipe = recipe_of(large, {89, Target::Kind::kSass});
+  const Result<void> checked = check_resources(recipe, Resources{});
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            name_of(large.config) + " for 8.9: 163840 B of shared memory a block; 8.9 has 101376 B");
+}
+
+}  // namespace
+}  // namespace flashfit
