@@ -19,29 +19,41 @@ ROOT = Path(__file__).resolve().parents[1]
 Tree = Mapping[str, str]
 Rule = Callable[[Tree], list[str]]
 
-# A layer includes itself and layers of a lower rank, never a neighbour of its own rank.
-RANK = {
-    "base": 0,
-    "gpu": 1,
-    "layout": 1,
-    "arch": 2,
-    "emu": 3,
-    "ptx": 4,
-    "tile": 3,
-    "attention": 4,
-    "moe": 4,
-    "images": 5,
-    "reference": 5,
-    "cpu": 6,
-    "plan": 6,
-    "api": 7,
-    "emulated": 7,
-    "lab": 7,
-    "bench": 8,
-    "cli": 12,
-    "python": 8,
-    "doctor": 11,
+# Each layer includes itself and those that its line names: the design of docs/architecture.md. "kernels/*" is every
+# layer of that wing.
+SEES: dict[str, tuple[str, ...]] = {
+    "core/base": (),
+    "core/gpu": ("core/base",),
+    "core/launch": ("core/base", "core/gpu"),
+    "kernels/layout": ("core/base",),
+    "kernels/arch": ("core/*", "kernels/layout"),
+    "kernels/tile": ("core/*", "kernels/layout", "kernels/arch"),
+    "kernels/attention": ("core/*", "kernels/layout", "kernels/arch", "kernels/tile"),
+    "kernels/moe": ("core/*", "kernels/layout", "kernels/arch", "kernels/tile"),
+    "runtime/images": ("core/*", "kernels/*"),
+    "runtime/cpu": ("core/*", "kernels/*"),
+    "runtime/api": ("core/*", "kernels/*", "runtime/images", "runtime/cpu"),
+    "runtime/python": ("runtime/api",),
+    "proof/emu": ("core/*", "kernels/layout", "kernels/arch"),
+    "proof/ptx": ("core/*", "kernels/layout", "kernels/arch", "proof/emu"),
+    "proof/reference": ("core/*", "kernels/attention", "kernels/moe"),
+    "proof/emulated": ("core/*", "kernels/*", "runtime/images", "proof/emu", "proof/reference"),
+    "proof/lab": ("core/*", "kernels/layout", "runtime/images", "proof/emu", "proof/ptx"),
+    "measure": ("core/*", "kernels/*", "runtime/api", "proof/reference", "proof/lab"),
+    "cli": ("core/*", "kernels/*", "runtime/*", "proof/*", "measure", "doctor"),
+    "doctor": ("core/*",),
 }
+DEVICE_LAYERS = {
+    "kernels/arch",
+    "kernels/tile",
+    "kernels/attention",
+    "kernels/moe",
+    "proof/emu",
+    "proof/emulated",
+    "measure",
+}
+# An operation of a folder of kernels sees that folder's own files, never the other operations in it.
+OPERATIONS = ("kernels/attention", "kernels/moe")
 # The doctor's folders, each of which sees those before it, `base` and `gpu`; DOCTOR_NARROWER says which see fewer.
 DOCTOR = [
     "bytes",
@@ -65,19 +77,6 @@ DOCTOR_NARROWER = {
     "requests": set(DOCTOR[:9]),
     "pasted": set(DOCTOR[:9]),
 }
-NARROWER = {
-    "emu": {"base", "gpu", "layout", "arch"},
-    "ptx": {"base", "layout", "arch", "emu"},
-    "cpu": {"base", "gpu", "layout", "attention"},
-    "reference": {"base", "attention"},
-    "lab": {"base", "gpu", "layout", "emu", "ptx", "images"},
-    "emulated": {"base", "gpu", "attention", "moe", "emu", "images", "reference", "plan"},
-    "doctor": {"base", "gpu"},
-    "bench": {"base", "gpu", "arch", "layout", "tile", "attention", "reference", "api", "lab"},
-    "python": {"api"},
-}
-LAYERS = {*RANK, *NARROWER}
-DEVICE_LAYERS = {"arch", "emu", "tile", "attention", "moe", "emulated", "bench"}
 GENERATED = (".git", ".venv", "build", "build-*", "out", "__pycache__", ".*_cache", ".hypothesis")
 MADE_OF_CODE = (".h", ".hpp", ".cpp", ".cuh", ".c", ".cc")
 
@@ -123,8 +122,10 @@ def includes(text: str) -> list[str]:
 
 def layer_of(path: str) -> str | None:
     """The layer that a file of src/, or an included name, belongs to; the public header is the API's."""
-    first = path.removeprefix("src/").split("/")[0]
-    return "api" if first == "flashfit" else first if first in LAYERS else None
+    parts = path.removeprefix("src/").split("/")
+    if parts[0] == "flashfit":
+        return "runtime/api"
+    return next((layer for layer in (parts[0], "/".join(parts[:2])) if layer in SEES), None)
 
 
 def layers_look_left(tree: Tree) -> list[str]:
@@ -141,9 +142,20 @@ def layers_look_left(tree: Tree) -> list[str]:
                 wrong.append(f'{path}: includes "{name}", which names no layer')
             if other is None or other == own:
                 continue
-            allowed = other in NARROWER[own] if own in NARROWER else RANK.get(other, 99) < RANK[own]
-            if not allowed:
+            if not any(fnmatch.fnmatch(other, seen) for seen in SEES[own]):
                 wrong.append(f"{path}: {own} includes {name} of {other}")
+    return wrong
+
+
+def operations_see_no_siblings(tree: Tree) -> list[str]:
+    wrong = []
+    for folder in OPERATIONS:
+        for path, text in code(tree, f"src/{folder}"):
+            own = path.removeprefix(f"src/{folder}/").split("/")
+            for include in includes(text):
+                other = include.strip('<>"').removeprefix(f"{folder}/").split("/")
+                if include.strip('<>"').startswith(f"{folder}/") and len(other) > 1 and other[0] != own[0]:
+                    wrong.append(f"{path}: {own[0]} includes {include} of its sibling {other[0]}")
     return wrong
 
 
@@ -171,29 +183,23 @@ def host_code_includes_no_kernel(tree: Tree) -> list[str]:
     ]
 
 
-def plan_sees_of_images_only_their_description(tree: Tree) -> list[str]:
-    return [
-        f"{path}: plan includes {include}"
-        for path, text in code(tree, "src/kernels/attention/forward/plan")
-        for include in includes(text)
-        if layer_of(include.strip('<>"')) == "images" and include not in ('"core/launch/image.hpp"', '"core/launch/step.hpp"')
-    ]
-
-
 def runtime_names_no_family(tree: Tree) -> list[str]:
     """What carries, loads and launches kernels knows them by their rows; the catalogue alone lists the families."""
     return [
-        f"{path}: images includes {include}"
+        f"{path}: runtime/images includes {include}"
         for path, text in code(tree, "src/runtime/images")
         for include in includes(text)
-        if layer_of(include.strip('<>"')) in ("attention", "moe") and path != "src/runtime/images/catalogue.cpp"
+        if include.strip('"').startswith(OPERATIONS) and path != "src/runtime/images/catalogue.cpp"
     ]
 
 
 def only_backends_implement_arch(tree: Tree) -> list[str]:
     wrong = []
     for path, text in code(tree, "src", "include", "tests", "tools", "examples"):
-        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in ("src/kernels/arch/cuda", "src/proof/emu"):
+        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in (
+            "src/kernels/arch/cuda",
+            "src/proof/emu",
+        ):
             wrong.append(f"{path}: a third backend of arch")
         if path != "src/kernels/arch/arch.hpp" and any("flashfit_arch.hpp" in i for i in includes(text)):
             wrong.append(f"{path}: includes a backend past kernels/arch/arch.hpp")
@@ -235,7 +241,7 @@ def no_foreign_header(tree: Tree) -> list[str]:
         f"{path}: includes {include}"
         for path, text in code(tree, "src", "include", "tests", "tools", "examples")
         for include in includes(text)
-        if FOREIGN.match(include) and not (include == "<Python.h>" and layer_of(path) == "python")
+        if FOREIGN.match(include) and not (include == "<Python.h>" and layer_of(path) == "runtime/python")
     ]
 
 
@@ -288,7 +294,7 @@ RULES: list[Rule] = [
     layers_look_left,
     doctor_folders_look_left,
     host_code_includes_no_kernel,
-    plan_sees_of_images_only_their_description,
+    operations_see_no_siblings,
     runtime_names_no_family,
     only_backends_implement_arch,
     asm_is_in_arch_cuda_alone,
@@ -316,8 +322,8 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (layers_look_left, {"src/core/base/a.hpp": '#include "core/gpu/gpu.hpp"'}),
     (layers_look_left, {"src/core/gpu/a.cpp": '#include "kernels/layout/swizzle.hpp"'}),
     (layers_look_left, {"src/kernels/attention/forward/plan/a.cpp": "#  include <runtime/cpu/attention.hpp>"}),
-    (layers_look_left, {"src/runtime/cpu/a.cpp": '#include "kernels/attention/forward/plan/plan.hpp"'}),
-    (layers_look_left, {"src/runtime/cpu/a.cpp": '#include "core/launch/image.hpp"'}),
+    (layers_look_left, {"src/kernels/attention/a.hpp": '#include "kernels/moe/route/problem.hpp"'}),
+    (layers_look_left, {"src/runtime/cpu/a.cpp": '#include "runtime/images/carried.hpp"'}),
     (layers_look_left, {"src/runtime/images/a.cpp": '#include "flashfit/flashfit.h"'}),
     (layers_look_left, {"src/doctor/rules/a.cpp": '#include "kernels/attention/problem.hpp"'}),
     (layers_look_left, {"src/kernels/attention/forward/plan/a.cpp": '#include "doctor/bytes/zip.hpp"'}),
@@ -330,8 +336,15 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (layers_look_left, {"src/core/base/a.hpp": '#include "b.hpp"'}),
     (layers_look_left, {"src/utils/a.hpp": ""}),
     (host_code_includes_no_kernel, {"src/runtime/cpu/a.cpp": '#include "kernels/attention/mask.cuh"'}),
-    (host_code_includes_no_kernel, {"src/kernels/attention/forward/variants.hpp": '#include "kernels/attention/forward/forward.cuh"'}),
-    (plan_sees_of_images_only_their_description, {"src/kernels/attention/forward/plan/a.cpp": '#include "runtime/images/loader.hpp"'}),
+    (
+        host_code_includes_no_kernel,
+        {"src/kernels/attention/forward/variants.hpp": '#include "kernels/attention/forward/forward.cuh"'},
+    ),
+    (layers_look_left, {"src/kernels/attention/forward/plan/a.cpp": '#include "runtime/images/loader.hpp"'}),
+    (
+        operations_see_no_siblings,
+        {"src/kernels/attention/backward/a.cuh": '#include "kernels/attention/forward/output.cuh"'},
+    ),
     (runtime_names_no_family, {"src/runtime/images/loader.cpp": '#include "kernels/attention/forward/config.hpp"'}),
     (only_backends_implement_arch, {"src/kernels/tile/flashfit_arch.hpp": ""}),
     (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
@@ -343,7 +356,10 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (no_condition_on_an_architecture, {"src/core/base/a.hpp": "# ifdef __CUDACC_RTC__"}),
     (no_foreign_header, {"src/core/gpu/a.cpp": "#include <cuda.h>"}),
     (no_foreign_header, {"tests/runtime/api/a.cpp": "#include <torch/torch.h>"}),
-    (no_include_cycle, {"src/core/gpu/a.hpp": '#include "gpu/b.hpp"', "src/core/gpu/b.hpp": '#include "gpu/a.hpp"'}),
+    (
+        no_include_cycle,
+        {"src/core/gpu/a.hpp": '#include "core/gpu/b.hpp"', "src/core/gpu/b.hpp": '#include "core/gpu/a.hpp"'},
+    ),
     (speaks_of_no_machine, {"docs/a.md": f"see {HOSTS[0]}"}),
     (speaks_of_no_machine, {"tools/a.sh": "cd /" + "work/main"}),
     (speaks_of_no_machine, {"tools/a.py": '"/' + 'root"'}),
@@ -365,9 +381,10 @@ CLEAN = {
     "src/kernels/arch/arch.hpp": "#include <flashfit_arch.hpp>",
     "src/kernels/arch/cuda/flashfit_arch.hpp": 'asm volatile("nop;");\n#if __CUDA_ARCH__ >= 800\n#endif',
     "src/kernels/attention/a.cuh": '#include "kernels/tile/copy.cuh"  // asm lives in kernels/arch/cuda, no <<<',
-    "src/kernels/attention/forward/plan/a.hpp": '#include "core/launch/image.hpp"\n#include "kernels/attention/problem.hpp"',
-    "src/runtime/images/a.cpp": 'f(R"(\n#include "kernels/attention/forward/forward.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
-    "src/runtime/api/a.cpp": '#include "cpu/a.hpp"\n#include "flashfit/flashfit.h"',
+    "src/kernels/attention/forward/b.hpp": '#include "kernels/attention/problem.hpp"',
+    "src/kernels/moe/route/a.hpp": '#include "core/launch/image.hpp"\n#include "kernels/moe/route/b.hpp"',
+    "src/runtime/images/a.cpp": 'f(R"(\n#include "kernels/moe/route/route.cuh"\n#if __CUDA_ARCH__\n)", "<<<");',
+    "src/runtime/api/a.cpp": '#include "runtime/cpu/a.hpp"\n#include "flashfit/flashfit.h"',
     "docs/a.md": "src/work/ and ~/work and /workspace",
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/printable.hpp"
-#include "doctor/examine/examine.hpp"
 #include "core/gpu/gpu_names.hpp"
+#include "doctor/examine/examine.hpp"
 
 namespace doctor = flashfit::doctor;
 

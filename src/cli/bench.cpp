@@ -7,13 +7,13 @@
 #include <memory>
 #include <set>
 
-#include "measure/gpu_backend.hpp"
-#include "measure/profile.hpp"
-#include "measure/run.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "core/gpu/device.hpp"
+#include "measure/gpu_backend.hpp"
+#include "measure/profile.hpp"
+#include "measure/run.hpp"
 
 namespace flashfit::cli {
 namespace {

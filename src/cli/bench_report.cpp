@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "measure/four_digits.hpp"
 #include "cli/table.hpp"
+#include "measure/four_digits.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/table.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "cli/ticker.hpp"
 #include "proof/emulated/forward.hpp"
+#include "runtime/images/carried.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit::cli {

@@ -12,13 +12,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/emulate_report.hpp"
 #include "cli/npy.hpp"
 #include "cli/options.hpp"
 #include "cli/ptx_argument.hpp"
 #include "cli/ticker.hpp"
+#include "core/base/printable.hpp"
 #include "proof/ptx/launch.hpp"
 #include "proof/ptx/parser.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/launch/image.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::cli {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "proof/emu/options.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "proof/emu/options.hpp"
 #include "proof/reference/forward_data.hpp"
 
 namespace flashfit::cli {

@@ -13,6 +13,7 @@
 #include "cli/options.hpp"
 #include "cli/problem_options.hpp"
 #include "cli/table.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::cli {
 namespace {

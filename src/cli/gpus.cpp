@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "runtime/api/reports.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver_versions.hpp"
+#include "runtime/api/reports.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "runtime/api/reports.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
-#include "core/launch/image.hpp"
+#include "runtime/api/reports.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::cli {
 namespace {

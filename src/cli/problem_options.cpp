@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/api/problem_text.hpp"
-#include "runtime/api/window.hpp"
 #include "cli/options.hpp"
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver_versions.hpp"
 #include "core/gpu/gpu_names.hpp"
+#include "runtime/api/problem_text.hpp"
+#include "runtime/api/window.hpp"
 
 namespace flashfit::cli {
 namespace {

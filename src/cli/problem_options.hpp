@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention/problem.hpp"
 #include "core/gpu/gpu.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit::cli {
 

@@ -11,11 +11,11 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/npy.hpp"
+#include "cli/options.hpp"
 #include "core/base/ascii.hpp"
 #include "core/base/half.hpp"
 #include "core/base/printable.hpp"
-#include "cli/npy.hpp"
-#include "cli/options.hpp"
 #include "proof/reference/tensors.hpp"
 
 namespace flashfit::cli {

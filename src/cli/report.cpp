@@ -8,9 +8,9 @@
 #include <fstream>
 #include <memory>
 
-#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

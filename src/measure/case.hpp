@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention/problem.hpp"
 #include "core/base/types.hpp"
+#include "kernels/attention/problem.hpp"
 #include "proof/reference/planted_logits.hpp"
 
 namespace flashfit::bench {

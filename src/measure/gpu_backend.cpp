@@ -5,10 +5,10 @@
 #include <cmath>
 #include <memory>
 
+#include "core/gpu/device.hpp"
 #include "measure/call.hpp"
 #include "measure/gpu_fill.hpp"
 #include "measure/kernel_params.hpp"
-#include "core/gpu/device.hpp"
 
 namespace flashfit::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "measure/gpu_driver.hpp"
 #include "core/gpu/gpu.hpp"
+#include "measure/gpu_driver.hpp"
 #include "proof/lab/device.hpp"
 
 namespace flashfit::bench {

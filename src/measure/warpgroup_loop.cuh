@@ -1,9 +1,9 @@
 #pragma once
 // Tensor cores by wgmma, both operands in shared memory, two warpgroups in turn: what products reach on 9.0.
 #include "kernels/arch/arch.hpp"
+#include "kernels/layout/panel_tile.hpp"
 #include "measure/kernel_params.hpp"
 #include "measure/values.hpp"
-#include "kernels/layout/panel_tile.hpp"
 
 namespace flashfit::bench {
 

@@ -1,6 +1,6 @@
 #pragma once
-// What flashfit.h says of a call, written apart from src/runtime/api: 128-bit arithmetic for whatever may overflow, and element
-// by element where src/runtime/api reasons about strides.
+// What flashfit.h says of a call, written apart from src/runtime/api: 128-bit arithmetic for whatever may overflow, and
+// element by element where src/runtime/api reasons about strides.
 #include <string>
 #include <vector>
 

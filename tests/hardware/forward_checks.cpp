@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "kernels/attention/forward/params.hpp"
-#include "proof/emulated/forward.hpp"
-#include "hardware/check.hpp"
-#include "runtime/images/carried.hpp"
 #include "core/launch/image.hpp"
+#include "hardware/check.hpp"
+#include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
+#include "proof/emulated/forward.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::hardware {
 namespace {

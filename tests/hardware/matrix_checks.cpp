@@ -1,5 +1,5 @@
-// Tensor copies, wgmma, ldmatrix, stmatrix and the maps of src/kernels/layout: the kernels of tests/proof/emu/hopper, which say to
-// the bit what they must give.
+// Tensor copies, wgmma, ldmatrix, stmatrix and the maps of src/kernels/layout: the kernels of tests/proof/emu/hopper,
+// which say to the bit what they must give.
 #include <fmt/format.h>
 
 #include "hardware/both.hpp"

@@ -3,11 +3,11 @@
 // works.
 #include <gmock/gmock.h>
 
-#include "runtime/api/tensors.hpp"
-#include "kernels/attention/forward/config.hpp"
-#include "kernels/attention/forward/variants.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "in_fork.hpp"
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/variants.hpp"
+#include "runtime/api/tensors.hpp"
 
 namespace flashfit::test {
 namespace {

@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t is not in <csignal>
 
-#include "runtime/api/tensors.hpp"
 #include "failing_memory.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "runtime/images/blob.hpp"
 #include "in_fork.hpp"
+#include "runtime/api/tensors.hpp"
+#include "runtime/images/blob.hpp"
 
 namespace flashfit::test {
 namespace {

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import made_results
+from tests.measure import made_results
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <memory>
 
+#include "fake_cuda/fake_cuda.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "measure/call.hpp"
 #include "measure/filling.hpp"
 #include "measure/kernel_params.hpp"
 #include "measure/measure.hpp"
 #include "measure/values.hpp"
-#include "fake_cuda/fake_cuda.hpp"
 
 namespace flashfit::bench {
 namespace {

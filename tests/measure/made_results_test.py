@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import made_results
+from tests.measure import made_results
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs/results.schema.json").read_text(encoding="utf-8"))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import browser, made_results
+from tests.measure import browser, made_results
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit")))

@@ -7,7 +7,7 @@ What passed is kept in the build folder by a key of all that the verdict depends
 - A file of Python tests, and a C++ test that is a Python script: the script; what it imports of tests/ and tools/ and
   the files of these that it names, and so on; python/; what tests/ holds beside sources; the libraries and programs
   that were built; and what one of those scripts names in quotes, from the top of the repository: a file, or a folder
-  with all that is in it ("docs", "src/kernels/attention/forward/plan"); of a name that is put together ("docs/kind_{n}.md") the folder.
+  with all that is in it ("docs", "src/core/gpu"); of a name that is put together ("docs/kind_{n}.md") the folder.
 - Either kind that is given or walks through the whole repository or build folder always runs.
 - All: this processor, its GPUs, and what is installed in .venv.
 The clock and other files of the system are not seen; `./dev test` without --changed runs everything.

@@ -18,7 +18,7 @@ SIZES = [8, *range(16, 257, 16)]
 
 INTRODUCTION = """\
 #pragma once
-// Written by tools/dev/wgmma_sizes.py: the asm statements of wgmma, one for each n. kernels/arch/cuda/wgmma.hpp calls them.
+// Written by tools/dev/wgmma_sizes.py: the asm statements of wgmma, one for each n. wgmma.hpp calls them.
 #include "core/base/types.hpp"
 
 namespace flashfit::arch {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/words.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 

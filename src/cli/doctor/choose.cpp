@@ -8,12 +8,12 @@
 #include <iostream>
 #include <memory>
 
-#include "core/base/ascii.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/options.hpp"
 #include "cli/doctor/report.hpp"
 #include "cli/doctor/torch.hpp"
 #include "cli/options.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::cli {
 namespace {

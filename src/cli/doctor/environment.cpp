@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/words.hpp"
+#include "core/base/printable.hpp"
 #include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {

@@ -1,5 +1,5 @@
-#include "core/base/printable.hpp"
 #include "cli/doctor/environment.hpp"
+#include "core/base/printable.hpp"
 #include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {

@@ -8,16 +8,16 @@
 #include <iostream>
 #include <iterator>
 
-#include "core/base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/dynamic_loader/real_tree.hpp"
 #include "doctor/examine/examine.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/pasted/pasted_text.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

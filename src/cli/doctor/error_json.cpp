@@ -1,5 +1,5 @@
-#include "core/base/printable.hpp"
 #include "cli/doctor/error.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/error.hpp"
 #include "cli/doctor/words.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

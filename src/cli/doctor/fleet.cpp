@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/format.hpp"
 #include "cli/doctor/words.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/format.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "core/base/ascii.hpp"
 #include "cli/doctor/codes.hpp"
 #include "cli/doctor/format.hpp"
+#include "core/base/ascii.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <set>
 
-#include "core/base/html_text.hpp"
-#include "core/base/printable.hpp"
 #include "cli/doctor/codes.hpp"
 #include "cli/doctor/redacted.hpp"
 #include "cli/doctor/report.hpp"
+#include "core/base/html_text.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/report.hpp"
+#include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -10,17 +10,17 @@
 #include <map>
 #include <optional>
 
-#include "core/base/printable.hpp"
 #include "cli/doctor/torch.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "core/base/printable.hpp"
+#include "core/gpu/device.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/dynamic_loader/real_tree.hpp"
 #include "doctor/environment/addressed_mend.hpp"
 #include "doctor/facts/facts_cache.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/knowledge/data.hpp"
-#include "core/gpu/device.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include <tuple>
 
 #include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/facts/torch_facts.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -7,9 +7,6 @@ namespace {
 
 constexpr int kSchedulers = 4;      // sub-partitions of an SM; each holds a quarter of the registers and whole warps
 constexpr int kRegisterUnit = 256;  // a warp's registers are allocated in these steps
-// Fragments, addresses, row maxima and sums: the compiled kernels' registers less their accumulators (D64 128x64, D128
-// 128x32, D128 128x64 with 8 warps: 218, 250, 186 on 8.0).
-constexpr int kOtherRegisters = 90;
 
 constexpr int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
 
@@ -31,14 +28,6 @@ Occupancy occupancy(const Footprint& f, const Gpu& gpu) {
   const int shared = f.shared_bytes + reserved;
   if (shared > 0) limit(f.shared_bytes > gpu.shared_bytes_block ? 0 : gpu.shared_bytes_sm / shared, "shared memory");
   return best;
-}
-
-RegisterEstimate estimate_registers(const ForwardConfig& c) {
-  const int m16_tiles = std::max(1, c.block_m / c.warps / 16);
-  const int accumulators = (c.head_dim + c.block_n) / 8 * 4 * m16_tiles;  // O and S: 4 floats a thread for each 16x8
-  const int wanted = accumulators + kOtherRegisters;
-  const int promised = kRegistersPerSm / (forward_threads(c) * std::max(1, c.min_blocks)) / 8 * 8;
-  return {std::min({wanted, kMaxRegistersPerThread, promised}), wanted};
 }
 
 }  // namespace flashfit

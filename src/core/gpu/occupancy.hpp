@@ -1,6 +1,5 @@
 #pragma once
 // How many blocks of a kernel an SM holds at once, and which of its resources stops one more.
-#include "kernels/attention/forward/config.hpp"
 #include "core/gpu/gpu.hpp"
 
 namespace flashfit {
@@ -16,13 +15,5 @@ struct Occupancy {
 };
 
 Occupancy occupancy(const Footprint& footprint, const Gpu& gpu);
-
-/// Registers a thread of the forward kernel: accumulators of O and S, and what fragments, addresses and softmax state
-/// were measured to take. `wanted` may exceed `registers`, the limit of a thread and of what __launch_bounds__
-/// promises: the difference spills.
-struct RegisterEstimate {
-  int registers, wanted;
-};
-RegisterEstimate estimate_registers(const ForwardConfig& config);
 
 }  // namespace flashfit

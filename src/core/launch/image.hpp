@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 
-#include "core/base/error.hpp"
 #include "core/launch/kernel_row.hpp"
 
 namespace flashfit {
@@ -19,13 +18,6 @@ struct Image {
 
   bool ptx() const { return target.kind == Target::Kind::kPtx; }
 };
-
-/// Everything this library carries, in the order of the catalogue, then by target. Read once from the embedded
-/// index; nothing where check_carried_images() fails.
-std::span<const Image> carried_images();
-
-/// Error: Code::kInternal if the embedded index is damaged or names a kernel that the catalogue lacks.
-Result<void> check_carried_images();
 
 /// Those of one family, of a list in which they lie together.
 std::span<const Image> images_of(const KernelFamily& family, std::span<const Image> images);

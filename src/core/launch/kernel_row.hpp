@@ -16,8 +16,8 @@ struct KernelFamily {
   const char* header;     ///< where its kernel is defined, as #include takes it
 };
 
-/// One compiled form. Its threads, shared memory, cluster and argument are what the kernel's type says (kernels/arch/arch.hpp);
-/// a test holds every row to its type.
+/// One compiled form. Its threads, shared memory, cluster and argument are what the kernel's type says
+/// (kernels/arch/arch.hpp); a test holds every row to its type.
 struct KernelRow {
   const KernelFamily* family;
   const void* form;  ///< what its family knows of it, in a type of its own

@@ -22,7 +22,8 @@ struct Step {
   const Image* image = nullptr;
   Grid grid;
   /// A programmatic dependent launch: it may begin once every block of the step before it has called
-  /// launch_dependents() or ended, and sees that step's writes after its own grid_dependency_wait() (kernels/arch/arch.hpp).
+  /// launch_dependents() or ended, and sees that step's writes after its own grid_dependency_wait()
+  /// (kernels/arch/arch.hpp).
   bool dependent = false;
 };
 

@@ -5,12 +5,12 @@
 #include <charconv>
 
 #include "core/base/ascii.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/picked_cuda.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/gpu_code/toolkit_gpus.hpp"
 #include "doctor/mends/mends.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

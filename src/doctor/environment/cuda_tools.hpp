@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "doctor/dynamic_loader/file_tree.hpp"
 #include "core/gpu/target.hpp"
+#include "doctor/dynamic_loader/file_tree.hpp"
 
 namespace flashfit::doctor::environment {
 

@@ -16,9 +16,9 @@
 #include <sstream>
 
 #include "core/base/printable.hpp"
-#include "doctor/environment/empty_launch.hpp"
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver.hpp"
+#include "doctor/environment/empty_launch.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {

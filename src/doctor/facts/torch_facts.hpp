@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/gpu/target.hpp"
 #include "doctor/bytes/source.hpp"
 #include "doctor/packaging/version.hpp"
-#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

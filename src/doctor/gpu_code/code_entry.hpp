@@ -2,8 +2,8 @@
 // One piece of GPU code in a file, by what decides where it runs.
 #include <string>
 
-#include "doctor/gpu_code/gpu_code.hpp"
 #include "core/gpu/target.hpp"
+#include "doctor/gpu_code/gpu_code.hpp"
 
 namespace flashfit::doctor {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/gpu/target.hpp"
 #include "doctor/binaries/elf.hpp"
 #include "doctor/gpu_code/gpu_code.hpp"
-#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

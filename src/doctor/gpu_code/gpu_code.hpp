@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "doctor/bytes/bytes.hpp"
 #include "core/gpu/target.hpp"
+#include "doctor/bytes/bytes.hpp"
 
 namespace flashfit::doctor {
 

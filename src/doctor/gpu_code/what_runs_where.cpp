@@ -7,8 +7,8 @@
 #include <iterator>
 #include <vector>
 
-#include "doctor/gpu_code/toolkit_versions.hpp"
 #include "core/gpu/driver_versions.hpp"
+#include "doctor/gpu_code/toolkit_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

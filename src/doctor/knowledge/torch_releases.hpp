@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/gpu/target.hpp"
 #include "doctor/gpu_code/code_entry.hpp"
 #include "doctor/packaging/version.hpp"
-#include "core/gpu/target.hpp"
 
 namespace flashfit::doctor {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/packaging/wheel_name.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/base/ascii.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/pasted/find_errors.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -7,12 +7,12 @@
 #include <ranges>
 
 #include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/data.hpp"
 #include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/mends/torch_install.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/gpu/gpu_names.hpp"
 #include "doctor/packaging/python.hpp"
 #include "doctor/pasted/find_errors.hpp"
 #include "doctor/pasted/traceback.hpp"
-#include "core/gpu/gpu_names.hpp"
 
 namespace flashfit::doctor::pasted {
 

@@ -9,14 +9,14 @@
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
+#include "core/gpu/limits.hpp"
 #include "doctor/facts/torch_symbols.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/cuda_library_rows.hpp"
 #include "doctor/knowledge/torch_names.hpp"
 #include "doctor/pasted/evidence.hpp"
 #include "doctor/pasted/regex.hpp"
-#include "core/gpu/driver_versions.hpp"
-#include "core/gpu/limits.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

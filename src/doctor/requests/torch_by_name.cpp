@@ -5,13 +5,13 @@
 #include <ranges>
 
 #include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/gpu_code/toolkit_gpus.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/requests/by_name.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "core/gpu/limits.hpp"
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/rules/all_checks.hpp"
-#include "core/gpu/limits.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "doctor/packaging/tags.hpp"
 #include "core/gpu/gpu_names.hpp"
+#include "doctor/packaging/tags.hpp"
 
 namespace flashfit::doctor {
 

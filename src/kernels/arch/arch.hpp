@@ -1,6 +1,6 @@
 #pragma once
-// The instruction contract: all that a kernel may ask of a GPU. The include path chooses who keeps it: src/kernels/arch/cuda
-// (PTX) or src/proof/emu (CPU fibres).
+// The instruction contract: all that a kernel may ask of a GPU. The include path chooses who keeps it:
+// src/kernels/arch/cuda (PTX) or src/proof/emu (CPU fibres).
 //
 // Places. A kernel is a struct with Params, Shared, kThreads, kMinBlocks and static run(const Params&); its threads are
 // whole warps of 32.
@@ -55,9 +55,9 @@
 //       a hint to L2, kFirst or kLast, for so many of the addresses: more than 0, at most 1. A last argument of
 //       load_read_only, cp_async_16, copy_bulk_to_shared and tma_load. No result depends on it. From 8.0 on
 //
-// Atomics on global memory, each one step, at the scope of the GPU (kernels/arch/memory_order.hpp): what a thread knows of when
-// it releases comes before what another, of whatever block, does after it acquired at the same place what that release
-// wrote, or what other atomics made of it. T: int, uint32, uint64; additions also float. Aligned to T.
+// Atomics on global memory, each one step, at the scope of the GPU (kernels/arch/memory_order.hpp): what a thread knows
+// of when it releases comes before what another, of whatever block, does after it acquired at the same place what that
+// release wrote, or what other atomics made of it. T: int, uint32, uint64; additions also float. Aligned to T.
 //   T atomic_add<Order>(T* g_base, int64 offset, T value);  atomic_max<Order>(...);  atomic_exchange<Order>(...)
 //   T atomic_compare_exchange<Order>(T* g_base, int64 offset, T expected, T value);
 //       what was there before; the last one writes only if that was `expected`
@@ -138,9 +138,9 @@
 //       the inverse of ldmatrix_x4. From 9.0 on
 //
 // Matrices of a warpgroup: the four warps from a multiple of four on, all lanes of each. For 9.0a. Descriptors come
-// from kernels/layout/panel_tile.hpp, fragments are those of kernels/layout/fragment.hpp. Products run beside the threads: from issue
-// to the wait that orders them, what they read may not change, accumulators and registers of A may not be touched, and
-// both must stay in scope.
+// from kernels/layout/panel_tile.hpp, fragments are those of kernels/layout/fragment.hpp. Products run beside the
+// threads: from issue to the wait that orders them, what they read may not change, accumulators and registers of A may
+// not be touched, and both must stay in scope.
 //   uint32 shared_address(const void* s);
 //       where descriptors say that it lies
 //   void wgmma_fence(r...);

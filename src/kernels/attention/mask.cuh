@@ -1,7 +1,7 @@
 #pragma once
 // Which keys a query row sees, and the masking of a tile of scores by it.
 #include "kernels/arch/arch.hpp"
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/fragment.hpp"
 
 namespace flashfit {

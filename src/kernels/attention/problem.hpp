@@ -3,7 +3,7 @@
 // with its pointers (a backend's input). Host only.
 #include <cstdint>
 
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 
 namespace flashfit {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Which rows a thread block computes.
 #include "kernels/arch/arch.hpp"
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
 
 namespace flashfit {

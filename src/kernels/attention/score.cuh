@@ -1,7 +1,7 @@
 #pragma once
 // What a general row does to scores before the softmax: softcap, ALiBi and bias, in the order of FlashAttention.
 #include "kernels/arch/arch.hpp"
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/schedule.cuh"
 #include "kernels/layout/fragment.hpp"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/arch/memory_order.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/memory_order.hpp"
 #include "proof/emu/machine.hpp"
 
 namespace flashfit::arch {

@@ -1,10 +1,10 @@
 #pragma once
-// Loads and copies of the contract of kernels/arch/arch.hpp that say what caches are to do: there are none here, so that hints
-// are looked at and do nothing. Part of proof/emu/flashfit_arch.hpp.
+// Loads and copies of the contract of kernels/arch/arch.hpp that say what caches are to do: there are none here, so
+// that hints are looked at and do nothing. Part of proof/emu/flashfit_arch.hpp.
 #include <cstring>
 
-#include "kernels/arch/cache_policy.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/cache_policy.hpp"
 #include "proof/emu/cache_hints.hpp"
 #include "proof/emu/machine.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/arch/cache_policy.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/cache_policy.hpp"
 #include "proof/emu/cache_hints.hpp"
 #include "proof/emu/tensor_copies.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
-// What the lanes of a warp tell one another, of the contract of kernels/arch/arch.hpp. Part of proof/emu/flashfit_arch.hpp.
+// What the lanes of a warp tell one another, of the contract of kernels/arch/arch.hpp. Part of
+// proof/emu/flashfit_arch.hpp.
 #include <cstring>
 
 #include "core/base/types.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/arch/shared_place.hpp"
 #include "core/base/half.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/shared_place.hpp"
 #include "proof/emu/launch.hpp"
 
 namespace flashfit::arch {

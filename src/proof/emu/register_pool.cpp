@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "proof/emu/machine.hpp"
 #include "core/gpu/limits.hpp"
+#include "proof/emu/machine.hpp"
 
 namespace flashfit::emu {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "proof/emu/site.hpp"
 #include "kernels/layout/tensor_map.hpp"
 #include "kernels/layout/tensor_map_spec.hpp"
+#include "proof/emu/site.hpp"
 
 namespace flashfit::emu {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "proof/emu/atomic_add.hpp"
 #include "kernels/layout/tensor_map_rules.hpp"
+#include "proof/emu/atomic_add.hpp"
 
 namespace flashfit::emu {
 namespace {

@@ -11,8 +11,8 @@
 
 namespace flashfit::emu {
 
-/// The map of `spec` for a kernel under the emulator. Errors: those of kernels/layout/tensor_map_rules.hpp; and swizzled boxes
-/// whose rows are narrower than the pattern's, since it is documented nowhere where those lie.
+/// The map of `spec` for a kernel under the emulator. Errors: those of kernels/layout/tensor_map_rules.hpp; and
+/// swizzled boxes whose rows are narrower than the pattern's, since it is documented nowhere where those lie.
 Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec);
 
 /// What encode_tensor_map() wrote, or nothing if these bytes are not its.

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "kernels/layout/fragment.hpp"
 #include "proof/emu/product.hpp"
 #include "proof/emu/shared_memory.hpp"
-#include "kernels/layout/fragment.hpp"
 
 namespace flashfit::emu {
 namespace {

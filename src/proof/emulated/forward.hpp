@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "proof/emulated/kernel.hpp"
 #include "proof/reference/forward_data.hpp"
 

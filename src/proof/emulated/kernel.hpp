@@ -1,9 +1,9 @@
 #pragma once
 // A kernel of the catalogue that the emulator runs, whatever its family.
 #include "core/base/error.hpp"
+#include "core/launch/kernel_row.hpp"
 #include "proof/emu/index3.hpp"
 #include "proof/emu/options.hpp"
-#include "core/launch/kernel_row.hpp"
 
 namespace flashfit::emu {
 class Memory;

@@ -2,12 +2,12 @@
 #include <vector>
 
 #include "kernels/attention/forward/params.hpp"
+#include "kernels/attention/forward/plan/candidates.hpp"
+#include "kernels/attention/forward/plan/splits.hpp"
+#include "kernels/attention/forward/plan/steps.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/steps.hpp"
-#include "kernels/attention/forward/plan/candidates.hpp"
-#include "kernels/attention/forward/plan/steps.hpp"
-#include "kernels/attention/forward/plan/splits.hpp"
 
 namespace flashfit::emulated {
 namespace {

@@ -2,8 +2,8 @@
 // A plan's steps under the emulator: what runtime/images/loader.hpp is on a GPU.
 #include <span>
 
-#include "proof/emulated/kernel.hpp"
 #include "core/launch/step.hpp"
+#include "proof/emulated/kernel.hpp"
 
 namespace flashfit::emulated {
 

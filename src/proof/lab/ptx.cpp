@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "runtime/images/blob.hpp"
 #include "proof/ptx/parser.hpp"
+#include "runtime/images/blob.hpp"
 
 namespace flashfit::lab {
 

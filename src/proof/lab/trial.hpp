@@ -8,13 +8,13 @@
 
 #include "proof/emu/launch.hpp"
 #include "proof/emu/tensor_map.hpp"
-#include "runtime/images/tensor_map.hpp"
 #include "proof/lab/buffer.hpp"
 #include "proof/lab/device.hpp"
 #include "proof/lab/images.hpp"
 #include "proof/lab/ptx.hpp"
 #include "proof/lab/where.hpp"
 #include "proof/ptx/launch.hpp"
+#include "runtime/images/tensor_map.hpp"
 
 namespace flashfit::lab {
 

@@ -1,7 +1,7 @@
 #pragma once
-// A thread block as its warps see it, on the emulator's machine (proof/emu/machine.hpp), which has one fibre for each warp:
-// it owns shared memory, clocks, copies, mbarriers and clusters, and says what is wrong. What is here is what PTX has
-// and the emulator's contract has not: addresses of state spaces, barriers of whole warps, products on a warp's
+// A thread block as its warps see it, on the emulator's machine (proof/emu/machine.hpp), which has one fibre for each
+// warp: it owns shared memory, clocks, copies, mbarriers and clusters, and says what is wrong. What is here is what PTX
+// has and the emulator's contract has not: addresses of state spaces, barriers of whole warps, products on a warp's
 // registers. A warp is one agent: what its lanes do to one another within an instruction is not looked at.
 #include <array>
 #include <cstdint>

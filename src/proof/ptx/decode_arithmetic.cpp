@@ -1,6 +1,6 @@
 // Arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Floating Point Instructions", "Logic and Shift
-// Instructions"). exp2, log2 and reciprocals are those of the emulator's contract (proof/emu/flashfit_arch.hpp), so that the
-// two give the same bits; hardware's approximations differ from them in the last places.
+// Instructions"). exp2, log2 and reciprocals are those of the emulator's contract (proof/emu/flashfit_arch.hpp), so
+// that the two give the same bits; hardware's approximations differ from them in the last places.
 #include <algorithm>
 #include <bit>
 #include <cfenv>

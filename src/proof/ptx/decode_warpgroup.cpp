@@ -1,9 +1,9 @@
-// wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): the emulator's products (proof/emu/wgmma.hpp) on the
-// registers of warps (proof/ptx/lent_registers.hpp).
+// wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): the emulator's products (proof/emu/wgmma.hpp) on
+// the registers of warps (proof/ptx/lent_registers.hpp).
 #include <fmt/format.h>
 
-#include "proof/emu/matrix_ops.hpp"
 #include "kernels/layout/matrix_descriptor.hpp"
+#include "proof/emu/matrix_ops.hpp"
 #include "proof/ptx/block.hpp"
 #include "proof/ptx/decoder.hpp"
 #include "proof/ptx/lent_registers.hpp"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/attention/problem.hpp"
 #include "core/base/half.hpp"
+#include "kernels/attention/problem.hpp"
 #include "proof/reference/attention.hpp"
 
 namespace flashfit::reference {

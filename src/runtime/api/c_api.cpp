@@ -5,6 +5,7 @@
 #include <new>
 #include <string_view>
 
+#include "flashfit/flashfit.h"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/dispatch.hpp"
 #include "runtime/api/features.hpp"
@@ -13,7 +14,6 @@
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/reports.hpp"
 #include "runtime/api/tensor_check.hpp"
-#include "flashfit/flashfit.h"
 
 namespace flashfit::api {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <unordered_set>
 
+#include "core/gpu/driver_versions.hpp"
 #include "runtime/api/environment.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/problem_text.hpp"
 #include "runtime/cpu/kernel.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::api {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // FLASHFIT_LOG=1: one line on stderr for each distinct decision.
-#include "runtime/api/tensor_check.hpp"
 #include "core/gpu/gpu.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "runtime/api/tensor_check.hpp"
 
 namespace flashfit::api {
 

@@ -1,5 +1,6 @@
 #include "runtime/api/dispatch.hpp"
 
+#include "kernels/attention/forward/plan/steps.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/environment.hpp"
 #include "runtime/api/gpu_plan.hpp"
@@ -7,7 +8,6 @@
 #include "runtime/api/refuse.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/images/loader.hpp"
-#include "kernels/attention/forward/plan/steps.hpp"
 
 namespace flashfit::api {
 namespace {

@@ -2,8 +2,8 @@
 // A checked call to the backend that its tensors live on.
 #include <cstdint>
 
-#include "runtime/api/tensor_check.hpp"
 #include "core/base/error.hpp"
+#include "runtime/api/tensor_check.hpp"
 
 namespace flashfit::api {
 

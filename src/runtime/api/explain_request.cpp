@@ -4,14 +4,15 @@
 
 #include <string_view>
 
+#include "core/gpu/device.hpp"
+#include "core/gpu/gpu_names.hpp"
+#include "kernels/attention/forward/plan/misfit.hpp"
+#include "kernels/attention/pack.hpp"
 #include "runtime/api/argument.hpp"
 #include "runtime/api/problem_rows.hpp"
 #include "runtime/api/versioned.hpp"
 #include "runtime/api/window.hpp"
-#include "kernels/attention/pack.hpp"
-#include "core/gpu/device.hpp"
-#include "core/gpu/gpu_names.hpp"
-#include "kernels/attention/forward/plan/misfit.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/attention/forward/variants.hpp"
-#include "core/launch/image.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {

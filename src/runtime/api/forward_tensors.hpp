@@ -1,9 +1,9 @@
 #pragma once
 // The tensors of an attention call: read, and held to what must agree among them.
-#include "runtime/api/argument.hpp"
-#include "kernels/attention/problem.hpp"
 #include "core/base/types.hpp"
 #include "flashfit/flashfit.h"
+#include "kernels/attention/problem.hpp"
+#include "runtime/api/argument.hpp"
 
 namespace flashfit::api {
 

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <memory>
 
-#include "runtime/api/decision_log.hpp"
 #include "core/gpu/device.hpp"
-#include "core/launch/image.hpp"
+#include "runtime/api/decision_log.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {

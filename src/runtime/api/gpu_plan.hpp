@@ -1,8 +1,8 @@
 #pragma once
 // The plan of a checked call for the live GPU that its tensors are on.
-#include "runtime/api/tensor_check.hpp"
 #include "core/base/error.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "runtime/api/tensor_check.hpp"
 
 namespace flashfit::api {
 

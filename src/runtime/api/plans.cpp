@@ -9,7 +9,7 @@
 #include "runtime/api/explain_request.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/versioned.hpp"
-#include "core/launch/image.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {

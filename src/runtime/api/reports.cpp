@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/api/explain_request.hpp"
 #include "core/base/json_text.hpp"
 #include "core/gpu/device.hpp"
-#include "core/launch/image.hpp"
 #include "kernels/attention/forward/plan/explain.hpp"
+#include "runtime/api/explain_request.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {

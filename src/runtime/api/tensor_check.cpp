@@ -2,12 +2,12 @@
 
 #include <cmath>
 
+#include "kernels/attention/pack.hpp"
 #include "runtime/api/memory_rules.hpp"
 #include "runtime/api/problem_rows.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/versioned.hpp"
 #include "runtime/api/window.hpp"
-#include "kernels/attention/pack.hpp"
 
 namespace flashfit::api {
 namespace {

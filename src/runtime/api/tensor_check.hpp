@@ -3,10 +3,10 @@
 // anything is launched or written.
 #include <string_view>
 
-#include "runtime/api/forward_tensors.hpp"
-#include "kernels/attention/problem.hpp"
 #include "core/base/error.hpp"
 #include "flashfit/flashfit.h"
+#include "kernels/attention/problem.hpp"
+#include "runtime/api/forward_tensors.hpp"
 
 namespace flashfit::api {
 

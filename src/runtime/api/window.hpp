@@ -1,7 +1,7 @@
 #pragma once
 // A sliding window as callers give it, in the fewest forms that mean the same: a plan is remembered by its problem.
-#include "kernels/attention/problem.hpp"
 #include "core/base/error.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit::api {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The backend for machines without a GPU.
-#include "kernels/attention/problem.hpp"
 #include "core/base/error.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit::cpu {
 

@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace flashfit::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// e^x for x <= 0 within 1.5 units in the last place (tests/runtime/cpu/exp_test.cpp tries every float); below ln(2^-126), -inf
-/// included, exactly 0; NaN stays.
+/// e^x for x <= 0 within 1.5 units in the last place (tests/runtime/cpu/exp_test.cpp tries every float); below
+/// ln(2^-126), -inf included, exactly 0; NaN stays.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n (1 + r + r^2 q(r)).
 /// q has degree 4, fitted for least relative error of the whole: 2^-28.

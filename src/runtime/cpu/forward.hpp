@@ -1,7 +1,7 @@
 #pragma once
 // The backend with its choices open, for tests.
-#include "kernels/attention/problem.hpp"
 #include "core/base/error.hpp"
+#include "kernels/attention/problem.hpp"
 #include "runtime/cpu/kernel.hpp"
 
 namespace flashfit::cpu {

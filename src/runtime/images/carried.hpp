@@ -1,14 +1,22 @@
 #pragma once
-// The bytes of carried images. The blob that src/runtime/images/build packed lies in the library's
+// What this library carries. The blob that src/runtime/images/build packed lies in the library's
 // read-only data; nothing is unpacked before it is needed.
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "runtime/images/blob.hpp"
 #include "core/launch/image.hpp"
+#include "runtime/images/blob.hpp"
 
 namespace flashfit {
+
+/// Everything this library carries, in the order of the catalogue, then by target. Read once from the embedded
+/// index; nothing where check_carried_images() fails.
+std::span<const Image> carried_images();
+
+/// Error: Code::kInternal if the embedded index is damaged or names a kernel that the catalogue lacks.
+Result<void> check_carried_images();
 
 /// The images of an index, each with its row of the catalogue. Error: Code::kInternal if the catalogue lacks a kernel.
 Result<std::vector<Image>> images_of(const BlobIndex& index);

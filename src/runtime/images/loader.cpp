@@ -12,8 +12,8 @@
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver.hpp"
 #include "core/gpu/driver_versions.hpp"
-#include "core/launch/launch.hpp"
 #include "core/gpu/limits.hpp"
+#include "core/launch/launch.hpp"
 #include "runtime/images/carried.hpp"
 
 namespace flashfit {

@@ -10,9 +10,9 @@
 
 #include <functional>
 
+#include "core/gpu/device.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "fake_cuda/fresh_process.hpp"
-#include "core/gpu/device.hpp"
 
 namespace flashfit {
 namespace {

@@ -1,9 +1,9 @@
 // Wheel names, and what follows from them: labels and the tags' verdict.
+#include "core/gpu/gpu_names.hpp"
 #include "doctor/fuzz/answer.hpp"
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/packaging/tags.hpp"
 #include "doctor/packaging/wheel_name.hpp"
-#include "core/gpu/gpu_names.hpp"
 
 using namespace flashfit;
 using namespace flashfit::doctor;

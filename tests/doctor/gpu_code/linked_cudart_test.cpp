@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/facts/read_binary.hpp"
 #include "doctor/gpu_code/code_search.hpp"
 #include "doctor/made/library.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/judged.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/mends/mend.hpp"
 #include "doctor/rules/judge.hpp"
 #include "doctor/rules/judged.hpp"
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit::doctor {
 namespace {

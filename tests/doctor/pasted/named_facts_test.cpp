@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/pasted/answer.hpp"
 #include "core/gpu/driver_versions.hpp"
+#include "doctor/pasted/answer.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/gpu/gpu_names.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/judged.hpp"
-#include "core/gpu/gpu_names.hpp"
 
 namespace flashfit::doctor {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "proof/emu/banks.hpp"
 #include "kernels/layout/matrix_descriptor.hpp"
 #include "kernels/layout/panel_tile.hpp"
 #include "kernels/layout/swizzle.hpp"
+#include "proof/emu/banks.hpp"
 
 namespace flashfit::testing {
 namespace {

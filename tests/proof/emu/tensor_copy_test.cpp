@@ -1,7 +1,7 @@
 // What is wrong with a tensor copy or a product ends the launch with one line that says so.
-#include "proof/emu/tensor_map.hpp"
 #include "kernel.hpp"
 #include "kernels/layout/panel_tile.hpp"
+#include "proof/emu/tensor_map.hpp"
 
 namespace flashfit::testing {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/half.hpp"
-#include "proof/emu/shared_memory.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/layout/panel_tile.hpp"
+#include "proof/emu/shared_memory.hpp"
 
 namespace flashfit::testing {
 namespace {

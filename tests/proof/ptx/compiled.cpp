@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "proof/ptx/launch.hpp"
+#include "proof/ptx/parser.hpp"
 #include "runtime/images/build/cache.hpp"
 #include "runtime/images/build/catalogue_recipes.hpp"
 #include "runtime/images/build/closure.hpp"
 #include "runtime/images/build/nvrtc.hpp"
-#include "proof/ptx/launch.hpp"
-#include "proof/ptx/parser.hpp"
 
 namespace flashfit::testing {
 namespace {

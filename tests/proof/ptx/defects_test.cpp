@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "kernels/attention/forward/emulated.hpp"
 #include "compiled.hpp"
+#include "kernels/attention/forward/emulated.hpp"
 #include "proof/ptx/launch.hpp"
 
 namespace flashfit::testing {

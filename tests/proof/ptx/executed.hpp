@@ -2,9 +2,9 @@
 // What is asked of the PTX of a row: on a case, under a schedule, its keys in some parts.
 #include <string>
 
-#include "kernels/attention/forward/emulated.hpp"
 #include "compiled.hpp"
 #include "core/gpu/limits.hpp"
+#include "kernels/attention/forward/emulated.hpp"
 
 namespace flashfit::testing {
 

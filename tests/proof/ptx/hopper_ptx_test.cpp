@@ -1,12 +1,12 @@
-// What NVRTC makes of the kernels of tests/proof/emu/hopper for 9.0a, which use all that Hopper adds: the same bytes as their
-// fibres give, and for kernels of matrices those that their cases say.
+// What NVRTC makes of the kernels of tests/proof/emu/hopper for 9.0a, which use all that Hopper adds: the same bytes as
+// their fibres give, and for kernels of matrices those that their cases say.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compiled.hpp"
 #include "hardware/hopper_kernels.cuh"
-#include "proof/lab/trial.hpp"
 #include "matrix_cases.hpp"
+#include "proof/lab/trial.hpp"
 
 namespace flashfit::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/api/tensor_check.hpp"
 #include "gpu_double.hpp"
+#include "runtime/api/tensor_check.hpp"
 #include "tensors.hpp"
 
 namespace flashfit::test {

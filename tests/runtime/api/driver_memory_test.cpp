@@ -2,8 +2,8 @@
 // example must ask for all that it needs, give all of it back and say that the result is wrong.
 #include <gmock/gmock.h>
 
-#include "kernels/attention/forward/config.hpp"
 #include "fake_cuda/fake_cuda.hpp"
+#include "kernels/attention/forward/config.hpp"
 
 extern "C" int driver_memory_main();
 

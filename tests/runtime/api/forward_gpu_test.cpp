@@ -5,9 +5,9 @@
 #include <tuple>
 #include <vector>
 
-#include "kernels/attention/forward/config.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "gpu_double.hpp"
+#include "kernels/attention/forward/config.hpp"
 #include "tensors.hpp"
 
 namespace flashfit::test {

@@ -1,5 +1,6 @@
 #include "gpu_double.hpp"
 
+#include "runtime/images/carried.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {

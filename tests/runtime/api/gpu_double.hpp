@@ -1,9 +1,10 @@
 #pragma once
-// Doubles of src/runtime/images: images for compute capability 8.9 that no compiler made, and a launch that a test is told of.
+// Doubles of src/runtime/images: images for compute capability 8.9 that no compiler made, and a launch that a test is
+// told of.
 #include <vector>
 
-#include "kernels/attention/forward/variants.hpp"
 #include "core/launch/image.hpp"
+#include "kernels/attention/forward/variants.hpp"
 #include "runtime/images/loader.hpp"
 
 namespace flashfit::gpu_double {

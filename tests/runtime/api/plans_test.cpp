@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/gpu/gpu.hpp"
 #include "explain_arguments.hpp"
 #include "flashfit/flashfit.h"
-#include "core/gpu/gpu.hpp"
 #include "gpu_double.hpp"
 
 namespace flashfit::test {

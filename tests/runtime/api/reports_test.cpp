@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/gpu/gpu.hpp"
 #include "explain_arguments.hpp"
 #include "flashfit/flashfit.h"
-#include "core/gpu/gpu.hpp"
-#include "core/launch/image.hpp"
+#include "runtime/images/carried.hpp"
 
 namespace flashfit::test {
 namespace {

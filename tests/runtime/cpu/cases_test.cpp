@@ -8,11 +8,11 @@
 #include <tuple>
 #include <vector>
 
+#include "proof/reference/far_rows.hpp"
+#include "proof/reference/listed.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/cpu/forward.hpp"
 #include "runtime/cpu/kernel.hpp"
-#include "proof/reference/far_rows.hpp"
-#include "proof/reference/listed.hpp"
 
 namespace flashfit::testing {
 namespace {

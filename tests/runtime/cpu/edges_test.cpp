@@ -10,10 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include "proof/reference/cases.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/cpu/forward.hpp"
 #include "runtime/cpu/kernel.hpp"
-#include "proof/reference/cases.hpp"
 
 namespace {
 std::atomic<bool> g_refuse_memory{false};

@@ -13,9 +13,9 @@
 #include <latch>
 #include <span>
 
+#include "core/gpu/driver.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "fake_cuda/fresh_process.hpp"
-#include "core/gpu/driver.hpp"
 #include "runtime/images/carried.hpp"
 #include "runtime/images/tensor_map.hpp"
 

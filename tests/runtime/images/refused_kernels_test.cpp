@@ -19,7 +19,7 @@ std::string refusal(const std::string& config, const std::string& architecture, 
       "#include \"kernels/attention/forward/forward.cuh\"\n",
       fmt::format("flashfit::arch::entry<flashfit::ForwardKernel<flashfit::ForwardConfig{{{}, {}, 0, 1}}>>", config,
                   column_warps),
-      {"--gpu-architecture=" + architecture, "--std=c++20", "-default-device", "-I" + sources + "/arch/cuda",
+      {"--gpu-architecture=" + architecture, "--std=c++20", "-default-device", "-I" + sources + "/kernels/arch/cuda",
        "-I" + sources},
       false);
   return made ? "" : made.error().message;

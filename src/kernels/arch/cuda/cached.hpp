@@ -1,9 +1,9 @@
 #pragma once
 // Loads and copies that say what caches are to do with what they move. PTX ISA, "ld.global.nc", "createpolicy",
 // "Cache Eviction Priority Hints".
-#include "kernels/arch/cache_policy.hpp"
 #include "core/base/mbarrier.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/cache_policy.hpp"
 
 namespace flashfit::arch {
 

@@ -1,9 +1,9 @@
 #pragma once
-// The contract of kernels/arch/arch.hpp on the GPU: the only PTX in the project. An instruction newer than the target is
-// replaced under `if constexpr`.
-#include "kernels/arch/shared_place.hpp"
+// The contract of kernels/arch/arch.hpp on the GPU: the only PTX in the project. An instruction newer than the target
+// is replaced under `if constexpr`.
 #include "core/base/types.hpp"
 #include "core/gpu/limits.hpp"
+#include "kernels/arch/shared_place.hpp"
 
 namespace flashfit::arch {
 

@@ -1,9 +1,9 @@
 #pragma once
 // Tensor copies of the arch contract: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor". An asm statement
 // has a fixed number of operands, hence one for each number of dimensions. For 9.0.
-#include "kernels/arch/cache_policy.hpp"
 #include "core/base/mbarrier.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/cache_policy.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
 namespace flashfit::arch {

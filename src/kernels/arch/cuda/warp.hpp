@@ -1,7 +1,7 @@
 #pragma once
 // What the lanes of a warp tell one another. PTX ISA, "shfl.sync", "vote.sync", "redux.sync".
-#include "kernels/arch/cuda/words.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/cuda/words.hpp"
 
 namespace flashfit::arch {
 

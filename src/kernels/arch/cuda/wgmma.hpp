@@ -1,7 +1,7 @@
 #pragma once
 // wgmma of the arch contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". For 9.0a.
-#include "kernels/arch/cuda/wgmma_sizes.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/cuda/wgmma_sizes.hpp"
 #include "kernels/layout/matrix_descriptor.hpp"
 
 namespace flashfit::arch {

@@ -1,8 +1,8 @@
 #pragma once
 // Words of instructions that follow from a type or a constant, for asm's constraint "C". Members of templates and of
 // their partial specialisations stay out of images that do not use them.
-#include "kernels/arch/memory_order.hpp"
 #include "core/base/types.hpp"
+#include "kernels/arch/memory_order.hpp"
 
 namespace flashfit::arch {
 

@@ -2,12 +2,13 @@
 // The end of a block's rows: outputs and LSE, or what a part of the keys gives of them, to global memory.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
-#include "kernels/attention/mask.cuh"
 #include "kernels/attention/forward/repair.cuh"
 #include "kernels/attention/forward/row_end.cuh"
+#include "kernels/attention/forward/warp_tile.cuh"
+#include "kernels/attention/forward_params.hpp"
+#include "kernels/attention/mask.cuh"
 #include "kernels/attention/schedule.cuh"
 #include "kernels/attention/softmax.cuh"
-#include "kernels/attention/forward/warp_tile.cuh"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/layout/swizzle.hpp"
 

@@ -2,7 +2,7 @@
 // A checked call in the kernel's terms. Host only; the one place where ForwardParams are filled.
 #include <cstdint>
 
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {

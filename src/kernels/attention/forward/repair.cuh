@@ -9,6 +9,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/row_end.cuh"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/schedule.cuh"
 #include "kernels/attention/score.cuh"
 #include "kernels/attention/softmax.cuh"

@@ -1,7 +1,7 @@
 #pragma once
 // The end of a row: from the softmax's base and sum to the factor of its output and its LSE.
 #include "kernels/arch/arch.hpp"
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/score.cuh"
 

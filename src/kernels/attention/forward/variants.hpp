@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention/forward/config.hpp"
-#include "core/launch/kernel_row.hpp"
 #include "core/gpu/target.hpp"
+#include "core/launch/kernel_row.hpp"
+#include "kernels/attention/forward/config.hpp"
 
 namespace flashfit {
 

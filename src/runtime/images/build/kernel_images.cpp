@@ -26,7 +26,7 @@ struct Options {
 
 Result<void> build(const Options& o) {
   std::vector<Recipe> recipes;
-  std::vector<std::filesystem::path> folders = {o.source + "/arch/cuda", o.source};
+  std::vector<std::filesystem::path> folders = {o.source + "/kernels/arch/cuda", o.source};
   folders.insert(folders.end(), o.include.begin(), o.include.end());
   const ImageCache cache(o.cache);
   if (!o.nvrtc.empty()) {

@@ -71,7 +71,7 @@ Result<void> build(const Options& options) {
   const Result<int> compiled =
       compile_missing(recipes,
                       {.nvrtc = options.nvrtc,
-                       .folders = {options.source + "/arch/cuda", options.source},
+                       .folders = {options.source + "/kernels/arch/cuda", options.source},
                        .jobs = options.jobs,
                        .probed = [](const std::string& line) { fmt::print(stderr, "images: {}\n", line); }},
                       cache, [&](const std::string& name, int done, int of) {

@@ -1,9 +1,9 @@
 #include "proof/reference/far_rows.hpp"
 
-#include "kernels/attention/forward/params.hpp"
-#include "proof/emu/memory.hpp"
 #include "emulated.hpp"
+#include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
+#include "proof/emu/memory.hpp"
 
 namespace flashfit::testing {
 std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options) {

@@ -1,7 +1,7 @@
 #pragma once
 // 16 bytes a load, and each way to say how long L2 is to keep what is moved.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Copies of 16 bytes that arrive at mbarriers by themselves: a warp that only copies, and one that only computes.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

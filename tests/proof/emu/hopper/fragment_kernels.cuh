@@ -1,7 +1,7 @@
 #pragma once
 // Kernels that ask an instruction where it keeps what: each register or address is given a value of its own, and what
-// comes out tells the map (kernels/layout/fragment.hpp). Written against arch alone: they run under the emulator and on a GPU.
-// One block each.
+// comes out tells the map (kernels/layout/fragment.hpp). Written against arch alone: they run under the emulator and on
+// a GPU. One block each.
 #include "kernels/arch/arch.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/layout/panel_tile.hpp"

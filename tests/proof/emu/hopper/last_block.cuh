@@ -1,7 +1,7 @@
 #pragma once
 // Each block leaves a part of a sum in global memory; the last one to say so fetches all parts by bulk copies.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

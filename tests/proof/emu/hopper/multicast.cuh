@@ -1,8 +1,8 @@
 #pragma once
 // Two blocks that need the same tiles: each fetches half of every tile for both. A stage is free when both have read
 // it.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

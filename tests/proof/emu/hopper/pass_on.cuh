@@ -1,7 +1,7 @@
 #pragma once
 // Each block of a cluster sends its tile into the next one's shared memory by a bulk copy.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

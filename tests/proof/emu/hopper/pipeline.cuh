@@ -1,7 +1,7 @@
 #pragma once
 // A warp that copies, two that compute: bulk copies through a ring of stages, told to `full`, given back by `empty`.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A warpgroup that copies gives its registers to two that compute.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A block's generic stores to global memory, read back by a bulk copy: another proxy, so a barrier is not enough.
-#include "kernels/arch/arch.hpp"
 #include "core/base/mbarrier.hpp"
+#include "kernels/arch/arch.hpp"
 
 namespace flashfit::testing {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/arch/arch.hpp"
+#include "matrix_cases.hpp"
 #include "proof/emu/launch.hpp"
 #include "proof/emu/tensor_map.hpp"
-#include "matrix_cases.hpp"
 
 namespace flashfit::testing {
 

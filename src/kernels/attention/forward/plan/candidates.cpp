@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/attention/forward/plan/steps.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
+#include "kernels/attention/forward/plan/registers.hpp"
 #include "kernels/attention/forward/plan/splits.hpp"
+#include "kernels/attention/forward/plan/steps.hpp"
 
 namespace flashfit {
 

@@ -2,8 +2,8 @@
 // Which carried images could serve a problem on a GPU. Inner part of the plan.
 #include <optional>
 
-#include "kernels/attention/forward/plan/plan.hpp"
 #include "core/gpu/occupancy.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
 
 namespace flashfit {
 

@@ -1,10 +1,10 @@
 #pragma once
 // The time of a forward configuration on a GPU, by counting what each unit of an
 // SM must do. docs/plan.md derives and checks it.
-#include "kernels/attention/forward/config.hpp"
-#include "kernels/attention/problem.hpp"
-#include "kernels/attention/forward/plan/plan.hpp"
 #include "core/gpu/occupancy.hpp"
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/attention/forward/params.hpp"
-#include "kernels/attention/problem.hpp"
-#include "kernels/attention/forward/variants.hpp"
 #include "core/base/error.hpp"
 #include "core/gpu/gpu.hpp"
 #include "core/launch/image.hpp"
 #include "core/launch/step.hpp"
+#include "kernels/attention/forward/params.hpp"
+#include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 

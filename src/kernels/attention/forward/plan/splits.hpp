@@ -2,9 +2,9 @@
 // How the keys of a sequence are cut when its query rows alone do not fill a GPU. Inner part of the plan.
 #include <cstddef>
 
-#include "kernels/attention/problem.hpp"
 #include "core/gpu/gpu.hpp"
 #include "core/gpu/occupancy.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/attention/forward/params.hpp"
-#include "kernels/attention/problem.hpp"
 #include "core/launch/step.hpp"
+#include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 

@@ -4,9 +4,9 @@
 #include <initializer_list>
 
 #include "kernels/attention/forward/plan/candidates.hpp"
-#include "kernels/attention/forward/plan/plan.hpp"
 #include "kernels/attention/forward/plan/misfit.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
 
 namespace flashfit {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/launch/image.hpp"
 #include "kernels/attention/forward/variants.hpp"
 #include "runtime/images/catalogue.hpp"
-#include "core/launch/image.hpp"
 
 namespace flashfit::test {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <random>
 
+#include "core/gpu/occupancy.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
-#include "core/gpu/occupancy.hpp"
 #include "kernels/attention/forward/plan/problems.hpp"
 
 namespace flashfit {

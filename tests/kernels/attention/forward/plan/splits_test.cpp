@@ -7,10 +7,10 @@
 
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
-#include "kernels/attention/forward/plan/plan.hpp"
-#include "kernels/attention/forward/plan/steps.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
 #include "kernels/attention/forward/plan/problems.hpp"
+#include "kernels/attention/forward/plan/steps.hpp"
 
 namespace flashfit {
 namespace {
