@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: a tree that may be moved, with all that C and C++ users need; and, as the component `python`, which the wheel
-# alone asks for, the compiled files of the Python package.
+# What `cmake --install` puts in place: a tree that may be moved, with all that C and C++ users need; and, as the
+# component `python`, which the wheel alone asks for, the compiled files of the Python package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -10,14 +10,17 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/flashfit)
 
 install(TARGETS flashfit_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # dlpack.h comes along: users need not look for it. CMake takes folders of imported targets for those of system headers.
-install(TARGETS flashfit EXPORT flashfitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${third_party})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/flashfit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(TARGETS flashfit EXPORT flashfitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${third_party})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/flashfit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES ${DLPACK_INCLUDE_DIR}/dlpack/dlpack.h DESTINATION ${third_party}/dlpack)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT flashfitTargets NAMESPACE flashfit:: DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake DESTINATION ${package})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DIR}/cmake/flashfitConfigVersion.cmake
+  DESTINATION ${package})
 
 # The wheel's, in the folders that scikit-build-core names. A wheel holds no links: the library goes by its bare name.
 set(compiled flashfit flashfit_cli)

@@ -1,6 +1,7 @@
-# flashfit_kernels(LIBRARY LIST file... INCLUDE folder...): the kernels of lists (lines NAME | HEADER | KERNEL | TARGET, TARGET ...) as images, embedded in
-# the static library LIBRARY, which gives them by `std::span<const std::byte> flashfit::lab::LIBRARY()`; the user declares that function.
-# A build without NVRTC (FLASHFIT_TARGETS=none) embeds none.
+# flashfit_kernels(LIBRARY LIST file... INCLUDE folder...): the kernels of lists (lines NAME | HEADER | KERNEL | TARGET,
+# TARGET ...) as images, embedded in the static library LIBRARY, which gives them by
+# `std::span<const std::byte> flashfit::lab::LIBRARY()`; the user declares that function. A build without NVRTC
+# (FLASHFIT_TARGETS=none) embeds none.
 function(flashfit_kernels library)
   cmake_parse_arguments(ARG "" "" "LIST;INCLUDE" ${ARGN})
   set(lists "")
@@ -23,8 +24,8 @@ function(flashfit_kernels library)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${FLASHFIT_SOURCE}/*.hpp ${FLASHFIT_SOURCE}/*.cuh)
   add_custom_command(
     OUTPUT ${library}_blob
-    COMMAND flashfit_kernel_images ${nvrtc} --list ${lists} --cache ${FLASHFIT_CACHE} --source ${FLASHFIT_SOURCE} ${folders}
-            --output ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob
+    COMMAND flashfit_kernel_images ${nvrtc} --list ${lists} --cache ${FLASHFIT_CACHE} --source ${FLASHFIT_SOURCE}
+            ${folders} --output ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob
     DEPENDS flashfit_kernel_images ${lists} ${headers} ${sources}
     VERBATIM COMMENT "Images of ${library}")
   add_custom_command(
@@ -34,8 +35,10 @@ function(flashfit_kernels library)
     DEPENDS ${library}_blob
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
   configure_file(${FLASHFIT_SOURCE}/proof/lab/embedded.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp @ONLY)
-  add_library(${library} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o)
-  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  add_library(${library} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp
+    ${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o)
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/${library}_blob.o PROPERTIES EXTERNAL_OBJECT TRUE
+    GENERATED TRUE)
   target_include_directories(${library} PUBLIC ${ARG_INCLUDE})
   target_link_libraries(${library} PUBLIC flashfit_lab)
 endfunction()

@@ -1,5 +1,6 @@
-# flashfit_portable(TARGET): the library or program runs wherever glibc is 2.34 or newer, whatever its C++ runtime. Linked-in code that nobody calls is left
-# out, as some of it asks for a newer glibc (libstdc++'s random_device for arc4random of 2.36).
+# flashfit_portable(TARGET): the library or program runs wherever glibc is 2.34 or newer, whatever its C++ runtime.
+# Linked-in code that nobody calls is left out, as some of it asks for a newer glibc (libstdc++'s random_device for
+# arc4random of 2.36).
 function(flashfit_portable target)
   if(FLASHFIT_SANITIZE)  # sanitizers need the shared runtime
     return()

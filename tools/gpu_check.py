@@ -31,7 +31,18 @@ from flashfit._library import library  # noqa: E402
 from flashfit.bench import selftest, stats  # noqa: E402
 
 from bench import call_cost  # noqa: E402
-from tools.gpu import agreement, correctness, devices, grid, grid_cases, hard, ordering, packages, speed, torch_ops  # noqa: E402
+from tools.gpu import (  # noqa: E402
+    agreement,
+    correctness,
+    devices,
+    grid,
+    grid_cases,
+    hard,
+    ordering,
+    packages,
+    speed,
+    torch_ops,
+)
 from tools.gpu.variants import Candidate, candidates, past_own_limits  # noqa: E402
 from tools.job import machine  # noqa: E402
 from tools.job.show import section, table  # noqa: E402

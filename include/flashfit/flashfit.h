@@ -51,6 +51,7 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
  *   attention.prepare, attention.try, attention.workspace, explain, explain.tile
+ *   moe.route          with .topk_first, .renormalize; moe.route.prepare, moe.route.explain
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -205,8 +206,52 @@ typedef struct flashfit_plan {
 FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,
                                               size_t* count);
 
+/* flags of flashfit_moe_route_args and flashfit_moe_route_explain_args */
+#define FLASHFIT_TOPK_FIRST 256u  /* the softmax is taken over the chosen experts, not over all */
+#define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
+
+/* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
+ *
+ *   ids[t]     = the top_k experts of the largest logits[t], the largest first, the lower id first where two are equal;
+ *                NaN counts as the largest
+ *   weights[t] = softmax(logits[t])[ids[t]], with FLASHFIT_TOPK_FIRST softmax(logits[t][ids[t]])
+ *
+ * A NaN or an infinity makes NaN of its token's weights, as PyTorch's softmax does, and of no other's; ids stay
+ * distinct and in range. Arithmetic in fp32; the same bits in every run. */
+typedef struct flashfit_moe_route_args {
+  uint32_t struct_size; /* sizeof(flashfit_moe_route_args); as of flashfit_attention_args */
+  uint32_t flags;       /* FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_PTX_ONLY */
+  /* [tokens, experts], 1 to 512 experts; fp16, bf16 or fp32; strides 0 or more, 1 in the last dimension */
+  const DLTensor* logits;
+  const DLTensor* weights; /* fp32 [tokens, top_k], contiguous; top_k from 1 to experts, at most 16 */
+  const DLTensor* ids;     /* int32 [tokens, top_k], contiguous */
+  flashfit_stream stream;
+  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+} flashfit_moe_route_args;
+
+/* On the CPU the result is there on return; on a GPU the work is queued on the stream. The memory of weights and ids
+ * overlaps no other tensor's. */
+FLASHFIT_API flashfit_status flashfit_moe_route(const flashfit_moe_route_args* args);
+
+/* All of flashfit_moe_route but the launch: the same checks, and the kernel loaded on that GPU. */
+FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args);
+
+/* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
+typedef struct flashfit_moe_route_explain_args {
+  uint32_t struct_size;
+  uint32_t flags;    /* as of flashfit_moe_route_args */
+  const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
+  const char* dtype; /* "fp16", "bf16", "fp32" */
+  int64_t tokens, experts, top_k;
+  const char* variant;  /* force a row of `flashfit images` by name; or NULL */
+  int32_t cuda_version; /* as of flashfit_explain_args */
+  uint32_t reserved;    /* 0 */
+} flashfit_moe_route_explain_args;
+
 /* JSON documents (docs/plan.md, docs/images.md describe the keys). *json is freed by flashfit_free. */
 FLASHFIT_API flashfit_status flashfit_explain_json(const flashfit_explain_args* args, char** json);
+/* docs/routing.md describes the keys. */
+FLASHFIT_API flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json);
 FLASHFIT_API flashfit_status flashfit_images_json(char** json);
 /* This machine: GPUs, driver; no GPU is a fact, not an error. */
 FLASHFIT_API flashfit_status flashfit_gpus_json(char** json);

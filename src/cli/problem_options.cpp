@@ -9,8 +9,8 @@
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver_versions.hpp"
 #include "core/gpu/gpu_names.hpp"
-#include "runtime/api/problem_text.hpp"
-#include "runtime/api/window.hpp"
+#include "runtime/api/attention/problem_text.hpp"
+#include "runtime/api/attention/window.hpp"
 
 namespace flashfit::cli {
 namespace {

@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FLASHFIT_BUILD", ROOT / "build"))
 PAGE = (ROOT / "docs/writing-a-kernel.md").read_text(encoding="utf-8")
-SESSIONS = [block.split("\n", 1) for block in re.findall(r"```console\n\$ (.*?)```", PAGE, re.DOTALL)]
+# A command goes on after a backslash.
+SESSIONS = [
+    re.split(r"(?<!\\)\n", block, maxsplit=1) for block in re.findall(r"```console\n\$ (.*?)```", PAGE, re.DOTALL)
+]
 
 
 def test_files_are_shown_as_they_are() -> None:

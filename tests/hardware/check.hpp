@@ -60,5 +60,6 @@ std::vector<Check> matrix_checks();
 std::vector<Check> sync_checks();
 std::vector<Check> example_checks();
 std::vector<Check> forward_checks();
+std::vector<Check> route_checks();
 
 }  // namespace flashfit::hardware

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
-#include "core/launch/image.hpp"
 #include "hardware/check.hpp"
+#include "hardware/images.hpp"
 #include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "proof/emulated/forward.hpp"
-#include "runtime/images/carried.hpp"
 
 namespace flashfit::hardware {
 namespace {
@@ -38,27 +37,6 @@ std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
   cases[4].seqlens_q = {129, 0, 70};
   cases[4].seqlens_k = {129, 5, 200};
   return cases;
-}
-
-/// A part of a host allocation that the kernel sees, and its twin on the GPU.
-struct Moved {
-  lab::Device& device;
-  Outcome& outcome;
-
-  std::byte* up(std::span<std::byte> bytes) {
-    const Result<void*> to = device.allocate(bytes.size());
-    Result<void> done = to ? device.upload(*to, bytes) : tl::unexpected(to.error());
-    if (!done) outcome.fail("on the GPU: " + done.error().message);
-    return done ? static_cast<std::byte*>(*to) : nullptr;
-  }
-  void down(std::span<std::byte> bytes, const void* from) {
-    if (const Result<void> r = device.download(bytes, from); !r) outcome.fail("on the GPU: " + r.error().message);
-  }
-};
-
-template <class T>
-std::span<std::byte> bytes_of(std::vector<T>& v) {
-  return std::as_writable_bytes(std::span(v));
 }
 
 /// Runs a loaded image on the case's memory, red zones and all.
@@ -135,35 +113,13 @@ void compare_case(const char* name, const ForwardData& gpu, const std::vector<Em
   }
 }
 
-struct LoadedImage {
-  std::string target;
-  lab::LoadedKernel kernel;
-};
-
-/// Every image of the variant that runs on this GPU.
-std::vector<LoadedImage> load_images(lab::Device& device, const ForwardConfig& config, Outcome& outcome) {
-  std::vector<LoadedImage> images;
-  for (const Image& image : carried_images()) {
-    if (image.row->name != name_of(config) || !runs_on(image.target, device.gpu().cc)) continue;
-    const Result<std::vector<std::byte>> bytes = image_bytes(image);
-    const Result<lab::LoadedKernel> loaded =
-        bytes ? device.load(*bytes, image.entry, image.row->threads, image.row->shared_bytes)
-              : Result<lab::LoadedKernel>(tl::unexpected(bytes.error()));
-    if (loaded)
-      images.push_back({image.target.str(), *loaded});
-    else
-      outcome.fail(fmt::format("on the GPU: {}: {}", image.target.str(), loaded.error().message));
-  }
-  return images;
-}
-
 Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
   Outcome outcome;
   const ForwardConfig& config = forward_variant_of(kernel.row).config;
   const bool rehearsal = place.device == nullptr;
   const emu::Options exact{.tensor_core = emu::tensor_core_of(place.cc.decimal())};
   const std::vector<LoadedImage> images =
-      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, config, outcome);
+      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, kernel.row, outcome);
   outcome.kept["images"] = images.size();
   if (images.empty()) return outcome;
   for (const ForwardCase& spec : cases_for(config)) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: tools/dev/isal.sh PREFIX PYTHON
-# Makes PREFIX/lib/libisal.a and PREFIX/include/isa-l: the doctor's inflate, in programs that run where no libisal is installed. Debian and Ubuntu have the
-# shared library alone. The sources are those of requirements/isal.txt, fetched by PYTHON's pip; where that very version is there already, nothing is done.
+# Makes PREFIX/lib/libisal.a and PREFIX/include/isa-l: the doctor's inflate, in programs that run where no libisal is
+# installed. Debian and Ubuntu have the shared library alone. The sources are those of requirements/isal.txt, fetched by
+# PYTHON's pip; where that very version is there already, nothing is done.
 set -euo pipefail
 readonly prefix=$1 python=$2
 readonly list=$PWD/requirements/isal.txt
@@ -16,11 +17,14 @@ die() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$python" -m pip download -q --disable-pip-version-check --require-hashes --no-deps --no-binary isal -d "$work" -r "$list" ||
-  die "pip could not fetch the sources of requirements/isal.txt (its lines above say why); without network, bring $prefix along from a machine that has it"
+"$python" -m pip download -q --disable-pip-version-check --require-hashes --no-deps --no-binary isal \
+  -d "$work" -r "$list" ||
+  die "pip could not fetch the sources of requirements/isal.txt (its lines above say why); without network," \
+    "bring $prefix along from a machine that has it"
 tar -xzf "$work/isal-$version.tar.gz" -C "$work"
 cd "$work/isal-$version/src/isal/isa-l"
-make -s -j"$(nproc)" -f Makefile.unx units="igzip crc" lib >"$work/log" 2>&1 || die "ISA-L does not compile:"$'\n'"$(tail -n 20 "$work/log")"
+make -s -j"$(nproc)" -f Makefile.unx units="igzip crc" lib >"$work/log" 2>&1 ||
+  die "ISA-L does not compile:"$'\n'"$(tail -n 20 "$work/log")"
 mkdir -p "$prefix/lib" "$prefix/include/isa-l"
 cp include/igzip_lib.h include/crc.h "$prefix/include/isa-l/"
 cp bin/isa-l.a "$work/libisal.a"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every check of style, one after another, each whether or not another failed; exits with 1 if one did. `./dev lint` sets up what it needs.
+# Every check of style, one after another, each whether or not another failed; exits with 1 if one did. `./dev lint`
+# sets up what it needs.
 # usage: tools/dev/lint.sh FOLDER, where clang-tidy's results are kept
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,7 +18,8 @@ check() {
   fi
 }
 
-mapfile -t sources < <(find src include tests examples tools bench -name '*.[ch]pp' -o -name '*.cuh' -o -name '*.[ch]' | sort)
+mapfile -t sources < <(find src include tests examples tools bench \
+  -name '*.[ch]pp' -o -name '*.cuh' -o -name '*.[ch]' | sort)
 mapfile -t shells < <(find . -name '*.sh' -not -path './.*/*' -not -path './build*' | sort)
 mapfile -t python < <(find python tools examples tests bench -name '*.py' | sort)
 

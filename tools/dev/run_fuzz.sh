@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # usage: tools/dev/run_fuzz.sh FOLDER SECONDS OUTPUT TARGET...
-# Runs fuzz targets, FOLDER/tests/TARGET_fuzz on FOLDER/seeds-TARGET, as many beside each other as there are cores, each until it has used SECONDS of processor
-# time. What is learnt stays in FOLDER/corpus-TARGET, logs and inputs that are findings go to OUTPUT, and a table says what was done. A finding ends its target; exits
-# with 1 if there was one.
+# Runs fuzz targets, FOLDER/tests/TARGET_fuzz on FOLDER/seeds-TARGET, as many beside each other as there are cores, each
+# until it has used SECONDS of processor time. What is learnt stays in FOLDER/corpus-TARGET, logs and inputs that are
+# findings go to OUTPUT, and a table says what was done. A finding ends its target; exits with 1 if there was one.
 # FOLDER may have been carried from where it was built: the programs need glibc alone, and this script bash.
 set -euo pipefail
 readonly folder=$1 seconds=$2 output=$3
 shift 3
 
-# PID: the processor time of its own code in hundredths of a second, as Linux counts for programs everywhere; fails once it has ended.
+# PID: the processor time of its own code in hundredths of a second, as Linux counts for programs everywhere; fails once
+# it has ended.
 ticks() {
   local stat
   read -r stat 2>/dev/null <"/proc/$1/stat" || return
@@ -25,7 +26,8 @@ run_one() {
     -print_final_stats=1 -artifact_prefix="$output/$target-" "$folder/corpus-$target" "$folder/seeds-$target" &
   program=$!
   trap 'kill "$program" 2>/dev/null' TERM
-  # libFuzzer knows wall time alone, of which a busy machine may give it little. At this signal it ends, with its figures.
+  # libFuzzer knows wall time alone, of which a busy machine may give it little. At this signal it ends, with its
+  # figures.
   while now=$(ticks "$program"); do
     used=$now
     if ((used >= seconds * 100)); then kill -USR1 "$program" 2>/dev/null || true; fi
@@ -54,13 +56,14 @@ row target executions 'CPU s' 'per s' 'peak MB' findings
 for target in "$@"; do
   status=0
   wait "${running[$target]}" || status=$?
-  findings=$(find "$output" -name "$target-crash-*" -o -name "$target-oom-*" -o -name "$target-timeout-*" -o -name "$target-leak-*" | wc -l)
+  findings=$(find "$output" -name "$target-crash-*" -o -name "$target-oom-*" \
+    -o -name "$target-timeout-*" -o -name "$target-leak-*" | wc -l)
   words=$findings
   if ((status || findings)); then
     failed=1
     words="$findings, ended with $status: see $target.log"
   fi
-  row "$target" "$(said "$target" number_of_executed_units)" "$(said "$target" cpu_seconds)" "$(said "$target" average_exec_per_sec)" \
-    "$(said "$target" peak_rss_mb)" "$words"
+  row "$target" "$(said "$target" number_of_executed_units)" "$(said "$target" cpu_seconds)" \
+    "$(said "$target" average_exec_per_sec)" "$(said "$target" peak_rss_mb)" "$words"
 done
 exit $failed

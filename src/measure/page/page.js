@@ -13,8 +13,8 @@
   const names = ["flashfit", ...new Set(runs.flatMap((run) => run.peers.map((peer) => peer.name)))];
   const look = (index) => ({ colour: colour("series-" + (index % 12)), mark: marks[index % 8] });
   const points = (label, looks, data, more) => ({
-    label, data, borderColor: looks.colour, backgroundColor: looks.colour + "b0", pointStyle: looks.mark, pointRadius: 4.5,
-    pointHoverRadius: 7, borderWidth: 2, ...more,
+    label, data, borderColor: looks.colour, backgroundColor: looks.colour + "b0", pointStyle: looks.mark,
+    pointRadius: 4.5, pointHoverRadius: 7, borderWidth: 2, ...more,
   });
 
   const title = (text) => ({ display: true, text, color: colour("soft") });
@@ -23,7 +23,9 @@
     ticks: { color: colour("soft"), ...(more && more.ticks) },
   });
   // Of a logarithmic axis only 1, 2 and 5 are named, so that names do not run into each other.
-  const logTicks = { callback: (x) => (/^[125]/.test(x.toExponential()) && !/[.][^0]/.test(x.toExponential()) ? short(x) : "") };
+  const logTicks = {
+    callback: (x) => (/^[125]/.test(x.toExponential()) && !/[.][^0]/.test(x.toExponential()) ? short(x) : ""),
+  };
   const logAxis = (text, more) => axis(text, { type: "logarithmic", ticks: logTicks, ...more });
 
   // The arrow keys walk through the points as the mouse would.
@@ -60,7 +62,8 @@
     const canvas = figure.appendChild(document.createElement("div")).appendChild(document.createElement("canvas"));
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", caption + ". The arrow keys walk through its points; the tables below have every number.");
+    canvas.setAttribute("aria-label",
+      caption + ". The arrow keys walk through its points; the tables below have every number.");
     const heard = (item) => !item.dataset.quiet;
     const chart = new Chart(canvas, {
       type: "scatter",
@@ -71,15 +74,22 @@
         plugins: {
           legend: {
             position: "bottom",
-            labels: { color: colour("text"), usePointStyle: true, boxHeight: 7, filter: (item, data) => !data.datasets[item.datasetIndex].unnamed },
+            labels: {
+              color: colour("text"), usePointStyle: true, boxHeight: 7,
+              filter: (item, data) => !data.datasets[item.datasetIndex].unnamed,
+            },
             // A series takes its intervals with it.
             onClick: (event, item, legend) => {
               const show = !legend.chart.isDatasetVisible(item.datasetIndex);
-              datasets.forEach((set, i) => { if (set.series === datasets[item.datasetIndex].series) legend.chart.setDatasetVisibility(i, show); });
+              datasets.forEach((set, i) => {
+                if (set.series === datasets[item.datasetIndex].series) legend.chart.setDatasetVisibility(i, show);
+              });
               legend.chart.update();
             },
           },
-          tooltip: { filter: heard, callbacks: tooltip, usePointStyle: true, itemSort: (a, b) => b.parsed.y - a.parsed.y },
+          tooltip: {
+            filter: heard, callbacks: tooltip, usePointStyle: true, itemSort: (a, b) => b.parsed.y - a.parsed.y,
+          },
         },
       },
     });
@@ -100,8 +110,12 @@
         const values = s.points.map((p) => ({ x: p.x, y: p[unit.value], ends: p[unit.value + "_interval"] }));
         const bars = values.flatMap((p) => [{ x: p.x, y: p.ends[0] }, { x: p.x, y: p.ends[1] }, { x: p.x, y: NaN }]);
         return [
-          points(s.name, looks, values, { series: s.name, showLine: true, borderWidth: s.name === "flashfit" ? 3 : 1.5 }),
-          points("", looks, bars, { series: s.name, quiet: true, unnamed: true, showLine: true, borderWidth: 1.5, pointStyle: "line", pointRadius: 4, pointHoverRadius: 4 }),
+          points(s.name, looks, values,
+            { series: s.name, showLine: true, borderWidth: s.name === "flashfit" ? 3 : 1.5 }),
+          points("", looks, bars, {
+            series: s.name, quiet: true, unnamed: true, showLine: true, borderWidth: 1.5, pointStyle: "line",
+            pointRadius: 4, pointHoverRadius: 4,
+          }),
         ];
       });
       draw(place, `head dim ${panel.head_dim} · ${run.speed[slice.value].label}`, datasets, {
@@ -113,7 +127,9 @@
         y: rate ? axis("TFLOP/s", { beginAtZero: true }) : logAxis("µs a call"),
       }, {
         title: (items) => "sequence length " + items[0].raw.x,
-        label: (item) => ` ${item.dataset.label}: ${short(item.raw.y)} (${item.raw.ends.map(short).join(" to ")}) ${rate ? "TFLOP/s" : "µs"}`,
+        label: (item) =>
+          ` ${item.dataset.label}: ${short(item.raw.y)} (${item.raw.ends.map(short).join(" to ")}) ` +
+          (rate ? "TFLOP/s" : "µs"),
       }, "x");
     }
   };
@@ -130,7 +146,8 @@
     const cases = run.result.cases;
     const dim = (p) => cases[p.case].problem.head_dim;
     const groups = [...new Set(run.roofline.points.map(dim))].sort((a, b) => a - b);
-    const datasets = groups.map((d, i) => points("head dim " + d, look(i), run.roofline.points.filter((p) => dim(p) === d), { series: "d" + d }));
+    const datasets = groups.map((d, i) =>
+      points("head dim " + d, look(i), run.roofline.points.filter((p) => dim(p) === d), { series: "d" + d }));
     const dashes = { tensor: [], memory: [], exp: [6, 4] };
     for (const roof of run.roofline.roofs) {
       const of = groups.findIndex((d) => roof.name.endsWith(" " + d));
@@ -145,14 +162,16 @@
         title: (items) => cases[items[0].raw.case].name,
         label: (item) => {
           const share = cases[item.raw.case].share;
-          return ` ${short(item.raw.y)} TFLOP/s at ${short(item.raw.x)} FLOP a byte` + (share ? `, ${(100 * share).toFixed(1)} % of its bound` : "");
+          return ` ${short(item.raw.y)} TFLOP/s at ${short(item.raw.x)} FLOP a byte` +
+            (share ? `, ${(100 * share).toFixed(1)} % of its bound` : "");
         },
       }, "xy");
   };
 
   const error = (place) => {
     const cases = runs[place.dataset.run].result.cases;
-    const found = cases.filter((c) => c.error > 0 && c.error_bound > 0).map((c) => ({ x: c.error_bound, y: c.error, of: c }));
+    const found = cases.filter((c) => c.error > 0 && c.error_bound > 0)
+      .map((c) => ({ x: c.error_bound, y: c.error, of: c }));
     if (!found.length) return void place.replaceChildren(document.createTextNode("No case has an error above zero."));
     const key = (p) => p.of.problem.dtype + (p.of.correct ? "" : ", wrong");
     const datasets = grouped(found, key).map(([name, data], i) => points(name, look(i), data, { series: name }));

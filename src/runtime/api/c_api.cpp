@@ -6,14 +6,16 @@
 #include <string_view>
 
 #include "flashfit/flashfit.h"
+#include "runtime/api/attention/decisions.hpp"
+#include "runtime/api/attention/dispatch.hpp"
+#include "runtime/api/attention/plans.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/dispatch.hpp"
 #include "runtime/api/features.hpp"
+#include "runtime/api/moe/route.hpp"
 #include "runtime/api/one_line.hpp"
-#include "runtime/api/plans.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/reports.hpp"
-#include "runtime/api/tensor_check.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -162,6 +164,18 @@ flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint
 
 flashfit_status flashfit_attention_prepare(const flashfit_attention_args* args) {
   return api::guarded([&] { return api::attention(args, api::dispatch_prepare); });
+}
+
+flashfit_status flashfit_moe_route(const flashfit_moe_route_args* args) {
+  return api::guarded([&] { return api::route(args); });
+}
+
+flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args) {
+  return api::guarded([&] { return api::prepare_route(args); });
+}
+
+flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json) {
+  return api::hand_over(json, [&] { return api::route_json(args); });
 }
 
 flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/api/refuse.hpp"
+
 namespace flashfit::api {
 namespace {
 
@@ -28,6 +30,15 @@ const Environment& environment() {
   static const Environment& once =
       *new Environment(parse_environment(std::getenv("FLASHFIT_LOG"), std::getenv("FLASHFIT_DISABLE")));
   return once;
+}
+
+Result<void> check_enabled(const char* operation, bool on_gpu) {
+  using enum Environment::Disable;
+  const Environment& e = environment();
+  if (e.disable == kNothing || (e.disable == kGpu && !on_gpu)) return {};
+  if (e.disable == kUnknown) return refuse("FLASHFIT_DISABLE: \"{}\"; accepted: 1, gpu, 0 or nothing", e.disable_value);
+  return fail(Code::kDisabled, fmt::format("{}: FLASHFIT_DISABLE={} is set; accepted: {}", operation, e.disable_value,
+                                           e.disable == kGpu ? "tensors on the CPU" : "no call"));
 }
 
 }  // namespace flashfit::api

@@ -2,6 +2,8 @@
 // What the environment asks of the library, read once by the first call that needs it.
 #include <string>
 
+#include "core/base/error.hpp"
+
 namespace flashfit::api {
 
 struct Environment {
@@ -18,5 +20,8 @@ const Environment& environment();
 /// Unset (nullptr), empty and "0" are no. FLASHFIT_LOG: anything else is yes. FLASHFIT_DISABLE: "1" is all, "gpu" the
 /// GPU, anything else kUnknown, since a misspelt wish to be disabled is not to be ignored.
 Environment parse_environment(const char* log, const char* disable);
+
+/// Whether FLASHFIT_DISABLE leaves the operation alone. Errors: kDisabled; kInvalidArgument for a value that is none.
+Result<void> check_enabled(const char* operation, bool on_gpu);
 
 }  // namespace flashfit::api

@@ -38,6 +38,11 @@ constexpr const char* kAlways[] = {
     "env.log",
     "explain",
     "explain.tile",
+    "moe.route",
+    "moe.route.explain",
+    "moe.route.prepare",
+    "moe.route.renormalize",
+    "moe.route.topk_first",
 };
 
 struct Features {

@@ -5,7 +5,7 @@
 #include "core/base/json_text.hpp"
 #include "core/gpu/device.hpp"
 #include "kernels/attention/forward/plan/explain.hpp"
-#include "runtime/api/explain_request.hpp"
+#include "runtime/api/attention/explain_request.hpp"
 #include "runtime/images/carried.hpp"
 
 namespace flashfit::api {

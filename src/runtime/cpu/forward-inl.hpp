@@ -437,8 +437,6 @@ inline void tanh_array(const float* x, float* y, std::size_t count) {
   for (std::size_t i = 0; i < count; i += kLanes) hn::StoreU(tanh(d, hn::LoadU(d, x + i)), d, y + i);
 }
 
-inline Kernel kernel() { return {hwy::TargetName(HWY_TARGET), kRows, scratch_bytes, run, exp_array, tanh_array}; }
-
 }  // namespace flashfit::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -5,13 +5,13 @@
 // vectors without a compile-time size (SVE, RVV) do not form arrays.
 #define HWY_DISABLED_TARGETS (~(HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_NEON | HWY_SCALAR | 1LL << 61))
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "runtime/cpu/forward-inl.hpp"
+#define HWY_TARGET_INCLUDE "runtime/cpu/kernels-inl.hpp"
 #include <hwy/foreach_target.h>
 // Last, for the target that the compiler's flags name.
 #include <vector>
 
 #include "core/base/cpu_features.hpp"
-#include "runtime/cpu/forward-inl.hpp"
+#include "runtime/cpu/kernels-inl.hpp"
 
 namespace flashfit::cpu {
 namespace {

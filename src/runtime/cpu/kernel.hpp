@@ -1,10 +1,11 @@
 #pragma once
-// One block of query rows, compiled for each instruction set; chosen at run time.
+// What is compiled for each instruction set; chosen at run time.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "kernels/attention/problem.hpp"
+#include "kernels/moe/route/problem.hpp"
 
 namespace flashfit::cpu {
 
@@ -17,13 +18,14 @@ struct RowBlock {
   std::int64_t seqlen_q, seqlen_k;        ///< seqlen_k: of the keys that are there
 };
 
-/// The forward for one instruction set.
+/// The backend for one instruction set.
 struct Kernel {
   const char* name;                                             ///< Highway's name of the target: "AVX2"
   int rows;                                                     ///< most rows of a RowBlock
   std::size_t (*scratch_bytes)(const ForwardProblem& problem);  ///< what one thread needs, in bytes
   void (*run)(const ForwardCall& call, const RowBlock& block,
-              float* scratch);                               ///< scratch is aligned to kScratchAlignment
+              float* scratch);  ///< scratch is aligned to kScratchAlignment
+  void (*route)(const RouteCall& call, std::int64_t begin, std::int64_t end);  ///< tokens [begin, end)
   void (*exp)(const float* x, float* y, std::size_t count);  ///< the kernel's exponential, for its test: x <= 0
   void (*tanh)(const float* x, float* y, std::size_t count);
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/moe/route/variants.hpp"
 
 namespace flashfit {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 /// The families that this library has: the one place that lists them.
 constexpr std::vector<KernelRow> (*kFamilies[])() = {
     forward_kernel_rows,
+    route_kernel_rows,
 };
 
 }  // namespace

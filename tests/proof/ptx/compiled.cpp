@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "proof/ptx/launch.hpp"
 #include "proof/ptx/parser.hpp"
@@ -43,18 +44,22 @@ Result<Compiled> compile(const std::string& source, const std::string& expressio
 }
 
 thread_local const ptx::Program* running = nullptr;
-thread_local std::size_t running_shared = 0;
+thread_local KernelRow running_row;
 
 }  // namespace
 
-Result<std::unique_ptr<ptx::Program>> program_of(const ForwardVariant& variant, const Build& build) {
-  const Kernel kernel = flashfit::kernel_of(kernel_row_of(variant));
-  static const Result<std::string> closure = closure_of(kernel.header, {kSource / "kernels/arch/cuda", kSource});
-  if (!closure) return tl::unexpected(closure.error());
+Result<std::unique_ptr<ptx::Program>> program_of(const KernelRow& row, const Build& build) {
+  const Kernel kernel = flashfit::kernel_of(row);
+  static std::map<std::string, std::string> closures;  // by header: reading one takes longer than a small kernel
+  if (!closures.contains(kernel.header)) {
+    Result<std::string> read = closure_of(kernel.header, {kSource / "kernels/arch/cuda", kSource});
+    if (!read) return tl::unexpected(read.error());
+    closures[kernel.header] = std::move(*read);
+  }
   static const std::string compiler = fingerprint(NVRTC).value();
   // Of the recipe, its options are for other code than these tests want.
-  const Recipe recipe = make_recipe(kernel, variant.targets.front(), *closure, compiler);
-  const std::string name = fmt::format("{} for {}.ptx", name_of(variant.config), build.target);
+  const Recipe recipe = make_recipe(kernel, row.targets.front(), closures[kernel.header], compiler);
+  const std::string name = fmt::format("{} for {}.ptx", row.name, build.target);
   const ImageCache cache(CACHE);
   const std::string key = hash_of(fmt::format("{}\n{}", recipe.key, fmt::join(flags_of(build), " ")));
   if (build.before.empty())
@@ -74,14 +79,17 @@ Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& sourc
   return decoded("kernel.ptx", made->bytes, made->entry);
 }
 
-emulated::EmulatedKernel kernel_of(const ForwardVariant& variant, const ptx::Program& program) {
+emulated::EmulatedKernel kernel_of(const KernelRow& row, const ptx::Program& program) {
   running = &program;
-  running_shared = static_cast<std::size_t>(forward_shared_bytes(variant.config));
-  return {kernel_row_of(variant),
-          [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
+  running_row = row;
+  return {row, [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
             return ptx::launch(
-                *running, {.grid = grid, .threads = {running->max_threads, 1, 1}, .dynamic_shared = running_shared},
-                {static_cast<const std::byte*>(params), sizeof(ForwardParams)}, memory, options);
+                *running,
+                {.grid = grid,
+                 .threads = {running->max_threads, 1, 1},
+                 .dynamic_shared = static_cast<std::size_t>(running_row.shared_bytes)},
+                {static_cast<const std::byte*>(params), static_cast<std::size_t>(running_row.params_bytes)}, memory,
+                options);
           }};
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-// PTX of the table's kernels as NVRTC makes it, kept in the cache of images.
+// PTX of the catalogue's kernels as NVRTC makes it, kept in the cache of images.
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "proof/emulated/forward.hpp"
+#include "proof/emulated/kernel.hpp"
 #include "proof/ptx/program.hpp"
 
 namespace flashfit::testing {
@@ -22,14 +22,14 @@ struct Build {
 };
 
 /// The row's kernel, decoded.
-Result<std::unique_ptr<ptx::Program>> program_of(const ForwardVariant& variant, const Build& build);
+Result<std::unique_ptr<ptx::Program>> program_of(const KernelRow& row, const Build& build);
 
 /// Any source's kernel, decoded; nothing of it is kept.
 Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& source, const std::string& expression,
                                                         const Build& build);
 
-/// The row's kernel as one that emulated::run() takes, but run from its PTX. `program` must outlive the runs, and is
+/// The row's kernel as one that an emulated run() takes, but run from its PTX. `program` must outlive the runs, and is
 /// the one that is run by all kernels of this thread, until this is called again.
-emulated::EmulatedKernel kernel_of(const ForwardVariant& variant, const ptx::Program& program);
+emulated::EmulatedKernel kernel_of(const KernelRow& row, const ptx::Program& program);
 
 }  // namespace flashfit::testing

@@ -53,7 +53,7 @@ class ChangedHeader {
 
 /// What is wrong with the row's PTX on a case of several tiles, or "".
 std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
-  const auto program = program_of(forward_variant_of(kernel.row), build);
+  const auto program = program_of(kernel.row, build);
   if (!program) return "not compiled: " + program.error().message;
   ForwardCase spec;
   spec.name = "three tiles";
@@ -64,8 +64,7 @@ std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
   spec.planted.shift = -20;  // a base that was forgotten is 0, which only such logits are far from
   ForwardData data = make_data(spec);
   const Expected expected = expect(data);
-  if (const auto ran = run(kernel_of(forward_variant_of(kernel.row), **program), data, schedules()[0]); !ran)
-    return ran.error().message;
+  if (const auto ran = run(kernel_of(kernel.row, **program), data, schedules()[0]); !ran) return ran.error().message;
   const Verdict verdict = check(data, expected);
   return verdict.ok ? "" : verdict.message;
 }

@@ -32,8 +32,8 @@ void report(const std::string& defect, Sum& sum) {
 }
 
 void run_row(const EmulatedKernel& kernel, int target, std::size_t each, Sum& sum) {
-  const auto comparable = program_of(forward_variant_of(kernel.row), {.target = target});
-  const auto shipped = program_of(forward_variant_of(kernel.row), {.target = target, .comparable = false});
+  const auto comparable = program_of(kernel.row, {.target = target});
+  const auto shipped = program_of(kernel.row, {.target = target, .comparable = false});
   if (!comparable) return report(comparable.error().message, sum);
   if (!shipped) return report(shipped.error().message, sum);
   const auto cases = served_cases(forward_variant_of(kernel.row).config);

@@ -5,6 +5,7 @@
 #include "compiled.hpp"
 #include "core/gpu/limits.hpp"
 #include "kernels/attention/forward/emulated.hpp"
+#include "kernels/attention/forward/variants.hpp"
 
 namespace flashfit::testing {
 

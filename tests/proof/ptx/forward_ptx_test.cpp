@@ -48,7 +48,7 @@ class ForwardPtx : public ::testing::TestWithParam<Made> {
 class EveryForwardPtx : public ForwardPtx {};
 
 TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
-  const auto program = program_of(forward_variant_of(kernel().row), {.target = GetParam().target});
+  const auto program = program_of(kernel().row, {.target = GetParam().target});
   ASSERT_TRUE(program) << program.error().message;
   // Another case and schedule for each target.
   const auto number = static_cast<std::size_t>(GetParam().target);
@@ -58,7 +58,7 @@ TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
 }
 
 TEST_P(ForwardPtx, IsRightAsShipped) {
-  const auto program = program_of(forward_variant_of(kernel().row), {.target = GetParam().target, .comparable = false});
+  const auto program = program_of(kernel().row, {.target = GetParam().target, .comparable = false});
   ASSERT_TRUE(program) << program.error().message;
   const auto cases = some_cases(GetParam(), 2);
   for (std::size_t i = 0; i < cases.size(); ++i)

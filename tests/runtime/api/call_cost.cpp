@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu_double.hpp"
-#include "runtime/api/tensor_check.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 #include "tensors.hpp"
 
 namespace flashfit::test {

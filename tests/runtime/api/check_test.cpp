@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "runtime/api/tensor_check.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 #include "tensors.hpp"
 
 namespace flashfit::test {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward_params.hpp"
 
 namespace flashfit {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "proof/emu/schedules.hpp"
 #include "proof/emulated/forward.hpp"
 #include "proof/reference/cases.hpp"
 #include "proof/reference/listed.hpp"
@@ -34,8 +35,5 @@ std::vector<ForwardCase> served_cases(const ForwardConfig& config);
 
 /// In how many parts case i of a list has its keys split.
 inline int splits_of(std::size_t i) { return 1 + static_cast<int>(i % 4); }
-
-/// The three schedules that every case is run under.
-std::vector<emu::Options> schedules();
 
 }  // namespace flashfit::testing

@@ -14,10 +14,4 @@ ForwardData make_data_of_mixed_layouts(const ForwardCase& spec) {
   return data;
 }
 
-std::vector<emu::Options> schedules() {
-  return {{.kernel = {}, .schedule = emu::Schedule::kRoundRobin, .seed = 1},
-          {.kernel = {}, .schedule = emu::Schedule::kReversed, .seed = 1},
-          {.kernel = {}, .schedule = emu::Schedule::kRandom, .seed = 7}};
-}
-
 }  // namespace flashfit::testing

@@ -22,12 +22,6 @@ bool of_problem(const Request& r, const Image& image) {
   return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));
 }
 
-bool loads(const Request& r, const Image& image) {
-  const bool ptx = image.target.kind == Target::Kind::kPtx;
-  return runs_on(image.target, r.gpu.cc) &&
-         (ptx ? driver_compiles_ptx(r.driver) : !r.ptx_only && driver_loads_sass(r.driver));
-}
-
 std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m) {
   if (p.batch == 0 || p.heads_q == 0) return 0;
   std::int64_t slots = 0, grid = 0;

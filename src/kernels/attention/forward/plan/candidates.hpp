@@ -15,6 +15,8 @@ struct Request {
   std::span<const Image> images;
   const ForwardVariant* variant = nullptr;
   bool ptx_only = false;
+
+  Loader loader() const { return {gpu, driver, ptx_only}; }
 };
 
 /// Whether a row computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
@@ -26,9 +28,6 @@ inline const ForwardVariant& variant_of(const Image& image) { return forward_var
 
 /// Whether the image's row serves the problem (and is the forced one).
 bool of_problem(const Request& request, const Image& image);
-
-/// Whether the GPU and the driver can load it.
-bool loads(const Request& request, const Image& image);
 
 /// The plan that this image gives, or nothing if a block of it does not fit the GPU or the launch has too many blocks.
 std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
@@ -53,19 +52,11 @@ Registers registers_of(const ForwardConfig& config, const Image* image, std::spa
 /// Calls visit(plan) for each row's best image that gives a plan.
 template <class Visit>
 void for_each_candidate(const Request& request, Visit visit) {
-  for (const Image& image : request.images) {
-    if (!of_problem(request, image) || !loads(request, image)) continue;
-    // The best image of a row is the one that no other of the row beats: machine code to PTX, then the newest.
-    const auto beaten_by = [&](const Image& other) {
-      if (other.row != image.row || !loads(request, other)) return false;
-      return other.target.kind != image.target.kind ? other.target.kind == Target::Kind::kSass
-                                                    : other.target.cc > image.target.cc;
-    };
-    bool best = true;
-    for (const Image& other : request.images) best = best && !beaten_by(other);
-    if (!best) continue;
-    if (const auto plan = plan_of(request, image)) visit(*plan);
-  }
+  for_each_best_image(
+      request.images, request.loader(), [&](const Image& image) { return of_problem(request, image); },
+      [&](const Image& image) {
+        if (const auto plan = plan_of(request, image)) visit(*plan);
+      });
 }
 
 }  // namespace flashfit

@@ -4,29 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
-
-#include "core/gpu/driver_versions.hpp"
 
 namespace flashfit {
 namespace {
-
-Error misfit(std::string message) { return {Code::kMisfit, std::move(message)}; }
-
-std::string needed(CudaVersion version) {
-  return fmt::format("CUDA {} (driver {}) or newer is needed", str(version), first_branch(version));
-}
-
-/// "7.5, 8.0, 8.0+PTX": the targets of the images that `of` accepts, oldest first.
-template <class Of>
-std::string targets(std::span<const Image> images, Of of) {
-  std::set<Target> found;
-  for (const Image& i : images)
-    if (of(i)) found.insert(i.target);
-  std::vector<std::string> names;
-  for (const Target& t : found) names.push_back(t.str());
-  return fmt::format("{}", fmt::join(names, ", "));
-}
 
 /// "128", or "192 (v 128)".
 std::string head_dims(int head_dim, int head_dim_v) {
@@ -43,8 +23,6 @@ std::string shape(const ForwardConfig& c) {
 
 }  // namespace
 
-std::string describe(const Gpu& gpu) { return fmt::format("{} ({})", gpu.name, gpu.cc.str()); }
-
 std::optional<Error> misfit_of_problem(const ForwardProblem& p, const Gpu& gpu, CudaVersion driver) {
   if (p.dtype == DType::kF32)
     return misfit(fmt::format("dtype fp32: runs on the CPU only; on {} use fp16{}", describe(gpu),
@@ -53,11 +31,7 @@ std::optional<Error> misfit_of_problem(const ForwardProblem& p, const Gpu& gpu, 
     return misfit(
         fmt::format("dtype bf16: {} has no bf16 tensor cores, compute capability 8.0 is the first with them; use fp16",
                     describe(gpu)));
-  if (!driver_loads_sass(driver))
-    return misfit(fmt::format("driver: CUDA {} is too old for flashfit's images; {}", str(driver), needed(12000)));
-  if (driver != 0 && driver < first_driver_for(gpu.cc))
-    return misfit(fmt::format("driver: CUDA {} does not know {}; {}", str(driver), describe(gpu),
-                              needed(first_driver_for(gpu.cc))));
+  if (auto error = misfit_of_driver(gpu, driver)) return error;
   const std::int64_t rows_q = p.variable_length ? p.total_q : p.seqlen_q,
                      rows_k = p.variable_length ? p.total_k : p.seqlen_k;
   if (rows_q > kMaxRows || rows_k > kMaxRows)
@@ -70,7 +44,6 @@ Error misfit_of_images(const Request& r) {
   const ForwardProblem& p = r.problem;
   const auto of_dtype = [&](const Image& i) { return variant_of(i).config.dtype == p.dtype; };
   const auto of_shape = [&](const Image& i) { return of_problem(r, i); };
-  const auto runs = [&](const Image& i) { return of_problem(r, i) && runs_on(i.target, r.gpu.cc); };
   const auto any = [&](const auto& of) { return std::any_of(r.images.begin(), r.images.end(), of); };
 
   if (!any(of_dtype))
@@ -89,24 +62,10 @@ Error misfit_of_images(const Request& r) {
     return misfit(
         fmt::format("{}: carried for {} are head_dims to {}", shape(p), name_of(p.dtype), head_dims(most, most_v)));
   }
-  if (!any(runs)) {
-    const bool older = std::all_of(r.images.begin(), r.images.end(),
-                                   [&](const Image& i) { return !of_shape(i) || i.target.cc > r.gpu.cc.decimal(); });
-    return misfit(fmt::format("{} {} of {}: carried are {}", describe(r.gpu),
-                              older ? "is older than every image" : "can load no image", shape(p),
-                              targets(r.images, of_shape)));
-  }
-  const auto loadable = [&](const Image& i) { return of_problem(r, i) && loads(r, i); };
-  if (!any(loadable)) {
-    if (r.ptx_only && driver_compiles_ptx(r.driver))
-      return misfit(fmt::format("PTX only: no PTX of {} that {} takes; carried are {}", shape(p), describe(r.gpu),
-                                targets(r.images, of_shape)));
-    return misfit(fmt::format("driver: of {} only PTX ({}) fits {}, and CUDA {} cannot compile it; {}", shape(p),
-                              targets(r.images, runs), describe(r.gpu), str(r.driver), needed(12090)));
-  }
+  if (auto error = misfit_of_loading(shape(p), r.images, r.loader(), of_shape)) return std::move(*error);
   int smallest = 0, shortest = 0;
   for (const Image& i : r.images) {
-    if (!loadable(i)) continue;
+    if (!of_shape(i) || !loads(r.loader(), i)) continue;
     const int bytes = forward_shared_bytes(variant_of(i).config);
     smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
     shortest = std::max(shortest, variant_of(i).config.block_m);

@@ -6,9 +6,6 @@
 
 namespace flashfit {
 
-/// "L4 (8.9)".
-std::string describe(const Gpu& gpu);
-
 /// What no image could help with: dtype, driver, rows. Nothing if the problem is sound for this GPU.
 std::optional<Error> misfit_of_problem(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver);
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/gpu/gpu.hpp"
+#include "core/launch/choice.hpp"
 #include "core/launch/image.hpp"
 #include "core/launch/step.hpp"
 #include "kernels/attention/forward/params.hpp"
@@ -50,11 +51,6 @@ struct ForwardPlan {
   const KernelRow& row() const { return *image().row; }
   /// Thread blocks for each part of the keys; 0: no rows, nothing to launch.
   std::int64_t grid() const { return steps[0].grid.x; }
-};
-
-struct PlanOptions {
-  std::string_view variant = {};  ///< force this row by name (empty: choose)
-  bool ptx_only = false;          ///< use PTX even where machine code fits (tests of other targets' code on one GPU)
 };
 
 /// Code::kMisfit names the GPU, its compute capability and what binds: fp32, bf16 before 8.0, head_dim or dtype not

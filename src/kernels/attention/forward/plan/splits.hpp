@@ -4,6 +4,7 @@
 
 #include "core/gpu/gpu.hpp"
 #include "core/gpu/occupancy.hpp"
+#include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {

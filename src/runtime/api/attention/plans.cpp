@@ -1,4 +1,4 @@
-#include "runtime/api/plans.hpp"
+#include "runtime/api/attention/plans.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "runtime/api/explain_request.hpp"
+#include "runtime/api/attention/explain_request.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/versioned.hpp"
 #include "runtime/images/carried.hpp"

@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "flashfit/flashfit.h"
 #include "kernels/attention/problem.hpp"
-#include "runtime/api/forward_tensors.hpp"
+#include "runtime/api/attention/forward_tensors.hpp"
 
 namespace flashfit::api {
 

@@ -1,4 +1,4 @@
-#include "runtime/api/forward_tensors.hpp"
+#include "runtime/api/attention/forward_tensors.hpp"
 
 #include <fmt/format.h>
 

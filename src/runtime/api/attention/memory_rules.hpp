@@ -1,6 +1,6 @@
 #pragma once
 // What an attention call asks of memory: strides, alignment, and that nothing is written onto another tensor.
-#include "runtime/api/forward_tensors.hpp"
+#include "runtime/api/attention/forward_tensors.hpp"
 
 namespace flashfit::api {
 

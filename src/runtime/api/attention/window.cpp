@@ -1,4 +1,4 @@
-#include "runtime/api/window.hpp"
+#include "runtime/api/attention/window.hpp"
 
 #include "runtime/api/argument.hpp"
 #include "runtime/api/refuse.hpp"

@@ -2,7 +2,7 @@
 // The plan of a checked call for the live GPU that its tensors are on.
 #include "core/base/error.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
-#include "runtime/api/tensor_check.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 
 namespace flashfit::api {
 

@@ -1,13 +1,13 @@
-#include "runtime/api/tensor_check.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 
 #include <cmath>
 
 #include "kernels/attention/pack.hpp"
-#include "runtime/api/memory_rules.hpp"
-#include "runtime/api/problem_rows.hpp"
+#include "runtime/api/attention/memory_rules.hpp"
+#include "runtime/api/attention/problem_rows.hpp"
+#include "runtime/api/attention/window.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/api/window.hpp"
 
 namespace flashfit::api {
 namespace {

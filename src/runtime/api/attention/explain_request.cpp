@@ -1,17 +1,16 @@
-#include "runtime/api/explain_request.hpp"
+#include "runtime/api/attention/explain_request.hpp"
 
 #include <fmt/format.h>
 
 #include <string_view>
 
-#include "core/gpu/device.hpp"
-#include "core/gpu/gpu_names.hpp"
 #include "kernels/attention/forward/plan/misfit.hpp"
 #include "kernels/attention/pack.hpp"
 #include "runtime/api/argument.hpp"
-#include "runtime/api/problem_rows.hpp"
+#include "runtime/api/attention/problem_rows.hpp"
+#include "runtime/api/attention/window.hpp"
+#include "runtime/api/question.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/api/window.hpp"
 #include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
@@ -21,30 +20,6 @@ constexpr std::uint32_t kKnownFlags = FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY | FLAS
                                       FLASHFIT_BATCH_INVARIANT | FLASHFIT_SOFTCAP | FLASHFIT_ALIBI | FLASHFIT_UNALIGNED;
 /// Of a what-if: bounds that keep its sums in 32 bits.
 constexpr std::int64_t kMaxTileHeadDim = 1024;
-
-/// A number of the caller's struct and what it may be.
-struct Number {
-  const char* name;
-  std::int64_t value, least, most;
-};
-
-Result<void> check_numbers(std::initializer_list<Number> numbers) {
-  for (const Number& n : numbers) {
-    if (n.value >= n.least && n.value <= n.most) continue;
-    const std::string accepted =
-        n.least == n.most ? fmt::format("{}", n.least) : fmt::format("{} to {}", n.least, n.most);
-    return fail(Code::kInvalidArgument, fmt::format("{}: {}; accepted: {}", n.name, n.value, accepted));
-  }
-  return {};
-}
-
-Result<DType> parse_dtype(const char* name) {
-  for (const DType t : {DType::kF16, DType::kBF16, DType::kF32}) {
-    if (name && std::string_view(name) == name_of(t)) return t;
-  }
-  return fail(Code::kInvalidArgument, fmt::format("dtype: {}; accepted: \"fp16\", \"bf16\", \"fp32\"",
-                                                  name ? fmt::format("\"{}\"", name) : "NULL"));
-}
 
 Result<BiasKind> parse_bias(const char* name, DType dtype, bool ragged) {
   if (!name) return BiasKind::kNone;
@@ -99,22 +74,6 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   ok = set_window(p, window);
   if (!ok) return tl::unexpected(std::move(ok.error()));
   return packs_heads(p) ? pack_heads(p) : p;  // as the call would be planned, if it has no sinks
-}
-
-/// The GPUs that `name` means, and the driver to assume for them.
-Result<std::vector<Gpu>> gpus_of(const char* name, CudaVersion& driver) {
-  if (!name) {
-    Machine machine = this_machine();
-    if (machine.gpus.empty())
-      return fail(Code::kNoGpu, fmt::format("gpu: NULL, this machine's, but {}; accepted: a GPU's name or \"all\"",
-                                            machine.no_gpu_reason));
-    if (driver == 0) driver = machine.cuda;
-    return std::move(machine.gpus);
-  }
-  if (std::string_view(name) == "all") return std::vector<Gpu>(gpu_table().begin(), gpu_table().end());
-  auto gpu = gpu_to_plan(name);
-  if (!gpu) return tl::unexpected(std::move(gpu.error()));
-  return std::vector<Gpu>{std::move(*gpu)};
 }
 
 Result<std::optional<ForwardConfig>> tile_of(const flashfit_explain_args& args, const ForwardProblem& problem) {

@@ -1,4 +1,4 @@
-#include "runtime/api/problem_text.hpp"
+#include "runtime/api/attention/problem_text.hpp"
 
 #include <fmt/format.h>
 

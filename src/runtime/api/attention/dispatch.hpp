@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/base/error.hpp"
-#include "runtime/api/tensor_check.hpp"
+#include "runtime/api/attention/tensor_check.hpp"
 
 namespace flashfit::api {
 

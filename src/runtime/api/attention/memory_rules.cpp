@@ -1,4 +1,4 @@
-#include "runtime/api/memory_rules.hpp"
+#include "runtime/api/attention/memory_rules.hpp"
 
 #include "runtime/api/refuse.hpp"
 

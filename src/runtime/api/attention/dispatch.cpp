@@ -1,32 +1,23 @@
-#include "runtime/api/dispatch.hpp"
+#include "runtime/api/attention/dispatch.hpp"
 
 #include "kernels/attention/forward/plan/steps.hpp"
+#include "runtime/api/attention/decisions.hpp"
+#include "runtime/api/attention/gpu_plan.hpp"
+#include "runtime/api/attention/memory_rules.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/environment.hpp"
-#include "runtime/api/gpu_plan.hpp"
-#include "runtime/api/memory_rules.hpp"
-#include "runtime/api/refuse.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/images/loader.hpp"
 
 namespace flashfit::api {
 namespace {
 
-Result<void> check_enabled(const CheckedForward& checked) {
-  using enum Environment::Disable;
-  const Environment& e = environment();
-  if (e.disable == kNothing || (e.disable == kGpu && !checked.on_gpu)) return {};
-  if (e.disable == kUnknown) return refuse("FLASHFIT_DISABLE: \"{}\"; accepted: 1, gpu, 0 or nothing", e.disable_value);
-  return fail(Code::kDisabled, fmt::format("attention: FLASHFIT_DISABLE={} is set; accepted: {}", e.disable_value,
-                                           e.disable == kGpu ? "tensors on the CPU" : "no call"));
-}
-
 /// Whether anything is to be written; no keys is another matter: zeros are.
 bool has_rows(const ForwardProblem& p) { return p.total_q != 0 && p.heads_q != 0; }
 
 /// What runs on a GPU for this call; nullptr if nothing does.
 Result<const ForwardPlan*> gpu_work(const CheckedForward& checked) {
-  if (auto ok = check_enabled(checked); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check_enabled("attention", checked.on_gpu); !ok) return tl::unexpected(std::move(ok.error()));
   if (checked.on_gpu && has_rows(checked.call.problem)) return plan_on_gpu(checked);
   return nullptr;
 }

@@ -1,0 +1,111 @@
+#include "kernels/moe/route/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace flashfit {
+namespace {
+
+const RouteConfig& config_of(const Image& image) { return route_variant_of(*image.row).config; }
+
+bool serves(const RouteConfig& c, const RouteProblem& p) { return c.dtype == p.dtype && c.experts >= p.experts; }
+
+/// The row that a name means. Error: the rows that would suit the problem.
+Result<const RouteVariant*> variant_named(std::string_view name, const RouteProblem& p) {
+  std::vector<std::string> suitable;
+  const RouteVariant* found = nullptr;
+  for (const RouteVariant& v : route_variants()) {
+    if (name_of(v.config) == name) found = &v;
+    if (serves(v.config, p)) suitable.push_back(name_of(v.config));
+  }
+  if (found != nullptr && serves(found->config, p)) return found;
+  return fail(Code::kInvalidArgument,
+              fmt::format("variant {} {}; for {}: {}", name,
+                          found == nullptr ? "is no row of the router's table" : "has another dtype or too few experts",
+                          describe(p), fmt::join(suitable, ", ")));
+}
+
+}  // namespace
+
+std::string describe(const RouteProblem& p) {
+  return fmt::format("{} routing to {} of {} experts", name_of(p.dtype), p.top_k, p.experts);
+}
+
+Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
+                             const PlanOptions& options) {
+  images = images_of(kRouteFamily, images);
+  if (auto error = misfit_of_driver(gpu, driver)) return tl::unexpected(std::move(*error));
+  const RouteVariant* forced = nullptr;
+  if (!options.variant.empty()) {
+    const auto named = variant_named(options.variant, p);
+    if (!named) return tl::unexpected(named.error());
+    forced = *named;
+  }
+  const auto of_problem = [&](const Image& image) {
+    return serves(config_of(image), p) && (forced == nullptr || config_of(image) == forced->config);
+  };
+  if (std::ranges::none_of(images, of_problem))
+    return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the router)",
+                                             describe(p), images.size())));
+  const Loader loader{gpu, driver, options.ptx_only};
+  if (auto error = misfit_of_loading(describe(p), images, loader, of_problem)) return tl::unexpected(std::move(*error));
+  const Image* best = nullptr;
+  for_each_best_image(images, loader, of_problem, [&](const Image& image) {
+    if (best == nullptr || config_of(image).experts < config_of(*best).experts) best = &image;
+  });
+  return RoutePlan{.variant = &route_variant_of(*best->row), .steps = route_steps(*best, p)};
+}
+
+Steps route_steps(const Image& image, const RouteProblem& p) {
+  const int warps = config_of(image).warps;
+  Steps steps;
+  steps.add({.image = &image, .grid = {.x = (p.tokens + warps - 1) / warps}});
+  return steps;
+}
+
+RouteParams route_params(const RouteCall& call) {
+  const RouteProblem& p = call.problem;
+  return {.logits = call.logits,
+          .logits_row = call.logits_row,
+          .weights = call.weights,
+          .ids = call.ids,
+          .tokens = static_cast<int>(p.tokens),
+          .experts = p.experts,
+          .top_k = p.top_k,
+          .share_of_all = p.share_of_all()};
+}
+
+void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images, const PlanOptions& options) {
+  const auto plan = plan_route(problem, gpu, driver, images, options);
+  const auto of_plan = [&](const char* key, auto value) {
+    plan ? json.field(key, value(*plan)) : json.field(key, nullptr);
+  };
+  json.begin_object();
+  json.field("gpu", gpu.name);
+  json.field("compute_capability", gpu.cc.str());
+  json.field("fits", plan.has_value());
+  json.field("operation", kRouteFamily.operation);
+  json.field("family", kRouteFamily.name);
+  of_plan("variant", [](const RoutePlan& p) { return p.row().name; });
+  of_plan("target", [](const RoutePlan& p) { return p.image().target.str(); });
+  of_plan("registers_per_thread", [](const RoutePlan& p) {
+    return p.image().ptx() ? std::optional<int>() : std::optional<int>(p.image().registers);
+  });
+  of_plan("shared_memory_bytes", [](const RoutePlan& p) { return p.row().shared_bytes; });
+  of_plan("threads", [](const RoutePlan& p) { return p.row().threads; });
+  of_plan("grid", [](const RoutePlan& p) { return p.steps[0].grid.x; });
+  of_plan("workspace_bytes", [](const RoutePlan&) { return 0; });
+  json.field("reason",
+             plan ? fmt::format("{} runs on {}; a warp a token, {} logits a lane; the smallest row with room for {}",
+                                plan->image().ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(),
+                                plan->variant->config.experts / 32, problem.experts)
+                  : plan.error().message);
+  json.end_object();
+}
+
+}  // namespace flashfit

@@ -1,0 +1,43 @@
+#pragma once
+// The router's plan: a pure function of the problem, the GPU, the driver and the images carried.
+#include <span>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/json_text.hpp"
+#include "core/launch/choice.hpp"
+#include "core/launch/step.hpp"
+#include "kernels/moe/route/problem.hpp"
+#include "kernels/moe/route/variants.hpp"
+
+namespace flashfit {
+
+struct RoutePlan {
+  const RouteVariant* variant;
+  Steps steps;  ///< one launch, a warp a token; a grid of 0 without tokens
+
+  const Image& image() const { return *steps[0].image; }
+  const KernelRow& row() const { return *image().row; }
+};
+
+/// The row of the fewest experts that are enough. Code::kMisfit names the GPU and what binds: no image for it, a driver
+/// too old, more experts than any carried row has. Code::kInvalidArgument: options.variant is no row's name, or one of
+/// another dtype or of too few experts. The plan points into `images`.
+Result<RoutePlan> plan_route(const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
+                             std::span<const Image> images, const PlanOptions& options = {});
+
+/// The launch of `image` for a problem: RoutePlan::steps.
+Steps route_steps(const Image& image, const RouteProblem& problem);
+/// Its argument.
+RouteParams route_params(const RouteCall& call);
+
+/// "fp16 routing to 8 of 128 experts".
+std::string describe(const RouteProblem& problem);
+
+/// One object: gpu, compute_capability, fits, operation, family, variant, target, registers_per_thread (null of PTX),
+/// shared_memory_bytes, threads, grid, workspace_bytes, reason. A misfit has the same keys: null where unknown, and its
+/// reason. No time: no second row competes, so no model ranks them.
+void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
+                       std::span<const Image> images, const PlanOptions& options = {});
+
+}  // namespace flashfit

@@ -1,0 +1,54 @@
+#pragma once
+// The router in fp64, cases of it, and what may be wrong with a result.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/moe/route/problem.hpp"
+
+namespace flashfit::reference {
+
+/// What a case's logits are besides random: what zero-mean noise hides.
+enum class Logits : unsigned char {
+  kNormal,
+  kTies,      ///< of four values alone, -0 and 0 among them
+  kEqual,     ///< all alike
+  kShifted,   ///< 30 below 0, where a sum of exponentials that is not shifted back is 0
+  kSteep,     ///< hundreds apart: all weights but the first are next to nothing
+  kNan,       ///< some tokens have one
+  kInfinite,  ///< some tokens have an infinity, and some nothing but -inf
+  kHidden,    ///< -inf for most experts
+};
+
+struct RouteCase {
+  std::string name;
+  RouteProblem problem;
+  Logits logits = Logits::kNormal;
+  std::int64_t gap = 0;  ///< poisoned elements after a token's logits
+};
+
+/// A case in memory: poison around and between what belongs to it.
+struct RouteData {
+  static constexpr std::int64_t kRedZone = 64;  ///< elements before and after
+
+  RouteCase spec;
+  std::vector<unsigned char> logits;
+  std::vector<float> weights;
+  std::vector<std::int32_t> ids;
+
+  RouteCall call();
+  std::size_t logits_bytes() const;   ///< from the first to the last logit
+  std::size_t results_bytes() const;  ///< of weights, or of ids
+};
+
+/// Random numbers by their place, the same on every machine.
+RouteData make_data(const RouteCase& spec);
+
+/// What is wrong with the results, or "": ids as fp64 chooses them, weights within what fp32 must lose, nothing written
+/// around them.
+std::string defect_of(const RouteData& data);
+
+/// Cases for a kernel of up to `most` experts.
+std::vector<RouteCase> route_cases(DType dtype, int most);
+
+}  // namespace flashfit::reference
