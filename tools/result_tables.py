@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the tables of README.md and docs/performance.md from the files of bench/results.
+"""Writes the tables of README.md and the pages of docs/speed from the files of bench/results.
 
-Speed comes from bench_*.json, which `python -m flashfit.bench --json` made (docs/results.md), the cost of a call from
-what `./dev gpu --json` and `bench/call_cost.py --json` made, modelled times from modelled.json, which --model makes
-anew from this build. With --check nothing is written: exit status 1 if a table is not that of its files.
+Speed comes from bench_*.json, which `python -m flashfit.bench --json` made (docs/results.md): one page for each group
+of cases. The cost of a call comes from what `./dev gpu --json` and `bench/call_cost.py --json` made, modelled times
+from modelled.json, which --model makes anew from this build. With --check nothing is written: exit status 1 if a page
+is not what its files say.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +27,8 @@ from flashfit.bench import stats  # noqa: E402
 from flashfit.bench.selftest import FORCED  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
+CASES = ROOT / "bench" / "cases" / "forward.json"
+SPEED = "docs/speed"
 COMMAND = "tools/result_tables.py"
 #: What the model is asked, of every GPU in the table: one case of the reports and two of training.
 MODELLED: dict[str, dict[str, Any]] = {
@@ -56,7 +60,18 @@ HEADLINES = (
     "decode/B1 S1x65536 H32/8 D128 bf16 full",
 )
 
+#: The title of a group's page. A group that stands for one need has that in its page's first line.
+TITLES = {
+    "origin": "Shapes of field reports",
+    "grid": "Training and prefill",
+    "ragged": "Sequences of different lengths: SeedVR2",
+    "uneven": "Uneven lengths",
+    "decode": "Decoding",
+    "options": "Windows, softcap, ALiBi, biases, sinks",
+}
+
 Result = Mapping[str, Any]
+Entry = Mapping[str, Any]
 
 
 def load(name: str) -> dict[str, Any]:
@@ -79,8 +94,8 @@ def place(result: Result) -> str:
 
 def how(result: Result) -> str:
     """The machine and the method in a sentence or two."""
-    method, machine = result["method"], result["machine"]
-    said = [place(result)]
+    method, machine, made = result["method"], result["machine"], result["made"]
+    said = [place(result), f"flashfit {made['flashfit']} of revision {made['revision'][:9]}"]
     clocks = [c["clock_mhz"]["median"] for c in result["cases"] if c.get("clock_mhz")]
     if machine["gpu"]:
         said.append(f"driver {machine['gpu']['driver']}, L2 {method['l2']}")
@@ -94,8 +109,8 @@ def how(result: Result) -> str:
     reasons = sorted({reason for c in result["cases"] for reason in c.get("throttled", ())})
     if reasons:
         said.append(f"held back by: {', '.join(reasons)}")
-    end = "" if result["made"]["complete"] else " The run was ended early."
-    return f"{', '.join(said)}; {result['made']['at'][:10]}.{end}"
+    end = "" if made["complete"] else " The run was ended early."
+    return f"{', '.join(said)}; {made['at'][:10]}.{end}"
 
 
 def interval(x: Mapping[str, Any]) -> str:
@@ -126,15 +141,24 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
-def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A row a case: the time, and each peer's over it. What a peer says that it cannot stands below."""
+def wrapped(text: str) -> list[str]:
+    """The text in lines of at most 120 columns; a piece of code stays whole."""
+    lines = [""]
+    for word in re.findall(r"(?:`[^`]*`|\S)+", text):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > 120:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return lines
+
+
+def group_table(entries: Sequence[Entry]) -> list[str]:
+    """A table row for each case: the time, and each peer's time over it."""
     named = dict.fromkeys(name for entry in entries for name in entry.get("peers", {}))
     peers = [name for name in named if not name.startswith(FORCED)]
     other = ["fastest other kernel"] if len(peers) < len(named) else []
     timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
     rows: list[list[str]] = []
-    said: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
         if "median_us" not in entry:
@@ -146,14 +170,44 @@ def group_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
         kernels = [peer["ratio"] for n, peer in beside.items() if n.startswith(FORCED) and "ratio" in peer]
         forced = [f"{min(kernels):.3f}, of {len(kernels)}" if kernels else "-" for _ in other]
         rows.append([name, us(entry), rate(entry), *share, *cells, *forced])
-        for peer, found in beside.items():
-            if found.get("message") and peer in peers:
-                said.setdefault((peer, found["message"]), []).append(name)
-    lines = markdown(["case", "flashfit us", "rate", *bound, *timed, *other], rows)
-    for (peer, message), names in said.items():
-        which = f"{len(names)} of {len(entries)} cases" if len(names) > 2 else ", ".join(names)
-        lines += ["", f"{peer}, {which}: {message}"]
-    return lines
+    return markdown(["case", "flashfit us", "rate", *bound, *timed, *other], rows)
+
+
+OVER_ITS_BOUND = re.compile(r"error (\S+) against fp64 is above (\S+)")
+
+
+def first_sentence(message: str) -> str:
+    """The first sentence of a message. Of an error above its bound the figures go, as they differ from case to case."""
+    if OVER_ITS_BOUND.fullmatch(message):
+        return "its error against fp64 is above the bound"
+    return re.split(r"\.(?=[\s;]|$)", message, maxsplit=1)[0]
+
+
+def remarks(entries: Sequence[Entry]) -> list[str]:
+    """What peers said in place of a time, or beside it: each sentence once, with the peers and their cases."""
+    asked: dict[str, set[str]] = {}
+    said: dict[str, dict[str, list[str]]] = {}
+    for entry in entries:
+        case = entry["name"].split("/", 1)[1]
+        for peer, found in entry.get("peers", {}).items():
+            if peer.startswith(FORCED):
+                continue
+            asked.setdefault(peer, set()).add(case)
+            if found.get("message"):
+                cases = said.setdefault(first_sentence(found["message"]), {}).setdefault(peer, [])
+                cases += [case] if case not in cases else []
+    rows = []
+    for sentence, by_peer in said.items():
+        who: dict[str, list[str]] = {}  # peers by the cases in which they say it
+        for peer, cases in by_peer.items():
+            few = len(cases) <= 2 and len(cases) < len(asked[peer])
+            which = "; ".join(cases) if few else f"{len(cases)} of {len(asked[peer])} cases"
+            who.setdefault(which, []).append(peer)
+        rows.append([sentence, "<br>".join(f"{', '.join(peers)}: {which}" for which, peers in who.items())])
+    if not rows:
+        return []
+    said_once = "The first sentence of each message, once."
+    return ["## What peers said", "", said_once, "", *markdown(["message", "peer and cases"], rows), ""]
 
 
 def unevenness(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -166,17 +220,68 @@ def unevenness(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["", f"Time a FLOP, uneven against equal: {', '.join(costs)}."] if costs else []
 
 
-def measured_tables(files: Mapping[str, Result]) -> str:
-    """Every case of every file, by group."""
-    lines: list[str] = []
-    for name, result in files.items():
-        lines += [f"### {place(result)}, {name.removesuffix('.json')}", ""]
-        lines += [f"{how(result)} Made by `{result['made']['command']}`.", ""]
-        for group in dict.fromkeys(entry["group"] for entry in result["cases"]):
-            entries = [entry for entry in result["cases"] if entry["group"] == group]
-            lines += [f"{group.capitalize()}: {entries[0]['stands_for']}.", "", *group_table(entries)]
-            lines += [*(unevenness(entries) if group == "uneven" else []), ""]
-    return "\n".join(lines)
+def stands_for(group: str, entries: Sequence[Entry]) -> str:
+    """Whose need the group is, by the list of cases; of a group that the list does not have, by its first case."""
+    listed = json.loads(CASES.read_text(encoding="utf-8"))["groups"]
+    found = (str(one["stands_for"]) for one in listed if one["name"] == group)
+    return next(found, str(entries[0]["stands_for"]))
+
+
+def groups(files: Mapping[str, Result]) -> list[str]:
+    """The groups that were measured, in the order of TITLES; those without a title come last."""
+    there = dict.fromkeys(entry["group"] for result in files.values() for entry in result["cases"])
+    return [group for group in TITLES if group in there] + [group for group in there if group not in TITLES]
+
+
+def of_group(files: Mapping[str, Result], group: str) -> dict[str, tuple[Result, list[Entry]]]:
+    """The files that have cases of the group, by name, and these cases: GPUs' before CPUs', the newest first."""
+    cases = {name: [e for e in result["cases"] if e["group"] == group] for name, result in files.items()}
+    newest = sorted((n for n, found in cases.items() if found), key=lambda n: str(files[n]["made"]["at"]), reverse=True)
+    newest.sort(key=lambda n: files[n]["machine"]["gpu"] is None)
+    return {name: (files[name], cases[name]) for name in newest}
+
+
+def title(group: str) -> str:
+    return TITLES.get(group, group.capitalize())
+
+
+def group_page(files: Mapping[str, Result], group: str) -> str:
+    """A group's page: a table for each file that has cases of it, and what peers said."""
+    found = of_group(files, group)
+    every = [entry for _, entries in found.values() for entry in entries]
+    lines = [f"# Speed: {title(group)}", "", f"<!-- {group}: {COMMAND} writes this -->"]
+    need = stands_for(group, every)
+    lines += wrapped(f"{need[0].upper()}{need[1:]}. {len({e['name'] for e in every})} cases.")
+    lines += ["", *wrapped(COLUMNS), ""]
+    for name, (result, entries) in found.items():
+        lines += [f"## {place(result)}, {name.removesuffix('.json')}", "", *wrapped(how(result)), ""]
+        lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries)]
+        lines += [*(unevenness(entries) if group == "uneven" else []), ""]
+    lines += remarks(every)
+    return "\n".join([*lines[:-1], f"<!-- end of {group} -->", ""])
+
+
+#: How to read the tables of a group's page, said on each.
+COLUMNS = (
+    "A peer's column has its time over flashfit's in the same interleaved run, with the 95 % interval: above 1, "
+    "flashfit is faster. A dash: no time, and the last table of this page says why where the peer said so. "
+    "[How it is measured](README.md)."
+)
+
+
+def pages_table(files: Mapping[str, Result]) -> str:
+    """The index of docs/speed: the groups' pages, and what each has."""
+    rows = []
+    for group in groups(files):
+        found = of_group(files, group)
+        every = [entry for _, entries in found.values() for entry in entries]
+        where = dict.fromkeys(place(result) for result, _ in found.values())
+        peers = {peer for entry in every for peer, x in entry.get("peers", {}).items() if "ratio" in x}
+        beside = len({peer for peer in peers if not peer.startswith(FORCED)})
+        names = len({entry["name"] for entry in every})
+        link = f"[{title(group)}]({group}.md)"
+        rows.append([link, stands_for(group, every), str(names), str(beside), ", ".join(where)])
+    return "\n".join(markdown(["page", "stands for", "cases", "peers", "measured on"], rows)) + "\n"
 
 
 def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
@@ -254,7 +359,10 @@ def model() -> dict[str, Any]:
     gpus: dict[str, Any] = {}
     for case, of_all in answers.items():
         for answer in of_all:
-            gpu = gpus.setdefault(answer["gpu"], {"compute_capability": answer["compute_capability"], "cases": {}})
+            unknown = {"compute_capability": answer["compute_capability"], "calibrated": None, "cases": {}}
+            gpu = gpus.setdefault(answer["gpu"], unknown)
+            if answer["fits"]:
+                gpu["calibrated"] = answer["calibrated"]
             keys = ("variant", "modelled_us", "bound", "reason")
             gpu["cases"][case] = {key: answer[key] for key in keys} if answer["fits"] else None
     return {"flashfit": flashfit.__version__, "revision": revision(), "gpus": gpus}
@@ -272,16 +380,23 @@ def modelled_table(files: Mapping[str, Result]) -> str:
     rows = []
     for gpu, facts in content["gpus"].items():
         here = "measured" if any(is_of(gpu, name) for name in ran) else "**never run**"
-        cells = [f"{c['modelled_us']:.4g}" if c else "does not fit" for c in facts["cases"].values()]
+        guess = "" if facts.get("calibrated") else "~"
+        cells = [f"{guess}{c['modelled_us']:.4g}" if c else "does not fit" for c in facts["cases"].values()]
         rows.append([gpu, facts["compute_capability"], here, *cells])
-    lines = markdown(["GPU", "compute capability", "kernels", *MODELLED], rows)
-    return "\n".join(["Modelled microseconds (`bench/results/modelled.json`):", "", *lines]) + "\n"
+    calibrated = sorted({facts["compute_capability"] for facts in content["gpus"].values() if facts.get("calibrated")})
+    said = (
+        "Microseconds, of `bench/results/modelled.json`. The model was fitted to measured times on GPUs of compute "
+        f"capability {', '.join(calibrated)} alone; `~` marks a time of any other GPU, which nobody has held against a "
+        "measurement: it is a guess."
+    )
+    return "\n".join([*wrapped(said), "", *markdown(["GPU", "compute capability", "kernels", *MODELLED], rows)]) + "\n"
 
 
-#: By file and the name in its marks.
+#: In pages that are written by hand: by file and the name in its marks.
 TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
     "README.md": {"speed": speed_table},
-    "docs/performance.md": {"call cost": cost_table, "measurements": measured_tables, "modelled": modelled_table},
+    f"{SPEED}/README.md": {"pages": pages_table, "call cost": cost_table},
+    f"{SPEED}/modelled.md": {"modelled": modelled_table},
 }
 
 
@@ -293,7 +408,7 @@ def written(page: str, name: str, text: str) -> str:
 
 
 def pages(files: Mapping[str, Result]) -> dict[Path, tuple[str, str]]:
-    """Each page as it is and as its files have it."""
+    """Each page as it is and as its files have it. A page that is not there, or should not be, is empty."""
     found = {}
     for name, tables in TABLES.items():
         path = ROOT / name
@@ -301,12 +416,15 @@ def pages(files: Mapping[str, Result]) -> dict[Path, tuple[str, str]]:
         for table, make in tables.items():
             new = written(new, table, make(files))
         found[path] = now, new
+    whole = {ROOT / SPEED / f"{group}.md": group_page(files, group) for group in groups(files)}
+    for path in {*whole, *(ROOT / SPEED).glob("*.md")} - {*found}:
+        found[path] = path.read_text(encoding="utf-8") if path.is_file() else "", whole.get(path, "")
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if a table is not that of its files")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if a page is not that of its files")
     parser.add_argument("--model", action="store_true", help="first ask this build's plan anew")
     options = parser.parse_args()
     if options.model:
@@ -314,9 +432,11 @@ def main() -> int:
     stale = {path: new for path, (now, new) in pages(result_files()).items() if now != new}
     for path, new in stale.items():
         if options.check:
-            print(f"{path.relative_to(ROOT)}: a table is not that of bench/results; run {COMMAND}")
-        else:
+            print(f"{path.relative_to(ROOT)}: is not what bench/results says; run {COMMAND}")
+        elif new:
             path.write_text(new, encoding="utf-8")
+        else:
+            path.unlink()
     return int(options.check and bool(stale))
 
 

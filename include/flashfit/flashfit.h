@@ -6,7 +6,7 @@
  *
  * The environment is read once, by the first call that needs it; unset, empty and 0 mean no:
  * - FLASHFIT_LOG=1: one line on stderr for each distinct decision (backend, GPU, variant, image, grid, or why not).
- * - FLASHFIT_DISABLE=1: attention calls are refused with FLASHFIT_DISABLED; =gpu: those of GPU tensors alone; any
+ * - FLASHFIT_DISABLE=1: calls that compute are refused with FLASHFIT_DISABLED; =gpu: those of GPU tensors alone; any
  *   other value: with FLASHFIT_INVALID_ARGUMENT. */
 #ifndef FLASHFIT_FLASHFIT_H_
 #define FLASHFIT_FLASHFIT_H_
@@ -152,6 +152,7 @@ FLASHFIT_API flashfit_status flashfit_attention_prepare(const flashfit_attention
 #define FLASHFIT_SOFTCAP 32u
 #define FLASHFIT_ALIBI 64u
 #define FLASHFIT_UNALIGNED 128u /* tensors that are not as "alignment" above says */
+#define FLASHFIT_SINKS 1024u
 
 /* What flashfit would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_explain_args {

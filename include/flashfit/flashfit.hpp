@@ -332,6 +332,55 @@ inline Expected<void> prepare(const Tensor& q, const Tensor& k, const Tensor& v,
 /// A GPU's answer; flashfit.h describes the members.
 using Plan = flashfit_plan;
 
+/// What moe_route() may be told beyond its tensors.
+struct RouteOptions {
+  bool topk_first = false;           ///< the softmax is over the chosen experts, not over all
+  bool renormalize = false;          ///< a token's weights are divided by their sum
+  flashfit_stream stream = nullptr;  ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
+  const char* variant = nullptr;     ///< forces a row of `flashfit images`
+  bool ptx_only = false;             ///< PTX even where machine code fits
+
+  std::uint32_t flags() const noexcept {
+    return (topk_first ? FLASHFIT_TOPK_FIRST : 0) | (renormalize ? FLASHFIT_RENORMALIZE : 0) |
+           (ptx_only ? FLASHFIT_PTX_ONLY : 0);
+  }
+};
+
+namespace detail {
+
+template <class Function>
+Expected<void> with_route_args(const Tensor& logits, const Tensor& weights, const Tensor& ids,
+                               const RouteOptions& options, Function function) {
+  const DLTensor tensors[] = {logits.dl(), weights.dl(), ids.dl()};
+  flashfit_moe_route_args args{};
+  args.struct_size = sizeof args;
+  args.flags = options.flags();
+  args.logits = &tensors[0];
+  args.weights = &tensors[1];
+  args.ids = &tensors[2];
+  args.stream = options.stream;
+  args.variant = options.variant;
+  const Status status = function(&args);
+  if (status != FLASHFIT_OK) return error_of(status);
+  return {};
+}
+
+}  // namespace detail
+
+/// The router of a mixture of experts: each token's top_k experts, the largest logit first, the lower id first where
+/// two are equal, and their weights. logits [tokens, experts], 1 to 512 experts, fp16, bf16 or fp32; weights fp32 and
+/// ids int32 [tokens, top_k], contiguous, top_k to 16. flashfit.h has every rule and status.
+inline Expected<void> moe_route(const Tensor& logits, const Tensor& weights, const Tensor& ids,
+                                const RouteOptions& options = {}) {
+  return detail::with_route_args(logits, weights, ids, options, flashfit_moe_route);
+}
+
+/// All of moe_route() but the launch: checks, and loads the kernel.
+inline Expected<void> moe_route_prepare(const Tensor& logits, const Tensor& weights, const Tensor& ids,
+                                        const RouteOptions& options = {}) {
+  return detail::with_route_args(logits, weights, ids, options, flashfit_moe_route_prepare);
+}
+
 /// A question about a problem and GPUs, which need not be there. Members are those of flashfit_explain_args.
 struct Question {
   std::string gpu;  ///< "L4", "8.9", "all"; "": the GPUs of this machine
@@ -345,7 +394,7 @@ struct Question {
   int block_m = 0, block_n = 0, warps = 0, stages = 0;  ///< what if; 0: no such question
   std::int64_t head_dim_v = 0;                          ///< of v and out; 0: as head_dim
   std::optional<Window> window;
-  bool softcap = false, alibi = false, batch_invariant = false;
+  bool softcap = false, alibi = false, sinks = false, batch_invariant = false;
   std::string bias;        ///< what it holds: "bool", "fp32" or the dtype; "": there is none
   bool unaligned = false;  ///< tensors that are not as flashfit.h says under "alignment"
 
@@ -355,7 +404,7 @@ struct Question {
     a.struct_size = sizeof a;
     a.flags = (causal ? FLASHFIT_CAUSAL : 0) | (ptx_only ? FLASHFIT_PTX_ONLY : 0) |
               (variable_length ? FLASHFIT_VARIABLE_LENGTH : 0) | (window ? FLASHFIT_WINDOW : 0) |
-              (softcap ? FLASHFIT_SOFTCAP : 0) | (alibi ? FLASHFIT_ALIBI : 0) |
+              (softcap ? FLASHFIT_SOFTCAP : 0) | (alibi ? FLASHFIT_ALIBI : 0) | (sinks ? FLASHFIT_SINKS : 0) |
               (batch_invariant ? FLASHFIT_BATCH_INVARIANT : 0) | (unaligned ? FLASHFIT_UNALIGNED : 0);
     a.gpu = gpu.empty() ? nullptr : gpu.c_str();
     a.dtype = dtype.c_str();
@@ -391,6 +440,27 @@ inline Expected<std::vector<Plan>> explain(const Question& question) {
 inline Expected<std::string> explain_json(const Question& question) {
   const flashfit_explain_args args = question.c();
   return detail::document([&](char** json) { return flashfit_explain_json(&args, json); });
+}
+/// A question about a router's problem. Members are those of flashfit_moe_route_explain_args.
+struct RouteQuestion {
+  std::string gpu;  ///< "L4", "8.9", "all"; "": the GPUs of this machine
+  std::string dtype = "fp32";
+  std::int64_t tokens = 1, experts = 1, top_k = 1;
+  RouteOptions options;  ///< its stream is not looked at
+  std::int32_t cuda_version = 0;
+};
+inline Expected<std::string> moe_route_explain_json(const RouteQuestion& question) {
+  flashfit_moe_route_explain_args args{};
+  args.struct_size = sizeof args;
+  args.flags = question.options.flags();
+  args.gpu = question.gpu.empty() ? nullptr : question.gpu.c_str();
+  args.dtype = question.dtype.c_str();
+  args.tokens = question.tokens;
+  args.experts = question.experts;
+  args.top_k = question.top_k;
+  args.variant = question.options.variant;
+  args.cuda_version = question.cuda_version;
+  return detail::document([&](char** json) { return flashfit_moe_route_explain_json(&args, json); });
 }
 inline Expected<std::string> images_json() { return detail::document(flashfit_images_json); }
 /// This machine: GPUs, driver; no GPU is a fact, not an error.

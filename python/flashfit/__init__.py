@@ -1,4 +1,4 @@
-"""Fused attention that fits the GPU that is there.
+"""Fused attention, and the router of a mixture of experts, that fit the GPU that is there.
 
 One library serves every NVIDIA GPU from compute capability 7.5 on, every Python from 3.9 on and every PyTorch, and the
 CPU where there is no GPU. Tensors are NumPy arrays or torch tensors; neither package is required, and torch is never
@@ -20,7 +20,8 @@ from ._errors import (
     OutOfMemory,
     Unsupported,
 )
-from ._reports import explain, gpus, images
+from ._reports import explain, gpus, images, moe_route_explain
+from ._route import moe_route
 from ._version import __version__
 
 __all__ = [
@@ -39,4 +40,6 @@ __all__ = [
     "explain",
     "gpus",
     "images",
+    "moe_route",
+    "moe_route_explain",
 ]

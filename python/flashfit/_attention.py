@@ -1,19 +1,18 @@
-"""flashfit.attention: the one call of this package."""
+"""flashfit.attention: what it takes, and its call of arrays of any package."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from contextlib import nullcontext
-from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 from ._binding import UNREADABLE, binding, failure
+from ._calls import Call, handler_of
 from ._errors import InvalidArgument, InvalidType
 from ._options import Asked, flags_of, four_dimensions, numbers_of
 from ._other_names import refuse
-from ._packages import TORCH, Package, package_of
-from ._tensors import CUDA, Memory, bytes_of, full_name, raw_stream, shown
+from ._packages import Package
+from ._tensors import bytes_of, shown
 
 T = TypeVar("T")
 
@@ -93,8 +92,6 @@ def attend_with_care(
 ) -> Any:
     """attention() of any package's arrays: each is read in Python, and what is odd is refused in words."""
     heads_first = heads_are_first(layout)
-    if variant is not None and not isinstance(variant, str):
-        raise InvalidType(f"variant: {type(variant).__name__}; accepted: a name from images(), or None")
     ragged = is_ragged(cu_seqlens_q, cu_seqlens_k)
     flags, scale = flags_of(causal), scale_of(softmax_scale)
     more = asked or Asked()
@@ -104,37 +101,30 @@ def attend_with_care(
     makes_workspace = callable(more.workspace) and not package.owns(more.workspace)
     if not makes_workspace:
         given["workspace"] = more.workspace
-    arrays = {name: x for name, x in given.items() if x is not None}
-    queue = package.stream(q, arrays) if stream is None else raw_stream(stream)
-
-    def read(name: str, x: Any) -> Memory:
-        if not package.owns(x):
-            raise InvalidType(f"{name}: {full_name(x)}; accepted: {package.kind}, as q")
-        return package.read(name, x, queue)
+    call = Call(package, "q", q, given, stream, variant)
+    read, q_memory = call.read, call.memory
 
     def scratch_of(x: Any, of_caller: bool) -> tuple[int, int]:
-        memory = read("workspace", x)
+        memory = call.read_result("workspace", x, of_caller)
         if (memory.device_type, memory.device_id) != (q_memory.device_type, q_memory.device_id):
             raise InvalidArgument(f"workspace: device is {memory.device}; accepted: {q_memory.device}, where q is")
-        if of_caller:
-            package.check_writable("workspace", x, memory)
         return memory.data, bytes_of("workspace", memory)
 
-    q_memory, k_memory, v_memory = read("q", q), read("k", k), read("v", v)
+    k_memory, v_memory = read("k", k), read("v", v)
     check_ndim(len(q_memory.shape), layout, ragged)
     check_ndim(len(k_memory.shape), layout, ragged, "k")
     check_ndim(len(v_memory.shape), layout, ragged, "v")
-    on_gpu = q_memory.device_type == CUDA
-    if not on_gpu and (stream is not None or variant is not None):
-        said = f"stream: {shown(stream)}" if stream is not None else f"variant: {shown(variant)}"
-        raise InvalidArgument(f"{said} with tensors on the CPU; accepted there: None")
     rows = 1 if heads_first else 0
-    with package.allocating_on(q, queue) if on_gpu and stream is not None else nullcontext():
+    with call.allocating():
         result = out
         if out is None:
+            call.expect_allocator("out: None", f"{package.kind}, as q")
             same = q_memory.shape[-1] == v_memory.shape[-1]
-            result = package.like(q) if same else package.shaped(q, (*q_memory.shape[:-1], v_memory.shape[-1]))
-        lse = package.lse(q, lse_shape(q_memory.shape, heads_first)) if return_lse else None
+            result = package.like(q) if same else package.empty(q, (*q_memory.shape[:-1], v_memory.shape[-1]))
+        lse = None
+        if return_lse:
+            call.expect_allocator("return_lse: True", f"False where q is {package.kind}")
+            lse = package.empty(q, lse_shape(q_memory.shape, heads_first), "float32")
         cu_q = cu_k = None
         if ragged:
             cu_q = package.offsets("cu_seqlens_q", q, cu_seqlens_q, q_memory.shape[rows])
@@ -144,9 +134,7 @@ def attend_with_care(
             for name, x in (("alibi_slopes", more.alibi_slopes), ("sinks", more.sinks))
         )
         seqused = None if more.seqused_k is None else package.lengths("seqused_k", q, more.seqused_k)
-    out_memory = read("out", result)
-    if out is not None:
-        package.check_writable("out", out, out_memory)
+    out_memory = call.read_result("out", result, out is not None)
     memories = (
         q_memory,
         k_memory,
@@ -157,8 +145,7 @@ def attend_with_care(
         None if cu_k is None else read("cu_seqlens_k", cu_k),
     )
     bias_memory = None if more.bias is None else read("bias", more.bias)
-    name = None if variant is None else variant.encode()
-    plain = (*memories, flags | more_flags, scale, queue, name, heads_first)
+    plain = (*memories, flags | more_flags, scale, call.queue, call.variant, heads_first)
     options: tuple[Any, ...] = (
         left,
         right,
@@ -175,7 +162,7 @@ def attend_with_care(
         if makes_workspace:
             scratch = more.workspace(needed)
         else:
-            with package.allocating_on(q, queue) if stream is not None else nullcontext():
+            with call.allocating():
                 scratch = package.scratch(q, needed)
         space = scratch_of(scratch, makes_workspace)
         status = binding().attend(*plain, (*options, *space))
@@ -184,21 +171,14 @@ def attend_with_care(
         raise InvalidArgument(f"workspace: {space[1]} bytes; accepted: {UNREADABLE - status} or more")
     if status:
         raise failure(status, heads_first)
-    if on_gpu:
-        package.written(q_memory.device_id, queue)
+    call.queued()
     return (result, lse) if return_lse else result
 
 
 def _handler(q: Any) -> Callable[..., Any]:
     """What serves arrays of q's type from now on."""
-    package = package_of(q)
-    if package is TORCH:
-        from . import _torch  # imports torch, which is there: q is one of its tensors
-
-        _handlers[type(q)] = _torch.attention
-    else:
-        _handlers[type(q)] = partial(attend_with_care, package)
-    return _handlers[type(q)]
+    found = _handlers[type(q)] = handler_of("q", q, attend_with_care, "attention")
+    return found
 
 
 @overload

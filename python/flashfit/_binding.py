@@ -1,6 +1,6 @@
 """How a call reaches the C API: through the compiled module `_flashfit_native`, or ctypes where it does not load.
 
-Both offer one function, attend(), with the same arguments; ctypes takes tensors as Memory alone.
+Both offer a function for each operation, with the same arguments; ctypes takes tensors as Memory alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from threading import Lock
 from types import ModuleType
 
 from ._errors import FlashfitError, InvalidArgument
-from ._frames import UNREADABLE, frames_attend
+from ._frames import UNREADABLE, frames_attend, frames_route
 from ._library import default_paths, library
 
 __all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
@@ -28,6 +28,8 @@ _MODULE = "_flashfit_native"
 #: bytes of a workspace that the caller has to give. options may be left out: (window_left, window_right, softcap,
 #: alibi_slopes, sinks, bias, seqused_k, workspace's address, workspace_bytes).
 Attend = Callable[..., int]
+#: route(logits, weights, ids, flags, stream, variant): flashfit_moe_route's status, or UNREADABLE.
+Route = Callable[..., int]
 
 
 def compiled_module(path: Path) -> ModuleType | None:
@@ -54,7 +56,7 @@ def _find_module(beside: Path) -> ModuleType | None:
 
 
 class Binding:
-    """The way that is used: its name, "native" or "ctypes", and its attend()."""
+    """The way that is used: its name, "native" or "ctypes", its attend() and its route()."""
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"
@@ -63,6 +65,7 @@ class Binding:
         loaded = library()
         self.native = _find_module(loaded.path) if asked == "native" else None
         self.attend: Attend
+        self.route: Route = frames_route
         if self.native:
             address = ctypes.cast(loaded.attention_try, ctypes.c_void_p).value
             self.native.connect(address)
@@ -85,6 +88,6 @@ def binding() -> Binding:
     return _binding
 
 
-def failure(status: int, heads_first: bool) -> FlashfitError:
-    """The exception for a status of attend() above 0."""
+def failure(status: int, heads_first: bool = False) -> FlashfitError:
+    """The exception for a status of the C API above 0."""
     return library().error(status, " (shapes and strides in bshd order)" if heads_first else "")

@@ -9,11 +9,9 @@ from typing import Any
 from ._library import library
 from ._tensors import Memory
 
-# flashfit_attention_args; and, by the number of dimensions, a DLTensor followed by its sizes and strides.
-_ARGS = struct.Struct("=IIQQQQQQQQQfIQQqqQQQQfI")
+# By the number of dimensions, a DLTensor followed by its sizes and strides.
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
-_TENSORS = 11
 _NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0)
 #: attend() could not read a tensor: it has to be given as a Memory. Below it: UNREADABLE less the bytes of a workspace
 #: that the call needs and was not given.
@@ -23,14 +21,23 @@ UNREADABLE = -1
 class _Frame:
     """The arguments of one call in C's layout. Reused: filling one costs a fraction of building ctypes structures."""
 
-    __slots__ = ("_buffer", "address")
+    __slots__ = ("_args", "_buffer", "_free", "address")
 
-    def __init__(self) -> None:
-        self._buffer = ctypes.create_string_buffer(_ARGS.size + _TENSORS * _TENSOR_BYTES)
+    def __init__(self, args: struct.Struct, tensors: int, free: list[_Frame]) -> None:
+        self._args, self._free = args, free
+        self._buffer = ctypes.create_string_buffer(args.size + tensors * _TENSOR_BYTES)
         self.address = ctypes.addressof(self._buffer)
 
-    def put_tensor(self, index: int, memory: Memory, heads_first: bool) -> int:
-        """Writes the descriptor of a tensor, tokens before heads; returns its address."""
+    def __enter__(self) -> _Frame:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._free.append(self)
+
+    def put_tensor(self, index: int, memory: Memory | None, heads_first: bool = False) -> int:
+        """Writes the descriptor of a tensor, tokens before heads; returns its address, 0 of None."""
+        if memory is None:
+            return 0
         data, device_type, device_id, code, bits, shape, strides = memory
         ndim = len(shape)
         if ndim > 4:  # refused by their number alone
@@ -38,7 +45,7 @@ class _Frame:
         elif heads_first and ndim >= 3:
             shape = (*shape[:-3], shape[-2], shape[-3], shape[-1])
             strides = (*strides[:-3], strides[-2], strides[-3], strides[-1])
-        slot = _ARGS.size + index * _TENSOR_BYTES
+        slot = self._args.size + index * _TENSOR_BYTES
         address = self.address + slot
         sizes = address + _DLTENSOR_BYTES
         _TENSOR[len(shape)].pack_into(
@@ -59,33 +66,42 @@ class _Frame:
         )
         return address
 
-    def put_args(
-        self, flags: int, tensors: list[int], stream: int, variant: int, scale: float, options: tuple[Any, ...]
-    ) -> None:
-        left, right, softcap, *_, workspace, workspace_bytes = options
-        _ARGS.pack_into(
-            self._buffer,
-            0,
-            _ARGS.size,
-            flags,
-            *tensors[:7],
-            stream,
-            variant,
-            scale,
-            0,
-            workspace,
-            workspace_bytes,
-            left,
-            right,
-            *tensors[7:],
-            softcap,
-            0,
-        )
+    def put_args(self, *fields: Any) -> None:
+        """Writes the struct: struct_size, then these."""
+        self._args.pack_into(self._buffer, 0, self._args.size, *fields)
 
 
-# Free frames. A call takes one and puts it back, so that threads, and a call inside a call (a finaliser, a signal
-# handler), never share one; list.pop and list.append are atomic.
-_frames: list[_Frame] = []
+class _Frames:
+    """Free frames of one of the C API's structs. A call takes one and puts it back at its end, so that threads, and a
+    call inside a call (a finaliser, a signal handler), never share one; list.pop and list.append are atomic."""
+
+    def __init__(self, args: str, tensors: int) -> None:
+        self._args, self._tensors = struct.Struct(args), tensors
+        self._free: list[_Frame] = []
+
+    def take(self) -> _Frame:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Frame(self._args, self._tensors, self._free)
+
+
+_attention_frames = _Frames("=IIQQQQQQQQQfIQQqqQQQQfI", 11)  # flashfit_attention_args
+_route_frames = _Frames("=IIQQQQQ", 3)  # flashfit_moe_route_args
+
+
+def _unreadable(stream: int | None, tensors: list[Any]) -> bool:
+    """Whether a call has to be made by a way that reads more than Memory."""
+    return stream is None or any(x is not None and not isinstance(x, Memory) for x in tensors)
+
+
+def _text(variant: bytes | None) -> Any:
+    """A C string, NULL of None; lives as long as what is returned."""
+    return None if variant is None else ctypes.create_string_buffer(variant)
+
+
+def _address(text: Any) -> int:
+    return 0 if text is None else ctypes.addressof(text)
 
 
 def frames_attend(*arguments: Any) -> int:
@@ -93,21 +109,26 @@ def frames_attend(*arguments: Any) -> int:
     *tensors, flags, scale, stream, variant, heads_first = arguments[:12]
     options = arguments[12] if len(arguments) > 12 else _NO_OPTIONS
     tensors += options[3:7]
-    if stream is None or any(x is not None and not isinstance(x, Memory) for x in tensors):
+    if _unreadable(stream, tensors):
         return UNREADABLE
-    try:
-        frame = _frames.pop()
-    except IndexError:
-        frame = _Frame()
-    try:
-        addresses = [
-            0 if memory is None else frame.put_tensor(i, memory, heads_first and i < 4)
-            for i, memory in enumerate(tensors)
-        ]
-        name = None if variant is None else ctypes.create_string_buffer(variant)
-        frame.put_args(flags, addresses, stream, 0 if name is None else ctypes.addressof(name), scale, options)
+    left, right, softcap, *_, workspace, workspace_bytes = options
+    with _attention_frames.take() as frame:
+        places = [frame.put_tensor(i, memory, heads_first and i < 4) for i, memory in enumerate(tensors)]
+        name = _text(variant)
+        plain = (flags, *places[:7], stream, _address(name), scale, 0, workspace, workspace_bytes)
+        frame.put_args(*plain, left, right, *places[7:], softcap, 0)
         needed = ctypes.c_uint64()
         status = int(library().attention_try(frame.address, ctypes.byref(needed)))
         return UNREADABLE - needed.value if needed.value else status
-    finally:
-        _frames.append(frame)
+
+
+def frames_route(logits: Any, weights: Any, ids: Any, flags: int, stream: int | None, variant: bytes | None) -> int:
+    """flashfit_moe_route's status of tensors given as Memory; UNREADABLE of others, and without a stream."""
+    tensors = [logits, weights, ids]
+    if _unreadable(stream, tensors):
+        return UNREADABLE
+    with _route_frames.take() as frame:
+        places = [frame.put_tensor(i, memory) for i, memory in enumerate(tensors)]
+        name = _text(variant)
+        frame.put_args(flags, *places, stream, _address(name))
+        return int(library().c.flashfit_moe_route(frame.address))

@@ -58,6 +58,23 @@ class ExplainArgs(ctypes.Structure):
     ]
 
 
+class RouteExplainArgs(ctypes.Structure):
+    """flashfit_moe_route_explain_args."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("gpu", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("tokens", ctypes.c_int64),
+        ("experts", ctypes.c_int64),
+        ("top_k", ctypes.c_int64),
+        ("variant", ctypes.c_char_p),
+        ("cuda_version", ctypes.c_int32),
+        ("reserved", ctypes.c_uint32),
+    ]
+
+
 class Library:
     """The C API with its prototypes."""
 
@@ -72,7 +89,12 @@ class Library:
         self.c.flashfit_last_error.restype = ctypes.c_char_p
         self.c.flashfit_last_error.argtypes = []
         self.c.flashfit_attention_try.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
+        self.c.flashfit_moe_route.argtypes = [ctypes.c_void_p]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
+        self.c.flashfit_moe_route_explain_json.argtypes = [
+            ctypes.POINTER(RouteExplainArgs),
+            ctypes.POINTER(ctypes.c_void_p),
+        ]
         self.c.flashfit_images_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_gpus_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_free.argtypes = [ctypes.c_void_p]

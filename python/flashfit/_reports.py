@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import json
 import operator
-from typing import Any, Callable
+from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
-from ._library import ExplainArgs, library
+from ._library import ExplainArgs, RouteExplainArgs, library
+from ._route import flags_of
 
 
 def _document(call: Callable[[Any], int]) -> Any:
@@ -32,6 +33,15 @@ def _size(name: str, value: Any, bits: int = 64) -> int:
     return size
 
 
+def _text(name: str, value: Any, optional: bool = False) -> bytes | None:
+    """A C string, or NULL of None where that is taken."""
+    if value is None and optional:
+        return None
+    if not isinstance(value, str):
+        raise InvalidType(f"{name}: {value!r}; accepted: a string")
+    return value.encode()
+
+
 def explain(
     gpu: str | None = None,
     *,
@@ -53,14 +63,11 @@ def explain(
     cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
     docs/plan.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
-    for name, value, optional in (("gpu", gpu, True), ("dtype", dtype, False)):
-        if not isinstance(value, str) and not (value is None and optional):
-            raise InvalidType(f"{name}: {value!r}; accepted: a string")
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
         flags=1 if causal else 0,
-        gpu=None if gpu is None else gpu.encode(),
-        dtype=dtype.encode(),
+        gpu=_text("gpu", gpu, optional=True),
+        dtype=_text("dtype", dtype),
         batch=_size("batch", batch),
         seqlen_q=_size("seqlen_q", seqlen_q),
         seqlen_k=_size("seqlen_k", seqlen_q if seqlen_k is None else seqlen_k),
@@ -71,6 +78,40 @@ def explain(
     )
     c = library().c
     return _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
+
+
+def moe_route_explain(
+    gpu: str | None = None,
+    *,
+    dtype: str = "fp16",
+    tokens: int = 1,
+    experts: int,
+    top_k: int,
+    router: Literal["softmax", "topk_softmax"] = "softmax",
+    renormalize: bool = True,
+    cuda_version: int = 0,
+    variant: str | None = None,
+) -> Any:
+    """What moe_route() would run and why, or why nothing fits; needs no GPU.
+
+    gpu: "L4", "8.9", "all", None for those of this machine. dtype: of logits, "fp16", "bf16" or "fp32". tokens,
+    experts, top_k, router and renormalize are moe_route()'s. cuda_version: the driver's, 12090 for 12.9; 0 for this
+    machine's, or new enough. variant: a row of images() by name. Returns a list with the object that docs/routing.md
+    describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
+    """
+    args = RouteExplainArgs(
+        struct_size=ctypes.sizeof(RouteExplainArgs),
+        flags=flags_of(router, renormalize),
+        gpu=_text("gpu", gpu, optional=True),
+        dtype=_text("dtype", dtype),
+        tokens=_size("tokens", tokens),
+        experts=_size("experts", experts),
+        top_k=_size("top_k", top_k),
+        variant=_text("variant", variant, optional=True),
+        cuda_version=_size("cuda_version", cuda_version, 32),
+    )
+    c = library().c
+    return _document(lambda text: int(c.flashfit_moe_route_explain_json(ctypes.byref(args), text)))
 
 
 def images() -> Any:

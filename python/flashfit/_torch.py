@@ -1,5 +1,5 @@
-"""flashfit.attention of torch tensors: plain ones in eager mode go straight to the C API, all else
-by torch.ops.flashfit.
+"""flashfit's operations on torch tensors: plain ones in eager mode go straight to the C API, all else by
+torch.ops.flashfit.
 
 Imported when the first torch tensor is met.
 """
@@ -16,8 +16,11 @@ from ._binding import binding
 from ._errors import InvalidArgument
 from ._options import Asked
 from ._packages import TORCH
+from ._route import route_with_care
 from ._torch_compute import compute
+from ._torch_route import compute_route
 from .torch_ops import call
+from .torch_ops import moe_route as route_by_operators
 
 _native: Any = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
@@ -101,4 +104,29 @@ def attention(
         bias=more.bias,
         seqused_k=more.seqused_k,
         batch_invariant=more.batch_invariant,
+    )
+
+
+def moe_route(
+    logits: Any, top_k: Any, router: Any, renormalize: Any, weights: Any, ids: Any, stream: Any, variant: Any
+) -> tuple[Any, Any]:
+    """flashfit.moe_route() with its arguments in their order."""
+    if not _is_compiling():
+        if stream is not None or variant is not None:
+            return route_with_care(TORCH, logits, top_k, router, renormalize, weights, ids, stream, variant)
+        if _native and _native.is_plain(logits, weights, ids):
+            found = compute_route(logits, top_k, router, renormalize, weights, ids)
+            for given in (weights, ids):
+                if given is not None:
+                    _count_change((given,))
+            return found
+    return route_by_operators(
+        logits,
+        top_k,
+        router=router,
+        renormalize=renormalize,
+        weights=weights,
+        ids=ids,
+        stream=stream,
+        variant=variant,
     )

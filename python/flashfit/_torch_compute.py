@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 
 from ._attention import attend_with_care, check_ndim, heads_are_first, is_ragged, lse_shape, scale_of
 from ._binding import UNREADABLE, binding, failure
-from ._errors import Disabled
 from ._options import Asked, flags_of, numbers_of
 from ._packages import TORCH
 from ._packages.torch_tensors import module_connection
+from ._torch_calls import is_for_the_cpu
 
 _binding = binding()
 if _binding.native:
@@ -76,7 +75,7 @@ def compute(
             *(None, None, asked),
         )
     error = failure(status, heads_first)
-    if isinstance(error, Disabled) and q.is_cuda and os.environ.get("FLASHFIT_DISABLE") == "gpu":
+    if is_for_the_cpu(error, q):
         return _on_cpu(q, k, v, cu_seqlens_q, cu_seqlens_k, (causal, softmax_scale, layout, return_lse), out, asked)
     raise error
 

@@ -12,6 +12,7 @@ import torch
 from ._attention import check_ndim, heads_are_first, is_ragged, lse_shape
 from ._errors import InvalidArgument
 from ._options import Asked
+from ._route import MOST_CHOSEN, MOST_EXPERTS, flags_of
 
 _HALVES = (torch.float16, torch.bfloat16)
 
@@ -153,3 +154,41 @@ def fake(
     if not return_lse:
         return out
     return out, q.new_empty(lse_shape(q.shape, heads_first), dtype=torch.float32)
+
+
+def fake_route(
+    logits: Any, top_k: int, router: str, renormalize: bool, weights: Any = None, ids: Any = None
+) -> tuple[Any, Any]:
+    """(weights, ids) of the shapes, dtypes and devices that a call gives."""
+    flags_of(router, renormalize)
+    if logits.dim() != 2:
+        raise InvalidArgument(f"logits: {logits.dim()} dimensions; accepted: 2, [tokens, experts]")
+    if logits.dtype not in (*_HALVES, torch.float32):
+        raise InvalidArgument(
+            f"logits: dtype is {logits.dtype}; accepted: torch.float16, torch.bfloat16, torch.float32"
+        )
+    tokens, experts = logits.shape
+
+    def wrong_experts() -> str:
+        return f"logits: shape is {tuple(logits.shape)}; accepted: 1 to {MOST_EXPERTS} experts"
+
+    _require(experts >= 1, wrong_experts)
+    _require(experts <= MOST_EXPERTS, wrong_experts)
+    if not 1 <= top_k <= MOST_CHOSEN:
+        raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {MOST_CHOSEN}")
+    _require(experts >= top_k, lambda: f"top_k: {top_k}; accepted: 1 to {experts}")
+    results = []
+    for name, x, dtype in (("weights", weights, torch.float32), ("ids", ids, torch.int32)):
+        if x is None:
+            results.append(logits.new_empty((tokens, top_k), dtype=dtype))
+            continue
+        if x.device != logits.device:
+            raise InvalidArgument(f"{name}: device is {x.device}; accepted: {logits.device}, where logits is")
+        if x.dtype != dtype:
+            raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: {dtype}")
+        if x.dim() != 2:
+            raise InvalidArgument(f"{name}: {x.dim()} dimensions; accepted: 2, [tokens, top_k]")
+        for mine, other in zip(x.shape, (tokens, top_k)):
+            _require(mine == other, _shape_words(name, x, f"({tokens}, {top_k}), [tokens, top_k]"))
+        results.append(x)
+    return results[0], results[1]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import forward_ad, graph
 
 from ._errors import InvalidArgument
-from ._options import TENSORS
+
+if TYPE_CHECKING:
+    from ._torch_operators import Operator
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 _KERNEL_KEYS = (_Key.CPU, _Key.CUDA)
@@ -33,64 +35,61 @@ def _refuse_gradient(name: str, x: Any) -> None:
         )
 
 
-def guard_gradients(op: Any, kernel: Any, has_out: bool) -> Any:
+def guard_gradients(op: Any, operator: Operator) -> Any:
     """The autograd kernel: refuses what would need a derivative, for a result without history would be wrong silently.
 
     A second trip through the dispatcher would double the cost of a call, so where the CPU's or CUDA's kernel is all
     that is left below autograd, it is called directly. A backward will take the place of the refusal.
     """
     nothing_between = set()
-    names = (*(["out"] if has_out else []), "cu_seqlens_q", "cu_seqlens_k", *TENSORS)
+    names, kernel = operator.tensors, operator.kernel
+    written = slice(len(operator.inputs), len(operator.inputs) + len(operator.writes))
 
-    def guarded(keys: Any, q: Any, k: Any, v: Any, *rest: Any, **options: Any) -> Any:
-        out = rest[0] if has_out else None
-        if forward_ad._current_level >= 0 or (
-            _is_grad_enabled()
-            and (
-                q.requires_grad
-                or k.requires_grad
-                or v.requires_grad
-                or (rest and any(x is not None and x.requires_grad for x in rest))
-            )
-        ):
-            others = zip(names, rest)
-            for name, x in (("q", q), ("k", k), ("v", v), *others):
-                if x is not None:
+    def guarded(keys: Any, *given: Any, **options: Any) -> Any:
+        dual = forward_ad._current_level >= 0
+        if dual or _is_grad_enabled():
+            for name, x in zip(names, given):
+                if x is not None and (dual or x.requires_grad):
                     _refuse_gradient(name, x)
-        if out is not None and not out.is_inference():
-            graph.increment_version(out)  # so that a backward that saved it notices
+        for result in given[written]:
+            if not result.is_inference():
+                graph.increment_version(result)  # so that a backward that saved it notices
         if _identity(keys) in nothing_between:
-            return kernel(q, k, v, *rest, **options)
+            return kernel(*given, **options)
         below = keys & _AFTER_AUTOGRAD
         if below.highestPriorityTypeId() in _KERNEL_KEYS:
             nothing_between.add(_identity(keys))
-        return op.redispatch(below, q, k, v, *rest, **options)
+        return op.redispatch(below, *given, **options)
 
     return guarded
 
 
-def autocast(op: Any, device: str, has_out: bool) -> Any:
-    """The autocast kernel: q, k and v in the autocast dtype, as F.scaled_dot_product_attention takes them, and a bias
-    of the other 16-bit type."""
-    of_bias = 5 if has_out else 4
+def autocast(op: Any, operator: Operator, device: str) -> Any:
+    """The autocast kernel: inputs in the autocast dtype, as F.scaled_dot_product_attention takes them, and the options
+    that say so where they are of the other 16-bit type."""
+    inputs = range(len(operator.inputs))
+    halves = [operator.tensors.index(name) for name in operator.cast_halves]
 
     def cast(x: Any, dtype: Any) -> Any:
         eligible = x.is_floating_point() and x.dtype is not torch.float64 and x.device.type == device
         return x.to(dtype) if eligible else x
 
-    def autocasting(q: Any, k: Any, v: Any, *rest: Any, **options: Any) -> Any:
+    def autocasting(*given: Any, **options: Any) -> Any:
         dtype = torch.get_autocast_dtype(device)
+        arguments = list(given)
         with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
-            if len(rest) > of_bias and rest[of_bias] is not None and rest[of_bias].dtype in _HALVES:
-                rest = (*rest[:of_bias], cast(rest[of_bias], dtype), *rest[of_bias + 1 :])
-            return op(cast(q, dtype), cast(k, dtype), cast(v, dtype), *rest, **options)
+            for i in (*inputs, *(i for i in halves if i < len(given))):
+                x = given[i]
+                if i in inputs or (x is not None and x.dtype in _HALVES):
+                    arguments[i] = cast(x, dtype)
+            return op(*arguments, **options)
 
     return autocasting
 
 
-def batch(op: Any) -> Any:
-    """The vmap rule: a mapped dimension becomes part of the batch; of variable lengths, and with options that are
-    tensors, each is a call."""
+def batch(op: Any, operator: Operator) -> Any:
+    """The vmap rule: a mapped dimension joins the inputs' first; where there are other tensors, each is a call."""
+    inputs, tensors = len(operator.inputs), len(operator.tensors)
 
     def fold(x: Any, dim: int | None, count: int) -> Any:
         x = x.expand(count, *x.shape) if dim is None else x.movedim(dim, 0)
@@ -99,10 +98,10 @@ def batch(op: Any) -> Any:
     def unfold(x: Any, count: int) -> Any:
         return x.unflatten(0, (count, x.shape[0] // count))
 
-    def batched(info: Any, in_dims: tuple[int | None, ...], *tensors: Any, **options: Any) -> tuple[Any, Any]:
-        count, mapped = info.batch_size, list(zip(tensors, in_dims))
-        if all(x is None for x in tensors[3:]):
-            found = op(*(fold(x, dim, count) for x, dim in mapped[:3]), **options)
+    def batched(info: Any, in_dims: tuple[int | None, ...], *given: Any, **options: Any) -> tuple[Any, Any]:
+        count, mapped = info.batch_size, list(zip(given, in_dims))
+        if all(x is None for x in given[inputs:tensors]):
+            found = op(*(fold(x, dim, count) for x, dim in mapped[:inputs]), *given[inputs:], **options)
             if isinstance(found, tuple):
                 return tuple(unfold(x, count) for x in found), (0, 0)
             return unfold(found, count), 0

@@ -1,7 +1,8 @@
-"""The fp64 reference that results are held to, and the same-dtype computation whose error bounds theirs.
+"""The fp64 references that results are held to, and the same-dtype computation whose error bounds theirs.
 
 NumPy only, written apart from the kernels. Error of a result: its largest absolute difference to attention(). It should
-be at most twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype.
+be at most twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype. Of
+the router, ids are those of route(); its weights are fp32 whatever the dtype of logits.
 """
 
 from __future__ import annotations
@@ -200,3 +201,35 @@ def naive(
         lambda x: x.astype(dtype).astype(np.float32),
     )
     return out.astype(dtype), lse.astype(np.float32)
+
+
+def _softmax(x: Array) -> Array:
+    """Of each row; NaN where a row holds NaN or inf, or -inf alone."""
+    with np.errstate(invalid="ignore"):
+        p = np.exp(x - x.max(axis=1, keepdims=True))
+        found: Array = p / p.sum(axis=1, keepdims=True)
+    return found
+
+
+def route(
+    logits: Array, top_k: int, *, router: str = "softmax", renormalize: bool = True, work: Any = np.float64
+) -> tuple[Array, Array]:
+    """(weights, ids) [tokens, top_k] of flashfit.moe_route, weights in the precision `work`: np.float64 for what is
+    right, np.float32 for the same computation as layers do it.
+
+    Experts are sorted: NaN first, then the larger logit, then the lower id.
+    """
+    if router not in ("softmax", "topk_softmax"):
+        raise ValueError(f'router: {router!r}; accepted: "softmax", "topk_softmax"')
+    x = np.asarray(logits).astype(work)
+    is_nan = np.isnan(x)
+    experts = np.broadcast_to(np.arange(x.shape[1]), x.shape)
+    order = np.lexsort((experts, -np.where(is_nan, 0, x), ~is_nan), axis=1)  # by the last key first
+    ids = order[:, :top_k]
+    if router == "softmax":
+        weights = np.take_along_axis(_softmax(x), ids, axis=1)
+    else:
+        weights = _softmax(np.take_along_axis(x, ids, axis=1))
+    if renormalize:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    return weights, ids

@@ -1,111 +1,22 @@
 """PyTorch's own way to flashfit: torch.ops.flashfit.*, registered when this module is imported.
 
 Code that is compiled, exported, autocast, vmapped, traced or profiled reaches flashfit through these operators; `call`
-is flashfit.attention over them. docs/pytorch.md has the schemas and what happens in each case.
+is flashfit.attention over them, `moe_route` is flashfit.moe_route. docs/pytorch.md has the schemas and what happens in
+each case.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import torch
 
-from ._attention import check_ndim, heads_are_first, is_ragged, scale_of
-from ._errors import InvalidArgument, InvalidType
-from ._options import TENSORS, Asked, flags_of, is_batch_invariant, softcap_of, window_of
-from ._packages import TORCH
-from ._tensors import full_name, lengths_list, numbers_list, offsets_list, raw_stream
-from ._torch_compute import compute
-from ._torch_fakes import fake
-from ._torch_rules import autocast, batch, guard_gradients
+from . import _torch_attention, _torch_route
+from ._torch_attention import call
+from ._torch_operators import register
+from ._torch_route import moe_route
 
-_OPTIONS = (
-    "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, "
-    # Tensors are positional: transforms look for those that they map or trace among the positional arguments alone.
-    "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? bias=None, Tensor? seqused_k=None, *, "
-    'bool causal=False, float? softmax_scale=None, str layout="bshd", '
-    "SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, bool batch_invariant=False"
-)
-#: The shapes are flashfit.attention's. out is no keyword: dynamo of torch 2.4 expects operators to return such a one.
-_SCHEMAS = {
-    "attention": f"(Tensor q, Tensor k, Tensor v, {_OPTIONS}) -> Tensor",
-    "attention_lse": f"(Tensor q, Tensor k, Tensor v, {_OPTIONS}) -> (Tensor, Tensor)",
-    "attention_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> ()",
-    "attention_lse_out": f"(Tensor q, Tensor k, Tensor v, Tensor(a!) out, {_OPTIONS}) -> Tensor",
-}
-
-
-def _asked(
-    tensors: tuple[Any, ...],
-    *,
-    window_left: int = -1,
-    window_right: int = -1,
-    softcap: float = 0.0,
-    batch_invariant: bool = False,
-    **named: Any,
-) -> Asked:
-    """An operator's options as flashfit.attention has them. Tensors come by place, or by name."""
-    named.update(zip(TENSORS, tensors))
-    return Asked((window_left, window_right), softcap, batch_invariant=batch_invariant, **named)
-
-
-def _kernel(run: Any, return_lse: bool, has_out: bool) -> Any:
-    """An operator's kernel over compute() or fake()."""
-
-    def allocating(
-        q: Any,
-        k: Any,
-        v: Any,
-        cu_seqlens_q: Any = None,
-        cu_seqlens_k: Any = None,
-        *tensors: Any,
-        causal: bool = False,
-        softmax_scale: float | None = None,
-        layout: str = "bshd",
-        **numbers: Any,
-    ) -> Any:
-        asked = _asked(tensors, **numbers) if tensors or numbers else None
-        return run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, None, asked)
-
-    def writing(
-        q: Any,
-        k: Any,
-        v: Any,
-        out: Any,
-        cu_seqlens_q: Any = None,
-        cu_seqlens_k: Any = None,
-        *tensors: Any,
-        causal: bool = False,
-        softmax_scale: float | None = None,
-        layout: str = "bshd",
-        **numbers: Any,
-    ) -> Any:
-        asked = _asked(tensors, **numbers) if tensors or numbers else None
-        found = run(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse, out, asked)
-        return found[1] if return_lse else None
-
-    return writing if has_out else allocating
-
-
-def _register() -> Any:
-    """Defines the operators; they live as long as what is returned."""
-    library = torch.library.Library("flashfit", "FRAGMENT")
-    # Compiled code has to keep the strides that the tracer saw: those of out follow q's.
-    strides = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
-    for name, schema in _SCHEMAS.items():
-        library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag, strides))
-        op = getattr(torch.ops.flashfit, name).default
-        return_lse, has_out = "lse" in name, "out" in name
-        kernel = _kernel(compute, return_lse, has_out)
-        for device in ("CPU", "CUDA"):
-            library.impl(name, kernel, device)
-            library.impl(name, autocast(op, device.lower(), has_out), f"Autocast{device}")
-        library.impl(name, guard_gradients(op, kernel, has_out), "Autograd", with_keyset=True)
-        torch.library.register_fake(f"flashfit::{name}", _kernel(fake, return_lse, has_out), lib=library)
-        if not has_out and hasattr(torch.library, "register_vmap"):  # torch 2.4 makes a call for each
-            torch.library.register_vmap(f"flashfit::{name}", batch(op), lib=library)
-    return library
+__all__ = ["call", "moe_route"]
 
 
 def _register_once() -> None:
@@ -113,130 +24,7 @@ def _register_once() -> None:
     shared = vars(torch.ops).setdefault("_flashfit_registered", {"lock": threading.Lock()})
     with shared["lock"]:
         if "library" not in shared:
-            shared["library"] = _register()
+            shared["library"] = register((*_torch_attention.OPERATORS, *_torch_route.OPERATORS))
 
 
 _register_once()
-
-
-def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
-    """cu_seqlens of x's rows as a tensor. Compiled code is made once for many values: a list would make it anew."""
-    if isinstance(cu_seqlens, torch.Tensor):
-        if cu_seqlens.layout is not torch.strided:
-            raise InvalidArgument(f"{name}: layout is {cu_seqlens.layout}; accepted: torch.strided")
-        return cu_seqlens
-    if torch.compiler.is_compiling():
-        given = full_name(cu_seqlens)
-        raise InvalidType(f"{name}: {given} in compiled code; accepted there: an int32 tensor where q is")
-    rows = x.shape[row] if x.dim() > row else 0
-    return torch.tensor(offsets_list(name, cu_seqlens, rows), dtype=torch.int32, device=q.device)
-
-
-def _given(name: str, q: Any, x: Any, values: Any, dtype: Any) -> Any:
-    """An option as a tensor; None as it is. Compiled code is made once for many values: a list would make it anew."""
-    if x is None:
-        return None
-    if isinstance(x, torch.Tensor):
-        if x.layout is not torch.strided:
-            raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
-        return x
-    if torch.compiler.is_compiling():
-        given = full_name(x)
-        raise InvalidType(f"{name}: {given} in compiled code; accepted there: a {dtype} tensor where q is")
-    return torch.tensor(values(name, x), dtype=dtype, device=q.device)
-
-
-def _no_array(name: str, x: Any) -> Any:
-    raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
-
-
-def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The options as the operators take them: tensors, and what is none.
-
-    What asks for nothing is left out: it would cost the dispatcher time.
-    """
-    tensors: tuple[Any, ...] = (
-        _given("alibi_slopes", q, asked.alibi_slopes, numbers_list, torch.float32),
-        _given("sinks", q, asked.sinks, numbers_list, torch.float32),
-        _given("bias", q, asked.bias, _no_array, torch.float32),
-        _given("seqused_k", q, asked.seqused_k, lengths_list, torch.int32),
-    )
-    numbers: dict[str, Any] = {}
-    left, right = window_of(asked.window)
-    if asked.window is not None:
-        numbers.update(window_left=left, window_right=right)
-    if asked.softcap is not None:
-        numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
-    if is_batch_invariant(asked.batch_invariant):
-        numbers["batch_invariant"] = True
-    return () if all(x is None for x in tensors) else tensors, numbers
-
-
-def _run(q: Any, k: Any, v: Any, out: Any, tensors: tuple[Any, ...], return_lse: bool, options: dict[str, Any]) -> Any:
-    ops = torch.ops.flashfit
-    if out is None:
-        return (ops.attention_lse if return_lse else ops.attention)(q, k, v, *tensors, **options)
-    lse = (ops.attention_lse_out if return_lse else ops.attention_out)(q, k, v, out, *tensors, **options)
-    return (out, lse) if return_lse else out
-
-
-def call(
-    q: Any,
-    k: Any,
-    v: Any,
-    *,
-    causal: bool = False,
-    softmax_scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Any = None,
-    sinks: Any = None,
-    bias: Any = None,
-    cu_seqlens_q: Any = None,
-    cu_seqlens_k: Any = None,
-    seqused_k: Any = None,
-    batch_invariant: bool = False,
-    layout: str = "bshd",
-    return_lse: bool = False,
-    out: Any = None,
-    stream: Any = None,
-    variant: str | None = None,
-) -> Any:
-    """flashfit.attention of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
-
-    As flashfit.attention, but for variant, which is None. In compiled code stream is None too, and what may be a list
-    is a tensor.
-    """
-    compiling = torch.compiler.is_compiling()
-    for name, x in (("q", q), ("k", k), ("v", v), ("out", q if out is None else out)):
-        if not isinstance(x, torch.Tensor):
-            raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
-        if x.layout is not torch.strided:
-            raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
-        if not compiling and (x.is_nested or x.is_quantized):
-            raise InvalidArgument(f"{name}: a {'nested' if x.is_nested else 'quantised'} tensor; accepted: plain ones")
-    if out is not None and not compiling and out.is_neg():  # the dispatcher writes to a resolved copy, and fails
-        raise InvalidArgument("out: a lazily negated view; accepted: out.resolve_neg()")
-    if variant is not None or (stream is not None and (compiling or not q.is_cuda)):
-        given = "stream" if variant is None else "variant"
-        raise InvalidArgument(f"{given}: given in compiled code, under a mode of torch or on the CPU; accepted: None")
-    flags_of(causal)
-    row = 1 if heads_are_first(layout) else 0
-    if is_ragged(cu_seqlens_q, cu_seqlens_k):
-        check_ndim(q.dim(), layout, True)
-        check_ndim(k.dim(), layout, True, "k")
-        cu_seqlens_q = _offsets("cu_seqlens_q", q, cu_seqlens_q, q, row)
-        cu_seqlens_k = _offsets("cu_seqlens_k", q, cu_seqlens_k, k, row)
-    if softmax_scale is not None:
-        if not compiling:
-            scale_of(softmax_scale)
-        # The product makes torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
-        softmax_scale = float(softmax_scale) * 1.0
-    asked = Asked(window, softcap, alibi_slopes, sinks, bias, seqused_k, batch_invariant)
-    tensors, numbers = _options_of(q, asked, compiling)
-    tensors = (cu_seqlens_q, cu_seqlens_k, *tensors)
-    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout, **numbers}
-    if stream is None:
-        return _run(q, k, v, out, tensors, return_lse, options)
-    with TORCH.allocating_on(q, raw_stream(stream)):
-        return _run(q, k, v, out, tensors, return_lse, options)

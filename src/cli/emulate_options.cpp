@@ -72,7 +72,6 @@ void EmulateOptions::add_to(CLI::App& app) {
       ->type_name("N,N,...");
   app.add_option("--seqused-k", seqused_k, "keys of each sequence that are there, with commas between (default: all)")
       ->type_name("N,N,...");
-  app.add_flag("--sinks", sinks, "a logit for each head that joins the softmax's sum");
   app.add_option("--layout", layout,
                  "how tensors lie in memory: bshd (default), bhsd, padded, packed, mixed, head_stride_0")
       ->type_name("NAME");
@@ -119,7 +118,7 @@ reference::ForwardCase EmulateOptions::data_case() const {
                .window_right = problem.window_right,
                .softcap = problem.softcap,
                .alibi = p.alibi ? reference::Slopes::kOfBatchAndHeads : reference::Slopes::kNone,
-               .sinks = sinks ? reference::Sinks::kNormal : reference::Sinks::kNone,
+               .sinks = p.sinks ? reference::Sinks::kNormal : reference::Sinks::kNone,
                .bias = {.kind = p.bias},
                .seqused_k = {},
                .batch_invariant = p.batch_invariant};

@@ -17,7 +17,7 @@ struct EmulateOptions {
   std::string variant, layout = "bshd", schedule = "random", numerics = "fp32", seqlens, seqlens_k, seqused_k;
   std::int64_t seed = 1, repeat = 1, data_seed = 1, threads = 0;
   double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
-  bool json = false, sinks = false;
+  bool json = false;
 
   void add_to(CLI::App& app);
   /// The tensors' shapes, layout and seed. wrong() where options contradict each other or ask for more than the

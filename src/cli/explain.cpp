@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "cli/explain_route.hpp"
 #include "cli/options.hpp"
 #include "cli/problem_options.hpp"
 #include "cli/table.hpp"
@@ -235,7 +236,10 @@ void add_explain(CLI::App& app, int& status) {
       ->excludes(variant);
   command->add_flag("--json", e->json, "a list of objects, one a GPU (--sweep: one a tile)");
   command->footer(kExample);
-  command->callback([e, &status] { status = run(*e); });
+  add_explain_route(*command, status);
+  command->callback([e, command, &status] {
+    if (command->get_subcommands().empty()) status = run(*e);
+  });
 }
 
 }  // namespace flashfit::cli

@@ -19,6 +19,12 @@ constexpr std::int64_t kMostRows = 1 << 30, kMostHeads = 65536, kMostBatch = 1 <
 
 }  // namespace
 
+DType parse_dtype(const std::string& option, const std::string& name) {
+  for (const DType t : {DType::kF16, DType::kBF16, DType::kF32})
+    if (name == name_of(t)) return t;
+  wrong(option, name, "must be fp16, bf16 or fp32");
+}
+
 void ProblemOptions::add_to(CLI::App& app) {
   app.add_option("--dtype", dtype, "fp16, bf16 or fp32 (default fp16)")->type_name("TYPE");
   add_whole_number(app, "--head-dim", head_dim, 1, 1024, "elements of a head (default 64)");
@@ -37,6 +43,7 @@ void ProblemOptions::add_to(CLI::App& app) {
                    "keys after its own that a query sees (default: all)");
   app.add_option("--softcap", softcap, "bounds scores: X * tanh(score / X)")->type_name("X");
   app.add_flag("--alibi", alibi, "a slope for each head, times the distance of query and key");
+  app.add_flag("--sinks", sinks, "a logit for each head that joins the softmax's sum");
   app.add_option("--bias", bias, "a tensor that is added to scores (fp32 or the dtype), or hides keys (bool)")
       ->type_name("KIND");
   app.add_flag("--batch-invariant", batch_invariant, "a sequence's bits do not depend on the batch around it");
@@ -62,15 +69,13 @@ ForwardProblem ProblemOptions::problem() const {
                    .causal = causal};
   p.total_q = p.batch * p.seqlen_q;
   p.total_k = p.batch * p.seqlen_k;
-  const DType types[] = {DType::kF16, DType::kBF16, DType::kF32};
-  const auto* type = std::find_if(std::begin(types), std::end(types), [&](DType t) { return name_of(t) == dtype; });
-  if (type == std::end(types)) wrong("--dtype", dtype, "must be fp16, bf16 or fp32");
-  p.dtype = *type;
+  p.dtype = parse_dtype("--dtype", dtype);
   if (heads % p.heads_kv != 0)
     wrong("--kv-heads", std::to_string(kv_heads), fmt::format("must divide --heads {}", heads));
   if (!(softcap >= 0) || softcap > 1e30) wrong("--softcap", fmt::format("{}", softcap), "must be from 0 to 1e30");
   p.softcap = softcap > 0;
   p.alibi = alibi;
+  p.sinks = sinks;
   p.bias = bias_kind(p.dtype);
   p.batch_invariant = batch_invariant;
   if (const auto set = api::set_window(p, {true, window_left, window_right}); !set) wrong("--" + set.error().message);

@@ -10,6 +10,9 @@
 
 namespace flashfit::cli {
 
+/// "fp16", "bf16" or "fp32"; anything else is wrong().
+DType parse_dtype(const std::string& option, const std::string& name);
+
 struct ProblemOptions {
   std::string dtype = "fp16";
   std::int64_t head_dim = 64, batch = 1, heads = 8, kv_heads = 0, seqlen = 2048;
@@ -18,7 +21,7 @@ struct ProblemOptions {
   std::int64_t head_dim_v = 0;                       ///< 0: as head_dim
   std::int64_t window_left = -1, window_right = -1;  ///< -1: no limit
   double softcap = 0;                                ///< 0: none
-  bool alibi = false, batch_invariant = false;
+  bool alibi = false, sinks = false, batch_invariant = false;
   std::string bias;  ///< what it holds: "bool", "fp32" or the dtype; "": there is none
 
   void add_to(CLI::App& app);

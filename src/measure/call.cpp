@@ -128,7 +128,8 @@ Result<flashfit_plan> planned(const Case& c, std::size_t index) {
   args.struct_size = sizeof(args);
   args.flags = (c.causal ? FLASHFIT_CAUSAL : 0) | (c.variable_length ? FLASHFIT_VARIABLE_LENGTH : 0) |
                (c.windowed() ? FLASHFIT_WINDOW : 0) | (c.softcap > 0 ? FLASHFIT_SOFTCAP : 0) |
-               (c.alibi ? FLASHFIT_ALIBI : 0) | (unaligned(c) ? FLASHFIT_UNALIGNED : 0);
+               (c.alibi ? FLASHFIT_ALIBI : 0) | (c.sinks ? FLASHFIT_SINKS : 0) |
+               (unaligned(c) ? FLASHFIT_UNALIGNED : 0);
   args.dtype = name_of(c.dtype);
   args.batch = static_cast<std::int64_t>(c.lengths_q.size());
   args.heads_q = c.heads_q;

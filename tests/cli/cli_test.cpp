@@ -65,6 +65,25 @@ TEST(Cli, NamesThatPythonUsesToo) {
   EXPECT_EQ(shared.out, own.out);
 }
 
+// The heads that share keys become rows, as in a call: 16 sequences x 8 heads, not 32, unless sinks tell heads apart.
+TEST(Cli, ExplainPlansAsACallIsPlanned) {
+  const std::string decode = "explain --gpu L4 --seqlen 1 --seqlen-k 300 --heads 32 --kv-heads 8 --batch 16 --json";
+  const Ran plain = run(decode), sinks = run(decode + " --sinks");
+  if (plain.status != 0) GTEST_SKIP() << "a build without images";
+  EXPECT_THAT(plain.out, HasSubstr("\"grid\": 128,"));
+  EXPECT_THAT(sinks.out, HasSubstr("\"grid\": 512,"));
+}
+
+TEST(Cli, ExplainsTheRouter) {
+  const Ran one = run("explain moe.route --gpu L4 --experts 128 --top-k 8 --tokens 4096 --dtype bf16");
+  EXPECT_EQ(one.err, "");
+  EXPECT_THAT(one.out, HasSubstr("bf16 routing to 8 of 128 experts, 4096 tokens"));
+  const Ran all = run("explain moe.route --gpu all --experts 300 --top-k 16 --topk-first --json");
+  EXPECT_EQ(all.err, "");
+  EXPECT_THAT(all.out, HasSubstr("\"operation\": \"moe.route\""));
+  EXPECT_THAT(all.out, HasSubstr("\"gpu\": \"H200\""));
+}
+
 TEST(Cli, WithoutACommandThoseOfThisBuildAreNamed) {
   const Ran ran = run("");
   EXPECT_EQ(ran.status, 2);
@@ -98,6 +117,10 @@ TEST(Cli, WrongUse) {
       {"explain --gpu L4 --bias int8", "--bias 'int8': must be bool, fp32 or fp16"},
       {"explain --gpu L4 --dtype fp32 --bias bf16", "--bias 'bf16': must be bool or fp32"},
       {"explain --gpu L4 --softcap -1", "--softcap '-1': must be from 0 to 1e30"},
+      {"explain moe.route --gpu L4 --experts 513", "--experts '513': must be a whole number from 1 to 512"},
+      {"explain moe.route --gpu L4 --experts 4 --top-k 5", "--top-k '5': must be at most --experts 4"},
+      {"explain moe.route --gpu L4 --dtype int8", "--dtype 'int8': must be fp16, bf16 or fp32"},
+      {"explain moe.route --gpu L4 --variant x", "--variant x is no row of the router's table; for fp32 routing to 2 of "},
       {"explain --gpu L4 --window-left -1", "--window-left '-1': must be a whole number from 0"},
       {"explain --gpu L4 --head-dim-v 0", "--head-dim-v '0': must be a whole number from 1 to 1024"},
       {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -23,7 +24,13 @@ def beside(ratio: float) -> dict[str, Any]:
 
 def result(*entries: dict[str, Any], gpu: str | None = "NVIDIA H200") -> dict[str, Any]:
     return {
-        "made": {"at": "2026-11-22T00:00:00Z", "command": "python -m flashfit.bench", "complete": True},
+        "made": {
+            "at": "2026-11-22T00:00:00Z",
+            "command": "python -m flashfit.bench",
+            "complete": True,
+            "flashfit": "0.3.0",
+            "revision": "0123456789abcdef",
+        },
         "machine": {"cpu": "a CPU", "cores": 2, "gpu": gpu and {"name": gpu, "driver": "580"}},
         "versions": {"python": "3.12", "torch": "2.11"},
         "method": {"l2": "warm", "repeats": 40, "noise": {"half_width": 0.004}},
@@ -31,10 +38,81 @@ def result(*entries: dict[str, Any], gpu: str | None = "NVIDIA H200") -> dict[st
     }
 
 
-@pytest.mark.parametrize("page", tables.TABLES)
-def test_pages_are_those_of_the_files(page: str) -> None:
-    now, new = tables.pages(tables.result_files())[tables.ROOT / page]
+def page(*entries: dict[str, Any], group: str = "origin", gpu: str | None = "NVIDIA H200") -> str:
+    """A group's page of one file."""
+    return tables.group_page({"bench_x.json": result(*entries, gpu=gpu)}, group)
+
+
+PAGES = tables.pages(tables.result_files())
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(tables.ROOT).as_posix())
+def test_pages_are_those_of_the_files(path: Any) -> None:
+    now, new = PAGES[path]
     assert now == new, f"run {tables.COMMAND}"
+
+
+def test_every_measured_group_has_its_page_and_no_other_has() -> None:
+    files = tables.result_files()
+    measured = {entry["group"] for result in files.values() for entry in result["cases"]}
+    written = {path.stem for path in PAGES if path.parent == tables.ROOT / "docs" / "speed"}
+    assert written == {*measured, "README", "modelled"}
+    first = dict(list(files.items())[:1])
+    (group,) = tables.groups(first)
+    stale = [path.stem for path, (_, new) in tables.pages(first).items() if not new]
+    assert sorted(stale) == sorted(measured - {group})
+
+
+def test_a_page_of_a_case_has_every_file_with_the_group() -> None:
+    files = {"bench_x.json": result(entry(), entry("decode/b")), "bench_y.json": result(entry("origin/c"))}
+    text = tables.group_page(files, "origin")
+    assert "## NVIDIA H200, bench_x" in text
+    assert "## NVIDIA H200, bench_y" in text
+    assert "| b |" not in text
+    assert "2 cases." in text
+    assert tables.groups(files) == ["origin", "decode"]
+
+
+def test_the_newest_file_comes_first_and_gpus_before_cpus() -> None:
+    old, new, cpu = result(entry()), result(entry()), result(entry(), gpu=None)
+    new["made"]["at"] = "2026-11-23T00:00:00Z"
+    cpu["made"]["at"] = "2026-11-24T00:00:00Z"
+    text = tables.group_page({"cpu.json": cpu, "old.json": old, "new.json": new}, "origin")
+    assert re.findall(r"^## .*, (\w+)$", text, re.MULTILINE) == ["new", "old", "cpu"]
+
+
+def test_no_message_is_on_a_page_twice_or_whole() -> None:
+    files = tables.result_files()
+    for group in tables.groups(files):
+        text = tables.group_page(files, group)
+        assert not re.search(r"sizes\(\)|Triggered|Aborting|against fp64 is above \d", text), group
+        said = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text.partition("## What peers said")[2], re.MULTILINE)
+        assert len(said) == len(set(said)), group
+        assert said[:1] == ([] if group == "uneven" else ["message"]), group
+    assert tables.first_sentence("No kernel. Aborting.; Query.sizes(): [1, 2]") == "No kernel"
+    assert tables.first_sentence("heads of 64, 2.5 and 1e-3, file.cpp:3") == "heads of 64, 2.5 and 1e-3, file.cpp:3"
+    assert tables.first_sentence("error 0.1 against fp64 is above 0.05") == "its error against fp64 is above the bound"
+
+
+def test_messages_name_their_cases_or_count_them() -> None:
+    def says(text: str) -> dict[str, Any]:
+        return {"correct": False, "message": text}
+
+    first = {"one": says("No. Never."), "two": says("no"), "three": beside(1.5)}
+    last = {"one": beside(1.5), "two": says("no"), "three": says("x."), "four": says("no")}
+    cases = [*(entry(f"origin/{name}", peers=first) for name in "abc"), entry("origin/d", peers=last)]
+    rows = page(*cases).partition("## What peers said")[2].splitlines()
+    assert "| No | one: 3 of 4 cases |" in rows
+    assert "| no | two: 4 of 4 cases<br>four: 1 of 1 cases |" in rows
+    assert "| x | three: d |" in rows
+
+
+def test_lines_end_by_column_120() -> None:
+    for path, (_, new) in PAGES.items():
+        for line in new.splitlines():
+            words = re.findall(r"(?:`[^`]*`|\S)+", line)
+            assert len(line) <= 120 or line.startswith("|") or len(words[-1]) > 100, f"{path}: {line}"
+    assert tables.wrapped("a " * 60 + "`b c`") == ["a " * 59 + "a", "`b c`"]
 
 
 def test_another_result_is_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,24 +130,26 @@ def test_another_result_is_another_table(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tables, "load", doubled)
     assert tables.cost_table({}) != costs
     assert tables.modelled_table({}) != modelled
-    one, other = (tables.measured_tables({"bench_x.json": result(entry(median_us=us))}) for us in (10.0, 20.0))
+    one, other = (page(entry(median_us=us)) for us in (10.0, 20.0))
     assert "| a | 10 | 500 TFLOP/s | 25% |" in one
     assert "| a | 20 | 250 TFLOP/s | 25% |" in other
 
 
-def test_a_row_has_every_peer_and_its_own_words() -> None:
+def test_a_case_has_every_peer() -> None:
     peers = {"fast": beside(0.5), "slow": beside(2), "broken": {"correct": False, "message": "no kernel"}}
-    text = tables.measured_tables({"bench_x.json": result(entry(peers=peers), entry("decode/b", peers={}))})
+    text = page(entry(peers=peers), entry("origin/c"))
     assert "| case | flashfit us | rate | of its bound | fast | slow |" in text
     assert "| a | 10 | 500 TFLOP/s | 25% | 0.500 [0.400, 0.600] | 2.000 [1.900, 2.100] |" in text
-    assert "broken, a: no kernel" in text
-    assert "| b | 10 | 400 GB/s | 25% |" in text
-    assert "noise of a ratio 0.4%; 2026-11-22. Made by `python -m flashfit.bench`." in text
+    assert "| no kernel | broken: 1 of 1 cases |" in text
+    assert "| b | 10 | 400 GB/s | 25% |" in page(entry("decode/b"), group="decode")
+    said = " ".join(text.split())
+    assert "flashfit 0.3.0 of revision 012345678, driver 580" in said
+    assert "noise of a ratio 0.4%; 2026-11-22. Made by `python -m flashfit.bench`." in said
 
 
 def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
     peers = {"sdpa-flash": beside(1.5), "flashfit fwd_a": beside(1.2), "flashfit fwd_b": beside(1.1)}
-    text = tables.measured_tables({"bench_x.json": result(entry(peers=peers))})
+    text = page(entry(peers=peers))
     assert "| sdpa-flash | fastest other kernel |" in text
     assert "| 1.500 [1.400, 1.600] | 1.100, of 2 |" in text
     assert tables.best_peer(entry(peers=peers)) == ("sdpa-flash", peers["sdpa-flash"])
@@ -77,21 +157,27 @@ def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
 
 def test_a_wrong_case_has_its_message_and_no_time() -> None:
     wrong = {key: value for key, value in entry().items() if key not in ("median_us", "samples_us", "peers", "share")}
-    text = tables.measured_tables({"bench_x.json": result({**wrong, "correct": False, "message": "error 9"})})
-    assert "| a | error 9 |" in text
+    assert "| a | error 9 |" in page({**wrong, "correct": False, "message": "error 9"})
 
 
 def test_uneven_lengths_stand_beside_equal_ones() -> None:
     pair = entry("uneven/a", median_us=12.0), entry("uneven/b", median_us=10.0)
-    text = tables.measured_tables({"bench_x.json": result(*pair, entry("uneven/c"))})
-    assert "Time a FLOP, uneven against equal: +20.0%." in text
-    assert "Time a FLOP" not in tables.measured_tables({"bench_x.json": result(entry("ragged/a"), entry("ragged/b"))})
+    assert "Time a FLOP, uneven against equal: +20.0%." in page(*pair, entry("uneven/c"), group="uneven")
+    assert "Time a FLOP" not in page(entry("ragged/a"), entry("ragged/b"), group="ragged")
 
 
 def test_an_unfinished_run_says_so() -> None:
     unfinished = result(entry())
     unfinished["made"]["complete"] = False
-    assert "The run was ended early." in tables.measured_tables({"bench_x.json": unfinished})
+    assert "The run was ended early." in " ".join(tables.group_page({"bench_x.json": unfinished}, "origin").split())
+
+
+def test_the_index_has_a_link_to_each_group() -> None:
+    peers = {"fast": beside(0.5), "flashfit fwd_a": beside(1.2), "broken": {"correct": False, "message": "no"}}
+    text = tables.pages_table({"x": result(entry(peers=peers), entry("new/a")), "y": result(entry(), gpu=None)})
+    assert "| [Shapes of field reports](origin.md) | the shapes that field reports" in text
+    assert "| 1 | 1 | NVIDIA H200, a CPU (2 cores) |" in text
+    assert "| [New](new.md) | a need | 1 | 0 | NVIDIA H200 |" in text
 
 
 def test_the_readme_shows_a_dozen_cases_of_gpus() -> None:
@@ -112,7 +198,19 @@ def test_every_case_of_the_readme_was_measured() -> None:
 
 def test_gpus_without_a_measurement_are_marked() -> None:
     text = tables.modelled_table({"bench_x.json": result(entry())})
-    assert "| H200 | 9.0 | measured |" in text
-    assert "| L4 | 8.9 | **never run** |" in text
+    assert "| H200 | 9.0 | measured | 8.9 |" in text
+    assert "| L4 | 8.9 | **never run** | ~23.6 |" in text
     assert tables.is_of("RTX 4090", "NVIDIA GeForce RTX 4090")
     assert not tables.is_of("H100", "NVIDIA H200")
+
+
+def test_gpus_that_the_model_was_not_fitted_to_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = tables.load("modelled.json")
+    for gpu, facts in content["gpus"].items():
+        fits = any(facts["cases"].values())
+        assert facts["calibrated"] is (facts["compute_capability"] == "9.0" if fits else None), gpu
+    content["gpus"]["L4"]["calibrated"] = True
+    monkeypatch.setattr(tables, "load", lambda _: content)
+    text = tables.modelled_table({})
+    assert "| L4 | 8.9 | **never run** | 23.6 |" in text
+    assert "on GPUs of compute capability 8.9, 9.0 alone" in " ".join(text.split())

@@ -21,12 +21,12 @@ TORCH = Torch()
 _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaArrays())
 
 
-def package_of(q: Any) -> Package:
-    """The package of q."""
+def package_of(name: str, x: Any) -> Package:
+    """The package of x, the argument `name`."""
     for package in _PACKAGES:
-        if package.owns(q):
+        if package.owns(x):
             return package
     raise InvalidType(
-        f"q: {full_name(q)}; accepted: an array of NumPy, torch, CuPy or JAX, "
+        f"{name}: {full_name(x)}; accepted: an array of NumPy, torch, CuPy or JAX, "
         "or an object with __dlpack__ or __cuda_array_interface__"
     )

@@ -8,11 +8,24 @@ from typing import Any
 from .._errors import InvalidArgument, InvalidType
 from .._tensors import Memory, lengths_list, numbers_list, offsets_list
 
+#: The dtypes of arguments that are not of fp16, bf16 or fp32, by argument; each package has words of its own for them.
+DTYPES: dict[str, tuple[str, ...]] = {
+    "cu_seqlens_q": ("int32",),
+    "cu_seqlens_k": ("int32",),
+    "seqused_k": ("int32",),
+    "alibi_slopes": ("float32",),
+    "sinks": ("float32",),
+    "workspace": ("uint8",),
+    "weights": ("float32",),
+    "ids": ("int32",),
+}
+
 
 class Package:
     """An array package. The methods below are those of one whose memory flashfit cannot allocate."""
 
     kind: str  #: "a NumPy array"
+    allocates = False  #: whether like(), empty(), array() and scratch() make arrays
 
     def owns(self, x: Any) -> bool:
         """Whether x is an array of this package."""
@@ -32,18 +45,13 @@ class Package:
         return nullcontext()
 
     def like(self, q: Any) -> Any:
-        """A new array of q's shape, dtype and device."""
-        raise InvalidArgument(f"out: None; accepted: {self.kind}, as q, since flashfit allocates no memory for it")
+        """A new array of q's shape, dtype and device; of a package that allocates."""
+        raise NotImplementedError
 
-    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
-        """A new array, row-major, of q's dtype and device."""
-        return self.like(q)  # which refuses in words
-
-    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        """A new fp32 array where q is."""
-        raise InvalidArgument(
-            f"return_lse: True; accepted: False where q is {self.kind}, since flashfit allocates no memory for it"
-        )
+    def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+        """A new array, row-major, where q is, of q's dtype or of another, such as "float32"; of a package that
+        allocates."""
+        raise NotImplementedError
 
     def keeps(self, name: str, x: Any) -> bool:
         """Whether x is given to the C API as it is: an array of this package. All else is read, checked and copied."""

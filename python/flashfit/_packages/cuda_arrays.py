@@ -8,9 +8,10 @@ from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
 from .._tensors import BOOL, COMPLEX, CUDA, FLOAT, INT, UINT, Memory, row_major, strides_in_elements
-from .base import Package
+from .base import DTYPES, Package
 
 _TYPESTR = re.compile(r"[<|]([fiucb])([1-9]|16)")
+_TYPESTRS = {"int32": "<i4", "float32": "<f4", "uint8": "|u1"}
 _CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX, "b": BOOL}
 
 
@@ -56,7 +57,8 @@ class CudaArrays(Package):
             ) from None
         known = _TYPESTR.fullmatch(typestr)
         if known is None:
-            accepted = "'<i4'" if name.startswith("cu_seqlens") else "'<f2' (this interface has no bf16)"
+            names = [repr(_TYPESTRS[each]) for each in DTYPES.get(name, ())]
+            accepted = ", ".join(names) or "'<f2' (this interface has no bf16)"
             raise InvalidArgument(f"{name}: typestr is {typestr!r}; accepted: {accepted}")
         code, itemsize = _CODES[known[1]], int(known[2])
         if interface.get("mask") is not None:

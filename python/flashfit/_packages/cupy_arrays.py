@@ -13,6 +13,7 @@ class CuPy(DLPack):
     """How CuPy arrays are read, by DLPack, and made."""
 
     kind = "a CuPy array"
+    allocates = True
 
     def owns(self, x: Any) -> bool:
         cupy: Any = sys.modules.get("cupy")
@@ -30,13 +31,9 @@ class CuPy(DLPack):
         with q.device:
             return sys.modules["cupy"].empty(q.shape, q.dtype)
 
-    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
+    def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
         with q.device:
-            return sys.modules["cupy"].empty(shape, q.dtype)
-
-    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        with q.device:
-            return sys.modules["cupy"].empty(shape, "float32")
+            return sys.modules["cupy"].empty(shape, dtype or q.dtype)
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         with q.device:

@@ -32,6 +32,7 @@ class Jax(DLPack):
     nobody else has seen."""
 
     kind = "a JAX array"
+    allocates = True
 
     def owns(self, x: Any) -> bool:
         jax: Any = sys.modules.get("jax")
@@ -43,25 +44,19 @@ class Jax(DLPack):
             raise InvalidArgument(f"{name}: traced by JAX, without memory; accepted: arrays outside of jit, grad, vmap")
         return super().read(name, jax.block_until_ready(x), stream)
 
-    def _new(self, q: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        jax: Any = sys.modules["jax"]
-        return jax.block_until_ready(jax.numpy.zeros(shape, dtype, device=q.sharding))
-
     def like(self, q: Any) -> Any:
-        return self._new(q, q.shape, q.dtype)
+        return self.empty(q, q.shape)
 
-    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return self._new(q, shape, q.dtype)
-
-    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return self._new(q, shape, "float32")
+    def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+        jax: Any = sys.modules["jax"]
+        return jax.block_until_ready(jax.numpy.zeros(shape, dtype or q.dtype, device=q.sharding))
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         jax: Any = sys.modules["jax"]
         return jax.block_until_ready(jax.numpy.array(values, dtype, device=q.sharding))
 
     def scratch(self, q: Any, count: int) -> Any:
-        return self._new(q, (count,), "uint8")  # nobody else sees it change; and the call is waited for
+        return self.empty(q, (count,), "uint8")  # nobody else sees it change; and the call is waited for
 
     def check_writable(self, name: str, x: Any, memory: Memory) -> None:
         raise InvalidArgument(f"{name}: a JAX array, which never changes; accepted: None")

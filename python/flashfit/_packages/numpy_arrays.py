@@ -7,7 +7,7 @@ from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
 from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, FLOAT, INT, UINT, Memory, strides_in_elements
-from .base import Package
+from .base import DTYPES, Package
 
 _CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX, "b": BOOL}
 _known: dict[Any, tuple[int, int, int]] = {}
@@ -20,7 +20,8 @@ def _dtype(name: str, dtype: Any) -> tuple[int, int, int]:
         return known
     code = BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
     if code is None or dtype.itemsize > 16:
-        raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: float16, bfloat16 (of ml_dtypes), float32")
+        accepted = ", ".join(DTYPES.get(name, ("float16", "bfloat16 (of ml_dtypes)", "float32")))
+        raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {accepted}")
     if not dtype.isnative:
         raise InvalidArgument(f"{name}: dtype is {dtype.str}, of the other byte order; accepted: this machine's")
     _known[dtype] = (code, dtype.itemsize * 8, dtype.itemsize)
@@ -31,6 +32,7 @@ class NumPy(Package):
     """How NumPy arrays are read and made."""
 
     kind = "a NumPy array"
+    allocates = True
 
     def owns(self, x: Any) -> bool:
         numpy = sys.modules.get("numpy")
@@ -46,11 +48,8 @@ class NumPy(Package):
     def like(self, q: Any) -> Any:
         return sys.modules["numpy"].empty(q.shape, q.dtype)
 
-    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return sys.modules["numpy"].empty(shape, q.dtype)
-
-    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return sys.modules["numpy"].empty(shape, "float32")
+    def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+        return sys.modules["numpy"].empty(shape, dtype or q.dtype)
 
     def keeps(self, name: str, x: Any) -> bool:
         torch = sys.modules.get("torch")

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import InvalidArgument
 from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, CUDA, FLOAT, INT, UINT, Memory
-from .base import Package
+from .base import DTYPES, Package
 
 _NAMES = (
     (FLOAT, "float16 float32 float64"),
@@ -19,16 +19,18 @@ _NAMES = (
     (BOOL, "bool"),
 )
 
-#: What torch calls the dtypes of arguments other than q, k, v and out.
+#: What is accepted of arguments whose dtypes are more than one, and not those of q, k, v and out.
 _ACCEPTED = {
-    "cu_seqlens_q": "torch.int32",
-    "cu_seqlens_k": "torch.int32",
-    "seqused_k": "torch.int32",
-    "alibi_slopes": "torch.float32",
-    "sinks": "torch.float32",
     "bias": "q's, torch.float32, torch.bool",
-    "workspace": "torch.uint8",
+    "logits": "torch.float16, torch.bfloat16, torch.float32",
 }
+
+
+def _accepted(name: str) -> str:
+    """The dtypes of an argument, as torch calls them."""
+    if name in DTYPES:
+        return ", ".join(f"torch.{each}" for each in DTYPES[name])
+    return _ACCEPTED.get(name, "torch.float16, torch.bfloat16, on the CPU also torch.float32")
 
 
 def torch_dtypes() -> dict[Any, tuple[int, int]]:
@@ -94,6 +96,7 @@ class Torch(Package):
     """How torch tensors are read and made."""
 
     kind = "a torch tensor"
+    allocates = True
 
     def __init__(self) -> None:
         self._dtypes: dict[Any, tuple[int, int]] = {}
@@ -107,8 +110,7 @@ class Torch(Package):
             self._dtypes = torch_dtypes()
         found = self._dtypes.get(dtype)
         if found is None:
-            accepted = _ACCEPTED.get(name, "torch.float16, torch.bfloat16, on the CPU also torch.float32")
-            raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {accepted}")
+            raise InvalidArgument(f"{name}: dtype is {dtype}; accepted: {_accepted(name)}")
         return found
 
     def read(self, name: str, x: Any, stream: int) -> Memory:
@@ -154,11 +156,8 @@ class Torch(Package):
     def like(self, q: Any) -> Any:
         return sys.modules["torch"].empty_like(q)
 
-    def shaped(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return q.new_empty(shape)
-
-    def lse(self, q: Any, shape: tuple[int, ...]) -> Any:
-        return q.new_empty(shape, dtype=sys.modules["torch"].float32)
+    def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+        return q.new_empty(shape, dtype=None if dtype is None else getattr(sys.modules["torch"], dtype))
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         torch: Any = sys.modules["torch"]

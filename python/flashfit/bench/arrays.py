@@ -1,4 +1,4 @@
-"""The tensors of a case as NumPy or PyTorch holds them. One class a package."""
+"""Tensors as NumPy or PyTorch holds them, and those of a case of attention. One class a package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ MEMORY = ("contiguous", "packed_qkv", "heads_first", "padded_rows", "unaligned")
 #: Elements between rows: what a GPU's fast kernels ask of strides, and what they do not take.
 PADDING = {"padded_rows": 8, "unaligned": 1}
 NUMPY_DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
+BESIDE: dict[str, str] = {"bool": "bool", "int32": "int32"}  # dtypes that no case is of
 SEEN = -0.6745  # three of four normal numbers are above
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +43,7 @@ class Inputs:
 
 
 class Arrays:
-    """How tensors are made, filled and read. The base class fits them together, whatever makes them."""
+    """How tensors are made, filled and read. The base class fits attention's together, whatever makes them."""
 
     device = "cpu"
     dtypes: tuple[str, ...]
@@ -57,10 +58,27 @@ class Arrays:
     def integers(self, values: Sequence[int]) -> Any:
         raise NotImplementedError
 
-    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
-        """New normal random numbers in q, k and v, and NaN in out. Those of sinks and bias (of a bool three of four are
-        True) are the same for every seed, since peers make masks of them beforehand."""
+    def normal(self, seed: int) -> Callable[[Any, float], None]:
+        """What fills one tensor after another with normal random numbers of a standard deviation; of a bool, three of
+        four are True."""
         raise NotImplementedError
+
+    def poison(self, x: Any) -> None:
+        """Fills what is to be written: with NaN, of integers -1."""
+        raise NotImplementedError
+
+    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+        """New normal random numbers in q, k and v, and NaN in out. Those of sinks and bias are the same for every seed,
+        since peers make masks of them beforehand."""
+        normal = self.normal(seed)
+        for x, size in zip((inputs.q, inputs.k, inputs.v), (case.magnitude, case.magnitude_k, case.magnitude_v)):
+            normal(x, size)
+        plant(case, inputs.q, inputs.k, inputs.v, self.numbers)
+        normal = self.normal(0)
+        for x in (inputs.sinks, inputs.bias):
+            if x is not None:
+                normal(x, 1)
+        self.poison(inputs.out)
 
     def numbers(self, values: Sequence[float]) -> Any:
         """fp32."""
@@ -112,7 +130,7 @@ class NumPyArrays(Arrays):
     dtypes = tuple(NUMPY_DTYPES)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        return np.empty(shape, np.bool_ if dtype == "bool" else NUMPY_DTYPES[dtype])
+        return np.empty(shape, NUMPY_DTYPES.get(dtype) or BESIDE[dtype])
 
     def swapped(self, x: Any) -> Any:
         return x.swapaxes(1, 2)
@@ -123,17 +141,17 @@ class NumPyArrays(Arrays):
     def numbers(self, values: Sequence[float]) -> Any:
         return np.array(values, np.float32)
 
-    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+    def normal(self, seed: int) -> Callable[[Any, float], None]:
         random = np.random.default_rng(seed)
-        for x, size in zip((inputs.q, inputs.k, inputs.v), (case.magnitude, case.magnitude_k, case.magnitude_v)):
-            x[...] = size * random.standard_normal(x.shape, np.float32)
-        plant(case, inputs.q, inputs.k, inputs.v, self.numbers)
-        random = np.random.default_rng(0)
-        for x in (inputs.sinks, inputs.bias):
-            if x is not None:
-                drawn = random.standard_normal(x.shape, np.float32)
-                x[...] = drawn > SEEN if x.dtype == np.bool_ else drawn
-        inputs.out[...] = np.nan
+
+        def fill(x: Any, size: float) -> None:
+            drawn = random.standard_normal(x.shape, np.float32)
+            x[...] = drawn > SEEN if x.dtype == np.bool_ else size * drawn
+
+        return fill
+
+    def poison(self, x: Any) -> None:
+        x[...] = -1 if x.dtype == np.int32 else np.nan
 
     def rows(self, x: Any, index: Any) -> Array:
         found: Array = np.asarray(x[index], np.float32)
@@ -156,7 +174,7 @@ class TorchArrays(Arrays):
         self.torch: Any = importlib.import_module("torch")
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "bool": "bool"}
+        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", **BESIDE}
         return self.torch.empty(tuple(shape), dtype=getattr(self.torch, names[dtype]), device=self.device)
 
     def swapped(self, x: Any) -> Any:
@@ -168,19 +186,20 @@ class TorchArrays(Arrays):
     def numbers(self, values: Sequence[float]) -> Any:
         return self.torch.tensor(values, dtype=self.torch.float32, device=self.device)
 
-    def fill(self, inputs: Inputs, case: Case, seed: int) -> None:
+    def normal(self, seed: int) -> Callable[[Any, float], None]:
         generator = self.torch.Generator(self.device).manual_seed(seed)
-        for x, size in zip((inputs.q, inputs.k, inputs.v), (case.magnitude, case.magnitude_k, case.magnitude_v)):
-            x.normal_(std=size, generator=generator)
-        plant(case, inputs.q, inputs.k, inputs.v, self.numbers)
-        generator.manual_seed(0)
-        for x in (inputs.sinks, inputs.bias):
-            if x is not None and x.dtype == self.torch.bool:
-                drawn = self.torch.empty(x.shape, dtype=self.torch.float32, device=self.device)
-                x.copy_(drawn.normal_(generator=generator) > SEEN)
-            elif x is not None:
-                x.normal_(generator=generator)
-        inputs.out.fill_(float("nan"))
+
+        def fill(x: Any, size: float) -> None:
+            if x.dtype != self.torch.bool:
+                x.normal_(std=size, generator=generator)
+                return
+            drawn = self.torch.empty(x.shape, dtype=self.torch.float32, device=self.device)
+            x.copy_(drawn.normal_(generator=generator) > SEEN)
+
+        return fill
+
+    def poison(self, x: Any) -> None:
+        x.fill_(-1 if x.dtype == self.torch.int32 else float("nan"))
 
     def rows(self, x: Any, index: Any) -> Array:
         found: Array = x[index].detach().float().cpu().numpy()

@@ -1,4 +1,4 @@
-"""The cases that are measured: the one list, expanded by the command `flashfit`."""
+"""The cases that are measured. Of attention: the one list, expanded by the command `flashfit`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._command import command
 from .._errors import FlashfitError, InvalidArgument
@@ -17,15 +17,30 @@ PLANTED = ("logit_shift", "logit_trend", "logit_peak", "opposing_rows", "positiv
 
 
 @dataclass(frozen=True)
-class Case:
-    """One problem, dense or, where lengths_q is given, of variable length. The fields from dtype on are those of
-    `problem` in docs/results.md."""
+class AnyCase:
+    """One problem of whatever operation."""
 
     name: str
     group: str
     stands_for: str
     work: Mapping[str, float]  # flop, exp and bytes that no implementation can leave out
     dtype: str
+
+    @property
+    def timed(self) -> bool:
+        """False: for correctness alone."""
+        return True
+
+    def problem(self) -> dict[str, Any]:
+        """`problem` of a result file."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Case(AnyCase):
+    """One problem of attention, dense or, where lengths_q is given, of variable length. The fields from dtype on are
+    those of `problem` in docs/results.md."""
+
     head_dim: int
     heads_q: int
     heads_kv: int
@@ -55,7 +70,7 @@ class Case:
     bias: str | None = None  # "bool", "fp32" or the dtype
     bias_shape: tuple[int, ...] | None = None
     seqused_k: tuple[int, ...] | None = None
-    timed: bool = True  # false: for correctness alone
+    timed: bool = True
     tolerance: float = 2.0  # how many times the plain computation's error is allowed (docs/numerics.md)
 
     @property
@@ -104,7 +119,6 @@ class Case:
         return [(self.seqlen_q, self.seqlen_k)] * self.batch
 
     def problem(self) -> dict[str, Any]:
-        """`problem` of a result file."""
         keys = ["dtype", "head_dim", "heads_q", "heads_kv", "causal", "memory", "softmax_scale"]
         keys += [key for key in ("magnitude", "magnitude_k", "magnitude_v") if getattr(self, key) != 1]
         keys += ["head_dim_v"] if self.values_dim != self.head_dim else []
@@ -136,15 +150,19 @@ def listed() -> list[Case]:
     return [of_json(entry) for entry in json.loads(ran.stdout)]
 
 
-def chosen(cases: Sequence[Case], groups: Sequence[str], texts: Sequence[str]) -> list[Case]:
-    """Those of the groups whose name holds any of the texts. None is an error: it would measure nothing and pass."""
+C = TypeVar("C", bound=AnyCase)
+
+
+def chosen(cases: Sequence[C], groups: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()) -> list[C]:
+    """Those of the groups whose name holds any of the texts. None is an error: it would measure nothing and pass.
+    others: groups of other lists."""
     known = dict.fromkeys(case.group for case in cases)
     for group in groups:
         if group not in known:
-            raise InvalidArgument(f"group: {group!r}; accepted: {', '.join(known)}")
+            raise InvalidArgument(f"group: {group!r}; accepted: {', '.join([*known, *others])}")
     named = [c for c in cases if not texts or any(text in c.name for text in texts)]
     found = [c for c in named if not groups or c.group in groups]
     if not found:
         asked = " ".join([*groups, *texts])
-        raise InvalidArgument(f"filter: {asked!r} leaves no case; accepted: parts of names of flashfit bench --list")
+        raise InvalidArgument(f"filter: {asked!r} leaves no case; accepted: parts of names such as {cases[0].name!r}")
     return found

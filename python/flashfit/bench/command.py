@@ -10,7 +10,9 @@ from pathlib import Path
 
 from .._errors import FlashfitError, InvalidArgument
 from . import cases as case_list
+from . import route
 from .machine import describe, without_folders
+from .operation import ATTENTION, Operation
 from .options import Parser, device_of, span, whole
 from .peers import chosen_peers
 from .profile import Profiler
@@ -19,8 +21,13 @@ from .session import able, interrupt, method_on, run, use_threads, versions
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = Parser(prog="python -m flashfit.bench", description="flashfit beside other attention")
-    parser.add_argument("--group", action="append", default=[], help="of flashfit bench --list; repeatable")
+    parser = Parser(prog="python -m flashfit.bench", description="flashfit beside other attention, or other routers")
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        help=f"of flashfit bench --list, repeatable; or {route.GROUP}, alone (default: all of the list)",
+    )
     parser.add_argument(
         "--filter", action="append", default=[], help="part of the names to measure; repeatable: any of them"
     )
@@ -37,6 +44,18 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def operation_of(groups: Sequence[str]) -> Operation:
+    """Whose cases are measured: a file holds those of one."""
+    if route.GROUP not in groups:
+        return ATTENTION
+    beside = [group for group in groups if group != route.GROUP]
+    if beside:
+        raise InvalidArgument(
+            f"group: {beside[0]!r} beside {route.GROUP!r}, whose files are others; accepted: one run each"
+        )
+    return route.ROUTE
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """0: every case is right; 1: one is wrong; 2: wrong use; 3: it cannot run; 130: ended early."""
     given = sys.argv[1:] if words is None else list(words)
@@ -48,15 +67,16 @@ def main(words: Sequence[str] | None = None) -> int:
             use_threads(options.threads)
             if options.l2 == "flushed":
                 raise InvalidArgument("--l2: flushed; accepted on a CPU: warm")
-        peers, absent = chosen_peers(device, options.peers.split(",") if options.peers else ())
-        cases = case_list.chosen(case_list.listed(), options.group, options.filter)
+        operation = operation_of(options.group)
+        peers, absent = chosen_peers(device, options.peers.split(",") if options.peers else (), operation.peers())
+        cases = case_list.chosen(operation.listed(), options.group, options.filter, [route.GROUP])
         timing = {"warmup": options.warmup, "repeats": options.repeats, "case_seconds": options.case_seconds}
-        method = method_on(device, peers, options.l2 == "flushed", **timing)
+        method = method_on(device, peers, options.l2 == "flushed", operation=operation, **timing)
         cases = able(cases, method)
         if options.profile:
             method.profile = Profiler(device, cases[0])
         command = " ".join(["python -m flashfit.bench", *given])
-        result = ResultFile(options.json, command, describe(device), versions(peers))
+        result = ResultFile(options.json, command, describe(device), versions(peers), operation.schema)
         for name, why in absent.items():
             print(f"not beside {name}: {without_folders(why)}")
         complete = run(cases, method, result, options.minutes)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import stats
-from .cases import Case
+from .cases import AnyCase
 from .parts import OURS, PLAIN, Method, Part
 
 
@@ -25,7 +25,7 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def bounds(case: Case, method: Method) -> dict[str, Any] | None:
+def bounds(case: AnyCase, method: Method) -> dict[str, Any] | None:
     """bound_us, from the larger of what was measured and the model's figure: a loop that measures may stay below what a
     kernel reaches. What lies in a warm L2 cache need not come from memory."""
     if not method.ceilings:
@@ -61,7 +61,7 @@ def peer_entry(part: Part, samples: Mapping[str, Sequence[float]], name: str) ->
 
 
 def described(
-    case: Case,
+    case: AnyCase,
     method: Method,
     parts: Mapping[str, Part],
     samples: Mapping[str, Sequence[float]],

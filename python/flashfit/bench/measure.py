@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import ours, stats
-from .arrays import Inputs
-from .cases import Case
+from . import stats
+from .cases import AnyCase
 from .entries import described
-from .judge import Expected
+from .operation import Judge
 from .parts import OURS, PLAIN, Method, Part, message_of, reported
 from .timing import HostTimer, Timer
 
 
-def check(part: Part, out: Any, expected: Expected) -> None:
+def check(part: Part, out: Any, expected: Judge) -> None:
     verdict = expected.judge(out)
     part.verdicts.append(verdict)
     part.message = verdict.message
 
 
-def prepared(case: Case, method: Method, inputs: Inputs, expected: Expected) -> dict[str, Part]:
+def prepared(case: AnyCase, method: Method, inputs: Any, expected: Judge) -> dict[str, Part]:
     """flashfit and each peer, each called once and checked."""
     parts: dict[str, Part] = {}
-    makers: dict[str, Callable[[Case, Inputs], Any]] = {OURS: ours.prepare}
+    makers: dict[str, Callable[[Any, Any], Any]] = {OURS: method.operation.prepare}
     makers.update({peer.name: peer.prepare for peer in (*method.peers, *method.alternatives(case))})
     for name, make in makers.items():
         part = parts[name] = Part(name)
@@ -60,15 +59,15 @@ def ready(parts: Mapping[str, Part], method: Method) -> dict[str, Timer]:
     return timers
 
 
-def measured(case: Case, method: Method, seed: int = 0) -> dict[str, Any]:
+def measured(case: AnyCase, method: Method, seed: int = 0) -> dict[str, Any]:
     """The case's object of a result file. A result that is not right, before or after timing, has no times."""
     entry: dict[str, Any] = {"name": case.name, "group": case.group, "stands_for": case.stands_for}
     entry.update(problem=case.problem(), work=dict(case.work), correct=False, error=None, error_bound=None)
     whole = Part(OURS)
     with reported(whole, method):
         entry["variant"] = method.variant(case)
-        inputs = method.arrays.make(case, seed)
-        expected = Expected(case, method.arrays, inputs, seed)
+        inputs = method.operation.make(method.arrays, case, seed)
+        expected = method.operation.expected(method.arrays, case, inputs, seed)
         parts = prepared(case, method, inputs, expected)
         samples, clocks, reasons = timed(case, method, inputs, parts, seed) if case.timed else ({}, [], set())
         entry.update(described(case, method, parts, samples, clocks, reasons))
@@ -78,7 +77,7 @@ def measured(case: Case, method: Method, seed: int = 0) -> dict[str, Any]:
 
 
 def timed(
-    case: Case, method: Method, inputs: Inputs, parts: Mapping[str, Part], seed: int
+    case: AnyCase, method: Method, inputs: Any, parts: Mapping[str, Part], seed: int
 ) -> tuple[dict[str, list[float]], list[float], set[str]]:
     """Samples by part, SM clocks, reasons for throttling; every part that was timed is checked again on new inputs."""
     timers = ready(parts, method)
@@ -93,8 +92,8 @@ def timed(
     if not parts[OURS].correct:
         return {}, clocks, reasons
     samples = method.rounds(timers, after_round)
-    method.arrays.fill(inputs, case, seed + 1)
-    expected = Expected(case, method.arrays, inputs, seed + 1)
+    method.operation.fill(method.arrays, inputs, case, seed + 1)
+    expected = method.operation.expected(method.arrays, case, inputs, seed + 1)
     for part in parts.values():
         if part.timer is not None and part.correct:
             with reported(part, method):
@@ -106,10 +105,9 @@ def timed(
     return samples, clocks, reasons
 
 
-def noise(case: Case, method: Method) -> dict[str, Any]:
+def noise(case: AnyCase, method: Method) -> dict[str, Any]:
     """The machine's noise floor: a case beside itself."""
-    inputs = method.arrays.make(case, 0)
-    call = ours.prepare(case, inputs)
+    call = method.operation.prepare(case, method.operation.make(method.arrays, case, 0))
     make = HostTimer if method.gpu is None else method.gpu.graph
     samples = method.rounds({"one": make(call), "other": make(call)})
     ratio = stats.ratio(samples["one"], samples["other"])

@@ -11,9 +11,9 @@ from typing import Any, Callable
 
 from .._errors import Misfit
 from .arrays import Arrays
-from .cases import Case
 from .judge import Verdict
 from .machine import without_folders
+from .operation import ATTENTION, Operation
 from .peers import CannotError, Peer
 from .timing import Timer, interleaved
 
@@ -37,9 +37,10 @@ class Method:
     gpu: Any = None  # a gpu.Device, or None on the CPU
     management: Any = None  # a nvml.Nvml, or None on the CPU
     ceilings: Mapping[str, Any] | None = None
-    variant: Callable[[Case], str | None] = lambda case: None
-    alternatives: Callable[[Case], Sequence[Peer]] = lambda case: ()  # measured as peers are
-    profile: Callable[[Case], Mapping[str, Any]] | None = None  # of a right case
+    variant: Callable[[Any], str | None] = lambda case: None
+    alternatives: Callable[[Any], Sequence[Peer]] = lambda case: ()  # measured as peers are
+    profile: Callable[[Any], Mapping[str, Any]] | None = None  # of a right case
+    operation: Operation = ATTENTION
 
     def working(self, who: str) -> None:
         """Raises BrokenDeviceError where a call of `who`, or an earlier one, left the GPU unusable."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._command import command
 from .._errors import FlashfitError, InvalidArgument
-from .cases import Case
+from .cases import AnyCase, Case
 
 
 def counted(case: Case) -> dict[str, Any]:
@@ -31,9 +31,11 @@ def counted(case: Case) -> dict[str, Any]:
 class Profiler:
     """Counts the first case when it is made: where that is not possible nobody waits minutes to hear it."""
 
-    def __init__(self, device: str, first: Case) -> None:
+    def __init__(self, device: str, first: AnyCase) -> None:
         if device == "cpu":
             raise InvalidArgument("profile: counts what a GPU does; accepted with --device cuda")
+        if not isinstance(first, Case):
+            raise InvalidArgument("profile: counts cases of flashfit bench --list; accepted with those")
         self._known = {first.name: counted(first)}
 
     def __call__(self, case: Case) -> dict[str, Any]:

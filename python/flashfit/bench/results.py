@@ -22,12 +22,19 @@ _NUMBERS = re.compile(r"\[\s+([-+.\de,\s]+?)\s+\]")  # a list of numbers alone: 
 class ResultFile:
     """One run (docs/results.md). Written after each case, so that whatever ends it leaves what had been measured."""
 
-    def __init__(self, path: Path | None, command: str, machine: dict[str, Any], versions: dict[str, str]) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        command: str,
+        machine: dict[str, Any],
+        versions: dict[str, str],
+        schema: int | str = SCHEMA,
+    ) -> None:
         self.path = path
         self._start = time.monotonic()
         self.cases: list[dict[str, Any]] = []
         self.content: dict[str, Any] = {
-            "schema": SCHEMA,
+            "schema": schema,
             "made": {
                 "at": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "command": without_folders(command),

@@ -8,15 +8,14 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .arrays import arrays_for
-from .cases import Case
+from .cases import AnyCase
 from .machine import management
 from .measure import measured, noise
 from .parts import BrokenDeviceError, Method
 from .peers import Peer
-from .plan import plan_of
 from .progress import Progress
 from .results import ResultFile
 from .stats import digits
@@ -46,11 +45,14 @@ def method_on(device: str, peers: Sequence[Peer], flushed: bool = False, **how: 
         method.gpu = gpu.Device(flushed)
         method.management = management()
         index = method.gpu.torch.cuda.current_device()
-        method.variant = lambda case: plan_of(case, index)["variant"]
+        method.variant = lambda case: method.operation.plan(case, index)["variant"]
     return method
 
 
-def able(cases: Sequence[Case], method: Method) -> list[Case]:
+C = TypeVar("C", bound=AnyCase)
+
+
+def able(cases: Sequence[C], method: Method) -> list[C]:
     """Those whose dtype the arrays can hold; the others are named, not judged."""
     found = [case for case in cases if case.dtype in method.arrays.dtypes]
     if len(found) < len(cases):
@@ -97,7 +99,7 @@ def described(method: Method) -> dict[str, Any]:
     }
 
 
-def run(cases: Sequence[Case], method: Method, result: ResultFile, minutes: float | None) -> bool:
+def run(cases: Sequence[AnyCase], method: Method, result: ResultFile, minutes: float | None) -> bool:
     """Measures all of them into the result; False if it was ended early."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
     result.content["method"] = described(method)

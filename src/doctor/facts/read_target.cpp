@@ -3,17 +3,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
-#include <iterator>
-#include <mutex>
 #include <set>
 #include <system_error>
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
-#include "doctor/bytes/side_by_side.hpp"
 #include "doctor/facts/read_binary.hpp"
+#include "doctor/facts/read_parts.hpp"
 #include "doctor/facts/read_wheel.hpp"
 #include "doctor/facts/sdist.hpp"
 
@@ -21,8 +18,6 @@ namespace flashfit::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostErrors = 20;
 
 TargetKind kind_of(const Binary& binary) {
   switch (binary.kind) {
@@ -116,35 +111,29 @@ struct Walk {
   }
 };
 
-struct Slot {
-  std::vector<Binary> binaries;
-  std::string error;
-  bool package = false;
-};
-
-Slot read_slot(const File& file, const std::string& relative, FactsBudget& budget) {
-  Slot slot;
-  if (budget.exhausted()) return slot;
+Part read_part(const File& file, const std::string& relative, FactsBudget& budget) {
+  Part part;
+  if (file.size == 0 || budget.exhausted()) return part;
   const auto source = FileSource::open(file.path);
   if (!source) {
-    slot.error = "cannot be opened: " + printable(relative);
-    return slot;
+    part.error = "cannot be opened: " + printable(relative);
+    return part;
   }
   const SourceContent content(*source);
   const auto head = content.head(kHeadSize);
-  if (!head) return slot;  // shorter by now
+  if (!head) return part;  // shorter by now
   if (is_zip(*head) || is_gzip(*head)) {
-    slot.package = file.path.ends_with(".whl") || file.path.ends_with(".tar.gz");
-    return slot;
+    part.package = file.path.ends_with(".whl") || file.path.ends_with(".tar.gz");
+    return part;
   }
-  if (!may_be_binary(*head)) return slot;
+  if (!may_be_binary(*head)) return part;
   auto binaries = read_binaries(content, relative, budget);
   if (binaries) {
-    slot.binaries = std::move(*binaries);
+    part.binaries = std::move(*binaries);
   } else {
-    slot.error = binaries.error().message + " in " + printable(relative);
+    part.error = binaries.error().message + " in " + printable(relative);
   }
-  return slot;
+  return part;
 }
 
 }  // namespace
@@ -178,28 +167,14 @@ Target read_directory(const std::string& path, std::vector<std::string>& package
   const std::vector<File>& files = walk.files;
   target.files = files.size();
   const std::size_t prefix = path.size() + (path.ends_with('/') ? 0 : 1);
-  std::vector<std::size_t> order(files.size());
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    order[i] = i;
-    all += files[i].size;
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return files[a].size > files[b].size; });
-  std::vector<Slot> slots(files.size());
-  std::atomic<std::uint64_t> done{0};
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(files.size());
+  for (const File& file : files) sizes.push_back(file.size);
   FactsBudget budget;
-  side_by_side(order.size(), worker_count(), [&](std::size_t i) {
-    const File& file = files[order[i]];
-    if (file.size > 0) slots[order[i]] = read_slot(file, file.path.substr(std::min(prefix, file.path.size())), budget);
-    const std::uint64_t now = done += file.size;
-    if (progress) progress(now, all);
-  });
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    std::move(slots[i].binaries.begin(), slots[i].binaries.end(), std::back_inserter(target.binaries));
-    if (!slots[i].error.empty() && target.errors.size() < kMostErrors) target.errors.push_back(slots[i].error);
-    if (slots[i].package) packages.push_back(files[i].path);
-  }
+  const auto read = [&](std::size_t i) {
+    return read_part(files[i], files[i].path.substr(std::min(prefix, files[i].path.size())), budget);
+  };
+  for (const std::size_t i : read_parts(sizes, read, progress, target)) packages.push_back(files[i].path);
   return target;
 }
 

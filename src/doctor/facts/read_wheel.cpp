@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
-#include "doctor/bytes/side_by_side.hpp"
 #include "doctor/bytes/zip_member.hpp"
 #include "doctor/facts/read_binary.hpp"
+#include "doctor/facts/read_parts.hpp"
 #include "doctor/facts/sdist.hpp"
 #include "doctor/packaging/headers.hpp"
 
 namespace flashfit::doctor {
 namespace {
-
-constexpr std::size_t kMostErrors = 20;
 
 /// Whether `name` is FILE of the wheel's own .dist-info.
 bool is_own(std::string_view name, std::string_view file) {
@@ -30,11 +27,6 @@ std::string headers_in(std::string_view text) {
   return std::string(text.substr(0, end == std::string_view::npos ? end : end + 1));
 }
 
-struct Slot {
-  std::vector<Binary> binaries;
-  std::string error;
-};
-
 /// Bytes of all members read so far, against what the archive may come to, and what is kept of them.
 struct Budget {
   Limit limit;
@@ -42,32 +34,27 @@ struct Budget {
   FactsBudget kept = {};
 };
 
-Slot read_slot(const Source& zip, const ZipMember& member, Budget& budget) {
-  Slot slot;
-  if (budget.kept.exhausted()) return slot;
+/// Whether a member has content.
+bool is_file(const ZipMember& m) { return !m.name.ends_with('/') && m.size > 0; }
+
+Part read_part(const Source& zip, const ZipMember& member, Budget& budget) {
+  const auto refused = [&](const std::string& why) {
+    return Part{.binaries = {}, .error = why + " in " + printable(member.name)};
+  };
+  if (!is_file(member) || budget.kept.exhausted()) return {};
   const MemberContent content(zip, member);
   const auto head = content.head(std::min<std::uint64_t>(kHeadSize, member.size));
-  if (!head) {
-    slot.error = head.error().message;
-  } else if (may_be_binary(*head)) {
-    // What is nearly all zeros: no library has so little in it, and reading it takes long.
-    const std::uint64_t stored = std::min(member.compressed, zip.stored());
-    if (member.size > limits::kUnsuspected && member.size / limits::kMemberRatio.most > stored) {
-      slot.error = beyond(limits::kMemberRatio, member.header).value().message;
-      return slot;
-    }
-    if (budget.spent.fetch_add(member.size) + member.size > budget.limit.most) {
-      slot.error = beyond(budget.limit, member.header).value().message;
-      return slot;
-    }
-    auto binaries = read_binaries(content, member.name, budget.kept);
-    if (binaries) {
-      slot.binaries = std::move(*binaries);
-    } else {
-      slot.error = binaries.error().message;
-    }
-  }
-  return slot;
+  if (!head) return refused(head.error().message);
+  if (!may_be_binary(*head)) return {};
+  // What is nearly all zeros: no library has so little in it, and reading it takes long.
+  const std::uint64_t stored = std::min(member.compressed, zip.stored());
+  if (member.size > limits::kUnsuspected && member.size / limits::kMemberRatio.most > stored)
+    return refused(beyond(limits::kMemberRatio, member.header).value().message);
+  if (budget.spent.fetch_add(member.size) + member.size > budget.limit.most)
+    return refused(beyond(budget.limit, member.header).value().message);
+  auto binaries = read_binaries(content, member.name, budget.kept);
+  if (!binaries) return refused(binaries.error().message);
+  return {.binaries = std::move(*binaries)};
 }
 
 void read_texts(const Source& zip, const std::vector<ZipMember>& members, Target& target) {
@@ -93,7 +80,6 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
     target.errors.push_back(members.error().message);
     return;
   }
-  const auto is_file = [](const ZipMember& m) { return !m.name.ends_with('/') && m.size > 0; };
   target.files = static_cast<std::uint64_t>(std::count_if(members->begin(), members->end(), is_file));
   const auto is_cuda = [](const ZipMember& m) { return m.name.ends_with(".cu"); };
   read_texts(zip, *members, target);
@@ -106,30 +92,11 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
     return;
   }
 
-  std::vector<std::size_t> order;
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < members->size(); ++i)
-    if (is_file((*members)[i])) {
-      order.push_back(i);
-      all += (*members)[i].compressed;
-    }
-  // The largest first: it alone decides how long the whole takes.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return (*members)[a].compressed > (*members)[b].compressed; });
-  std::vector<Slot> slots(members->size());
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(members->size());
+  for (const ZipMember& member : *members) sizes.push_back(is_file(member) ? member.compressed : 0);
   Budget budget{limits::content_of(zip.stored())};
-  std::atomic<std::uint64_t> done{0};
-  side_by_side(order.size(), worker_count(), [&](std::size_t i) {
-    const ZipMember& member = (*members)[order[i]];
-    slots[order[i]] = read_slot(zip, member, budget);
-    const std::uint64_t now = done += member.compressed;
-    if (progress) progress(now, all);
-  });
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    std::move(slots[i].binaries.begin(), slots[i].binaries.end(), std::back_inserter(target.binaries));
-    if (!slots[i].error.empty() && target.errors.size() < kMostErrors)
-      target.errors.push_back(slots[i].error + " in " + printable((*members)[i].name));
-  }
+  read_parts(sizes, [&](std::size_t i) { return read_part(zip, (*members)[i], budget); }, progress, target);
 }
 
 }  // namespace flashfit::doctor

@@ -5,7 +5,7 @@
 namespace flashfit {
 
 bool packs_heads(const ForwardProblem& p) {
-  return !p.variable_length && p.seqlen_q == 1 && p.heads_kv > 0 && p.heads_q > p.heads_kv && !p.alibi &&
+  return !p.variable_length && p.seqlen_q == 1 && p.heads_kv > 0 && p.heads_q > p.heads_kv && !p.alibi && !p.sinks &&
          p.bias == BiasKind::kNone && p.window_left < 0;
 }
 
@@ -19,8 +19,6 @@ ForwardProblem pack_heads(const ForwardProblem& problem) {
   p.window_right = -1;
   return p;
 }
-
-bool packs_heads(const ForwardCall& call) { return packs_heads(call.problem) && call.sinks == nullptr; }
 
 ForwardCall pack_heads(const ForwardCall& call) {
   ForwardCall c = call;

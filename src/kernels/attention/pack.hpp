@@ -5,15 +5,14 @@
 
 namespace flashfit {
 
-/// Whether a call's heads may become rows: one query row, several heads a group, and no option that tells rows or heads
-/// apart.
-bool packs_heads(const ForwardCall& call);
-
-/// The same call with heads_kv heads and a row for each query head of a group: other strides, the same memory.
-ForwardCall pack_heads(const ForwardCall& call);
-
-/// The same for the problem alone, if its sinks are unknown or none.
+/// Whether a problem's heads become rows: one query row, several heads a group, and no option that tells rows or heads
+/// apart. The plan asks, and nobody else.
 bool packs_heads(const ForwardProblem& problem);
+
+/// The same problem with heads_kv heads and a row for each query head of a group.
 ForwardProblem pack_heads(const ForwardProblem& problem);
+
+/// The same call: other strides, the same memory.
+ForwardCall pack_heads(const ForwardCall& call);
 
 }  // namespace flashfit

@@ -20,7 +20,7 @@ struct ForwardProblem {
   /// Query i sees keys i + d - window_left .. i + d + window_right, d = seqlen_k - seqlen_q; -1: without a limit. With
   /// causal, window_right counts as 0.
   std::int64_t window_left = -1, window_right = -1;
-  bool softcap = false, alibi = false;
+  bool softcap = false, alibi = false, sinks = false;
   BiasKind bias = BiasKind::kNone;
   bool unaligned = false;        ///< a row of q, k, v or out begins where 16 bytes cannot be copied at once
   bool batch_invariant = false;  ///< a sequence's result may not depend on the batch around it, to the last bit

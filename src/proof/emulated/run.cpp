@@ -5,6 +5,7 @@
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/splits.hpp"
 #include "kernels/attention/forward/plan/steps.hpp"
+#include "kernels/attention/pack.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/steps.hpp"
@@ -48,7 +49,7 @@ KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
 
 Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust, int splits) {
-  const ForwardCall call = data.call();
+  const ForwardCall given = data.call(), call = packs_heads(given.problem) ? pack_heads(given) : given;
   const ForwardConfig& config = forward_variant_of(kernel.row).config;
   const auto slots = slots_for(call.problem, config.block_m);
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");

@@ -105,6 +105,7 @@ void set_options(ForwardProblem& p, const OptionCase& options) {
   p.window_right = options.window_right;
   p.softcap = options.softcap > 0;
   p.alibi = options.alibi != Slopes::kNone;
+  p.sinks = options.sinks != Sinks::kNone;
   p.bias = options.bias.kind;
   p.batch_invariant = options.batch_invariant;
 }

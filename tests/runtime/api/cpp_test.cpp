@@ -225,6 +225,33 @@ TEST(Explaining, PlansAndDocuments) {
   EXPECT_EQ(flashfit::explain_json(question).error().status, FLASHFIT_INVALID_ARGUMENT);
 }
 
+TEST(Routing, ChoosesExpertsAndAnswersQuestions) {
+  const float logits[] = {0, 3, 3, 1};
+  float weights[2] = {};
+  std::int32_t ids[2] = {};
+  const flashfit::Tensor l(logits, {1, 4}), w(weights, {1, 2}), i(ids, {1, 2});
+  flashfit::RouteOptions options;
+  options.renormalize = true;
+  ASSERT_TRUE(flashfit::moe_route_prepare(l, w, i, options));
+  ASSERT_TRUE(flashfit::moe_route(l, w, i, options));
+  EXPECT_EQ(ids[0], 1);
+  EXPECT_EQ(ids[1], 2);
+  EXPECT_EQ(weights[0], 0.5f);
+  options.topk_first = true;
+  options.renormalize = false;
+  ASSERT_TRUE(flashfit::moe_route(l, w, i, options));
+  EXPECT_EQ(weights[1], 0.5f);
+  const auto wrong = flashfit::moe_route(l, w, l, options);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().status, FLASHFIT_INVALID_ARGUMENT);
+
+  flashfit::RouteQuestion question;
+  question.gpu = "L4", question.experts = 8, question.top_k = 2;
+  EXPECT_NE(flashfit::moe_route_explain_json(question)->find("moe.route"), std::string::npos);
+  question.top_k = 9;
+  EXPECT_EQ(flashfit::moe_route_explain_json(question).error().message, "top_k: 9; accepted: 1 to 8");
+}
+
 TEST(Library, SaysWhatItIs) {
   EXPECT_EQ(flashfit::version(),
             FLASHFIT_VERSION_MAJOR * 10000u + FLASHFIT_VERSION_MINOR * 100 + FLASHFIT_VERSION_PATCH);

@@ -8,6 +8,7 @@
 #include "fake_cuda/fake_cuda.hpp"
 #include "gpu_double.hpp"
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 #include "tensors.hpp"
 
 namespace flashfit::test {
@@ -41,7 +42,7 @@ TEST_F(OnGpu, DenseWithGroupsAndStrides) {
   c.args.stream = &c;
   c.pretend_gpu();
   const Launched& l = run_one(c);
-  const ForwardParams& p = l.params;
+  const ForwardParams& p = l.as<ForwardParams>();
   EXPECT_EQ(l.device, 0);
   EXPECT_EQ(l.stream, &c);
   EXPECT_EQ(config_of(l).head_dim, 64);
@@ -72,7 +73,7 @@ TEST_F(OnGpu, VariableLengthCausal) {
   c.args.lse = nullptr;
   c.q->dl.data = c.q->as<char>() - 64, c.q->dl.byte_offset = 64;
   c.pretend_gpu();
-  const ForwardParams& p = run_one(c).params;
+  const ForwardParams& p = run_one(c).as<ForwardParams>();
   EXPECT_EQ(p.q, c.q->as<char>());
   EXPECT_EQ(p.lse, nullptr);
   EXPECT_EQ(p.cu_seqlens_q, c.cu_q->dl.data);
@@ -90,14 +91,14 @@ TEST_F(OnGpu, ValuesOfCuSeqlensAreNotRead) {
   Call c = Call::ragged({0, 3, 6}, {0, 3, 7}, DType::kF16, 4, 2, 64);
   c.cu_q->dl.data = reinterpret_cast<void*>(0x7000);  // an address that only a GPU could read
   c.pretend_gpu();
-  EXPECT_EQ(run_one(c).params.cu_seqlens_q, reinterpret_cast<const int*>(0x7000));
+  EXPECT_EQ(run_one(c).as<ForwardParams>().cu_seqlens_q, reinterpret_cast<const int*>(0x7000));
 }
 
 TEST_F(OnGpu, NoKeysStillLaunchNoRowsAndNoHeadsDoNot) {
   Call zeros = Call::dense(DType::kF16, 2, 3, 0, 4, 2, 64);
   zeros.k->dl.data = zeros.v->dl.data = nullptr;
   zeros.pretend_gpu();
-  EXPECT_EQ(run_one(zeros).params.seqlen_k, 0);
+  EXPECT_EQ(run_one(zeros).as<ForwardParams>().seqlen_k, 0);
   launched.clear();
   for (const auto& [rows, heads_q, heads_kv] : {std::tuple{0, 4, 2}, {3, 0, 2}, {3, 0, 0}}) {
     Call nothing = Call::dense(DType::kF16, 2, rows, 5, heads_q, heads_kv, 64);
@@ -181,7 +182,7 @@ TEST_F(OnGpu, RememberedPlansAreThoseOfTheProblem) {
         EXPECT_EQ(l.image->target.kind == Target::Kind::kPtx, c.args.flags == FLASHFIT_PTX_ONLY);
         const std::int64_t slots =
             c.cu_q ? q[0] / config.block_m + 1 : q[0] * ((q[1] + config.block_m - 1) / config.block_m);
-        EXPECT_EQ(l.params.slots, slots);
+        EXPECT_EQ(l.as<ForwardParams>().slots, slots);
       }
     }
   }

@@ -28,9 +28,11 @@ std::span<const Image> carried_images() {
 }
 
 Result<void> launch(std::span<const Step> steps, std::span<const void* const> params, int device, void* stream) {
-  for (std::size_t i = 0; gpu_double::recording && i < steps.size(); ++i)
+  for (std::size_t i = 0; gpu_double::recording && i < steps.size(); ++i) {
+    const auto* const argument = static_cast<const std::byte*>(params[i]);
     gpu_double::launched.push_back(
-        {steps[i].image, device, stream, steps[i].grid, *static_cast<const ForwardParams*>(params[i])});
+        {steps[i].image, device, stream, steps[i].grid, {argument, argument + steps[i].image->row->params_bytes}});
+  }
   return gpu_double::answer;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Doubles of src/runtime/images: images for compute capability 8.9 that no compiler made, and a launch that a test is
 // told of.
+#include <cstddef>
 #include <vector>
 
 #include "core/launch/image.hpp"
@@ -15,7 +16,13 @@ struct Launched {
   int device;
   void* stream;
   Grid grid;
-  ForwardParams params;
+  std::vector<std::byte> argument;
+
+  /// The argument of a family's kernel.
+  template <class Params>
+  const Params& as() const {
+    return *reinterpret_cast<const Params*>(argument.data());
+  }
 };
 
 extern std::vector<Launched> launched;

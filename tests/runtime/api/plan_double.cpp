@@ -15,8 +15,6 @@ Result<ForwardPlan> plan_forward(const ForwardProblem&, const Gpu&, CudaVersion,
   return plan;
 }
 
-std::string reason_for(const ForwardPlan&, const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image>) {
-  return "";
-}
+std::string reason_for(const ForwardPlan&, const Gpu&, CudaVersion, std::span<const Image>) { return ""; }
 
 }  // namespace flashfit

@@ -1,4 +1,4 @@
-"""Other attention, one class a peer."""
+"""Other implementations, one class a peer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CannotError", "Peer", "all_peers", "chosen_peers"]
 
 
 def all_peers() -> list[Peer]:
-    """Every peer that is known, installed or not."""
+    """Every attention that is known, installed or not."""
     return [
         Sdpa("sdpa-flash", "FLASH_ATTENTION", takes_mask=False, on_cpu=True),
         Sdpa("sdpa-cudnn", "CUDNN_ATTENTION", takes_mask=False, on_cpu=False),
@@ -32,10 +32,12 @@ def all_peers() -> list[Peer]:
     ]
 
 
-def chosen_peers(device: str, names: Sequence[str]) -> tuple[list[Peer], dict[str, str]]:
-    """Those to measure, and of the others why not. No names: all that can be measured here; a named one that cannot is
-    an error. "none" alone means none."""
-    known = all_peers()
+def chosen_peers(
+    device: str, names: Sequence[str], known: Sequence[Peer] | None = None
+) -> tuple[list[Peer], dict[str, str]]:
+    """Of the known (default: attention's), those to measure, and of the others why not. No names: all that can be
+    measured here; a named one that cannot is an error. "none" alone means none."""
+    known = all_peers() if known is None else known
     accepted = [peer.name for peer in known]
     if list(names) == ["none"]:
         return [], {}

@@ -6,7 +6,6 @@ import importlib
 import importlib.metadata
 from typing import Any, Callable
 
-from ..arrays import Inputs
 from ..cases import Case
 
 Call = Callable[[], Any]
@@ -17,7 +16,7 @@ class CannotError(Exception):
 
 
 class Peer:
-    """Another attention. `name` is its key in result files, `package` the distribution whose version is recorded."""
+    """Another implementation. `name` is its key in result files, `package` the distribution whose version is noted."""
 
     name: str
     package: str
@@ -32,9 +31,9 @@ class Peer:
         except importlib.metadata.PackageNotFoundError:
             return None
 
-    def prepare(self, case: Case, inputs: Inputs) -> Call:
-        """A call that computes the case and returns its output, in q's shape. Raises CannotError, or whatever the peer
-        raises."""
+    def prepare(self, case: Any, inputs: Any) -> Call:
+        """A call that computes the case and returns its output, of attention in q's shape, of the router (weights,
+        ids). Raises CannotError, or whatever the peer raises."""
         raise NotImplementedError
 
 

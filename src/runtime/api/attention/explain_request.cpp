@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "kernels/attention/forward/plan/misfit.hpp"
-#include "kernels/attention/pack.hpp"
 #include "runtime/api/argument.hpp"
 #include "runtime/api/attention/problem_rows.hpp"
 #include "runtime/api/attention/window.hpp"
@@ -17,7 +16,8 @@ namespace flashfit::api {
 namespace {
 
 constexpr std::uint32_t kKnownFlags = FLASHFIT_CAUSAL | FLASHFIT_PTX_ONLY | FLASHFIT_VARIABLE_LENGTH | FLASHFIT_WINDOW |
-                                      FLASHFIT_BATCH_INVARIANT | FLASHFIT_SOFTCAP | FLASHFIT_ALIBI | FLASHFIT_UNALIGNED;
+                                      FLASHFIT_BATCH_INVARIANT | FLASHFIT_SOFTCAP | FLASHFIT_ALIBI |
+                                      FLASHFIT_UNALIGNED | FLASHFIT_SINKS;
 /// Of a what-if: bounds that keep its sums in 32 bits.
 constexpr std::int64_t kMaxTileHeadDim = 1024;
 
@@ -65,6 +65,7 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   ragged ? set_ragged_rows(p, args.total_q, args.total_k) : set_dense_rows(p, args.seqlen_q, args.seqlen_k);
   p.softcap = args.flags & FLASHFIT_SOFTCAP;
   p.alibi = args.flags & FLASHFIT_ALIBI;
+  p.sinks = args.flags & FLASHFIT_SINKS;
   p.unaligned = args.flags & FLASHFIT_UNALIGNED;
   p.batch_invariant = args.flags & FLASHFIT_BATCH_INVARIANT;
   const auto bias = parse_bias(args.bias, *dtype, ragged);
@@ -73,7 +74,7 @@ Result<ForwardProblem> problem_of(const flashfit_explain_args& args) {
   const Window window{(args.flags & FLASHFIT_WINDOW) != 0, args.window_left, args.window_right};
   ok = set_window(p, window);
   if (!ok) return tl::unexpected(std::move(ok.error()));
-  return packs_heads(p) ? pack_heads(p) : p;  // as the call would be planned, if it has no sinks
+  return p;
 }
 
 Result<std::optional<ForwardConfig>> tile_of(const flashfit_explain_args& args, const ForwardProblem& problem) {
@@ -102,12 +103,14 @@ Result<ExplainRequest> read_explain(const flashfit_explain_args* caller_args) {
   const auto args = current_version(caller_args);
   if (!args) return tl::unexpected(args.error());
   if (const std::uint32_t unknown = args->flags & ~kKnownFlags) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("flags: {:#x} is unknown; accepted: FLASHFIT_CAUSAL ({:#x}), FLASHFIT_PTX_ONLY ({:#x}), "
-                            "FLASHFIT_VARIABLE_LENGTH ({:#x}), FLASHFIT_WINDOW ({:#x}), FLASHFIT_BATCH_INVARIANT "
-                            "({:#x}), FLASHFIT_SOFTCAP ({:#x}), FLASHFIT_ALIBI ({:#x}), FLASHFIT_UNALIGNED ({:#x})",
-                            unknown, FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH, FLASHFIT_WINDOW,
-                            FLASHFIT_BATCH_INVARIANT, FLASHFIT_SOFTCAP, FLASHFIT_ALIBI, FLASHFIT_UNALIGNED));
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("flags: {:#x} is unknown; accepted: FLASHFIT_CAUSAL ({:#x}), FLASHFIT_PTX_ONLY ({:#x}), "
+                    "FLASHFIT_VARIABLE_LENGTH ({:#x}), FLASHFIT_WINDOW ({:#x}), FLASHFIT_BATCH_INVARIANT "
+                    "({:#x}), FLASHFIT_SOFTCAP ({:#x}), FLASHFIT_ALIBI ({:#x}), FLASHFIT_UNALIGNED ({:#x}), "
+                    "FLASHFIT_SINKS ({:#x})",
+                    unknown, FLASHFIT_CAUSAL, FLASHFIT_PTX_ONLY, FLASHFIT_VARIABLE_LENGTH, FLASHFIT_WINDOW,
+                    FLASHFIT_BATCH_INVARIANT, FLASHFIT_SOFTCAP, FLASHFIT_ALIBI, FLASHFIT_UNALIGNED, FLASHFIT_SINKS));
   }
   ExplainRequest request;
   const auto problem = problem_of(*args);

@@ -61,7 +61,7 @@ flashfit_plan chosen(const ExplainRequest& r, const Gpu& gpu) {
   p.workspace_bytes = plan->workspace_bytes;
   put(p.variant, name_of(plan->variant->config));
   put(p.target, plan->image().target.str());
-  put(p.reason, reason_for(*plan, r.problem, gpu, r.driver, carried_images()));
+  put(p.reason, reason_for(*plan, gpu, r.driver, carried_images()));
   return p;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "kernels/attention/pack.hpp"
 #include "runtime/api/attention/memory_rules.hpp"
 #include "runtime/api/attention/problem_rows.hpp"
 #include "runtime/api/attention/window.hpp"
@@ -43,6 +42,7 @@ void set_problem(ForwardProblem& p, const ForwardTensors& t, DType dtype, const 
   t.ragged ? set_ragged_rows(p, t.q.size[0], t.k.size[0]) : set_dense_rows(p, t.q.size[1], t.k.size[1]);
   p.softcap = args.softcap > 0;
   p.alibi = is_given(t.alibi);
+  p.sinks = is_given(t.sinks);
   p.bias = bias_kind(t);
   p.unaligned = t.q.on_gpu() && is_unaligned(t);
   p.batch_invariant = args.flags & FLASHFIT_BATCH_INVARIANT;
@@ -104,7 +104,6 @@ Result<void> check(const flashfit_attention_args& args, CheckedForward& checked)
   call.cu_seqlens_q = static_cast<const std::int32_t*>(t.cu_q.data);
   call.cu_seqlens_k = static_cast<const std::int32_t*>(t.cu_k.data);
   checked.on_gpu = t.q.on_gpu();
-  if (checked.on_gpu && packs_heads(call)) call = pack_heads(call);
   checked.device = t.q.on_gpu() ? t.q.device.device_id : 0;
   checked.stream = args.stream;
   checked.workspace = args.workspace;

@@ -99,3 +99,27 @@ HOLDS(FLASHFIT_BATCH_INVARIANT == 16);
 HOLDS(FLASHFIT_SOFTCAP == 32);
 HOLDS(FLASHFIT_ALIBI == 64);
 HOLDS(FLASHFIT_UNALIGNED == 128);
+HOLDS(FLASHFIT_TOPK_FIRST == 256);
+HOLDS(FLASHFIT_RENORMALIZE == 512);
+HOLDS(FLASHFIT_SINKS == 1024);
+
+HOLDS(sizeof(flashfit_moe_route_args) == 48);
+AT(flashfit_moe_route_args, struct_size, 0);
+AT(flashfit_moe_route_args, flags, 4);
+AT(flashfit_moe_route_args, logits, 8);
+AT(flashfit_moe_route_args, weights, 16);
+AT(flashfit_moe_route_args, ids, 24);
+AT(flashfit_moe_route_args, stream, 32);
+AT(flashfit_moe_route_args, variant, 40);
+
+HOLDS(sizeof(flashfit_moe_route_explain_args) == 64);
+AT(flashfit_moe_route_explain_args, struct_size, 0);
+AT(flashfit_moe_route_explain_args, flags, 4);
+AT(flashfit_moe_route_explain_args, gpu, 8);
+AT(flashfit_moe_route_explain_args, dtype, 16);
+AT(flashfit_moe_route_explain_args, tokens, 24);
+AT(flashfit_moe_route_explain_args, experts, 32);
+AT(flashfit_moe_route_explain_args, top_k, 40);
+AT(flashfit_moe_route_explain_args, variant, 48);
+AT(flashfit_moe_route_explain_args, cuda_version, 56);
+AT(flashfit_moe_route_explain_args, reserved, 60);

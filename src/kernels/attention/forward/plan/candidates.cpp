@@ -56,6 +56,8 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
   return ForwardPlan{.variant = &variant_of(image),
+                     .problem = r.problem,
+                     .packed = false,
                      .steps = forward_steps(image, r.problem, *slots, splits.splits),
                      .slots = *slots,
                      .splits = splits.splits,

@@ -73,7 +73,7 @@ void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu&
     s.threads = plan->row().threads;
     s.model = &plan->model;
   }
-  s.reason = plan ? reason_for(*plan, problem, gpu, driver, images) : plan.error().message;
+  s.reason = plan ? reason_for(*plan, gpu, driver, images) : plan.error().message;
   json.begin_object();
   write_fields(json, gpu, s);
   json.end_object();

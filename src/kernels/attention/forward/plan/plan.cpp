@@ -4,12 +4,15 @@
 
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/misfit.hpp"
+#include "kernels/attention/pack.hpp"
 
 namespace flashfit {
 
-Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+Result<ForwardPlan> plan_forward(const ForwardProblem& asked, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
   images = images_of(kForwardFamily, images);
+  const bool packed = packs_heads(asked);
+  const ForwardProblem problem = packed ? pack_heads(asked) : asked;
   Request request{problem, gpu, driver, images, nullptr, options.ptx_only};
   if (auto error = misfit_of_problem(problem, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
@@ -22,11 +25,12 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
     if (!best || better(plan, *best)) best = plan;
   });
   if (!best) return tl::unexpected(misfit_of_images(request));
+  best->packed = packed;
   return *best;
 }
 
-std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
-                       std::span<const Image> images) {
+std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driver, std::span<const Image> images) {
+  const ForwardProblem& problem = plan.problem;
   images = images_of(kForwardFamily, images);
   const ForwardConfig& c = plan.variant->config;
   const bool ptx = plan.image().ptx();

@@ -37,6 +37,8 @@ struct ForwardModel {
 
 struct ForwardPlan {
   const ForwardVariant* variant;
+  ForwardProblem problem;  ///< as it is launched: with `packed`, heads that share keys are rows (attention/pack.hpp)
+  bool packed;
   /// Blocks of slots x heads for each part of the keys, none if there are no rows; then, if there is more than one
   /// part, the launch that combines them.
   Steps steps;
@@ -61,8 +63,7 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
                                  std::span<const Image> images, const PlanOptions& options = {});
 
 /// One sentence: why this plan, and what came second. Separate from planning so that a launch never pays for prose.
-std::string reason_for(const ForwardPlan& plan, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
-                       std::span<const Image> images);
+std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driver, std::span<const Image> images);
 
 /// What binds when `config` is put on `gpu`, whether or not it is in the table.
 struct Fit {

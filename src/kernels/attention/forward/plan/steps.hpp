@@ -17,7 +17,8 @@ Steps forward_steps(const Image& image, const ForwardProblem& problem, std::int6
 /// The arguments of a plan's steps.
 class ForwardArguments {
  public:
-  /// `call` as planned. Its keys' parts put their results in the caller's `workspace` of at least plan.workspace_bytes.
+  /// `call` as the plan was asked for it. Its keys' parts put their results in the caller's `workspace` of at least
+  /// plan.workspace_bytes.
   ForwardArguments(const ForwardPlan& plan, const ForwardCall& call, void* workspace);
   /// Of steps whose first one has these arguments.
   explicit ForwardArguments(const ForwardParams& first);

@@ -7,6 +7,7 @@
 #include "kernels/attention/forward/plan/misfit.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/pack.hpp"
 
 namespace flashfit {
 namespace {
@@ -35,8 +36,9 @@ std::string refusal(const ForwardConfig& c, const Fit& fit, const Gpu& gpu) {
 
 }  // namespace
 
-Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images) {
+Fit what_if(const ForwardConfig& c, const ForwardProblem& asked, const Gpu& gpu, std::span<const Image> images) {
   images = images_of(kForwardFamily, images);
+  const ForwardProblem problem = packs_heads(asked) ? pack_heads(asked) : asked;
   Fit fit;
   fit.config = c;
   fit.threads = forward_threads(c);

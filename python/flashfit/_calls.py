@@ -1,0 +1,80 @@
+"""What every operation asks of the arrays that a caller gives, whatever their package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+from ._errors import InvalidArgument, InvalidType
+from ._packages import TORCH, Package, package_of
+from ._tensors import CUDA, Memory, full_name, raw_stream, shown
+
+
+class Call:
+    """One call: an array says by its package and its device where the others have to be.
+
+    Raises InvalidType or InvalidArgument, in one line, for a stream or a variant that cannot be.
+    """
+
+    def __init__(self, package: Package, name: str, first: Any, given: dict[str, Any], stream: Any, variant: Any):
+        """first: the argument `name`. given: all arrays of the caller's, by argument, None where there is none."""
+        if variant is not None and not isinstance(variant, str):
+            raise InvalidType(f"variant: {type(variant).__name__}; accepted: a name from images(), or None")
+        self.package, self.name, self._first = package, name, first
+        arrays = {key: x for key, x in given.items() if x is not None}
+        self.queue: int = package.stream(first, arrays) if stream is None else raw_stream(stream)
+        self._follows = stream is None  # the stream on which the package allocates
+        self.memory = self.read(name, first)
+        self.on_gpu = self.memory.device_type == CUDA
+        if not self.on_gpu and (stream is not None or variant is not None):
+            said = f"stream: {shown(stream)}" if stream is not None else f"variant: {shown(variant)}"
+            raise InvalidArgument(f"{said} with tensors on the CPU; accepted there: None")
+        self.variant = None if variant is None else variant.encode()
+
+    def read(self, name: str, x: Any) -> Memory:
+        """The memory of an array that has to be of the first one's package."""
+        if not self.package.owns(x):
+            raise InvalidType(f"{name}: {full_name(x)}; accepted: {self.package.kind}, as {self.name}")
+        return self.package.read(name, x, self.queue)
+
+    def read_result(self, name: str, x: Any, of_caller: bool) -> Memory:
+        """read() of an array that is written."""
+        memory = self.read(name, x)
+        if of_caller:
+            self.package.check_writable(name, x, memory)
+        return memory
+
+    def allocating(self) -> AbstractContextManager[Any]:
+        """Within it, memory is allocated for work on this call's stream."""
+        if self._follows or not self.on_gpu:
+            return nullcontext()
+        return self.package.allocating_on(self._first, self.queue)
+
+    def expect_allocator(self, given: str, accepted: str) -> None:
+        """Refuses to leave to a package that allocates nothing what the caller has to give."""
+        if not self.package.allocates:
+            raise InvalidArgument(f"{given}; accepted: {accepted}, since flashfit allocates no memory for it")
+
+    def empty(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
+        """A new array for the argument `name`, which the caller left out."""
+        self.expect_allocator(f"{name}: None", f"{self.package.kind}, as {self.name}")
+        return self.package.empty(self._first, shape, dtype)
+
+    def queued(self) -> None:
+        """To be called when the C API has taken the call."""
+        if self.on_gpu:
+            self.package.written(self.memory.device_id, self.queue)
+
+
+def handler_of(name: str, first: Any, careful: Callable[..., Any], by_torch: str) -> Callable[..., Any]:
+    """What serves an operation on arrays like the argument `name`: `careful`, which takes their package first, or the
+    function of _torch."""
+    package = package_of(name, first)
+    if package is TORCH:
+        from . import _torch  # imports torch, which is there: first is one of its tensors
+
+        handler: Callable[..., Any] = getattr(_torch, by_torch)
+        return handler
+    return partial(careful, package)

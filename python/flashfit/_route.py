@@ -1,0 +1,138 @@
+"""flashfit.moe_route: what it takes, and its call of arrays of any package."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from ._binding import binding, failure
+from ._calls import Call, handler_of
+from ._errors import InvalidArgument, InvalidType
+from ._packages import Package
+from ._tensors import shown
+
+T = TypeVar("T")
+
+MOST_EXPERTS, MOST_CHOSEN = 512, 16  # flashfit.h: of logits, and of top_k
+_RENORMALIZE = 512  # FLASHFIT_RENORMALIZE
+_FLAGS = {"softmax": 0, "topk_softmax": 256}  # FLASHFIT_TOPK_FIRST
+#: By the type of logits; filled as types are met. A handler takes moe_route()'s arguments in their order.
+_handlers: dict[type, Callable[..., Any]] = {}
+
+
+def flags_of(router: Any, renormalize: Any) -> int:
+    """The C API's flags."""
+    flags = _FLAGS.get(router) if isinstance(router, str) else None
+    if flags is None:
+        raise InvalidArgument(f'router: {shown(router)}; accepted: "softmax", "topk_softmax"')
+    if renormalize is not True and renormalize is not False:
+        raise InvalidType(f"renormalize: {shown(renormalize)}; accepted: True, False")
+    return flags | (_RENORMALIZE if renormalize else 0)
+
+
+def chosen_of(top_k: Any) -> int:
+    """top_k as an integer, of whatever size."""
+    if type(top_k) is int:  # torch.compile follows integers no further than this
+        return top_k
+    try:
+        return operator.index(top_k if not isinstance(top_k, bool) else None)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidType(f"top_k: {shown(top_k)}; accepted: an integer") from None
+
+
+def check_sizes(shape: tuple[int, ...], top_k: int) -> tuple[int, int]:
+    """The shape of weights and ids, for logits of this shape. What would make no result is refused before one is
+    made."""
+    if len(shape) != 2:
+        raise InvalidArgument(f"logits: {len(shape)} dimensions; accepted: 2, [tokens, experts]")
+    tokens, experts = shape
+    if not 1 <= experts <= MOST_EXPERTS:
+        raise InvalidArgument(f"logits: shape is {tuple(shape)}; accepted: 1 to {MOST_EXPERTS} experts")
+    if not 1 <= top_k <= min(experts, MOST_CHOSEN):
+        raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {min(experts, MOST_CHOSEN)}")
+    return tokens, top_k
+
+
+def check_result(name: str, shape: tuple[int, ...], wanted: tuple[int, int]) -> None:
+    """Refuses weights or ids of another shape."""
+    if tuple(shape) != wanted:
+        raise InvalidArgument(f"{name}: shape is {tuple(shape)}; accepted: {wanted}, [tokens, top_k]")
+
+
+def route_with_care(
+    package: Package,
+    logits: Any,
+    top_k: Any,
+    router: Any,
+    renormalize: Any,
+    weights: Any,
+    ids: Any,
+    stream: Any,
+    variant: Any,
+) -> tuple[Any, Any]:
+    """moe_route() of any package's arrays: each is read in Python, and what is odd is refused in words."""
+    flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
+    given = {"logits": logits, "weights": weights, "ids": ids}
+    call = Call(package, "logits", logits, given, stream, variant)
+    shape = check_sizes(call.memory.shape, chosen)
+    results, memories = [], []
+    for name, x, dtype in (("weights", weights, "float32"), ("ids", ids, "int32")):
+        with call.allocating():
+            result = call.empty(name, shape, dtype) if x is None else x
+        memory = call.read_result(name, result, x is not None)
+        check_result(name, memory.shape, shape)
+        results.append(result)
+        memories.append(memory)
+    status = binding().route(call.memory, *memories, flags, call.queue, call.variant)
+    if status:
+        raise failure(status)
+    call.queued()
+    return results[0], results[1]
+
+
+def _handler(logits: Any) -> Callable[..., Any]:
+    """What serves arrays of logits' type from now on."""
+    found = _handlers[type(logits)] = handler_of("logits", logits, route_with_care, "moe_route")
+    return found
+
+
+def moe_route(
+    logits: T,
+    top_k: int,
+    *,
+    router: Literal["softmax", "topk_softmax"] = "softmax",
+    renormalize: bool = True,
+    weights: Any = None,
+    ids: Any = None,
+    stream: Any = None,
+    variant: str | None = None,
+) -> tuple[T, T]:
+    """The router of a mixture of experts: each token's top_k experts and their weights.
+
+    ids[t] are the experts of the largest logits[t], the largest first, the lower id first where two are equal; NaN
+    counts as the largest. A NaN or an infinity makes NaN of its token's weights, as torch.softmax does, and of no
+    other's; ids stay distinct and in range. Arithmetic in fp32, the same bits in every run.
+
+    logits: [tokens, experts], 1 to 512 experts, an array of NumPy, torch, CuPy or JAX, or an object with __dlpack__ or
+        __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
+    top_k: experts a token, 1 to 16 and to experts.
+    router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
+        = softmax(logits[t][ids[t]]), as gpt-oss has it.
+    renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
+    weights, ids: where to write, fp32 and int32 [tokens, top_k], contiguous, of logits' package and where logits is;
+        None for new arrays (a JAX array never changes: None). Objects that only have __dlpack__ or
+        __cuda_array_interface__ need both: flashfit allocates no memory for them.
+    stream: for GPU arrays: None for the current stream of torch or CuPy, or the one that __cuda_array_interface__
+        names, else the legacy default stream; or a torch.cuda.Stream, an object with __cuda_stream__, or an integer
+        handle. For CPU arrays: None.
+    variant: a row of images() by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
+
+    torch.compile, torch.export and fake tensors go through torch.ops.flashfit.moe_route (docs/pytorch.md).
+
+    Returns (weights, ids). Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all
+    FlashfitError, and then has written nothing.
+    """
+    handler = _handlers.get(type(logits)) or _handler(logits)
+    found: tuple[T, T] = handler(logits, top_k, router, renormalize, weights, ids, stream, variant)
+    return found

@@ -1,0 +1,110 @@
+"""flashfit.moe_route of torch tensors with memory of their own, and through torch.ops.flashfit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._binding import UNREADABLE, binding, failure
+from ._packages import TORCH
+from ._route import check_sizes, chosen_of, flags_of, route_with_care
+from ._torch_calls import check_queue, check_tensors, is_for_the_cpu, queue_of
+from ._torch_fakes import fake_route
+from ._torch_operators import Operator
+
+_route = binding().route
+_INVALID_ARGUMENT = 1  # FLASHFIT_INVALID_ARGUMENT
+
+
+def compute_route(
+    logits: Any, top_k: Any, router: Any, renormalize: Any, weights: Any = None, ids: Any = None
+) -> tuple[Any, Any]:
+    """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
+    here."""
+    flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
+    status = UNREADABLE
+    if not logits.is_nested:  # a nested tensor has no shape
+        shape = check_sizes(logits.shape, chosen)
+        new_weights = logits.new_empty(shape, dtype=torch.float32) if weights is None else weights
+        new_ids = logits.new_empty(shape, dtype=torch.int32) if ids is None else ids
+        if new_weights.shape == shape and new_ids.shape == shape:
+            status = _route(logits, new_weights, new_ids, flags, None, None)
+    if status == 0:
+        return new_weights, new_ids
+    if status in (UNREADABLE, _INVALID_ARGUMENT):  # the careful way has the words
+        return route_with_care(TORCH, logits, top_k, router, renormalize, weights, ids, None, None)
+    error = failure(status)
+    if not is_for_the_cpu(error, logits):
+        raise error
+    found = compute_route(logits.cpu(), top_k, router, renormalize)
+    return new_weights.copy_(found[0]), new_ids.copy_(found[1])
+
+
+def _allocating(run: Any) -> Any:
+    """An operator's kernel over compute_route() or fake_route()."""
+
+    def kernel(logits: Any, top_k: int, router: str = "softmax", renormalize: bool = True) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = run(logits, top_k, router, renormalize)
+        return found
+
+    return kernel
+
+
+def _writing(run: Any) -> Any:
+    def kernel(
+        logits: Any, weights: Any, ids: Any, top_k: int, router: str = "softmax", renormalize: bool = True
+    ) -> None:
+        run(logits, top_k, router, renormalize, weights, ids)
+
+    return kernel
+
+
+def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()) -> Operator:
+    """Shapes are flashfit.moe_route's. Autocast changes nothing: results are fp32 of logits of any dtype."""
+    return Operator(
+        name,
+        kernel(compute_route),
+        kernel(fake_route),
+        inputs=("logits",),
+        writes=writes,
+        arguments='int top_k, str router="softmax", bool renormalize=True',
+        returns=returns,
+    )
+
+
+OPERATORS = (
+    _operator("moe_route", _allocating, "(Tensor, Tensor)"),
+    _operator("moe_route_out", _writing, "()", ("weights", "ids")),
+)
+
+
+def moe_route(
+    logits: Any,
+    top_k: int,
+    *,
+    router: str = "softmax",
+    renormalize: bool = True,
+    weights: Any = None,
+    ids: Any = None,
+    stream: Any = None,
+    variant: str | None = None,
+) -> tuple[Any, Any]:
+    """flashfit.moe_route of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
+
+    As flashfit.moe_route, but for variant, which is None. In compiled code stream is None too.
+    """
+    check_tensors({"logits": logits}, {"weights": weights, "ids": ids})
+    check_queue(logits, stream, variant)
+    flags_of(router, renormalize)
+    top_k = chosen_of(top_k)
+    with queue_of(logits, stream):
+        if weights is None and ids is None:
+            found: tuple[Any, Any] = torch.ops.flashfit.moe_route(logits, top_k, router, renormalize)
+            return found
+        if weights is None or ids is None:
+            shape = check_sizes(logits.shape, top_k)
+            weights = logits.new_empty(shape, dtype=torch.float32) if weights is None else weights
+            ids = logits.new_empty(shape, dtype=torch.int32) if ids is None else ids
+        torch.ops.flashfit.moe_route_out(logits, weights, ids, top_k, router, renormalize)
+        return weights, ids

@@ -1,0 +1,97 @@
+// flashfit explain moe.route: what would route a mixture of experts on a GPU, and why.
+#include "cli/explain_route.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.hpp"
+#include "cli/problem_options.hpp"
+#include "cli/table.hpp"
+#include "kernels/moe/route/plan.hpp"
+#include "runtime/images/carried.hpp"
+
+namespace flashfit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kExample[] = R"(
+Examples:
+  flashfit explain moe.route --gpu L4 --experts 128 --top-k 8 --tokens 4096
+  flashfit explain moe.route --gpu all --experts 8 --top-k 2 --dtype bf16 --json
+Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wrong use, 3 not written.)";
+
+struct ExplainRoute {
+  GpuOptions gpu;
+  std::string dtype = "fp32", variant;
+  std::int64_t tokens = 1, experts = 8, top_k = 2;
+  bool topk_first = false, renormalize = false, json = false;
+
+  RouteProblem problem() const {
+    if (top_k > experts) wrong("--top-k", std::to_string(top_k), fmt::format("must be at most --experts {}", experts));
+    RouteProblem p{.tokens = tokens, .experts = static_cast<int>(experts), .top_k = static_cast<int>(top_k)};
+    p.dtype = parse_dtype("--dtype", dtype);
+    p.router = topk_first ? Router::kTopKSoftmax : Router::kSoftmax;
+    p.renormalize = renormalize;
+    return p;
+  }
+};
+
+std::string text(const Json& value) {
+  return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void print_table(const RouteProblem& problem, const std::vector<Json>& objects) {
+  fmt::print("{:<9} {}, {} tokens\n", "problem", describe(problem), problem.tokens);
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& j : objects)
+    rows.push_back({text(j["gpu"]), text(j["compute_capability"]),
+                    j["fits"] == true ? text(j["variant"]) : "does not fit", text(j["target"]),
+                    text(j["registers_per_thread"]), text(j["grid"]), text(j["reason"])});
+  fmt::print("{}", table({{"gpu"}, {"cc"}, {"variant"}, {"image"}, {"regs", true}, {"grid", true}, {"reason"}}, rows));
+}
+
+int run(const ExplainRoute& e) {
+  const RouteProblem problem = e.problem();
+  CudaVersion driver = 0;
+  const std::vector<Gpu> gpus = e.gpu.gpus(driver);
+  const PlanOptions options{.variant = e.variant};
+  std::vector<Json> objects;
+  std::size_t fit = 0;
+  for (const Gpu& gpu : gpus) {
+    // A name that no GPU could take is wrong use, not a misfit.
+    const auto plan = plan_route(problem, gpu, driver, carried_images(), options);
+    if (!plan && plan.error().code == Code::kInvalidArgument) wrong("--" + plan.error().message);
+    JsonText json;
+    write_explanation(json, problem, gpu, driver, carried_images(), options);
+    objects.push_back(Json::parse(json.take().value()));
+    fit += plan.has_value();
+  }
+  if (e.json)
+    fmt::print("{}\n", Json(objects).dump(2));
+  else
+    print_table(problem, objects);
+  return fit == objects.size() || (e.gpu.all() && fit > 0) ? kOk : kDoesNotFit;
+}
+
+}  // namespace
+
+void add_explain_route(CLI::App& explain, int& status) {
+  CLI::App* command = explain.add_subcommand("moe.route", "The router of a mixture of experts instead of attention");
+  const auto e = std::make_shared<ExplainRoute>();
+  e->gpu.add_to(*command);
+  command->add_option("--dtype", e->dtype, "of the logits: fp16, bf16 or fp32 (default fp32)")->type_name("TYPE");
+  add_whole_number(*command, "--tokens", e->tokens, 0, 1 << 30, "tokens (default 1)");
+  add_whole_number(*command, "--experts", e->experts, 1, kMaxExperts, "experts (default 8)");
+  add_whole_number(*command, "--top-k", e->top_k, 1, kMaxTopK, "experts of a token (default 2)");
+  command->add_flag("--topk-first", e->topk_first, "the softmax is over the chosen experts, not over all");
+  command->add_flag("--renormalize", e->renormalize, "a token's weights are divided by their sum");
+  command->add_option("--variant", e->variant, "force this row of `flashfit images`")->type_name("NAME");
+  command->add_flag("--json", e->json, "a list of objects, one a GPU");
+  command->footer(kExample);
+  command->callback([e, &status] { status = run(*e); });
+}
+
+}  // namespace flashfit::cli
