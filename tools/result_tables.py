@@ -417,7 +417,7 @@ def pages(files: Mapping[str, Result]) -> dict[Path, tuple[str, str]]:
             new = written(new, table, make(files))
         found[path] = now, new
     whole = {ROOT / SPEED / f"{group}.md": group_page(files, group) for group in groups(files)}
-    for path in {*whole, *(ROOT / SPEED).glob("*.md")} - {*found}:
+    for path in sorted({*whole, *(ROOT / SPEED).glob("*.md")} - {*found}):
         found[path] = path.read_text(encoding="utf-8") if path.is_file() else "", whole.get(path, "")
     return found
 

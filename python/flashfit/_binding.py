@@ -65,13 +65,13 @@ class Binding:
         loaded = library()
         self.native = _find_module(loaded.path) if asked == "native" else None
         self.attend: Attend
-        self.route: Route = frames_route
+        self.route: Route
         if self.native:
-            address = ctypes.cast(loaded.attention_try, ctypes.c_void_p).value
-            self.native.connect(address)
-            self.name, self.attend = "native", self.native.attend
+            functions = (loaded.attention_try, loaded.c.flashfit_moe_route)
+            self.native.connect(*(ctypes.cast(each, ctypes.c_void_p).value for each in functions))
+            self.name, self.attend, self.route = "native", self.native.attend, self.native.route
         else:
-            self.name, self.attend = "ctypes", frames_attend
+            self.name, self.attend, self.route = "ctypes", frames_attend, frames_route
 
 
 _lock = Lock()

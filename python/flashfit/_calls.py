@@ -71,7 +71,7 @@ class Call:
 def handler_of(name: str, first: Any, careful: Callable[..., Any], by_torch: str) -> Callable[..., Any]:
     """What serves an operation on arrays like the argument `name`: `careful`, which takes their package first, or the
     function of _torch."""
-    package = package_of(name, first)
+    package = package_of(first, name)
     if package is TORCH:
         from . import _torch  # imports torch, which is there: first is one of its tensors
 

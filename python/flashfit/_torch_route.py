@@ -24,7 +24,7 @@ def compute_route(
     here."""
     flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
     status = UNREADABLE
-    if not logits.is_nested:  # a nested tensor has no shape
+    if not any(x is not None and x.is_nested for x in (logits, weights, ids)):  # a nested tensor has no shape
         shape = check_sizes(logits.shape, chosen)
         new_weights = logits.new_empty(shape, dtype=torch.float32) if weights is None else weights
         new_ids = logits.new_empty(shape, dtype=torch.int32) if ids is None else ids

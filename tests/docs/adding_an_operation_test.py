@@ -22,7 +22,9 @@ KINDS = (".cpp", ".hpp", ".cuh", ".h", ".c", ".py", ".txt", ".md", ".json", ".in
 
 def touched(tree: Mapping[str, str]) -> set[str]:
     """The files that are of the router or name it."""
-    return {path for path, text in tree.items() if path != PAGE and (OF_ROUTER.search(path) or NAMES_ROUTER.search(text))}
+    return {
+        path for path, text in tree.items() if path != PAGE and (OF_ROUTER.search(path) or NAMES_ROUTER.search(text))
+    }
 
 
 def listed(page: str) -> set[str]:
@@ -34,7 +36,9 @@ def listed(page: str) -> set[str]:
 def differences(tree: Mapping[str, str], page: str) -> list[str]:
     """What the page lacks, and what it lists in vain."""
     are, said = touched(tree), listed(page)
-    return [f"not listed: {p}" for p in sorted(are - said)] + [f"does not name the router: {p}" for p in sorted(said - are)]
+    return [f"not listed: {p}" for p in sorted(are - said)] + [
+        f"does not name the router: {p}" for p in sorted(said - are)
+    ]
 
 
 def test_the_page_lists_what_the_router_touched() -> None:

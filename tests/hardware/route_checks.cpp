@@ -30,7 +30,7 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Imag
   p.weights = reinterpret_cast<float*>(at(weights, p.weights, data.weights.data()));
   p.ids = reinterpret_cast<int*>(at(ids, p.ids, data.ids.data()));
   const Steps steps = route_steps(image, call.problem);
-  if (const Result<void> r = device.run(kernel, {steps[0].grid.x}, &p); !r)
+  if (const Result<void> r = device.run(kernel, {static_cast<int>(steps[0].grid.x)}, &p); !r)
     outcome.fail("on the GPU: " + r.error().message);
   if (!outcome.passed) return;
   moved.down(bytes_of(data.weights), weights);

@@ -48,3 +48,23 @@ def expect_right(out: Any, lse: Any, q: Any, k: Any, v: Any, *, sums: int = 1, *
         difference = np.abs(lse[~empty] - want_lse[~empty])
         largest = np.max(np.abs(want_lse[~empty]), initial=0.0)
         assert np.max(difference, initial=0.0) <= 4 * EPSILON * (1 + largest) + unavoidable(q, k, options)
+
+
+def expect_routed(weights: Any, ids: Any, logits: Any, top_k: int, **options: Any) -> None:
+    """Compares NumPy arrays of flashfit.moe_route: ids exactly; weights within twice the error of the same computation
+    in fp32, each as a part of itself, and a floor of the roundings that none can avoid."""
+    want, want_ids = reference.route(logits, top_k, **options)
+    fair, _ = reference.route(logits, top_k, work=np.float32, **options)
+    assert (weights.dtype, ids.dtype) == (np.float32, np.int32)
+    np.testing.assert_array_equal(ids, want_ids)
+    np.testing.assert_array_equal(np.isnan(weights), np.isnan(want))
+    x = logits.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        below = x.max(axis=1, initial=-np.inf, keepdims=True) - np.take_along_axis(x, want_ids, axis=1)
+        error, its = np.abs(weights - want), np.abs(fair - want)
+        # The difference of logits and its product with log2(e) are rounded, relative to themselves; the exponential is
+        # right to 1.5 units in the last place; the last steps of the sum and the quotient are rounded.
+        floor = want * EPSILON / 2 * (6 + 2 * below)
+        normal = float(np.finfo(np.float32).tiny)
+        wrong = error > 2 * its + floor + normal
+    assert not wrong.any(), f"weights off by {error[wrong]}, allowed {(2 * its + floor)[wrong]}, of {want[wrong]}"

@@ -64,6 +64,8 @@ MENTIONS = {
     "explain": ["head_dim", "dtype", "Returns"],
     "images": ["bytes"],
     "gpus": ["driver"],
+    "moe_route": ["[tokens, experts]", "fp16", "bf16", "fp32", "int32", "Returns", "Raises", "InvalidArgument"],
+    "moe_route_explain": ["moe_route()", "Returns", "Raises", "InvalidArgument"],
     "flash_attn_func": ["[batch, ", "fp16", "fp32", "Returns", "Raises"],
     "flash_attn_varlen_func": ["[total_q, ", "int32", "fp16", "fp32", "Returns", "Raises"],
     "flash_attn_with_kvcache": ["[batch, ", "fp16", "Raises"],

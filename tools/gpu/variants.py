@@ -41,10 +41,13 @@ def decimal(compute_capability: str) -> int:
 
 
 def candidates(compute_capability: str) -> list[Candidate]:
-    """Every carried variant that a GPU can run: by machine code of its major version, by PTX of any older one."""
+    """Every carried variant of attention that a GPU can run: by machine code of its major version, by PTX of any older
+    one."""
     gpu = decimal(compute_capability)
     found: dict[Candidate, None] = {}
     for image in flashfit.images():
+        if image["operation"] != "attention.forward":
+            continue
         target = decimal(image["target"])
         ptx = image["target"].endswith("+PTX")
         if target > gpu or (not ptx and target // 10 != gpu // 10):

@@ -21,7 +21,7 @@ TORCH = Torch()
 _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaArrays())
 
 
-def package_of(name: str, x: Any) -> Package:
+def package_of(x: Any, name: str = "q") -> Package:
     """The package of x, the argument `name`."""
     for package in _PACKAGES:
         if package.owns(x):

@@ -39,6 +39,7 @@ Result<std::string> images_json() {
   json.begin_array();
   for (const Image& image : carried_images()) {
     json.begin_object();
+    json.field("operation", image.row->family->operation);
     json.field("variant", image.row->name);
     json.field("target", image.target.str());
     json.field("registers", image.registers);

@@ -10,8 +10,8 @@ namespace flashfit::api {
 /// Errors: read_explain()'s, JsonText's. A misfit is an answer, no error.
 Result<std::string> explain_json(const flashfit_explain_args* args);
 
-/// [{"variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}],
-/// in the order of the variant table, then by target. Errors: JsonText's.
+/// [{"operation", "variant", "target", "registers", "local_bytes", "shared_memory_bytes", "bytes"}],
+/// in the order of the catalogue, then by target. Errors: JsonText's.
 Result<std::string> images_json();
 
 /// {"driver", "cuda", "no_gpu_reason", "gpus": [{"index", "gpu", "compute_capability", "sms",

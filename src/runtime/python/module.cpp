@@ -1,5 +1,5 @@
-// _flashfit_native: the shortest way from Python objects to flashfit_attention_try. It words nothing: what it
-// cannot read, and what the C API refuses, goes back to the Python package.
+// _flashfit_native: the shortest way from Python objects to flashfit_attention_try and flashfit_moe_route. It words
+// nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
 #include <new>
 
@@ -11,28 +11,37 @@ namespace flashfit::python {
 namespace {
 
 using Try = decltype(&flashfit_attention_try);
+using Route = decltype(&flashfit_moe_route);
 
 /// Of one interpreter.
 struct State {
   Try attention_try = nullptr;
+  Route moe_route = nullptr;
   TensorTypes types;
   Eager eager;
 };
 
 State& state_of(PyObject* module) { return *static_cast<State*>(PyModule_GetState(module)); }
 
-/// False, with an exception, unless a function got the arguments that it wants.
-bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& state) {
-  if (count == wanted && state.attention_try) return true;
+/// False, with an exception, unless a function got the arguments that it wants and what it calls is connected.
+bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, bool connected) {
+  if (count == wanted && connected) return true;
   PyErr_Format(PyExc_TypeError, "%s: %zd arguments, %s; accepted: %zd, after connect()", name, count,
-               state.attention_try ? "connected" : "not connected", wanted);
+               connected ? "connected" : "not connected", wanted);
   return false;
 }
+bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& state) {
+  return expect(name, count, wanted, state.attention_try != nullptr);
+}
 
-PyObject* connect(PyObject* module, PyObject* address) {
-  void* attention_try = PyLong_AsVoidPtr(address);
-  if (!attention_try && PyErr_Occurred()) return nullptr;
-  state_of(module).attention_try = reinterpret_cast<Try>(attention_try);
+PyObject* connect(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kAttentionTry, kMoeRoute, kCount };
+  void* functions[kCount] = {};
+  if (!expect("connect", count == kMoeRoute ? Py_ssize_t{kCount} : count, kCount, true)) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) functions[i] = PyLong_AsVoidPtr(args[i]);
+  if (PyErr_Occurred()) return nullptr;
+  state_of(module).attention_try = reinterpret_cast<Try>(functions[kAttentionTry]);
+  state_of(module).moe_route = reinterpret_cast<Route>(functions[kMoeRoute]);
   return Py_NewRef(Py_None);
 }
 
@@ -194,6 +203,31 @@ PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   return has_options ? run_with(state, call, find_stream, args[kOptions]) : run(state, call, find_stream);
 }
 
+PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kLogits, kWeights, kIds, kRouteTensors, kFlags = kRouteTensors, kStream, kVariant, kCount };
+  State& state = state_of(module);
+  if (!expect("route", count, kCount, state.moe_route != nullptr)) return nullptr;
+  flashfit_moe_route_args call{};
+  call.struct_size = sizeof call;
+  call.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
+  if (args[kVariant] != Py_None) call.variant = PyBytes_AsString(args[kVariant]);
+  if (args[kStream] != Py_None) call.stream = PyLong_AsVoidPtr(args[kStream]);
+  if (PyErr_Occurred()) return nullptr;
+  Tensor tensors[kRouteTensors];
+  for (int i = 0; i < kRouteTensors; ++i)
+    if (!tensors[i].read(args[i], state.types, false)) return PyLong_FromLong(kUnreadable);
+  call.logits = &tensors[kLogits].get();
+  call.weights = &tensors[kWeights].get();
+  call.ids = &tensors[kIds].get();
+  if (args[kStream] == Py_None && !current_stream(tensors[kLogits], state.types, &call.stream))
+    return PyLong_FromLong(kUnreadable);
+  flashfit_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = state.moe_route(&call);
+  Py_END_ALLOW_THREADS;
+  return PyLong_FromLong(status);
+}
+
 bool is_text(PyObject* object, const char* text) {
   return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
 }
@@ -253,7 +287,9 @@ PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize
 }
 
 PyMethodDef methods[] = {
-    {"connect", connect, METH_O, "connect(address): of flashfit_attention_try in the library that is loaded."},
+    {"connect", fastcall(connect), METH_FASTCALL,
+     "connect(attention_try, moe_route): addresses of flashfit_attention_try and flashfit_moe_route in the library "
+     "that is loaded. moe_route may be left out where route() is not called."},
     {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
      "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
      "check_like, scratch): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream "
@@ -271,6 +307,9 @@ PyMethodDef methods[] = {
      "stream: a CUstream, or None for the current one of q's package. variant: bytes or None. heads_first: q, k, v and "
      "out have heads before tokens. options may be left out: (window_left, window_right, softcap, alibi_slopes, sinks, "
      "bias, seqused_k, workspace's address, workspace_bytes). With stream None the workspace is found here."},
+    {"route", fastcall(route), METH_FASTCALL,
+     "route(logits, weights, ids, flags, stream, variant): flashfit_moe_route's status; -1 if a tensor cannot be read. "
+     "Tensors, stream and variant as attend() takes them."},
     {"is_plain", fastcall(is_plain), METH_FASTCALL,
      "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
     {"new_out", fastcall(new_out), METH_FASTCALL,

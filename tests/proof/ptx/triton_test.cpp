@@ -9,10 +9,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/half.hpp"
-#include "emu/schedule.hpp"
-#include "ptx/launch.hpp"
-#include "ptx/parser.hpp"
+#include "core/base/half.hpp"
+#include "proof/emu/schedule.hpp"
+#include "proof/ptx/launch.hpp"
+#include "proof/ptx/parser.hpp"
 
 namespace flashfit::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_cuda/fake_cuda.hpp"
-#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward_params.hpp"
 
 extern "C" int driver_memory_main();
 
