@@ -16,12 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A source tree like ours in miniature: the kernel includes a neighbour and the backend.
+/// A source tree like ours in miniature: each family's kernel includes a neighbour and the backend.
 struct RecipeTest : testing::Test {
   fs::path source = fs::temp_directory_path() / ("flashfit_recipe_test_" + std::to_string(getpid()));
 
   void SetUp() override {
-    write("kernels/attention/forward/forward.cuh", "#include \"tile/tile.cuh\"\n#include <flashfit_arch.hpp>\n");
+    for (const KernelRow& row : catalogue())
+      write(row.family->header, "#include \"tile/tile.cuh\"\n#include <flashfit_arch.hpp>\n");
     write("tile/tile.cuh", "int tile;\n");
     write("kernels/arch/cuda/flashfit_arch.hpp", "int arch;\n");
     write("cpu/other.hpp", "int other;\n");
