@@ -275,7 +275,9 @@ TEST(Cli, ImagesAndGpusParse) {
   EXPECT_EQ(images.status, 0);
   const Json list = Json::parse(images.out);
   for (const Json& image : list) {
-    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith("fwd_mma_"));
+    const bool route = image["operation"] == "moe.route";
+    EXPECT_TRUE(route || image["operation"] == "attention.forward");
+    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(route ? "route_warp_" : "fwd_mma_"));
     EXPECT_GT(image["bytes"], 0);
   }
   EXPECT_THAT(run("images").out, HasSubstr(std::to_string(list.size()) + " images, "));

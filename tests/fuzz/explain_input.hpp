@@ -20,6 +20,7 @@ class ExplainInput {
     constexpr const char* kBiases[] = {"bool", "fp32", "fp16", "", nullptr};
     args_.struct_size = bytes.pick(kSizes);
     args_.flags = bytes.below(4) == 3 ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(256));
+    if (args_.flags % 8 == 5) args_.flags |= FLASHFIT_SINKS;
     args_.gpu = bytes.pick(kGpus);
     args_.dtype = bytes.pick(kDTypes);
     const bool ragged = args_.flags & FLASHFIT_VARIABLE_LENGTH;
@@ -80,7 +81,7 @@ class ExplainInput {
     if (!in(0, a.head_dim_v, kMaxSize) || !in(near, a.window_left, far) || !in(near, a.window_right, far) ||
         (a.bias && a.flags & FLASHFIT_VARIABLE_LENGTH) || (bias != "bool" && bias != "fp32" && bias != dtype))
       return false;
-    return a.flags <= 255 && a.reserved == 0 && a.cuda_version >= 0 &&
+    return (a.flags & ~FLASHFIT_SINKS) <= 255 && a.reserved == 0 && a.cuda_version >= 0 &&
            (dtype == "fp16" || dtype == "bf16" || dtype == "fp32") &&
            (gpu == "L4" || gpu == "8.9" || gpu == "H100" || gpu == "7.0" || gpu == "all") && in(1, a.batch, kMaxSize) &&
            in(0, a.seqlen_q, dense) && in(0, a.seqlen_k, dense) && in(0, a.total_q, ragged) &&

@@ -12,7 +12,7 @@ from .._reports import _document
 from .cases import Case
 
 # FLASHFIT_CAUSAL and so on.
-_CAUSAL, _VARIABLE_LENGTH, _WINDOW, _SOFTCAP, _ALIBI, _UNALIGNED = 1, 4, 8, 32, 64, 128
+_CAUSAL, _VARIABLE_LENGTH, _WINDOW, _SOFTCAP, _ALIBI, _UNALIGNED, _SINKS = 1, 4, 8, 32, 64, 128, 1024
 
 
 def _flags(case: Case) -> int:
@@ -22,6 +22,7 @@ def _flags(case: Case) -> int:
         _WINDOW: case.windowed,
         _SOFTCAP: case.softcap,
         _ALIBI: case.alibi,
+        _SINKS: case.sinks,
         _UNALIGNED: case.memory == "unaligned" or case.head_dim % 8 or case.values_dim % 8,
     }
     return sum(flag for flag, is_asked in asked.items() if is_asked)

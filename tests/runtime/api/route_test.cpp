@@ -113,7 +113,7 @@ const WrongRoute kWrong[] = {
        a.logits.shape()[0] = 2;
        a.weights.strides() = {2, 1};
      },
-     "weights: strides are (2, 0); accepted: contiguous"},
+     "weights: strides are (2, 1); accepted: contiguous"},
     {"Variant", [](RouteArguments& a) { a.args.variant = "route_warp_fp32_e128_w4"; },
      "variant: \"route_warp_fp32_e128_w4\" with tensors on the CPU; accepted there: NULL"},
     {"OtherDevice", [](RouteArguments& a) { a.ids.dl.device = {kDLCUDA, 0}; },

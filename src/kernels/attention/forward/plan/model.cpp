@@ -9,7 +9,7 @@ namespace {
 constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
 constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
 constexpr double kInstructionsGeneral = 6;  // what a general row adds where no option is used: it asks for each
-// From here on fitted to the rows that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
+// From here on fitted to the variants that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
 constexpr double kLaunchMicroseconds = 3.2;
@@ -20,6 +20,7 @@ constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 b
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
 constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
+constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (rows_h100.json)
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
@@ -42,7 +43,7 @@ double visited_in_window(const ForwardConfig& c, const ForwardProblem& p) {
   return tiles / kSamples;
 }
 
-/// Key tiles that a block visits, on average over the blocks of a sequence.
+/// Key tiles that a block visits, on average over the blocks of a sequence; one that is masked counts for more.
 double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   const double queries = p.seqlen_q, keys = p.seqlen_k, all = ceil_div(keys, c.block_n);
   if (queries == 0) return all;
@@ -50,9 +51,9 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   if (!p.causal) return all;
   const double shift = keys - queries;  // row i sees i + 1 + shift keys
   const double seen = shift >= 0 ? queries * shift + queries * (queries + 1) / 2 : keys * (keys + 1) / 2;
-  return std::min(
-      all, seen / queries / c.block_n +
-               (c.block_m + c.block_n) / (2.0 * c.block_n));  // a block visits what its last row sees, in whole tiles
+  // A block visits what its last row sees, in whole tiles; the diagonal crosses block_m / block_n of them.
+  const double visited = std::min(all, seen / queries / c.block_n + (c.block_m + c.block_n) / (2.0 * c.block_n));
+  return visited + kMaskedTile * std::min(double(c.block_m), queries - 1) / c.block_n;
 }
 
 /// Cycles of each unit of an SM for one block and key tile, every scheduler busy.

@@ -40,14 +40,16 @@ TEST(Model, IsWithinAFifthOfTheMeasuredRows) {
   }
 }
 
-TEST(Model, CausalIsAboutHalfWhenLongAndTheSameWhenOneTile) {
+TEST(Model, CausalIsAboutHalfWhenLongAndAMaskMoreWhenOneTile) {
   const auto us = [](std::int64_t queries, bool causal) {
     return model(tile(64, 128, 64, 4), 219,
                  test::dense({.batch = 8, .heads = 16, .queries = queries, .causal = causal}), "H200")
         .microseconds;
   };
   EXPECT_NEAR(us(16384, true) / us(16384, false), 0.5, 0.02);
-  EXPECT_EQ(us(64, true), us(64, false));
+  // One tile either way, which the mask makes dearer.
+  EXPECT_GT(us(64, true), us(64, false));
+  EXPECT_LT(us(64, true), 1.3 * us(64, false));
 }
 
 TEST(Model, CausalWithMoreKeysThanQueriesSeesThemAll) {
