@@ -68,7 +68,10 @@ TITLES = {
     "uneven": "Uneven lengths",
     "decode": "Decoding",
     "options": "Windows, softcap, ALiBi, biases, sinks",
+    "route": "The router of a mixture of experts",
 }
+#: Whose need a group is that is not in the list of attention's cases.
+NEEDS = {"route": "the experts of each token, at the sizes of Mixtral, Qwen3-MoE, Qwen3-Next and DeepSeek-V3"}
 
 Result = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -129,8 +132,8 @@ def tflops(entry: Mapping[str, Any]) -> float:
 
 
 def rate(entry: Mapping[str, Any]) -> str:
-    """What a case is bound by: memory for one or few queries, else arithmetic."""
-    if entry["group"] == "decode":
+    """What a case is bound by: memory for one or few queries and where nothing is multiplied, else arithmetic."""
+    if entry["group"] == "decode" or not entry["work"]["flop"]:
         return f"{entry['work']['bytes'] / entry['median_us'] / 1e3:.0f} GB/s"
     speed = tflops(entry)
     return f"{speed:.0f} TFLOP/s" if speed >= 10 else f"{1e3 * speed:.0f} GFLOP/s"
@@ -221,10 +224,10 @@ def unevenness(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def stands_for(group: str, entries: Sequence[Entry]) -> str:
-    """Whose need the group is, by the list of cases; of a group that the list does not have, by its first case."""
+    """Whose need the group is, by the list of cases or NEEDS; of any other group by its first case."""
     listed = json.loads(CASES.read_text(encoding="utf-8"))["groups"]
     found = (str(one["stands_for"]) for one in listed if one["name"] == group)
-    return next(found, str(entries[0]["stands_for"]))
+    return next(found, NEEDS.get(group, str(entries[0]["stands_for"])))
 
 
 def groups(files: Mapping[str, Result]) -> list[str]:
@@ -252,21 +255,22 @@ def group_page(files: Mapping[str, Result], group: str) -> str:
     lines = [f"# Speed: {title(group)}", "", f"<!-- {group}: {COMMAND} writes this -->"]
     need = stands_for(group, every)
     lines += wrapped(f"{need[0].upper()}{need[1:]}. {len({e['name'] for e in every})} cases.")
-    lines += ["", *wrapped(COLUMNS), ""]
+    said = remarks(every)
+    lines += ["", *wrapped(f"{COLUMNS} {DASH if said else ''} [How it is measured](README.md)."), ""]
     for name, (result, entries) in found.items():
         lines += [f"## {place(result)}, {name.removesuffix('.json')}", "", *wrapped(how(result)), ""]
         lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries)]
         lines += [*(unevenness(entries) if group == "uneven" else []), ""]
-    lines += remarks(every)
+    lines += said
     return "\n".join([*lines[:-1], f"<!-- end of {group} -->", ""])
 
 
 #: How to read the tables of a group's page, said on each.
 COLUMNS = (
     "A peer's column has its time over flashfit's in the same interleaved run, with the 95 % interval: above 1, "
-    "flashfit is faster. A dash: no time, and the last table of this page says why where the peer said so. "
-    "[How it is measured](README.md)."
+    "flashfit is faster."
 )
+DASH = "A dash: no time, and the last table of this page says why where the peer said so."
 
 
 def pages_table(files: Mapping[str, Result]) -> str:
@@ -369,8 +373,9 @@ def model() -> dict[str, Any]:
 
 
 def is_of(gpu: str, name: str) -> bool:
-    """Whether a GPU of the plan's table is the one of a driver's name: "H200" and "NVIDIA H200"."""
-    return gpu.lower() in (name.lower(), name.lower().replace("nvidia ", "", 1), name.lower().split("geforce ")[-1])
+    """Whether a GPU of the plan's table is the one of a driver's name: "H100" and "NVIDIA H100 80GB HBM3"."""
+    bare = re.sub(r"^nvidia |geforce ", "", name.lower())
+    return gpu.lower() in (bare, re.sub(r"[ -](sxm\d?|pcie|nvl|\d+gb|hbm\d\w?)\b.*", "", bare))
 
 
 def modelled_table(files: Mapping[str, Result]) -> str:
@@ -379,7 +384,7 @@ def modelled_table(files: Mapping[str, Result]) -> str:
     content = load("modelled.json")
     rows = []
     for gpu, facts in content["gpus"].items():
-        here = "measured" if any(is_of(gpu, name) for name in ran) else "**never run**"
+        here = "have run" if any(is_of(gpu, name) for name in ran) else "**never run**"
         guess = "" if facts.get("calibrated") else "~"
         cells = [f"{guess}{c['modelled_us']:.4g}" if c else "does not fit" for c in facts["cases"].values()]
         rows.append([gpu, facts["compute_capability"], here, *cells])

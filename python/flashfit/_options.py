@@ -102,7 +102,7 @@ def numbers_of(asked: Asked) -> tuple[int, int, int, float]:
 def four_dimensions(bias: Memory) -> Memory:
     """A bias of fewer dimensions as [batch, heads_q, seqlen_q, seqlen_k]: the first are 1, as broadcasting has it.
 
-    Whoever calls this keeps the Memory given alive: what it borrowed goes with it.
+    The caller keeps the Memory given alive: what it borrowed goes with it.
     """
     missing = 4 - len(bias.shape)
     if missing <= 0:

@@ -120,7 +120,7 @@ TEST(Cli, WrongUse) {
       {"explain moe.route --gpu L4 --experts 513", "--experts '513': must be a whole number from 1 to 512"},
       {"explain moe.route --gpu L4 --experts 4 --top-k 5", "--top-k '5': must be at most --experts 4"},
       {"explain moe.route --gpu L4 --dtype int8", "--dtype 'int8': must be fp16, bf16 or fp32"},
-      {"explain moe.route --gpu L4 --variant x", "--variant x is no row of the router's table; for fp32 routing to 2 of "},
+      {"explain moe.route --gpu L4 --variant x", "--variant x is no row of the router's table; for fp32 routing to 2"},
       {"explain --gpu L4 --window-left -1", "--window-left '-1': must be a whole number from 0"},
       {"explain --gpu L4 --head-dim-v 0", "--head-dim-v '0': must be a whole number from 1 to 1024"},
       {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},

@@ -15,7 +15,7 @@ PAGE = "docs/adding-an-operation.md"
 OF_ROUTER = re.compile(r"(^|[/_])routes?([._/-]|$)|kernels/moe")
 NAMES_ROUTER = re.compile(
     r"moe[._/]+route|RouteProblem|RouteCall|RouteConfig|RouteData|emulated_route|route_kernel_rows|route_checks"
-    r"|mutants_route|logit_order|route\.cpp|\broute\b.*-inl|route_test|explain_route|flashfit_moe\b"
+    r"|mutants_route|route_ptx|logit_order|kernels/moe|routing\.md|route\.cpp|\broute\b.*-inl|route_test|explain_route|flashfit_moe\b"
 )
 KINDS = (".cpp", ".hpp", ".cuh", ".h", ".c", ".py", ".txt", ".md", ".json", ".in")
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 PAGE = (Path(__file__).resolve().parents[2] / "docs/transformers.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 #: Of each model's configuration; all are tiny and random.
-SIZES = {
+SIZES: dict[str, float] = {
     "vocab_size": 100,
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -23,11 +23,12 @@ SIZES = {
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 99,
+    "initializer_range": 0.3,  # logits of some size, so that a softcap matters
 }
 MODELS: dict[str, dict[str, float]] = {
     "Llama": {},
     "Mistral": {"sliding_window": 16},
-    "Gemma2": {"sliding_window": 16, "attn_logit_softcapping": 5.0, "query_pre_attn_scalar": 16},
+    "Gemma2": {"sliding_window": 16, "attn_logit_softcapping": 1.0, "query_pre_attn_scalar": 16},
     "GptOss": {"sliding_window": 16, "num_local_experts": 4, "num_experts_per_tok": 2},
 }
 

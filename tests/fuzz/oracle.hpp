@@ -15,7 +15,7 @@ struct Expected {
     kAccepted  ///< sound: computed on the CPU, or brought before the plan
   };
   Verdict verdict = kRefused;
-  std::string why;       ///< for kRefused: the rule, for whoever reads a finding
+  std::string why;       ///< for kRefused: the rule, for the reader of a finding
   bool callable = true;  ///< false: what the call says of its memory is not so, and flashfit could not know
   bool on_gpu = false;
   int device = 0;

@@ -1,24 +1,36 @@
-"""Builds each defect of a list into a copy of the kernels and expects a suite's driver to find it."""
+"""Builds each defect of a list into a copy of the kernels and expects a suite's driver to find it.
+
+What was judged rightly is kept in the cache by a key of all that the verdict depends on, and not run again.
+"""
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import os
+import hashlib
+import platform
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tools.dev.kept_verdicts import KeptVerdicts, cache_folder  # noqa: E402
+from tools.dev.own_files import includes_of, own_files_of  # noqa: E402
+
 SECONDS_A_RUN = 300
+# Whose build of them a program runs with, whatever is linked by name.
+RUNTIMES = ("libstdc++.so", "libm.so.6", "libc.so.6", "libtsan.so")
 
 # Who found a defect, by what its line says: the first that fits.
 DETECTORS = [
@@ -46,6 +58,23 @@ class Mutant:
     pattern: str
     replacement: str
 
+    @property
+    def damaged(self) -> bool:
+        return self.name != "none"
+
+    @property
+    def path(self) -> str:
+        """From the top of the repository."""
+        return self.file if self.file.startswith("tests/") else f"src/{self.file}"
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def digest_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -58,13 +87,78 @@ class Suite:
     arguments: list[str]
     detectors: list[str]
 
+    @cached_property
+    def folders(self) -> list[Path]:
+        """Of this repository, in which the program finds what it includes."""
+        given = (Path(word[2:]) for word in self.compiler if word.startswith("-I"))
+        return [folder for folder in given if folder.is_relative_to(ROOT)]
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """All that a defect may be in, from the top of the repository."""
+        return sorted(f.relative_to(ROOT) for f in own_files_of(self.program, self.folders))
+
+    def compiler_in(self, root: Path) -> list[str]:
+        """The compiler and its options for a copy."""
+        ours = {f"-I{f}": f"-I{root / f.relative_to(ROOT)}" for f in self.folders}
+        # A defect may leave names unused, and that is not how it is to be found.
+        return [*(ours.get(word, word) for word in self.compiler), "-w"]
+
+    @cached_property
+    def identity(self) -> str:
+        """What verdicts depend on beside the text that is compiled: two clones on one machine have the same."""
+        ours = {f"-I{f}" for f in self.folders}
+        runtimes = (Path(output_of(self.compiler[0], f"-print-file-name={name}")) for name in RUNTIMES)
+        parts = [platform.machine(), output_of(self.compiler[0], "--version"), digest_of(Path(__file__))]
+        parts += [word for word in self.compiler if word not in ours]
+        parts += [digest_of(Path(word)) if Path(word).is_file() else word for word in self.libraries]
+        parts += [digest_of(file) for file in runtimes if file.is_file()]
+        for words in (self.wrapper, self.arguments, self.detectors):
+            parts += ["", *words]
+        return "\0".join(parts)
+
 
 @dataclass(frozen=True)
 class Judged:
     right: bool
     detector: str
     said: str
-    seconds: float
+    compiled: float = 0
+    ran: float = 0
+    kept: bool = False
+
+    @property
+    def seconds(self) -> str:
+        return f"{'kept':>13}" if self.kept else f"{self.compiled:4.1f} + {self.ran:4.1f} s"
+
+
+class Headers:
+    """What the sources include in angle brackets, precompiled when the third mutant is to be compiled.
+
+    Those before it are compiled meanwhile. Mutants of a file that these headers include do without.
+    """
+
+    def __init__(self, suite: Suite, folder: Path) -> None:
+        self.suite = suite
+        self.file = folder / "headers.hpp"
+        names = (name for file in suite.files for name, _ in includes_of(ROOT / file, suite.folders))
+        self.file.write_text("".join(f"#include {n}\n" for n in sorted({n for n in names if n[0] == "<"})))
+        self.own = {str(f.relative_to(ROOT)) for f in own_files_of(self.file, suite.folders) - {self.file}}
+        self.lock = threading.Lock()
+        self.asked = 0
+        self.ready = False
+
+    def options_for(self, mutant: Mutant) -> list[str]:
+        with self.lock:
+            self.asked += 1
+            third = self.asked == 3
+        if third:
+            command = [*self.suite.compiler_in(ROOT), "-x", "c++-header", str(self.file), "-o", f"{self.file}.gch"]
+            code, said, _ = run(command)
+            self.ready = code == 0
+            if not self.ready:
+                print("headers do not compile alone: " + said.split("error:")[-1].splitlines()[0], flush=True)
+        return ["-include", str(self.file)] if self.ready and mutant.path not in self.own else []
 
 
 def read_mutants(path: Path) -> list[Mutant]:
@@ -81,48 +175,68 @@ def defective(text: str, mutant: Mutant) -> str:
     return changed
 
 
-def run(command: list[str]) -> tuple[int, str]:
+def copy(suite: Suite, mutant: Mutant, root: Path) -> None:
+    """What the program is compiled from, with the defect."""
+    for name in suite.files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
+    if mutant.damaged:
+        file = root / mutant.path
+        if not file.exists():
+            raise SystemExit(f"{mutant.name}: {suite.program.name} does not include {mutant.path}")
+        text = defective(file.read_text(encoding="utf-8"), mutant)
+        file.unlink()
+        file.write_text(text, encoding="utf-8")
+
+
+def run(command: list[str]) -> tuple[int, str, float]:
+    """Exit status, output, and seconds."""
+    start = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_A_RUN, check=False)
     except subprocess.TimeoutExpired:
-        return 1, f"ran for more than {SECONDS_A_RUN} s"
-    return done.returncode, (done.stdout + done.stderr).strip()
+        return 1, f"ran for more than {SECONDS_A_RUN} s", SECONDS_A_RUN
+    return done.returncode, (done.stdout + done.stderr).strip(), time.monotonic() - start
 
 
 def detector_of(said: str) -> str:
     return next((name for name, pattern in DETECTORS if re.search(pattern, said)), "unknown")
 
 
-def judge(mutant: Mutant, suite: Suite) -> Judged:
+def judge(mutant: Mutant, suite: Suite, headers: Headers, cache: KeptVerdicts, look: bool) -> Judged:
     """Whether the driver judges the mutant rightly, who found it, and what it said."""
-    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flashfit-mutant-") as folder:
         root = Path(folder)
-        for part in ("src", "tests/proof/emu"):
-            shutil.copytree(ROOT / part, root / part, copy_function=os.symlink)
-        if mutant.file:
-            file = root / (mutant.file if mutant.file.startswith("tests/") else f"src/{mutant.file}")
-            text = defective(file.read_text(encoding="utf-8"), mutant)
-            file.unlink()
-            file.write_text(text, encoding="utf-8")
-        includes = [f"-I{root}/src/proof/emu", f"-I{root}/src", f"-I{root}/tests", f"-I{ROOT}/tests"]
-        program = str(root / "mutant")
-        # A defect may leave names unused, and that is not how it is to be found.
-        code, said = run([*suite.compiler, *includes, "-w", str(suite.program), *suite.libraries, "-o", program])
+        copy(suite, mutant, root)
+        compiler = suite.compiler_in(root)
+        source, text, program = (str(root / name) for name in (suite.program.relative_to(ROOT), "text", "mutant"))
+        # Without numbers of lines and comments, which change no verdict.
+        code, said, read = run([*compiler, f"-ffile-prefix-map={root}=", "-E", "-P", source, "-o", text])
+        if code == 0:
+            expected = "to be found" if mutant.damaged else "to pass"
+            key = hashlib.sha256("\0".join([suite.identity, expected, digest_of(Path(text))]).encode()).hexdigest()
+            kept = cache.find(key) if look else None
+            if kept and kept.keys() == {"detector", "said"}:
+                return Judged(True, kept["detector"], kept["said"], kept=True)
+            options = headers.options_for(mutant)
+            code, said, compiled = run([*compiler, *options, source, *suite.libraries, "-o", program])
         if code != 0:
-            return Judged(False, "-", "does not compile: " + said.split("error:")[-1].splitlines()[0], 0)
-        code, said = run([*suite.wrapper, program, *suite.arguments])
+            return Judged(False, "-", "does not compile: " + said.split("error:")[-1].splitlines()[0])
+        code, said, ran = run([*suite.wrapper, program, *suite.arguments])
     said = said.splitlines()[0] if said else f"exit {code}"
     detector = detector_of(said) if code != 0 else "-"
-    right = (code == 0) == (mutant.name == "none") and detector in ("-", *(suite.detectors or [detector]))
-    return Judged(right, detector, said, time.monotonic() - start)
+    right = (code != 0) == mutant.damaged and detector in ("-", *(suite.detectors or [detector]))
+    # A busy machine may be why a program ran for too long.
+    if right and detector != "time":
+        cache.keep(key, {"detector": detector, "said": said})
+    return Judged(right, detector, said, read + compiled, ran)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", type=Path, required=True, help="the defects")
     parser.add_argument("--program", type=Path, required=True, help="what is compiled with each defect")
-    parser.add_argument("--compiler", required=True, help="the compiler and its options, without includes of src/")
+    parser.add_argument("--compiler", required=True, help="the compiler and its options, with -I of folders here")
     parser.add_argument("--libraries", required=True, help="the driver and what it needs, in link order")
     parser.add_argument("--wrapper", default="", help="what the programs are run by")
     parser.add_argument("--arguments", default="", help="what the programs are given")
@@ -131,9 +245,10 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="names of mutants")
+    parser.add_argument("--no-cache", action="store_true", help="run those, too, whose verdict is known")
     args = parser.parse_args()
     suite = Suite(
-        program=args.program,
+        program=args.program.resolve(),
         compiler=shlex.split(args.compiler),
         libraries=shlex.split(args.libraries),
         wrapper=shlex.split(args.wrapper),
@@ -141,17 +256,25 @@ def main() -> int:
         detectors=args.detectors,
     )
     mutants = [m for m in read_mutants(args.list) if not args.only or m.name in args.only]
+    cache = KeptVerdicts(cache_folder() / "mutants")
     start = time.monotonic()
     verdicts = []
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for mutant, v in zip(mutants, pool.map(lambda m: judge(m, suite), mutants)):
-            word = "ok" if v.right else "NOT CAUGHT" if mutant.name != "none" else "BROKEN"
-            print(f"{word:10} {mutant.name:28} {v.seconds:5.1f} s  {v.detector:14} {v.said}", flush=True)
-            verdicts.append(v)
+    with tempfile.TemporaryDirectory(prefix="flashfit-headers-") as folder:
+        headers = Headers(suite, Path(folder))
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            judged = pool.map(lambda m: judge(m, suite, headers, cache, not args.no_cache), mutants)
+            for mutant, v in zip(mutants, judged):
+                word = "ok" if v.right else "NOT CAUGHT" if mutant.damaged else "BROKEN"
+                print(f"{word:10} {mutant.name:28} {v.seconds}  {v.detector:14} {v.said}", flush=True)
+                verdicts.append(v)
+    cache.drop_old()
     wrong = sum(not v.right for v in verdicts)
     found = Counter(v.detector for v in verdicts if v.detector != "-")
+    compiled, ran = (sum(seconds) for seconds in zip(*((v.compiled, v.ran) for v in verdicts)))
     print("found by: " + ", ".join(f"{name} {count}" for name, count in found.most_common()))
-    print(f"{sum(m.name != 'none' for m in mutants)} mutants, {wrong} judged wrongly, {time.monotonic() - start:.0f} s")
+    print(f"from the cache: {sum(v.kept for v in verdicts)} of {len(verdicts)} verdicts")
+    print(f"compiling took {compiled:.0f} s, running {ran:.0f} s, {args.jobs} at a time")
+    print(f"{sum(m.damaged for m in mutants)} mutants, {wrong} judged wrongly, {time.monotonic() - start:.0f} s")
     return wrong != 0
 
 

@@ -27,7 +27,8 @@ from flashfit.bench.route import ROUTE, RouteCase, cases
 
 from tests.python.bench_parts import on_a_gpu
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, RESULTS = ROOT / "docs", ROOT / "bench" / "results"
 SCHEMA, BASE = (
     json.loads((DOCS / name).read_text(encoding="utf-8"))
     for name in ("results_route.schema.json", "results.schema.json")
@@ -192,6 +193,11 @@ def test_a_run_writes_what_its_schema_allows(run: Any, tmp_path: Path) -> None:
     ran = subprocess.run([_command.command(), "compare", file, file], capture_output=True, text=True)
     assert ran.returncode != 0
     assert 'schema: "route 1"; this flashfit reads 1' in ran.stderr + ran.stdout
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("bench_*_route*.json")), ids=lambda path: path.name)
+def test_committed_files_are_allowed(path: Path) -> None:
+    assert faults(json.loads(path.read_text(encoding="utf-8"))) == []
 
 
 def test_what_is_broken_is_not_allowed() -> None:

@@ -67,9 +67,15 @@ def test_every_kind_of_case_is_allowed(every_kind: dict[str, Any]) -> None:
     assert correct == [True, False, True, False, True, True]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "bench" / "results").glob("bench_*.json")), ids=lambda path: path.name)
-def test_committed_files_are_allowed(path: Path) -> None:
-    assert faults(json.loads(path.read_text(encoding="utf-8"))) == []
+COMMITTED = {
+    path.name: json.loads(path.read_text("utf-8")) for path in (ROOT / "bench" / "results").glob("bench_*.json")
+}
+
+
+# Those of other operations have schemas of their own: bench_route_test.py.
+@pytest.mark.parametrize("name", sorted(name for name, result in COMMITTED.items() if result["schema"] == 1))
+def test_committed_files_are_allowed(name: str) -> None:
+    assert faults(COMMITTED[name]) == []
 
 
 def test_what_is_broken_is_not_allowed(every_kind: dict[str, Any]) -> None:

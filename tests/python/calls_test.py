@@ -1,5 +1,5 @@
-"""What every operation does with a package of arrays on a GPU: where memory comes from, and when it is told. The package
-and the C API are played here."""
+"""What every operation does with a package of arrays on a GPU: where memory comes from, and when the package is told.
+The package and the C API are played here."""
 
 from __future__ import annotations
 
@@ -67,16 +67,13 @@ class Played(Package):
         self.happened.append(("written", device, stream))
 
 
-def routed(package: Package, stream: Any = None, variant: Any = None, **results: Any) -> Any:
-    given = {"weights": None, "ids": None, **results}
-    return _route.route_with_care(package, Array((5, 9)), 2, "softmax", True, *given.values(), stream, variant)
+def routed(package: Package, stream: Any = None, weights: Any = None, ids: Any = None) -> Any:
+    return _route.route_with_care(package, Array((5, 9)), 2, "softmax", True, weights, ids, stream, None)
 
 
-def attended(package: Package, stream: Any = None, variant: Any = None, out: Any = None) -> Any:
+def attended(package: Package, stream: Any = None, out: Any = None) -> Any:
     q = Array((1, 4, 2, 8))
-    return _attention.attend_with_care(
-        package, q, q, q, False, None, None, None, "bshd", True, out, stream, variant, None
-    )
+    return _attention.attend_with_care(package, q, q, q, False, None, None, None, "bshd", True, out, stream, None)
 
 
 CALLS: dict[str, tuple[Callable[..., Any], list[str]]] = {

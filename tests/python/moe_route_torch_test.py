@@ -126,10 +126,10 @@ def test_strides(kind: str, logits: Any, dtype: str) -> None:
 @pytest.mark.parametrize("given", [("weights",), ("ids",), ("weights", "ids")])
 def test_results_are_written_to_what_is_given(entry: Any, given: tuple[str, ...]) -> None:
     logits = normal()
-    want = flashfit.moe_route(logits, 4)
+    want = flashfit.moe_route(logits, 4, renormalize=False)
     results = {"weights": torch.full((6, 4), 7.0), "ids": torch.full((6, 4), 7, dtype=torch.int32)}
     before = {name: results[name]._version for name in given}
-    found = entry(logits, 4, **{name: results[name] for name in given})
+    found = entry(logits, 4, renormalize=False, **{name: results[name] for name in given})
     for name, mine, its in zip(("weights", "ids"), found, want):
         assert (mine is results[name]) == (name in given)
         assert torch.equal(mine, its)
@@ -143,6 +143,14 @@ def test_the_out_form() -> None:
         assert same(ops().moe_route(logits, 4, router, renormalize), want)
         assert ops().moe_route_out(logits, weights, ids, 4, router, renormalize) is None
         assert same((weights, ids), want)
+
+
+def test_schemas() -> None:
+    options = 'int top_k, str router="softmax", bool renormalize=True'
+    assert str(ops().moe_route.default._schema) == f"flashfit::moe_route(Tensor logits, {options}) -> (Tensor, Tensor)"
+    assert str(ops().moe_route_out.default._schema) == (
+        f"flashfit::moe_route_out(Tensor logits, Tensor(a!) weights, Tensor(b!) ids, {options}) -> ()"
+    )
 
 
 def test_writing_is_seen_by_a_backward() -> None:
@@ -235,6 +243,11 @@ def test_other_refusals() -> None:
     assert refused(flashfit.InvalidType, renormalize=1) == "renormalize: 1; accepted: True, False"
     assert refused(flashfit.InvalidType, weights=np.zeros((6, 4), np.float32)) == (
         "weights: numpy.ndarray; accepted: a torch tensor, as logits"
+    )
+    # Of both alike, which the C API would take for another top_k.
+    others = {"weights": torch.zeros(6, 3), "ids": torch.zeros(6, 3, dtype=torch.int32)}
+    assert refused(flashfit.InvalidArgument, **others) == (
+        "weights: shape is (6, 3); accepted: (6, 4), [tokens, top_k]"
     )
     assert refused(flashfit.InvalidArgument, weights=torch.zeros(6, 8)[:, :4]) == (
         "weights: strides are (8, 1); accepted: contiguous"

@@ -3,7 +3,7 @@
 A file that passed is not looked at again, in whichever clone, until it, a header of ours that it includes, its compile
 command, .clang-tidy or clang-tidy changes.
 
-usage: tidy.py COMPILE_COMMANDS FOLDER_OF_WHAT_PASSED
+usage: python -m tools.dev.tidy COMPILE_COMMANDS FOLDER_OF_WHAT_PASSED
 """
 
 from __future__ import annotations
@@ -18,25 +18,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.dev.own_files import own_files_of
+
 ROOT = Path(__file__).resolve().parents[2]
 #: The header that a build reads before each file, precompiled; clang-tidy takes files as they are.
 PRECOMPILED = re.compile(r" -Winvalid-pch -include \S+")
-INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
-
-
-def own_files_of(source: Path, folders: list[Path]) -> set[Path]:
-    """The source and every file of this repository that it includes, through any depth."""
-    found: set[Path] = set()
-    left = [source]
-    while left:
-        file = left.pop()
-        if file in found:
-            continue
-        found.add(file)
-        for name in INCLUDE.findall(file.read_bytes()):
-            candidates = (folder / os.fsdecode(name) for folder in [file.parent, *folders])
-            left += [c.resolve() for c in candidates if c.is_file()][:1]
-    return found
 
 
 def key(source: Path, command: str, version: str) -> str:

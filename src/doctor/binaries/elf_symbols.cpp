@@ -18,7 +18,7 @@ struct Place {
   std::uint64_t offset = 0, size = 0;
 };
 
-/// Where the tables lie, whoever says so.
+/// Where the tables lie, by the section table or by the dynamic segment.
 struct Places {
   Place symbols, names, versions, needs;  ///< an offset of 0: there is no such table
 };

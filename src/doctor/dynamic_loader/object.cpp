@@ -37,7 +37,7 @@ std::string read_interpreter(const doctor::Source& source, const ElfSegment& seg
   return bytes ? std::string(doctor::text_at(*bytes, 0).value_or("")) : "";
 }
 
-/// Whoever has such a version has all of its symbols.
+/// A library that has such a version has all of its symbols.
 bool is_runtime_version(std::string_view version) {
   for (const std::string_view prefix : {"GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_"})
     if (version.starts_with(prefix)) return true;

@@ -9,7 +9,7 @@
 namespace flashfit::doctor::dynamic_loader {
 
 void check_shadowed(const LoadPlan& plan, PlanMark since, std::vector<doctor::Problem>& problems) {
-  std::set<std::pair<int, FileId>> said;  // the winner and the loser: once, whoever asks
+  std::set<std::pair<int, FileId>> said;  // the copy loaded and the other: once, not once an object
   for (std::size_t i = since.requests; i < plan.requests.size(); ++i) {
     const LoadRequest& asked = plan.requests[i];
     if (asked.object == kNobody || asked.asked_by == kNobody || asked.by_string) continue;

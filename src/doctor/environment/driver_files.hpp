@@ -22,7 +22,7 @@ struct DriverFile {
 const char* name_of(DriverFile::Origin origin);
 
 /// Copies in the system's folders, CUDA's compat and stubs folders, and `library_path` (LD_LIBRARY_PATH's folders,
-/// which win); those in packages are added by whoever walks them.
+/// which win). The caller that walks through packages adds the copies in those.
 std::vector<DriverFile> find_driver_files(const dynamic_loader::FileTree& tree,
                                           const std::vector<std::string>& library_path);
 

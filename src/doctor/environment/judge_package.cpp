@@ -73,8 +73,8 @@ struct Reading {
     return p.severity;
   }
 
-  /// Installers have let it pass, and symbols decide; but a class that changed between two minor versions has names
-  /// that did not, and whoever was built against the other crashes without a word.
+  /// Installers have let it pass, and symbols decide. But a class that changed between two minor versions may have kept
+  /// its names, and a library that was built against the other version then crashes without a message.
   Severity of_required_torch(const Problem& p) const {
     const auto refused = doctor::refused_torch(target, question);
     return refused && refused->other_build && doctor::uses_cxx_of_torch(target) ? p.severity : Severity::kNote;

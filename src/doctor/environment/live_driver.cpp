@@ -28,7 +28,7 @@ using State = DriverAnswer::State;
 
 constexpr std::size_t kMostText = 1 << 16, kMostGpus = 256;
 
-/// One line a fact; what the driver words may hold is made printable by whoever reads it.
+/// One line a fact. The parent, which reads it, makes printable what the driver's words may hold.
 void write_line(int out, std::string line) {
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';

@@ -1,6 +1,6 @@
 #pragma once
-// What the readers found in a target, whoever asks: no GPU, driver or Python has a part in it, so that it can be kept
-// in the cache. Collectors fill it (collect.hpp), checks judge it (checks.hpp).
+// What the readers found in a target. It is the same whatever is asked of the target: no GPU, driver or Python has a
+// part in it, so that it can be kept in the cache. Collectors fill it (collect.hpp), checks judge it (checks.hpp).
 #include <cstdint>
 #include <string>
 #include <vector>

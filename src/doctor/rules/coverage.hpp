@@ -37,8 +37,8 @@ struct Coverage {
 /// is a source of its own.
 bool is_bare(const Container& container);
 
-/// Numbers of the binaries that are one library to whoever links or loads it: the objects of a static archive together,
-/// any other binary alone.
+/// Numbers of the binaries that linkers and loaders take as one library: the objects of a static archive together, any
+/// other binary alone.
 using Library = std::vector<std::size_t>;
 std::vector<Library> libraries_of(const Target& target);
 

@@ -41,8 +41,8 @@ class Instructions {
   std::uint32_t last_ = 0;  ///< asked for last
 };
 
-/// An access by `thread`'s instruction. By an engine, `done` is when it has ended: whoever knows that moment knows that
-/// it has. Atomic ones are one step each, in any order with others of these.
+/// An access by `thread`'s instruction. If an engine made it, `done` is the moment at which it has ended: a thread that
+/// has learnt of that moment comes after the access. Atomic accesses are one step each, in any order among themselves.
 struct AccessRecord {
   Moment done;
   std::uint32_t instruction;

@@ -70,7 +70,7 @@ void Fibres::clear() {
     races::release(&end_);
   }
   enter(kHost);
-  races::acquire(&end_);  // else whoever frees what they wrote races with each 8 bytes of it
+  races::acquire(&end_);  // else freeing what they wrote races with each 8 bytes of it
   slots_.resize(1);
 }
 

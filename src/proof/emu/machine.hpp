@@ -190,8 +190,8 @@ class Machine {
   void access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site);
   /// The running thread's share of instructions that read 16 bytes of shared memory a lane: checks and accesses each.
   void read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site);
-  /// The same by an engine, which is done with it at `done`: whoever learns
-  /// that moment may touch the bytes again.
+  /// The same by an engine, which is done with the bytes at `done`: a thread that has learnt of that moment may touch
+  /// them again.
   void engine_access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Moment done,
                      Site site);
   void publish(Knowledge& to) {

@@ -37,7 +37,7 @@ void Machine::wait_copies(int pending) {
   queue.wait(static_cast<std::size_t>(pending), [this](const Copy& copy) {
     const auto to = reinterpret_cast<std::uintptr_t>(copy.destination);
     races::write(to, copy.bytes, copy.site);
-    // What an arrival tells of is the copies' own, whoever waits for them.
+    // An arrival announces its copies as accesses of an agent of their own, not of the thread that waits here.
     if (order_ != nullptr && !copy.announced) watched_access(to, copy.bytes, Access::kWrite, kCopies, copy.site);
     copy.land();
   });

@@ -106,9 +106,9 @@ void join_shared(std::shared_ptr<const Released>& to, const std::shared_ptr<cons
 /// What is known, and which part of it is ordered before engines too: in shared memory, in global memory.
 struct Knowledge {
   Clock seen, fenced, fenced_global;
-  /// What was known at a fence.sc that came before; nullptr: there was none. Whoever knows of the fence and then
-  /// writes, tells it to whoever knows of a read of that and then has a fence.sc: one of the two fences is first in the
-  /// order of all (PTX ISA, "Fence-SC"), and the later one cannot be.
+  /// What was known at a fence.sc that came before; nullptr: there was none. A thread that knows of the fence and then
+  /// writes passes this on to a thread that knows of a read of what it wrote and then executes a fence.sc: one of the
+  /// two fences is first in the order of all fences (PTX ISA, "Fence-SC"), and the later one cannot be.
   std::shared_ptr<const Released> at_fence;
   /// What reads that came before would tell so at a fence.sc.
   std::shared_ptr<const Released> read;

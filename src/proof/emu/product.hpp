@@ -1,5 +1,5 @@
 #pragma once
-// The arithmetic of one matrix instruction, whoever's fragments it is: mma.sync and wgmma share it.
+// The arithmetic of one matrix instruction, which mma.sync and wgmma share.
 #include "core/base/types.hpp"
 #include "proof/emu/tensor_core.hpp"
 

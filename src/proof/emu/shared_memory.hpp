@@ -9,8 +9,9 @@ namespace flashfit::emu {
 
 class SharedMemory {
  public:
-  /// What nobody has written holds: a NaN as fp16, bf16 and fp32, and an absurd integer. As bf16 and fp32 it signals
-  /// (no 16 bits signal as fp16 too): no computation's result has these bits, so whoever reads them reads fresh memory.
+  /// Memory that was never written holds this: a NaN as fp16, bf16 and fp32, and an absurd integer. As bf16 and fp32 it
+  /// signals (no 16 bits signal as fp16 too): no computation's result has these bits, so a read that gives them is a
+  /// read of memory that was never written.
   static constexpr std::uint16_t kPoison = 0xffa5;
 
   /// The kernel's own `bytes`, in a memory of `limit` bytes, if that is more.

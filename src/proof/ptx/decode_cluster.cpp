@@ -35,7 +35,7 @@ void map_address(Warp& w, const Instruction& i) {
   const T* const a = w.at<T>(i.r[1]);
   const auto* const block = w.at<std::uint32_t>(i.r[2]);
   w.each(d, [=](int l) {
-    // Past the last block it is no address: whoever uses it is told.
+    // Past the last block it is no address: an access to it is a finding.
     const T rank = block[l] < 255 ? static_cast<T>(block[l]) : 254;
     return (a[l] & ~static_cast<T>(0xff00'0000)) | (rank + 1) << 24;
   });

@@ -4,8 +4,8 @@
 // The emulator's products (proof/emu/wgmma.hpp) know arrays of a lane's registers. PTX names registers one by one, and
 // compilers move accumulators from one to another while a product still writes them, which ptxas takes for a change of
 // name. So an array stands for the accumulators, and their registers hold marks: numbers that no computation gives and
-// that say which accumulator this is, wherever it is moved. The wait puts results where marks are. Whoever computes
-// with a mark computes with NaN.
+// that say which accumulator this is, wherever it is moved. The wait puts results where marks are. An
+// instruction that computes with a mark computes with NaN.
 #include <array>
 #include <cstdint>
 #include <deque>

@@ -61,8 +61,8 @@ class Warp {
   /// What its lanes that wait for others wait in, in words.
   std::string waits() const;
   const Instruction& now() const { return program_.code[pc_]; }
-  /// Whether lanes that are elsewhere can run while these ask in vain for something: then they do next. Of those who
-  /// ask, whoever has not asked for longest.
+  /// Whether other lanes can run while these ask in vain for something: then those run next. If all of them ask, the
+  /// lanes run whose last question is the oldest.
   bool let_others_run();
   /// The running instruction asks in vain. Whether it is a loop that does nothing else.
   bool asks_in_a_loop();

@@ -43,7 +43,7 @@ TEST_F(Dlls, WhatNobodyBringsKeepsTheModuleFromItsImport) {
   EXPECT_THAT(lines_of(found, "ext"),
               ElementsAre(HasSubstr("FF620 misfit needs gone.dll, which is neither Windows' own nor any package's")));
   EXPECT_EQ(found.packages.front().report.problems.front().member, "ext/helper.dll");
-  // Another one's file: its folder is added before, by whoever imports both.
+  // Another package's file: a program that imports both adds its folder first.
   install({"other", "1.0", {{"other/bin/Gone.DLL", dll({})}}});
   EXPECT_EQ(look_for_windows().verdict, Verdict::kFits);
 }

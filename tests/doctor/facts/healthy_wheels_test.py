@@ -1,7 +1,7 @@
 """Healthy wheels of the package index, each for the environment that it is made for: the doctor finds nothing in them.
 
 Beside the environments of tests/doctor/environment/real_environments_test.py, which are judged as a whole: here each
-wheel is judged by itself, as whoever chooses one does. What is found against one is a false alarm. They are small, and
+wheel is judged by itself, as before it is installed. What is found against one is a false alarm. They are small, and
 need the network once (about 240 MB): without it each is skipped and named.
 """
 

@@ -100,11 +100,13 @@ void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& g
   of_plan("threads", [](const RoutePlan& p) { return p.row().threads; });
   of_plan("grid", [](const RoutePlan& p) { return p.steps[0].grid.x; });
   of_plan("workspace_bytes", [](const RoutePlan&) { return 0; });
-  json.field("reason",
-             plan ? fmt::format("{} runs on {}; a warp a token, {} logits a lane; the smallest variant with room for {}",
-                                plan->image().ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(),
-                                plan->variant->config.experts / 32, problem.experts)
-                  : plan.error().message);
+  json.field(
+      "reason",
+      plan ? fmt::format("{} runs on {}; a warp a token, {} logits a lane; the smallest variant that has room for "
+                         "{}",
+                         plan->image().ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(),
+                         plan->variant->config.experts / 32, problem.experts)
+           : plan.error().message);
   json.end_object();
 }
 

@@ -102,7 +102,7 @@ TEST(RoutePlan, IsExplained) {
       R"({"gpu":"L4","compute_capability":"8.9","fits":true,"operation":"moe.route","family":"warp",)"
       R"("variant":"route_warp_bf16_e128_w4","target":"8.9","registers_per_thread":40,"shared_memory_bytes":4,)"
       R"("threads":128,"grid":25,"workspace_bytes":0,"reason":"machine code runs on 8.9; a warp a token, 4 logits a )"
-      R"(lane; the smallest variant with room for 128"})");
+      R"(lane; the smallest variant that has room for 128"})");
 }
 
 TEST(RoutePlan, RenormalizedSharesAreThoseOfTheChosen) {

@@ -1,4 +1,5 @@
-// Hand-made kernels of what Hopper adds to synchronisation: right under every schedule, and the same whoever runs them.
+// Hand-made kernels of what Hopper adds to synchronisation: right under every schedule, on one
+// host thread and on several.
 #include <gtest/gtest.h>
 
 #include "sync_cases.hpp"
