@@ -14,7 +14,9 @@ PYTHON_TEST = "tests/plan/cases_test.py"
 
 
 class Repository:
-    """C++ tests: `plain`, `golden` (data by a definition), `script` (Python), `walks` (is given everything)."""
+    """C++ tests: `plain`, `golden` (data by a definition), `script` (Python), `mutants` (Python that compiles), and
+    `walks` (is given everything).
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -32,8 +34,15 @@ class Repository:
         self.write("python/flashfit/__init__.py", "")
         self.write("build/lib/libflashfit.so", "")
         self.write("build/bin/flashfit", "")
-        self.write("tests/mutants/run.py", "PARTS = ('src', 'tests/emu')\n")
-        self.write("tests/emu/kernel.cpp", "")
+        self.write("tests/abi/exports.py", "PARTS = ('src', 'tests/emu')\n")
+        self.write("tests/mutants/run.py", "from tools import judge\n")
+        self.write("tests/mutants/list.txt", "")
+        self.write("tools/judge.py", "")
+        self.write("build/lib/libemu.a", "")
+        self.write("tests/emu/kernel.cpp", '#include <tile.hpp>\n#include "mma.hpp"\n')
+        self.write("tests/emu/mma.hpp", "")
+        self.write("src/tile/tile.hpp", '#include "copy.hpp"\n')
+        self.write("src/copy.hpp", "#include <vector>\n")
         self.write("tests/plan/golden/one.txt", "")
         for program in ("plain", "golden", "walks"):
             self.write(f"build/tests/{program}", "")
@@ -42,7 +51,15 @@ class Repository:
         tests = {
             "plain": [f"{root}/build/tests/plain"],
             "golden": [f"{root}/build/tests/golden"],
-            "script": ["/usr/bin/env", f"{root}/tests/mutants/run.py"],
+            "script": ["/usr/bin/env", f"{root}/tests/abi/exports.py"],
+            "mutants": [
+                *("/usr/bin/env", f"{root}/tests/mutants/run.py", f"{root}/tests/mutants/list.txt"),
+                *(
+                    f"{root}/tests/emu/kernel.cpp",
+                    f'"c++ -I{root}/src -I{root}/src/tile"',
+                    f"{root}/build/lib/libemu.a",
+                ),
+            ],
             "walks": [f"{root}/build/tests/walks", str(root)],
         }
         lines = [f"add_test({name} {' '.join(command)})" for name, command in tests.items()]
@@ -68,7 +85,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return Repository(tmp_path)
 
 
-ALL = {"plain", "golden", "script", "walks", PYTHON_TEST, "tests/plan/other_test.py"}
+ALL = {"plain", "golden", "script", "mutants", "walks", PYTHON_TEST, "tests/plan/other_test.py"}
 
 
 @pytest.mark.parametrize(
@@ -79,8 +96,16 @@ ALL = {"plain", "golden", "script", "walks", PYTHON_TEST, "tests/plan/other_test
         ("build/tests/golden", {"golden"}),
         ("tests/plan/golden/one.txt", {"golden", PYTHON_TEST, "tests/plan/other_test.py", "script"}),
         ("src/plan.cpp", {"script"}),
-        ("tests/emu/kernel.cpp", {"script"}),
-        ("tests/mutants/run.py", {"script"}),
+        ("src/tile/tile.hpp", {"script", "mutants"}),
+        ("src/copy.hpp", {"script", "mutants"}),
+        ("tests/emu/kernel.cpp", {"script", "mutants"}),
+        ("tests/emu/mma.hpp", {"script", "mutants"}),
+        ("tests/mutants/list.txt", {"mutants", "script", PYTHON_TEST, "tests/plan/other_test.py"}),
+        ("build/lib/libemu.a", {"mutants"}),
+        ("tests/mutants/run.py", {"mutants"}),
+        ("tools/judge.py", {"mutants"}),
+        ("tests/abi/exports.py", {"script"}),
+        ("tests/conftest.py", {"script", PYTHON_TEST, "tests/plan/other_test.py"}),
         (PYTHON_TEST, {PYTHON_TEST}),
         ("tests/shared.py", {PYTHON_TEST}),
         ("tools/lister.py", {PYTHON_TEST}),
@@ -115,8 +140,32 @@ def test_a_new_file_of_a_folder_counts(repository: Repository) -> None:
 
 def test_a_script_that_walks_through_the_repository_always_runs(repository: Repository) -> None:
     repository.write(PYTHON_TEST, "import os\nfor f in os.walk(ROOT): pass\n")
-    repository.write("tests/mutants/run.py", "for f in ROOT.rglob('*'): pass\n")
-    assert {t.name for t in repository.tests() if not t.key} == {"walks", "script", PYTHON_TEST}
+    for script in ("tests/abi/exports.py", "tests/mutants/run.py"):
+        repository.write(script, "for f in ROOT.rglob('*'): pass\n")
+    assert {t.name for t in repository.tests() if not t.key} == {"walks", "script", "mutants", PYTHON_TEST}
+
+
+def test_the_mutants_of_this_repository_read_their_own_kernels_alone() -> None:
+    include = f"-I{reach.ROOT}/src -I{reach.ROOT}/src/proof/emu -I{reach.ROOT}/tests"
+    read = {
+        program: {
+            str(f.relative_to(reach.ROOT)) for f in verdicts.included_by_sources_of(f"{reach.ROOT}/{program} {include}")
+        }
+        for program in ("tests/mutants/kernels.cpp", "tests/mutants/routes.cpp", "tests/mutants/matrices.cpp")
+    }
+    attention, router, doctor = "src/kernels/attention/", "src/kernels/moe/", "src/doctor/"
+    of = {
+        program: {part for part in (attention, router, doctor) if any(f.startswith(part) for f in files)}
+        for program, files in read.items()
+    }
+    assert of == {
+        "tests/mutants/kernels.cpp": {attention},
+        "tests/mutants/routes.cpp": {router},
+        "tests/mutants/matrices.cpp": set(),
+    }
+    script = reach.ROOT / "tests/mutants/run.py"
+    text = "".join(f.read_text(encoding="utf-8") for f in reach.reached(script, by_pytest=False))
+    assert reach.named_in(text, set()) == set()
 
 
 def test_what_failed_or_was_taken_back_runs_again(repository: Repository) -> None:

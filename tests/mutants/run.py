@@ -11,6 +11,7 @@ import hashlib
 import platform
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,11 +63,6 @@ class Mutant:
     def damaged(self) -> bool:
         return self.name != "none"
 
-    @property
-    def path(self) -> str:
-        """From the top of the repository."""
-        return self.file if self.file.startswith("tests/") else f"src/{self.file}"
-
 
 def output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -98,6 +94,14 @@ class Suite:
         """All that a defect may be in, from the top of the repository."""
         return sorted(f.relative_to(ROOT) for f in own_files_of(self.program, self.folders))
 
+    def file_of(self, mutant: Mutant) -> Path:
+        """From the top of the repository. The list has it from there, or from a folder that is looked in."""
+        for folder in [ROOT, *self.folders]:
+            file = (folder / mutant.file).relative_to(ROOT)
+            if file in self.files:
+                return file
+        raise SystemExit(f"{mutant.name}: {self.program.name} does not include {mutant.file}")
+
     def compiler_in(self, root: Path) -> list[str]:
         """The compiler and its options for a copy."""
         ours = {f"-I{f}": f"-I{root / f.relative_to(ROOT)}" for f in self.folders}
@@ -108,9 +112,11 @@ class Suite:
     def identity(self) -> str:
         """What verdicts depend on beside the text that is compiled: two clones on one machine have the same."""
         ours = {f"-I{f}" for f in self.folders}
-        runtimes = (Path(output_of(self.compiler[0], f"-print-file-name={name}")) for name in RUNTIMES)
-        parts = [platform.machine(), output_of(self.compiler[0], "--version"), digest_of(Path(__file__))]
-        parts += [word for word in self.compiler if word not in ours]
+        compiler, *options = self.compiler
+        runtimes = (Path(output_of(compiler, f"-print-file-name={name}")) for name in RUNTIMES)
+        parts = [platform.machine(), digest_of(Path(__file__))]
+        parts += [output_of(compiler, "--version"), digest_of(Path(shutil.which(compiler) or compiler))]
+        parts += [word for word in options if word not in ours]
         parts += [digest_of(Path(word)) if Path(word).is_file() else word for word in self.libraries]
         parts += [digest_of(file) for file in runtimes if file.is_file()]
         for words in (self.wrapper, self.arguments, self.detectors):
@@ -143,7 +149,7 @@ class Headers:
         self.file = folder / "headers.hpp"
         names = (name for file in suite.files for name, _ in includes_of(ROOT / file, suite.folders))
         self.file.write_text("".join(f"#include {n}\n" for n in sorted({n for n in names if n[0] == "<"})))
-        self.own = {str(f.relative_to(ROOT)) for f in own_files_of(self.file, suite.folders) - {self.file}}
+        self.own = {f.relative_to(ROOT) for f in own_files_of(self.file, suite.folders) - {self.file}}
         self.lock = threading.Lock()
         self.asked = 0
         self.ready = False
@@ -158,7 +164,9 @@ class Headers:
             self.ready = code == 0
             if not self.ready:
                 print("headers do not compile alone: " + said.split("error:")[-1].splitlines()[0], flush=True)
-        return ["-include", str(self.file)] if self.ready and mutant.path not in self.own else []
+        if not self.ready or (mutant.damaged and self.suite.file_of(mutant) in self.own):
+            return []
+        return ["-include", str(self.file)]
 
 
 def read_mutants(path: Path) -> list[Mutant]:
@@ -181,9 +189,7 @@ def copy(suite: Suite, mutant: Mutant, root: Path) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(ROOT / name)
     if mutant.damaged:
-        file = root / mutant.path
-        if not file.exists():
-            raise SystemExit(f"{mutant.name}: {suite.program.name} does not include {mutant.path}")
+        file = root / suite.file_of(mutant)
         text = defective(file.read_text(encoding="utf-8"), mutant)
         file.unlink()
         file.write_text(text, encoding="utf-8")

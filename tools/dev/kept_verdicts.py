@@ -17,7 +17,7 @@ MOST_SECONDS_UNUSED = 60 * 24 * 3600
 
 
 def cache_folder() -> Path:
-    """What ./dev takes for the cache."""
+    """The one that the command `dev` gives to builds."""
     above = os.environ.get("XDG_CACHE_HOME") or f"{os.environ.get('HOME') or ROOT / 'build'}/.cache"
     return Path(os.environ.get("FLASHFIT_CACHE") or f"{above}/flashfit")
 

@@ -71,10 +71,10 @@ def led_to(script: Path) -> frozenset[Path]:
     return frozenset(found.union(*(scripts_by_name()[name] for name in named)) - {script})
 
 
-def reached(script: Path) -> list[Path]:
+def reached(script: Path, by_pytest: bool = True) -> list[Path]:
     """The script, what it leads to, and so on."""
     found: set[Path] = set()
-    left = [script, ROOT / "tests/conftest.py"]
+    left = [script, *([ROOT / "tests/conftest.py"] if by_pytest else [])]
     while left:
         file = left.pop()
         if file not in found:
@@ -109,13 +109,18 @@ def programs_named(text: str, build: Path) -> list[str]:
     return [f"{f.relative_to(build)} {digest_of(f)}" for f in sorted(files) if f.is_file()]
 
 
-def reach_of(script: Path, build: Path) -> str:
-    """A digest of what a Python script may read; "" where that is the whole repository."""
-    files = reached(script)
+def reach_of(script: Path, build: Path, tests_package: bool = True) -> str:
+    """A digest of what a Python script may read; "" where that is the whole repository.
+
+    One that does not test the package reads nothing of it, of what was built, or of the data of tests, but by name.
+    """
+    files = reached(script, by_pytest=tests_package)
     text = "".join(f.read_text(encoding="utf-8") for f in files)
     if WALKS_ALL.search(text):
         return ""
     parts = [f"{f.relative_to(ROOT)} {digest_of(f)}" for f in files]
     programs = {f.name for f in build.glob("tests/*")}
     parts += [f"{p.relative_to(ROOT)} {digest_below(p)}" for p in sorted(named_in(text, programs))]
-    return key_of([common(), *programs_named(text, build), *parts])
+    if tests_package:
+        parts += [common(), *programs_named(text, build)]
+    return key_of(parts)

@@ -8,7 +8,9 @@ What passed is kept in the build folder by a key of all that the verdict depends
   the files of these that it names, and so on; python/; what tests/ holds beside sources; the libraries and programs
   that were built; and what one of those scripts names in quotes, from the top of the repository: a file, or a folder
   with all that is in it ("docs", "src/core/gpu"); of a name that is put together ("docs/kind_{n}.md") the folder.
-- Either kind that is given or walks through the whole repository or build folder always runs.
+- A C++ test that is a Python script which is given a C++ source to compile (tests/mutants): the command as above, the
+  script, what it imports and names, the source, and what this includes from the folders of the command's -I.
+- Any that is given or walks through the whole repository or build folder always runs.
 - All: this processor, its GPUs, and what is installed in .venv.
 The clock and other files of the system are not seen; `./dev test` without --changed runs everything.
 """
@@ -27,6 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tools.dev.own_files import own_files_of
 from tools.dev.reach import digest_below, digest_of, key_of, reach_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +58,13 @@ def paths_in(text: str) -> set[Path]:
     """What stands in a text as a path of the repository and is there."""
     found = re.findall(rf"""{re.escape(str(ROOT))}(?![\w.-])(?:/[^\s"';:|,\\]*)?""", text)
     return {Path(p) for p in found if Path(p).exists()}
+
+
+def included_by_sources_of(command: str) -> set[Path]:
+    """What a command compiles: the C++ sources that it names, and what these include of its folders."""
+    folders = [Path(p) for p in re.findall(r"-I(\S+)", command) if Path(p).is_relative_to(ROOT)]
+    sources = [p for p in paths_in(command) if p.suffix == ".cpp"]
+    return {file for source in sources for file in own_files_of(source, folders)}
 
 
 @cache
@@ -99,8 +109,13 @@ class Build:
         properties = json.dumps(test.get("properties", []), sort_keys=True)
         program = Path(command[0])
         environment = [v for p in test.get("properties", []) if p["name"] == "ENVIRONMENT" for v in p["value"]]
-        data = paths_in(" ".join([*command, *environment])) | self.told[program.name] | self.told[""]
-        reach = [reach_of(script, self.folder) for script in sorted(data) if script.suffix == ".py"]
+        words = " ".join([*command, *environment])
+        included = included_by_sources_of(words)
+        # The folders that a source is compiled with count by what it includes of them.
+        words = re.sub(r"-I\S+", "", words) if included else words
+        data = paths_in(words) | self.told[program.name] | self.told[""] | included
+        scripts = sorted(script for script in data if script.suffix == ".py")
+        reach = [reach_of(script, self.folder, tests_package=not included) for script in scripts]
         if {ROOT, self.folder} & data or "" in reach:
             return ""
         parts = [f"{p} {digest_below(p)}" for p in sorted(data)]

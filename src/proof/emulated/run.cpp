@@ -1,4 +1,5 @@
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention/forward/params.hpp"
@@ -69,7 +70,7 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& dat
   }
   const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   const Steps steps = forward_steps(image, call.problem, params.slots, parts.splits);
-  return run_steps(steps.all(), ForwardArguments(params).all(), {&kernel, 1}, memory, options);
+  return run_steps(steps.all(), ForwardArguments(params).all(), {&kernel, 1}, memory, std::move(options));
 }
 
 }  // namespace flashfit::emulated

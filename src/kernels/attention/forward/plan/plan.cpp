@@ -8,15 +8,15 @@
 
 namespace flashfit {
 
-Result<ForwardPlan> plan_forward(const ForwardProblem& asked, const Gpu& gpu, CudaVersion driver,
+Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
   images = images_of(kForwardFamily, images);
-  const bool packed = packs_heads(asked);
-  const ForwardProblem problem = packed ? pack_heads(asked) : asked;
-  Request request{problem, gpu, driver, images, nullptr, options.ptx_only};
-  if (auto error = misfit_of_problem(problem, gpu, driver)) return tl::unexpected(std::move(*error));
+  const bool packed = packs_heads(problem);
+  const ForwardProblem launched = packed ? pack_heads(problem) : problem;
+  Request request{launched, gpu, driver, images, nullptr, options.ptx_only};
+  if (auto error = misfit_of_problem(launched, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
-    const auto row = variant_named(options.variant, problem, images);
+    const auto row = variant_named(options.variant, launched, images);
     if (!row) return tl::unexpected(row.error());
     request.variant = *row;
   }

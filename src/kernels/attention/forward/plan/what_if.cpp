@@ -36,9 +36,9 @@ std::string refusal(const ForwardConfig& c, const Fit& fit, const Gpu& gpu) {
 
 }  // namespace
 
-Fit what_if(const ForwardConfig& c, const ForwardProblem& asked, const Gpu& gpu, std::span<const Image> images) {
+Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images) {
   images = images_of(kForwardFamily, images);
-  const ForwardProblem problem = packs_heads(asked) ? pack_heads(asked) : asked;
+  const ForwardProblem launched = packs_heads(problem) ? pack_heads(problem) : problem;
   Fit fit;
   fit.config = c;
   fit.threads = forward_threads(c);
@@ -60,7 +60,7 @@ Fit what_if(const ForwardConfig& c, const ForwardProblem& asked, const Gpu& gpu,
                             fit.registers, fit.shared_bytes);
     return fit;
   }
-  fit.model = forward_model(c, resident, fit.spill_bytes, problem, gpu);
+  fit.model = forward_model(c, resident, fit.spill_bytes, launched, gpu);
   fit.binds =
       fmt::format("{} ({} block{} per SM)", resident.limited_by, resident.blocks, resident.blocks == 1 ? "" : "s");
   if (fit.shared_bytes > kStaticSharedBytes)
