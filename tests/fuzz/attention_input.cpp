@@ -110,7 +110,7 @@ void AttentionInput::twist(Bytes& bytes, Arena& arena) {
   const std::size_t what = bytes.below(kOfTensor + kOfAll + 12);
   if (what < kOfTensor) return twist_tensor(what, any(bytes), bytes, arena);
   if (what < kOfTensor + kOfAll) return twist_all(what - kOfTensor, bytes);
-  constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2", "two\nlines\x1b[2J", "\xff\xfe"};
+  constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2_b4", "two\nlines\x1b[2J", "\xff\xfe"};
   constexpr std::uint32_t kSizes[] = {0, 4, 80, 87, 88, 89, 96, 104, 128, 160, 4096, 4097, ~0u};
   switch (what - kOfTensor - kOfAll) {
     case 0:

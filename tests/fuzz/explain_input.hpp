@@ -15,7 +15,7 @@ class ExplainInput {
     constexpr const char* kGpus[] = {"L4",       "8.9", nullptr, "H100", "7.0", "all", "9.9", "", "no such\ngpu \x7f",
                                      "\xff\xfe", "8.",  "-1.5"};
     constexpr const char* kDTypes[] = {"fp16", "bf16", "fp32", nullptr, "fp8\r", ""};
-    constexpr const char* kVariants[] = {"fwd_mma_fp16_d64_128x64_w4_s2", "", "no such\nrow"};
+    constexpr const char* kVariants[] = {"fwd_mma_fp16_d64_128x64_w4_s2_b2", "", "no such\nrow"};
     constexpr std::uint32_t kSizes[] = {sizeof args_, sizeof args_, 0, 4, 79, 80, 81, 96, 104, 120, 4096, 4097, ~0u};
     constexpr const char* kBiases[] = {"bool", "fp32", "fp16", "", nullptr};
     args_.struct_size = bytes.pick(kSizes);

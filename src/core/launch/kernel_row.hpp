@@ -22,7 +22,7 @@ struct KernelRow {
   const KernelFamily* family;
   const void* form;  ///< what its family knows of it, in a type of its own
   std::string name;  ///< unique in the catalogue; what users and images name it by
-  std::string type;  ///< its C++ type, as namespace flashfit sees it: "RowSoftmax<256>"
+  std::string type;  ///< its C++ type, as namespace flashfit sees it: "RouteKernel<...>"
   std::span<const Target> targets;
   int threads;          ///< of a block
   int shared_bytes;     ///< dynamic, of a block

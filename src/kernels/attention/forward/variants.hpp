@@ -20,7 +20,7 @@ struct ForwardVariant {
 
 std::span<const ForwardVariant> forward_variants();
 
-/// "fwd_mma_fp16_d64_128x64_w4_s2": unique, what users and images name a row by.
+/// "fwd_mma_fp16_d64_128x64_w4_s2_b2": unique, what users and images name a row by.
 std::string name_of(const ForwardConfig& c);
 
 /// The row of that name, or nullptr.

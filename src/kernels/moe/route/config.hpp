@@ -20,7 +20,7 @@ constexpr int route_threads(const RouteConfig& c) { return c.warps * 32; }
 /// Why a configuration cannot be compiled, or nullptr.
 constexpr const char* route_config_error(const RouteConfig& c) {
   if (c.experts < 32 || c.experts > kMaxExperts || c.experts % 32)
-    return "experts must be a multiple of 32 from 32 to 512";
+    return "experts must be a multiple of 32, at least 32 and at most kMaxExperts";
   if (c.warps < 1 || c.warps > 32) return "warps must be 1 to 32";
   return nullptr;
 }
