@@ -37,16 +37,17 @@ inline void choose(const float* logits, int experts, int top_k, Choice* top) {
   }
 }
 
-/// x becomes exp(x - largest), up to a whole vector past `count`; their sum, in one order.
+/// x becomes exp(x - largest), up to a whole vector past `count`; their sum, in one order. In fp64: in fp32 hundreds of
+/// terms, one after another, would lose more than all else here.
 inline float exponentials(float* x, int count, float largest) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   std::fill(x + count, x + (count + lanes - 1) / lanes * lanes, -std::numeric_limits<float>::infinity());
   for (int i = 0; i < count; i += lanes)
     hn::StoreU(exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest))), d, x + i);
-  float sum = 0;
-  for (int i = 0; i < count; ++i) sum += x[i];
-  return sum;
+  double sums[4] = {};  // whose additions need not wait for one another
+  for (int i = 0; i < count; ++i) sums[i % 4] += x[i];
+  return static_cast<float>(sums[0] + sums[1] + (sums[2] + sums[3]));
 }
 
 template <class T>
