@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -41,12 +43,11 @@ FILES = {
 
 
 class Repository:
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
+        self.cache = root.parent / "cache"
         self.monkeypatch = monkeypatch
-        self.capsys = capsys
         self.options = "-O0"
-        self.more: list[str] = []
         for name, text in FILES.items():
             self.write(name, text)
         (root / "bin/c++").chmod(0o755)
@@ -71,13 +72,16 @@ class Repository:
         folders = " ".join(f"-I{self.root / folder}" for folder in ("src", "src/arch"))
         given = ["--list", str(self.root / "tests/list.txt"), "--program", str(self.root / "tests/main.cpp")]
         given += ["--compiler", f"{self.root}/bin/c++ {self.options} {folders}", "--jobs", "1"]
-        given += ["--libraries", f"{self.root}/lib/libthree.a -lpthread"]
+        given += ["--libraries", f"{self.root}/lib/libthree.a -lpthread", *more]
+        self.monkeypatch.setenv("FLASHFIT_CACHE", str(self.cache))
         self.monkeypatch.setattr(run, "ROOT", self.root)
         self.monkeypatch.setattr(run, "__file__", str(self.root / "detector.py"))
-        self.monkeypatch.setattr("sys.argv", ["run.py", *given, *self.more, *more])
+        self.monkeypatch.setattr("sys.argv", ["run.py", *given])
         (self.root / "bin/c++.log").unlink(missing_ok=True)
-        status = run.main()
-        return status, self.capsys.readouterr().out
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = run.main()
+        return status, said.getvalue()
 
     @property
     def linked(self) -> list[str]:
@@ -86,9 +90,26 @@ class Repository:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Repository:
-    monkeypatch.setenv("FLASHFIT_CACHE", str(tmp_path / "cache"))
-    return Repository(tmp_path / "clone", monkeypatch, capsys)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """Nothing is in its cache."""
+    return Repository(tmp_path / "clone", monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds those of all mutants: they are the same for each clone."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        repository = Repository(tmp_path_factory.mktemp("judged") / "clone", monkeypatch)
+        status, said = repository.judge()
+    assert status == 0, said
+    return repository.cache
+
+
+@pytest.fixture
+def known(repository: Repository, verdicts: Path) -> Repository:
+    """All was judged before."""
+    shutil.copytree(verdicts, repository.cache)
+    return repository
 
 
 def test_what_was_judged_rightly_is_not_compiled_again(repository: Repository) -> None:
@@ -119,98 +140,90 @@ def test_what_was_judged_rightly_is_not_compiled_again(repository: Repository) -
     ],
 )
 def test_a_change_of_what_a_verdict_depends_on_has_it_judged_again(
-    repository: Repository, name: str, old: str, new: str, judged: int
+    known: Repository, name: str, old: str, new: str, judged: int
 ) -> None:
-    repository.judge()
-    repository.change(name, old, new)
+    known.change(name, old, new)
     if name.startswith("lib/"):
-        repository.make_library()
-    status, said = repository.judge()
-    assert (status, len(repository.linked)) == (0, judged), said
+        known.make_library()
+    status, said = known.judge()
+    assert (status, len(known.linked)) == (0, judged), said
 
 
-@pytest.mark.parametrize(
-    "more", [["--wrapper", "env"], ["--arguments", "9"], ["--detectors", "fp64 reference"], ["-fno-inline"]]
-)
-def test_so_has_another_way_to_compile_or_to_run(repository: Repository, more: list[str]) -> None:
-    repository.judge()
-    if more == ["-fno-inline"]:  # which the text that is compiled does not tell
-        repository.options += " -fno-inline"
-    else:
-        repository.more = more
-    status, said = repository.judge()
-    assert (status, len(repository.linked)) == (0, MUTANTS), said
+@pytest.mark.parametrize("more", [["--wrapper", "env"], ["--arguments", "9"], ["--detectors", "fp64 reference"]])
+def test_so_has_another_way_to_run(known: Repository, more: list[str]) -> None:
+    status, said = known.judge(*more)
+    assert (status, len(known.linked)) == (0, MUTANTS), said
 
 
-def test_another_clone_has_the_same_verdicts(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # The name of the file is in the text that is compiled.
-    repository.change("src/kernel.hpp", "// Adds.", "inline const char* where() { return __FILE__; }")
-    repository.judge()
-    assert len(repository.linked) == MUTANTS
-    other = Repository(repository.root.parent / "elsewhere/clone", monkeypatch, capsys)
-    other.change("src/kernel.hpp", "// Adds.", "inline const char* where() { return __FILE__; }")
-    status, _ = other.judge()
-    assert (status, other.linked) == (0, [])
+def test_so_has_another_way_to_compile(known: Repository) -> None:
+    known.options += " -fno-inline"  # which the text that is compiled does not tell
+    status, said = known.judge()
+    assert (status, len(known.linked)) == (0, MUTANTS), said
 
 
-def test_a_wrong_verdict_is_not_kept(repository: Repository) -> None:
-    with (repository.root / "tests/list.txt").open("a") as defects:
+def test_another_clone_has_the_same_verdicts(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for clone, linked in ((repository, MUTANTS), (Repository(repository.root.parent / "other", monkeypatch), 0)):
+        # The name of the file is in the text that is compiled.
+        clone.change("src/kernel.hpp", "// Adds.", "inline const char* where() { return __FILE__; }")
+        status, said = clone.judge()
+        assert (status, len(clone.linked)) == (0, linked), said
+
+
+def test_a_wrong_verdict_is_not_kept(known: Repository) -> None:
+    with (known.root / "tests/list.txt").open("a") as defects:
         # A comment is none of the text: what is compiled is what passes undamaged.
         defects.write("harmless | kernel.hpp | a \\+ b | b + a\ncomment | kernel.hpp | Adds | Sums\n")
-    for linked in (MUTANTS + 2, 2):
-        status, said = repository.judge()
+    for _ in range(2):
+        status, said = known.judge()
         assert status == 1
         assert said.count("NOT CAUGHT") == 2
         assert f"{MUTANTS + 1} mutants, 2 judged wrongly" in said
-        assert len(repository.linked) == linked
-    repository.change("src/deep.hpp", "return 0", "return 1")
-    status, said = repository.judge("--only", "none")
-    assert status == 1
-    assert said.startswith("BROKEN     none ")
-    repository.judge("--only", "none")
-    assert len(repository.linked) == 1
+        assert len(known.linked) == 2
+    known.change("src/deep.hpp", "return 0", "return 1")
+    for _ in range(2):
+        status, said = known.judge("--only", "none")
+        assert status == 1
+        assert said.startswith("BROKEN     none ")
+        assert len(known.linked) == 1
 
 
-def entries(repository: Repository) -> list[Path]:
-    return sorted((repository.root.parent / "cache/mutants").iterdir())
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"7", b"\xff", b'{"detector": "-", "said": ""}', b"cut", b"other"])
-def test_a_damaged_entry_is_as_none(repository: Repository, text: bytes) -> None:
-    repository.judge()
-    (damaged, other, *_) = entries(repository)
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"7", b"\xff", b"{}", b"another key", b"cut", b"no words"])
+def test_a_damaged_entry_is_as_none(known: Repository, text: bytes) -> None:
+    damaged, other, *_ = sorted((known.cache / "mutants").iterdir())
     good = damaged.read_bytes()
-    damaged.write_bytes({b"cut": good[:-5], b"other": other.read_bytes()}.get(text, text))
+    texts = {
+        b"another key": other.read_bytes(),
+        b"cut": good[:-5],
+        b"no words": b'{"key": "%s"}' % os.fsencode(damaged.name),
+    }
+    damaged.write_bytes(texts.get(text, text))
     for linked in (1, 0):
-        status, _ = repository.judge()
-        assert (status, len(repository.linked)) == (0, linked)
+        status, _ = known.judge()
+        assert (status, len(known.linked)) == (0, linked)
     assert damaged.read_bytes() == good
 
 
-def test_no_cache_runs_all(repository: Repository) -> None:
-    repository.judge()
-    status, said = repository.judge("--no-cache")
-    assert (status, len(repository.linked)) == (0, MUTANTS)
+def test_no_cache_runs_all(known: Repository) -> None:
+    status, said = known.judge("--no-cache")
+    assert (status, len(known.linked)) == (0, MUTANTS)
     assert f"from the cache: 0 of {MUTANTS} verdicts\n" in said
 
 
 def test_a_cache_that_cannot_be_written_is_none(repository: Repository) -> None:
-    (repository.root.parent / "cache").write_text("a file")
+    repository.cache.write_text("a file")
     for _ in range(2):
-        status, said = repository.judge()
-        assert (status, len(repository.linked)) == (0, MUTANTS), said
+        status, said = repository.judge("--only", "none")
+        assert (status, len(repository.linked)) == (0, 1), said
 
 
-def test_one_that_ran_for_too_long_is_not_kept(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "SECONDS_A_RUN", 3)
-    repository.write("tests/list.txt", "hangs | deep.hpp | return 0; | for (volatile int i = 0;; i = i + 1) {}\n")
-    for linked in (2, 1):
-        status, said = repository.judge()
-        assert status == 0, said
-        assert "time           ran for more than 3 s" in said
-        assert len(repository.linked) == linked
+def test_one_that_ran_for_too_long_is_not_kept(known: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "SECONDS_A_RUN", 5)
+    known.write("tests/list.txt", "hangs | deep.hpp | return 0; | for (volatile int i = 0;; i = i + 1) {}\n")
+    kept = set((known.cache / "mutants").iterdir())
+    status, said = known.judge()
+    assert status == 0, said
+    assert "time           ran for more than 5 s" in said
+    assert set((known.cache / "mutants").iterdir()) == kept
 
 
 def test_headers_in_brackets_are_precompiled_but_for_defects_of_theirs(repository: Repository) -> None:
