@@ -30,7 +30,7 @@ BUDGETS = {
     "set-up": 240,
     "lint": 900,
     "build": 1900,
-    "C++ tests": 1800,
+    "C++ tests": 2400,
     "Python tests": 840,
     "wheel and Pythons": 360,
     "build, sanitized": 1500,
