@@ -194,7 +194,7 @@ def test_a_damaged_entry_is_as_none(known: Repository, text: bytes) -> None:
     texts = {
         b"another key": other.read_bytes(),
         b"cut": good[:-5],
-        b"no words": b'{"key": "%s"}' % os.fsencode(damaged.name),
+        b"no words": b'{"key": "%s", "said": ""}' % os.fsencode(damaged.name),
     }
     damaged.write_bytes(texts.get(text, text))
     for linked in (1, 0):
