@@ -99,7 +99,7 @@ inline constexpr Counter kCounters[] = {
 static_assert(sizeof(Stats) == std::size(kCounters) * sizeof(std::uint64_t) + sizeof(std::string),
               "a counter is not in the list");
 
-/// Adds what other clusters of the launch counted.
+/// Adds what other clusters of the launch, or other launches, counted.
 inline Stats& operator+=(Stats& sum, const Stats& other) {
   for (const Counter& c : kCounters) sum.*c.value += other.*c.value;
   if (sum.worst_bank_conflicts.empty()) sum.worst_bank_conflicts = other.worst_bank_conflicts;

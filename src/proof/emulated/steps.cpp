@@ -19,7 +19,7 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     options.kernel = name;
     const auto ran = kernel->launch({static_cast<int>(grid.x), grid.y, grid.z}, params[i], memory, options);
     if (!ran) return ran;
-    for (const emu::Counter& counter : emu::kCounters) all.*counter.value += (*ran).*counter.value;
+    all += *ran;
   }
   return all;
 }
