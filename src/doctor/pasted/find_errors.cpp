@@ -27,19 +27,23 @@ struct Known {
   mutable std::unique_ptr<Regex> regex_;  ///< made when it is first needed
 };
 
-/// The patterns, and one automaton that tells whether a line has the literal of any. Made once for all texts.
-struct KnownPatterns {
-  KnownPatterns() {
-    std::string literals;
-    for (const ErrorClass* kind : error_classes())
-      for (const Pattern& pattern : kind->patterns) {
-        all.emplace_back(kind, &pattern);
-        literals += (literals.empty() ? "\\Q" : "|\\Q") + std::string(pattern.literal) + "\\E";
-      }
-    any = std::make_unique<Regex>(literals.c_str());
-  }
+std::deque<Known> all_patterns() {
   std::deque<Known> all;
-  std::unique_ptr<Regex> any;
+  for (const ErrorClass* kind : error_classes())
+    for (const Pattern& pattern : kind->patterns) all.emplace_back(kind, &pattern);
+  return all;
+}
+
+std::vector<std::string_view> literals_of(const std::deque<Known>& patterns) {
+  std::vector<std::string_view> literals;
+  for (const Known& one : patterns) literals.push_back(one.pattern->literal);
+  return literals;
+}
+
+/// Made once for all texts.
+struct KnownPatterns {
+  std::deque<Known> all = all_patterns();
+  Words literals{literals_of(all)};
 };
 
 const KnownPatterns& known_patterns() {
@@ -51,14 +55,15 @@ const KnownPatterns& known_patterns() {
 class Matcher {
  public:
   void take(const Line& line, Findings& findings) {
-    if (!patterns_.any->finds(line.text, none_)) return;
+    if (!patterns_.literals.any_in(line.text)) return;
     if (work_ > kMostWork || findings.list.size() >= kMostFindings) {
       findings.whole = false;
       return;
     }
     bool found = false;
-    for (const Known& one : patterns_.all) {
-      if ((found && !one.pattern->further) || line.text.find(one.pattern->literal) == std::string::npos) continue;
+    for (const std::size_t number : patterns_.literals.in(line.text)) {
+      const Known& one = patterns_.all[number];
+      if (found && !one.pattern->further) continue;
       if (one.pattern->further) {
         found = add_further(one, line, findings) || found;
         continue;
@@ -101,7 +106,6 @@ class Matcher {
   }
 
   const KnownPatterns& patterns_ = known_patterns();
-  Fields none_;
   std::size_t work_ = 0;
 };
 
