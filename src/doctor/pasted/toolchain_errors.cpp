@@ -44,6 +44,19 @@ const ErrorClass kClasses[] = {
              "or a newer "
              "toolkit|an older compiler named to the build by -ccbin, or a newer toolkit]",
      .source = "ceccocats/tkDNN#134, NVIDIA/cccl#10, flexflow/flexflow-train#263"},
+    {.name = "host-headers-refused",
+     .code = "FF865",
+     .title = "nvcc cannot read the headers of the host's compiler",
+     .patterns =
+         {{"parameter packs not expanded with",
+           R"((?P<file>\S*/include/c\+\+/(?P<gcc>\d+)\S*?):\d+(?::\d+)?: error: parameter packs not expanded with)"},
+          {"parameter packs not expanded with", R"(error: parameter packs not expanded with)"}},
+     .concluded = "nvcc reads the C++ library of the host's compiler[, gcc {gcc}], and this nvcc cannot read one that "
+                  "new: CUDA 11.5 and 11.6 fail on gcc 11 so, CUDA 8 on gcc 6. The sources are not at fault",
+     .unknown = "which nvcc was taken: Ubuntu 22.04's own package is CUDA 11.5 with gcc 11",
+     .mend = "an older gcc named to the build: CUDAHOSTCXX=g++-10 NVCC_PREPEND_FLAGS=-ccbin=g++-10; or a newer toolkit "
+             "with CUDA_HOME set to it",
+     .source = "NVIDIA/nccl#102, #650, NVIDIA/FasterTransformer#314, NVlabs/tiny-cuda-nn#427"},
     {.name = "host-compiler-too-old",
      .code = "FF865",
      .title = "the host's compiler is older than PyTorch's headers",
@@ -125,6 +138,66 @@ const ErrorClass kClasses[] = {
              "set to it",
      .explained_by = {"FF706"},
      .source = "deepspeedai/DeepSpeed#3223, pytorch/pytorch#5964"},
+    {.name = "sources-older-than-pytorch",
+     .code = "FF843",
+     .title = "the sources are older than this PyTorch",
+     .patterns = {{"fatal error: ", R"(fatal error: '?(?P<what>THC?/\w+\.(?:h|hpp|cuh))'?(?::| file not found))"},
+                  {"DeprecatedTypeProperties",
+                   R"re(no suitable conversion function from "const (?P<what>at::DeprecatedTypeProperties)" to)re"},
+                  {"DeprecatedTypeProperties", R"(cannot convert\W+const (?P<what>at::DeprecatedTypeProperties)\W+to)"},
+                  {"AT_CHECK", R"((?P<what>AT_CHECK)\W+was not declared in this scope)"},
+                  {"AT_CHECK", R"re(identifier "(?P<what>AT_CHECK)" is undefined)re"}},
+     .concluded =
+         "the sources use {what}, which PyTorch took out: AT_CHECK in 1.5, THC's headers in 1.11, tensor.type() as a "
+         "scalar type in later 2.x. Compiler, toolkit and GPU are not at fault",
+     .mend = "a later revision of the sources; or in them tensor.scalar_type() for tensor.type(), TORCH_CHECK for "
+             "AT_CHECK, and no #include of THC; or the PyTorch of their time",
+     .explained_by = {"FF406"},
+     .source = "pytorch/pytorch#73520, open-mmlab/mmdeploy#492, PKU-VCL-3DV/SLAM3R#45, "
+               "IDEA-Research/GroundingDINO#405, zeliu98/CloserLook3D#16"},
+    {.name = "nvtools-absent",
+     .code = "FF865",
+     .title = "CMake finds no nvToolsExt",
+     .patterns = {{"nvToolsExt", R"(^\s*(?P<library>CUDA::nvToolsExt)\s*$)"},
+                  {"nvToolsExt", R"(Failed to find (?P<library>nvToolsExt))"},
+                  {"nvToolsExt", R"(cannot find -l(?P<library>CUDA::nvToolsExt))"}},
+     .concluded =
+         "older CMake files of PyTorch link with {library}, a library that newer CUDA toolkits no longer have: "
+         "headers (nvtx3) took its place",
+     .mend = "the CUDA toolkit that this PyTorch was made with; or a newer PyTorch; or, before find_package(Torch), "
+             "find_package(CUDAToolkit) and add_library(CUDA::nvToolsExt ALIAS CUDA::nvtx3)",
+     .source = "conda-forge/pytorch-cpu-feedstock#375, pytorch/pytorch#116242, tatsy/torchmcubes#23, "
+               "DrTimothyAldenDavis/SuiteSparse#530"},
+    {.name = "cmake-finds-no-cuda",
+     .code = "FF862",
+     .title = "CMake cannot use nvcc",
+     .patterns = {{"a default CUDA architecture", R"((?P<what>Failed to detect a default CUDA architecture))"},
+                  {"CMAKE_CUDA_ARCHITECTURES must be", R"((?P<what>CMAKE_CUDA_ARCHITECTURES must be [\w-]+ if set))"},
+                  {"CUDA_ARCHITECTURES is empty", R"((?P<what>CUDA_ARCHITECTURES is empty for target))"},
+                  {"No CMAKE_CUDA_COMPILER could be found", R"((?P<what>No CMAKE_CUDA_COMPILER could be found))"},
+                  {"Could NOT find CUDA", R"((?P<what>Could NOT find CUDA(?:Toolkit)?) \(missing)"}},
+     .concluded =
+         "CMake found no nvcc, or one that could not compile a test of a few lines ({what}): mostly PATH lacks "
+         "the toolkit, or nvcc refuses the host's compiler. The architecture is not what it is about",
+     .unknown = "which of the two: CMakeFiles/CMakeError.log or CMakeConfigureLog.yaml has nvcc's own words",
+     .mend = "cmake -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc in an empty build folder; where nvcc refuses the "
+             "compiler: -DCMAKE_CUDA_HOST_COMPILER=g++-VERSION, too",
+     .source = "NVlabs/instant-ngp#1044, #707, #1320, NVIDIA/nvbandwidth#3, #21"},
+    {.name = "triton-finds-no-libcuda",
+     .code = "FF865",
+     .title = "Triton finds no libcuda.so to link with",
+     .patterns = {{"libcuda.so cannot found", R"((?P<library>libcuda\.so) cannot found)"},
+                  {"Possible files are located at", R"(Possible files are located at \['(?P<found>[^']+)')", true}},
+     .concluded = "Triton 2.x links a small module with {library}, without a number: drivers bring libcuda.so.1[ "
+                  "({found} is there)], and the name without a number is a link that only some installers make",
+     .unknown =
+         "[whether the driver is there: {library}.1 would be named|whether the driver is there, as in a container "
+         "or a notebook that was given none]",
+     .mend =
+         "ldconfig; if that does not help: ln -s libcuda.so.1 libcuda.so in a folder of one's own, with that folder "
+         "in TRITON_LIBCUDA_PATH and LIBRARY_PATH; or a newer PyTorch with its Triton",
+     .explained_by = {"FF701"},
+     .source = "jianfch/stable-ts#259, state-spaces/mamba#14, unslothai/unsloth#679, triton-lang/triton#2507"},
     {.name = "linker-lacks-cuda",
      .code = "FF865",
      .title = "the linker finds no library of CUDA",
