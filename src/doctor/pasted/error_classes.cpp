@@ -15,8 +15,8 @@ std::span<const ErrorClass* const> error_classes() {
   static const std::vector<const ErrorClass*> kAll = [] {
     std::vector<const ErrorClass*> all;
     for (const auto table : {container_errors(), driver_errors(), gpu_code_errors(), host_gate_errors(),
-                             cpu_build_errors(), loader_errors(), install_errors(), build_errors(), toolchain_errors(),
-                             kernel_errors(), release_errors(), operator_errors()})
+                             cpu_build_errors(), plugin_errors(), loader_errors(), install_errors(), build_errors(),
+                             toolchain_errors(), kernel_errors(), release_errors(), operator_errors()})
       for (const ErrorClass& one : table) all.push_back(&one);
     return all;
   }();

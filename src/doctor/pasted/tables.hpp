@@ -14,6 +14,7 @@ std::span<const ErrorClass> install_errors();
 std::span<const ErrorClass> build_errors();
 std::span<const ErrorClass> kernel_errors();
 std::span<const ErrorClass> operator_errors();
+std::span<const ErrorClass> plugin_errors();
 std::span<const ErrorClass> release_errors();
 std::span<const ErrorClass> toolchain_errors();
 
