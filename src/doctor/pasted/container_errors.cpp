@@ -126,6 +126,26 @@ const ErrorClass kClasses[] = {
      .mend = "dmesg | grep -iE 'nvrm|xid' (it has the number of the fault), then a reboot; a rented machine: return it",
      .explained_by = {"FF701"},
      .source = "NVIDIA/open-gpu-kernel-modules#259"},
+    {.name = "image-for-another-machine",
+     .code = "FF839",
+     .title = "a program or an image for another kind of machine",
+     .patterns =
+         {{"exec format error", R"((?i)(?:exec (?P<file>/\S+): )?exec format error)"},
+          {"image's platform (",
+           R"(image's platform \((?P<built>[\w/]+)\) does not match the detected host platform \((?P<here>[\w/]+)\))"},
+          {"no matching manifest for ", R"(no matching manifest for (?P<here>[\w/]+))"},
+          {"the image's architecture (",
+           R"(the image's architecture \((?P<built>\w+)\) could not run on the host's \((?P<here>\w+)\))"}},
+     .concluded =
+         "the file's machine code is for another processor[: {built}][, and this machine is {here}]: images and "
+         "wheels for x86-64 do not run on Grace, Jetson and other arm64, nor the reverse. GPU and CUDA were not "
+         "reached",
+     .mend =
+         "uname -m; then an image of that machine (docker pull --platform linux/arm64 or linux/amd64), built again if "
+         "there is none; for Jetson one for its L4T release",
+     .explained_by = {"FF310", "FF202"},
+     .source = "NVIDIA/nvidia-docker#1116, OpenNMT/CTranslate2#1155, langfuse/langfuse#2556, "
+               "AndreWeiner/ml-cfd-lecture#28"},
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ const ErrorClass kClasses[] = {
      .title = "bitsandbytes took its library for CPUs",
      .proof = Proof::kFiles,
      .patterns = {{"cadam32bit_grad_fp32", R"(cadam32bit_grad_fp32)"},
+                  {"libbitsandbytes_cpu.", R"(libbitsandbytes_cpu\.(?:so|dll): undefined symbol: (?P<symbol>\w+))"},
+                  {"undefined symbol: cget_col_row_stats", R"(undefined symbol: (?P<symbol>cget_col_row_stats))"},
                   {"bitsandbytes was compiled without GPU support", R"(bitsandbytes was compiled without GPU support)"},
                   {"CUDA Setup failed despite GPU being available", R"(CUDA Setup failed despite GPU being available)"},
                   {"Required library not pre-compiled",
@@ -24,7 +26,7 @@ const ErrorClass kClasses[] = {
          "which was missing: PyTorch without CUDA, libcudart outside of the loader's folders, or no file of this "
          "release for PyTorch's CUDA",
      .explained_by = {"FF707", "FF704", "FF601", "FF330", "FF211"},
-     .source = "bitsandbytes-foundation/bitsandbytes#680, #1056, #305"},
+     .source = "bitsandbytes-foundation/bitsandbytes#680, #1056, #305, #1208, meta-llama/llama-cookbook#159"},
     {.name = "boosting-cpu-build",
      .code = "FF807",
      .title = "a library of trees was compiled without GPUs",
@@ -177,6 +179,25 @@ const ErrorClass kClasses[] = {
          "this one may say",
      .explained_by = {"FF712", "FF704", "FF703", "FF701", "FF710", "FF330"},
      .source = "sgl-project/sglang#25549, ollama/ollama#17290"},
+    {.name = "checkpoint-of-a-gpu",
+     .code = "FF806",
+     .title = "a checkpoint asks for a GPU, and PyTorch sees none",
+     .proof = Proof::kFiles,
+     .patterns =
+         {{"Attempting to deserialize object on ",
+           R"(Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False)"},
+          {"Attempting to deserialize object on ",
+           R"(Attempting to deserialize object on CUDA device (?P<device>\d+) but torch\.cuda\.device_count\(\) is (?P<count>\d+))"}},
+     .concluded = "the file was saved from [GPU number {device} of another machine, and {count} are here|a GPU, and "
+                  "torch.cuda.is_available() is False here]: the file itself is right",
+     .unknown =
+         "[whether CUDA_VISIBLE_DEVICES hides others: {count} are counted|why PyTorch sees none: a build for CPUs, no "
+         "driver, a container without the GPU, or CUDA_VISIBLE_DEVICES]",
+     .mend = "torch.load(FILE, map_location=...) of the program, 'cpu' or 'cuda:0', if the machine is meant to be so",
+     .ask = "python -c 'import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())'; "
+            "nvidia-smi",
+     .explained_by = {"FF704", "FF211", "FF701", "FF703"},
+     .source = "hkchengrex/Cutie#37, kleinlee/DH_live#22, greatlog/SWAHR-HumanPose#12"},
     {.name = "no-device-for-program",
      .code = "FF806",
      .title = "the program finds no GPU",
@@ -186,6 +207,7 @@ const ErrorClass kClasses[] = {
                   {"No supported gpu backend found", R"(No supported gpu backend found)"},
                   {"No GPU found. A GPU is needed", R"(No GPU found\. A GPU is needed)"},
                   {"No CUDA runtime is found", R"(No CUDA runtime is found, using CUDA_HOME)"},
+                  {"No visible GPU devices", R"(No visible GPU devices)"},
                   {"No visible GPU is found", R"(No visible GPU is found)"}},
      .concluded = "the program asked PyTorch or the driver for a GPU and got none",
      .unknown =

@@ -56,6 +56,12 @@ void derive_fields(Fields& fields) {
       if (std::string bytes = bytes_of(field->second); !bytes.empty()) fields[to] = std::move(bytes);
       fields.erase(from);
     }
+  if (const auto major = fields.find("sm_major"), minor = fields.find("sm_minor");
+      major != fields.end() && minor != fields.end()) {
+    fields["capability"] = major->second + "." + minor->second;
+    fields.erase("sm_major");
+    fields.erase("sm_minor");
+  }
   for (const char* field : {"wants", "capability"})
     if (const auto found = fields.find(field); found != fields.end()) add_dot(found->second);
   for (const char* number : {"bytes", "limit"})

@@ -30,6 +30,10 @@ const ErrorClass kClasses[] = {
                   {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", R"(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)"},
                   {"Driver/library version mismatch", R"(Driver/library version mismatch)"},
                   {"driver/library version mismatch", R"(driver/library version mismatch)"},
+                  {"NVML/RM version mismatch", R"(NVML/RM version mismatch)"},
+                  {"LibRmVersionMismatch", R"(NVMLError_LibRmVersionMismatch)"},
+                  {"LIB_RM_VERSION_MISMATCH", R"(NVML_ERROR_LIB_RM_VERSION_MISMATCH)"},
+                  {"Mismatch in versions between nvidia-smi", R"(Mismatch in versions between nvidia-smi and NVML)"},
                   {"NVRM: API mismatch", R"(NVRM: API mismatch: the client)"},
                   {"has the version", R"(has the version (?P<client>[\d.]+\d))", true},
                   {"kernel module has", R"(kernel module has the version (?P<module>[\d.]+\d))", true}},
@@ -41,7 +45,8 @@ const ErrorClass kClasses[] = {
      .mend = "ldconfig -p | grep libcuda.so.1; echo $LD_LIBRARY_PATH (then take compat and stub folders out of it; "
              "after an update of the driver: reboot)",
      .explained_by = {"FF701", "FF702", "FF331"},
-     .source = "CUDA Driver API, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; CUDA Compatibility"},
+     .source = "CUDA Driver API, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; CUDA Compatibility; rapidsai/dask-cuda#949, "
+               "XuehaiPan/nvitop#41, tensorpack/tensorpack#1244, Bruce-Lee-LY/cuda_hook#15"},
     {.name = "compat-not-supported",
      .code = "FF804",
      .title = "cuda-compat does not serve this GPU (error 804)",
@@ -66,6 +71,7 @@ const ErrorClass kClasses[] = {
                   {"nvidia driver is too old", R"((?i)nvidia driver is too old)"},
                   {"NVIDIA driver too old", R"((?i)nvidia driver (?:is )?too old)"},
                   {"cudaErrorInsufficientDriver", R"(cudaErrorInsufficientDriver)"},
+                  {"insufficient driver version", R"(Possibly insufficient driver version: (?P<driver>[\d.]+\d))"},
                   {"unsatisfied condition: cuda>=", R"(unsatisfied condition: cuda>=(?P<wanted>\d+\.\d+))"}},
      .concluded = "the CUDA runtime that the package brings wants a newer driver than this machine has[: the driver "
                   "serves CUDA up to {found_cuda}][: the image wants CUDA {wanted}]",
@@ -92,12 +98,14 @@ const ErrorClass kClasses[] = {
     {.name = "cpu-build",
      .code = "FF807",
      .title = "a PyTorch without CUDA",
-     .patterns = {{"Torch not compiled with CUDA enabled", R"(Torch not compiled with CUDA enabled)"}},
+     .patterns = {{"Torch not compiled with CUDA enabled", R"(Torch not compiled with CUDA enabled)"},
+                  {"has no attribute '_cuda_", R"(has no attribute '(?P<op>_cuda_\w+)')"}},
      .concluded = "the PyTorch that is installed is a build for CPUs: GPU and driver were not asked",
      .unknown = "why that build was taken: its index, or a package that asked for it",
      .explained_by = {"FF704", "FF211"},
      .subject = "built for the CPU",
-     .source = "PyTorch, torch.cuda._lazy_init"},
+     .source = "PyTorch, torch.cuda._lazy_init; NVIDIA/pix2pixHD#325, ShomyLiu/pytorch-relation-extraction#58, "
+               "junyanz/pytorch-CycleGAN-and-pix2pix#900"},
     {.name = "falls-back-to-cpu",
      .code = "FF808",
      .title = "it runs, but on the CPU",
@@ -174,6 +182,38 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF701"},
      .subject = "compute mode",
      .source = "CUDA Runtime API, cudaErrorDevicesUnavailable"},
+    {.name = "driver-lacks-call",
+     .code = "FF815",
+     .title = "the driver does not have what the CUDA runtime asks for (error 36)",
+     .asynchronous = false,
+     .patterns = {{"API call is not supported in the installed CUDA driver",
+                   R"(API call is not supported in the installed CUDA driver)"},
+                  {"cudaErrorCallRequiresNewerDriver", R"(cudaErrorCallRequiresNewerDriver)"}},
+     .concluded =
+         "the driver is of the same major CUDA version as the package and older: most of it works, and a call that "
+         "came later does not. The first such call is mostly an allocation from a pool (cudaMallocAsync)",
+     .unknown = "which call; a program that traces CUDA, or a virtual GPU's driver, may lack it, too",
+     .mend = "a newer driver; or a build for the CUDA that nvidia-smi shows; PyTorch: PYTORCH_CUDA_ALLOC_CONF without "
+             "backend:cudaMallocAsync",
+     .explained_by = {"FF703", "FF105", "FF106"},
+     .source = "NVIDIA/nccl#955, lllyasviel/Fooocus#95, InternLM/lmdeploy#2311, NVIDIA/FasterTransformer#406"},
+    {.name = "ecc-error",
+     .code = "FF805",
+     .title = "the GPU's memory is faulty (error 214)",
+     .nature = Nature::kHost,
+     .asynchronous = true,
+     .patterns = {{"uncorrectable ECC error encountered", R"(uncorrectable ECC error encountered)"},
+                  {"CUDA_ERROR_ECC_UNCORRECTABLE", R"(CUDA_ERROR_ECC_UNCORRECTABLE)"},
+                  {"cudaErrorECCUncorrectable", R"(cudaErrorECCUncorrectable)"}},
+     .concluded =
+         "the GPU found bits of its memory wrong that it could not correct. It is hardware: programs and packages "
+         "have no part in it",
+     .unknown = "whether it stays: a page that was retired at a restart may be the end of it",
+     .mend =
+         "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER; then the GPU reset or the machine restarted, and a rented "
+         "machine given back",
+     .explained_by = {"FF701"},
+     .source = "vllm-project/vllm#5222, sgl-project/sglang#3204, nagadit/DeepFaceLab_Linux#89"},
 };
 
 }  // namespace

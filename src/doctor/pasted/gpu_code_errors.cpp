@@ -76,6 +76,84 @@ const ErrorClass kClasses[] = {
          "--no-binary llama-cpp-python llama-cpp-python (where the GPU is)",
      .explained_by = {"FF101", "FF102", "FF103"},
      .source = "ggml-org/llama.cpp#6529, #5686, #15589, nextcloud/llm2#52, mozilla-ai/llamafile#434"},
+    {.name = "amd-gpu",
+     .code = "FF828",
+     .title = "a GPU of AMD",
+     .nature = Nature::kOutOfScope,
+     .patterns = {{"hipErrorNoBinaryForGpu", R"(hipErrorNoBinaryForGpu)"},
+                  {"TensileLibrary", R"(rocBLAS error: Cannot read \S*TensileLibrary\S*(?:.*(?P<arch>gfx\w+))?)"},
+                  {"HIP error: ", R"(HIP error: (?P<what>[\w ]+))"}},
+     .concluded =
+         "the program runs on ROCm, AMD's counterpart of CUDA[, for a GPU of {arch}]: this doctor knows GPUs of NVIDIA "
+         "alone",
+     .unknown = "whether a package was compiled for this GPU: rocminfo shows its gfx name",
+     .mend = "for a GPU beside one that is served, many set HSA_OVERRIDE_GFX_VERSION to that one's number, such as "
+             "10.3.0 for "
+             "gfx1030: AMD does not vouch for it",
+     .source = "ROCm/tensorflow-upstream#1106, #1800, ROCm/rocBLAS#1339, #1331"},
+    {.name = "tensorrt-refuses-gpu",
+     .code = "FF819",
+     .title = "this TensorRT does not serve the GPU",
+     .patterns = {{"is not supported by this TensorRT release",
+                   R"((?i)Target GPU SM (?P<capability>\d+) is not supported by this TensorRT release)"},
+                  {"Unsupported SM", R"(Unsupported SM: 0x(?P<sm_major>\d)0(?P<sm_minor>\d))"},
+                  {"Unsupported SM", R"(Unsupported SM\b)"}},
+     .concluded =
+         "TensorRT has no kernels for the GPU[ ({capability})]: each release drops the oldest GPUs and knows none that "
+         "came after it. Its engine builder stops before anything is launched",
+     .unknown =
+         "which side of its list the GPU is on, where the text does not name it: 8.6 was the first release without "
+         "5.x, 10 without 6.x; 8.5 the first with 8.9, 10.8 with 12.0",
+     .mend =
+         "a TensorRT that serves the GPU: its support matrix lists them by release; engines must then be built again",
+     .explained_by = {"FF101", "FF106"},
+     .subject = "tensorrt",
+     .source = "NVIDIA/TensorRT#2727, #3826, #2332, #3589, DDTRobot/tita_rl_sim2sim2real#7"},
+    {.name = "cufft-before-ada",
+     .code = "FF819",
+     .title = "cuFFT cannot run its kernels",
+     .proof = Proof::kFiles,
+     .patterns = {{"CUFFT_INTERNAL_ERROR", R"((?P<library>CUFFT)_INTERNAL_ERROR)"}},
+     .concluded =
+         "cuFFT could not prepare a transform. The cuFFT of CUDA 11.7 and older says so on every GPU of 8.9 (RTX 40, "
+         "L4, L40), which came after it",
+     .unknown = "whether that is it: on other GPUs the memory is mostly full",
+     .mend = "for a GPU of 8.9: a PyTorch of CUDA 11.8 or later; else nvidia-smi (is the memory full?)",
+     .ask = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_device_name())'; nvidia-smi",
+     .explained_by = {"FF704", "FF101", "FF102", "FF605", "FF606"},
+     .source = "pytorch/pytorch#88038, #89556, haoheliu/AudioLDM#49"},
+    {.name = "cudnn-has-no-plan",
+     .code = "FF819",
+     .title = "cuDNN has no kernel for this operation on this GPU",
+     .proof = Proof::kFiles,
+     .patterns = {{"No execution plans", R"(No execution plans (?:support the graph|built successfully))"},
+                  {"No valid engine configs", R"(No valid engine configs(?: for (?P<op>\w+))?)"},
+                  {"unable to find an engine to execute", R"(unable to find an engine to execute this computation)"}},
+     .concluded =
+         "cuDNN was asked for[ {op}|an operation] and offers no kernel for its types and shapes on this GPU. For "
+         "attention it has none before 8.0; PyTorch 2.5.0 chose it for shapes that it does not take",
+     .unknown = "whether the GPU, the shapes or the copy of cuDNN is at fault: the memory may be full, too",
+     .mend =
+         "torch.backends.cuda.enable_cudnn_sdp(False) where attention is asked for, or PyTorch 2.5.1 or later; else "
+         "torch.backends.cudnn.enabled = False shows whether the rest is right",
+     .ask = "nvidia-smi (the GPU, the memory); python -c 'import torch; print(torch.__version__, "
+            "torch.backends.cudnn.version())'",
+     .explained_by = {"FF603", "FF605", "FF606", "FF101", "FF704"},
+     .subject = "cudnn",
+     .source = "karpathy/llm.c#761, ostris/ai-toolkit#203, bytedance/UNO#56, NVIDIA/cudnn-frontend#75"},
+    {.name = "cutlass-without-feature",
+     .code = "FF818",
+     .title = "a kernel was compiled for the GPU's number, without the features of its architecture",
+     .patterns = {{"Arch conditional MMA instruction used without",
+                   R"(Arch conditional MMA instruction used without targeting appropriate compute capability)"}},
+     .concluded =
+         "a kernel of CUTLASS uses instructions that exist for one architecture alone (9.0a, 10.0a, 12.0a), and was "
+         "compiled for the plain target, sm_120: it starts and stops at the first such instruction",
+     .mend =
+         "the package compiled again with the letter: TORCH_CUDA_ARCH_LIST=12.0a (9.0a on Hopper, 10.0a on B200), or "
+         "-arch=sm_120a",
+     .explained_by = {"FF101", "FF102"},
+     .source = "NVIDIA/cutlass#3174, mit-han-lab/fouroversix#13, meta-pytorch/tritonbench#691"},
     {.name = "library-refuses-gpu",
      .code = "FF819",
      .title = "a library of NVIDIA's has no code for the GPU",

@@ -152,6 +152,22 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF710", "FF101"},
      .subject = "{library}",
      .source = "ollama/ollama#1992, vllm-project/vllm#1284"},
+    {.name = "gate-float16-ctranslate2",
+     .code = "FF816",
+     .title = "CTranslate2 refuses float16 on this device",
+     .proof = Proof::kFiles,
+     .patterns =
+         {{"do not support efficient",
+           R"(Requested (?P<type>\w+) compute type, but the target device or backend do not support efficient)"}},
+     .concluded = "CTranslate2 (faster-whisper, WhisperX) was asked for {type} and found it slow or absent on the "
+                  "device that it "
+                  "took: the CPU, or a GPU without fast half precision (5.2, 6.1 and older)",
+     .unknown = "which device it took: where the GPU is newer, it took the CPU, as it saw no GPU",
+     .mend = "compute_type='int8' or 'float32'; on a GPU of 7.0 or later first find out why it is not seen",
+     .ask = "python -c 'import ctranslate2; print(ctranslate2.get_cuda_device_count(), "
+            "ctranslate2.get_supported_compute_types(\"cuda\"))'",
+     .explained_by = {"FF712", "FF701", "FF703", "FF601", "FF330"},
+     .source = "m-bain/whisperX#878, #612, MahmoudAshraf97/whisper-diarization#216, SYSTRAN/faster-whisper#14"},
     {.name = "gate-compute-capability",
      .code = "FF816",
      .title = "the library wants another compute capability",
@@ -160,13 +176,15 @@ const ErrorClass kClasses[] = {
            R"((?i)(?:requires?|needs?|must have|only (?:supported|works|available) (?:on|with|for))[\w ,/()-]*? (?:cuda )?compute capability(?: of)?(?: at least| of at least|:)? ?(?:>=?|≥)? ?(?P<wants>\d+\.\d+))"},
           {"ompute capability",
            R"((?i)compute capability (?:of )?(?:at least |>=? ?)?(?P<wants>\d+\.\d+)(?: or (?:higher|above|later|newer|greater)|\+)? (?:is|are) required)"},
+          {"ompute Capability", R"(\(Compute Capability (?P<wants>\d+\.\d+)\) or newer architecture is required)"},
+          {"Detected Compute Capability", R"(Detected Compute Capability: (?P<capability>\d+\.\d+))", true},
           {"ompute capability", R"((?i)(?:cuda )?compute capability (?P<capability>\d+\.\d+) is not supported)"}},
      .concluded = "host code compared the GPU's compute capability[, {capability},] with what it wants[: {wants}] and "
                   "refused it; no kernel was launched",
      .unknown = kNoOtherPackage,
      .explained_by = {"FF710", "FF101"},
      .subject = "{wants}",
-     .source = "vllm-project/vllm#1153, microsoft/onnxruntime#24915"},
+     .source = "vllm-project/vllm#1153, microsoft/onnxruntime#24915, NVIDIA/cudf#15053"},
 };
 
 }  // namespace

@@ -82,6 +82,55 @@ const ErrorClass kClasses[] = {
          "rm -rf ~/.cache/torch_extensions, then the program again: what the compiler says is the error to ask about",
      .explained_by = {"FF706", "FF405"},
      .source = "databrickslabs/dolly#119, deepspeedai/DeepSpeed#5277"},
+    {.name = "driver-lacks-function",
+     .code = "FF815",
+     .title = "the driver lacks a function that a library asks for",
+     .proof = Proof::kFiles,
+     .patterns = {{"undefined symbol: cu", R"((?:(?P<file>[^\s:'"]+): )?undefined symbol: (?P<symbol>cu[A-Z]\w+)\b)"},
+                  {"undefined symbol: nvml", R"((?P<file>[^\s:'"]+): undefined symbol: (?P<symbol>nvml[A-Z]\w+)\b)"}},
+     .concluded =
+         "{symbol} is the driver's own function. The driver that was loaded is older than it, or a toolkit's stub "
+         "stands for it, or [{file}|the library] does not name the driver among what it needs",
+     .unknown =
+         "which of these: nvidia-smi shows the driver's CUDA, and NVIDIA's page of the function says since which "
+         "CUDA it is there",
+     .mend = "a newer driver; if that one is there: LD_PRELOAD=libcuda.so.1 for the program, or a later release of the "
+             "package, which links with it",
+     .ask = "nvidia-smi; ldconfig -p | grep libcuda.so.1; echo $LD_LIBRARY_PATH",
+     .explained_by = {"FF703", "FF702", "FF105", "FF106", "FF331"},
+     .source = "NVIDIA/cutlass#1624, tile-ai/tilelang#182, pegainfer-project/pegainfer#263"},
+    {.name = "library-not-mapped",
+     .code = "FF844",
+     .title = "the system refuses to map a library",
+     .nature = Nature::kHost,
+     .patterns = {{"failed to map segment from shared object",
+                   R"((?P<file>[^\s:'"]+): (?P<why>failed to map segment from shared object))"},
+                  {"cannot restore segment prot after reloc",
+                   R"((?P<file>[^\s:'"]+): (?P<why>cannot restore segment prot after reloc))"},
+                  {"cannot apply additional memory protection",
+                   R"((?P<file>[^\s:'"]+): (?P<why>cannot apply additional memory protection after relocation))"}},
+     .concluded = "{file} was found and is for this machine; the kernel refused to map it ({why})",
+     .unknown = "which of these: a limit of the address space (ulimit -v, a batch system's), a folder that is mounted "
+                "without the right to execute, or a policy such as SELinux's",
+     .mend = "ulimit -v unlimited; findmnt -T {file} (it must not say noexec); TMPDIR in another folder where the file "
+             "lies "
+             "in /tmp",
+     .source = "pytorch/pytorch#16558, brannondorsey/PassGAN#26"},
+    {.name = "library-not-aligned",
+     .code = "FF839",
+     .title = "a library's segments are not aligned as the loader wants them",
+     .patterns =
+         {{"ELF load command a",
+           R"((?P<file>[^\s:'"]+): ELF load command (?:address/offset|alignment) not (?:properly |page-)aligned)"}},
+     .concluded =
+         "{file} was changed after it was linked, by strip or an old patchelf, or is linked for smaller pages of "
+         "memory than this kernel has (getconf PAGESIZE)",
+     .unknown = "which of the two",
+     .mend = "pip install --force-reinstall --no-deps of the package that it is from, without a program that packs or "
+             "strips "
+             "it; where pages are of 16 or 64 KB: a build for them",
+     .explained_by = {"FF901", "FF602"},
+     .source = "pytorch/pytorch#97266, Nuitka/Nuitka#2592, LorenEteval/Furious#49"},
     {.name = "torch-library-not-found",
      .code = "FF831",
      .title = "a library of another PyTorch is asked for",
@@ -120,6 +169,8 @@ const ErrorClass kClasses[] = {
                   {"cannot open shared object file",
                    R"((?P<library>[\w./+-]+\.so[\w.]*): cannot open shared object file)"},
                   {"Could not load library", R"(Could not load library (?P<library>[\w./+-]+\.so[\w.]*))"},
+                  {"Error loading shared library",
+                   R"(Error loading shared library (?P<library>[\w./+-]+\.so[\w.]*): No such file)"},
                   {"Unable to load any of", R"(Unable to load any of \{(?P<library>lib[\w.+-]+))"},
                   {"is not found or cannot be loaded",
                    R"(Library (?P<library>[\w.+-]+) is not found or cannot be loaded)"},
@@ -209,14 +260,19 @@ const ErrorClass kClasses[] = {
     {.name = "other-machine",
      .code = "FF839",
      .title = "a library for another machine, or a damaged one",
-     .patterns = {{"invalid ELF header", R"((?P<file>[^\s:'"]+): invalid ELF header)"},
-                  {"wrong ELF class", R"((?P<file>[^\s:'"]+): wrong ELF class)"},
-                  {": file too short", R"((?P<file>[^\s:'"]+\.so[\w.]*): file too short)"},
-                  {"cannot open shared object file: No such file or directory (wrong", R"((?P<file>[^\s:'"]+))"},
-                  {"is not a valid Win32 application", R"(is not a valid Win32 application)"}},
-     .concluded = "[{file}|a file] is no library of this machine and system, or was cut short when it was downloaded",
+     .patterns =
+         {{"invalid ELF header", R"((?P<file>[^\s:'"]+): invalid ELF header)"},
+          {"wrong ELF class", R"((?P<file>[^\s:'"]+): wrong ELF class)"},
+          {": file too short", R"((?P<file>[^\s:'"]+\.so[\w.]*): file too short)"},
+          {"cannot open shared object file: No such file or directory (wrong", R"((?P<file>[^\s:'"]+))"},
+          {"is not a valid Win32 application", R"(is not a valid Win32 application)"},
+          {"is an incompatible architecture",
+           R"('(?P<file>[^']+)' \(.*incompatible architecture \(have \(?'?(?P<built>\w+)'?\)?, need \(?'?(?P<here>\w+))"},
+          {"skipping incompatible ", R"(skipping incompatible (?P<file>\S+) when searching for)"}},
+     .concluded = "[{file}|a file] is no library of this machine and system[ (it is for {built}, and the program is "
+                  "{here})], or was cut short when it was downloaded",
      .explained_by = {"FF310", "FF901", "FF602"},
-     .source = "glibc, elf/dl-load.c"},
+     .source = "glibc, elf/dl-load.c; LaurentMazare/tch-rs#963, vscodenpa/testissues#6139"},
     {.name = "illegal-instruction",
      .code = "FF840",
      .title = "code for another processor",
@@ -226,6 +282,7 @@ const ErrorClass kClasses[] = {
                   {"exit code 132", R"(exit code 132\b)"},
                   {"exitcode: -4", R"(exitcode\s*: -4\b)"},
                   {"requires AVX", R"(requires (?P<wants>AVX[\w-]*))"},
+                  {"compiled to use ", R"(compiled to use (?P<wants>AVX\w*) instructions, but these aren't available)"},
                   {"trap invalid opcode", R"(trap invalid opcode .*in (?P<file>[^\s\[]+)\[)"}},
      .concluded = "the processor met an instruction that it does not have, mostly AVX-512 or AVX2 in code that was "
                   "compiled for another one[; it was executed in {file}]. It is no error of the GPU",

@@ -79,6 +79,113 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF406"},
      .subject = "jax",
      .source = "jax-ml/jax#28229, PlasmaControl/DESC#1534"},
+    {.name = "requirement-of-another-torch",
+     .code = "FF843",
+     .title = "a package that is installed wants another PyTorch",
+     .warning = true,
+     .patterns =
+         {{"which is incompatible",
+           R"((?P<library>[\w.-]+) (?P<built>[\w.+!-]+) (?:requires|has requirement) torch(?P<wanted>[=<>!~][^;]*?), but you(?:'ll)? have (?:torch )?(?P<here>[\w.+!-]+) which is incompatible)"}},
+     .concluded = "{library} {built} is built for torch{wanted}, and torch {here} was installed beside it: pip "
+                  "installs it all the "
+                  "same, and the next import of {library} fails or crashes",
+     .mend =
+         "pip install --upgrade {library} in the release for torch {here}; both in one command, so that pip chooses",
+     .explained_by = {"FF406", "FF402", "FF401"},
+     .subject = "{library}",
+     .source = "torch/torch7#1249, 2kpr/ComfyUI-PMRF#11, ali-vilab/ACE_plus#138, hollowstrawberry/kohya-colab#32"},
+    {.name = "requirements-conflict",
+     .code = "FF851",
+     .title = "no releases serve all that was asked for",
+     .patterns =
+         {{"have conflicting dependencies",
+           R"(Cannot install (?P<requirement>.+?) because these package versions have conflicting dependencies)"},
+          {"ResolutionImpossible", R"(ResolutionImpossible)"},
+          {"No solution found when resolving", R"(No solution found when resolving dependencies)"}},
+     .concluded = "the packages[ {requirement}|that were asked for] want releases of another one that exclude each "
+                  "other: nothing "
+                  "was installed. Neither GPU nor driver was asked",
+     .unknown = "which of them may change: the lines behind \"The conflict is caused by\" name each one's wish",
+     .mend = "fewer pins: of torch, torchvision and torchaudio pin torch alone",
+     .explained_by = {"FF406"},
+     .source = "microsoft/onnxruntime-inference-examples#184"},
+    {.name = "conda-sees-no-driver",
+     .code = "FF851",
+     .title = "conda sees no NVIDIA driver, or an older one",
+     .patterns = {{"nothing provides __cuda",
+                   R"(nothing provides __cuda(?: (?P<wanted>[<>=]\S+))? needed by (?P<requirement>\S+))"},
+                  {"::__cuda==", R"(feature:\S*::__cuda==(?P<found_by_conda>[\d.]+\d))"}},
+     .concluded =
+         "__cuda is the newest CUDA that the driver serves, as conda found it[: {found_by_conda}][: it found none, and "
+         "{requirement} wants one]. A build for CUDA is installed only where it is there and new enough",
+     .unknown = "[what conflicts: conda lists __cuda={found_by_conda} and __glibc of this machine with every conflict, "
+                "also where "
+                "another package is the cause|whether this is the machine on which it will run]",
+     .mend = "[where __cuda {wanted} or newer is known to be there at run time|where the GPU is there at run time "
+             "alone, as in a "
+             "build of an image]: CONDA_OVERRIDE_CUDA=12.4 before conda; for a conflict: a new environment, with "
+             "PyTorch asked "
+             "for first",
+     .explained_by = {"FF701", "FF703"},
+     .source = "volkamerlab/teachopencadd#390, pyg-team/pytorch_geometric#8161, facebookresearch/pytorch3d#1586"},
+    {.name = "compile-on-this-python",
+     .code = "FF843",
+     .title = "this PyTorch does not compile on this Python",
+     .patterns = {{"Dynamo is not supported on Python", R"(Dynamo is not supported on Python (?P<python>3\.\d+)\+)"},
+                  {"not yet supported for torch.compile",
+                   R"(Python (?P<python>3\.\d+)\+ not yet supported for torch\.compile)"}},
+     .concluded =
+         "torch.compile reads Python's bytecode, which each Python changes: this PyTorch is older than its support of "
+         "Python {python}, and works without torch.compile",
+     .mend = "a newer PyTorch (3.12 from 2.4 on, 3.13 from 2.6 on), or an older Python; or TORCHDYNAMO_DISABLE=1",
+     .explained_by = {"FF406", "FF755"},
+     .source = "pytorch/pytorch#120233, #144048, instructlab/instructlab#1491, kyutai-labs/moshi#156"},
+    {.name = "cupy-twice",
+     .code = "FF843",
+     .title = "CuPy is installed several times",
+     .warning = true,
+     .patterns = {{"multiple CuPy packages are installed", R"(multiple CuPy packages are installed)"},
+                  {"cupy-cuda",
+                   R"(^\s*(?P<packages>cupy(?:-cuda\w+|-rocm[\w-]+)?(?:, cupy(?:-cuda\w+|-rocm[\w-]+)?)+)\s*$)", true},
+                  {"module 'cupy' has no attribute", R"(module 'cupy' has no attribute '(?P<op>\w+)')"}},
+     .concluded = "cupy and each cupy-cuda are one package under several names: [{packages} are|more than one is] "
+                  "here, their files "
+                  "overwrote each other's, and which CUDA is loaded is chance",
+     .mend = "pip uninstall -y all of them, then pip install the one of this CUDA",
+     .explained_by = {"FF713"},
+     .subject = "cupy",
+     .source = "gpustack/gpustack#5459, cupy/cupy#3541, #3552"},
+    {.name = "tensorrt-other-library",
+     .code = "FF836",
+     .title = "TensorRT loaded a library of another release than it was linked with",
+     .warning = true,
+     .patterns =
+         {{"TensorRT was linked against ",
+           R"(TensorRT was linked against (?P<library>cu\w+)(?:/cuBLAS ?L[Tt])? (?P<built>[\d.]+) but loaded cu\w+(?:/cuBLAS ?L[Tt])? (?P<here>[\d.]+\d))"}},
+     .concluded = "{library} {here} was loaded, and TensorRT was built with {built}: within one major version that is "
+                  "a remark, and "
+                  "NVIDIA says that it may be ignored",
+     .unknown = "whether an error behind it comes of it",
+     .mend = "nothing, if it works; else {library} {built} or later, before older copies in the loader's path",
+     .explained_by = {"FF605", "FF606", "FF603"},
+     .subject = "{library}",
+     .source = "NVIDIA/TensorRT#3534, #317, #3634"},
+    {.name = "tensorrt-myelin-mismatch",
+     .code = "FF836",
+     .title = "TensorRT's compiler and the library that it loaded are of two releases",
+     .patterns =
+         {{"but running against ",
+           R"((?:Myelin|myelinVersionMismatch).*Compiled against (?P<library>cu\w+) (?P<built>[\d.]+) but running against cu\w+ (?P<here>[\d.]+\d))"}},
+     .concluded =
+         "the engine's part for {library} was compiled against {built}, and {here} answers: its numbers are cuBLAS's, "
+         "whatever the text calls it",
+     .unknown = "which copy was loaded: PyTorch's packages bring one, the toolkit another",
+     .mend = "one CUDA for TensorRT and all beside it: import tensorrt before torch, or LD_LIBRARY_PATH with the "
+             "toolkit that "
+             "TensorRT was made for first; then build the engine again",
+     .explained_by = {"FF603", "FF605", "FF606", "FF405"},
+     .subject = "cublas",
+     .source = "NVIDIA/TensorRT#1292, open-mmlab/mmdeploy#266"},
     {.name = "triton-other-release",
      .code = "FF843",
      .title = "Triton is not the one of this PyTorch",
@@ -106,6 +213,8 @@ const ErrorClass kClasses[] = {
                    R"((?P<op>numpy\.\w+) size changed, may indicate binary incompatibility)"},
                   {"numpy.core.multiarray failed to import", R"(numpy\.core\.multiarray failed to import)"},
                   {"_ARRAY_API not found", R"(_ARRAY_API not found)"},
+                  {"module compiled against ABI version", R"(module compiled against (?:API|ABI) version 0x)"},
+                  {"Numpy is not available", R"(RuntimeError: Numpy is not available)"},
                   {"Numba needs NumPy", R"(Numba needs NumPy (?P<wanted>[\d.]+) or (?:less|greater))"}},
      .concluded =
          "a compiled module was built against NumPy[ {built}|of another main release], and NumPy[ {here}|of the "

@@ -11,12 +11,14 @@
 #include "core/base/printable.hpp"
 #include "core/gpu/driver_versions.hpp"
 #include "core/gpu/limits.hpp"
+#include "doctor/facts/torch_facts.hpp"
 #include "doctor/facts/torch_symbols.hpp"
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/cuda_library_rows.hpp"
 #include "doctor/knowledge/torch_names.hpp"
 #include "doctor/pasted/evidence.hpp"
 #include "doctor/pasted/regex.hpp"
+#include "doctor/rules/torch_requirement.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {
@@ -244,6 +246,16 @@ Lines refused_gpu(const Diagnosis& diagnosis, const Question& question) {
   return lines;
 }
 
+/// Which release of the package is for the PyTorch that was installed beside it.
+Lines other_release(const Diagnosis& diagnosis, const Question&) {
+  const std::string library = field(diagnosis, "library"), here = field(diagnosis, "here");
+  doctor::TorchFacts torch;
+  if (auto version = doctor::parse_version(here)) torch.version = std::move(*version);
+  const std::string release = doctor::release_for(library, torch);
+  if (release.empty()) return {};
+  return {fmt::format("{} {} is the release for torch {}", printable(library), release, printable(here))};
+}
+
 struct OfKind {
   std::string_view kind;
   Lines (*lines)(const Diagnosis&, const Question&);
@@ -251,6 +263,7 @@ struct OfKind {
 constexpr OfKind kRemarks[] = {
     {"undefined-symbol", missing_symbol},
     {"driver-too-old", old_driver},
+    {"requirement-of-another-torch", other_release},
     {"architecture-unknown-to-tool", first_toolkit},
     {"library-not-found", missing_library},
     {"falls-back-to-cpu", missing_library},
