@@ -13,17 +13,45 @@ std::string base_of(std::string_view path) {
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
-/// The file that the loader named; "".
-std::string named_file(const Diagnosis& diagnosis) {
-  const auto field = diagnosis.error.fields.find("file");
-  return field == diagnosis.error.fields.end() ? "" : base_of(field->second);
-}
+/// The file that the loader named. Many packages have a _C.so, so that its folders count where they can.
+class NamedFile {
+ public:
+  NamedFile() = default;
+  /// Of no file where no report has it.
+  NamedFile(const Diagnosis& diagnosis, const std::vector<TargetReport>& reports) {
+    const auto field = diagnosis.error.fields.find("file");
+    if (field == diagnosis.error.fields.end()) return;
+    path_ = field->second;
+    std::replace(path_.begin(), path_.end(), '\\', '/');
+    const auto is_there = [&] {
+      return std::any_of(reports.begin(), reports.end(), [&](const TargetReport& r) { return is_in(r); });
+    };
+    if (is_there()) return;
+    with_folders_ = false;
+    if (!is_there()) path_.clear();
+  }
 
-bool holds(const TargetReport& report, const std::string& file) {
-  if (base_of(report.target.target) == file || report.target.file_name == file) return true;
-  return std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
-                     [&](const auto& binary) { return base_of(binary.path) == file; });
-}
+  bool known() const { return !path_.empty(); }
+
+  bool is(const std::string& path) const {
+    if (!known() || path.empty()) return false;
+    if (!with_folders_) return base_of(path) == base_of(path_);
+    const auto& [shorter, longer] =
+        std::minmax(path, path_, [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    return longer.ends_with(shorter) &&
+           (longer.size() == shorter.size() || longer[longer.size() - shorter.size() - 1] == '/');
+  }
+
+  bool is_in(const TargetReport& report) const {
+    if (is(report.target.target) || is(report.target.file_name)) return true;
+    return std::any_of(report.target.binaries.begin(), report.target.binaries.end(),
+                       [&](const auto& binary) { return is(binary.path); });
+  }
+
+ private:
+  std::string path_;
+  bool with_folders_ = true;
+};
 
 bool is_about_gpu_code(const ErrorClass& kind) {
   return std::find(kind.explained_by.begin(), kind.explained_by.end(), "FF101") != kind.explained_by.end();
@@ -36,7 +64,7 @@ bool has_gpu_code(const TargetReport& report) {
 
 /// What the text itself says that the error is about.
 struct About {
-  std::string file;     ///< that the loader names; "" if no target has it
+  NamedFile file;
   std::string subject;  ///< lower case
 };
 
@@ -54,8 +82,9 @@ bool speaks_of(const Problem& problem, const TargetReport& report, const std::st
 bool explains(const Problem& problem, const TargetReport& report, const ErrorClass& kind, const About& about) {
   if (std::find(kind.explained_by.begin(), kind.explained_by.end(), problem.code) == kind.explained_by.end())
     return false;
-  const bool same_file = !about.file.empty() && base_of(problem.member) == about.file;
-  if (!about.file.empty() && !problem.member.empty() && !same_file) return false;
+  const bool same_file = about.file.is(problem.member);
+  // What is said of a package as a whole is said of its files.
+  if (about.file.known() && !(problem.member.empty() ? about.file.is_in(report) : same_file)) return false;
   const bool by_name = !about.subject.empty() && names_things(problem.code);
   if (by_name && !speaks_of(problem, report, about.subject)) return false;
   return problem.severity != Severity::kNote || (names_things(problem.code) && (by_name || same_file));
@@ -101,10 +130,8 @@ Evidence weigh(const Diagnosis& diagnosis, const std::vector<TargetReport>& repo
   Evidence evidence;
   const ErrorClass& kind = *diagnosis.error.kind;
   // The file that the loader names decides where it is among the targets; sources of a launch name no library.
-  About about{.file = is_about_gpu_code(kind) ? "" : named_file(diagnosis),
-              .subject = lower(filled(kind.subject, diagnosis.error.fields))};
-  if (!std::any_of(reports.begin(), reports.end(), [&](const auto& r) { return holds(r, about.file); }))
-    about.file.clear();
+  const About about{.file = is_about_gpu_code(kind) ? NamedFile() : NamedFile(diagnosis, reports),
+                    .subject = lower(filled(kind.subject, diagnosis.error.fields))};
   for (std::size_t i = 0; i < reports.size(); ++i) {
     Culprit culprit{i, {}};
     for (const Problem& problem : reports[i].problems)

@@ -79,6 +79,50 @@ TEST_F(EvidenceOfFiles, TheFileThatTheLoaderNamedDecides) {
   EXPECT_EQ(evidence.culprits[0].report, 1U);
 }
 
+doctor::TargetReport package(const char* name, const char* file, std::vector<doctor::Problem> problems) {
+  doctor::TargetReport report;
+  report.target.target = name;
+  report.target.kind = doctor::TargetKind::kDistribution;
+  report.target.binaries.resize(1);
+  report.target.binaries[0].path = file;
+  report.verdict = doctor::Verdict::kMisfit;
+  report.problems = std::move(problems);
+  return report;
+}
+
+TEST(EvidenceOfPackages, WhatIsWrongWithAnotherPackageDoesNotExplainTheFileThatTheLoaderNamed) {
+  const std::vector<doctor::TargetReport> reports = {
+      package("torchcodec==0.9.1", "torchcodec/libtorchcodec_core7.so", {{"FF406", doctor::Severity::kMisfit, "x"}}),
+      package("torchaudio==2.10.0", "torchaudio/lib/libtorchaudio.so",
+              {{"FF402", doctor::Severity::kMisfit, "x", "torchaudio/lib/libtorchaudio.so"},
+               {"FF406", doctor::Severity::kMisfit, "x"}})};
+  const Evidence evidence =
+      weigh(diagnose("OSError: /v/site-packages/torchaudio/lib/libtorchaudio.so: undefined symbol: torch_list_size\n"),
+            reports, {});
+  ASSERT_THAT(evidence.culprits, SizeIs(1));
+  EXPECT_EQ(evidence.culprits[0].report, 1U);
+  EXPECT_THAT(evidence.culprits[0].problems, SizeIs(2));
+  EXPECT_THAT(evidence.cleared, ElementsAre(0));
+}
+
+TEST(EvidenceOfPackages, OfFilesOfOneNameTheOneInTheNamedFolderIsMeant) {
+  const std::vector<doctor::TargetReport> reports = {
+      package("torchvision==0.24.1", "torchvision/_C.so",
+              {{"FF402", doctor::Severity::kMisfit, "x", "torchvision/_C.so"}}),
+      package("pytorch3d==0.7.8", "pytorch3d/_C.so", {{"FF402", doctor::Severity::kMisfit, "x", "pytorch3d/_C.so"}})};
+  const auto culprits = [&](const char* text) {
+    std::vector<std::size_t> found;
+    for (const Culprit& culprit : weigh(diagnose(text), reports, {}).culprits) found.push_back(culprit.report);
+    return found;
+  };
+  EXPECT_THAT(culprits("ImportError: /v/site-packages/pytorch3d/_C.so: undefined symbol: _ZN2at4_ops3fooE\n"),
+              ElementsAre(1));
+  EXPECT_THAT(culprits("ImportError: C:\\v\\pytorch3d\\_C.so: undefined symbol: _ZN2at4_ops3fooE\n"), ElementsAre(1));
+  // The name alone, and a folder of another kind: both may be meant.
+  EXPECT_THAT(culprits("ImportError: _C.so: undefined symbol: _ZN2at4_ops3fooE\n"), ElementsAre(0, 1));
+  EXPECT_THAT(culprits("ImportError: /build/x/_C.so: undefined symbol: _ZN2at4_ops3fooE\n"), ElementsAre(0, 1));
+}
+
 TEST_F(EvidenceOfFiles, OfAnUnknownErrorEveryMisfitIsShownAndNobodyIsCleared) {
   const Evidence evidence = weighed("KeyError: 'x'\n", {"cxx11abiTRUE-cp311", "apex"});
   ASSERT_THAT(evidence.culprits, SizeIs(1));
