@@ -71,16 +71,15 @@ void add_evidence(std::string& out, const Answer& a) {
   if (!a.environment.empty()) out += fmt::format("looked at: {}\n", a.environment);
   for (const auto& culprit : a.evidence.culprits) {
     const auto& report = a.reports[culprit.report];
-    std::size_t shown = 0;
-    for (const auto& problem : culprit.problems) {
+    std::size_t shown = 0, left = culprit.problems.size();
+    for (const GroupedProblems& problems : grouped(culprit.problems)) {
       if (shown++ == kMostProblems) {
-        out += fmt::format("         and {} more: flashfit doctor{} -v\n", culprit.problems.size() - kMostProblems,
+        out += fmt::format("         and {} more: flashfit doctor{} -v\n", left,
                            culprit.report < a.packages ? "" : " " + path_words(report.target.target));
         break;
       }
-      out +=
-          fmt::format("culprit: {}{}: {} {}\n", title_of(report),
-                      problem.member.empty() ? "" : ": " + path_words(problem.member), problem.code, problem.message);
+      left -= problems.count;
+      out += fmt::format("culprit: {}: {}\n", title_of(report), problems.line);
     }
   }
   add_lines(out, "files", a.files.lines);

@@ -104,11 +104,13 @@ std::string message_of(const Group& group) {
                      message.substr(kNeeds.size() + group.libraries.front().size()));
 }
 
+/// "a.so, b.so and 2 more: "; "" of the whole.
+std::string members_of(const Group& group) { return group.members.empty() ? "" : doctor::listed(group.members) + ": "; }
+
 std::string line_of(const Group& group) {
   const Problem& p = *group.problem;
   const std::string where = group.line == 0 ? "" : fmt::format("line {}: ", group.line);
-  const std::string members = group.members.empty() ? "" : doctor::listed(group.members) + ": ";
-  return fmt::format("  {:<6} {}  {}{}{}\n", word_of(p.severity), p.code, where, members, message_of(group));
+  return fmt::format("  {:<6} {}  {}{}{}\n", word_of(p.severity), p.code, where, members_of(group), message_of(group));
 }
 
 }  // namespace
@@ -194,6 +196,13 @@ std::string problem_lines(const TargetReport& r, TextStyle style, std::span<cons
   if (hidden > 0) out += fmt::format("  and {} more: -v shows them\n", hidden);
   if (notes > 0 && r.verdict != Verdict::kFits) out += fmt::format("  {} note{}: -v\n", notes, notes == 1 ? "" : "s");
   return out;
+}
+
+std::vector<GroupedProblems> grouped(const std::vector<Problem>& problems) {
+  std::vector<GroupedProblems> lines;
+  for (const Group& group : groups_of(problems, {}, false))
+    lines.push_back({fmt::format("{}{} {}", members_of(group), group.problem->code, message_of(group)), group.count()});
+  return lines;
 }
 
 std::string mend_lines(const TargetReport& r) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/doctor/report.hpp"
 
@@ -21,6 +22,12 @@ std::string mend_lines(const doctor::TargetReport& r);
 /// A line for each problem; without TextStyle::verbose the first twelve, those that differ in their members alone as
 /// one, and no notes. `lines`: of a list of requests.
 std::string problem_lines(const doctor::TargetReport& r, TextStyle style, std::span<const std::uint32_t> lines = {});
+/// Problems that differ in their members alone, in one line.
+struct GroupedProblems {
+  std::string line;   ///< "a.so, b.so and 2 more: FF402 built for another PyTorch: ..."
+  std::size_t count;  ///< of the problems
+};
+std::vector<GroupedProblems> grouped(const std::vector<doctor::Problem>& problems);
 /// "asked: ..." and a line for each thing that was assumed.
 std::string asked_lines(const DoctorReport& report);
 /// A path, no longer than a line bears.

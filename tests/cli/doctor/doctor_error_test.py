@@ -52,6 +52,18 @@ def test_origin_1_the_culprit_is_named_and_flash_attn_is_cleared(made: Path) -> 
     assert any(x.startswith("look for: ") for x in lines)
 
 
+def test_files_with_the_same_fault_are_one_line(made: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(made / APEX) as wheel:
+        (library,) = [x for x in wheel.namelist() if x.endswith(".so")]
+        for number in range(5):
+            (tmp_path / f"part{number}.so").write_bytes(wheel.read(library))
+    status, lines = asked("origin_1_seedvr2", tmp_path, *PLACE)
+    assert status == 1
+    (culprit,) = [x for x in lines if x.startswith("culprit: ")]
+    assert ": part0.so, part1.so, part2.so and 2 more: FF101 " in culprit
+    assert not any("more: flashfit doctor" in x for x in lines)
+
+
 def test_origin_1_without_files_asks_for_them() -> None:
     status, lines = asked("origin_1_seedvr2", *PLACE)
     assert status == 2
