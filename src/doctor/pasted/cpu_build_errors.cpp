@@ -98,6 +98,18 @@ const ErrorClass kClasses[] = {
              "llama-cpp-python (with a CUDA toolkit here)",
      .explained_by = {"FF211", "FF712"},
      .source = "abetlen/llama-cpp-python#509"},
+    {.name = "dgl-cpu-build",
+     .code = "FF807",
+     .title = "a DGL without CUDA",
+     .patterns = {{"Please install the cuda version of dgl",
+                   R"(Device API (?P<device>\w+) is not enabled\. Please install the cuda version of dgl)"}},
+     .concluded = "the DGL that is installed is the index's, which is built for CPUs alone: PyTorch, GPU and driver "
+                  "were not asked",
+     .mend = "pip uninstall -y dgl, then dgl from its own index for this PyTorch and CUDA: -f "
+             "https://data.dgl.ai/wheels/torch-MAJOR.MINOR/cuVERSION/repo.html",
+     .explained_by = {"FF211"},
+     .subject = "dgl",
+     .source = "dmlc/dgl#5427, #6078, #3932, THUDM/GraphMAE#9"},
     {.name = "not-compiled-with-cuda",
      .code = "FF807",
      .title = "a package without CUDA",

@@ -166,6 +166,25 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF101", "FF704", "FF106"},
      .source =
          "NVIDIA/FasterTransformer#25, NVIDIA/DeepLearningExamples#147, CMU-Perceptual-Computing-Lab/openpose#681"},
+    {.name = "cublas-invalid-value",
+     .code = "FF835",
+     .title = "cuBLAS does not take its own other half's arguments",
+     .proof = Proof::kFiles,
+     .asynchronous = true,
+     .patterns = {{"CUBLAS_STATUS_INVALID_VALUE",
+                   R"((?P<library>CUBLAS)_STATUS_INVALID_VALUE(?: when calling `(?P<call>cublas\w+))?)"}},
+     .concluded =
+         "PyTorch checks its shapes before it calls[ {call}|cuBLAS], so that wrong arguments are rare: mostly "
+         "libcublas is PyTorch's and libcublasLt, which it opens, a toolkit's from LD_LIBRARY_PATH, of another release",
+     .unknown = "whether that is it: an index outside a table in an earlier kernel may end so, too",
+     .mend = "unset LD_LIBRARY_PATH, then the program again",
+     .ask = "LD_DEBUG=libs python PROGRAM 2>&1 | grep -E 'calling init.*cublas' (a folder outside site-packages is the "
+            "culprit); "
+            "if there is none: the program with CUDA_LAUNCH_BLOCKING=1",
+     .explained_by = {"FF603", "FF604", "FF605", "FF606"},
+     .subject = "{library}",
+     .source = "vllm-project/vllm#35608, Fictionarry/TalkingGaussian#14, pytorch/pytorch#91067, "
+               "huggingface/transformers#21663"},
     {.name = "library-cannot-start",
      .code = "FF819",
      .title = "a library of NVIDIA's cannot start",

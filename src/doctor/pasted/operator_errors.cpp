@@ -199,6 +199,24 @@ const ErrorClass kClasses[] = {
      .mend = "ds_report (it says for each operator what is missing)",
      .explained_by = {"FF706", "FF405"},
      .source = "deepspeedai/DeepSpeed#5277, #1846, #3808"},
+    {.name = "flash-attn-not-seen",
+     .code = "FF817",
+     .title = "Transformers was asked for flash-attn and does not see it",
+     .proof = Proof::kFiles,
+     .patterns =
+         {{"cannot be used due to the following error",
+           R"((?P<library>FlashAttention\d) has been toggled on, but it cannot be used due to the following error: (?P<why>.+))"}},
+     .concluded =
+         "Transformers looks whether the package of {library} is installed, PyTorch sees a GPU and the version is new "
+         "enough, and one of these is not so[: {why}]. No kernel was asked for",
+     .unknown =
+         "which, where the text does not say: a package that was compiled for another Python counts as installed",
+     .mend = "attn_implementation=\"sdpa\", which PyTorch brings; or flash-attn in the wheel for "
+             "this "
+             "Python, PyTorch and C++ ABI (flashfit choose tells it from its release page)",
+     .ask = "python -c 'import torch, flash_attn; print(torch.cuda.is_available(), flash_attn.__version__)'",
+     .explained_by = {"FF401", "FF402", "FF403", "FF404", "FF201", "FF222", "FF704"},
+     .source = "hiyouga/EasyR1#384, kijai/ComfyUI-Florence2#17"},
     {.name = "flash-attn-3-absent",
      .code = "FF817",
      .title = "FlashAttention 3 is not installed",
