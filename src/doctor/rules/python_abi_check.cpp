@@ -88,12 +88,22 @@ void check_python_abi(const Target& target, const Question& question, std::vecto
   }
 }
 
+namespace {
+
+/// PyTorch loads a library of operators itself (torch.ops.load_library), under any Python: its ending is what
+/// setuptools gives to all. A module that Python imports asks for some name of the interpreter's.
+bool is_operator_library(const Binary& binary) {
+  return binary.extension.torch_abi != TorchAbi::kNone && binary.extension.python.empty();
+}
+
+}  // namespace
+
 void check_python_modules(const Target& target, const Question& question, std::vector<Problem>& problems) {
   std::map<std::string, Family> families;
   for (const Binary& binary : target.binaries) {
     const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
     if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
-    if (is_alien(binary, question.platform)) continue;
+    if (is_alien(binary, question.platform) || is_operator_library(binary)) continue;
     Family& family = families[module->stem];
     family.any |= module->minor < 0;
     family.stable |= module->stable;

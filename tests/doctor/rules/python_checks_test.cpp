@@ -91,6 +91,17 @@ TEST(PythonModules, OfAnotherPythonAreRefused) {
               ElementsAre("FF222 degraded tagged abi3 from 3.9 on, but is a module for CPython 3.10 alone"));
 }
 
+/// torchao's _C_mxfp8: named as setuptools names all, and nothing of Python is in it.
+TEST(PythonModules, OperatorsThatPyTorchLoadsAreNone) {
+  Target target = abi3({}, "a/_C_mxfp8.cpython-310-x86_64-linux-gnu.so");
+  target.binaries[0].extension.torch_abi = TorchAbi::kStable;
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.11")), IsEmpty());
+  EXPECT_THAT(judged(check_python_modules, target), IsEmpty());
+  target.binaries[0].extension.python = {"PyModule_Create2"};
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.11")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.11"));
+}
+
 TEST(PythonModules, OneOfAFamilyIsEnough) {
   Target target = abi3({}, "a/_C.cpython-310-x86_64-linux-gnu.so");
   target.binaries.push_back({.path = "a/_C.cpython-311-x86_64-linux-gnu.so"});
