@@ -1,10 +1,10 @@
 #include "doctor/pasted/regex.hpp"
 
 #include <re2/re2.h>
-#include <re2/set.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,39 +45,47 @@ std::size_t Regex::length_at_start(std::string_view text) const {
   return pattern_->Match(piece(text), 0, text.size(), re2::RE2::ANCHOR_START, &whole, 1) ? whole.size() : 0;
 }
 
-struct Words::Automata {
-  Regex any;
-  re2::RE2::Set which{options(), re2::RE2::UNANCHORED};
+struct Words::Automaton {
+  Automaton(const std::string& pattern, const re2::RE2::Options& how) : any(pattern, how) {}
+
+  re2::RE2 any;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> within;  ///< of each word the words that are in it
 };
 
 Words::Words(const std::vector<std::string_view>& words) : words_(words.begin(), words.end()) {
   std::string all;
   for (const std::string& word : words_) all += (all.empty() ? "" : "|") + re2::RE2::QuoteMeta(word);
-  automata_.reset(new Automata{Regex(all.c_str())});
-  for (const std::string& word : words_) automata_->which.Add(re2::RE2::QuoteMeta(word), nullptr);
-  if (!automata_->which.Compile()) throw std::logic_error("too many words for RE2: " + std::to_string(words_.size()));
+  // Of words alone an automaton has as many states as they have letters. RE2's usual memory is less: it would then make
+  // them again and again.
+  constexpr std::int64_t kMemory = std::int64_t{64} << 20;
+  re2::RE2::Options longest = options();
+  longest.set_longest_match(true);
+  longest.set_max_mem(kMemory);
+  automaton_ = std::make_unique<Automaton>(all, longest);
+  if (!automaton_->any.ok()) throw std::logic_error("words that RE2 does not take: " + automaton_->any.error());
+  for (const std::string& word : words_) {
+    std::vector<std::size_t>& within = automaton_->within[word];
+    if (!within.empty()) continue;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      if (word.find(words_[i]) != std::string::npos) within.push_back(i);
+  }
 }
-Words::Words(Words&&) noexcept = default;
 Words::~Words() = default;
 
 bool Words::any_in(std::string_view text) const {
-  Fields none;
-  return automata_->any.finds(text, none);
+  return automaton_->any.Match(piece(text), 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0);
 }
 
 std::vector<std::size_t> Words::in(std::string_view text) const {
-  std::vector<int> numbers;
-  re2::RE2::Set::ErrorInfo error{};
-  automata_->which.Match(piece(text), &numbers, &error);
-  std::vector<std::size_t> found(numbers.begin(), numbers.end());
-  if (error.kind == re2::RE2::Set::kNoError) {
-    std::sort(found.begin(), found.end());
-    return found;
+  std::vector<bool> is_in(words_.size());
+  re2::StringPiece word;
+  for (std::size_t at = 0; automaton_->any.Match(piece(text), at, text.size(), re2::RE2::UNANCHORED, &word, 1);) {
+    for (const std::size_t one : automaton_->within.at({word.data(), word.size()})) is_in[one] = true;
+    at = static_cast<std::size_t>(word.data() - text.data()) + 1;  // the next one may begin within this one
   }
-  // A text that was made for it can exhaust the automaton's memory.
-  found.clear();
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    if (text.find(words_[i]) != std::string_view::npos) found.push_back(i);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < is_in.size(); ++i)
+    if (is_in[i]) found.push_back(i);
   return found;
 }
 

@@ -38,8 +38,8 @@ class Regex {
 class Words {
  public:
   explicit Words(const std::vector<std::string_view>& words);
-  Words(Words&&) noexcept;
-  Words& operator=(Words&&) = delete;
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
   ~Words();
 
   /// Whether the text has any: much faster than `in`.
@@ -48,9 +48,9 @@ class Words {
   std::vector<std::size_t> in(std::string_view text) const;
 
  private:
-  struct Automata;
-  std::unique_ptr<Automata> automata_;
+  struct Automaton;
   std::vector<std::string> words_;
+  std::unique_ptr<Automaton> automaton_;  ///< its keys are the words' texts
 };
 
 }  // namespace flashfit::doctor::pasted
