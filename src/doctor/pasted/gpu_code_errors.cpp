@@ -141,6 +141,19 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF603", "FF605", "FF606", "FF101", "FF704"},
      .subject = "cudnn",
      .source = "karpathy/llm.c#761, ostris/ai-toolkit#203, bytedance/UNO#56, NVIDIA/cudnn-frontend#75"},
+    {.name = "instruction-of-another-architecture",
+     .code = "FF818",
+     .title = "sources use an instruction that this target does not have",
+     .patterns = {{"not supported on .target",
+                   R"(Instruction '(?P<what>[^']+)' not supported on \.target '(?P<arch>sm_\w+)')"}},
+     .concluded =
+         "ptxas was told to make code for {arch}, and {what} is not there: it belongs to another architecture, or to a "
+         "target with a letter, as sm_90a and sm_120a have instructions that sm_90 and sm_120 lack",
+     .unknown = "which of the two: PTX ISA's page of the instruction lists its targets",
+     .mend = "that source left out for {arch} (the package's list of architectures: TORCH_CUDA_ARCH_LIST, "
+             "CMAKE_CUDA_ARCHITECTURES), or the target with its letter",
+     .explained_by = {"FF101"},
+     .source = "InternLM/lmdeploy#3806"},
     {.name = "cutlass-without-feature",
      .code = "FF818",
      .title = "a kernel was compiled for the GPU's number, without the features of its architecture",

@@ -72,6 +72,8 @@ const ErrorClass kClasses[] = {
                   {"illegal instruction was encountered", R"((?P<what>an illegal instruction was encountered))"},
                   {"an illegal barrier", R"((?P<what>an illegal barrier))"},
                   {"CUDA_ERROR_ILLEGAL_ADDRESS", R"((?P<what>CUDA_ERROR_ILLEGAL_ADDRESS))"},
+                  {"CUDA_ERROR_MISALIGNED_ADDRESS", R"((?P<what>CUDA_ERROR_MISALIGNED_ADDRESS))"},
+                  {"CUDA_ERROR_ILLEGAL_INSTRUCTION", R"((?P<what>CUDA_ERROR_ILLEGAL_INSTRUCTION))"},
                   {"CUDA_ERROR_LAUNCH_FAILED", R"((?P<what>CUDA_ERROR_LAUNCH_FAILED))"}},
      .concluded = "a kernel ran and did what it may not ({what}): its code fits the GPU. After this every further call "
                   "of the process fails with the same words",

@@ -12,16 +12,16 @@ const ErrorClass kClasses[] = {
      .patterns =
          {{" not defined in file lib",
            R"((?P<file>[^\s:]+): symbol (?P<symbol>\w+),? version [\w.]+ not defined in file (?P<library>lib(?:nv|cu|nccl)[\w.]+))"},
-          {"undefined symbol: ncc", R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>p?nccl[A-Z]\w+))"},
-          {"undefined symbol: nvshmem", R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>nvshmem\w+))"},
+          {"undefined symbol: ncc", R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>p?nccl[A-Z]\w+))"},
+          {"undefined symbol: nvshmem", R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>nvshmem\w+))"},
           {"undefined symbol: __nvJitLink",
-           R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>__nvJitLink\w+)(?:, version (?P<library>[\w.]+))?)"},
+           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>__nvJitLink\w+)(?:, version (?P<library>[\w.]+))?)"},
           {"undefined symbol: __nv",
-           R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>__nv\w+)(?:, version (?P<library>[\w.]+))?)"},
+           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>__nv\w+)(?:, version (?P<library>[\w.]+))?)"},
           {", version lib",
-           R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>[\w@.]+), version (?P<library>lib(?:nv|cu)[\w.]+))"},
+           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>[\w@.]+), version (?P<library>lib(?:nv|cu)[\w.]+))"},
           {"undefined symbol: cu",
-           R"((?P<file>[^\s:]+): undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft)\w+)(?:, version (?P<library>[\w.]+))?)"}},
+           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft)\w+)(?:, version (?P<library>[\w.]+))?)"}},
      .concluded = "{file} needs {symbol}[ of {library}], and the copy of [{library}|that library of NVIDIA's] that was "
                   "loaded lacks it: the two are of different releases, and mostly the copy is the older one",
      .unknown = "where that copy lies: in a folder of LD_LIBRARY_PATH or of the system, which go before what pip "
@@ -155,7 +155,7 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns =
          {{"undefined symbol: ",
-           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): undefined symbol: (?P<symbol>[^\s,]+)(?:, version (?P<library>[\w.]+))?)"},
+           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): +undefined symbol: (?P<symbol>[^\s,]+)(?:, version (?P<library>[\w.]+))?)"},
           {"symbol not found in flat namespace", R"(symbol not found in flat namespace '?(?P<symbol>[^\s']+))"}},
      .concluded = "{file} was built against another version of what should bring {name}",
      .explained_by = {"FF401", "FF402", "FF403", "FF404", "FF405", "FF406", "FF221", "FF222", "FF332", "FF604"},
