@@ -135,7 +135,7 @@ def test_its_results_are_read_with_those_of_other_tests(
 ) -> None:
     def environment_of(_python: Path, version: str, torch: str | None, *_: object) -> Path:
         if version == "3.12":
-            raise matrix.UnavailableError(f"{matrix.LEFT_OUT}: why")
+            raise matrix.UnavailableError(f"{junit.LEFT_OUT}: why")
         return tmp_path
 
     def check(*_: object) -> matrix.Verdict:

@@ -209,6 +209,22 @@ def test_no_cache_runs_all(known: Repository) -> None:
     assert f"from the cache: 0 of {MUTANTS} verdicts\n" in said
 
 
+def test_past_its_time_only_what_is_kept_is_told_and_the_rest_is_counted(
+    known: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHFIT_MUTANT_SECONDS", "0")
+    status, said = known.judge()
+    assert (status, known.linked) == (0, []), said
+    # Of those that are not kept, the sources without a defect are tried all the same.
+    status, said = known.judge("--no-cache")
+    assert (status, len(known.linked)) == (run.EXIT_LEFT_OUT, 1), said
+    assert f"\nleft out for time: {MUTANTS - 1} of {MUTANTS - 1} defects of list\n" in said
+    known.change("lib/three.c", "return 3", "return 4")
+    known.make_library()
+    status, said = known.judge()
+    assert status == 1, "one that was tried is judged wrongly"
+
+
 def test_a_cache_that_cannot_be_written_is_none(repository: Repository) -> None:
     repository.cache.write_text("a file")
     for _ in range(2):

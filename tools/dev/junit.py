@@ -1,4 +1,4 @@
-"""What the JUnit files of ctest, pytest and ./dev matrix say: which tests failed, were skipped, took long."""
+"""The JUnit files of ctest, pytest, ./dev matrix and ./dev lint: which tests failed, were skipped, took long."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 LAST_LINES = 6  # of what a failed test said
 #: How GoogleTest introduces the reason of a skip.
 GOOGLETEST_SKIP = re.compile(r": Skipped\n(.+)")
+#: How a test or a check says that it did not try all that it has.
+LEFT_OUT = "left out for time"
+LEFT_OUT_LINE = re.compile(rf"^({LEFT_OUT}: .+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ def why_skipped(case: ElementTree.Element, skipped: ElementTree.Element) -> str:
     """In one line."""
     message = skipped.get("message") or ""
     if message.startswith("SKIP_"):  # ctest's way to say that the test itself said so
-        found = GOOGLETEST_SKIP.search(case.findtext("system-out") or "")
+        output = case.findtext("system-out") or ""
+        found = GOOGLETEST_SKIP.search(output) or LEFT_OUT_LINE.search(output)
         message = found[1] if found else "the test says that it cannot run here"
     return message.strip().partition("\n")[0]
 
@@ -48,6 +52,18 @@ def read(path: Path) -> Iterator[Case]:
                 said = failure.text or case.findtext("system-out") or failure.get("message") or ""
         name = case.get("name", "").split("  # ")[0]
         yield Case(case.get("classname", ""), name, outcome, said, float(case.get("time") or 0))
+
+
+def write(path: Path, cases: Iterable[Case]) -> None:
+    """A file as read() takes it."""
+    suite = ElementTree.Element("testsuite")
+    for c in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=c.group, name=c.name, time=str(c.seconds))
+        if c.outcome == "skipped":
+            ElementTree.SubElement(case, "skipped", message=c.said)
+        elif c.outcome == "failed":
+            ElementTree.SubElement(case, "failure", message=c.said)
+    ElementTree.ElementTree(suite).write(path)
 
 
 def failures(path: Path) -> Iterator[str]:

@@ -3,7 +3,7 @@
 An environment is kept, so that only the first run downloads. What could not be tried is said to be so, never passed.
 One PyTorch is always tried; the others where they were installed before, and with --all, which installs them.
 
-usage: matrix.py WHEEL FOLDER_OF_ENVIRONMENTS [--all] [--junit FILE]
+usage: python -m tools.dev.matrix WHEEL FOLDER_OF_ENVIRONMENTS [--all] [--junit FILE]
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.dev import junit
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / "tests/install/installed_check.py"
@@ -34,8 +35,6 @@ TORCH_BYTES = 9e9
 
 
 NOT_RUN = "not run: "
-#: How a reason begins that is nobody's fault (tools/dev/run_tests.py names what it is of).
-LEFT_OUT = "left out for time"
 
 
 @dataclass
@@ -126,7 +125,7 @@ def environment_of(python: Path, version: str, torch: str | None, folder: Path, 
     if ready.exists() and run(environment / "bin/python", "-c", "").returncode == 0:
         return environment
     if torch and torch != ALWAYS and not every:
-        raise UnavailableError(f"{LEFT_OUT}: its torch is not installed here yet (./dev matrix --all)")
+        raise UnavailableError(f"{junit.LEFT_OUT}: its torch is not installed here yet (./dev matrix --all)")
     if torch and (free := shutil.disk_usage(folder).free) < TORCH_BYTES:
         raise UnavailableError(f"torch needs {TORCH_BYTES / 1e9:.0f} GB, {folder} has {free / 1e9:.0f} GB free")
     say(f"Python {version}: makes an environment{f' with torch {torch}' if torch else ''} in {environment}")
@@ -206,15 +205,16 @@ def table(done: list[Row]) -> str:
 
 def write_junit(done: list[Row], file: Path) -> None:
     """For tools/dev/junit.py, which tells of all tests."""
-    suite = ElementTree.Element("testsuite", name="matrix")
+    cases = []
     for row in done:
         torch = f"PyTorch {row.torch}" if row.torch != "none" else "no PyTorch"
-        case = ElementTree.SubElement(suite, "testcase", classname="matrix", name=f"{torch} on Python {row.python}")
+        outcome, said = "failed", row.result
         if row.result.startswith(NOT_RUN):
-            ElementTree.SubElement(case, "skipped", message=row.result[len(NOT_RUN) :])
-        elif row.result != "passed":
-            ElementTree.SubElement(case, "failure", message=row.result)
-    ElementTree.ElementTree(suite).write(file)
+            outcome, said = "skipped", row.result[len(NOT_RUN) :]
+        elif row.result == "passed":
+            outcome = "passed"
+        cases.append(junit.Case("matrix", f"{torch} on Python {row.python}", outcome, said, 0))
+    junit.write(file, cases)
 
 
 def main() -> int:
