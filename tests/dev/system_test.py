@@ -158,14 +158,24 @@ def test_a_header_without_what_is_called_is_another_library_s(debian: Machine, p
     assert debian.missing(NEEDED[package.purpose]) == package.name
 
 
-def test_a_header_that_hides_the_package_s_own_is_named(debian: Machine) -> None:
-    debian.file("usr/local/include/sha2.h", "void sha256_init();")
+@pytest.mark.parametrize(
+    ("file", "text", "missing"),
+    [
+        ("sha2.h", "void sha256_init();", "libmd-dev without header:sha2.h=SHA256Init"),
+        (
+            "nlohmann/json.hpp",
+            "#define NLOHMANN_JSON_VERSION_MAJOR 3\n#define NLOHMANN_JSON_VERSION_MINOR 7\n",
+            "nlohmann-json3-dev without header:nlohmann/json.hpp=cbor_tag_handler_t",
+        ),
+    ],
+    ids=["another library's", "an older version's"],
+)
+def test_a_header_that_hides_the_package_s_own_is_named(debian: Machine, file: str, text: str, missing: str) -> None:
+    debian.file(f"usr/local/include/{file}", text)
     debian.apt()
     result = debian.run()
     assert result.returncode == 1
-    assert result.stderr == (
-        "dev: still missing after apt-get installed them: libmd-dev without header:sha2.h=SHA256Init\n"
-    )
+    assert result.stderr == f"dev: still missing after apt-get installed them: {missing}\n"
 
 
 @pytest.mark.parametrize("word", ["header:zstd.h=ZSTD_compress2", "library:libzstd.a", "cmake:fmt/fmt-config.cmake"])
