@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import flashfit
@@ -15,89 +16,130 @@ from tools.job.cases import Case
 
 BUSY_CYCLES = 100_000_000  # about 50 ms of a GPU's clock
 CASE = Case(heads=8, heads_kv=8, batch=2, seqlen_q=512, seqlen_k=512, head_dim=64, dtype="fp16", causal=True)
+RAGGED = Case(
+    heads=8, heads_kv=8, lengths_q=(100, 0, 412), lengths_k=(100, 0, 412), head_dim=64, dtype="fp16", causal=True
+)
+TOP_K = 8
 
 
-def attend(inputs: tensors.Inputs, **options: Any) -> Any:
-    return flashfit.attention(inputs.q, inputs.k, inputs.v, causal=True, **options)
+@dataclass(frozen=True)
+class Operation:
+    """One of flashfit's operations, as these checks call it."""
+
+    name: str
+    make: Callable[[int], tuple[Any, ...]]  # tensors of a seed, all on the GPU
+    call: Callable[..., tuple[Any, ...]]  # of those tensors, and of stream=
 
 
-def streams() -> Iterator[tuple[str, bool]]:
+def logits(seed: int) -> Any:
+    """Of 1,000 tokens and 128 experts, fp16."""
+    generator = torch.Generator("cuda").manual_seed(seed)
+    return torch.randn(1000, 128, generator=generator, device="cuda").half()
+
+
+def attention_of(name: str, case: Case, return_lse: bool) -> Operation:
+    def make(seed: int) -> tuple[Any, ...]:
+        made = tensors.make(case, "cuda", seed)
+        offsets = () if made.cu_seqlens_q is None else (made.cu_seqlens_q, made.cu_seqlens_k)
+        return made.q, made.k, made.v, *offsets
+
+    def call(q: Any, k: Any, v: Any, *offsets: Any, **options: Any) -> tuple[Any, ...]:
+        options.update(zip(("cu_seqlens_q", "cu_seqlens_k"), offsets))
+        if return_lse:
+            return flashfit.attention(q, k, v, causal=True, return_lse=True, **options)
+        return (flashfit.attention(q, k, v, causal=True, **options),)
+
+    return Operation(name, make, call)
+
+
+DENSE = attention_of("attention", CASE, return_lse=False)
+WITH_LSE = attention_of("attention with LSE", CASE, return_lse=True)
+VARLEN = attention_of("attention of variable length", RAGGED, return_lse=True)
+ROUTER = Operation(
+    "moe_route", lambda seed: (logits(seed),), lambda x, **options: flashfit.moe_route(x, TOP_K, **options)
+)
+
+
+def alike(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    """Every result, bit for bit."""
+    return all(same_bits(x, y) for x, y in zip(found, wanted))
+
+
+def poison(results: tuple[Any, ...]) -> None:
+    """Fills results with what no call computes."""
+    for x in results:
+        x.fill_(float("nan") if x.is_floating_point() else -1)
+
+
+def streams(operations: Sequence[Operation] = (DENSE, ROUTER)) -> Iterator[tuple[str, bool]]:
     """A call on a stream waits for what is queued there: its input is NaN until a long kernel
     before it has finished."""
-    inputs = tensors.make(CASE, "cuda")
-    expected = attend(inputs)
-    values = inputs.q.clone()
-    for how in ("current stream", "stream argument"):
-        inputs.q.fill_(float("nan"))
-        side = torch.cuda.Stream()
-        torch.cuda.synchronize()
-        with torch.cuda.stream(side):
-            torch.cuda._sleep(BUSY_CYCLES)
-            inputs.q.copy_(values)
-            if how == "current stream":
-                out = attend(inputs)
-        if how == "stream argument":
-            out = attend(inputs, stream=side)
-        returned_early = not side.query()
-        side.synchronize()
-        yield f"{how}: ordered after the work queued there", same_bits(out, expected)
-        yield f"{how}: the call returned before that work was done", returned_early
+    for operation in operations:
+        inputs = operation.make(0)
+        expected = operation.call(*inputs)
+        values = inputs[0].clone()
+        for how in ("current stream", "stream argument"):
+            inputs[0].fill_(float("nan"))
+            side = torch.cuda.Stream()
+            torch.cuda.synchronize()
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(BUSY_CYCLES)
+                inputs[0].copy_(values)
+                if how == "current stream":
+                    results = operation.call(*inputs)
+            if how == "stream argument":
+                results = operation.call(*inputs, stream=side)
+            returned_early = not side.query()
+            side.synchronize()
+            yield f"{operation.name}, {how}: ordered after the work queued there", alike(results, expected)
+            yield f"{operation.name}, {how}: the call returned before that work was done", returned_early
 
 
 def graphs() -> Iterator[tuple[str, bool]]:
     """A captured call computes from what its inputs hold at each replay."""
-    for ragged in (False, True):
-        case = CASE
-        if ragged:
-            case = Case(
-                heads=8,
-                heads_kv=8,
-                lengths_q=(100, 0, 412),
-                lengths_k=(100, 0, 412),
-                head_dim=64,
-                dtype="fp16",
-                causal=True,
-            )
-        inputs = tensors.make(case, "cuda")
-        offsets = {"cu_seqlens_q": inputs.cu_seqlens_q, "cu_seqlens_k": inputs.cu_seqlens_k}
-        attend(inputs, **offsets)
+    for operation in (WITH_LSE, VARLEN, ROUTER):
+        inputs = operation.make(0)
+        operation.call(*inputs)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph):
-            out, lse = attend(inputs, return_lse=True, **offsets)
+            results = operation.call(*inputs)
         passed = True
         for seed in (1, 2, 3):
-            other = tensors.make(case, "cuda", seed)
-            for name in ("q", "k", "v"):
-                getattr(inputs, name).copy_(getattr(other, name))
-            out.fill_(float("nan"))
+            other = operation.make(seed)
+            for x, y in zip(inputs, other):
+                x.copy_(y)
+            poison(results)
             graph.replay()
             torch.cuda.synchronize()
-            eager, eager_lse = attend(other, return_lse=True, **offsets)
-            passed = passed and same_bits(out, eager) and same_bits(lse, eager_lse)
-        yield f"graph captured and replayed with new inputs, {'variable length' if ragged else 'dense'}", passed
+            passed = passed and alike(results, operation.call(*other))
+        yield f"{operation.name}: graph captured and replayed with new inputs", passed
 
 
 def threads(count: int = 2, calls: int = 100) -> Iterator[tuple[str, bool]]:
     """Threads with a stream each get what one thread gets."""
-    inputs = [tensors.make(CASE, "cuda", seed) for seed in range(count)]
-    expected = [attend(each) for each in inputs]
-    torch.cuda.synchronize()
-    wrong: list[str] = []
+    for operation in (DENSE, ROUTER):
+        inputs = [operation.make(seed) for seed in range(count)]
+        expected = [operation.call(*each) for each in inputs]
+        torch.cuda.synchronize()
+        wrong: list[str] = []
 
-    def work(i: int) -> None:
-        try:
-            with torch.cuda.stream(torch.cuda.Stream()):
-                outs = [attend(inputs[i]) for _ in range(calls)]
-                torch.cuda.current_stream().synchronize()
-            if not all(same_bits(out, expected[i]) for out in outs):
-                wrong.append(f"thread {i}: an output differs")
-        except Exception as error:  # reported by the main thread
-            wrong.append(f"thread {i}: {error}")
+        def work(
+            i: int, operation: Operation = operation, inputs: Any = inputs, expected: Any = expected, wrong: Any = wrong
+        ) -> None:
+            try:
+                with torch.cuda.stream(torch.cuda.Stream()):
+                    found = [operation.call(*inputs[i]) for _ in range(calls)]
+                    torch.cuda.current_stream().synchronize()
+                if not all(alike(results, expected[i]) for results in found):
+                    wrong.append(f"thread {i}: a result differs")
+            except Exception as error:  # reported by the main thread
+                wrong.append(f"thread {i}: {error}")
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(count)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    yield f"{count} threads, {count} streams, {calls} calls each{''.join(': ' + w for w in wrong)}", not wrong
+        workers = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        said = "".join(": " + w for w in wrong)
+        yield f"{operation.name}: {count} threads, {count} streams, {calls} calls each{said}", not wrong

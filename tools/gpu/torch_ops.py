@@ -10,9 +10,9 @@ import flashfit
 import torch
 from flashfit import torch_ops
 
-from tools.gpu import tensors
+from tools.gpu import ordering, tensors
 from tools.gpu.correctness import same_bits
-from tools.gpu.ordering import BUSY_CYCLES, CASE
+from tools.gpu.ordering import CASE, ROUTER, TOP_K, Operation, alike, logits, poison
 
 Checks = Iterator[tuple[str, bool]]
 
@@ -22,13 +22,21 @@ def _function(q: Any, k: Any, v: Any) -> Any:
     return out + 1, lse
 
 
-def _alike(found: Any, wanted: Any) -> bool:
-    return all(same_bits(x, y) for x, y in zip(found, wanted))
+def _routed(x: Any) -> Any:
+    weights, ids = flashfit.moe_route(x * 2, TOP_K)
+    return weights + 1, ids
 
 
-def _inputs(seed: int = 0, device: str = "cuda") -> tuple[Any, Any, Any]:
-    made = tensors.make(CASE, device, seed)
+def _inputs(seed: int = 0) -> tuple[Any, Any, Any]:
+    made = tensors.make(CASE, "cuda", seed)
     return made.q, made.k, made.v
+
+
+#: What is compiled, and its inputs of a seed.
+FUNCTIONS: tuple[tuple[str, Any, Any], ...] = (
+    ("attention", _function, _inputs),
+    ("moe_route", _routed, ROUTER.make),
+)
 
 
 def operators() -> Checks:
@@ -37,45 +45,45 @@ def operators() -> Checks:
     want, want_lse = flashfit.attention(q, k, v, return_lse=True)
     ops = torch.ops.flashfit
     yield "attention", same_bits(ops.attention(q, k, v), want)
-    yield "attention_lse", _alike(ops.attention_lse(q, k, v), (want, want_lse))
+    yield "attention_lse", alike(ops.attention_lse(q, k, v), (want, want_lse))
     out = torch.full_like(q, float("nan"))
     yield "attention_lse_out", same_bits(ops.attention_lse_out(q, k, v, out), want_lse) and same_bits(out, want)
     with torch.autocast("cuda", dtype=q.dtype):
         yield "autocast: fp32 inputs in its dtype", same_bits(flashfit.attention(q.float(), k.float(), v), want)
     found = torch.library.opcheck(ops.attention_lse.default, (q, k, v), {"causal": True})
     yield f"opcheck {found}", set(found.values()) == {"SUCCESS"}
+    x = logits(0)
+    want = flashfit.moe_route(x, TOP_K)
+    yield "moe_route", alike(ops.moe_route(x, TOP_K), want)
+    written = tuple(torch.empty_like(result) for result in want)
+    poison(written)
+    ops.moe_route_out(x, *written, TOP_K)
+    yield "moe_route_out", alike(written, want)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        yield "moe_route: autocast changes nothing", alike(flashfit.moe_route(x, TOP_K), want)
+    found = torch.library.opcheck(ops.moe_route.default, (x, TOP_K))
+    yield f"moe_route: opcheck {found}", set(found.values()) == {"SUCCESS"}
 
 
 def streams() -> Checks:
-    """The operator is ordered after what is queued on the current stream, and `call` after that on its argument."""
-    q, k, v = _inputs()
-    want, values = flashfit.attention(q, k, v), q.clone()
-    for how in ("current stream", "stream argument of call"):
-        q.fill_(float("nan"))
-        side = torch.cuda.Stream()
-        torch.cuda.synchronize()
-        with torch.cuda.stream(side):
-            torch.cuda._sleep(BUSY_CYCLES)
-            q.copy_(values)
-            if how == "current stream":
-                out = torch.ops.flashfit.attention(q, k, v)
-        if how != "current stream":
-            out = torch_ops.call(q, k, v, stream=side)
-        early = not side.query()
-        side.synchronize()
-        yield f"{how}: ordered after its work, without waiting for it", early and same_bits(out, want)
+    """The operators are ordered after what is queued on the current stream, or on the one that is an argument."""
+    yield from ordering.streams(
+        (
+            Operation("attention", _inputs, lambda q, k, v, **options: (torch_ops.call(q, k, v, **options),)),
+            Operation("moe_route", ROUTER.make, lambda x, **options: torch_ops.moe_route(x, TOP_K, **options)),
+        )
+    )
 
 
 def compiled() -> Checks:
     """fullgraph with each backend; inductor where triton is."""
     backends = ["eager", "aot_eager"] + (["inductor"] if importlib.util.find_spec("triton") else [])
     for backend in backends:
-        torch._dynamo.reset()
-        function = torch.compile(_function, backend=backend, fullgraph=True)
-        yield (
-            f"compiled by {backend}",
-            all(_alike(function(*_inputs(seed)), _function(*_inputs(seed))) for seed in (1, 2)),
-        )
+        for name, eager, inputs in FUNCTIONS:
+            torch._dynamo.reset()
+            function = torch.compile(eager, backend=backend, fullgraph=True)
+            passed = all(alike(function(*inputs(seed)), eager(*inputs(seed))) for seed in (1, 2))
+            yield f"{name} compiled by {backend}", passed
 
 
 def graphs() -> Checks:
@@ -84,28 +92,33 @@ def graphs() -> Checks:
     cu = torch.tensor([0, 100, 512], dtype=torch.int32, device="cuda")
     ragged = {"cu_seqlens_q": cu, "cu_seqlens_k": cu}
     torch.ops.flashfit.attention(q, k, v)
+    x = logits(0)
+    torch.ops.flashfit.moe_route(x, TOP_K)
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.graph(graph):
         out = torch.ops.flashfit.attention(q, k, v)
         packed = torch.ops.flashfit.attention(q[0], k[0], v[0], **ragged)
+        routed = torch.ops.flashfit.moe_route(x, TOP_K)
     passed = True
     for seed in (1, 2):
-        for x, y in zip((q, k, v), _inputs(seed)):
-            x.copy_(y)
+        for mine, other in zip((q, k, v, x), (*_inputs(seed), logits(seed))):
+            mine.copy_(other)
         graph.replay()
         torch.cuda.synchronize()
         passed = passed and same_bits(out, flashfit.attention(q, k, v))
         passed = passed and same_bits(packed, flashfit.attention(q[0], k[0], v[0], **ragged))
-    yield "captured and replayed, dense and of variable length", passed
+        passed = passed and alike(routed, flashfit.moe_route(x, TOP_K))
+    yield "captured and replayed, dense and of variable length, and the router", passed
     if importlib.util.find_spec("triton"):
-        torch._dynamo.reset()
-        function = torch.compile(_function, mode="reduce-overhead", fullgraph=True)
-        passed = True
-        for seed in range(4):  # the first calls warm up and capture
-            inputs = _inputs(seed)
-            passed = passed and _alike([x.clone() for x in function(*inputs)], _function(*inputs))
-        yield 'compiled with mode="reduce-overhead"', passed
+        for name, eager, make in FUNCTIONS:
+            torch._dynamo.reset()
+            function = torch.compile(eager, mode="reduce-overhead", fullgraph=True)
+            passed = True
+            for seed in range(4):  # the first calls warm up and capture
+                inputs = make(seed)
+                passed = passed and alike(tuple(x.clone() for x in function(*inputs)), eager(*inputs))
+            yield f'{name} compiled with mode="reduce-overhead"', passed
 
 
 def _decoding(seed: int) -> tuple[Any, Any, Any]:
