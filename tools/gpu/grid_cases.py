@@ -15,7 +15,7 @@ HEAD_DIMS: tuple[tuple[int, int], ...] = (
     *((d, d) for d in (104, 112, 120, 127, 128, 129, 136, 144, 160, 176, 191, 192, 193, 200, 224, 240, 255, 256, 512)),
     (192, 128),
 )
-COMPILED = (32, 64, 96, 128, 192, 256)
+COMPILED = (32, 64, 96, 128, 160, 192, 256)
 #: Real lists of windows: the shifted ones of a 25-frame and of a one-frame video (tools/job/cases.py has them whole).
 WINDOWS_OF_A_VIDEO = (149, 463, 448, 868, 643, 298, 158, 448)
 

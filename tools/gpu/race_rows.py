@@ -44,13 +44,13 @@ SIZES = (
     (1, 32, 32, 4096, 77),
     (4, 24, 24, 2500, 2500),
 )
-HEAD_DIMS = (32, 64, 80, 96, 128, 192, 256)
+HEAD_DIMS = (32, 64, 80, 96, 128, 160, 192, 256)
 
 
 def shapes() -> Iterator[Case]:
     for head_dim, size, causal, dtype in product(HEAD_DIMS, SIZES, (False, True), ("fp16", "bf16")):
         batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
-        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 192)):
+        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 160, 192)):
             continue
         yield Case(
             name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",
