@@ -7,7 +7,6 @@ imported here.
 
 from __future__ import annotations
 
-from ._attention import attention
 from ._doctor import doctor
 from ._errors import (
     CudaError,
@@ -20,8 +19,8 @@ from ._errors import (
     OutOfMemory,
     Unsupported,
 )
+from ._operations import attention, moe_route
 from ._reports import explain, gpus, images, moe_route_explain
-from ._route import moe_route
 from ._version import __version__
 
 __all__ = [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 from ._errors import InvalidArgument, InvalidType
-from ._packages import TORCH, Package, package_of
+from ._packages import Package
 from ._tensors import CUDA, Memory, full_name, raw_stream, shown
 
 
@@ -66,15 +64,3 @@ class Call:
         """To be called when the C API has taken the call."""
         if self.on_gpu:
             self.package.written(self.memory.device_id, self.queue)
-
-
-def handler_of(name: str, first: Any, careful: Callable[..., Any], by_torch: str) -> Callable[..., Any]:
-    """What serves an operation on arrays like the argument `name`: `careful`, which takes their package first, or the
-    function of _torch."""
-    package = package_of(first, name)
-    if package is TORCH:
-        from . import _torch  # imports torch, which is there: first is one of its tensors
-
-        handler: Callable[..., Any] = getattr(_torch, by_torch)
-        return handler
-    return partial(careful, package)

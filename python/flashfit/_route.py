@@ -1,13 +1,12 @@
-"""flashfit.moe_route: what it takes, and its call of arrays of any package."""
+"""flashfit.moe_route: what it takes, and its call of arrays of any package. _operations has the function itself."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from ._binding import binding, failure
-from ._calls import Call, handler_of
+from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
 from ._tensors import shown
@@ -17,8 +16,6 @@ T = TypeVar("T")
 MOST_EXPERTS, MOST_CHOSEN = 512, 16  # flashfit.h: of logits, and of top_k
 _RENORMALIZE = 512  # FLASHFIT_RENORMALIZE
 _FLAGS = {"softmax": 0, "topk_softmax": 256}  # FLASHFIT_TOPK_FIRST
-#: By the type of logits; filled as types are met. A handler takes moe_route()'s arguments in their order.
-_handlers: dict[type, Callable[..., Any]] = {}
 
 
 def flags_of(router: Any, renormalize: Any) -> int:
@@ -89,50 +86,3 @@ def route_with_care(
         raise failure(status)
     call.queued()
     return results[0], results[1]
-
-
-def _handler(logits: Any) -> Callable[..., Any]:
-    """What serves arrays of logits' type from now on."""
-    found = _handlers[type(logits)] = handler_of("logits", logits, route_with_care, "moe_route")
-    return found
-
-
-def moe_route(
-    logits: T,
-    top_k: int,
-    *,
-    router: Literal["softmax", "topk_softmax"] = "softmax",
-    renormalize: bool = True,
-    weights: Any = None,
-    ids: Any = None,
-    stream: Any = None,
-    variant: str | None = None,
-) -> tuple[T, T]:
-    """The router of a mixture of experts: each token's top_k experts and their weights.
-
-    ids[t] are the experts of the largest logits[t], the largest first, the lower id first where two are equal; NaN
-    counts as the largest. A NaN or an infinity makes NaN of its token's weights, as torch.softmax does, and of no
-    other's; ids stay distinct and in range. Arithmetic in fp32, the same bits in every run.
-
-    logits: [tokens, experts], 1 to 512 experts, an array of NumPy, torch, CuPy or JAX, or an object with __dlpack__ or
-        __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
-    top_k: experts a token, 1 to 16 and to experts.
-    router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
-        = softmax(logits[t][ids[t]]), as gpt-oss has it.
-    renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
-    weights, ids: where to write, fp32 and int32 [tokens, top_k], contiguous, of logits' package and where logits is;
-        None for new arrays (a JAX array never changes: None). Objects that only have __dlpack__ or
-        __cuda_array_interface__ need both: flashfit allocates no memory for them.
-    stream: for GPU arrays: None for the current stream of torch or CuPy, or the one that __cuda_array_interface__
-        names, else the legacy default stream; or a torch.cuda.Stream, an object with __cuda_stream__, or an integer
-        handle. For CPU arrays: None.
-    variant: a row of images() by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
-
-    torch.compile, torch.export and fake tensors go through torch.ops.flashfit.moe_route (docs/pytorch.md).
-
-    Returns (weights, ids). Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all
-    FlashfitError, and then has written nothing.
-    """
-    handler = _handlers.get(type(logits)) or _handler(logits)
-    found: tuple[T, T] = handler(logits, top_k, router, renormalize, weights, ids, stream, variant)
-    return found

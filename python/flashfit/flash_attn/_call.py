@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._attention import attention
 from .._errors import FlashfitError, InvalidArgument, InvalidType
+from .._operations import attention
 from .._packages import TORCH
 from .._tensors import shown
 
