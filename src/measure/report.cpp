@@ -110,7 +110,7 @@ void add_run(std::string& out, const Json& document, std::size_t run) {
                      figure(document, place + "/counts/timed", Looks::kCount), text_at(made, "at"),
                      text_at(made, "flashfit"), text_at(made, "revision"));
   if (r["dollars_per_hour"].is_number())
-    out += fmt::format("; $ {} an hour", figure(document, place + "/dollars_per_hour", Looks::kRatio));
+    out += fmt::format("; $ {} an hour", figure(document, place + "/dollars_per_hour"));
   out += ".</p>\n";
   add_notices(out, document, run);
   out += peers_table(document, run);

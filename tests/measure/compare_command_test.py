@@ -57,6 +57,23 @@ def test_two_runs_of_one_build_are_the_same(runs: Path) -> None:
     )
 
 
+def test_times_keep_four_digits_of_any_size(runs: Path, tmp_path: Path) -> None:
+    def thousandths(run: Json) -> None:
+        for case in run["cases"]:
+            for key in ("samples_us", "median_us", "interval_us"):
+                if key in case:
+                    case[key] = [x / 1000 for x in case[key]] if isinstance(case[key], list) else case[key] / 1000
+
+    file = tmp_path / "found.json"
+    _, out, _ = compare(runs / "first.json", changed(runs, tmp_path, thousandths), "--json", file)
+    rows = [line for line in out.splitlines() if ".." in line]
+    cases = json.loads(file.read_text())["cases"]
+    assert len(cases) == len(rows) > 10
+    for case, row in zip(cases, rows):
+        old, new = row.split(case["name"] + " ", 1)[1].split()[:2]
+        assert (float(old), float(new)) == pytest.approx((case["old_us"], case["new_us"]), rel=5e-4)
+
+
 def test_a_slower_build_fails_and_the_way_back_passes(runs: Path) -> None:
     status, out, _ = compare(runs / "first.json", runs / "slower.json")
     assert status == 1

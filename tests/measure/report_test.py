@@ -114,6 +114,17 @@ def test_every_number_is_its_place_in_the_json(page: Page) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("price", ["0.004", "3.59", "1234.5"])
+def test_times_and_prices_keep_four_digits_of_any_size(price: str, tmp_path: Path) -> None:
+    file = write(tmp_path, "gpu.json", made_results.gpu_run())
+    assert flashfit("report", file, "-o", tmp_path / "page.html", "--price", price)[0] == 0
+    page = Page((tmp_path / "page.html").read_text())
+    keys = ("median_us", "interval_us", "us", "dollars_per_million", "dollars_per_hour")
+    shown = [(place, text) for place, text in page.figures if set(keys) & set(place.split("/"))]
+    assert {key for key in keys if any(key in place for place, _ in shown)} == set(keys)
+    assert [each for each in shown if float(each[1]) != pytest.approx(at(page.json, each[0]), rel=5e-4)] == []
+
+
 def test_no_number_stands_beside_the_json(page: Page) -> None:
     """Outside of <data> there are digits only in what the files themselves say in words, and in fixed sentences."""
     words = " ".join(page.rest)
