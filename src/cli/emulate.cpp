@@ -38,7 +38,7 @@ No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wr
 std::vector<Image> choosable() {
   if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
   std::vector<Image> all;
-  for (const KernelRow& row : rows_of(kForwardFamily))
+  for (const KernelRow& row : rows_of(kForwardOperation))
     for (const Target& target : row.targets)
       all.push_back({.row = &row, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
   return all;

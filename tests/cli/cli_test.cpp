@@ -277,7 +277,7 @@ TEST(Cli, ImagesAndGpusParse) {
   for (const Json& image : list) {
     const bool route = image["operation"] == "moe.route";
     EXPECT_TRUE(route || image["operation"] == "attention.forward");
-    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(route ? "route_warp_" : "fwd_mma_"));
+    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(route ? "route_warp_" : "fwd_"));
     EXPECT_GT(image["bytes"], 0);
   }
   EXPECT_THAT(run("images").out, HasSubstr(std::to_string(list.size()) + " images, "));

@@ -7,7 +7,9 @@
 #include "hardware/images.hpp"
 #include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
+#include "kernels/attention/forward/plan/steps.hpp"
 #include "proof/emulated/forward.hpp"
+#include "runtime/images/tensor_map.hpp"
 
 namespace flashfit::hardware {
 namespace {
@@ -39,12 +41,13 @@ std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
   return cases;
 }
 
+/// Blocks over wgmma, which stay: so few that they compute several tiles each.
+constexpr std::int64_t kStayingBlocks = 3;
+
 /// Runs a loaded image on the case's memory, red zones and all.
 void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const ForwardConfig& config, ForwardData& data,
                 Outcome& outcome) {
-  const ForwardCall call = data.call();
-  const auto slots = slots_for(call.problem, config.block_m);
-  ForwardParams p = forward_params(call, *slots);
+  ForwardCall call = data.call();
   Moved moved{device, outcome};
   std::vector<unsigned char>* const host[] = {&data.q.storage->bytes, &data.k.storage->bytes, &data.v.storage->bytes,
                                               &data.out.storage->bytes};
@@ -57,11 +60,18 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Forw
   const auto at = [&](const void* pointer, int i) {
     return there[i] + (static_cast<const std::byte*>(pointer) - bytes_of(*host[i]).data());
   };
-  p.q = at(p.q, 0), p.k = at(p.k, 1), p.v = at(p.v, 2), p.o = at(p.o, 3);
-  p.lse = reinterpret_cast<float*>(lse + (reinterpret_cast<std::byte*>(p.lse) - bytes_of(data.lse).data()));
-  p.cu_seqlens_q = call.cu_seqlens_q == nullptr ? nullptr : reinterpret_cast<const int*>(cu_q);
-  p.cu_seqlens_k = call.cu_seqlens_k == nullptr ? nullptr : reinterpret_cast<const int*>(cu_k);
-  if (const Result<void> r = device.run(kernel, {p.slots * p.heads.by}, &p); !r)
+  call.q.data = at(call.q.data, 0), call.k.data = at(call.k.data, 1);
+  call.v.data = at(call.v.data, 2), call.o.data = at(call.o.data, 3);
+  call.lse = reinterpret_cast<float*>(lse + (reinterpret_cast<std::byte*>(call.lse) - bytes_of(data.lse).data()));
+  if (call.cu_seqlens_q != nullptr) call.cu_seqlens_q = reinterpret_cast<const std::int32_t*>(cu_q);
+  if (call.cu_seqlens_k != nullptr) call.cu_seqlens_k = reinterpret_cast<const std::int32_t*>(cu_k);
+  const ForwardParams p = forward_params(call, *slots_for(call.problem, config.block_m));
+  ForwardArguments arguments;
+  if (const Result<void> r = arguments.set(config, call, p, encode_tensor_map); !r) outcome.fail(r.error().message);
+  if (!outcome.passed) return;
+  const std::int64_t tiles = std::int64_t{p.slots} * p.heads.by;
+  const std::int64_t blocks = config.engine == ForwardEngine::kWgmma ? std::min(tiles, kStayingBlocks) : tiles;
+  if (const Result<void> r = device.run(kernel, {static_cast<int>(blocks)}, arguments.all()[0]); !r)
     outcome.fail("on the GPU: " + r.error().message);
   if (!outcome.passed) return;
   for (int i = 0; i < 4; ++i) moved.down(bytes_of(*host[i]), there[i]);

@@ -92,6 +92,14 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   many.spec.variable_length = true;
   many.spec.seqlens_q = many.spec.seqlens_k = std::vector<std::int64_t>(70, 3);
   if (std::string defect = defect_on(kernel, many, 0); !defect.empty()) return defect;
+  if (const ForwardConfig& c = forward_variant_of(kernel.row).config;
+      c.engine == ForwardEngine::kWgmma && c.head_dim <= 64) {
+    Try heads{spec};  // so many that a block takes pairs of their tiles, of which one has no partner
+    heads.spec.causal = true;
+    heads.spec.heads_q = heads.spec.heads_kv = 24;
+    heads.spec.seqlens_q = heads.spec.seqlens_k = {2 * c.block_m + 4};
+    if (std::string defect = defect_on(kernel, heads, 0); !defect.empty()) return defect;
+  }
   if (std::string defect = defect_on_hostile(kernel, spec); !defect.empty()) return defect;
   if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;
   if (std::string defect = far_rows_defect(kernel, {}); !defect.empty()) return "far rows: " + defect;

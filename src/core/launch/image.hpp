@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/launch/kernel_row.hpp"
 
@@ -19,7 +20,7 @@ struct Image {
   bool ptx() const { return target.kind == Target::Kind::kPtx; }
 };
 
-/// Those of one family, of a list in which they lie together.
-std::span<const Image> images_of(const KernelFamily& family, std::span<const Image> images);
+/// Those of one operation, of a list in which they lie together.
+std::span<const Image> images_of(std::string_view operation, std::span<const Image> images);
 
 }  // namespace flashfit

@@ -23,6 +23,7 @@ struct ForwardProblem {
   bool softcap = false, alibi = false, sinks = false;
   BiasKind bias = BiasKind::kNone;
   bool unaligned = false;        ///< a row of q, k, v or out begins where 16 bytes cannot be copied at once
+  bool no_tensor_maps = false;   ///< a stride of q, k or v is none that TMA takes: 0, negative, 2^40 bytes
   bool batch_invariant = false;  ///< a sequence's result may not depend on the batch around it, to the last bit
   bool operator==(const ForwardProblem&) const = default;
 };

@@ -58,11 +58,10 @@ int find_sequence(const ForwardParams& p, int slot) {
   return low;
 }
 
-/// Blocks with no rows get queries = 0. Long (late) rows come first: under a causal mask they take longest. All lanes
-/// of a warp call it together.
+/// The tile with number `block` of slots * heads. Those with no rows get queries = 0. Long (late) rows come first:
+/// under a causal mask they take longest. All lanes of a warp call it together.
 template <int BlockM>
-Work find_work(const ForwardParams& p) {
-  const int block = arch::block().x;
+Work find_work(const ForwardParams& p, int block) {
   int tile = 0;
   Work w{};
   if (p.cu_seqlens_q == nullptr) {

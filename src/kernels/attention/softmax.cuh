@@ -113,6 +113,26 @@ void weigh(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], RowState (&rows)[M
       }
 }
 
+/// Scores become weights, unrounded, in their place; `sums` are this lane's sums of them.
+template <int M, int N8>
+void exponentiate(float (&s)[M][N8][4], float (&sums)[M][2], const RowState (&rows)[M][2], float scale_log2) {
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float sum[2] = {};  // neighbours add up beside each other
+#pragma unroll
+      for (int n = 0; n < N8; ++n)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float& x = s[m][n][2 * h + i];
+          x = arch::exp2(arch::multiply_add(x, scale_log2, -rows[m][h].base));
+          sum[i] += x;
+        }
+      sums[m][h] = sum[0] + sum[1];
+    }
+}
+
 /// All of a tile's weights, after rows' bases have followed where they must. Those of the first Early n8 tiles are made
 /// for the bases that the rows have while the warp finds out whether these will do, and again in the rare case that
 /// not.

@@ -27,6 +27,11 @@ struct WgmmaAccumulatorMap {
   static constexpr int row(int thread, int i) { return thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8; }
   static constexpr int col(int thread, int i) { return i / 4 * 8 + thread % 4 * 2 + i % 2; }
 };
+/// A wgmma accumulator as what it is to each of its four warps: m16n8 accumulators side by side, in the same registers.
+template <int Half>
+auto as_m16(float (&d)[Half]) -> float (&)[1][Half / 4][4] {
+  return reinterpret_cast<float(&)[1][Half / 4][4]>(d);
+}
 
 /// The m64k16 A operand of wgmma in registers: half h (0 low, 1 high) of register i (0 .. 3). Columns 16 j .. 16 j + 15
 /// of an accumulator have it in their elements 8 j + 2 i + h: no data moves from one product to the next.

@@ -33,7 +33,8 @@ Shared& shared() {
   return *reinterpret_cast<Shared*>(emu::Machine::current().shared());
 }
 
-inline float exp2(float x) { return std::exp2(x); }
+/// Results below 2^-126 are 0, as on GPUs.
+inline float exp2(float x) { return x < -126.f ? 0.f : std::exp2(x); }
 inline float log2(float x) { return std::log2(x); }
 inline float reciprocal(float x) { return 1.f / x; }
 inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }

@@ -6,6 +6,8 @@
 
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/attention/forward_params.hpp"
+#include "kernels/attention/problem.hpp"
+#include "proof/emu/memory.hpp"
 #include "proof/emulated/kernel.hpp"
 #include "proof/reference/forward_data.hpp"
 
@@ -19,5 +21,8 @@ const std::vector<EmulatedKernel>& emulated_forwards();
 /// where the plan has no launch for the case.
 Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust = {}, int splits = 1);
+/// The same of a call whose tensors lie in `memory`.
+Result<emu::Stats> run(const EmulatedKernel& kernel, const ForwardCall& call, const emu::Memory& memory,
+                       emu::Options options);
 
 }  // namespace flashfit::emulated

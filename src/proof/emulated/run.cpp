@@ -8,6 +8,7 @@
 #include "kernels/attention/forward/plan/steps.hpp"
 #include "kernels/attention/pack.hpp"
 #include "proof/emu/memory.hpp"
+#include "proof/emu/tensor_map.hpp"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/steps.hpp"
 
@@ -38,10 +39,23 @@ emu::Memory memory_of(const reference::ForwardData& data, const ForwardParams& p
   return memory;
 }
 
+/// Blocks that stay: so few that each of them computes several tiles.
+constexpr std::int64_t kResidentBlocks = 3;
+
+Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call, const ForwardParams& params,
+                          const emu::Memory& memory, emu::Options options) {
+  const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Steps steps = forward_steps(image, call.problem, params.slots, params.splits, kResidentBlocks);
+  ForwardArguments arguments;
+  const ForwardConfig& config = forward_variant_of(kernel.row).config;
+  if (auto ok = arguments.set(config, call, params, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
+  return run_steps(steps.all(), arguments.all(), {&kernel, 1}, memory, std::move(options));
+}
+
 /// Cut in parts as the plan cuts them.
 KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
   const std::int64_t tiles = (p.seqlen_k + c.block_n - 1) / c.block_n;
-  if (splits == 1 || tiles < 2) return {};
+  if (splits == 1 || tiles < 2 || c.engine == ForwardEngine::kWgmma) return {};
   const Splits parts = cut_evenly(tiles, splits);
   return {parts.splits, parts.tiles};
 }
@@ -68,9 +82,14 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& dat
     memory.writable("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
     memory.writable("partial_lse", partial_lse.data(), partial_lse.size() * sizeof(float));
   }
-  const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  const Steps steps = forward_steps(image, call.problem, params.slots, parts.splits);
-  return run_steps(steps.all(), ForwardArguments(params).all(), {&kernel, 1}, memory, std::move(options));
+  return launch(kernel, call, params, memory, std::move(options));
+}
+
+Result<emu::Stats> run(const EmulatedKernel& kernel, const ForwardCall& call, const emu::Memory& memory,
+                       emu::Options options) {
+  const auto slots = slots_for(call.problem, forward_variant_of(kernel.row).config.block_m);
+  if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
+  return launch(kernel, call, forward_params(call, *slots), memory, std::move(options));
 }
 
 }  // namespace flashfit::emulated

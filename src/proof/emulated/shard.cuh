@@ -4,6 +4,7 @@
 
 #include "kernels/attention/forward/forward.cuh"
 #include "kernels/attention/forward/variants_table.hpp"
+#include "kernels/attention/forward/wgmma/forward.cuh"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/instance.cuh"
 
@@ -12,7 +13,10 @@ namespace flashfit::emulated {
 /// `variant` is of this configuration, and outlives the kernel.
 template <ForwardConfig Config>
 EmulatedKernel emulated_forward(const ForwardVariant& variant) {
-  return emulated_kernel<ForwardKernel<Config>>(kernel_row_of(variant));
+  if constexpr (Config.engine == ForwardEngine::kWgmma)
+    return emulated_kernel<WgmmaForwardKernel<Config>>(kernel_row_of(variant));
+  else
+    return emulated_kernel<ForwardKernel<Config>>(kernel_row_of(variant));
 }
 
 /// The rows First, First + Step, ... of the table.

@@ -50,7 +50,7 @@ struct Features {
   std::vector<const char*> list;
 
   Features() {
-    for (const Image& image : images_of(kForwardFamily, carried_images())) {
+    for (const Image& image : images_of(kForwardOperation, carried_images())) {
       const ForwardConfig& c = forward_variant_of(*image.row).config;
       names.insert(
           {"gpu", fmt::format("gpu.{}", name_of(c.dtype)), fmt::format("gpu.{}.d{}", name_of(c.dtype), c.head_dim)});

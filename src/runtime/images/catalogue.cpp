@@ -9,8 +9,8 @@
 namespace flashfit {
 namespace {
 
-/// The families that this library has: the one place that lists them.
-constexpr std::vector<KernelRow> (*kFamilies[])() = {
+/// The operations that this library has: the one place that lists them.
+constexpr std::vector<KernelRow> (*kOperations[])() = {
     forward_kernel_rows,
     route_kernel_rows,
 };
@@ -20,17 +20,17 @@ constexpr std::vector<KernelRow> (*kFamilies[])() = {
 std::span<const KernelRow> catalogue() {
   static const std::vector<KernelRow> rows = [] {
     std::vector<KernelRow> all;
-    for (const auto& family : kFamilies) std::ranges::move(family(), std::back_inserter(all));
+    for (const auto& rows_of : kOperations) std::ranges::move(rows_of(), std::back_inserter(all));
     return all;
   }();
   return rows;
 }
 
-std::span<const KernelRow> rows_of(const KernelFamily& family) {
-  const auto of_family = [&](const KernelRow& row) { return row.family == &family; };
+std::span<const KernelRow> rows_of(std::string_view operation) {
+  const auto of_operation = [&](const KernelRow& row) { return row.family->operation == operation; };
   const auto all = catalogue();
-  const auto first = std::ranges::find_if(all, of_family);
-  return {first, std::find_if_not(first, all.end(), of_family)};
+  const auto first = std::ranges::find_if(all, of_operation);
+  return {first, std::find_if_not(first, all.end(), of_operation)};
 }
 
 const KernelRow* find_kernel_row(std::string_view name) {

@@ -8,11 +8,11 @@
 
 namespace flashfit {
 
-/// Every row; those of a family lie together.
+/// Every row; those of an operation lie together.
 std::span<const KernelRow> catalogue();
 
-/// The rows of one family, in its own order.
-std::span<const KernelRow> rows_of(const KernelFamily& family);
+/// The rows of one operation, in its own order.
+std::span<const KernelRow> rows_of(std::string_view operation);
 
 /// The row of that name, or nullptr.
 const KernelRow* find_kernel_row(std::string_view name);

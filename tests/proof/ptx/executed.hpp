@@ -14,6 +14,7 @@ inline constexpr int kPtxTargets[] = {75, 80, 90, 100, 120};
 
 /// Whether the row may be compiled for the target: bf16 is from 8.0 on, and a block's shared memory has its limit.
 inline bool serves(const ForwardVariant& variant, int target) {
+  if (variant.config.engine != ForwardEngine::kMma) return false;  // wgmma's PTX is not executed
   return (variant.config.dtype == DType::kF16 || target >= 80) &&
          forward_shared_bytes(variant.config) <= max_shared_bytes(target);
 }

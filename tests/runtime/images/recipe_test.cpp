@@ -52,7 +52,7 @@ TEST_F(RecipeTest, OneForEachRowAndChosenTarget) {
     EXPECT_TRUE(keys.insert(r.key).second) << name_of(r) << " shares a key";
     const bool ptx = r.target.kind == Target::Kind::kPtx;
     EXPECT_THAT(r.options, testing::Contains((ptx ? "--gpu-architecture=compute_" : "--gpu-architecture=sm_") +
-                                             std::to_string(r.target.cc)));
+                                             std::to_string(r.target.cc) + suffix_of(r.target.scope)));
   }
   std::size_t expected = 0;
   for (const KernelRow& row : catalogue())

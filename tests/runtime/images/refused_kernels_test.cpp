@@ -25,9 +25,10 @@ std::string refusal(const std::string& config, const std::string& architecture, 
   return made ? "" : made.error().message;
 }
 
-constexpr const char* kSound = "flashfit::DType::kF16, 64, 64, 64, 64, 4, 2, 2";
+constexpr const char* kSound = "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 64, 64, 64, 4, 2, 2";
 constexpr const char* kOrigin =
-    "flashfit::DType::kF16, 128, 128, 128, 128, 4, 2, 1";  // a field report's: 160 KB on an L4
+    "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 128, 128, 128, 128, 4, 2, 1";  // a field report's: 160 KB on
+                                                                                          // an L4
 
 TEST(RefusedKernels, ASoundOneCompiles) { EXPECT_EQ(refusal(kSound, "sm_89"), ""); }
 
@@ -41,17 +42,20 @@ TEST(RefusedKernels, SharedMemoryPastTheGpuNamesBothNumbers) {
 TEST(RefusedKernels, TheSameTileFitsWhereThereIsRoom) { EXPECT_EQ(refusal(kOrigin, "sm_80"), ""); }
 
 TEST(RefusedKernels, BFloat16HasNoTuring) {
-  EXPECT_THAT(refusal("flashfit::DType::kBF16, 64, 64, 64, 64, 4, 2, 2", "sm_75"),
+  EXPECT_THAT(refusal("flashfit::ForwardEngine::kMma, flashfit::DType::kBF16, 64, 64, 64, 64, 4, 2, 2", "sm_75"),
               HasSubstr("bf16 needs compute capability 8.0"));
 }
 
 TEST(RefusedKernels, AShapeThatTheKernelCannotHaveIsRefusedByItsRule) {
-  // dtype, head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks: kSound but for one.
-  for (const char* config :
-       {"flashfit::DType::kF32, 64, 64, 64, 64, 4, 2, 2", "flashfit::DType::kF16, 72, 64, 64, 64, 4, 2, 2",
-        "flashfit::DType::kF16, 64, 48, 64, 64, 4, 2, 2", "flashfit::DType::kF16, 64, 96, 64, 64, 4, 2, 2",
-        "flashfit::DType::kF16, 64, 64, 72, 64, 4, 2, 2", "flashfit::DType::kF16, 64, 64, 64, 24, 4, 2, 2",
-        "flashfit::DType::kF16, 64, 64, 64, 64, 4, 1, 2", "flashfit::DType::kF16, 512, 512, 64, 16, 4, 2, 1"})
+  // engine, dtype, head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks: kSound but for one.
+  for (const char* config : {"flashfit::ForwardEngine::kMma, flashfit::DType::kF32, 64, 64, 64, 64, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 72, 64, 64, 64, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 48, 64, 64, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 96, 64, 64, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 64, 72, 64, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 64, 64, 24, 4, 2, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 64, 64, 64, 64, 4, 1, 2",
+                             "flashfit::ForwardEngine::kMma, flashfit::DType::kF16, 512, 512, 64, 16, 4, 2, 1"})
     EXPECT_THAT(refusal(config, "sm_90"), HasSubstr("forward_config_error")) << config;
   EXPECT_THAT(refusal(kSound, "sm_90", 2), HasSubstr("forward_config_error"));
 }

@@ -2,6 +2,7 @@
 // The forward kernel's compile-time configuration, and what it implies.
 // Neutral: the plan takes shared memory from here without `arch`.
 #include "core/base/types.hpp"
+#include "kernels/layout/swizzle_mode.hpp"
 
 namespace flashfit {
 
@@ -11,6 +12,15 @@ enum class ForwardKind : unsigned char {
   kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8
 };
 
+/// The opt-in limit of a block on 9.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+inline constexpr int kSharedBytesBlockHopper = 227 * 1024;
+
+/// Which instructions multiply: each has a kernel of its own.
+enum class ForwardEngine : unsigned char {
+  kMma,    ///< mma.sync, by warps (forward.cuh)
+  kWgmma,  ///< wgmma, by warpgroups, of tiles that TMA copies: 9.0a alone (wgmma/forward.cuh)
+};
+
 /// One compiled form of the forward kernel, for head_dims up to head_dim (of q and k) and head_dim_v (of v and out).
 /// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
 /// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
@@ -18,7 +28,10 @@ enum class ForwardKind : unsigned char {
 /// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
 /// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
 /// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
+/// Over wgmma a warp has 16 rows; K and V have rings of their own; one more warpgroup copies; column_warps, held_steps,
+/// copy_parts, early_tiles and trusting are 1, 0, 1, 0 and false.
 struct ForwardConfig {
+  ForwardEngine engine;
   DType dtype;
   int head_dim, head_dim_v, block_m, block_n, warps, stages, min_blocks;
   int column_warps, held_steps, copy_parts, early_tiles;
@@ -30,7 +43,8 @@ struct ForwardConfig {
 /// A plain form for q, k and v of one head_dim, with nothing tuned: "128x64, 4 warps, 2 stages".
 constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int block_n, int warps, int stages = 2,
                                     int min_blocks = 1) {
-  return {.dtype = dtype,
+  return {.engine = ForwardEngine::kMma,
+          .dtype = dtype,
           .head_dim = head_dim,
           .head_dim_v = head_dim,
           .block_m = block_m,
@@ -46,14 +60,32 @@ constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int 
           .kind = ForwardKind::kPlain};
 }
 
-constexpr int forward_threads(const ForwardConfig& c) { return c.warps * 32; }
+constexpr int forward_threads(const ForwardConfig& c) {
+  return c.warps * 32 + (c.engine == ForwardEngine::kWgmma ? 128 : 0);
+}
+
+/// How tiles of so many columns lie for TMA and wgmma: in the widest panels that divide them.
+constexpr SwizzleMode panel_mode(int columns) { return columns % 64 == 0 ? SwizzleMode::k128B : SwizzleMode::k64B; }
 
 /// Rows of the output that a block of the second launch combines, of calls whose keys are split: one a warp.
 constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
 
-/// Bytes of the kernel's shared memory: Q once, K and V per stage. forward.cuh asserts that it equals sizeof(Shared).
-constexpr int forward_shared_bytes(const ForwardConfig& c) {
+/// Bytes of Q's tile, and of the rings of K and V.
+constexpr int forward_tile_bytes(const ForwardConfig& c) {
   return (c.block_m * c.head_dim + c.stages * c.block_n * (c.head_dim + c.head_dim_v)) * size_of(c.dtype);
+}
+/// Over wgmma: whether there is room for the output beside Q, whose next tile is copied then while the output of the
+/// one before is stored.
+constexpr bool has_room_for_output(const ForwardConfig& c) {
+  return forward_tile_bytes(c) + (c.block_m * c.head_dim_v + 512) * size_of(c.dtype) <= kSharedBytesBlockHopper;
+}
+/// Bytes of the kernel's shared memory: Q once, K and V per stage; over wgmma the output, if there is room, and the
+/// barriers of the slots in one more of the pattern that tiles are aligned to. The kernels assert that it equals
+/// sizeof(Shared).
+constexpr int forward_shared_bytes(const ForwardConfig& c) {
+  if (c.engine == ForwardEngine::kMma) return forward_tile_bytes(c);
+  return forward_tile_bytes(c) + (has_room_for_output(c) ? c.block_m * c.head_dim_v * size_of(c.dtype) : 0) +
+         pattern_bytes(panel_mode(c.head_dim));
 }
 
 /// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,
@@ -75,6 +107,13 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
   if (c.copy_parts < 1 || c.copy_parts > c.head_dim / 16 * (c.block_n / 16))
     return "copy_parts must be 1 to the groups of products, head_dim / 16 * (block_n / 16)";
   if (c.early_tiles < 0 || c.early_tiles > c.block_n / 8) return "early_tiles must be 0 to block_n / 8";
+  if (c.engine == ForwardEngine::kWgmma) {
+    if (c.warps != 8 && c.warps != 12) return "wgmma takes 8 or 12 warps: two or three warpgroups";
+    if (c.block_m != 16 * c.warps) return "over wgmma a warp has 16 rows";
+    if (c.head_dim > 256) return "over wgmma head_dim is at most 256";
+    if (c.column_warps != 1 || c.held_steps != 0 || c.copy_parts != 1 || c.early_tiles != 0 || c.trusting)
+      return "column_warps, held_steps, copy_parts, early_tiles and trusting are not wgmma's";
+  }
   if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
     return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";
   return nullptr;

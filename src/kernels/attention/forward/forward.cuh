@@ -24,7 +24,7 @@ namespace flashfit {
 
 template <ForwardConfig C>
 struct ForwardKernel {
-  static_assert(forward_config_error(C) == nullptr);
+  static_assert(forward_config_error(C) == nullptr && C.engine == ForwardEngine::kMma);
   using Params = ForwardParams;
   using T = Element<C.dtype>;
   static_assert(arch::kHas<T>, "bf16 needs compute capability 8.0");
@@ -61,7 +61,7 @@ struct ForwardKernel {
   /// The block's rows. False if bases were trusted to need no move after a row's first scores, and some should have
   /// moved: what is stored then is not the result.
   static bool attend(const Params& p, bool trusts) {
-    const Work work = find_work<C.block_m>(p);
+    const Work work = find_work<C.block_m>(p, arch::block().x);
     if (work.queries == 0) return true;
     Shared& s = arch::shared<Shared>();
     const int kv_head = p.group.quotient(work.head);
@@ -149,7 +149,8 @@ struct ForwardKernel {
     // be copying them if no tile was waited for.
     if (C.column_warps > 1 || tiles.begin >= tiles.end) arch::sync_block();
     arch::sync_warp();
-    Output<C>::store(s.o, o, rows, p);
+    // Where the rows lie is found again: kept through the loop, it would cost 10 registers a thread.
+    Output<C>::store(s.o, o, rows, find_work<C.block_m>(p, arch::block().x), p);
     return !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
   }
 

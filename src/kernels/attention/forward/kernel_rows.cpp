@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/forward_params.hpp"
 
 namespace flashfit {
@@ -12,12 +13,13 @@ namespace {
 
 std::string literal_of(const ForwardConfig& c) {
   return fmt::format(
-      "ForwardConfig{{.dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = {}, .block_n = {}, .warps = {}, "
+      "ForwardConfig{{.engine = ForwardEngine::{}, .dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = "
+      "{}, .block_n = {}, .warps = {}, "
       ".stages = {}, .min_blocks = {}, .column_warps = {}, .held_steps = {}, .copy_parts = {}, .early_tiles = {}, "
       ".trusting = {}, .kind = ForwardKind::{}}}",
-      c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim, c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages,
-      c.min_blocks, c.column_warps, c.held_steps, c.copy_parts, c.early_tiles, c.trusting,
-      c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
+      c.engine == ForwardEngine::kWgmma ? "kWgmma" : "kMma", c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim,
+      c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages, c.min_blocks, c.column_warps, c.held_steps, c.copy_parts,
+      c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
 }
 
 /// The head_dims, of q, k, v and out alike, that users ask a row for: those that some row of its dtype is made for, up
@@ -34,18 +36,24 @@ std::vector<std::string> serves(const ForwardConfig& c) {
 
 }  // namespace
 
-const KernelFamily kForwardFamily = {
-    .operation = "attention.forward", .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
+const KernelFamily& family_of(const ForwardConfig& c) {
+  static constexpr KernelFamily kMma = {
+      .operation = kForwardOperation.data(), .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
+  static constexpr KernelFamily kWgmma = {
+      .operation = kForwardOperation.data(), .name = "wgmma", .header = "kernels/attention/forward/wgmma/forward.cuh"};
+  return c.engine == ForwardEngine::kWgmma ? kWgmma : kMma;
+}
 
 KernelRow kernel_row_of(const ForwardVariant& v) {
-  return {.family = &kForwardFamily,
+  const bool wgmma = v.config.engine == ForwardEngine::kWgmma;
+  return {.family = &family_of(v.config),
           .form = &v,
           .name = name_of(v.config),
-          .type = fmt::format("ForwardKernel<{}>", literal_of(v.config)),
+          .type = fmt::format("{}<{}>", wgmma ? "WgmmaForwardKernel" : "ForwardKernel", literal_of(v.config)),
           .targets = v.targets,
           .threads = forward_threads(v.config),
           .shared_bytes = forward_shared_bytes(v.config),
-          .params_bytes = sizeof(ForwardParams),
+          .params_bytes = static_cast<int>(wgmma ? sizeof(WgmmaForwardParams) : sizeof(ForwardParams)),
           .spill_bytes = v.spill_bytes,
           .serves = serves(v.config)};
 }
@@ -57,7 +65,7 @@ std::vector<KernelRow> forward_kernel_rows() {
 }
 
 const ForwardVariant& forward_variant_of(const KernelRow& row) {
-  assert(row.family == &kForwardFamily);
+  assert(row.family->operation == kForwardOperation);
   return *static_cast<const ForwardVariant*>(row.form);
 }
 

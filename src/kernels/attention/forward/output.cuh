@@ -15,7 +15,6 @@
 namespace flashfit {
 
 /// Stores a warp's rows, and mends those that repair.cuh speaks of. Short sequences pay for each instruction here.
-/// Where the rows lie is found again: kept through the main loop, it would cost 10 registers a thread.
 template <ForwardConfig C>
 class Output {
   using Params = ForwardParams;
@@ -30,8 +29,8 @@ class Output {
 
   /// `o` and `rows` as the main loop left them; the warp's rows of s_o are nobody's any more. What a row waits for, it
   /// waits for together with the others: reductions and logarithms first, one way to store for all of them.
-  static void store(Tile& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Params& p) {
-    const Work work = find_work<C.block_m>(p);
+  static void store(Tile& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Work& work,
+                    const Params& p) {
     const float sink = sink_of(p, work.head);
     float sums[kM][2];
     RowEnd ends[kM][2];

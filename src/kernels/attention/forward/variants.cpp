@@ -9,7 +9,7 @@ namespace flashfit {
 std::span<const ForwardVariant> forward_variants() { return kForwardVariants; }
 
 std::string name_of(const ForwardConfig& c) {
-  return fmt::format("fwd_mma_{}_d{}{}_{}x{}_w{}_s{}_b{}{}", name_of(c.dtype), c.head_dim,
+  return fmt::format("fwd_{}_{}_d{}{}_{}x{}_w{}_s{}_b{}{}", family_of(c).name, name_of(c.dtype), c.head_dim,
                      c.head_dim_v == c.head_dim ? "" : fmt::format("v{}", c.head_dim_v), c.block_m, c.block_n, c.warps,
                      c.stages, c.min_blocks, c.kind == ForwardKind::kGeneral ? "_general" : "");
 }

@@ -3,6 +3,7 @@
 // the plan chooses from it, tests run all of it. Host only.
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/gpu/target.hpp"
@@ -20,13 +21,16 @@ struct ForwardVariant {
 
 std::span<const ForwardVariant> forward_variants();
 
-/// "fwd_mma_fp16_d64_128x64_w4_s2_b2": unique, what users and images name a row by.
+/// "fwd_mma_fp16_d64_128x64_w4_s2_b2", "fwd_wgmma_...": unique, what users and images name a row by.
 std::string name_of(const ForwardConfig& c);
 
 /// The row of that name, or nullptr.
 const ForwardVariant* find_forward_variant(const std::string& name);
 
-extern const KernelFamily kForwardFamily;
+inline constexpr std::string_view kForwardOperation = "attention.forward";
+
+/// The family of a configuration's engine: its name is "mma" or "wgmma".
+const KernelFamily& family_of(const ForwardConfig& config);
 
 /// A row as the catalogue has it. `variant` must outlive it.
 KernelRow kernel_row_of(const ForwardVariant& variant);

@@ -12,6 +12,7 @@ using enum DType;
 // PTX of a row's oldest target runs on what comes after every machine code, and on any newer GPU in tests.
 inline constexpr Target kAmpereOn[] = {{80, kSass},  {86, kSass},  {89, kSass}, {90, kSass},
                                        {100, kSass}, {120, kSass}, {80, kPtx}};
+inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
 inline constexpr Target kTuring[] = {{75, kSass}, {75, kPtx}};
 
 // q, k and v of one head_dim; a ring of two stages everywhere. held_steps, copy_parts, early_tiles and who trusts are
@@ -26,6 +27,13 @@ constexpr ForwardConfig row(DType t, int head_dim, int block_m, int block_n, int
 }
 constexpr ForwardConfig trusting(ForwardConfig c) {
   c.trusting = true;
+  return c;
+}
+// Over wgmma: 16 rows a warp.
+constexpr ForwardConfig wgmma(DType t, int head_dim, int head_dim_v, int warps, int block_n, int stages = 2) {
+  ForwardConfig c = tile_config(t, head_dim, 16 * warps, block_n, warps, stages, 1);
+  c.engine = ForwardEngine::kWgmma;
+  c.head_dim_v = head_dim_v;
   return c;
 }
 constexpr ForwardConfig with_v(ForwardConfig c, int head_dim_v) {
@@ -81,6 +89,26 @@ inline constexpr ForwardVariant kAll[] = {
     {general(row(kBF16, 128, 64, 32, 4, 2)), kAmpereOn},
     {general(row(kBF16, 256, 64, 32, 4, 2)), kAmpereOn},
     {general(row(kBF16, 512, 32, 16, 4, 1), 2), kAmpereOn, 8},
+    {wgmma(kF16, 64, 64, 12, 128, 3), kHopper},
+    {wgmma(kF16, 64, 64, 8, 128, 3), kHopper},
+    {wgmma(kF16, 96, 96, 12, 96), kHopper},
+    {wgmma(kF16, 96, 96, 8, 128, 3), kHopper},
+    {wgmma(kF16, 128, 128, 8, 128), kHopper},
+    {wgmma(kF16, 192, 128, 8, 128), kHopper},
+    {wgmma(kF16, 192, 128, 8, 112), kHopper},
+    {wgmma(kF16, 192, 192, 8, 96), kHopper},
+    {wgmma(kF16, 256, 256, 8, 80), kHopper},
+    {wgmma(kF16, 256, 256, 8, 64), kHopper},
+    {wgmma(kBF16, 64, 64, 12, 128, 3), kHopper},
+    {wgmma(kBF16, 64, 64, 8, 128, 3), kHopper},
+    {wgmma(kBF16, 96, 96, 12, 96), kHopper},
+    {wgmma(kBF16, 96, 96, 8, 128, 3), kHopper},
+    {wgmma(kBF16, 128, 128, 8, 128), kHopper},
+    {wgmma(kBF16, 192, 128, 8, 128), kHopper},
+    {wgmma(kBF16, 192, 128, 8, 112), kHopper},
+    {wgmma(kBF16, 192, 192, 8, 96), kHopper},
+    {wgmma(kBF16, 256, 256, 8, 80), kHopper},
+    {wgmma(kBF16, 256, 256, 8, 64), kHopper},
     {row(kF16, 32, 64, 64, 4, 2, 2), kTuring},
     {row(kF16, 64, 64, 64, 4, 2, 4), kTuring},
     {row(kF16, 128, 64, 32, 4, 1, 8), kTuring},

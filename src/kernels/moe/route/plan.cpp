@@ -37,7 +37,7 @@ std::string describe(const RouteProblem& p) {
 
 Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
                              const PlanOptions& options) {
-  images = images_of(kRouteFamily, images);
+  images = images_of(kRouteFamily.operation, images);
   if (auto error = misfit_of_driver(gpu, driver)) return tl::unexpected(std::move(*error));
   const RouteVariant* forced = nullptr;
   if (!options.variant.empty()) {

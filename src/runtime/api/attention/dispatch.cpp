@@ -8,6 +8,7 @@
 #include "runtime/api/environment.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/images/loader.hpp"
+#include "runtime/images/tensor_map.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -34,7 +35,8 @@ Result<void> run(const CheckedForward& checked, const ForwardPlan* plan) {
     auto ok = check_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, checked.tensors);
     if (!ok) return ok;
   }
-  const ForwardArguments arguments(work, checked.call, checked.workspace);
+  ForwardArguments arguments;
+  if (auto ok = arguments.set(work, checked.call, checked.workspace, encode_tensor_map); !ok) return ok;
   return launch(work.steps.all(), arguments.all(), checked.device, checked.stream);
 }
 

@@ -40,6 +40,15 @@ bool is_unaligned(const ForwardTensors& t) {
   return false;
 }
 
+bool refuses_tensor_maps(const ForwardTensors& t) {
+  // CUDA Driver API, cuTensorMapEncodeTiled, in elements.
+  const std::int64_t end = (std::int64_t{1} << 40) * 8 / t.q.dtype.bits;
+  for (const Argument* a : {&t.q, &t.k, &t.v})
+    for (int i = 0; i + 1 < a->ndim; ++i)
+      if (a->size[i] > 1 && (a->stride[i] <= 0 || a->stride[i] >= end)) return true;
+  return false;
+}
+
 Result<void> check_overlaps(const ForwardTensors& t) {
   for (const Argument* written : {&t.out, &t.lse}) {
     for (const Argument* other :

@@ -8,6 +8,8 @@ namespace flashfit::api {
 Result<void> check_layouts(const ForwardTensors& tensors);
 /// Whether a row of q, k, v or out begins where 16 bytes cannot be copied at once.
 bool is_unaligned(const ForwardTensors& tensors);
+/// ForwardProblem::no_tensor_maps.
+bool refuses_tensor_maps(const ForwardTensors& tensors);
 /// That out and lse overlap no other tensor.
 Result<void> check_overlaps(const ForwardTensors& tensors);
 /// cu_seqlens of the rows of `rows`, by value: `cu` is in the CPU's memory.

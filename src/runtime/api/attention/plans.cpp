@@ -29,7 +29,7 @@ flashfit_plan frame(const Gpu& gpu) {
 }
 
 void put_config(flashfit_plan& p, const ForwardConfig& c) {
-  put(p.family, kForwardFamily.name);
+  put(p.family, family_of(c).name);
   p.block_m = c.block_m;
   p.block_n = c.block_n;
   p.warps = c.warps;

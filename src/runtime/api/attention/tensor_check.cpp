@@ -45,6 +45,7 @@ void set_problem(ForwardProblem& p, const ForwardTensors& t, DType dtype, const 
   p.sinks = is_given(t.sinks);
   p.bias = bias_kind(t);
   p.unaligned = t.q.on_gpu() && is_unaligned(t);
+  p.no_tensor_maps = t.q.on_gpu() && refuses_tensor_maps(t);
   p.batch_invariant = args.flags & FLASHFIT_BATCH_INVARIANT;
 }
 

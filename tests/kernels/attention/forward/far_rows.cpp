@@ -1,8 +1,6 @@
 #include "proof/reference/far_rows.hpp"
 
 #include "emulated.hpp"
-#include "kernels/attention/forward/params.hpp"
-#include "kernels/attention/forward/plan/candidates.hpp"
 #include "proof/emu/memory.hpp"
 
 namespace flashfit::testing {
@@ -20,18 +18,13 @@ std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& op
     if (!rows->mapped()) return "addresses of 37 GB could not be had";
   ForwardCall call = data.call();
   call.q = q.view(), call.k = k.view(), call.v = v.view(), call.o = out.view();
-  const auto slots = slots_for(call.problem, c.block_m);
-  if (!slots) return "the plan has no launch for this case";
-  const ForwardParams params = forward_params(call, *slots);
   emu::Memory memory;
-  memory.read_only("q", params.q, q.bytes());
-  memory.read_only("k", params.k, k.bytes());
-  memory.read_only("v", params.v, v.bytes());
-  memory.writable("o", params.o, out.bytes());
-  memory.writable("lse", params.lse, data.lse_count() * sizeof(float));
-  emu::Options named = options;
-  named.kernel = name_of(c);
-  const auto ran = kernel.launch({params.slots * params.heads.by, params.splits, 1}, &params, memory, named);
+  memory.read_only("q", call.q.data, q.bytes());
+  memory.read_only("k", call.k.data, k.bytes());
+  memory.read_only("v", call.v.data, v.bytes());
+  memory.writable("o", call.o.data, out.bytes());
+  memory.writable("lse", call.lse, data.lse_count() * sizeof(float));
+  const auto ran = run(kernel, call, memory, options);
   if (!ran) return ran.error().message;
   out.give(data.out);
   return check(data, expect(data)).message;

@@ -5,10 +5,11 @@
 namespace flashfit::testing {
 namespace {
 
-constexpr std::int64_t kQueries = 70, kKeys = 150, kQuiet = 3;
+constexpr std::int64_t kQueries = 70, kKeys = 290, kQuiet = 3, kSteps = 23;
 
-/// Every kQuiet-th query is so small that its scores stay near 0; those of the others, if `loud`, rise by hundreds on
-/// the later keys: their bases must move far, in fp16 and in bf16.
+/// Every kQuiet-th query is so small that its scores stay near 0; those of the others, if `loud`, rise on the later
+/// keys, in steps from a little to hundreds: their bases must move, some so far that weights pass fp32, and all that
+/// lies between.
 ForwardData make_rising(const ForwardConfig& c, bool loud) {
   ForwardCase spec;
   spec.name = "rising scores";
@@ -20,7 +21,9 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
   ForwardData data = make_data(spec);
   for (std::int64_t d = 0; d < spec.head_dim; ++d) {
     for (std::int64_t row = 0; row < kQueries; ++row)
-      if (row % kQuiet == 0 || !loud) data.q.set(0, row, 0, d, data.q.get(0, row, 0, d) / 1024);
+      data.q.set(0, row, 0, d,
+                 data.q.get(0, row, 0, d) *
+                     (row % kQuiet == 0 || !loud ? 1.0 / 1024 : double(row % kSteps + 1) / kSteps));
     for (std::int64_t key = kKeys / 2; key < kKeys; ++key) data.k.set(0, key, 0, d, data.k.get(0, key, 0, d) * 128);
   }
   return data;

@@ -10,6 +10,7 @@
 namespace flashfit {
 
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
+  if (c.engine == ForwardEngine::kWgmma && p.no_tensor_maps) return false;
   return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
          (c.kind == ForwardKind::kGeneral || !needs_general(p));
 }
@@ -55,17 +56,18 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
-  return ForwardPlan{.variant = &variant_of(image),
-                     .problem = r.problem,
-                     .packed = false,
-                     .steps = forward_steps(image, r.problem, *slots, splits.splits),
-                     .slots = *slots,
-                     .splits = splits.splits,
-                     .split_tiles = splits.tiles,
-                     .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
-                     .registers = registers.count,
-                     .registers_estimated = registers.estimated,
-                     .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};
+  return ForwardPlan{
+      .variant = &variant_of(image),
+      .problem = r.problem,
+      .packed = false,
+      .steps = forward_steps(image, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks),
+      .slots = *slots,
+      .splits = splits.splits,
+      .split_tiles = splits.tiles,
+      .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
+      .registers = registers.count,
+      .registers_estimated = registers.estimated,
+      .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};
 }
 
 bool better(const ForwardPlan& a, const ForwardPlan& b) {
@@ -73,6 +75,7 @@ bool better(const ForwardPlan& a, const ForwardPlan& b) {
   if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
   const ForwardConfig &c = a.variant->config, &d = b.variant->config;
+  if (c.engine != d.engine) return a.model.microseconds < b.model.microseconds;
   if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
   if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;

@@ -59,7 +59,7 @@ void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu&
   Shared s;
   if (plan) {
     s.fits = true;
-    s.family = kForwardFamily.name;
+    s.family = plan->row().family->name;
     s.variant = name_of(plan->variant->config);
     s.target = plan->image().target.str();
     s.shared_memory_bytes = plan->row().shared_bytes;
@@ -83,7 +83,7 @@ void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu) {
   const ForwardConfig& c = fit.config;
   Shared s;
   s.fits = fit.fits;
-  s.family = kForwardFamily.name;
+  s.family = family_of(c).name;
   s.kind = kind_of(c);
   if (std::string name = name_of(c); find_forward_variant(name) != nullptr) s.variant = std::move(name);
   s.shared_memory_bytes = fit.shared_bytes;

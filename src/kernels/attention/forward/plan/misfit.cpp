@@ -82,7 +82,7 @@ Error misfit_of_images(const Request& r) {
 
 Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& p,
                                             std::span<const Image> images) {
-  images = images_of(kForwardFamily, images);
+  images = images_of(kForwardOperation, images);
   std::vector<const ForwardVariant*> rows;
   for (const Image& i : images) rows.push_back(&variant_of(i));
   for (const ForwardVariant& v : forward_variants()) rows.push_back(&v);

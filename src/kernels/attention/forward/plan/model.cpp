@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/attention/forward/wgmma/work_order.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -77,19 +79,49 @@ Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
           .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
 }
 
+double dram_bytes(const ForwardProblem& p) {
+  const double rows_q = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q,
+               rows_k = p.variable_length ? p.total_k : double(p.batch) * p.seqlen_k;
+  return size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) *
+         (rows_q * p.heads_q + rows_k * p.heads_kv);  // Q and O, K and V: caches serve the rest
+}
+
+// Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
+// share the tensor cores.
+constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
+constexpr double kExposedOfTwo = 0.95, kExposedOfThree = 0.75;
+constexpr double kWorkStart = 400, kWorkStartRow = 16;  // cycles a tile of rows, and for each of its rows
+constexpr double kStayingStart = 1000;                  // cycles of a block that stays: tensor maps, barriers
+
+/// Cycles of a block over wgmma and one key tile.
+double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
+  const double scores = double(c.block_m) * c.block_n;
+  const double tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
+  const double weights = scores / exponentials_clk(gpu.cc);
+  return std::max(tensor, weights) + (c.warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
+}
+
+/// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
+void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, double tiles, const Gpu& gpu) {
+  const double works = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
+  const double of_one = kWorkStart + kWorkStartRow * c.block_m + tiles * wgmma_tile_time(c, gpu);
+  const double heads = double(p.batch) * p.heads_q, pairs = heads * ceil_div(works / heads, 2);
+  const WorkOrder order = work_order(p);
+  const double of_an_sm = order == WorkOrder::kAsNumbered     ? ceil_div(works, gpu.sms)
+                          : order == WorkOrder::kLongestFirst ? std::max(1.0, works / gpu.sms)
+                                                              : works / pairs * ceil_div(pairs, gpu.sms);
+  const double compute = (kStayingStart + of_an_sm * of_one) / (gpu.clock_ghz * 1e3);
+  const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+  model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
+  model.bound = dram > compute ? "DRAM" : c.head_dim + c.head_dim_v <= 128 ? "exponentials" : "tensor cores";
+}
+
 /// Cycles a tile when `resident` blocks share the SM.
 double tile_time(const Cycles& t, int warps, int resident) {
   const double per_scheduler = warps * resident / 4.0;
   const double idle = std::max(1.0, 1 / per_scheduler);  // fewer warps than schedulers leave some empty
   const double exposed = std::min(1.0, kSerial + kPerWarp / per_scheduler);
   return idle * (t.longest() + exposed * (t.sum() - t.longest())) + kTileLatency / resident;
-}
-
-double dram_bytes(const ForwardProblem& p) {
-  const double rows_q = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q,
-               rows_k = p.variable_length ? p.total_k : double(p.batch) * p.seqlen_k;
-  return size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) *
-         (rows_q * p.heads_q + rows_k * p.heads_kv);  // Q and O, K and V: caches serve the rest
 }
 
 /// Microseconds that splitting adds: a launch, and partial results written and read.
@@ -109,6 +141,10 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
+  if (c.engine == ForwardEngine::kWgmma) {
+    model_wgmma(model, c, p, visited_tiles(c, p), gpu);
+    return model;
+  }
   const double tiles = visited_tiles(c, p) / splits, a_sm = ceil_div(blocks, gpu.sms);  // blocks of the busiest SM
   const double rounds = std::floor(a_sm / occupancy.blocks);
   const int rest = int(std::fmod(a_sm, occupancy.blocks));

@@ -10,7 +10,7 @@ namespace flashfit {
 
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
-  images = images_of(kForwardFamily, images);
+  images = images_of(kForwardOperation, images);
   const bool packed = packs_heads(problem);
   const ForwardProblem launched = packed ? pack_heads(problem) : problem;
   Request request{launched, gpu, driver, images, nullptr, options.ptx_only};
@@ -31,7 +31,7 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
 
 std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driver, std::span<const Image> images) {
   const ForwardProblem& problem = plan.problem;
-  images = images_of(kForwardFamily, images);
+  images = images_of(kForwardOperation, images);
   const ForwardConfig& c = plan.variant->config;
   const bool ptx = plan.image().ptx();
   if (plan.grid() == 0) return "no rows: nothing to launch";

@@ -19,6 +19,7 @@ Splits cut_evenly(std::int64_t tiles, int parts) {
 
 Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_bytes, const ForwardProblem& p,
                   const Gpu& gpu) {
+  if (c.engine == ForwardEngine::kWgmma) return {1, 0};
   // Lengths that vary are known as a mean alone, and a batch-invariant call may not look at it.
   if (p.batch_invariant && p.variable_length) return {1, 0};
   const std::int64_t tiles = p.seqlen_k / c.block_n + (p.seqlen_k % c.block_n != 0);

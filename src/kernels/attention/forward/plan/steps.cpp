@@ -1,6 +1,9 @@
 #include "kernels/attention/forward/plan/steps.hpp"
 
+#include <algorithm>
+
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward/wgmma/work_order.hpp"
 #include "kernels/attention/pack.hpp"
 
 namespace flashfit {
@@ -16,8 +19,13 @@ KeySplits key_splits(const ForwardPlan& plan, void* workspace) {
 
 }  // namespace
 
-Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t slots, int splits) {
+Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t slots, int splits,
+                    std::int64_t resident) {
   Steps steps;
+  if (forward_variant_of(*image.row).config.engine == ForwardEngine::kWgmma) {
+    steps.add({.image = &image, .grid = {.x = std::min(slots * p.heads_q, resident)}});
+    return steps;
+  }
   steps.add({.image = &image, .grid = {.x = slots * p.heads_q, .y = splits}});
   if (splits == 1) return steps;
   const int rows = combined_rows(forward_variant_of(*image.row).config);
@@ -25,14 +33,32 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
   return steps;
 }
 
-ForwardArguments::ForwardArguments(const ForwardPlan& plan, const ForwardCall& call, void* workspace)
-    : ForwardArguments(forward_params(plan.packed ? pack_heads(call) : call, plan.slots, key_splits(plan, workspace))) {
+Result<void> ForwardArguments::set(const ForwardPlan& plan, const ForwardCall& call, void* workspace,
+                                   EncodeTensorMap encode) {
+  const auto of_launch = [&](const ForwardCall& c) {
+    return set(plan.variant->config, c, forward_params(c, plan.slots, key_splits(plan, workspace)), encode);
+  };
+  return plan.packed ? of_launch(pack_heads(call)) : of_launch(call);
 }
 
-ForwardArguments::ForwardArguments(const ForwardParams& first) : parts_(first) {
-  if (first.splits == 1) return;
-  combine_ = first;
+Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCall& call, const ForwardParams& params,
+                                   EncodeTensorMap encode) {
+  if (config.engine == ForwardEngine::kWgmma) {
+    pointers_ = {&wgmma_, nullptr};
+    if (params.slots == 0) return {};  // nothing is launched
+    wgmma_.forward = params;
+    wgmma_.works = params.slots * params.heads.by;
+    wgmma_.order = work_order(call.problem);
+    wgmma_.all_heads = Divisor(params.heads.by * params.batch);
+    wgmma_.pairs = Divisor((params.tiles.by + 1) / 2);
+    return encode_maps(wgmma_, config, call, encode);
+  }
+  parts_ = params;
+  pointers_ = {&parts_, &combine_};
+  if (params.splits == 1) return {};
+  combine_ = params;
   combine_.combine = 1;
+  return {};
 }
 
 }  // namespace flashfit

@@ -37,7 +37,7 @@ std::string refusal(const ForwardConfig& c, const Fit& fit, const Gpu& gpu) {
 }  // namespace
 
 Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images) {
-  images = images_of(kForwardFamily, images);
+  images = images_of(kForwardOperation, images);
   const ForwardProblem launched = packs_heads(problem) ? pack_heads(problem) : problem;
   Fit fit;
   fit.config = c;

@@ -106,7 +106,8 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     const ForwardProblem p = random() % 2 ? dense(s) : ragged(s);
     const ForwardPlan plan = planned(p, "H100");
     char* const memory = reinterpret_cast<char*>(std::uintptr_t{1} << 40);
-    const ForwardArguments arguments(plan, {.problem = p}, memory);
+    ForwardArguments arguments;
+    ASSERT_TRUE(arguments.set(plan, {.problem = p}, memory, nullptr));
     const auto params = [&](int step) { return *static_cast<const ForwardParams*>(arguments.all()[step]); };
     const ForwardParams parts = params(0);
     EXPECT_EQ(parts.splits, plan.splits);

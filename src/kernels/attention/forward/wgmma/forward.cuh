@@ -1,0 +1,37 @@
+#pragma once
+// Fused attention forward over wgmma and TMA, for 9.0a (docs/kernels.md, "The forward on Hopper").
+// A block stays on its SM and computes one tile of block_m query rows after another. One warp copies; each of
+// block_m / 64 warpgroups has 64 of the rows:
+//   S(j) = Q K(j)^T and O += P(j - 1) V(j - 1) run together on the tensor cores; P(j) = exp2(S(j) c - b) is made
+//   under the second of them, and under the products of the other warpgroups.
+// A row's base b is the maximum over its first tile of keys. Later ones are trusted not to pass it by much: their sums
+// show whether one did (late_bases.cuh).
+#include "kernels/attention/forward/wgmma/consumer.cuh"
+#include "kernels/attention/forward/wgmma/producer.cuh"
+
+namespace flashfit {
+
+template <ForwardConfig C>
+struct WgmmaForwardKernel {
+  static_assert(forward_config_error(C) == nullptr && C.engine == ForwardEngine::kWgmma);
+  using Params = WgmmaForwardParams;
+  using Shared = WgmmaShared<C>;
+  static_assert(sizeof(Shared) == forward_shared_bytes(C));
+  static constexpr int kThreads = forward_threads(C), kMinBlocks = 1;
+
+  static void run(const Params& p) {
+    Shared& s = arch::shared<Shared>();
+    if (arch::thread() == 0) s.init();
+    arch::sync_block();
+    // 65,536 registers: 168 a thread, or 128, until consumers take what the producer's warpgroup gives.
+    if (arch::warp() < C.warps) {
+      arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
+      WgmmaConsumer<C>::run(p, s);
+    } else {
+      arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
+      if (arch::warp() == C.warps) WgmmaProducer<C>::run(p, s);
+    }
+  }
+};
+
+}  // namespace flashfit

@@ -1,0 +1,67 @@
+#pragma once
+// Bases that were trusted and should not have been: a tile's weights, made against the bases of the tiles before, sum
+// to more than weights may be. Rare; then these rows' bases follow, and what was made with the old ones.
+#include "kernels/arch/arch.hpp"
+#include "kernels/attention/softmax.cuh"
+
+namespace flashfit {
+
+/// The most that a lane's weights of a row and tile may sum to: none of them has passed the headroom then.
+template <class T>
+inline constexpr float kMostSum = static_cast<float>(uint64{1} << static_cast<int>(kHeadroom<T> - 1.f)) * 2.f;
+
+/// Sums from here on are not divided out: what that takes is near the least that exp2 gives, 2^-126, or below.
+inline constexpr float kMostDecay = 0x1p100f;
+
+/// Whether a row of the warp has such a sum.
+template <class T>
+bool sums_pass(const float (&sums)[1][2]) {
+  return arch::ballot(sums[0][0] > kMostSum<T> || sums[0][1] > kMostSum<T>) != 0;
+}
+
+/// Where rows of a lane go whose bases were late.
+struct LateRows {
+  float bases[2];  ///< that rows follow to; those that do not follow keep theirs
+  bool lost[2];    ///< weights passed kMostDecay, or there was no base: they must be made again, from scores
+};
+
+/// Weights and their sums become those against bases that follow, but for rows that are lost. A row follows for its own
+/// weights alone.
+template <class T, int N8>
+LateRows follow_weights(float (&weights)[1][N8][4], float (&sums)[1][2], const RowState (&rows)[1][2]) {
+  LateRows late;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float most = row_max(sums[0][h]), top = row_max(top_score(weights, 0, h));
+    const bool follows = most > kMostSum<T>;
+    late.lost[h] = follows && !(most < kMostDecay);
+    late.bases[h] = rows[0][h].base;
+    if (!follows || late.lost[h]) continue;
+    late.bases[h] += arch::log2(top);
+    const float decay = arch::exp2(rows[0][h].base - late.bases[h]);
+#pragma unroll
+    for (int n = 0; n < N8; ++n) {
+      weights[0][n][2 * h] *= decay;
+      weights[0][n][2 * h + 1] *= decay;
+    }
+    sums[0][h] *= decay;
+  }
+  return late;
+}
+
+/// What was gathered with the old bases follows.
+template <int O8>
+void follow_bases(float (&o)[1][O8][4], RowState (&rows)[1][2], const LateRows& late) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float decay = arch::exp2(rows[0][h].base - late.bases[h]);
+    rows[0][h] = {late.bases[h], rows[0][h].sum * decay};
+#pragma unroll
+    for (int n = 0; n < O8; ++n) {
+      o[0][n][2 * h] *= decay;
+      o[0][n][2 * h + 1] *= decay;
+    }
+  }
+}
+
+}  // namespace flashfit

@@ -1,0 +1,19 @@
+#pragma once
+// In which order blocks over wgmma take tiles of query rows: the plan's choice. Host only.
+#include "kernels/attention/forward/wgmma/params.hpp"
+#include "kernels/attention/problem.hpp"
+
+namespace flashfit {
+
+/// Under a causal mask all blocks may read keys and values of all heads at once where these stay in L2, or where so few
+/// heads are read that several blocks share each. Both limits are of an H100, whose L2 has 50 MB
+/// (docs/hopper-kernel.md).
+constexpr WorkOrder work_order(const ForwardProblem& p) {
+  constexpr std::int64_t kBytesAtOnce = 32 << 20, kHeadsAtOnce = 20;
+  if (!p.causal || p.window_left >= 0 || p.variable_length) return WorkOrder::kAsNumbered;
+  const std::int64_t heads = p.batch * p.heads_kv;
+  const std::int64_t bytes = heads * p.seqlen_k * (p.head_dim + p.head_dim_v) * size_of(p.dtype);
+  return bytes <= kBytesAtOnce || heads <= kHeadsAtOnce ? WorkOrder::kLongestFirst : WorkOrder::kPairs;
+}
+
+}  // namespace flashfit

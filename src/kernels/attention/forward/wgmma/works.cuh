@@ -1,0 +1,53 @@
+#pragma once
+// Which tiles of query rows a block computes, one after another, and over which keys. Producer and consumers of a block
+// ask the same.
+#include "kernels/arch/arch.hpp"
+#include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/params.hpp"
+#include "kernels/attention/mask.cuh"
+#include "kernels/attention/schedule.cuh"
+
+namespace flashfit {
+
+/// The block's `turn`-th tile, by find_work()'s number; p.works if it has none that late, none_now if not in this turn.
+inline int tile_number(const WgmmaForwardParams& p, int turn, int none_now) {
+  const int blocks = arch::grid().x, block = arch::block().x, tiles = p.forward.tiles.by;
+  if (p.order == WorkOrder::kPairs) {
+    const int pair = turn / 2 * blocks + block, head = p.pairs.quotient(pair);
+    const int at = pair - head * p.pairs.by, tile = turn % 2 == 0 ? at : tiles - 1 - at;
+    if (head >= p.all_heads.by) return p.works;
+    return turn % 2 != 0 && tile == at ? none_now : head * tiles + tile;
+  }
+  const int first = turn * blocks;
+  if (first >= p.works) return p.works;
+  // Every second round is dealt backwards, so that no block has the longer tile of every round.
+  const int i = first + (turn % 2 == 0 ? block : blocks - 1 - block);
+  if (i >= p.works) return none_now;
+  if (p.order == WorkOrder::kAsNumbered) return i;
+  const int tile = p.all_heads.quotient(i);
+  return (i - tile * p.all_heads.by) * tiles + tile;
+}
+
+/// Calls each(work, number) for the block's tiles that have rows. All lanes of a warp call it together.
+template <ForwardConfig C, class Each>
+void for_each_work(const WgmmaForwardParams& p, Each each) {
+  constexpr int kNoneNow = -1;
+  for (int turn = 0;; ++turn) {
+    const int number = tile_number(p, turn, kNoneNow);
+    if (number == p.works) return;
+    if (number == kNoneNow) continue;
+    const Work work = find_work<C.block_m>(p.forward, number);
+    if (work.queries != 0) each(work, number);
+  }
+}
+
+/// The key tiles that some row of the block sees.
+template <ForwardConfig C>
+TileRange key_tiles(const WgmmaForwardParams& p, const Work& work, const Visibility& visible) {
+  const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
+  const TileRange tiles =
+      tiles_of(work, p.forward, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
+  return {tiles.begin, tiles.begin < tiles.end ? tiles.end : tiles.begin};
+}
+
+}  // namespace flashfit
