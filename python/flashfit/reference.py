@@ -1,14 +1,17 @@
 """The fp64 references that results are held to, and the same-dtype computation whose error bounds theirs.
 
-NumPy only, written apart from the kernels. Error of a result: its largest absolute difference to attention(). It should
-be at most twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype. Of
-the router, ids are those of route(); its weights are fp32 whatever the dtype of logits.
+Of NumPy arrays and of torch tensors, on the GPU too: written against what both packages have, apart from the kernels
+and from the reference in C++. Error of a result: its largest absolute difference to attention(). It should be at most
+twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype. Of the router,
+ids are those of route(); its weights are fp32 whatever the dtype of logits.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable, NamedTuple, Optional
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -17,194 +20,312 @@ Array = npt.NDArray[Any]
 Offsets = Optional[Sequence[int]]
 Window = Optional[Sequence[Optional[int]]]
 
-
-def _tokens_first(x: Array, layout: str) -> Array:
-    if layout not in ("bshd", "bhsd"):
-        raise ValueError(f'layout: {layout!r}; accepted: "bshd", "bhsd"')
-    return x if layout == "bshd" else x.swapaxes(-3, -2)
+MOST_SCORES = 1 << 22  # that are computed at once: memory is bounded, whatever the problem
 
 
-def _sequences(q: Array, k: Array, cu_q: Offsets, cu_k: Offsets) -> Iterator[tuple[Any, Any, Any]]:
-    """Indices of each sequence's queries, keys and rows of lse."""
-    if cu_q is None or cu_k is None:
-        yield from ((b, b, b) for b in range(q.shape[0]))
-    else:
-        for b in range(len(cu_q) - 1):
-            rows = slice(int(cu_q[b]), int(cu_q[b + 1]))
-            yield rows, slice(int(cu_k[b]), int(cu_k[b + 1])), (slice(None), rows)
+def _package(x: Any) -> Any:
+    """torch of its tensors, else NumPy. What is called of it has one name and one meaning in both."""
+    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
 
 
-def visible(
-    seqlen_q: int, seqlen_k: int, causal: bool, window: Window = None, used: int | None = None
-) -> npt.NDArray[np.bool_]:
-    """Whether query i sees key j, [seqlen_q, seqlen_k]: masks end with the first `used` keys."""
-    used = seqlen_k if used is None else used
-    at, key = np.arange(seqlen_q)[:, None] + (used - seqlen_q), np.arange(seqlen_k)[None, :]
-    left, right = (None if each == -1 else each for each in window or (None, None))
-    seen = np.broadcast_to(key < used, (seqlen_q, seqlen_k)).copy()
-    if causal:
-        right = 0
-    if left is not None:
-        seen &= key >= at - left
-    if right is not None:
-        seen &= key <= at + right
-    return seen
+def _tensor(x: Any) -> Any:
+    return x if type(x).__module__.startswith("torch") else np.asarray(x)
 
 
-def _mix(p: Array, v: Array, seen: npt.NDArray[np.bool_]) -> Array:
+def _cast(x: Any, dtype: Any) -> Any:
+    return x.astype(dtype) if isinstance(x, np.ndarray) else x.to(dtype)
+
+
+def _beside(q: Any, values: Any) -> Any:
+    """Values as q's package has them, where q is."""
+    return np.asarray(values) if isinstance(q, np.ndarray) else sys.modules["torch"].as_tensor(values, device=q.device)
+
+
+def _zeros(q: Any, shape: Sequence[int]) -> Any:
+    return np.zeros(shape, q.dtype) if isinstance(q, np.ndarray) else q.new_zeros(tuple(shape))
+
+
+def _as_it_is(x: Any) -> Any:
+    return x
+
+
+@np.errstate(all="ignore")  # infinities and NaN are values like others here
+def softmax(scores: Any, sinks: Any = None) -> tuple[Any, Any]:
+    """(weights, lse) of each row. A sink is one key more, whose weight nobody gets; of -inf alone: 0 and -inf.
+
+    scores: [..., keys]; sinks: broadcasts to [..., 1].
+    """
+    xp = _package(scores)
+    sink = _zeros(scores, (*scores.shape[:-1], 1)) + (-np.inf if sinks is None else _cast(sinks, scores.dtype))
+    every = xp.concatenate([scores, sink], -1)
+    top = xp.amax(every, -1, keepdims=True)
+    shift = xp.where(top == -np.inf, _zeros(top, top.shape), top)
+    p = xp.exp(every - shift)
+    total = p.sum(-1, keepdims=True)
+    return p[..., :-1] / (total + _cast(total == 0, total.dtype)), (shift + xp.log(total))[..., 0]
+
+
+def _mix(p: Any, v: Any, seen_by: Callable[[], Any]) -> Any:
     """p @ v, where a key's NaN or infinity reaches only queries that see it, although 0 * NaN is NaN."""
-    finite = np.isfinite(v)
-    mixed: Array = p @ np.where(finite, v, 0)
-    for j in np.flatnonzero(~finite.all(axis=1)):
-        mixed[seen[:, j]] += p[seen[:, j], j, None] * np.where(finite[j], 0, v[j])
+    xp = _package(v)
+    finite, none = xp.isfinite(v), _zeros(v, (1,))
+    if bool(finite.all()):
+        return p @ v
+    seen = seen_by()
+    mixed = p @ xp.where(finite, v, none)
+    of_key = finite.reshape(-1, *finite.shape[-2:]).swapaxes(0, 1).reshape(finite.shape[-2], -1).all(1)
+    for j in [j for j, is_finite in enumerate(of_key.tolist()) if not is_finite]:
+        key = slice(j, j + 1)
+        odd = xp.where(finite[..., key, :], none, v[..., key, :])
+        mixed = mixed + xp.where(seen[..., key], p[..., key] * odd, none)
     return mixed
 
 
-class _Options(NamedTuple):
-    """Those of attention() beyond a plain call, for all sequences."""
+def _some(x: Any, axis: int, where: slice) -> Any:
+    """x[where] along an axis of four, unless it is broadcast there."""
+    if x is None or getattr(x, "ndim", 0) < 4 or x.shape[axis] == 1:
+        return x
+    return x[(slice(None),) * axis + (where,)]
 
+
+@dataclass(frozen=True)
+class Problem:
+    """Sequences of as many keys each, or rows of one head: q [..., queries, head_dim], k [..., keys, head_dim] and v
+    [..., keys, head_dim_v], of one floating dtype, in which all is computed. What else there is broadcasts to scores,
+    [..., queries, keys]."""
+
+    q: Any
+    k: Any
+    v: Any
+    at: Any  # the key that a query is aligned with, [..., queries, 1]
+    used: Any  # how many keys are there
+    scale: float
+    causal: bool = False
     window: Window = None
-    softcap: float | None = None
-    alibi_slopes: Any = None
-    sinks: Any = None
-    bias: Any = None
-    seqused_k: Any = None
+    softcap: float = 0.0
+    slopes: Any = None
+    sinks: Any = None  # broadcasts to [..., queries, 1]
+    bias: Any = None  # added; of bool: what may be seen
+
+    def of(self, dtype: Any) -> Problem:
+        """With q, k and v in another dtype."""
+        return replace(self, q=_cast(self.q, dtype), k=_cast(self.k, dtype), v=_cast(self.v, dtype))
+
+    def part(self, sequences: slice, queries: slice) -> Problem:
+        """Of one whose tensors are [batch, heads, ...]."""
+        others = {name: _some(getattr(self, name), 0, sequences) for name in ("used", "slopes", "sinks", "bias", "at")}
+        others.update({name: _some(others[name], 2, queries) for name in ("at", "bias")})
+        q, k, v = self.q[sequences, :, queries], self.k[sequences], self.v[sequences]
+        return replace(self, q=q, k=k, v=v, **others)
+
+    def from_query_to_key(self) -> Any:
+        """How many keys a query is ahead of a key."""
+        keys = self.k.shape[-2]
+        return self.at - _beside(self.q, np.arange(keys))
+
+    def seen(self) -> Any:
+        """Which keys each query sees; masks end with the first `used` keys."""
+        ahead = self.from_query_to_key()
+        seen = self.at - ahead < self.used
+        left, right = (None if each == -1 else each for each in self.window or (None, None))
+        if self.causal:
+            right = 0
+        if left is not None:
+            seen = seen & (ahead <= left)
+        if right is not None:
+            seen = seen & (ahead >= -right)
+        return seen & self.bias if self._hides() else seen
+
+    def _hides(self) -> bool:
+        return self.bias is not None and str(self.bias.dtype).endswith("bool")
+
+    def terms(self) -> list[Any]:
+        """What is added to the scores, in fp64: ALiBi, then a bias."""
+        found = []
+        if self.slopes is not None:
+            wide = _package(self.q).float64
+            found.append(-_cast(self.slopes, wide) * _cast(abs(self.from_query_to_key()), wide))
+        if self.bias is not None and not self._hides():
+            found.append(self.bias)
+        return found
+
+    def scores(self, rounded: Callable[[Any], Any] = _as_it_is) -> Any:
+        """-inf where a query does not see a key. `rounded` is applied to every intermediate."""
+        xp = _package(self.q)
+        scores = rounded(rounded(self.q @ self.k.swapaxes(-2, -1)) * float(self.scale))
+        if self.softcap:
+            scores = rounded(float(self.softcap) * xp.tanh(scores / float(self.softcap)))
+        for term in self.terms():
+            scores = rounded(scores + _cast(term, scores.dtype))
+        return xp.where(self.seen(), scores, _zeros(scores, (1,)) - np.inf)
+
+    @np.errstate(all="ignore")
+    def attend(self, rounded: Callable[[Any], Any] = _as_it_is) -> tuple[Any, Any]:
+        """(out [..., queries, head_dim_v], lse [..., queries])."""
+        weights, lse = softmax(self.scores(rounded), self.sinks)
+        return rounded(_mix(rounded(weights), self.v, self.seen)), lse
 
 
-class _Terms(NamedTuple):
-    """What one sequence and head adds to its scores."""
+@dataclass(frozen=True)
+class Group:
+    """Neighbouring sequences of as many queries and keys each: their problem [batch, heads, ...], with k and v as many
+    heads as q, and where results have them."""
 
-    seen: npt.NDArray[np.bool_]
-    softcap: float
-    alibi: Any  # [seqlen_q, seqlen_k], or 0
-    bias: Any  # alike
-    sink: float  # -inf: none
+    problem: Problem
+    place: Callable[
+        [Any], Any
+    ]  # of [..., heads, tokens] or [..., heads, tokens, head_dim]: [batch, heads, tokens, ...]
+    heads_first: bool
 
+    def out(self, out: Any) -> Any:
+        """A view of a call's out: [batch, heads, queries, head_dim_v]."""
+        return self.place(out if self.heads_first else out.swapaxes(-3, -2))
 
-def _terms(options: _Options, q: Array, k: Array, causal: bool, b: int, h: int, heads: int) -> _Terms:
-    used = len(k) if options.seqused_k is None else int(options.seqused_k[b])
-    seen = visible(len(q), len(k), causal, options.window, used)
-    alibi: Any = 0
-    bias: Any = 0
-    if options.alibi_slopes is not None:
-        slopes = np.atleast_2d(np.asarray(options.alibi_slopes, np.float64))
-        at = np.arange(len(q))[:, None] + (used - len(q))
-        alibi = -slopes[b if len(slopes) > 1 else 0, h] * np.abs(at - np.arange(len(k))[None, :])
-    if options.bias is not None:
-        given = np.asarray(options.bias)
-        given = given.reshape((1,) * (4 - given.ndim) + given.shape)
-        of_one = given[b if given.shape[0] > 1 else 0, h if given.shape[1] > 1 else 0]
-        of_one = np.broadcast_to(of_one, (len(q), len(k)))
-        if of_one.dtype == bool:
-            seen &= of_one
-        else:
-            bias = of_one.astype(np.float64)
-    sink = -np.inf if options.sinks is None else float(np.asarray(options.sinks)[h])
-    return _Terms(seen, float(options.softcap or 0), alibi, bias, sink)
+    def lse(self, lse: Any) -> Any:
+        """A view of a call's lse: [batch, heads, queries]."""
+        return self.place(lse)
 
 
-def _one_head(
-    q: Array, k: Array, v: Array, terms: _Terms, scale: float, rounded: Callable[[Array], Array]
-) -> tuple[Array, Array]:
-    """One sequence and head; `rounded` is applied to every intermediate."""
-    work = q.dtype.type
-    with np.errstate(all="ignore"):  # infinities and NaN are values like others here
-        scores = rounded(rounded(q @ k.T) * work(scale))
-        if terms.softcap:
-            scores = rounded(work(terms.softcap) * np.tanh(scores / work(terms.softcap)))
-        for term in (terms.alibi, terms.bias):
-            if not np.isscalar(term):
-                scores = rounded(scores + term.astype(work))
-        scores = np.where(terms.seen, scores, -np.inf)
-        top = np.maximum(scores.max(axis=1, initial=-np.inf), terms.sink)
-        shift = np.where(top == -np.inf, 0, top)
-        p = np.exp(scores - shift[:, None])
-        total = p.sum(axis=1) + np.exp(terms.sink - shift)
-        p = rounded(p / np.where(total == 0, 1, total)[:, None]).astype(work)
-        return rounded(_mix(p, v, terms.seen)), shift + np.log(total)
+def _starts(cu_seqlens: Any) -> list[int]:
+    return [int(each) for each in (cu_seqlens.tolist() if hasattr(cu_seqlens, "tolist") else cu_seqlens)]
+
+
+def _is_even(starts: list[int], total: int) -> bool:
+    """Whether sequences of one length fill all rows."""
+    count = len(starts) - 1
+    return count > 0 and starts == [total // count * b for b in range(count + 1)] and starts[-1] == total
+
+
+Place = Callable[[Any], Any]
+
+
+def _split(q: Any, k: Any, cu_q: Offsets, cu_k: Offsets) -> Iterator[tuple[slice, Place, Place]]:
+    """Neighbouring sequences of one length: which, and where tensors beginning [batch,] heads, tokens have them, as
+    [batch, heads, tokens, ...], of queries and of keys."""
+    if cu_q is None or cu_k is None:
+        yield slice(0, q.shape[0]), _as_it_is, _as_it_is
+        return
+    both = _starts(cu_q), _starts(cu_k)
+    count = len(both[0]) - 1
+    if all(_is_even(starts, x.shape[1]) for starts, x in zip(both, (q, k))):
+
+        def fold(x: Any) -> Any:
+            return x.reshape(x.shape[0], count, x.shape[1] // count, *x.shape[2:]).swapaxes(0, 1)
+
+        yield slice(0, count), fold, fold
+        return
+    for b in range(count):
+        of_q, of_k = (lambda x, a=each[b], z=each[b + 1]: x[None, :, a:z] for each in both)
+        yield slice(b, b + 1), of_q, of_k
+
+
+def groups(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    softmax_scale: float | None = None,
+    cu_seqlens_q: Offsets = None,
+    cu_seqlens_k: Offsets = None,
+    layout: str = "bshd",
+    window: Window = None,
+    softcap: float | None = None,
+    alibi_slopes: Any = None,
+    sinks: Any = None,
+    bias: Any = None,
+    seqused_k: Any = None,
+) -> Iterator[Group]:
+    """The sequences of a call of flashfit.attention, those of one length together where all are."""
+    if layout not in ("bshd", "bhsd"):
+        raise ValueError(f'layout: {layout!r}; accepted: "bshd", "bhsd"')
+    heads_first = layout == "bhsd"
+    q, k, v = (_tensor(x) for x in (q, k, v))
+    q, k, v = (x if heads_first else x.swapaxes(-3, -2) for x in (q, k, v))
+    share = q.shape[-3] // max(k.shape[-3], 1)
+    slopes, sinks, bias, seqused_k = (
+        None if x is None else _beside(q, x) for x in (alibi_slopes, sinks, bias, seqused_k)
+    )
+    slopes = None if slopes is None else slopes[(None,) * (2 - slopes.ndim)][..., None, None]
+    bias = None if bias is None else bias[(None,) * (4 - bias.ndim)]
+    for which, of_q, of_k in _split(q, k, cu_seqlens_q, cu_seqlens_k):
+        its_q, its_k, its_v = of_q(q), of_k(k), of_k(v)
+        if share > 1:
+            key_heads = [h // share for h in range(q.shape[-3])]
+            its_k, its_v = its_k[:, key_heads], its_v[:, key_heads]
+        queries, keys = its_q.shape[2], its_k.shape[2]
+        used: Any = keys if seqused_k is None else _cast(seqused_k, _package(q).int64)[which, None, None, None]
+        problem = Problem(
+            its_q,
+            its_k,
+            its_v,
+            at=_beside(q, np.arange(queries)[None, None, :, None]) + used - queries,
+            used=used,
+            scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
+            causal=causal,
+            window=window,
+            softcap=float(softcap or 0),
+            slopes=_some(slopes, 0, which),
+            sinks=None if sinks is None else sinks[None, :, None, None],
+            bias=_some(bias, 0, which),
+        )
+        yield Group(problem, of_q, heads_first)
+
+
+def _pieces(count: int, most: int) -> Iterator[slice]:
+    yield from (slice(start, min(start + most, count)) for start in range(0, count, most))
 
 
 def _forward(
-    q: Array,
-    k: Array,
-    v: Array,
-    causal: bool,
-    softmax_scale: float | None,
-    cu_q: Offsets,
-    cu_k: Offsets,
-    layout: str,
-    options: dict[str, Any],
-    work: Any,
-    rounded: Callable[[Array], Array],
-) -> tuple[Array, Array]:
-    asked = _Options(**options)
-    q, k, v = (_tokens_first(np.asarray(x), layout).astype(work) for x in (q, k, v))
-    heads, group = q.shape[-2], q.shape[-2] // max(k.shape[-2], 1)
-    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    out = np.zeros((*q.shape[:-1], v.shape[-1]), work)
-    lse = np.zeros((*q.shape[:-3], heads, q.shape[-3]), work)
-    for b, (rows, keys, lse_rows) in enumerate(_sequences(q, k, cu_q, cu_k)):
-        for h in range(heads):
-            terms = _terms(asked, q[rows], k[keys], causal, b, h, heads)
-            out[rows][:, h], lse[lse_rows][h] = _one_head(
-                q[rows][:, h], k[keys][:, h // group], v[keys][:, h // group], terms, scale, rounded
-            )
-    return _tokens_first(out, layout), lse
+    q: Any, k: Any, v: Any, work: str, rounded: Callable[[Any], Any], options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Piece by piece, in fp64 or fp32."""
+    q, k, v = (_tensor(x) for x in (q, k, v))
+    dtype = getattr(_package(q), work)
+    like = _cast(q[:0], dtype)
+    out = _zeros(like, (*q.shape[:-1], v.shape[-1]))
+    rows = out if options.get("layout") == "bhsd" else out.swapaxes(-3, -2)
+    lse = _zeros(like, rows.shape[:-1])
+    for group in groups(q, k, v, **options):
+        p = group.problem
+        sequences, heads, queries = p.q.shape[:3]
+        of_row = max(1, heads * p.k.shape[2])
+        for some in _pieces(sequences, max(1, MOST_SCORES // max(1, of_row * queries))):
+            for those in _pieces(queries, max(1, MOST_SCORES // of_row)):
+                found = p.part(some, those).of(dtype).attend(rounded)
+                group.out(out)[some, :, those], group.lse(lse)[some, :, those] = found
+    return out, lse
 
 
-def attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    causal: bool = False,
-    softmax_scale: float | None = None,
-    cu_seqlens_q: Offsets = None,
-    cu_seqlens_k: Offsets = None,
-    layout: str = "bshd",
-    **options: Any,
-) -> tuple[Array, Array]:
+def attention(q: Any, k: Any, v: Any, **options: Any) -> tuple[Any, Any]:
     """(out, lse) in fp64, with the shapes of flashfit.attention. A query that sees no key gives 0 and -inf.
 
-    options: window, softcap, alibi_slopes, sinks, bias, seqused_k, as flashfit.attention has them.
+    q, k, v: NumPy arrays, or torch tensors on any device, where the result is then.
+    options: causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, window, softcap, alibi_slopes, sinks, bias and
+        seqused_k, as flashfit.attention has them.
     """
-    return _forward(
-        q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, options, np.float64, lambda x: x
-    )
+    return _forward(q, k, v, "float64", _as_it_is, options)
 
 
-def naive(
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    causal: bool = False,
-    softmax_scale: float | None = None,
-    cu_seqlens_q: Offsets = None,
-    cu_seqlens_k: Offsets = None,
-    layout: str = "bshd",
-    **options: Any,
-) -> tuple[Array, Array]:
-    """(out, lse) as unfused layers compute them: every step rounded to q's dtype, sums in fp32; lse is fp32."""
-    dtype = np.asarray(q).dtype
-    out, lse = _forward(
-        q,
-        k,
-        v,
-        causal,
-        softmax_scale,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        layout,
-        options,
-        np.float32,
-        lambda x: x.astype(dtype).astype(np.float32),
-    )
-    return out.astype(dtype), lse.astype(np.float32)
+def rounding(dtype: Any) -> Callable[[Any], Any]:
+    """fp32 rounded to a dtype of its package, and back."""
+
+    def rounded(x: Any) -> Any:
+        return _cast(_cast(x, dtype), x.dtype)
+
+    return rounded
+
+
+def naive(q: Any, k: Any, v: Any, **options: Any) -> tuple[Any, Any]:
+    """(out, lse) as unfused layers compute them: every step rounded to q's dtype, sums in fp32; lse is fp32. Arguments
+    as attention() has them."""
+    dtype = _tensor(q).dtype
+    out, lse = _forward(q, k, v, "float32", rounding(dtype), options)
+    return _cast(out, dtype), lse
 
 
 def _softmax(x: Array) -> Array:
-    """Of each row; NaN where a row holds NaN or inf, or -inf alone."""
+    """Of each row; NaN where a row holds NaN or inf, or -inf alone: there is no mask that would mean 0 by it."""
     with np.errstate(invalid="ignore"):
         p = np.exp(x - x.max(axis=1, keepdims=True))
         found: Array = p / p.sum(axis=1, keepdims=True)

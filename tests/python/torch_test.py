@@ -28,7 +28,8 @@ def by_torch(q: Any, k: Any, v: Any, causal: bool) -> Any:
     """PyTorch's unfused attention in the tensors' dtype, [batch, seqlen, heads, head_dim]."""
     group = q.shape[2] // k.shape[2]
     q, k, v = q.transpose(1, 2), *(x.transpose(1, 2).repeat_interleave(group, 1) for x in (k, v))
-    seen = torch.from_numpy(reference.visible(q.shape[2], k.shape[2], causal))
+    seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)
+    seen = seen.tril(k.shape[2] - q.shape[2]) if causal else seen
     scores = (q @ k.transpose(2, 3) * q.shape[-1] ** -0.5).masked_fill(~seen, float("-inf"))
     return (scores.softmax(-1).nan_to_num(0) @ v).transpose(1, 2)
 

@@ -1,4 +1,4 @@
-"""What a result is held to: fp64 in NumPy, apart from every implementation that is judged, and the bound of
+"""What a result is held to: the fp64 reference, apart from every implementation that is judged, and the bound of
 docs/numerics.md. Of a long case a sample of sequences, heads and rows is held to it; no element may be NaN."""
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..reference import Problem, softmax
+from ..reference import rounding as rounding_to
 from .arrays import Array, Arrays, Inputs
 from .cases import Case
 
@@ -42,19 +44,22 @@ class Piece:
     sequence: int
     head: int
 
-    def scores(self, case: Case, bias: Array | None, sink: float) -> Scores:
-        """`bias`: of these rows and keys; of a bool, what it lets them see."""
-        at, key = (self.rows + self.keys - self.queries)[:, None], np.arange(self.keys)[None, :]
-        seen = np.ones((len(self.rows), self.keys), bool)
-        right = 0 if case.causal else case.window_right
-        if case.window_left >= 0:
-            seen &= key >= at - case.window_left
-        if right >= 0:
-            seen &= key <= at + right
-        if bias is not None and bias.dtype == np.bool_:
-            seen, bias = seen & bias, None
-        steep = np.float64(np.float32(case.slopes()[self.head])) * np.abs(at - key) if case.alibi else None
-        return Scores(case.softmax_scale, seen, case.softcap, steep, bias, sink)
+    def problem(self, case: Case, q: Array, k: Array, v: Array, bias: Array | None, sink: float) -> Problem:
+        """Of these rows and keys, in fp32; `bias` broadcasts to them."""
+        return Problem(
+            q,
+            k,
+            v,
+            at=(self.rows + self.keys - self.queries)[:, None],
+            used=self.keys,
+            scale=case.softmax_scale,
+            causal=case.causal,
+            window=(case.window_left, case.window_right),
+            softcap=case.softcap,
+            slopes=np.array(case.slopes()[self.head], np.float32) if case.alibi else None,
+            sinks=np.array(sink),
+            bias=bias,
+        )
 
 
 def to_bf16(x: Array) -> Array:
@@ -67,66 +72,25 @@ def to_bf16(x: Array) -> Array:
 def rounding(dtype: str) -> Callable[[Array], Array]:
     if dtype == "bf16":
         return to_bf16
-    kind = np.float16 if dtype == "fp16" else np.float32
-    return lambda x: x.astype(kind).astype(np.float32)
+    return rounding_to(np.float16 if dtype == "fp16" else np.float32)
 
 
-@dataclass(frozen=True)
-class Scores:
-    """What a head's scores are made of beyond q and k: a row of each a query, a column a key."""
-
-    scale: float
-    seen: Array
-    softcap: float = 0.0
-    steep: Array | None = None  # ALiBi's slope times distance
-    bias: Array | None = None
-    sink: float = -math.inf
-
-
-def scores_of(q: Array, k: Array, s: Scores, rounded: Callable[[Array], Array]) -> Array:
-    kind = q.dtype.type
-    scores = rounded(rounded(q @ k.T) * kind(s.scale))
-    if s.softcap:
-        scores = rounded(kind(s.softcap) * np.tanh(scores / kind(s.softcap)))
-    if s.steep is not None:
-        scores = rounded(scores - s.steep.astype(kind))
-    if s.bias is not None:
-        scores = rounded(scores + s.bias.astype(kind))
-    masked: Array = np.where(s.seen, scores, -np.inf)
-    return masked
-
-
-def weights_of(scores: Array, sink: float) -> Array:
-    """Softmax of each row, a sink in its sum; 0 where nothing is seen."""
-    top = scores.max(axis=1, initial=scores.dtype.type(sink))
-    level = np.where(top == -np.inf, 0, top).astype(scores.dtype)
-    weights = np.exp(scores - level[:, None])
-    total = weights.sum(axis=1) + np.exp(scores.dtype.type(sink) - level)
-    found: Array = weights / np.where(total == 0, 1, total)[:, None]
-    return found
-
-
-def attend(q: Array, k: Array, v: Array, s: Scores, rounded: Callable[[Array], Array]) -> Array:
-    """One head, in the arrays' precision; `rounded` is applied to what a layer without fusion would store."""
-    return rounded(rounded(weights_of(scores_of(q, k, s, rounded), s.sink)) @ v)
-
-
-def magnitude(q: Array, k: Array, s: Scores) -> float:
-    """What rounding errors of scores are relative to, as docs/numerics.md has it."""
-    products, at = s.scale * (np.abs(q) @ np.abs(k).T), s.scale * (q @ k.T)
+def magnitude(problem: Problem) -> float:
+    """What rounding errors of scores are relative to, as docs/numerics.md has it. The problem is in fp64."""
+    q, k, scale, softcap, seen = problem.q, problem.k, problem.scale, problem.softcap, problem.seen()
+    products, at = scale * (np.abs(q) @ np.abs(k).T), scale * (q @ k.T)
     steps = np.zeros_like(at)
-    if s.softcap:
-        tanh = np.tanh(at / s.softcap)
-        products, at = products * (1 - tanh * tanh), s.softcap * tanh
+    if softcap:
+        tanh = np.tanh(at / softcap)
+        products, at = products * (1 - tanh * tanh), softcap * tanh
         steps += 3 * np.abs(at)
-    if s.steep is not None:
-        at = at - s.steep
-        steps += np.abs(s.steep) + np.abs(at)
-    if s.bias is not None:
-        at = at + s.bias
+    if problem.slopes is not None:
+        steps += np.abs(problem.terms()[0])
+    for term in problem.terms():
+        at = at + term
         steps += np.abs(at)
-    later = (weights_of(np.where(s.seen, at, -np.inf), s.sink) * steps).sum(axis=1)
-    return float(((products * s.seen).max(axis=1, initial=0.0) + later).max(initial=0.0))
+    later = (softmax(np.where(seen, at, -np.inf), problem.sinks)[0] * steps).sum(axis=1)
+    return float(((products * seen).max(axis=1, initial=0.0) + later).max(initial=0.0))
 
 
 def sample(case: Case, seed: int) -> Iterator[Piece]:
@@ -170,19 +134,17 @@ class Expected:
             q = arrays.rows(inputs.q, piece.of_q)
             k, v = (arrays.rows(x, piece.of_k) for x in (inputs.k, inputs.v))
             sink = -math.inf if inputs.sinks is None else float(arrays.rows(inputs.sinks, piece.head))
-            how = piece.scores(case, self._bias(inputs, piece), sink)
-            wide = [x.astype(np.float64) for x in (q, k, v)]
-            exact = attend(wide[0], wide[1], wide[2], how, lambda x: x)
-            plain = attend(q, k, v, how, rounding(case.dtype))
-            if not np.isfinite(
-                plain
-            ).all():  # scores past the dtype's range: they stay in fp32, as fused kernels have it
-                plain = rounding(case.dtype)(attend(q, k, v, how, lambda x: x))
+            problem = piece.problem(case, q, k, v, self._bias(inputs, piece), sink)
+            wide = problem.of(np.float64)
+            exact, _ = wide.attend()
+            plain, _ = problem.attend(rounding(case.dtype))
+            if not np.isfinite(plain).all():  # scores past the dtype's range: fused kernels keep them in fp32
+                plain = rounding(case.dtype)(problem.attend()[0])
             self.pieces.append((piece.of_q, exact))
             plain_error = max(plain_error, largest(plain - exact))
             largest_out = max(largest_out, largest(exact))
             largest_v = max(largest_v, largest(v))
-            score = max(score, magnitude(wide[0], wide[1], how))
+            score = max(score, magnitude(wide))
         fp32 = ROUNDOFF["fp32"]
         floor = ROUNDOFF[case.dtype] * largest_out + fp32 * (1 + 2 * score) * largest_v
         self.bound = case.tolerance * plain_error + floor

@@ -1,0 +1,62 @@
+"""The Python reference: worked out by hand, in pieces of any size, and of torch tensors what it is of NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from flashfit import reference
+
+Options = dict[str, Any]
+LENGTHS = [0, 5, 5, 12, 24]
+EVEN = [0, 8, 16, 24]
+CASES: list[Options] = [
+    {},
+    {"causal": True, "softcap": 2.0},
+    {"window": (3, 1), "seqused_k": np.array([2, 24, 0], np.int32)},
+    {"alibi_slopes": np.array([[0.1, 0.2], [1, 2], [0, 3]], np.float32), "sinks": np.array([0.5, -1], np.float32)},
+    {"bias": np.linspace(-3, 3, 3 * 24 * 24, dtype=np.float32).reshape(3, 1, 24, 24)},
+    {"bias": np.arange(24 * 24).reshape(24, 24) % 7 > 2},
+    {"cu_seqlens_q": LENGTHS, "cu_seqlens_k": LENGTHS, "causal": True},
+    {"cu_seqlens_q": EVEN, "cu_seqlens_k": EVEN, "causal": True, "seqused_k": np.array([8, 0, 3], np.int32)},
+]
+
+
+def made(options: Options) -> list[Any]:
+    random = np.random.default_rng(3)
+    rows = (24,) if "cu_seqlens_q" in options else (3, 24)
+    return [random.standard_normal((*rows, heads, 8)).astype(np.float16) for heads in (2, 1, 1)]
+
+
+def test_it_is_what_a_hand_works_out() -> None:
+    one = np.ones((1, 2, 1, 1))
+    v = np.array([1.0, 4.0]).reshape(1, 2, 1, 1)
+    out, lse = reference.attention(one, one, v, softmax_scale=1.0, causal=True, bias=np.log([[1.0, 1.0], [1.0, 2.0]]))
+    np.testing.assert_allclose(out.ravel(), [1, (1 + 2 * 4) / 3])
+    np.testing.assert_allclose(lse.ravel(), [1, 1 + np.log(3)])
+    out, lse = reference.attention(one, one, v, softmax_scale=1.0, sinks=[1.0], window=(0, 0))
+    np.testing.assert_allclose(out.ravel(), [0.5, 2])
+    np.testing.assert_allclose(lse.ravel(), 1 + np.log(2))
+    out, lse = reference.attention(one, one[:, :1], v[:, :1], causal=True)
+    assert out.ravel().tolist() == [0, 1]
+    assert lse.ravel()[0] == -np.inf
+
+
+@pytest.mark.parametrize("options", CASES)
+@pytest.mark.parametrize("which", ["attention", "naive"])
+def test_pieces_of_any_size_give_the_same(which: str, options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = getattr(reference, which)(*made(options), **options)
+    monkeypatch.setattr(reference, "MOST_SCORES", 100)
+    for x, y in zip(whole, getattr(reference, which)(*made(options), **options)):
+        np.testing.assert_allclose(x.astype(np.float64), y.astype(np.float64), rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", CASES)
+def test_of_torch_tensors_it_is_the_same(options: Options) -> None:
+    torch: Any = pytest.importorskip("torch")
+    tensors = [torch.from_numpy(x) for x in made(options)]
+    given = {name: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
+    for x, y in zip(reference.attention(*made(options), **options), reference.attention(*tensors, **given)):
+        assert y.dtype == torch.float64
+        np.testing.assert_allclose(y.numpy(), x, rtol=1e-12, atol=1e-14)
