@@ -30,7 +30,7 @@ BUDGETS = {
     "set-up": 240,
     "lint": 600,
     "build": 2000,
-    "C++ tests": 1500,
+    "C++ tests": 2400,
     "Python tests": 700,
     "wheel and Pythons": 300,
     "build, sanitized": 1500,
