@@ -165,7 +165,7 @@ def test_the_mutants_of_this_repository_read_their_own_kernels_alone() -> None:
     }
     script = reach.ROOT / "tests/mutants/run.py"
     text = "".join(f.read_text(encoding="utf-8") for f in reach.reached(script, by_pytest=False))
-    assert reach.named_in(text, set()) == set()
+    assert reach.named_in(text, set()) <= {reach.ROOT / "dev"}  # in words
 
 
 def test_what_failed_or_was_taken_back_runs_again(repository: Repository) -> None:

@@ -37,7 +37,7 @@ class Candidate:
 
 def decimal(compute_capability: str) -> int:
     major, minor = compute_capability.split("+")[0].split(".")
-    return int(major) * 10 + int(minor)
+    return int(major) * 10 + int(minor.rstrip("af"))  # 9.0a is of 9.0
 
 
 def candidates(compute_capability: str) -> list[Candidate]:

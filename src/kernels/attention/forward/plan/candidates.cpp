@@ -70,12 +70,22 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
       .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};
 }
 
+void BestPlan::add(const ForwardPlan& plan) {
+  std::optional<ForwardPlan>& best = plan.variant->config.engine == ForwardEngine::kMma ? mma_ : wgmma_;
+  if (!best || better(plan, *best)) best = plan;
+}
+
+const std::optional<ForwardPlan>& BestPlan::get() const {
+  if (!mma_ || !wgmma_) return mma_ ? mma_ : wgmma_;
+  // wgmma is machine code always.
+  return !mma_->image().ptx() && mma_->model.microseconds <= wgmma_->model.microseconds ? mma_ : wgmma_;
+}
+
 bool better(const ForwardPlan& a, const ForwardPlan& b) {
   const Target s = a.image().target, t = b.image().target;
   if (s.kind != t.kind) return s.kind == Target::Kind::kSass;
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
   const ForwardConfig &c = a.variant->config, &d = b.variant->config;
-  if (c.engine != d.engine) return a.model.microseconds < b.model.microseconds;
   if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
   if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;

@@ -35,10 +35,21 @@ std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 /// Slots per head for a tile of block_m rows; nothing if slots * heads_q would exceed kMaxGrid.
 std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
 
-/// Whether plan `a` is preferred to `b`: machine code to PTX, newer PTX to older, then what pads head_dims less, plain
-/// rows to general ones, then the smaller modelled time; of equal ones the newer target, then the taller tile, so that
-/// the order of images does not matter.
+/// Whether plan `a` is preferred to `b`, both of one engine: machine code to PTX, newer PTX to older, then what pads
+/// head_dims less, plain rows to general ones, then the smaller modelled time; of equal ones the newer target, then the
+/// taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
+
+/// The best of the plans that were added: of each engine's best, machine code before PTX, then the smaller modelled
+/// time. In two steps, as what pads less and what takes less time are no one order of all plans.
+class BestPlan {
+ public:
+  void add(const ForwardPlan& plan);
+  const std::optional<ForwardPlan>& get() const;
+
+ private:
+  std::optional<ForwardPlan> mma_, wgmma_;
+};
 
 /// The registers of a row's image, or of its machine code for other GPUs, or estimated;
 /// spills as the image or the estimate has them.

@@ -20,13 +20,12 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
     if (!row) return tl::unexpected(row.error());
     request.variant = *row;
   }
-  std::optional<ForwardPlan> best;
-  for_each_candidate(request, [&](const ForwardPlan& plan) {
-    if (!best || better(plan, *best)) best = plan;
-  });
-  if (!best) return tl::unexpected(misfit_of_images(request));
-  best->packed = packed;
-  return *best;
+  BestPlan best;
+  for_each_candidate(request, [&](const ForwardPlan& plan) { best.add(plan); });
+  if (!best.get()) return tl::unexpected(misfit_of_images(request));
+  ForwardPlan plan = *best.get();
+  plan.packed = packed;
+  return plan;
 }
 
 std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driver, std::span<const Image> images) {
@@ -36,13 +35,14 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
   const bool ptx = plan.image().ptx();
   if (plan.grid() == 0) return "no rows: nothing to launch";
 
-  std::optional<ForwardPlan> second;
+  BestPlan others_best;
   int others = 0;
   for_each_candidate({problem, gpu, driver, images, nullptr, false}, [&](const ForwardPlan& other) {
     if (other.variant == plan.variant) return;
     ++others;
-    if (!second || better(other, *second)) second = other;
+    others_best.add(other);
   });
+  const std::optional<ForwardPlan>& second = others_best.get();
   std::string next = "; no other row fits";
   if (second) {
     const ForwardConfig& o = second->variant->config;

@@ -80,14 +80,17 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
                                                                  : driver_compiles_ptx(w.driver));
     EXPECT_EQ(plan->row().shared_bytes, forward_shared_bytes(c));
     EXPECT_LE(plan->row().shared_bytes, w.gpu.shared_bytes_block);
-    EXPECT_EQ(plan->row().threads, 32 * c.warps);
+    EXPECT_EQ(plan->row().threads, forward_threads(c));
     EXPECT_LE(plan->row().threads, kMaxThreadsPerBlock);
     EXPECT_LE(plan->registers, kMaxRegistersPerThread);
     EXPECT_GE(plan->model.blocks_per_sm, 1);
     EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads, w.gpu.threads_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads * plan->registers, w.gpu.registers_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->row().shared_bytes, w.gpu.shared_bytes_sm);
-    EXPECT_EQ(plan->grid(), plan->slots * w.problem.heads_q);
+    const std::int64_t tiles = plan->slots * w.problem.heads_q;
+    EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma
+                                ? std::min<std::int64_t>(tiles, w.gpu.sms * plan->model.blocks_per_sm)
+                                : tiles);
     EXPECT_LE(plan->grid(), kMaxGrid);
     EXPECT_EQ(plan->grid() == 0, w.problem.total_q == 0);
     EXPECT_GE(plan->model.microseconds, 0);

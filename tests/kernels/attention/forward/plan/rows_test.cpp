@@ -33,8 +33,9 @@ void expect_rows(const char* gpu_name, DType dtype, std::initializer_list<Padded
 }
 
 TEST(Rows, PaddingTakesTheNarrowestThatServes) {
+  // On 9.0 a wider row over wgmma may be the faster one.
   for (const DType dtype : {DType::kF16, DType::kBF16})
-    for (const char* gpu : {"A100", "L4", "H100", "B200", "RTX 5090", "Orin"})
+    for (const char* gpu : {"A100", "L4", "B200", "RTX 5090", "Orin"})
       expect_rows(gpu, dtype,
                   {{8, 8, 32, 32},
                    {32, 32, 32, 32},
@@ -124,7 +125,7 @@ TEST(BatchInvariant, DenseCallsChooseAsForOneSequenceAlone) {
           EXPECT_EQ(many.variant, one.variant) << gpu.name << " batch " << batch << " queries " << queries;
           EXPECT_EQ(many.splits, one.splits) << gpu.name << " batch " << batch << " queries " << queries;
           EXPECT_EQ(many.split_tiles, one.split_tiles);
-          EXPECT_EQ(many.grid(), batch * one.grid());
+          EXPECT_EQ(many.slots, batch * one.slots);
           EXPECT_EQ(many.workspace_bytes, batch * one.workspace_bytes);
           differ_otherwise += other.variant != one.variant || other.splits != one.splits;
         }
