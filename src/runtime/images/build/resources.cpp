@@ -10,7 +10,8 @@ namespace flashfit {
 
 Result<Resources> parse_resources(const std::string& log) {
   // What ptxas remarks where it waits for products that should run on (C7514, C7517).
-  static const std::regex waits(R"([^\n]*(wgmma.mma_async instructions are serialized|warpgroup.wait is injected)[^\n]*)");
+  static const std::regex waits(
+      R"([^\n]*(wgmma.mma_async instructions are serialized|warpgroup.wait is injected)[^\n]*)");
   if (std::smatch remark; std::regex_search(log, remark, waits))
     return fail(Code::kMisfit, fmt::format("ptxas: {}", remark.str()));
   static const std::regex memory(R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)");

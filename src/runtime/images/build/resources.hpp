@@ -15,8 +15,8 @@ struct Resources {
   int local_bytes() const { return stack_bytes > spill_store_bytes ? stack_bytes : spill_store_bytes; }
 };
 
-/// Errors: products of wgmma that should run on are waited for (kMisfit, ptxas's remark); the report lacks the lines that 12.x and 13.x print
-/// (another compiler must be looked at before its images are trusted).
+/// Errors: products of wgmma that should run on are waited for (kMisfit, ptxas's remark); the report lacks the lines
+/// that 12.x and 13.x print (another compiler must be looked at before its images are trusted).
 Result<Resources> parse_resources(const std::string& log);
 
 /// Of machine code whose kernel has limits. Error, one line: spills or local memory past what the row states, or shared
