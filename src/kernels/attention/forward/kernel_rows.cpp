@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <set>
+#include <string_view>
 
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
@@ -38,9 +39,9 @@ std::vector<std::string> serves(const ForwardConfig& c) {
 
 const KernelFamily& family_of(const ForwardConfig& c) {
   static constexpr KernelFamily kMma = {
-      .operation = kForwardOperation.data(), .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
+      .operation = kForwardOperation, .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
   static constexpr KernelFamily kWgmma = {
-      .operation = kForwardOperation.data(), .name = "wgmma", .header = "kernels/attention/forward/wgmma/forward.cuh"};
+      .operation = kForwardOperation, .name = "wgmma", .header = "kernels/attention/forward/wgmma/forward.cuh"};
   return c.engine == ForwardEngine::kWgmma ? kWgmma : kMma;
 }
 
@@ -65,7 +66,7 @@ std::vector<KernelRow> forward_kernel_rows() {
 }
 
 const ForwardVariant& forward_variant_of(const KernelRow& row) {
-  assert(row.family->operation == kForwardOperation);
+  assert(std::string_view(row.family->operation) == kForwardOperation);
   return *static_cast<const ForwardVariant*>(row.form);
 }
 

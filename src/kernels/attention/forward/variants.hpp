@@ -3,7 +3,6 @@
 // the plan chooses from it, tests run all of it. Host only.
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/gpu/target.hpp"
@@ -27,7 +26,7 @@ std::string name_of(const ForwardConfig& c);
 /// The row of that name, or nullptr.
 const ForwardVariant* find_forward_variant(const std::string& name);
 
-inline constexpr std::string_view kForwardOperation = "attention.forward";
+inline constexpr const char* kForwardOperation = "attention.forward";
 
 /// The family of a configuration's engine: its name is "mma" or "wgmma".
 const KernelFamily& family_of(const ForwardConfig& config);
