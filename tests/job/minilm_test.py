@@ -27,7 +27,8 @@ TEXTS = [
 
 def exact_attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
     offsets = cu_seqlens.tolist()
-    return reference.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets)[0]
+    out: Array = reference.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets)[0]
+    return out
 
 
 @pytest.fixture(scope="module")

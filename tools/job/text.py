@@ -21,7 +21,8 @@ PAIRS = 5
 
 def exact_attention(q: Array, k: Array, v: Array, cu_seqlens: Array) -> Array:
     offsets = cu_seqlens.tolist()
-    return reference.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets)[0]
+    out: Array = reference.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets)[0]
+    return out
 
 
 def runs(facts: dict[str, Any]) -> list[tuple[str, str, Attention, Any]]:
