@@ -21,9 +21,9 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
   ForwardData data = make_data(spec);
   for (std::int64_t d = 0; d < spec.head_dim; ++d) {
     for (std::int64_t row = 0; row < kQueries; ++row)
-      data.q.set(0, row, 0, d,
-                 data.q.get(0, row, 0, d) *
-                     (row % kQuiet == 0 || !loud ? 1.0 / 1024 : double(row % kSteps + 1) / kSteps));
+      data.q.set(
+          0, row, 0, d,
+          data.q.get(0, row, 0, d) * (row % kQuiet == 0 || !loud ? 1.0 / 1024 : double(row % kSteps + 1) / kSteps));
     for (std::int64_t key = kKeys / 2; key < kKeys; ++key) data.k.set(0, key, 0, d, data.k.get(0, key, 0, d) * 128);
   }
   return data;
