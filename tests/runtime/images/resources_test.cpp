@@ -31,13 +31,14 @@ TEST(Resources, AreReadFromThePtxasReport) {
 
 TEST(Resources, ProductsThatTheCompilerWaitsForAreAnError) {
   const std::string serialized =
-      "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma "
+      "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non "
+      "wgmma "
       "instructions reading accumulator registers in the function 'f'\n";
   const auto refused = parse_resources(serialized + kLog);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "ptxas: " + serialized.substr(0, serialized.size() - 1));
-  EXPECT_FALSE(parse_resources(std::string("ptxas info    : (C7517) warpgroup.wait is injected in around line 5\n") +
-                               kLog));
+  EXPECT_FALSE(
+      parse_resources(std::string("ptxas info    : (C7517) warpgroup.wait is injected in around line 5\n") + kLog));
   EXPECT_TRUE(parse_resources(std::string("ptxas info    : (C7519) warpgroup.arrive is injected\n") + kLog));
 }
 
