@@ -10,6 +10,7 @@
 
 #include "fake_cuda/fake_cuda.hpp"
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/params.hpp"
 #include "measure/call.hpp"
 #include "measure/filling.hpp"
 #include "measure/kernel_params.hpp"
@@ -62,7 +63,9 @@ std::function<void()> work_of(const std::string& entry, const void* params) {
     std::memcpy(&copy, params, sizeof(copy));
     return std::function<void()>([copy, does] { does(copy); });
   };
-  if (entry.starts_with("kernel_fwd")) return with(forward);  // as fake_cuda/carried.cpp names them
+  // As fake_cuda/carried.cpp names them.
+  if (entry.starts_with("kernel_fwd_wgmma")) return with(+[](const WgmmaForwardParams& p) { forward(p.forward); });
+  if (entry.starts_with("kernel_fwd")) return with(forward);
   if (entry.find("Fill") != std::string::npos) return with(fill);
   if (entry.find("Clock") != std::string::npos)
     return with(+[](const ClockParams& p) {
