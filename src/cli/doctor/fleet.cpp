@@ -49,17 +49,4 @@ std::string fleet_text(const std::vector<MachineReport>& machines, TextStyle sty
   return out;
 }
 
-std::string fleet_json(const std::vector<MachineReport>& machines) {
-  if (machines.size() == 1 && machines[0].name.empty()) return doctor_json(machines[0].report);
-  auto list = nlohmann::ordered_json::array();
-  for (const MachineReport& machine : machines) {
-    auto json = nlohmann::ordered_json::parse(doctor_json(machine.report));
-    json.erase("schema");
-    nlohmann::ordered_json entry{{"machine", machine.name}};
-    entry.update(json);
-    list.push_back(std::move(entry));
-  }
-  return dump({{"schema", 1}, {"verdict", name_of(worst(machines))}, {"machines", std::move(list)}});
-}
-
 }  // namespace flashfit::cli

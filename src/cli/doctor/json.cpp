@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/doctor/report.hpp"
+#include "cli/doctor/format.hpp"
 #include "core/base/printable.hpp"
 #include "core/gpu/driver_versions.hpp"
 #include "doctor/facts/torch_facts.hpp"
@@ -121,6 +121,21 @@ void add_with_list(std::string& out, std::size_t level, const Json& object, std:
   out += '}';
 }
 
+Json report_head(const DoctorReport& report) {
+  return {{"verdict", name_of(worst(report.targets))}, {"asked", asked_json(report)}};
+}
+
+/// `head` with the report's targets.
+void add_report(std::string& out, std::size_t level, const Json& head, const DoctorReport& report) {
+  add_with_list(out, level, head, "targets", report.targets.size(), [&](std::size_t t, std::size_t in_target) {
+    const TargetReport& r = report.targets[t];
+    const Json target = target_json(r, t < report.lists.size() ? report.lists[t] : ListNotes{});
+    add_with_list(out, in_target, target, "binaries", r.target.binaries.size(), [&](std::size_t b, std::size_t in) {
+      add_text(out, dump(binary_json(r.target.binaries[b], r.coverage[b])), in);
+    });
+  });
+}
+
 }  // namespace
 
 Json problems_json(const std::vector<Problem>& problems) {
@@ -131,15 +146,22 @@ Json problems_json(const std::vector<Problem>& problems) {
 
 std::string doctor_json(const DoctorReport& report, const Json& more) {
   std::string out;
-  Json head{{"schema", 1}, {"verdict", name_of(worst(report.targets))}, {"asked", asked_json(report)}};
-  for (const auto& [key, value] : more.items()) head[key] = value;
-  add_with_list(out, 0, head, "targets", report.targets.size(), [&](std::size_t t, std::size_t level) {
-    const TargetReport& r = report.targets[t];
-    add_with_list(out, level, target_json(r, t < report.lists.size() ? report.lists[t] : ListNotes{}), "binaries",
-                  r.target.binaries.size(), [&](std::size_t b, std::size_t in) {
-                    add_text(out, dump(binary_json(r.target.binaries[b], r.coverage[b])), in);
-                  });
-  });
+  Json head{{"schema", 1}};
+  head.update(report_head(report));
+  head.update(more);
+  add_report(out, 0, head, report);
+  return out;
+}
+
+std::string fleet_json(const std::vector<MachineReport>& machines) {
+  if (machines.size() == 1 && machines[0].name.empty()) return doctor_json(machines[0].report);
+  std::string out;
+  add_with_list(out, 0, {{"schema", 1}, {"verdict", name_of(worst(machines))}}, "machines", machines.size(),
+                [&](std::size_t m, std::size_t level) {
+                  Json head{{"machine", machines[m].name}};
+                  head.update(report_head(machines[m].report));
+                  add_report(out, level, head, machines[m].report);
+                });
   return out;
 }
 
