@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/explain_route.hpp"
+#include "cli/indented.hpp"
 #include "cli/options.hpp"
 #include "cli/problem_options.hpp"
 #include "cli/table.hpp"
@@ -18,16 +20,6 @@
 
 namespace flashfit::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// write_explanation()'s object.
-template <class... Arguments>
-Json explained(const Arguments&... arguments) {
-  JsonText json;
-  write_explanation(json, arguments...);
-  return Json::parse(json.take().value());
-}
 
 constexpr char kExample[] = R"(
 Examples:
@@ -46,19 +38,20 @@ struct Explain {
   bool sweep = false, json = false, unaligned = false;
 };
 
-std::string text(const Json& value) {
-  if (value.is_null()) return "-";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return fmt::format("{:.1f}", value.get<double>());
-  return value.dump();
+template <class T>
+std::string text(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "-";
 }
 
-std::string registers(const Json& j) {
-  return text(j["registers_per_thread"]) + (j["registers_estimated"] == true ? "~" : "");
+/// ~ marks a guess.
+std::string registers(const Explanation& e) {
+  return text(e.registers_per_thread) + (e.registers_estimated.value_or(false) ? "~" : "");
 }
+
+std::string microseconds(const Explanation& e) { return e.model ? fmt::format("{:.1f}", *e.modelled_us()) : "-"; }
 
 /// ~ marks a guess, as of registers.
-std::string modelled(const Json& j) { return text(j["modelled_us"]) + (j["calibrated"] == false ? "~" : ""); }
+std::string modelled(const Explanation& e) { return microseconds(e) + (e.calibrated().value_or(true) ? "" : "~"); }
 
 ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   const std::string_view tile = e.tile;
@@ -74,39 +67,40 @@ ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   return row_or_self(c);
 }
 
-void print_json(const std::vector<Json>& objects) { fmt::print("{}\n", Json(objects).dump(2)); }
+void print_json(const std::vector<Explanation>& all) {
+  JsonText json;
+  json.begin_array();
+  for (const Explanation& e : all) write_explanation(json, e);
+  json.end_array();
+  fmt::print("{}\n", indented(json.take().value()));
+}
 
-int status_of(const std::vector<Json>& objects, bool survey) {
-  std::size_t fit = 0;
-  for (const Json& j : objects) fit += j["fits"] == true;
-  return fit == objects.size() || (survey && fit > 0) ? kOk : kDoesNotFit;
+int status_of(const std::vector<Explanation>& all, bool survey) {
+  const auto fit = std::ranges::count(all, true, &Explanation::fits);
+  return fit == std::ssize(all) || (survey && fit > 0) ? kOk : kDoesNotFit;
 }
 
 /// One GPU in full.
-void print_one(const Json& j) {
+void print_one(const Explanation& e) {
   const auto line = [](const char* key, const std::string& value) { fmt::print("{:<9} {}\n", key, value); };
-  line("gpu", fmt::format("{} ({})", text(j["gpu"]), text(j["compute_capability"])));
-  if (j["fits"] == false) return line("misfit", text(j["reason"]));
-  line("variant", fmt::format("{} for {}", text(j["variant"]), text(j["target"])));
-  line("block", fmt::format("{} threads, {} registers a thread{}, {} of {} B shared memory", text(j["threads"]),
-                            text(j["registers_per_thread"]), j["registers_estimated"] == true ? " (estimated)" : "",
-                            text(j["shared_memory_bytes"]), text(j["shared_memory_limit_bytes"])));
-  line("grid", fmt::format("{} blocks, {} per SM", text(j["grid"]), text(j["blocks_per_sm"])));
-  line("model",
-       fmt::format("{} us{}, most in {}", text(j["modelled_us"]),
-                   j["calibrated"] == false ? " (a guess: the model was fitted to an H200)" : "", text(j["bound"])));
-  line("why", text(j["reason"]));
+  line("gpu", describe(e.gpu));
+  if (!e.fits) return line("misfit", e.reason);
+  line("variant", fmt::format("{} for {}", text(e.variant), text(e.target)));
+  line("block", fmt::format("{} threads, {} registers a thread{}, {} of {} B shared memory", text(e.threads),
+                            text(e.registers_per_thread), *e.registers_estimated ? " (estimated)" : "",
+                            text(e.shared_memory_bytes), e.gpu.shared_bytes_block));
+  line("grid", fmt::format("{} blocks, {} per SM", text(e.grid), text(e.blocks_per_sm())));
+  line("model", fmt::format("{} us{}, most in {}", microseconds(e),
+                            *e.calibrated() ? "" : " (a guess: the model was fitted to an H200)", text(e.bound())));
+  line("why", e.reason);
 }
 
-void print_table(const std::vector<Json>& objects) {
+void print_table(const std::vector<Explanation>& all) {
   std::vector<std::vector<std::string>> rows;
-  for (const Json& j : objects) {
-    const bool fits = j["fits"] == true;
-    rows.push_back({text(j["gpu"]), text(j["compute_capability"]), fits ? text(j["variant"]) : "does not fit",
-                    text(j["target"]), text(j["shared_memory_bytes"]), text(j["shared_memory_limit_bytes"]),
-                    registers(j), text(j["blocks_per_sm"]), text(j["grid"]), modelled(j),
-                    fits ? text(j["bound"]) : text(j["reason"])});
-  }
+  for (const Explanation& e : all)
+    rows.push_back({e.gpu.name, e.gpu.cc.str(), e.fits ? text(e.variant) : "does not fit", text(e.target),
+                    text(e.shared_memory_bytes), std::to_string(e.gpu.shared_bytes_block), registers(e),
+                    text(e.blocks_per_sm()), text(e.grid), modelled(e), e.fits ? text(e.bound()) : e.reason});
   fmt::print("{}", table({{"gpu"},
                           {"cc"},
                           {"variant"},
@@ -126,37 +120,37 @@ int run_plan(const Explain& e, const ForwardProblem& problem, const std::vector<
     if (const auto plan = plan_forward(problem, gpus.front(), 0, carried_images(), {.variant = e.variant});
         !plan && plan.error().code == Code::kInvalidArgument)
       wrong("--" + plan.error().message);
-  std::vector<Json> objects;
+  std::vector<Explanation> all;
   for (const Gpu& gpu : gpus)
-    objects.push_back(explained(problem, gpu, driver, carried_images(), PlanOptions{.variant = e.variant}));
+    all.push_back(explanation(problem, gpu, driver, carried_images(), {.variant = e.variant}));
   if (e.json) {
-    print_json(objects);
+    print_json(all);
   } else {
     fmt::print("{:<9} {}\n", "problem", describe(problem));
-    objects.size() == 1 ? print_one(objects.front()) : print_table(objects);
+    all.size() == 1 ? print_one(all.front()) : print_table(all);
   }
-  return status_of(objects, e.gpu.all());
+  return status_of(all, e.gpu.all());
 }
 
 int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vector<Gpu>& gpus) {
   const ForwardConfig config = parse_tile(e, problem);
-  std::vector<Json> objects;
-  for (const Gpu& gpu : gpus) objects.push_back(explained(what_if(config, problem, gpu, carried_images()), gpu));
+  std::vector<Explanation> all;
+  for (const Gpu& gpu : gpus) all.push_back(explanation(what_if(config, problem, gpu, carried_images()), gpu));
   if (e.json) {
-    print_json(objects);
-    return status_of(objects, e.gpu.all());
+    print_json(all);
+    return status_of(all, e.gpu.all());
   }
-  const Json& first = objects.front();
+  const Explanation& first = all.front();
   fmt::print("{:<9} {}\n", "problem", describe(problem));
   fmt::print("{:<9} {}x{}, {} warps, {} stages: {} threads, {} registers a thread{}, {} B (0x{:x}) shared memory{}\n",
-             "tile", config.block_m, config.block_n, config.warps, config.stages, text(first["threads"]),
-             text(first["registers_per_thread"]), first["registers_estimated"] == true ? " (estimated)" : "",
-             text(first["shared_memory_bytes"]), first["shared_memory_bytes"].get<int>(),
-             first["variant"].is_null() ? "; not a row of the table" : "; row " + text(first["variant"]));
+             "tile", config.block_m, config.block_n, config.warps, config.stages, text(first.threads),
+             text(first.registers_per_thread), *first.registers_estimated ? " (estimated)" : "",
+             *first.shared_memory_bytes, *first.shared_memory_bytes,
+             first.variant ? "; row " + *first.variant : "; not a row of the table");
   std::vector<std::vector<std::string>> rows;
-  for (const Json& j : objects)
-    rows.push_back({text(j["gpu"]), text(j["compute_capability"]), j["fits"] == true ? "fits" : "does not fit",
-                    text(j["shared_memory_limit_bytes"]), text(j["blocks_per_sm"]), modelled(j), text(j["reason"])});
+  for (const Explanation& x : all)
+    rows.push_back({x.gpu.name, x.gpu.cc.str(), x.fits ? "fits" : "does not fit",
+                    std::to_string(x.gpu.shared_bytes_block), text(x.blocks_per_sm()), modelled(x), x.reason});
   fmt::print(
       "{}",
       table({{"gpu"}, {"cc"}, {""}, {"limit B", true}, {"blocks/SM", true}, {"model us", true}, {"what binds"}}, rows));
@@ -166,21 +160,20 @@ int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vect
     (what_if(config, problem, gpu, carried_images()).fits ? yes : no).push_back(gpu.name);
   if (!yes.empty()) fmt::print("{:<9} {}\n", "fits", fmt::join(yes, ", "));
   if (!no.empty()) fmt::print("{:<9} {}\n", "not", fmt::join(no, ", "));
-  return status_of(objects, e.gpu.all());
+  return status_of(all, e.gpu.all());
 }
 
 int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector<Gpu>& gpus) {
-  std::vector<Json> objects;
+  std::vector<Explanation> all;
   if (!e.json) fmt::print("{:<9} {}\n", "problem", describe(problem));
   for (const Gpu& gpu : gpus) {
     std::vector<std::vector<std::string>> rows;
     for (const Fit& fit : sweep(problem, gpu, carried_images())) {
-      const Json j = explained(fit, gpu);
-      objects.push_back(j);
-      rows.push_back({fmt::format("{}x{}", fit.config.block_m, fit.config.block_n), text(j["warps"]), text(j["stages"]),
-                      text(j["shared_memory_bytes"]), registers(j), text(j["spill_bytes"]), text(j["blocks_per_sm"]),
-                      fit.model.limited_by, modelled(j), text(j["bound"]),
-                      j["variant"].is_null() ? "" : text(j["variant"])});
+      const Explanation& x = all.emplace_back(explanation(fit, gpu));
+      rows.push_back({fmt::format("{}x{}", fit.config.block_m, fit.config.block_n), std::to_string(fit.config.warps),
+                      std::to_string(fit.config.stages), text(x.shared_memory_bytes), registers(x), text(x.spill_bytes),
+                      text(x.blocks_per_sm()), fit.model.limited_by, modelled(x), text(x.bound()),
+                      x.variant.value_or("")});
     }
     if (e.json) continue;
     fmt::print("{:<9} {} ({}): {} configurations fit, {} B shared memory a block\n", "gpu", gpu.name, gpu.cc.str(),
@@ -198,8 +191,8 @@ int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector
                             {"row"}},
                            rows));
   }
-  if (e.json) print_json(objects);
-  return objects.empty() ? kDoesNotFit : kOk;
+  if (e.json) print_json(all);
+  return all.empty() ? kDoesNotFit : kOk;
 }
 
 int run(const Explain& e) {

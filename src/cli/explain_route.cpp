@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "cli/indented.hpp"
 #include "cli/options.hpp"
 #include "cli/problem_options.hpp"
 #include "cli/table.hpp"
@@ -14,8 +14,6 @@
 
 namespace flashfit::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr char kExample[] = R"(
 Examples:
@@ -39,41 +37,34 @@ struct ExplainRoute {
   }
 };
 
-std::string text(const Json& value) {
-  return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-void print_table(const RouteProblem& problem, const std::vector<Json>& objects) {
-  fmt::print("{:<9} {}, {} tokens\n", "problem", describe(problem), problem.tokens);
-  std::vector<std::vector<std::string>> rows;
-  for (const Json& j : objects)
-    rows.push_back({text(j["gpu"]), text(j["compute_capability"]),
-                    j["fits"] == true ? text(j["variant"]) : "does not fit", text(j["target"]),
-                    text(j["registers_per_thread"]), text(j["grid"]), text(j["reason"])});
-  fmt::print("{}", table({{"gpu"}, {"cc"}, {"variant"}, {"image"}, {"regs", true}, {"grid", true}, {"reason"}}, rows));
-}
-
 int run(const ExplainRoute& e) {
   const RouteProblem problem = e.problem();
   CudaVersion driver = 0;
   const std::vector<Gpu> gpus = e.gpu.gpus(driver);
-  const PlanOptions options{.variant = e.variant};
-  std::vector<Json> objects;
+  JsonText json;
+  json.begin_array();
+  std::vector<std::vector<std::string>> rows;
   std::size_t fit = 0;
   for (const Gpu& gpu : gpus) {
+    const auto plan = plan_route(problem, gpu, driver, carried_images(), {.variant = e.variant});
     // A name that no GPU could take is wrong use, not a misfit.
-    const auto plan = plan_route(problem, gpu, driver, carried_images(), options);
     if (!plan && plan.error().code == Code::kInvalidArgument) wrong("--" + plan.error().message);
-    JsonText json;
-    write_explanation(json, problem, gpu, driver, carried_images(), options);
-    objects.push_back(Json::parse(json.take().value()));
+    write_explanation(json, plan, problem, gpu);
+    const auto registers = plan ? registers_of(*plan) : std::nullopt;
+    rows.push_back({gpu.name, gpu.cc.str(), plan ? plan->row().name : "does not fit",
+                    plan ? plan->image().target.str() : "-", registers ? std::to_string(*registers) : "-",
+                    plan ? std::to_string(plan->steps[0].grid.x) : "-", reason_for(plan, problem, gpu)});
     fit += plan.has_value();
   }
-  if (e.json)
-    fmt::print("{}\n", Json(objects).dump(2));
-  else
-    print_table(problem, objects);
-  return fit == objects.size() || (e.gpu.all() && fit > 0) ? kOk : kDoesNotFit;
+  json.end_array();
+  if (e.json) {
+    fmt::print("{}\n", indented(json.take().value()));
+  } else {
+    fmt::print("{:<9} {}, {} tokens\n", "problem", describe(problem), problem.tokens);
+    fmt::print("{}",
+               table({{"gpu"}, {"cc"}, {"variant"}, {"image"}, {"regs", true}, {"grid", true}, {"reason"}}, rows));
+  }
+  return fit == gpus.size() || (e.gpu.all() && fit > 0) ? kOk : kDoesNotFit;
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/indented.hpp"
 #include "cli/table.hpp"
 #include "core/gpu/device.hpp"
 #include "core/gpu/driver_versions.hpp"
@@ -13,7 +13,7 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::gpus_json().value()).dump(2)); }
+void print_json() { fmt::print("{}\n", indented(api::gpus_json().value())); }
 
 void print_text(const Machine& m) {
   std::vector<std::vector<std::string>> rows;

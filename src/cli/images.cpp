@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/indented.hpp"
 #include "cli/table.hpp"
 #include "runtime/api/reports.hpp"
 #include "runtime/images/carried.hpp"
@@ -12,7 +12,7 @@
 namespace flashfit::cli {
 namespace {
 
-void print_json() { fmt::print("{}\n", nlohmann::ordered_json::parse(api::images_json().value()).dump(2)); }
+void print_json() { fmt::print("{}\n", indented(api::images_json().value())); }
 
 void print_table() {
   std::vector<std::vector<std::string>> rows;

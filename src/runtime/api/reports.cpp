@@ -4,7 +4,6 @@
 
 #include "core/base/json_text.hpp"
 #include "core/gpu/device.hpp"
-#include "kernels/attention/forward/plan/explain.hpp"
 #include "runtime/api/attention/explain_request.hpp"
 #include "runtime/images/carried.hpp"
 
@@ -20,15 +19,9 @@ void field_or_null(JsonText& json, const char* key, const std::string& text) {
 Result<std::string> explain_json(const flashfit_explain_args* args) {
   const auto request = read_explain(args);
   if (!request) return tl::unexpected(request.error());
-  const auto& [problem, gpus, driver, options, tile] = *request;
   JsonText json;
   json.begin_array();
-  for (const Gpu& gpu : gpus) {
-    if (tile)
-      write_explanation(json, what_if(*tile, problem, gpu, carried_images()), gpu);
-    else
-      write_explanation(json, problem, gpu, driver, carried_images(), options);
-  }
+  for (const Gpu& gpu : request->gpus) write_explanation(json, explained(*request, gpu));
   json.end_array();
   return json.take();
 }

@@ -79,9 +79,18 @@ RouteParams route_params(const RouteCall& call) {
           .share_of_all = p.share_of_all()};
 }
 
-void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
-                       std::span<const Image> images, const PlanOptions& options) {
-  const auto plan = plan_route(problem, gpu, driver, images, options);
+std::string reason_for(const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu) {
+  if (!plan) return plan.error().message;
+  return fmt::format("{} runs on {}; a warp a token, {} logits a lane; the smallest variant that has room for {}",
+                     plan->image().ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(),
+                     plan->variant->config.experts / 32, problem.experts);
+}
+
+std::optional<int> registers_of(const RoutePlan& plan) {
+  return plan.image().ptx() ? std::nullopt : std::optional(plan.image().registers);
+}
+
+void write_explanation(JsonText& json, const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu) {
   const auto of_plan = [&](const char* key, auto value) {
     plan ? json.field(key, value(*plan)) : json.field(key, nullptr);
   };
@@ -93,20 +102,12 @@ void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& g
   json.field("family", kRouteFamily.name);
   of_plan("variant", [](const RoutePlan& p) { return p.row().name; });
   of_plan("target", [](const RoutePlan& p) { return p.image().target.str(); });
-  of_plan("registers_per_thread", [](const RoutePlan& p) {
-    return p.image().ptx() ? std::optional<int>() : std::optional<int>(p.image().registers);
-  });
+  of_plan("registers_per_thread", registers_of);
   of_plan("shared_memory_bytes", [](const RoutePlan& p) { return p.row().shared_bytes; });
   of_plan("threads", [](const RoutePlan& p) { return p.row().threads; });
   of_plan("grid", [](const RoutePlan& p) { return p.steps[0].grid.x; });
   of_plan("workspace_bytes", [](const RoutePlan&) { return 0; });
-  json.field(
-      "reason",
-      plan ? fmt::format("{} runs on {}; a warp a token, {} logits a lane; the smallest variant that has room for "
-                         "{}",
-                         plan->image().ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(),
-                         plan->variant->config.experts / 32, problem.experts)
-           : plan.error().message);
+  json.field("reason", reason_for(plan, problem, gpu));
   json.end_object();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The router's plan: a pure function of the problem, the GPU, the driver and the images carried.
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,6 +27,11 @@ struct RoutePlan {
 Result<RoutePlan> plan_route(const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
                              std::span<const Image> images, const PlanOptions& options = {});
 
+/// One sentence: why this plan, or why none.
+std::string reason_for(const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu);
+/// A thread's; nothing of PTX, whose registers the driver allocates.
+std::optional<int> registers_of(const RoutePlan& plan);
+
 /// The launch of `image` for a problem: RoutePlan::steps.
 Steps route_steps(const Image& image, const RouteProblem& problem);
 /// Its argument.
@@ -36,8 +42,7 @@ std::string describe(const RouteProblem& problem);
 
 /// One object: gpu, compute_capability, fits, operation, family, variant, target, registers_per_thread (null of PTX),
 /// shared_memory_bytes, threads, grid, workspace_bytes, reason. A misfit has the same keys: null where unknown, and its
-/// reason. No time: no second row competes, so no model ranks them.
-void write_explanation(JsonText& json, const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
-                       std::span<const Image> images, const PlanOptions& options = {});
+/// reason. No time: no second row competes, so no model ranks them. `plan` is plan_route()'s for that problem and GPU.
+void write_explanation(JsonText& json, const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu);
 
 }  // namespace flashfit

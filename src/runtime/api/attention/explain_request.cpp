@@ -134,4 +134,9 @@ Result<ExplainRequest> read_explain(const flashfit_explain_args* caller_args) {
   return request;
 }
 
+Explanation explained(const ExplainRequest& r, const Gpu& gpu) {
+  return r.tile ? explanation(what_if(*r.tile, r.problem, gpu, carried_images()), gpu)
+                : explanation(r.problem, gpu, r.driver, carried_images(), r.options);
+}
+
 }  // namespace flashfit::api

@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "flashfit/flashfit.h"
-#include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/forward/plan/explain.hpp"
 
 namespace flashfit::api {
 
@@ -20,5 +20,8 @@ struct ExplainRequest {
 /// Errors: kInvalidArgument for a gpu, dtype, size, variant or tile that is none, or that does not go with the others;
 /// kNoGpu if gpu is NULL on a machine without one.
 Result<ExplainRequest> read_explain(const flashfit_explain_args* args);
+
+/// Of one of the request's GPUs, with the images that this library carries.
+Explanation explained(const ExplainRequest& request, const Gpu& gpu);
 
 }  // namespace flashfit::api

@@ -9,7 +9,6 @@
 #include "runtime/api/attention/explain_request.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/images/carried.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -19,65 +18,35 @@ void put(char (&to)[N], std::string_view text) {
   write_one_line(text, to, N);
 }
 
-flashfit_plan frame(const Gpu& gpu) {
+flashfit_plan plan_of(const Explanation& e) {
   flashfit_plan p{};
-  put(p.gpu, gpu.name);
-  p.cc_major = gpu.cc.major;
-  p.cc_minor = gpu.cc.minor;
-  p.shared_memory_limit_bytes = gpu.shared_bytes_block;
-  return p;
-}
-
-void put_config(flashfit_plan& p, const ForwardConfig& c) {
-  put(p.family, family_of(c).name);
-  p.block_m = c.block_m;
-  p.block_n = c.block_n;
-  p.warps = c.warps;
-  p.stages = c.stages;
-}
-
-void put_model(flashfit_plan& p, const ForwardModel& model) {
-  p.blocks_per_sm = model.blocks_per_sm;
-  p.modelled_us = model.microseconds;
-  put(p.bound, model.bound);
-}
-
-flashfit_plan chosen(const ExplainRequest& r, const Gpu& gpu) {
-  flashfit_plan p = frame(gpu);
-  const auto plan = plan_forward(r.problem, gpu, r.driver, carried_images(), r.options);
-  if (!plan) {
-    put(p.reason, plan.error().message);
-    return p;
+  p.fits = e.fits;
+  p.cc_major = e.gpu.cc.major;
+  p.cc_minor = e.gpu.cc.minor;
+  p.shared_memory_limit_bytes = e.gpu.shared_bytes_block;
+  if (e.config) {
+    put(p.family, family_of(*e.config).name);
+    p.block_m = e.config->block_m;
+    p.block_n = e.config->block_n;
+    p.warps = e.config->warps;
+    p.stages = e.config->stages;
   }
-  p.fits = 1;
-  put_config(p, plan->variant->config);
-  put_model(p, plan->model);
-  p.threads = plan->row().threads;
-  p.shared_memory_bytes = plan->row().shared_bytes;
-  p.registers_per_thread = plan->registers;
-  p.registers_estimated = plan->registers_estimated;
-  p.spill_bytes = plan->image().local_bytes;
-  p.grid = plan->grid();
-  p.workspace_bytes = plan->workspace_bytes;
-  put(p.variant, name_of(plan->variant->config));
-  put(p.target, plan->image().target.str());
-  put(p.reason, reason_for(*plan, gpu, r.driver, carried_images()));
-  return p;
-}
-
-flashfit_plan what_if_on(const ExplainRequest& r, const Gpu& gpu) {
-  flashfit_plan p = frame(gpu);
-  const Fit fit = what_if(*r.tile, r.problem, gpu, carried_images());
-  p.fits = fit.fits;
-  put_config(p, fit.config);
-  if (fit.fits) put_model(p, fit.model);
-  p.threads = fit.threads;
-  p.shared_memory_bytes = fit.shared_bytes;
-  p.registers_per_thread = fit.registers;
-  p.registers_estimated = fit.registers_estimated;
-  p.spill_bytes = fit.spill_bytes;
-  if (const std::string name = name_of(fit.config); find_forward_variant(name)) put(p.variant, name);
-  put(p.reason, fit.binds);
+  if (e.model) {
+    p.blocks_per_sm = e.model->blocks_per_sm;
+    p.modelled_us = e.model->microseconds;
+    put(p.bound, e.model->bound);
+  }
+  p.threads = e.threads.value_or(0);
+  p.shared_memory_bytes = e.shared_memory_bytes.value_or(0);
+  p.registers_per_thread = e.registers_per_thread.value_or(0);
+  p.registers_estimated = e.registers_estimated.value_or(false);
+  p.spill_bytes = e.spill_bytes.value_or(0);
+  p.grid = e.grid.value_or(0);
+  p.workspace_bytes = static_cast<std::uint64_t>(e.workspace_bytes.value_or(0));
+  put(p.gpu, e.gpu.name);
+  put(p.variant, e.variant.value_or(""));
+  put(p.target, e.target.value_or(""));
+  put(p.reason, e.reason);
   return p;
 }
 
@@ -98,7 +67,7 @@ Result<void> explain_plans(const flashfit_explain_args* args, flashfit_plan* pla
   const std::size_t filled = std::min(capacity, request->gpus.size());
   char* to = reinterpret_cast<char*>(plans);  // an array of the caller's version of the struct
   for (std::size_t i = 0; i < filled; ++i, to += size) {
-    flashfit_plan p = request->tile ? what_if_on(*request, request->gpus[i]) : chosen(*request, request->gpus[i]);
+    flashfit_plan p = plan_of(explained(*request, request->gpus[i]));
     p.struct_size = static_cast<std::uint32_t>(size);
     std::memset(to, 0, size);
     std::memcpy(to, &p, std::min(size, sizeof p));

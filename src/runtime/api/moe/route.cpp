@@ -224,10 +224,9 @@ Result<std::string> route_json(const flashfit_moe_route_explain_args* caller_arg
   json.begin_array();
   for (const Gpu& gpu : *gpus) {
     // A name that no GPU could take is a wrong argument, not a misfit.
-    if (const auto plan = plan_route(problem, gpu, driver, carried_images(), options);
-        !plan && plan.error().code == Code::kInvalidArgument)
-      return tl::unexpected(plan.error());
-    write_explanation(json, problem, gpu, driver, carried_images(), options);
+    const auto plan = plan_route(problem, gpu, driver, carried_images(), options);
+    if (!plan && plan.error().code == Code::kInvalidArgument) return tl::unexpected(plan.error());
+    write_explanation(json, plan, problem, gpu);
   }
   json.end_array();
   return json.take();

@@ -96,7 +96,8 @@ TEST(RoutePlan, ForcesARowOrPtx) {
 TEST(RoutePlan, IsExplained) {
   const auto carried = images();
   JsonText json;
-  write_explanation(json, problem(128, 8), find_gpu("L4").value(), 0, carried);
+  const Gpu gpu = find_gpu("L4").value();
+  write_explanation(json, plan_route(problem(128, 8), gpu, 0, carried), problem(128, 8), gpu);
   EXPECT_EQ(
       json.take().value(),
       R"({"gpu":"L4","compute_capability":"8.9","fits":true,"operation":"moe.route","family":"warp",)"

@@ -1,105 +1,99 @@
 #include "kernels/attention/forward/plan/explain.hpp"
 
 #include <cmath>
-#include <optional>
 
 #include "kernels/attention/forward/plan/model.hpp"
 
 namespace flashfit {
 namespace {
 
-/// What the two kinds of explanation share; null where unknown.
-struct Shared {
-  bool fits = false;
-  std::optional<std::string> variant, target;
-  const char* family = nullptr;
-  std::optional<int> shared_memory_bytes, registers_per_thread, threads;
-  std::optional<bool> registers_estimated;
-  std::optional<std::int64_t> grid, workspace_bytes;
-  const char* kind = nullptr;
-  std::optional<int> splits, split_tiles;
-  const ForwardModel* model = nullptr;
-  std::string reason;
-};
-
 const char* kind_of(const ForwardConfig& c) { return c.kind == ForwardKind::kGeneral ? "general" : "plain"; }
-
-void write_fields(JsonText& json, const Gpu& gpu, const Shared& s) {
-  const auto of_model = [&](const char* key, auto value) {
-    s.model ? json.field(key, value(*s.model)) : json.field(key, nullptr);
-  };
-  json.field("gpu", gpu.name);
-  json.field("compute_capability", gpu.cc.str());
-  json.field("fits", s.fits);
-  s.family ? json.field("family", s.family) : json.field("family", nullptr);
-  json.field("variant", s.variant);
-  s.kind ? json.field("kind", s.kind) : json.field("kind", nullptr);
-  json.field("target", s.target);
-  json.field("shared_memory_bytes", s.shared_memory_bytes);
-  json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
-  json.field("registers_per_thread", s.registers_per_thread);
-  json.field("registers_estimated", s.registers_estimated);
-  of_model("blocks_per_sm", [](const ForwardModel& m) { return m.blocks_per_sm; });
-  json.field("grid", s.grid);
-  json.field("splits", s.splits);
-  json.field("split_tiles", s.split_tiles);
-  json.field("workspace_bytes", s.workspace_bytes);
-  json.field("threads", s.threads);
-  of_model("bound", [](const ForwardModel& m) { return m.bound; });
-  of_model("modelled_us", [](const ForwardModel& m) { return std::round(m.microseconds * 10) / 10; });
-  of_model("calibrated", [&](const ForwardModel&) { return is_calibrated(gpu); });
-  json.field("reason", s.reason);
-}
 
 }  // namespace
 
-void write_explanation(JsonText& json, const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
-                       std::span<const Image> images, const PlanOptions& options) {
-  const auto plan = plan_forward(problem, gpu, driver, images, options);
-  Shared s;
-  if (plan) {
-    s.fits = true;
-    s.family = plan->row().family->name;
-    s.variant = name_of(plan->variant->config);
-    s.target = plan->image().target.str();
-    s.shared_memory_bytes = plan->row().shared_bytes;
-    s.registers_per_thread = plan->registers;
-    s.registers_estimated = plan->registers_estimated;
-    s.kind = kind_of(plan->variant->config);
-    s.grid = plan->grid();
-    s.splits = plan->splits;
-    s.split_tiles = plan->split_tiles;
-    s.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
-    s.threads = plan->row().threads;
-    s.model = &plan->model;
-  }
-  s.reason = plan ? reason_for(*plan, gpu, driver, images) : plan.error().message;
-  json.begin_object();
-  write_fields(json, gpu, s);
-  json.end_object();
+std::optional<int> Explanation::blocks_per_sm() const {
+  return model ? std::optional(model->blocks_per_sm) : std::nullopt;
 }
 
-void write_explanation(JsonText& json, const Fit& fit, const Gpu& gpu) {
-  const ForwardConfig& c = fit.config;
-  Shared s;
-  s.fits = fit.fits;
-  s.family = family_of(c).name;
-  s.kind = kind_of(c);
-  if (std::string name = name_of(c); find_forward_variant(name) != nullptr) s.variant = std::move(name);
-  s.shared_memory_bytes = fit.shared_bytes;
-  s.registers_per_thread = fit.registers;
-  s.registers_estimated = fit.registers_estimated;
-  s.threads = fit.threads;
-  if (fit.fits) s.model = &fit.model;
-  s.reason = fit.binds;
+std::optional<const char*> Explanation::bound() const { return model ? std::optional(model->bound) : std::nullopt; }
+
+std::optional<double> Explanation::modelled_us() const {
+  return model ? std::optional(std::round(model->microseconds * 10) / 10) : std::nullopt;
+}
+
+std::optional<bool> Explanation::calibrated() const { return model ? std::optional(is_calibrated(gpu)) : std::nullopt; }
+
+Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
+                        std::span<const Image> images, const PlanOptions& options) {
+  const auto plan = plan_forward(problem, gpu, driver, images, options);
+  Explanation e{.gpu = gpu};
+  if (!plan) {
+    e.reason = plan.error().message;
+    return e;
+  }
+  e.fits = true;
+  e.config = plan->variant->config;
+  e.variant = name_of(plan->variant->config);
+  e.target = plan->image().target.str();
+  e.shared_memory_bytes = plan->row().shared_bytes;
+  e.registers_per_thread = plan->registers;
+  e.registers_estimated = plan->registers_estimated;
+  e.spill_bytes = plan->image().local_bytes;
+  e.grid = plan->grid();
+  e.splits = plan->splits;
+  e.split_tiles = plan->split_tiles;
+  e.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
+  e.threads = plan->row().threads;
+  e.model = plan->model;
+  e.reason = reason_for(*plan, gpu, driver, images);
+  return e;
+}
+
+Explanation explanation(const Fit& fit, const Gpu& gpu) {
+  Explanation e{.gpu = gpu, .fits = fit.fits, .what_if = true};
+  e.config = fit.config;
+  if (std::string name = name_of(fit.config); find_forward_variant(name) != nullptr) e.variant = std::move(name);
+  e.shared_memory_bytes = fit.shared_bytes;
+  e.registers_per_thread = fit.registers;
+  e.registers_estimated = fit.registers_estimated;
+  e.spill_bytes = fit.spill_bytes;
+  e.threads = fit.threads;
+  if (fit.fits) e.model = fit.model;
+  e.reason = fit.binds;
+  return e;
+}
+
+void write_explanation(JsonText& json, const Explanation& e) {
   json.begin_object();
-  write_fields(json, gpu, s);
-  json.field("block_m", c.block_m);
-  json.field("block_n", c.block_n);
-  json.field("stages", c.stages);
-  json.field("warps", c.warps);
-  json.field("shared_memory_static_limit_bytes", kStaticSharedBytes);
-  json.field("spill_bytes", fit.spill_bytes);
+  json.field("gpu", e.gpu.name);
+  json.field("compute_capability", e.gpu.cc.str());
+  json.field("fits", e.fits);
+  json.field("family", e.config ? std::optional(family_of(*e.config).name) : std::nullopt);
+  json.field("variant", e.variant);
+  json.field("kind", e.config ? std::optional(kind_of(*e.config)) : std::nullopt);
+  json.field("target", e.target);
+  json.field("shared_memory_bytes", e.shared_memory_bytes);
+  json.field("shared_memory_limit_bytes", e.gpu.shared_bytes_block);
+  json.field("registers_per_thread", e.registers_per_thread);
+  json.field("registers_estimated", e.registers_estimated);
+  json.field("blocks_per_sm", e.blocks_per_sm());
+  json.field("grid", e.grid);
+  json.field("splits", e.splits);
+  json.field("split_tiles", e.split_tiles);
+  json.field("workspace_bytes", e.workspace_bytes);
+  json.field("threads", e.threads);
+  json.field("bound", e.bound());
+  json.field("modelled_us", e.modelled_us());
+  json.field("calibrated", e.calibrated());
+  json.field("reason", e.reason);
+  if (e.what_if) {
+    json.field("block_m", e.config->block_m);
+    json.field("block_n", e.config->block_n);
+    json.field("stages", e.config->stages);
+    json.field("warps", e.config->warps);
+    json.field("shared_memory_static_limit_bytes", kStaticSharedBytes);
+    json.field("spill_bytes", e.spill_bytes);
+  }
   json.end_object();
 }
 

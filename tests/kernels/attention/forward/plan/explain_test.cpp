@@ -11,11 +11,11 @@
 namespace flashfit {
 namespace {
 
-/// write_explanation()'s object.
+/// The object of explanation(arguments...).
 template <class... Arguments>
 nlohmann::json explained(const Arguments&... arguments) {
   JsonText json;
-  write_explanation(json, arguments...);
+  write_explanation(json, explanation(arguments...));
   return nlohmann::json::parse(json.take().value());
 }
 
