@@ -65,7 +65,13 @@ inline bool names_an_argument(std::string_view message) {
                                          "stages",
                                          "total_q",
                                          "total_k",
-                                         "count"};
+                                         "count",
+                                         "logits",
+                                         "weights",
+                                         "ids",
+                                         "tokens",
+                                         "experts",
+                                         "top_k"};
   const std::string_view name = message.substr(0, message.find_first_of(": '"));
   for (const std::string_view known : kNames)
     if (name == known) return true;

@@ -2,27 +2,12 @@
 
 #include <algorithm>
 
+#include "sealed.hpp"
+
 namespace flashfit::fuzz {
 namespace {
 
-constexpr DLDataType kDTypes[] = {{kDLFloat, 16, 1}, {kDLBfloat, 16, 1}, {kDLFloat, 32, 1}};
 constexpr int kHeadDims[] = {64, 8, 128, 1, 32, 24, 16, 7};
-/// Where the largest DLTensor reader stops: dimensions past this are refused by their number alone.
-constexpr int kMostDims = 8;
-
-std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
-  return strides;
-}
-
-/// Addresses that no tensor has: the calls must be refused, or be a GPU's.
-void* wild(Bytes& bytes) {
-  constexpr std::uintptr_t kWild[] = {0x7f0000000000, 0x10, ~std::uintptr_t{0}, ~std::uintptr_t{0} - 15,
-                                      0x7f0000000002};
-  return reinterpret_cast<void*>(bytes.below(2) ? bytes.number<std::uintptr_t>() : bytes.pick(kWild));
-}
 
 }  // namespace
 
@@ -50,7 +35,7 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
   };
   std::uint8_t* free = arena.begin() + 64;
   const auto place = [&](int index, std::vector<std::int64_t> sizes, DLDataType type) {
-    Tensor& t = tensors_[index];
+    InputTensor& t = tensors_[index];
     t.ndim = static_cast<int>(sizes.size());
     t.shape = std::move(sizes);
     t.strides = row_major(t.shape);
@@ -106,13 +91,13 @@ void AttentionInput::lay_out(Bytes& bytes, Arena& arena) {
 }
 
 void AttentionInput::twist(Bytes& bytes, Arena& arena) {
-  constexpr std::size_t kOfTensor = 14, kOfAll = 3;
-  const std::size_t what = bytes.below(kOfTensor + kOfAll + 12);
-  if (what < kOfTensor) return twist_tensor(what, any(bytes), bytes, arena);
-  if (what < kOfTensor + kOfAll) return twist_all(what - kOfTensor, bytes);
+  constexpr std::size_t kOfAll = 3;
+  const std::size_t what = bytes.below(kTensorTwists + kOfAll + 12);
+  if (what < kTensorTwists) return fuzz::twist(what, tensors_[bytes.below(kTensors)], tensors_, bytes, arena);
+  if (what < kTensorTwists + kOfAll) return twist_all(what - kTensorTwists, bytes);
   constexpr const char* kVariants[] = {"", "fwd", "fwd_mma_fp16_d64_64x64_w4_s2_b4", "two\nlines\x1b[2J", "\xff\xfe"};
   constexpr std::uint32_t kSizes[] = {0, 4, 80, 87, 88, 89, 96, 104, 128, 160, 4096, 4097, ~0u};
-  switch (what - kOfTensor - kOfAll) {
+  switch (what - kTensorTwists - kOfAll) {
     case 0:
       args_.flags = bytes.below(2) ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(32));
       return;
@@ -161,64 +146,6 @@ void AttentionInput::twist(Bytes& bytes, Arena& arena) {
   }
 }
 
-void AttentionInput::twist_tensor(std::size_t what, Tensor& t, Bytes& bytes, Arena& arena) {
-  const auto dimension = [&](std::vector<std::int64_t>& list) -> std::int64_t& {
-    return list[bytes.below(list.size())];
-  };
-  switch (what) {
-    case 0:
-      t.dl.data = nullptr;
-      return;
-    case 1:
-      t.dl.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(t.dl.data) + bytes.number<std::int16_t>());
-      return;
-    case 2:
-      t.dl.data = wild(bytes);
-      return;
-    case 3:
-      t.dl.byte_offset = static_cast<std::uint64_t>(bytes.odd_number());
-      return;
-    case 4:
-      if (!t.shape.empty()) dimension(t.shape) = bytes.odd_number();
-      return;
-    case 5:
-      if (!t.strides.empty()) dimension(t.strides) = bytes.odd_number();
-      return;
-    case 6:
-      t.null_strides = true;
-      return;
-    case 7:
-      t.null_shape = true;
-      return;
-    case 8:
-      t.ndim = bytes.below(2) ? static_cast<int>(bytes.odd_number()) : static_cast<int>(bytes.below(kMostDims));
-      t.shape.resize(static_cast<std::size_t>(std::clamp(t.ndim, 0, kMostDims)), 1);
-      t.strides.resize(t.shape.size(), 1);
-      return;
-    case 9:
-      t.dl.dtype = {static_cast<std::uint8_t>(bytes.below(8)), bytes.byte(),
-                    static_cast<std::uint16_t>(bytes.below(3) ? bytes.number<std::uint16_t>() : 1)};
-      return;
-    case 10:
-      t.dl.device = {static_cast<DLDeviceType>(bytes.below(16)), static_cast<int>(bytes.odd_number())};
-      return;
-    case 11:
-      t.given = !t.given;
-      return;
-    case 12: {
-      const Tensor& other = any(bytes);
-      t.dl.data =
-          reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(other.dl.data) + bytes.number<std::int16_t>());
-      return;
-    }
-    default: {
-      const auto at = reinterpret_cast<std::uintptr_t>(t.dl.data) + 4 * bytes.below(4);
-      const auto value = static_cast<std::int32_t>(bytes.odd_number());
-      if (arena.contains({at, at + sizeof value})) std::memcpy(reinterpret_cast<void*>(at), &value, sizeof value);
-    }
-  }
-}
-
 /// What only together makes a sound call of odd numbers: the same size everywhere, one dtype, one device.
 void AttentionInput::twist_all(std::size_t what, Bytes& bytes) {
   if (what == 0) {
@@ -226,7 +153,7 @@ void AttentionInput::twist_all(std::size_t what, Bytes& bytes) {
     const std::int64_t size = bytes.odd_number(), stride = bytes.below(2) ? bytes.odd_number() : 0;
     constexpr int kGroups[3][5] = {{kQ, kK, kV, kOut, kLse}, {kQ, kOut, kLse, kQ, kQ}, {kK, kV, kK, kK, kK}};
     for (const int index : kGroups[group]) {
-      Tensor& t = tensors_[index];
+      InputTensor& t = tensors_[index];
       // lse is [batch, heads, rows]: its last two are the other way round.
       const std::size_t at = index != kLse ? d : t.shape.size() == 3 && d > 0 ? 3 - d : d;
       if (at >= t.shape.size()) continue;
@@ -256,19 +183,9 @@ void AttentionInput::seal() {
                               &args_.sinks,
                               &args_.bias,
                               &args_.seqused_k};
-  for (int i = 0; i < kTensors; ++i) {
-    Tensor& t = tensors_[i];
-    t.dl.ndim = t.ndim;
-    t.dl.shape = t.null_shape ? nullptr : t.shape.data();
-    t.dl.strides = t.null_strides || t.strides.empty() ? nullptr : t.strides.data();
-    *slots[i] = tensors_[stands_for_[i]].given ? &tensors_[stands_for_[i]].dl : nullptr;
-  }
-  // A size that no version can have promises nothing about what follows it.
-  const std::size_t size = args_.struct_size <= 4096 ? std::max<std::size_t>(args_.struct_size, 4) : sizeof args_;
-  sealed_ = std::make_unique<std::uint8_t[]>(size);
-  std::memcpy(sealed_.get(), &args_, std::min(size, sizeof args_));
-  if (size > sizeof args_)
-    std::copy_n(tail_.begin(), std::min(tail_.size(), size - sizeof args_), sealed_.get() + sizeof args_);
+  for (InputTensor& t : tensors_) t.seal();
+  for (int i = 0; i < kTensors; ++i) *slots[i] = tensors_[stands_for_[i]].argument();
+  sealed_ = sealed(args_, tail_);
 }
 
 const flashfit_attention_args* AttentionInput::args() const {

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "arena.hpp"
-#include "bytes.hpp"
-#include "flashfit/flashfit.h"
+#include "tensor_input.hpp"
 
 namespace flashfit::fuzz {
 
@@ -24,21 +22,12 @@ class AttentionInput {
   const flashfit_attention_args* args() const;
 
  private:
-  struct Tensor {
-    DLTensor dl;
-    std::vector<std::int64_t> shape, strides;
-    bool given = true, null_strides = false, null_shape = false;
-    int ndim = 0;  ///< what the descriptor says; shape and strides have no more entries than it
-  };
-
   void lay_out(Bytes& bytes, Arena& arena);
   void twist(Bytes& bytes, Arena& arena);
-  void twist_tensor(std::size_t what, Tensor& t, Bytes& bytes, Arena& arena);
   void twist_all(std::size_t what, Bytes& bytes);
   void seal();
-  Tensor& any(Bytes& bytes) { return tensors_[bytes.below(kTensors)]; }
 
-  std::array<Tensor, kTensors> tensors_;
+  std::array<InputTensor, kTensors> tensors_;
   std::array<int, kTensors> stands_for_{};  ///< which descriptor an argument points to
   flashfit_attention_args args_{};
   std::string variant_;

@@ -9,11 +9,12 @@
 #include "explain_input.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "oracle.hpp"
+#include "route_input.hpp"
 
 namespace flashfit::fuzz {
 namespace {
 
-void check_forward(const Answer& answer, const Expected& e) {
+void check_status(const Answer& answer, const Expected& e) {
   const flashfit_status status = answer.status;
   if (e.verdict == Expected::kRefused && status != FLASHFIT_INVALID_ARGUMENT)
     finding("accepted, although: " + e.why, answer);
@@ -34,36 +35,29 @@ void check_written(const Arena& arena, const Answer& answer, const Expected& e, 
   if (!as_promised) finding(may_write ? "wrote past out and lse" : "wrote although it computed nothing", answer);
 }
 
-/// `launch`: this call was to launch what it had. A sequence whose keys are cut is two launches.
-void check_driver(const Answer& answer, const Expected& e, bool launch) {
+/// `launch`: this call was to launch what it had, in `most` launches or fewer.
+void check_driver(const Answer& answer, const Expected& e, bool launch, std::size_t most) {
   fake_cuda::State& driver = fake_cuda::fake();
   for (const std::string& complaint : driver.complaints) finding("the driver was misused: " + complaint, answer);
   const std::size_t launches = driver.launches.size();
   const bool launched = launch && answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
-  if (launched ? launches != 1 && launches != 2 : launches != 0)
+  if (launched ? launches < 1 || launches > most : launches != 0)
     finding("launched when it should not, or not when it should", answer);
   if (driver.pushed != 0 || driver.relaxed != 0) finding("left the caller's context or capture mode changed", answer);
   driver.launches.clear();
 }
 
-enum class Call { kForward, kTry, kWorkspace, kPrepare };
+/// An answer, and whether the call was to compute.
+struct Called {
+  Answer answer;
+  bool compute;
+};
 
-/// `bytes`: what the call said that it needs.
-Answer call(Call which, const flashfit_attention_args* args, const Expected& e, std::uint64_t& bytes) {
-  bytes = 0;
-  if (which == Call::kForward) return ask([&] { return flashfit_attention_forward(args); });
-  if (which == Call::kPrepare) return ask([&] { return flashfit_attention_prepare(args); });
-  bytes = ~std::uint64_t{0};
-  const auto function = which == Call::kTry ? flashfit_attention_try : flashfit_attention_workspace;
-  const Answer answer = ask([&] { return function(args, &bytes); });
-  const bool may_need = answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
-  if (bytes != 0 && !may_need) finding("a workspace of " + std::to_string(bytes) + " bytes", answer);
-  return answer;
-}
-
-void attention(Bytes& bytes, Call which) {
+/// Makes a call twice, each time in the same memory, of which it may touch what is its tensors' alone.
+template <class Input, class Call>
+void ask_twice(Bytes& bytes, std::size_t most_launches, Call call) {
   static Arena& arena = *new Arena;
-  const AttentionInput input(bytes, arena);
+  const Input input(bytes, arena);
   const Expected e = expected_of(input.args(), arena);
   if (!e.callable) return;
   arena.save();
@@ -72,16 +66,36 @@ void attention(Bytes& bytes, Call which) {
   for (const bool again : {false, true}) {
     arena.restore();
     if (e.verdict == Expected::kAccepted) arena.forbid_all_but(e.on_gpu ? std::vector<Range>{} : e.memory);
-    std::uint64_t needed = 0;
-    const Answer answer = call(which, input.args(), e, needed);
+    const auto [answer, compute] = call(input.args(), e);
     arena.lift();
-    check_forward(answer, e);
-    const bool compute = which == Call::kForward || (which == Call::kTry && needed == 0);
+    check_status(answer, e);
     check_written(arena, answer, e, compute);
-    check_driver(answer, e, compute);
+    check_driver(answer, e, compute, most_launches);
     if (again && (answer != first || !arena.is(computed))) finding("the same call twice gave two answers", answer);
     if (!again) first = answer, computed = arena.copy();
   }
+}
+
+template <class Args>
+auto calls(flashfit_status (*function)(const Args*), bool compute) {
+  return [=](const Args* args, const Expected&) { return Called{ask([&] { return function(args); }), compute}; };
+}
+
+/// Of a function that says what workspace the call needs; `tries`: it also computes where none is needed.
+auto calls(flashfit_status (*function)(const flashfit_attention_args*, std::uint64_t*), bool tries) {
+  return [=](const flashfit_attention_args* args, const Expected& e) {
+    std::uint64_t needed = ~std::uint64_t{0};
+    const Answer answer = ask([&] { return function(args, &needed); });
+    const bool may_need = answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
+    if (needed != 0 && !may_need) finding("a workspace of " + std::to_string(needed) + " bytes", answer);
+    return Called{answer, tries && needed == 0};
+  };
+}
+
+/// A sequence whose keys are cut is two launches.
+template <class Function>
+void attention(Bytes& bytes, Function function, bool compute) {
+  ask_twice<AttentionInput>(bytes, 2, calls(function, compute));
 }
 
 void check_document(const Answer& answer, const char* json) {
@@ -115,20 +129,33 @@ void check_plans(Bytes& bytes, const flashfit_explain_args* args, const Answer& 
   }
 }
 
-void explain(Bytes& bytes) {
-  const ExplainInput input(bytes);
+/// Asks the same question twice; `more` may hold the first document to other answers.
+template <class Input, class Args, class More>
+void explain(Bytes& bytes, flashfit_status (*function)(const Args*, char**), More more) {
+  const Input input(bytes);
   std::string before;
   for (const bool again : {false, true}) {
     char* json = reinterpret_cast<char*>(&json);
-    const Answer answer = ask([&] { return flashfit_explain_json(input.args(), &json); });
+    const Answer answer = ask([&] { return function(input.args(), &json); });
     check_document(answer, json);
     const std::string text = answer.message + (json ? json : "");
-    if (!again) check_plans(bytes, input.args(), answer, json);
+    if (!again) more(input, answer, json);
     flashfit_free(json);
     if (answer.status == FLASHFIT_INVALID_ARGUMENT && input.is_sound()) finding("a sound question was refused", answer);
     if (answer.status == FLASHFIT_OK && !input.may_be_answered()) finding("an unsound question was answered", answer);
     if (again && text != before) finding("the same question twice gave two answers", answer);
     before = text;
+  }
+}
+
+void route(Bytes& bytes) {
+  switch (bytes.below(4)) {
+    case 2:
+      return ask_twice<RouteInput>(bytes, 1, calls(flashfit_moe_route_prepare, false));
+    case 3:
+      return explain<RouteExplainInput>(bytes, flashfit_moe_route_explain_json, [](const auto&...) {});
+    default:
+      return ask_twice<RouteInput>(bytes, 1, calls(flashfit_moe_route, true));
   }
 }
 
@@ -143,7 +170,8 @@ void documents(Bytes& bytes) {
   }
   flashfit_free(nullptr);
   if (ask([&] { return flashfit_gpus_json(nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
-      ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
+      ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_moe_route_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a document was accepted", {});
   if (ask([&] { return flashfit_attention_workspace(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_attention_try(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
@@ -170,23 +198,29 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace flashfit::fuzz;
   Bytes bytes(data, size);
   switch (bytes.below(9)) {
+    case 3:
+      route(bytes);
+      break;
     case 4:
-      attention(bytes, Call::kWorkspace);
+      attention(bytes, flashfit_attention_workspace, false);
       break;
     case 5:
-      attention(bytes, Call::kPrepare);
+      attention(bytes, flashfit_attention_prepare, false);
       break;
     case 6:
-      explain(bytes);
+      explain<ExplainInput>(bytes, flashfit_explain_json,
+                            [&](const auto& input, const Answer& answer, const char* json) {
+                              check_plans(bytes, input.args(), answer, json);
+                            });
       break;
     case 7:
       documents(bytes);
       break;
     case 8:
-      attention(bytes, Call::kTry);
+      attention(bytes, flashfit_attention_try, true);
       break;
     default:
-      attention(bytes, Call::kForward);
+      attention(bytes, flashfit_attention_forward, true);
   }
   return 0;
 }

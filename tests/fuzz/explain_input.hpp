@@ -6,6 +6,7 @@
 
 #include "bytes.hpp"
 #include "flashfit/flashfit.h"
+#include "sealed.hpp"
 
 namespace flashfit::fuzz {
 
@@ -52,9 +53,7 @@ class ExplainInput {
         args_.stages = static_cast<std::int32_t>(bytes.below(9));
       }
     }
-    const std::size_t size = args_.struct_size <= 4096 ? std::max<std::size_t>(args_.struct_size, 4) : sizeof args_;
-    sealed_ = std::make_unique<std::uint8_t[]>(size);
-    std::memcpy(sealed_.get(), &args_, std::min(size, sizeof args_));
+    sealed_ = sealed(args_);
   }
 
   /// Exactly as much memory as a library of this version may read.
@@ -91,12 +90,7 @@ class ExplainInput {
 
  private:
   static bool asks_for_a_tile(const flashfit_explain_args& a) { return a.block_m || a.block_n || a.warps || a.stages; }
-  /// The struct as the library must read it: what an older caller lacks is 0.
-  flashfit_explain_args mine() const {
-    flashfit_explain_args a{};
-    std::memcpy(&a, sealed_.get(), std::min<std::size_t>(args_.struct_size, sizeof a));
-    return a;
-  }
+  flashfit_explain_args mine() const { return as_read<flashfit_explain_args>(sealed_.get(), args_.struct_size); }
 
   flashfit_explain_args args_{};
   std::unique_ptr<std::uint8_t[]> sealed_;

@@ -5,13 +5,16 @@
 #include <exception>
 #include <stdexcept>
 
+#include "sealed.hpp"
+
 namespace flashfit::fuzz {
 namespace {
 
 using Wide = __int128;
 constexpr Wide kMax64 = INT64_MAX, kMaxAddress = UINTPTR_MAX;
-constexpr std::int64_t kMaxSize = 2147418112;  // docs/api.md
-constexpr std::uint32_t kFirstStruct = 88;     // the struct of version 0.1.0
+constexpr std::int64_t kMaxSize = 2147418112;    // docs/api.md
+constexpr std::uint32_t kFirstStruct = 88;       // the struct of version 0.1.0
+constexpr std::uint32_t kFirstRouteStruct = 48;  // of version 0.3.0
 constexpr int kMostElementsLookedAt = 1 << 16;
 constexpr double kMostWork = 4e6;
 
@@ -235,17 +238,44 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
   for (const Tensor& t : lse) e.written.push_back(t.range());
 }
 
-}  // namespace
+void judge(const flashfit_moe_route_args& a, const Arena&, Expected& e) {
+  require((a.flags & ~(FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE)) == 0, "flags");
+  const Tensor logits = read(a.logits, 2), weights = read(a.weights, 2), ids = read(a.ids, 2);
+  const Tensor* const all[] = {&logits, &weights, &ids};
+  for (const Tensor* t : all)
+    require(t->device.device_type == logits.device.device_type && t->device.device_id == logits.device.device_id,
+            "mixed devices");
+  require(is(logits.dtype, kDLFloat, 16) || is(logits.dtype, kDLBfloat, 16) || is(logits.dtype, kDLFloat, 32), "dtype");
+  require(is(weights.dtype, kDLFloat, 32) && is(ids.dtype, kDLInt, 32), "dtype of weights or ids");
+  const Wide experts = logits.size[1], top_k = weights.size[1];
+  require(experts >= 1 && experts <= 512, "experts");
+  require(top_k >= 1 && top_k <= 16 && top_k <= experts, "top_k");
+  require(weights.size[0] == logits.size[0] && ids.size == weights.size, "shape of weights or ids");
+  require(logits.empty || experts == 1 || logits.step[1] == 1, "last stride");
+  require(contiguous(weights) && contiguous(ids), "weights or ids are not contiguous");
+  require(!overlap(weights, logits) && !overlap(ids, logits) && !overlap(ids, weights), "weights or ids overlap");
+  require(logits.on_gpu() || !a.variant, "variant on the CPU");
 
-Expected expected_of(const flashfit_attention_args* args, const Arena& readable) {
+  e.verdict = Expected::kAccepted;
+  e.on_gpu = logits.on_gpu();
+  e.device = logits.device.device_id;
+  e.writes = !logits.empty;
+  e.work = static_cast<double>(elements_of(logits)) * static_cast<double>(top_k);
+  if (!e.writes) return;
+  for (const Tensor* t : all) e.memory.push_back(t->range());
+  if (!e.on_gpu) e.written = {weights.range(), ids.range()};
+}
+
+/// `first`: the struct's size in its first version.
+template <class Args>
+Expected expected(const Args* args, std::uint32_t first, const Arena& readable) {
   Expected e;
   try {
     require(args, "args is NULL");
     const std::uint32_t size = args->struct_size;
-    require(size >= kFirstStruct && size <= 4096 && size % 8 == 0, "struct_size");
-    flashfit_attention_args mine{};
-    std::memcpy(&mine, args, std::min<std::size_t>(size, sizeof mine));
-    const auto* bytes = reinterpret_cast<const char*>(args);
+    require(size >= first && size <= 4096 && size % 8 == 0, "struct_size");
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(args);
+    const auto mine = as_read<Args>(bytes, size);
     require(size <= sizeof mine ||
                 std::count(bytes + sizeof mine, bytes + size, 0) == size - static_cast<std::int64_t>(sizeof mine),
             "set past the struct");
@@ -260,6 +290,16 @@ Expected expected_of(const flashfit_attention_args* args, const Arena& readable)
   if (e.verdict == Expected::kAccepted && !e.on_gpu)
     e.callable = e.work < kMostWork && std::ranges::all_of(e.memory, [&](Range r) { return readable.contains(r); });
   return e;
+}
+
+}  // namespace
+
+Expected expected_of(const flashfit_attention_args* args, const Arena& readable) {
+  return expected(args, kFirstStruct, readable);
+}
+
+Expected expected_of(const flashfit_moe_route_args* args, const Arena& readable) {
+  return expected(args, kFirstRouteStruct, readable);
 }
 
 }  // namespace flashfit::fuzz

@@ -22,11 +22,12 @@ struct Expected {
   double work = 0;  ///< multiply-adds, if accepted
   bool writes = false;
   std::vector<Range> memory;   ///< of every tensor with elements, first to last element
-  std::vector<Range> written;  ///< each row of out's elements, and lse
+  std::vector<Range> written;  ///< each row of out's elements, and lse; weights and ids
 };
 
 /// `args` may be NULL or hold anything; the memory of tensors is not read, but that of cu_seqlens where `readable` says
 /// that it may be.
 Expected expected_of(const flashfit_attention_args* args, const Arena& readable);
+Expected expected_of(const flashfit_moe_route_args* args, const Arena& readable);
 
 }  // namespace flashfit::fuzz
