@@ -160,8 +160,6 @@ void route(Bytes& bytes) {
 }
 
 void documents(Bytes& bytes) {
-  fake_cuda::State& driver = fake_cuda::fake();
-  driver.version = static_cast<int>(bytes.odd_number());
   for (const auto document : {flashfit_gpus_json, flashfit_images_json}) {
     char* json = nullptr;
     const Answer answer = ask([&] { return document(&json); });
