@@ -1,6 +1,6 @@
 #pragma once
 // One process as glibc's loader would fill it: its program, what that needs, and what is opened later. Follows
-// elf/dl-load.c and elf/dl-deps.c of glibc; docs/loader.md says what is modelled and what not. Nothing is run.
+// elf/dl-load.c and elf/dl-deps.c of glibc; docs/dynamic-loader.md says what is modelled and what not. Nothing is run.
 //
 //   Process process(tree, view);
 //   process.start("/opt/venv/bin/python3");                     // or nothing: a program that has no folders of its own
