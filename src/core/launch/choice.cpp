@@ -28,9 +28,9 @@ std::string targets(std::span<const Image> images, const std::function<bool(cons
 
 }  // namespace
 
-bool loads(const Loader& l, const Image& image) {
-  return runs_on(image.target, l.gpu.cc) &&
-         (image.ptx() ? driver_compiles_ptx(l.driver) : !l.ptx_only && driver_loads_sass(l.driver));
+bool loads(const GpuWithDriver& on, const Image& image) {
+  return runs_on(image.target, on.gpu.cc) &&
+         (image.ptx() ? driver_compiles_ptx(on.driver) : !on.ptx_only && driver_loads_sass(on.driver));
 }
 
 std::string describe(const Gpu& gpu) { return fmt::format("{} ({})", gpu.name, gpu.cc.str()); }
@@ -46,21 +46,21 @@ std::optional<Error> misfit_of_driver(const Gpu& gpu, CudaVersion driver) {
   return std::nullopt;
 }
 
-std::optional<Error> misfit_of_loading(std::string_view what, std::span<const Image> images, const Loader& l,
+std::optional<Error> misfit_of_loading(std::string_view what, std::span<const Image> images, const GpuWithDriver& on,
                                        const std::function<bool(const Image&)>& of) {
-  const auto runs = [&](const Image& i) { return of(i) && runs_on(i.target, l.gpu.cc); };
+  const auto runs = [&](const Image& i) { return of(i) && runs_on(i.target, on.gpu.cc); };
   if (std::ranges::none_of(images, runs)) {
     const bool older =
-        std::ranges::all_of(images, [&](const Image& i) { return !of(i) || i.target.cc > l.gpu.cc.decimal(); });
-    return misfit(fmt::format("{} {} of {}: carried are {}", describe(l.gpu),
+        std::ranges::all_of(images, [&](const Image& i) { return !of(i) || i.target.cc > on.gpu.cc.decimal(); });
+    return misfit(fmt::format("{} {} of {}: carried are {}", describe(on.gpu),
                               older ? "is older than every image" : "can load no image", what, targets(images, of)));
   }
-  if (std::ranges::any_of(images, [&](const Image& i) { return of(i) && loads(l, i); })) return std::nullopt;
-  if (l.ptx_only && driver_compiles_ptx(l.driver))
-    return misfit(fmt::format("PTX only: no PTX of {} that {} takes; carried are {}", what, describe(l.gpu),
+  if (std::ranges::any_of(images, [&](const Image& i) { return of(i) && loads(on, i); })) return std::nullopt;
+  if (on.ptx_only && driver_compiles_ptx(on.driver))
+    return misfit(fmt::format("PTX only: no PTX of {} that {} takes; carried are {}", what, describe(on.gpu),
                               targets(images, of)));
   return misfit(fmt::format("driver: of {} only PTX ({}) fits {}, and CUDA {} cannot compile it; {}", what,
-                            targets(images, runs), describe(l.gpu), str(l.driver), needed(12090)));
+                            targets(images, runs), describe(on.gpu), str(on.driver), needed(12090)));
 }
 
 }  // namespace flashfit

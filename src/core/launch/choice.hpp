@@ -19,22 +19,22 @@ struct PlanOptions {
 };
 
 /// A GPU and what its driver loads.
-struct Loader {
+struct GpuWithDriver {
   const Gpu& gpu;
   CudaVersion driver = 0;  ///< 0: unknown, taken as new enough
   bool ptx_only = false;
 };
 
-bool loads(const Loader& loader, const Image& image);
+bool loads(const GpuWithDriver& on, const Image& image);
 
 /// Calls visit(image) for the best image of each row: of those that `of` accepts and that load, machine code before
 /// PTX, then the newest target.
 template <class Of, class Visit>
-void for_each_best_image(std::span<const Image> images, const Loader& loader, Of of, Visit visit) {
+void for_each_best_image(std::span<const Image> images, const GpuWithDriver& on, Of of, Visit visit) {
   for (const Image& image : images) {
-    if (!of(image) || !loads(loader, image)) continue;
+    if (!of(image) || !loads(on, image)) continue;
     const auto beats = [&](const Image& other) {
-      if (other.row != image.row || !loads(loader, other)) return false;
+      if (other.row != image.row || !loads(on, other)) return false;
       return other.target.kind != image.target.kind ? other.target.kind == Target::Kind::kSass
                                                     : other.target.cc > image.target.cc;
     };
@@ -55,7 +55,7 @@ std::optional<Error> misfit_of_driver(const Gpu& gpu, CudaVersion driver);
 
 /// Why none of the images that `of` accepts loads; nothing if one does. `what` says what they compute: "fp16 head_dim
 /// 64".
-std::optional<Error> misfit_of_loading(std::string_view what, std::span<const Image> images, const Loader& loader,
+std::optional<Error> misfit_of_loading(std::string_view what, std::span<const Image> images, const GpuWithDriver& on,
                                        const std::function<bool(const Image&)>& of);
 
 }  // namespace flashfit

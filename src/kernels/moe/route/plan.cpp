@@ -51,10 +51,10 @@ Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion 
   if (std::ranges::none_of(images, of_problem))
     return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the router)",
                                              describe(p), images.size())));
-  const Loader loader{gpu, driver, options.ptx_only};
-  if (auto error = misfit_of_loading(describe(p), images, loader, of_problem)) return tl::unexpected(std::move(*error));
+  const GpuWithDriver on{gpu, driver, options.ptx_only};
+  if (auto error = misfit_of_loading(describe(p), images, on, of_problem)) return tl::unexpected(std::move(*error));
   const Image* best = nullptr;
-  for_each_best_image(images, loader, of_problem, [&](const Image& image) {
+  for_each_best_image(images, on, of_problem, [&](const Image& image) {
     if (best == nullptr || config_of(image).experts < config_of(*best).experts) best = &image;
   });
   return RoutePlan{.variant = &route_variant_of(*best->row), .steps = route_steps(*best, p)};

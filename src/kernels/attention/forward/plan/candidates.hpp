@@ -16,7 +16,7 @@ struct Request {
   const ForwardVariant* variant = nullptr;
   bool ptx_only = false;
 
-  Loader loader() const { return {gpu, driver, ptx_only}; }
+  GpuWithDriver gpu_with_driver() const { return {gpu, driver, ptx_only}; }
 };
 
 /// Whether a row computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
@@ -64,7 +64,7 @@ Registers registers_of(const ForwardConfig& config, const Image* image, std::spa
 template <class Visit>
 void for_each_candidate(const Request& request, Visit visit) {
   for_each_best_image(
-      request.images, request.loader(), [&](const Image& image) { return of_problem(request, image); },
+      request.images, request.gpu_with_driver(), [&](const Image& image) { return of_problem(request, image); },
       [&](const Image& image) {
         if (const auto plan = plan_of(request, image)) visit(*plan);
       });

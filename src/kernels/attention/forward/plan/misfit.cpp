@@ -62,10 +62,10 @@ Error misfit_of_images(const Request& r) {
     return misfit(
         fmt::format("{}: carried for {} are head_dims to {}", shape(p), name_of(p.dtype), head_dims(most, most_v)));
   }
-  if (auto error = misfit_of_loading(shape(p), r.images, r.loader(), of_shape)) return std::move(*error);
+  if (auto error = misfit_of_loading(shape(p), r.images, r.gpu_with_driver(), of_shape)) return std::move(*error);
   int smallest = 0, shortest = 0;
   for (const Image& i : r.images) {
-    if (!of_shape(i) || !loads(r.loader(), i)) continue;
+    if (!of_shape(i) || !loads(r.gpu_with_driver(), i)) continue;
     const int bytes = forward_shared_bytes(variant_of(i).config);
     smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
     shortest = std::max(shortest, variant_of(i).config.block_m);
