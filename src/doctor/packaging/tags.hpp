@@ -18,13 +18,14 @@ struct Environment {
 /// "" if this Python takes the tag's Python and ABI, else one line: "cp310 is not your cp311".
 std::string python_misfit(const WheelTag& tag, const Python& python);
 
-/// Whether the tag installs there.
+/// Whether a wheel with this tag installs in that environment.
 bool takes(const Environment& here, const WheelTag& tag);
 
 struct TagVerdict {
   bool fits = false;
   std::string reason;  ///< one line, "" if it fits: "cp310 is not your cp311; the platform fits"
-  std::string wanted;  ///< what would fit, "" if it fits: "cp311-cp311, cp311-abi3 or older abi3, py3-none; on ..."
+  /// What would fit, "" if it fits: "cp311-cp311, abi3 of cp311 or older, or py3-none, for Linux x86_64".
+  std::string wanted;
 };
 
 /// The verdict on a whole wheel: one of its tags is enough. `tags` may not be empty.
