@@ -7,8 +7,8 @@
 #include <string>
 #include <unordered_set>
 
-#include "runtime/api/environment.hpp"
 #include "runtime/api/one_line.hpp"
+#include "runtime/api/settings.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -26,7 +26,7 @@ void write_line(const std::string& text) {
 
 }  // namespace
 
-bool logging() { return environment().log; }
+bool logging() { return settings().log; }
 
 void log_once(std::string line) {
   static std::mutex mutex;

@@ -1,4 +1,4 @@
-#include "runtime/api/environment.hpp"
+#include "runtime/api/settings.hpp"
 
 #include <cstdlib>
 #include <string_view>
@@ -15,8 +15,8 @@ std::string_view meant(const char* value) {
 
 }  // namespace
 
-Environment parse_environment(const char* log, const char* disable) {
-  using enum Environment::Disable;
+Settings parse_settings(const char* log, const char* disable) {
+  using enum Settings::Disable;
   const std::string_view what = meant(disable);
   return {.log = !meant(log).empty(),
           .disable = what.empty()    ? kNothing
@@ -26,15 +26,15 @@ Environment parse_environment(const char* log, const char* disable) {
           .disable_value = std::string(what)};
 }
 
-const Environment& environment() {
-  static const Environment& once =
-      *new Environment(parse_environment(std::getenv("FLASHFIT_LOG"), std::getenv("FLASHFIT_DISABLE")));
+const Settings& settings() {
+  static const Settings& once =
+      *new Settings(parse_settings(std::getenv("FLASHFIT_LOG"), std::getenv("FLASHFIT_DISABLE")));
   return once;
 }
 
 Result<void> check_enabled(const char* operation, bool on_gpu) {
-  using enum Environment::Disable;
-  const Environment& e = environment();
+  using enum Settings::Disable;
+  const Settings& e = settings();
   if (e.disable == kNothing || (e.disable == kGpu && !on_gpu)) return {};
   if (e.disable == kUnknown) return refuse("FLASHFIT_DISABLE: \"{}\"; accepted: 1, gpu, 0 or nothing", e.disable_value);
   return fail(Code::kDisabled, fmt::format("{}: FLASHFIT_DISABLE={} is set; accepted: {}", operation, e.disable_value,

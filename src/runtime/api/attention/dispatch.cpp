@@ -5,7 +5,7 @@
 #include "runtime/api/attention/gpu_plan.hpp"
 #include "runtime/api/attention/memory_rules.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/environment.hpp"
+#include "runtime/api/settings.hpp"
 #include "runtime/cpu/attention.hpp"
 #include "runtime/images/loader.hpp"
 #include "runtime/images/tensor_map.hpp"
