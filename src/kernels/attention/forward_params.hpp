@@ -5,6 +5,8 @@
 
 namespace flashfit {
 
+inline constexpr float kLog2E = 1.44269504088896341f;
+
 /// What a bias [batch, heads_q, seqlen_q, seqlen_k] holds.
 enum class BiasKind : unsigned char {
   kNone,

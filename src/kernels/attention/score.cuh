@@ -8,7 +8,6 @@
 
 namespace flashfit {
 
-inline constexpr float kLog2E = 1.44269504088896341f;
 
 /// tanh(y), y = x ln 2 / 2: 1 - 2 / (2^x + 1), within 2^-22 of it and right at both infinities; below 2^-5, where that
 /// cancels, the first two terms of its series, within 2^-23 of it relatively.

@@ -44,6 +44,11 @@ struct PanelTile {
             .stride_bytes = kPlain ? kPanelBytes : pattern_bytes(Mode),
             .swizzle = Mode};
   }
+  /// The encoded descriptor of k_major() or mn_major() at (0, 0), moved to (row, col): much less to compute than
+  /// another one. An address below 2^18 does not leave its field of the low word.
+  static constexpr uint64 moved(uint64 descriptor, int row, int col) {
+    return (descriptor & ~uint64{0xffffffff}) | uint32(uint32(descriptor) + (start(row, col) >> 4));
+  }
 
  private:
   /// Bytes to (row, col) in the plain order: the hardware permutes the sum of address and strides.

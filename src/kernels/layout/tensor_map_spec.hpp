@@ -24,6 +24,8 @@ struct TensorMapSpec {
   L2Promotion l2 = L2Promotion::k128B;
   OutOfBounds fill = OutOfBounds::kZeros;
 
+  constexpr bool operator==(const TensorMapSpec&) const = default;
+
   /// Elements that a copy moves along dimension d.
   constexpr uint32 extent(int d) const { return (box[d] + element_strides[d] - 1) / element_strides[d]; }
   /// Bytes of one row of the box, as it lies in shared memory.

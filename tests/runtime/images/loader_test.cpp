@@ -390,6 +390,53 @@ TEST_F(Loader, ADependentStepOfClustersWithATensorMap) {
               testing::ElementsAre(0x10000, 6, 2, 640, 7));
 }
 
+TEST_F(Loader, TensorMapsAreEncodedOnce) {
+  const auto encoded = [&] { return fake().functions[fake_cuda::index_of("cuTensorMapEncodeTiled")].calls; };
+  const TensorMapSpec spec{.dtype = DType::kBF16,
+                           .rank = 4,
+                           .base = reinterpret_cast<void*>(0x20000),
+                           .dims = {64, 640, 7, 3},
+                           .strides = {896, 128, 573440},
+                           .box = {64, 128, 1, 1}};
+  const auto words = [](const TensorMapSpec& of) {
+    const Result<TensorMap> map = encode_tensor_map(of);
+    EXPECT_TRUE(map) << map.error().message;
+    return std::vector<std::uint64_t>(map->opaque, map->opaque + 16);
+  };
+  const std::vector<std::uint64_t> first = words(spec);
+  int calls = encoded();
+  EXPECT_EQ(words(spec), first);
+  EXPECT_EQ(encoded(), calls);
+  // Whatever differs, memory that begins in the same place included, is another map.
+  std::vector<TensorMapSpec> others(9, spec);
+  others[0].base = reinterpret_cast<void*>(0x20080);
+  others[1].dims[1] = 641;
+  others[2].strides[0] = 1024;
+  others[3].box[1] = 64;
+  others[4].dtype = DType::kF16;
+  others[5].swizzle = SwizzleMode::k128B;
+  others[6].l2 = L2Promotion::k256B;
+  others[7].fill = OutOfBounds::kNaN;
+  others[8].element_strides[1] = 2;
+  for (const TensorMapSpec& other : others) {
+    words(other);
+    EXPECT_EQ(encoded(), ++calls);
+  }
+  // A refusal is not kept.
+  TensorMapSpec refused = spec;
+  refused.dims[2] = 8;
+  fake().fail("cuTensorMapEncodeTiled", 1);
+  EXPECT_FALSE(encode_tensor_map(refused));
+  EXPECT_TRUE(encode_tensor_map(refused));
+  // More tensors than are kept: each map is its own all the same.
+  for (int round = 0; round < 2; ++round)
+    for (std::uintptr_t i = 1; i <= 1000; ++i) {
+      TensorMapSpec other = spec;
+      other.base = reinterpret_cast<void*>(i << 20);
+      EXPECT_EQ(words(other)[0], i << 20);
+    }
+}
+
 TEST_F(Loader, GridZeroCallsNothing) {
   int before = 0, after = 0;
   for (const auto& f : fake().functions) before += f.calls;

@@ -74,18 +74,21 @@ constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
 constexpr int forward_tile_bytes(const ForwardConfig& c) {
   return (c.block_m * c.head_dim + c.stages * c.block_n * (c.head_dim + c.head_dim_v)) * size_of(c.dtype);
 }
-/// Over wgmma: whether there is room for the output beside Q, whose next tile is copied then while the output of the
-/// one before is stored.
-constexpr bool has_room_for_output(const ForwardConfig& c) {
-  return forward_tile_bytes(c) + (c.block_m * c.head_dim_v + 512) * size_of(c.dtype) <= kSharedBytesBlockHopper;
+/// Bytes of a tile of Q.
+constexpr int forward_q_bytes(const ForwardConfig& c) { return c.block_m * c.head_dim * size_of(c.dtype); }
+/// Slots for Q. Over wgmma there are three if there is room: a tile of rows is computed, the output of the one before
+/// is stored where its Q lay, and the next one's Q is copied.
+constexpr int forward_q_slots(const ForwardConfig& c) {
+  return c.engine == ForwardEngine::kWgmma &&
+                 forward_tile_bytes(c) + 2 * forward_q_bytes(c) + 1024 <= kSharedBytesBlockHopper
+             ? 3
+             : 1;
 }
-/// Bytes of the kernel's shared memory: Q once, K and V per stage; over wgmma the output, if there is room, and the
-/// barriers of the slots in one more of the pattern that tiles are aligned to. The kernels assert that it equals
-/// sizeof(Shared).
+/// Bytes of the kernel's shared memory: Q and, per stage, K and V; over wgmma the slots' barriers and jobs in one more
+/// of the pattern that tiles are aligned to. The kernels assert that it equals sizeof(Shared).
 constexpr int forward_shared_bytes(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kMma) return forward_tile_bytes(c);
-  return forward_tile_bytes(c) + (has_room_for_output(c) ? c.block_m * c.head_dim_v * size_of(c.dtype) : 0) +
-         pattern_bytes(panel_mode(c.head_dim));
+  return forward_tile_bytes(c) + (forward_q_slots(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
 }
 
 /// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,

@@ -65,7 +65,8 @@ class Output {
       else
         store_chunks(s_o, work, p);
     }
-    if ((broken | past) != 0) mend(work, broken | past, past, p);
+    if ((broken | past) != 0) [[unlikely]]
+      mend(work, broken | past, past, p);
   }
 
  private:

@@ -23,12 +23,14 @@ struct TakeTiles {
   struct Shared {};
   static void run(const Params& p) {
     constexpr ForwardConfig kConfig = variant_rows::wgmma(DType::kF16, 64, 64, 8, 128);
-    for_each_work<kConfig>(p.works, [&](const Work& work, int number) {
-      if (arch::lane() != 0) return;
-      EXPECT_GT(work.queries, 0);
-      arch::store_if(true, p.block_of, number, arch::block().x);
+    Jobs<kConfig> jobs(p.works);
+    for (Job job = jobs.next(); job.work.queries != 0; job = jobs.next()) {
+      const int tile = (job.work.queries - job.work.first_row) / kConfig.block_m - 1;  // the longest first
+      const int number = job.work.head * p.works.forward.tiles.by + tile, block = arch::block().x;
+      if (arch::lane() != 0) continue;
+      arch::store_if(true, p.block_of, number, block);
       arch::atomic_add<arch::MemoryOrder::kRelaxed>(p.times, number, 1);
-    });
+    }
   }
 };
 

@@ -4,7 +4,6 @@
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
-#include "kernels/attention/forward/wgmma/works.cuh"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/score.cuh"
 #include "kernels/attention/softmax.cuh"
@@ -24,139 +23,215 @@ class WgmmaConsumer {
   static constexpr bool kGeneral = C.kind == ForwardKind::kGeneral;
   static constexpr int kRows = 64;  // of a warpgroup
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
-  /// The two warpgroups take turns: products of one are issued while the other makes weights. Where products take much
+  /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
   /// longer than weights, that is so without.
-  static constexpr bool kTakesTurns = C.warps == 8 && C.head_dim <= 128;
+  static constexpr bool kTakesTurns = C.head_dim <= 128;
+  static constexpr int kGroups = C.warps / 4;
   static constexpr int kTurn = 1;  // named barriers: a warpgroup's turn is kTurn + its index
-  static constexpr int kClear = 3;
+  static constexpr int kClear = kTurn + kGroups;
 
  public:
   static void run(const Params& p, Shared& s) { WgmmaConsumer(p, s).run(); }
 
  private:
-  WgmmaConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), at_(0), works_(0) {}
+  using Scores = float[kN / 2];
+  using Outputs = float[kD / 2];
+  using Weights = uint32[kN / 16][4];
+
+  static constexpr int kNone = -1;
+  /// What a job still lacks when the loop over its keys has ended: P V of the last ones, whose weights are made, and
+  /// its way out. That P V runs together with the next job's first Q K^T.
+  struct Unfinished {
+    int tile;  ///< of keys; kNone if no P V is lacking
+    bool is_stored;
+    RowState rows[1][2];
+  };
+
+  WgmmaConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), at_(0), turn_(0) {}
 
   void run() {
-    if (kTakesTurns && group_ == 1) pass_turn();
-    for_each_work<C>(p_, [&](const Work& work, int number) {
-      attend(work, number);
-      ++works_;
-    });
+    Outputs o;
+    Weights w;
+    Unfinished last;
+    last.tile = kNone;
+    last.is_stored = true;
+    zero(o);
+    if (kTakesTurns && group_ == kGroups - 1) pass_turn();
+    for (;; ++turn_) {
+      const int slot = turn_ % Shared::kRowSlots;
+      s_.of_rows[slot].wait_full(turn_ / Shared::kRowSlots);
+      const Job job = s_.jobs[slot].get();
+      if (Shared::kRowSlots > 1 && (job.tiles.begin == job.tiles.end || last.tile == kNone)) [[unlikely]]
+        finish(o, w, last, turn_ - 1);
+      if (job.work.queries == 0) break;
+      attend(job, o, w, last);
+    }
   }
 
-  void attend(const Work& work, int number) {
-    const ForwardParams& f = p_.forward;
-    const Visibility visible(f, work.queries, work.keys);
-    const TileRange tiles = key_tiles<C>(p_, work, visible);
-    const int group_row = work.first_row + group_ * kRows, warp_row = work.first_row + Warp::first_row();
-    const int group_last = group_row + kRows < work.queries ? group_row + kRows - 1 : work.queries - 1;
-    // The warpgroup's tiles end before `end`; in those up to `begun` a row may see its first key; those before `whole`
-    // are seen to their last key by each of the warp's rows.
-    const int seen = group_row < work.queries ? (visible.count(group_last) + kN - 1) / kN : 0;
-    const int end = clamp(seen, tiles.begin, tiles.end);
-    const int begun = visible.first(group_last) / kN > tiles.begin ? visible.first(group_last) / kN : tiles.begin;
-    const int whole = visible.count(warp_row) / kN;
-    const float scale_log2 = kGeneral ? 1.f : f.softmax_scale * kLog2E;
+  /// A job's rows. What few tiles ask for stays in shared memory.
+  struct Rows {
+    int first;  ///< number of key tile 0, as the block counts
+    /// Key tiles of which each of the warp's rows sees all keys. In those before, rows may see their first ones.
+    TileRange whole;
+    RowState state[1][2];
+  };
 
-    float x[kN / 2], o[kD / 2];
-    uint32 w[kN / 16][4];
-    float(&scores)[1][kN / 8][4] = as_m16(x);
-    float(&outputs)[1][kD / 8][4] = as_m16(o);
+  void attend(Job job, Outputs& o, Weights& w, Unfinished& last) {
+    const Visibility visible(p_.forward, job.work.queries, job.work.keys);
+    const int group_row = job.work.first_row + group_ * kRows, warp_row = job.work.first_row + Warp::first_row();
+    const int group_last = (group_row + kRows < job.work.queries ? group_row + kRows : job.work.queries) - 1;
+    const int first_key = visible.first(group_last);  // as from the last row on all have seen one
+    Rows rows{.first = at_ - job.tiles.begin,
+              .whole = {first_key == 0 ? 0 : first_key / kN + 1, visible.count(warp_row) / kN},
+              .state = {}};
+    clear(rows.state);
+    // The warpgroup's tiles end before `end`. There is one even if its rows see nothing of it.
+    const int seen = group_row < job.work.queries ? (visible.count(group_last) + kN - 1) / kN : 0;
+    const int end = clamp(seen, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end, job.tiles.end);
+
+    if (job.tiles.begin < job.tiles.end) {
+      if (Shared::kRowSlots > 1 && last.tile != kNone) [[likely]]
+        step<true, true>(rows, job.tiles.begin, o, w, last);
+      else
+        step<true, false>(rows, job.tiles.begin, o, w, last);
+      for (int j = job.tiles.begin + 1; j < end; ++j) step<false, true>(rows, j, o, w, last);
+      last.tile = rows.first + end - 1;
+      job = this->job();
+      if (end == job.tiles.end) {
+        v_of(last.tile).wait_full(last.tile / C.stages);
+        clear_spare_rows(job, last.tile);
+      }
+    }
+    last.is_stored = false;
 #pragma unroll
-    for (int i = 0; i < kD / 2; ++i) o[i] = 0.f;
-    RowState rows[1][2];
-    clear(rows);
-    const auto finish_scores = [&](auto& c, int j, int first_key) {
-      if constexpr (kGeneral) score_tile(c, warp_row, first_key, Scoring<T>(f, work));
-      if (j >= whole || !visible.sees_from(warp_row + Warp::kRows - 1, j * kN)) mask(c, warp_row, first_key, visible);
-    };
-
-    s_.of_q.wait_full(works_);
-    for (int j = tiles.begin; j < end; ++j) {
-      const int n = at_ + j - tiles.begin;
-      k_of(n).wait_full(n / C.stages);
-      take_turn();
-      arch::wgmma_fence(x, o, w);
-      multiply_qk(x, n);
-      if (j == tiles.begin) {
-        pass_turn();
-        arch::wgmma_wait<0>(x);
-      } else {
-        v_of(n - 1).wait_full((n - 1) / C.stages);
-        multiply_pv(o, w, n - 1);
-        pass_turn();
-        arch::wgmma_wait<1>(x);
-      }
-      finish_scores(scores, j, j * kN);
-      if (j <= begun) {
-        arch::wgmma_wait<0>(o);
-        if (exceeds_base<T>(scores, rows, scale_log2)) follow_maximum<T>(scores, outputs, rows, scale_log2);
-      }
-      float sums[1][2];
-      exponentiate(scores, sums, rows, scale_log2);
-      const bool are_late = sums_pass<T>(sums);
-      if (!are_late) k_of(n).release();
-      arch::wgmma_wait<0>(o);
-      if (j > tiles.begin) v_of(n - 1).release();
-      if (are_late) {
-        LateRows late = follow_weights<T>(scores, sums, rows);
-        round(w, x);
-        if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
-          weigh_again(w, sums, late, s_.k[n % C.stages], scale_log2,
-                      [&](auto& c, int key) { finish_scores(c, j, j * kN + key); });
-        k_of(n).release();
-        follow_bases(outputs, rows, late);
-      } else {
-        round(w, x);
-      }
-      rows[0][0].sum += sums[0][0];
-      rows[0][1].sum += sums[0][1];
-    }
-    if constexpr (Shared::kApart) s_.of_q.release();
-    if (end > tiles.begin) {
-      const int n = at_ + end - 1 - tiles.begin;
-      v_of(n).wait_full(n / C.stages);
-      if (end == tiles.end) clear_spare_rows(work, tiles, n);
-      arch::wgmma_fence(o, w);
-      multiply_pv(o, w, n);
-      arch::wgmma_wait<0>(o);
-      v_of(n).release();
-    }
+    for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
+    if (Shared::kRowSlots == 1)
+      finish(o, w, last, turn_);
+    else if (job.tiles.end - end >= C.stages) [[unlikely]]  // V of what is lacking keeps a slot that others need
+      multiply_last(o, w, last);
     // What the other warpgroups' rows see.
-    for (int j = end; j < tiles.end; ++j) {
-      const int n = at_ + j - tiles.begin;
+    for (int j = end; j < job.tiles.end; ++j) {
+      const int n = rows.first + j;
       k_of(n).wait_full(n / C.stages);
       take_turn();
       pass_turn();
       k_of(n).release();
       v_of(n).wait_full(n / C.stages);
-      if (j + 1 == tiles.end) clear_spare_rows(work, tiles, n);
+      if (j + 1 == job.tiles.end) clear_spare_rows(job, n);
       v_of(n).release();
     }
-    at_ += tiles.end - tiles.begin;
-    // Where the rows lie is found again: kept through the loop, it would cost registers.
-    Output<C>::store(s_.rows.o, outputs, rows, find_work<C.block_m>(f, number), f);
-    if constexpr (!Shared::kApart) {
-      arch::fence_proxy_async();  // TMA overwrites what has been stored
-      s_.of_q.release();
+    at_ = rows.first + job.tiles.end;
+  }
+  Job job() const { return s_.jobs[turn_ % Shared::kRowSlots].get(); }
+
+  /// Scores of the warp's rows with keys from first_key on, of key tile j, from products.
+  template <class Products>
+  void finish_scores(Products& c, const Rows& rows, int j, int first_key) const {
+    if (!kGeneral && j >= rows.whole.begin && j < rows.whole.end) return;
+    const Work work = job().work;
+    const int warp_row = work.first_row + Warp::first_row();
+    if constexpr (kGeneral) score_tile(c, warp_row, first_key, Scoring<T>(p_.forward, work));
+    mask(c, warp_row, first_key, Visibility(p_.forward, work.queries, work.keys));
+  }
+  float scale_log2() const { return kGeneral ? 1.f : p_.scale_log2; }
+
+  /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the rows
+  /// before.
+  template <bool kFirst, bool kPending>
+  void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
+    // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
+    const int n = arch::shuffle(rows.first + j, 0), before = kFirst ? arch::shuffle(last.tile, 0) : n - 1;
+    Scores x;
+    float(&scores)[1][kN / 8][4] = as_m16(x);
+    float(&outputs)[1][kD / 8][4] = as_m16(o);
+
+    k_of(n).wait_full(n / C.stages);
+    take_turn();
+    arch::wgmma_fence(x);
+    multiply_qk(x, n);
+    if constexpr (kPending) {
+      v_of(before).wait_full(before / C.stages);
+      arch::wgmma_fence(o, w);
+      multiply_pv(o, w, before);
     }
+    pass_turn();
+    arch::wgmma_wait<kPending>(x);
+    finish_scores(scores, rows, j, j * kN);
+    if constexpr (kFirst) {
+      take_first_bases<T>(scores, rows.state, scale_log2());
+    } else if (j < rows.whole.begin) {
+      arch::wgmma_wait<0>(o);
+      if (exceeds_base<T>(scores, rows.state, scale_log2()))
+        follow_maximum<T>(scores, outputs, rows.state, scale_log2());
+    }
+    float sums[1][2];
+    exponentiate(scores, sums, rows.state, scale_log2());
+    const bool are_late = !kFirst && sums_pass<T>(sums);
+    if (!are_late) k_of(n).release();
+    if constexpr (kPending) {
+      arch::wgmma_wait<0>(o);
+      v_of(before).release();
+    }
+    if (are_late) [[unlikely]] {
+      LateRows late = follow_weights<T>(scores, sums, rows.state);
+      round(w, x);
+      if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
+        weigh_again(w, sums, late, s_.k[n % C.stages],
+                    [&](auto& c, int key) { finish_scores(c, rows, j, j * kN + key); });
+      k_of(n).release();
+      follow_bases(outputs, rows.state, late);
+    } else {
+      round(w, x);
+    }
+    if constexpr (kFirst && kPending) store(o, last, turn_ - 1);
+    rows.state[0][0].sum += sums[0][0];
+    rows.state[0][1].sum += sums[0][1];
+  }
+
+  /// The P V that is lacking.
+  void multiply_last(Outputs& o, Weights& w, Unfinished& last) {
+    const int n = arch::shuffle(last.tile, 0);
+    v_of(n).wait_full(n / C.stages);
+    arch::wgmma_fence(o, w);
+    multiply_pv(o, w, n);
+    arch::wgmma_wait<0>(o);
+    v_of(n).release();
+    last.tile = kNone;
+  }
+  /// All that is lacking, if anything.
+  void finish(Outputs& o, Weights& w, Unfinished& last, int turn) {
+    if (last.tile != kNone) multiply_last(o, w, last);
+    if (!last.is_stored) store(o, last, turn);
+    last.is_stored = true;
+  }
+
+  /// The outputs of the job of that turn.
+  void store(Outputs& o, const Unfinished& last, int turn) {
+    const int slot = turn % Shared::kRowSlots;
+    Output<C>::store(s_.rows[slot].o, as_m16(o), last.rows, s_.jobs[slot].get().work, p_.forward);
+    arch::fence_proxy_async();  // TMA overwrites what has been stored
+    s_.of_rows[slot].release();
+    zero(o);
+  }
+  static void zero(Outputs& o) {
+#pragma unroll
+    for (int i = 0; i < kD / 2; ++i) o[i] = 0.f;
   }
 
   /// S = Q K^T of the n-th key tile, for the warpgroup's rows.
   void multiply_qk(float (&x)[kN / 2], int n) const {
-    const uint32 q = arch::shared_address(s_.rows.q.data), k = arch::shared_address(s_.k[n % C.stages].data);
+    const uint64 q = encode(TileQ::k_major(arch::shared_address(q_tile().data), group_ * kRows, 0));
+    const uint64 k = encode(TileK::k_major(arch::shared_address(s_.k[n % C.stages].data), 0, 0));
 #pragma unroll
     for (int i = 0; i < C.head_dim; i += 16)
-      arch::wgmma_m64k16<T>(x, encode(TileQ::k_major(q, 0, i)) + (group_ * TileQ::kRowBytes * kRows >> 4),
-                            encode(TileK::k_major(k, 0, i)), i != 0);
+      arch::wgmma_m64k16<T>(x, TileQ::moved(q, 0, i), TileK::moved(k, 0, i), i != 0);
     arch::wgmma_commit();
   }
   /// O += P V.
   void multiply_pv(float (&o)[kD / 2], const uint32 (&w)[kN / 16][4], int n) const {
-    const uint32 v = arch::shared_address(s_.v[n % C.stages].data);
+    const uint64 v = encode(TileV::mn_major(arch::shared_address(s_.v[n % C.stages].data), 0, 0));
 #pragma unroll
-    for (int i = 0; i < kN / 16; ++i)
-      arch::wgmma_m64k16<T, Major::kMN>(o, w[i], encode(TileV::mn_major(v, i * 16, 0)), true);
+    for (int i = 0; i < kN / 16; ++i) arch::wgmma_m64k16<T, Major::kMN>(o, w[i], TileV::moved(v, i * 16, 0), true);
     arch::wgmma_commit();
   }
 
@@ -167,8 +242,8 @@ class WgmmaConsumer {
 
   /// Rows of V behind the last key that TMA copied all the same, of the next sequence or of keys not in use: a weight
   /// of 0 times what they hold may be NaN. All consumers call it together.
-  void clear_spare_rows(const Work& work, TileRange tiles, int n) const {
-    const int spare = tiles.end * kN - work.keys;
+  void clear_spare_rows(const Job& job, int n) const {
+    const int spare = job.tiles.end * kN - job.work.keys;
     if (spare <= 0 || (p_.forward.cu_seqlens_k == nullptr && p_.forward.seqused_k == nullptr)) return;
     constexpr int kChunks = TileV::kPanel / 8;
     for (int i = arch::thread(); i < spare * kChunks * TileV::kPanels; i += C.warps * 32) {
@@ -183,8 +258,7 @@ class WgmmaConsumer {
   /// Weights of lost rows, their sums and bases from scores that mma.sync makes, which one warp can do alone. `finish`
   /// makes scores of the products with 16 keys from a place in the tile on.
   template <class Finish>
-  void weigh_again(uint32 (&w)[kN / 16][4], float (&sums)[1][2], LateRows& late, const TileK& k, float scale_log2,
-                   Finish finish) const {
+  void weigh_again(uint32 (&w)[kN / 16][4], float (&sums)[1][2], LateRows& late, const TileK& k, Finish finish) const {
     float tops[2] = {kMinusInfinity, kMinusInfinity};
 #pragma unroll 1
     for (int key = 0; key < kN; key += 16) {
@@ -197,7 +271,7 @@ class WgmmaConsumer {
     RowState rows[1][2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float base = row_max(tops[h]) * scale_log2;
+      const float base = row_max(tops[h]) * scale_log2();
       if (late.lost[h]) late.bases[h] = base, sums[0][h] = 0.f;
       rows[0][h] = {late.bases[h], 0.f};
     }
@@ -206,7 +280,7 @@ class WgmmaConsumer {
       float c[1][2][4] = {}, more[1][2];
       multiply_16_keys(c, k, key);
       finish(c, key);
-      exponentiate(c, more, rows, scale_log2);
+      exponentiate(c, more, rows, scale_log2());
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         if (!late.lost[h]) continue;
@@ -217,12 +291,13 @@ class WgmmaConsumer {
     }
   }
   void multiply_16_keys(float (&c)[1][2][4], const TileK& k, int key) const {
-    const int lane = arch::lane();
+    // A shuffle, so that the compiler cannot keep what follows from the lane in registers through the main loop.
+    const int lane = arch::shuffle_xor(arch::lane(), 0);
 #pragma unroll 1
     for (int i = 0; i < C.head_dim; i += 16) {
       uint32 a[4], b[4];
       arch::ldmatrix_x4(
-          a, s_.rows.q.data,
+          a, q_tile().data,
           TileQ::offset(Warp::first_row() + LdmatrixMap::down_row(lane), i + LdmatrixMap::down_col(lane)));
       arch::ldmatrix_x4(b, k.data, TileK::offset(key + LdmatrixMap::right_row(lane), i + LdmatrixMap::right_col(lane)));
       arch::mma_m16n8k16<T>(c[0][0], a, b[0], b[1]);
@@ -230,19 +305,20 @@ class WgmmaConsumer {
     }
   }
 
+  TileQ& q_tile() const { return s_.rows[arch::shuffle(turn_, 0) % Shared::kRowSlots].q; }
   Handover& k_of(int n) const { return s_.of_k[n % C.stages]; }
   Handover& v_of(int n) const { return s_.of_v[n % C.stages]; }
   void take_turn() {
     if constexpr (kTakesTurns) arch::named_barrier_sync(kTurn + group_, 256);
   }
   void pass_turn() {
-    if constexpr (kTakesTurns) arch::named_barrier_arrive(kTurn + 1 - group_, 256);
+    if constexpr (kTakesTurns) arch::named_barrier_arrive(kTurn + (group_ + 1 < kGroups ? group_ + 1 : 0), 256);
   }
 
   const Params& p_;
   Shared& s_;
   const int group_;
-  int at_, works_;  // key tiles and tiles of rows so far
+  int at_, turn_;  // key tiles and jobs so far
 };
 
 }  // namespace flashfit

@@ -21,7 +21,8 @@ enum class WorkOrder : unsigned char {
 struct WgmmaForwardParams {
   TensorMap q, k, v;
   ForwardParams forward;
-  int works;  ///< tiles of query rows: slots * heads, which the blocks share
+  float scale_log2;  ///< a product of q and k times this is a score in units of log2
+  int works;         ///< tiles of query rows: slots * heads, which the blocks share
   WorkOrder order;
   Divisor all_heads;  ///< of all sequences
   Divisor pairs;      ///< of a head's tiles, the odd one with itself

@@ -1,5 +1,6 @@
 #pragma once
-// The warp that copies Q, K and V tiles into shared memory, by TMA, as far ahead as there are slots.
+// The warp that finds the block's jobs and copies their Q, K and V tiles into shared memory, by TMA, as far ahead as
+// there are slots.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
@@ -13,31 +14,38 @@ class WgmmaProducer {
 
  public:
   static void run(const Params& p, Shared& s) {
-    int at = 0, works = 0;  // key tiles and tiles of rows so far
-    for_each_work<C>(p, [&](const Work& work, int) {
-      const Visibility visible(p.forward, work.queries, work.keys);
-      const TileRange tiles = key_tiles<C>(p, work, visible);
-      if (arch::elect_one()) copy(p, s, work, tiles, at, works);
+    Jobs<C> jobs(p);
+    int at = 0;  // key tiles so far
+    for (int turn = 0;; ++turn) {
+      const Job job = jobs.next();
+      if (arch::elect_one()) copy(p, s, job, at, turn);
       arch::sync_warp();
-      at += tiles.end - tiles.begin;
-      ++works;
-    });
+      if (job.work.queries == 0) break;
+      at += job.tiles.end - job.tiles.begin;
+    }
   }
 
  private:
-  static void copy(const Params& p, Shared& s, const Work& work, TileRange tiles, int at, int works) {
+  static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
+    const auto& [work, tiles] = job;
     const int kv_head = p.forward.group.quotient(work.head);
     const int sequence = p.forward.cu_seqlens_q == nullptr ? work.sequence : 0;
-    const auto copy_q = [&] {
-      s.of_q.wait_empty(works);
-      fill(s.rows.q, p.q, work.q_offset + work.first_row, work.head, sequence, s.of_q.full);
+    const auto hand_over = [&] {
+      const int slot = turn % Shared::kRowSlots;
+      s.of_rows[slot].wait_empty(turn / Shared::kRowSlots);
+      s.jobs[slot].put(job);
+      if (work.queries == 0)
+        arch::mbarrier_arrive(s.of_rows[slot].full);
+      else
+        fill(s.rows[slot].q, p.q, work.q_offset + work.first_row, work.head, sequence, s.of_rows[slot].full);
     };
-    if (tiles.begin == tiles.end) return copy_q();
+    // Where there are two slots for Q, one is free before there is room for keys.
+    if (Shared::kRowSlots > 1 || tiles.begin == tiles.end) hand_over();
     for (int j = tiles.begin; j < tiles.end; ++j, ++at) {
       const int slot = at % C.stages, row = work.k_offset + j * C.block_n;
       s.of_k[slot].wait_empty(at / C.stages);
       fill(s.k[slot], p.k, row, kv_head, sequence, s.of_k[slot].full);
-      if (j == tiles.begin) copy_q();
+      if (Shared::kRowSlots == 1 && j == tiles.begin) hand_over();
       s.of_v[slot].wait_empty(at / C.stages);
       fill(s.v[slot], p.v, row, kv_head, sequence, s.of_v[slot].full);
     }

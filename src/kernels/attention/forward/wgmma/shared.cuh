@@ -1,9 +1,10 @@
 #pragma once
-// A block's shared memory: Q, rings of K and V tiles, and the barriers by which producer and consumers hand them over.
+// A block's shared memory: rings of Q, K and V tiles, and the barriers by which producer and consumers hand them over.
 #include "core/base/mbarrier.hpp"
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/output.cuh"
+#include "kernels/attention/forward/wgmma/works.cuh"
 #include "kernels/layout/panel_tile.hpp"
 
 namespace flashfit {
@@ -27,15 +28,6 @@ struct Handover {
   }
 };
 
-template <bool First, class A, class B>
-struct Choice {
-  using Type = A;
-};
-template <class A, class B>
-struct Choice<false, A, B> {
-  using Type = B;
-};
-
 template <ForwardConfig C>
 struct WgmmaShared {
   using T = Element<C.dtype>;
@@ -43,23 +35,22 @@ struct WgmmaShared {
   using TileK = PanelTile<T, C.block_n, C.head_dim, panel_mode(C.head_dim)>;
   using TileV = PanelTile<T, C.block_n, C.head_dim_v, panel_mode(C.head_dim_v)>;
 
-  static constexpr bool kApart = has_room_for_output(C);
-  struct Apart {
+  /// A tile of Q, and then the output of its rows, on its way out: a warp's rows lie where its rows of Q did.
+  union Rows {
     TileQ q;
     typename Output<C>::Tile o;
   };
-  union InTurns {
-    TileQ q;
-    typename Output<C>::Tile o;  ///< a warp's rows lie where its rows of q did
-  };
-  typename Choice<kApart, Apart, InTurns>::Type rows;  ///< Q, and the output on its way out
+  static_assert(TileQ::kPanel == Output<C>::Tile::kPanel && sizeof(Rows) == sizeof(TileQ));
+  static constexpr int kRowSlots = forward_q_slots(C);
+  Rows rows[kRowSlots];
   TileK k[C.stages];
   TileV v[C.stages];
-  Handover of_q, of_k[C.stages], of_v[C.stages];
+  JobSlot jobs[kRowSlots];  ///< what rows are of
+  Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
 
   /// By one thread.
   void init() {
-    of_q.init(C.warps);
+    for (int i = 0; i < kRowSlots; ++i) of_rows[i].init(C.warps);
     for (int i = 0; i < C.stages; ++i) {
       of_k[i].init(C.warps);
       of_v[i].init(C.warps);

@@ -1,6 +1,5 @@
 #pragma once
-// Which tiles of query rows a block computes, one after another, and over which keys. Producer and consumers of a block
-// ask the same.
+// Which tiles of query rows a block computes, one after another, and over which keys.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
@@ -28,26 +27,59 @@ inline int tile_number(const WgmmaForwardParams& p, int turn, int none_now) {
   return (i - tile * p.all_heads.by) * tiles + tile;
 }
 
-/// Calls each(work, number) for the block's tiles that have rows. All lanes of a warp call it together.
-template <ForwardConfig C, class Each>
-void for_each_work(const WgmmaForwardParams& p, Each each) {
-  constexpr int kNoneNow = -1;
-  for (int turn = 0;; ++turn) {
-    const int number = tile_number(p, turn, kNoneNow);
-    if (number == p.works) return;
-    if (number == kNoneNow) continue;
-    const Work work = find_work<C.block_m>(p.forward, number);
-    if (work.queries != 0) each(work, number);
+/// What the producer tells the consumers of a tile of query rows.
+struct Job {
+  Work work;        ///< without rows: there was none left
+  TileRange tiles;  ///< the key tiles that some row of the block sees
+};
+
+/// A job in shared memory.
+struct JobSlot {
+  struct Words {
+    int at[sizeof(Job) / sizeof(int)];
+  } words;
+
+  void put(const Job& job) {
+    const Words from = __builtin_bit_cast(Words, job);
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) arch::store_shared(words.at, i, from.at[i]);
   }
-}
+  Job get() const {
+    Words to;
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) to.at[i] = arch::load_shared(words.at, i);
+    return __builtin_bit_cast(Job, to);
+  }
+};
 
 /// The key tiles that some row of the block sees.
 template <ForwardConfig C>
-TileRange key_tiles(const WgmmaForwardParams& p, const Work& work, const Visibility& visible) {
+TileRange key_tiles(const ForwardParams& p, const Work& work) {
+  const Visibility visible(p, work.queries, work.keys);
   const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
-  const TileRange tiles =
-      tiles_of(work, p.forward, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
+  const TileRange tiles = tiles_of(work, p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
   return {tiles.begin, tiles.begin < tiles.end ? tiles.end : tiles.begin};
 }
+
+/// The block's jobs, one after another. All lanes of a warp ask together.
+template <ForwardConfig C>
+class Jobs {
+ public:
+  explicit Jobs(const WgmmaForwardParams& p) : p_(p), turn_(0) {}
+
+  Job next() {
+    constexpr int kNoneNow = -1;
+    for (int number; (number = tile_number(p_, turn_++, kNoneNow)) != p_.works;) {
+      if (number == kNoneNow) continue;
+      const Work work = find_work<C.block_m>(p_.forward, number);
+      if (work.queries != 0) return {work, key_tiles<C>(p_.forward, work)};
+    }
+    return {};
+  }
+
+ private:
+  const WgmmaForwardParams& p_;
+  int turn_;
+};
 
 }  // namespace flashfit
