@@ -391,7 +391,7 @@ TEST_F(Loader, ADependentStepOfClustersWithATensorMap) {
 }
 
 TEST_F(Loader, TensorMapsAreEncodedOnce) {
-  const auto encoded = [&] { return fake().functions[fake_cuda::index_of("cuTensorMapEncodeTiled")].calls; };
+  const auto encoded = [&]() -> int { return fake().functions[fake_cuda::index_of("cuTensorMapEncodeTiled")].calls; };
   const TensorMapSpec spec{.dtype = DType::kBF16,
                            .rank = 4,
                            .base = reinterpret_cast<void*>(0x20000),

@@ -89,9 +89,10 @@ double dram_bytes(const ForwardProblem& p) {
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
 // share the tensor cores.
 constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
-constexpr double kExposedOfTwo = 0.95, kExposedOfThree = 0.75;
-constexpr double kWorkStart = 400, kWorkStartRow = 16;  // cycles a tile of rows, and for each of its rows
-constexpr double kStayingStart = 1000;                  // cycles of a block that stays: tensor maps, barriers
+constexpr double kExposedOfTwo = 0.87, kExposedOfThree = 0.64;
+constexpr double kJobStart = 4000;        // cycles a tile of rows
+constexpr double kJobStartColumn = 22;    // more, for each column of Q, where Q has one slot
+constexpr double kExposedTransfer = 0.1;  // of the shorter one of computing and DRAM
 
 /// Cycles of a block over wgmma and one key tile.
 double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
@@ -104,15 +105,17 @@ double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
 void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, double tiles, const Gpu& gpu) {
   const double works = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
-  const double of_one = kWorkStart + kWorkStartRow * c.block_m + tiles * wgmma_tile_time(c, gpu);
+  const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
+  const double of_one = start + tiles * wgmma_tile_time(c, gpu);
   const double heads = double(p.batch) * p.heads_q, pairs = heads * ceil_div(works / heads, 2);
   const WorkOrder order = work_order(p);
   const double of_an_sm = order == WorkOrder::kAsNumbered     ? ceil_div(works, gpu.sms)
                           : order == WorkOrder::kLongestFirst ? std::max(1.0, works / gpu.sms)
                                                               : works / pairs * ceil_div(pairs, gpu.sms);
-  const double compute = (kStayingStart + of_an_sm * of_one) / (gpu.clock_ghz * 1e3);
+  const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
-  model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
+  const double busy = std::max(compute, dram) + kExposedTransfer * std::min(compute, dram);
+  model.microseconds = works > 0 ? kLaunchMicroseconds + busy : 0;
   model.bound = dram > compute ? "DRAM" : c.head_dim + c.head_dim_v <= 128 ? "exponentials" : "tensor cores";
 }
 

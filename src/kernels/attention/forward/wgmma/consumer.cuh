@@ -135,8 +135,8 @@ class WgmmaConsumer {
   }
   float scale_log2() const { return kGeneral ? 1.f : p_.scale_log2; }
 
-  /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the rows
-  /// before.
+  /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the job before.
+  /// The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two copies.
   template <bool kFirst, bool kPending>
   void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
