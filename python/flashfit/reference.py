@@ -2,8 +2,9 @@
 
 Of NumPy arrays and of torch tensors, on the GPU too: written against what both packages have, apart from the kernels
 and from the reference in C++. Error of a result: its largest absolute difference to attention(). It should be at most
-twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype. Of the router,
-ids are those of route(); its weights are fp32 whatever the dtype of logits.
+twice that of naive(), the textbook computation with every intermediate rounded to the tensors' dtype, plus floor(), one
+of each rounding that no computation avoids (docs/numerics.md has the reasons). Of the router, ids are those of route();
+its weights are fp32 whatever the dtype of logits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Offsets = Optional[Sequence[int]]
 Window = Optional[Sequence[Optional[int]]]
 
 MOST_SCORES = 1 << 22  # that are computed at once: memory is bounded, whatever the problem
+ROUNDOFF = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}  # the unit roundoff of each dtype
 
 
 def _package(x: Any) -> Any:
@@ -43,6 +45,13 @@ def _beside(q: Any, values: Any) -> Any:
 
 def _zeros(q: Any, shape: Sequence[int]) -> Any:
     return np.zeros(shape, q.dtype) if isinstance(q, np.ndarray) else q.new_zeros(tuple(shape))
+
+
+def _counted(q: Any, count: int) -> Any:
+    """0, 1, 2 and so on where q is. Not by way of NumPy, which an older torch cannot read from."""
+    if isinstance(q, np.ndarray):
+        return np.arange(count)
+    return sys.modules["torch"].arange(count, device=q.device)
 
 
 def _as_it_is(x: Any) -> Any:
@@ -121,7 +130,7 @@ class Problem:
     def from_query_to_key(self) -> Any:
         """How many keys a query is ahead of a key."""
         keys = self.k.shape[-2]
-        return self.at - _beside(self.q, np.arange(keys))
+        return self.at - _counted(self.q, keys)
 
     def seen(self) -> Any:
         """Which keys each query sees; masks end with the first `used` keys."""
@@ -164,6 +173,38 @@ class Problem:
         """(out [..., queries, head_dim_v], lse [..., queries])."""
         weights, lse = softmax(self.scores(rounded), self.sinks)
         return rounded(_mix(rounded(weights), self.v, self.seen)), lse
+
+    @np.errstate(all="ignore")
+    def magnitude(self) -> float:
+        """What the rounding errors of scores are relative to, in the row where that is most: the largest scale * sum
+        |q_d k_d| of a key that is seen, as far as softcap lets its error through, and the mean, by weight, of what
+        softcap, ALiBi and bias round."""
+        xp, none, keys = _package(self.q), _zeros(self.q, (1,)), self.k.swapaxes(-2, -1)
+        products, seen = float(self.scale) * (abs(self.q) @ abs(keys)), self.seen()
+        if 0 in products.shape:
+            return 0.0
+        later, terms = none, self.terms()
+        if self.softcap or terms:
+            scores, steps = float(self.scale) * (self.q @ keys), none
+            if self.softcap:
+                tanh = xp.tanh(scores / float(self.softcap))
+                products, scores = products * (1 - tanh * tanh), float(self.softcap) * tanh
+                steps = steps + 3 * abs(scores)
+            if self.slopes is not None:
+                steps = steps + abs(terms[0])
+            for term in terms:
+                scores = scores + term
+                steps = steps + abs(scores)
+            weights, _ = softmax(xp.where(seen, scores, none - np.inf), self.sinks)
+            # A bias of -inf leaves no weight, and nothing is rounded there.
+            later = xp.where(weights > 0, weights * steps, none).sum(-1)
+        return float((xp.amax(xp.where(seen, products, none), -1) + later).max())
+
+
+def floor(dtype: str, out: float, v: float, magnitude: float) -> float:
+    """What an output may be off by beside twice the error of naive(): its own rounding, and fp32's of a partial sum and
+    of scores. `out`, `v`: the largest absolute values; `magnitude` as Problem.magnitude() has it."""
+    return ROUNDOFF[dtype] * out + ROUNDOFF["fp32"] * (1 + 2 * magnitude) * v
 
 
 @dataclass(frozen=True)
@@ -259,7 +300,7 @@ def groups(
             its_q,
             its_k,
             its_v,
-            at=_beside(q, np.arange(queries)[None, None, :, None]) + used - queries,
+            at=_counted(q, queries)[None, None, :, None] + used - queries,
             used=used,
             scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
             causal=causal,
@@ -276,24 +317,42 @@ def _pieces(count: int, most: int) -> Iterator[slice]:
     yield from (slice(start, min(start + most, count)) for start in range(0, count, most))
 
 
-def _forward(
-    q: Any, k: Any, v: Any, work: str, rounded: Callable[[Any], Any], options: dict[str, Any]
-) -> tuple[Any, Any]:
-    """Piece by piece, in fp64 or fp32."""
-    q, k, v = (_tensor(x) for x in (q, k, v))
-    dtype = getattr(_package(q), work)
-    like = _cast(q[:0], dtype)
-    out = _zeros(like, (*q.shape[:-1], v.shape[-1]))
-    rows = out if options.get("layout") == "bhsd" else out.swapaxes(-3, -2)
-    lse = _zeros(like, rows.shape[:-1])
+@dataclass(frozen=True)
+class _Part:
+    """Some sequences and queries of a group, of few enough scores to be computed at once."""
+
+    group: Group
+    sequences: slice
+    queries: slice
+
+    def problem(self, dtype: Any) -> Problem:
+        return self.group.problem.part(self.sequences, self.queries).of(dtype)
+
+
+def _parts(q: Any, k: Any, v: Any, options: dict[str, Any]) -> Iterator[_Part]:
     for group in groups(q, k, v, **options):
         p = group.problem
         sequences, heads, queries = p.q.shape[:3]
         of_row = max(1, heads * p.k.shape[2])
         for some in _pieces(sequences, max(1, MOST_SCORES // max(1, of_row * queries))):
             for those in _pieces(queries, max(1, MOST_SCORES // of_row)):
-                found = p.part(some, those).of(dtype).attend(rounded)
-                group.out(out)[some, :, those], group.lse(lse)[some, :, those] = found
+                yield _Part(group, some, those)
+
+
+def _forward(
+    q: Any, k: Any, v: Any, work: str, rounded: Callable[[Any], Any], options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Part by part, in fp64 or fp32."""
+    q, k, v = (_tensor(x) for x in (q, k, v))
+    dtype = getattr(_package(q), work)
+    like = _cast(q[:0], dtype)
+    out = _zeros(like, (*q.shape[:-1], v.shape[-1]))
+    rows = out if options.get("layout") == "bhsd" else out.swapaxes(-3, -2)
+    lse = _zeros(like, rows.shape[:-1])
+    for part in _parts(q, k, v, options):
+        some, those = part.sequences, part.queries
+        found = part.problem(dtype).attend(rounded)
+        part.group.out(out)[some, :, those], part.group.lse(lse)[some, :, those] = found
     return out, lse
 
 
@@ -322,6 +381,12 @@ def naive(q: Any, k: Any, v: Any, **options: Any) -> tuple[Any, Any]:
     dtype = _tensor(q).dtype
     out, lse = _forward(q, k, v, "float32", rounding(dtype), options)
     return _cast(out, dtype), lse
+
+
+def magnitude(q: Any, k: Any, v: Any, **options: Any) -> float:
+    """Problem.magnitude() of a call, in fp32. Arguments as attention() has them."""
+    dtype = _package(_tensor(q)).float32
+    return max((part.problem(dtype).magnitude() for part in _parts(q, k, v, options)), default=0.0)
 
 
 def _softmax(x: Array) -> Array:

@@ -45,23 +45,23 @@ std::vector<std::string> usual_groups(bool all) {
 }
 
 /// The cases of the groups (none: all of them) whose name holds the filter.
-std::vector<bench::Case> chosen(const BenchOptions& b, const std::vector<std::string>& groups) {
-  const Result<std::vector<bench::Case>> all = bench::expand_cases(bench::case_list());
+std::vector<measure::Case> chosen(const BenchOptions& b, const std::vector<std::string>& groups) {
+  const Result<std::vector<measure::Case>> all = measure::expand_cases(measure::case_list());
   if (!all) wrong(all.error().message);
   std::string names;
   std::set<std::string> known;
-  for (const bench::Case& c : *all)
+  for (const measure::Case& c : *all)
     if (known.insert(c.group).second) names += (names.empty() ? "" : ", ") + c.group;
   for (const std::string& group : groups)
     if (!known.contains(group)) wrong("--group", group, "must be one of " + names);
   for (const std::string& name : b.names)
-    if (std::none_of(all->begin(), all->end(), [&](const bench::Case& c) { return c.name == name; }))
+    if (std::none_of(all->begin(), all->end(), [&](const measure::Case& c) { return c.name == name; }))
       wrong("--case", name, "must be a name of flashfit bench --list");
-  std::vector<bench::Case> cases;
+  std::vector<measure::Case> cases;
   const auto one_of = [](const std::vector<std::string>& texts, const std::string& text) {
     return texts.empty() || std::find(texts.begin(), texts.end(), text) != texts.end();
   };
-  for (const bench::Case& c : *all)
+  for (const measure::Case& c : *all)
     if (one_of(groups, c.group) && one_of(b.names, c.name) && c.name.find(b.filter) != std::string::npos)
       cases.push_back(c);
   if (cases.empty())
@@ -75,7 +75,7 @@ int list(const BenchOptions& b) {
   if (!b.json_file.empty()) wrong("--json", b.json_file, "takes no file with --list: the list goes to standard output");
   if (!b.csv_file.empty()) wrong("--csv", b.csv_file, "is of measurements; --list has none");
   Json objects = Json::array();
-  for (const bench::Case& c : chosen(b, b.groups)) {
+  for (const measure::Case& c : chosen(b, b.groups)) {
     if (b.json->count() > 0)
       objects.push_back(json_of(c));
     else
@@ -103,15 +103,15 @@ std::string typed(const CLI::App& command) {
 volatile std::sig_atomic_t interrupted = 0;
 
 /// The GPU, what it is and what it can reach.
-Result<bench::Backend> on_gpu(bench::Run& run, BenchProgress& progress) {
-  Result<std::unique_ptr<bench::GpuBed>> opened = bench::GpuBed::open();
+Result<measure::Backend> on_gpu(measure::Run& run, BenchProgress& progress) {
+  Result<std::unique_ptr<measure::GpuBed>> opened = measure::GpuBed::open();
   if (!opened) return tl::unexpected(opened.error());
-  const std::shared_ptr<bench::GpuBed> bed = std::move(*opened);
-  const auto nvml = std::make_shared<bench::Nvml>(bed->pci_bus_id());
+  const std::shared_ptr<measure::GpuBed> bed = std::move(*opened);
+  const auto nvml = std::make_shared<Nvml>(pci_bus_id(0));
   if (!nvml->there()) fmt::print(stderr, "flashfit: no NVML here: throttling, highest clocks and power stay unknown\n");
   run.gpu = gpu_json(*bed, *nvml);
   progress.show(0, "ceilings");
-  Result<bench::Ceilings> ceilings = measure_ceilings(*bed);
+  Result<measure::Ceilings> ceilings = measure_ceilings(*bed);
   if (!ceilings) return tl::unexpected(ceilings.error());
   run.ceilings = std::move(*ceilings);
   return gpu_backend(bed, nvml);
@@ -119,22 +119,22 @@ Result<bench::Backend> on_gpu(bench::Run& run, BenchProgress& progress) {
 
 /// What this GPU can reach, as `ceilings` of a result file: for other programs that measure here.
 int ceilings() {
-  Result<std::unique_ptr<bench::GpuBed>> bed = bench::GpuBed::open();
+  Result<std::unique_ptr<measure::GpuBed>> bed = measure::GpuBed::open();
   if (!bed) wrong("--ceilings measures a GPU: " + bed.error().message);
-  const Result<bench::Ceilings> found = measure_ceilings(**bed);
+  const Result<measure::Ceilings> found = measure_ceilings(**bed);
   if (!found) wrong("--ceilings: " + found.error().message);
   fmt::print("{}\n", json_of(*found).dump(1));
   return kOk;
 }
 
 /// What counts a case. The first one is counted at once: where ncu cannot count here, nobody waits minutes to hear it.
-std::function<Json(const bench::Case&)> profiler(const bench::Case& first) {
-  const Result<bench::NsightCompute> ncu = bench::NsightCompute::find();
+std::function<Json(const measure::Case&)> profiler(const measure::Case& first) {
+  const Result<measure::NsightCompute> ncu = measure::NsightCompute::find();
   if (!ncu) wrong("--profile needs Nsight Compute: " + ncu.error().message);
-  const Result<Json> of_first = bench::profile_of(first, *ncu);
+  const Result<Json> of_first = measure::profile_of(first, *ncu);
   if (!of_first && of_first.error().code == Code::kMisfit) wrong("--profile: " + of_first.error().message);
-  return [ncu = *ncu, of_first, name = first.name](const bench::Case& c) -> Json {
-    const Result<Json> found = c.name == name ? of_first : bench::profile_of(c, ncu);
+  return [ncu = *ncu, of_first, name = first.name](const measure::Case& c) -> Json {
+    const Result<Json> found = c.name == name ? of_first : measure::profile_of(c, ncu);
     return found ? *found : Json{{"message", found.error().message}};
   };
 }
@@ -145,10 +145,10 @@ int measure(const BenchOptions& b) {
   const Result<Gpu> gpu = b.device == "cpu" ? fail(Code::kNoGpu, "") : live_gpu(0);
   if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
   if (b.profile && !gpu) wrong("--profile counts what a GPU does, and this run measures the CPU");
-  const std::vector<bench::Case> cases =
+  const std::vector<measure::Case> cases =
       chosen(b, b.groups.empty() && b.names.empty() ? usual_groups(gpu.has_value() || !b.filter.empty()) : b.groups);
 
-  bench::Run run;
+  measure::Run run;
   run.command = b.command;
   run.options = {.warmup = static_cast<int>(b.warmup),
                  .repeats = static_cast<int>(b.repeats),
@@ -162,9 +162,9 @@ int measure(const BenchOptions& b) {
   if (b.profile) run.profile = profiler(cases.front());
   BenchProgress progress(cases.size());
   run.before = [&](std::size_t done, const std::string& name) { progress.show(done, name); };
-  Result<bench::Backend> backend = gpu ? on_gpu(run, progress) : bench::cpu_backend();
+  Result<measure::Backend> backend = gpu ? on_gpu(run, progress) : measure::cpu_backend();
   if (!backend) wrong("--device", "gpu", backend.error().message);
-  const Result<Json> content = bench::run_cases(cases, *backend, run);
+  const Result<Json> content = measure::run_cases(cases, *backend, run);
   progress.clear();
   if (!content) {
     fmt::print(stderr, "flashfit: {}\n", content.error().message);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string microseconds(const Json& us) { return us.is_null() ? "-" : bench::four_digits(us.get<double>()); }
+std::string microseconds(const Json& us) { return us.is_null() ? "-" : measure::four_digits(us.get<double>()); }
 
 /// This build, or this GPU, cannot do it: docs/results.md says how `message` begins then.
 bool is_misfit(const Json& c) { return c.value("message", "").starts_with("misfit: "); }
@@ -28,7 +28,7 @@ std::vector<std::string> row(const Json& c) {
       c.at("name").get<std::string>(),
       microseconds(median),
       timed ? fmt::format("{} - {}", microseconds(c.at("interval_us")[0]), microseconds(c.at("interval_us")[1])) : "-",
-      timed ? bench::four_digits(tflops) : "-",
+      timed ? measure::four_digits(tflops) : "-",
       bounded ? fmt::format("{:.0f} %", 100 * c.at("share").get<double>()) : "-",
       bounded ? c.at("bound_us").at("binds").get<std::string>() : "-",
       right};

@@ -77,8 +77,8 @@ void print_text(const Comparison& comparison) {
   if (!comparison.cases.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const CaseComparison& c : comparison.cases)
-      rows.push_back({name_of(c.verdict), printable(c.name, 200), bench::four_digits(c.old_us),
-                      bench::four_digits(c.new_us), ratio_words(c.ratio.value),
+      rows.push_back({name_of(c.verdict), printable(c.name, 200), measure::four_digits(c.old_us),
+                      measure::four_digits(c.new_us), ratio_words(c.ratio.value),
                       fmt::format("{}..{}", ratio_words(c.ratio.interval.low), ratio_words(c.ratio.interval.high)),
                       beside_words(c.beside)});
     fmt::print(

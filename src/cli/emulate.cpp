@@ -8,14 +8,15 @@
 #include <utility>
 
 #include "cli/command.hpp"
+#include "cli/emulate_images.hpp"
 #include "cli/emulate_options.hpp"
 #include "cli/emulate_ptx.hpp"
 #include "cli/emulate_report.hpp"
+#include "cli/emulate_route.hpp"
 #include "cli/options.hpp"
 #include "cli/ticker.hpp"
+#include "kernels/attention/forward/plan/plan.hpp"
 #include "proof/emulated/forward.hpp"
-#include "runtime/images/carried.hpp"
-#include "runtime/images/catalogue.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -33,38 +34,28 @@ Examples:
                    --arg 1000 --repeat 20 --save sum=sum.npy
 No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wrong use, 3 not written.)";
 
-/// What can be chosen: the images that this build carries, or all of the table for one that was made without a compiler
-/// of kernels.
-std::vector<Image> choosable() {
-  if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
-  std::vector<Image> all;
-  for (const KernelRow& row : rows_of(kForwardOperation))
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
-  return all;
-}
-
 const emulated::EmulatedKernel& kernel_of(const KernelRow& row) {
   return *std::ranges::find(emulated::emulated_forwards(), row.name, [](const auto& k) { return k.row.name; });
 }
 
-void emulate(Run& run, const reference::ForwardData& fresh, const reference::Expected& expected) {
+ForwardNumbers emulate(Run& run, const reference::ForwardData& fresh, const reference::Expected& expected) {
   reference::ForwardData data = make_data(fresh.spec);
   const auto start = Clock::now();
-  const Result<emu::Stats> ran = emulated::run(kernel_of(run.plan.row()), data, run.options);
+  const Result<emu::Stats> ran = emulated::run(kernel_of(run.row()), data, run.options);
   run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  run.flop = forward_flop(data.spec);
-  run.out_bound = expected.out_bound;
-  run.lse_bound = expected.lse_bound;
+  ForwardNumbers n{
+      .flop = forward_flop(data.spec), .out_bound = expected.out_bound, .lse_bound = expected.lse_bound, .verdict = {}};
   if (!ran) {
     run.finding = ran.error().message;
-    return;
+    return n;
   }
+  run.ended = true;
   run.stats = *ran;
-  run.verdict = check(data, expected);
-  if (!run.verdict.ok)
-    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", name_of(run.plan.variant->config),
-                              name_of(run.options.schedule), run.options.seed, run.verdict.message);
+  n.verdict = check(data, expected);
+  if (!n.verdict.ok)
+    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", run.row().name, name_of(run.options.schedule),
+                              run.options.seed, n.verdict.message);
+  return n;
 }
 
 /// The GPU's plan; nothing, said in a line, for one of `all` that fits no variant.
@@ -81,7 +72,7 @@ int run(const EmulateOptions& e) {
   CudaVersion driver = 0;
   const std::vector<Gpu> gpus = e.gpu.gpus(driver);
   e.runs(gpus.front());  // wrong words are said before anything long begins
-  const std::vector<Image> images = choosable();
+  const std::vector<Image> images = images_to_emulate(kForwardOperation);
   const reference::ForwardData data = make_data(spec);
   const ForwardProblem problem = data.problem();
   std::vector<std::pair<const Gpu*, ForwardPlan>> plans;
@@ -89,7 +80,7 @@ int run(const EmulateOptions& e) {
     const Result<ForwardPlan> plan = plan_for(e, problem, gpu, driver, images);
     if (plan)
       plans.emplace_back(&gpu, *plan);
-    else if (!e.json)
+    else if (!e.how.json)
       fmt::print("{:<9} {}: {}\n", "misfit", gpu.name, plan.error().message);
   }
   if (plans.empty()) wrong("--gpu", "all", "no GPU of the table fits this problem");
@@ -98,27 +89,28 @@ int run(const EmulateOptions& e) {
     const Ticker ticker("the fp64 reference");
     return expect(data);
   }();
-  if (!e.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length" : ""));
+  if (!e.how.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length" : ""));
   std::vector<Json> objects;
   std::int64_t wrong_runs = 0, all = 0;
   for (const auto& [gpu, plan] : plans) {
     const std::vector<emu::Options> runs = e.runs(*gpu);
     for (const emu::Options& options : runs) {
-      Run r{.gpu = *gpu, .plan = plan, .options = options};
+      Run r{.gpu = *gpu, .image = plan.image(), .blocks = plan.grid(), .options = options};
+      ForwardNumbers numbers;
       {
-        const Ticker ticker(fmt::format("run {} of {}, {} on {}", all + 1, plans.size() * runs.size(),
-                                        name_of(plan.variant->config), gpu->name));
-        emulate(r, data, expected);
+        const Ticker ticker(
+            fmt::format("run {} of {}, {} on {}", all + 1, plans.size() * runs.size(), r.row().name, gpu->name));
+        numbers = emulate(r, data, expected);
       }
       ++all;
       wrong_runs += !r.finding.empty();
-      if (e.json)
-        objects.push_back(json_of(r));
+      if (e.how.json)
+        objects.push_back(json_of(r, numbers));
       else
-        print(r, &options == &runs.front());
+        print(r, numbers, &options == &runs.front());
     }
   }
-  if (e.json)
+  if (e.how.json)
     fmt::print("{}\n", Json(objects).dump(2));
   else if (all > 1)
     print_line("runs", fmt::format("{}, {} with a finding", all, wrong_runs));
@@ -136,7 +128,9 @@ void add_emulate(CLI::App& app, int& status) {
   e->add_to(*command);
   ptx->add_to(*command);
   command->footer(kExample);
+  add_emulate_route(*command, status);
   command->callback([command, e, ptx, &status] {
+    if (!command->get_subcommands().empty()) return;
     check_options(*command, !ptx->file.empty());
     status = ptx->file.empty() ? run(*e) : run_ptx(*ptx, *e);
   });

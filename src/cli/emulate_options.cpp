@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <thread>
 
 #include "cli/options.hpp"
+#include "cli/pick.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -23,25 +23,6 @@ constexpr NamedLayout kLayouts[] = {
     {"bshd", reference::Layout::kBSHD},     {"bhsd", reference::Layout::kBHSD},
     {"padded", reference::Layout::kPadded}, {"packed", reference::Layout::kPackedQKV},
     {"mixed", reference::Layout::kMixed},   {"head_stride_0", reference::Layout::kHeadStride0}};
-
-struct NamedSchedule {
-  const char* name;
-  emu::Schedule schedule;
-};
-constexpr NamedSchedule kSchedules[] = {{"round-robin", emu::Schedule::kRoundRobin},
-                                        {"reversed", emu::Schedule::kReversed},
-                                        {"random", emu::Schedule::kRandom}};
-
-/// The entry of that name, or wrong() with all names.
-template <class Named, std::size_t N>
-const Named& pick(const Named (&all)[N], const std::string& option, const std::string& name) {
-  std::string names;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (name == all[i].name) return all[i];
-    names += fmt::format("{}{}", i == 0 ? "" : i + 1 < N ? ", " : " or ", all[i].name);
-  }
-  wrong(option, name, "must be " + names);
-}
 
 Lengths parse_lengths(const std::string& option, const std::string& text) {
   Lengths lengths;
@@ -77,17 +58,12 @@ void EmulateOptions::add_to(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--softmax-scale", softmax_scale, "factor of the scores (default: 1 / sqrt(head_dim))")
       ->type_name("X");
-  app.add_option("--variant", variant, "force this row of `flashfit images`")->type_name("NAME");
-  app.add_option("--schedule", schedule, "who runs when a thread waits: random (default), round-robin or reversed");
-  constexpr std::int64_t kMostSeed = std::numeric_limits<std::uint32_t>::max();
-  add_whole_number(app, "--seed", seed, 0, kMostSeed,
-                   "of the random schedule; the same seed, the same run (default 1)");
-  add_whole_number(app, "--repeat", repeat, 1, 100000, "runs, each with the next seed (default 1)");
-  add_whole_number(app, "--data-seed", data_seed, 0, kMostSeed, "of the random tensors (default 1)");
+  app.add_option("--variant", variant, "force this variant of `flashfit images`")->type_name("NAME");
+  add_whole_number(app, "--data-seed", data_seed, 0, std::numeric_limits<std::uint32_t>::max(),
+                   "of the random tensors (default 1)");
   app.add_option("--numerics", numerics,
                  "sums of matrix products: fp32 (default), or tensor-core: bit for bit as the GPU's");
-  add_whole_number(app, "--threads", threads, 1, 256, "host threads (default: as many as there are cores)");
-  app.add_flag("--json", json, "a list of objects, one a run");
+  how.add_to(app);
 }
 
 reference::ForwardCase EmulateOptions::data_case() const {
@@ -154,22 +130,15 @@ std::vector<emu::Options> EmulateOptions::runs(const Gpu& on) const {
 }
 
 std::vector<emu::Options> EmulateOptions::runs(std::size_t shared_limit, int cc) const {
-  emu::Options first;
-  first.schedule = pick(kSchedules, "--schedule", schedule).schedule;
-  first.shared_limit = shared_limit;
-  first.host_threads =
-      threads != 0 ? static_cast<int>(threads) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   struct Mode {
     const char* name;
     bool exact;
   };
   constexpr Mode kModes[] = {{"fp32", false}, {"tensor-core", true}};
-  if (pick(kModes, "--numerics", numerics).exact) first.tensor_core = emu::tensor_core_of(cc);
-  std::vector<emu::Options> all;
-  for (std::int64_t i = 0; i < repeat; ++i) {
-    all.push_back(first);
-    all.back().seed = static_cast<std::uint32_t>(seed + i);
-  }
+  const bool exact = pick(kModes, "--numerics", numerics).exact;
+  std::vector<emu::Options> all = how.runs(shared_limit);
+  for (emu::Options& each : all)
+    if (exact) each.tensor_core = emu::tensor_core_of(cc);
   return all;
 }
 

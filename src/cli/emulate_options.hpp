@@ -1,10 +1,10 @@
 #pragma once
 // What `flashfit emulate` is to run: a problem as `flashfit explain` takes it, and how.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/emulator_options.hpp"
 #include "cli/problem_options.hpp"
 #include "proof/emu/options.hpp"
 #include "proof/reference/forward_data.hpp"
@@ -14,10 +14,10 @@ namespace flashfit::cli {
 struct EmulateOptions {
   ProblemOptions problem;
   GpuOptions gpu;
-  std::string variant, layout = "bshd", schedule = "random", numerics = "fp32", seqlens, seqlens_k, seqused_k;
-  std::int64_t seed = 1, repeat = 1, data_seed = 1, threads = 0;
+  EmulatorOptions how;
+  std::string variant, layout = "bshd", numerics = "fp32", seqlens, seqlens_k, seqused_k;
+  std::int64_t data_seed = 1;
   double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
-  bool json = false;
 
   void add_to(CLI::App& app);
   /// The tensors' shapes, layout and seed. wrong() where options contradict each other or ask for more than the

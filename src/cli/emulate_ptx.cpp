@@ -248,7 +248,7 @@ void check_options(const CLI::App& app, bool is_ptx) {
   }
 }
 
-int run_ptx(const PtxOptions& o, const EmulateOptions& how) {
+int run_ptx(const PtxOptions& o, const EmulateOptions& e) {
   const Result<std::vector<std::byte>> bytes = read_file(o.file, kMostText);
   if (!bytes) wrong("--ptx", o.file, bytes.error().message);
   std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -259,14 +259,13 @@ int run_ptx(const PtxOptions& o, const EmulateOptions& how) {
   const auto program = ptx::decode(*module, entry.name);
   if (!program) wrong(program.error().message);
   std::optional<Gpu> gpu;
-  if (!how.gpu.names.empty()) {
+  if (!e.gpu.names.empty()) {
     CudaVersion driver = 0;
-    const std::vector<Gpu> gpus = how.gpu.gpus(driver);
+    const std::vector<Gpu> gpus = e.gpu.gpus(driver);
     if (gpus.size() != 1) wrong("--gpu: one is enough for --ptx");
     gpu = gpus.front();
   }
-  const std::vector<emu::Options> runs =
-      gpu ? how.runs(*gpu) : how.runs(emu::Options{}.shared_limit, (*program)->target);
+  const std::vector<emu::Options> runs = gpu ? e.runs(*gpu) : e.runs(emu::Options{}.shared_limit, (*program)->target);
   PtxArguments arguments(entry, o.arguments);
   const auto saved = to_save(o, arguments);
   Launch launch{o.file,
@@ -286,7 +285,7 @@ int run_ptx(const PtxOptions& o, const EmulateOptions& how) {
     emu::Options options = runs[i];
     options.kernel = (*program)->name;
     PtxRun r{.options = options, .stats = {}, .finding = {}, .as_the_first = {}};
-    arguments.fill(static_cast<std::uint64_t>(how.data_seed));
+    arguments.fill(static_cast<std::uint64_t>(e.data_seed));
     const auto start = Clock::now();
     const Result<emu::Stats> ran = [&] {
       const Ticker ticker(fmt::format("run {} of {}, {}", i + 1, runs.size(), options.kernel));
@@ -304,13 +303,13 @@ int run_ptx(const PtxOptions& o, const EmulateOptions& how) {
       if (i == 0) first.emplace_back(bytes.begin(), bytes.end());
       r.as_the_first.push_back(i == 0 || std::ranges::equal(bytes, first[r.as_the_first.size()]));
     }
-    if (how.json)
+    if (e.how.json)
       objects.push_back(json_of(launch, r));
     else
       print(launch, r, i == 0);
   }
   for (const auto& [tensor, path] : saved) save(*tensor, path);
-  if (how.json)
+  if (e.how.json)
     fmt::print("{}\n", Json(objects).dump(2));
   else if (runs.size() > 1)
     print_line("runs", fmt::format("{}, {} with a finding", runs.size(), findings));

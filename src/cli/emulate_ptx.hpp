@@ -21,6 +21,6 @@ struct PtxOptions {
 void check_options(const CLI::App& app, bool is_ptx);
 
 /// Runs the file's entry as often as `how` says. The exit status.
-int run_ptx(const PtxOptions& options, const EmulateOptions& how);
+int run_ptx(const PtxOptions& options, const EmulateOptions& e);
 
 }  // namespace flashfit::cli

@@ -217,7 +217,7 @@ void add_explain(CLI::App& app, int& status) {
   e->problem.add_to(*command);
   command->add_flag("--unaligned", e->unaligned, "rows that do not begin on 16 bytes");
   CLI::Option* variant =
-      command->add_option("--variant", e->variant, "force this row of `flashfit images`")->type_name("NAME");
+      command->add_option("--variant", e->variant, "force this variant of `flashfit images`")->type_name("NAME");
   CLI::Option* tile = command->add_option("--tile", e->tile, "what if: a tile of ROWSxKEYS, carried or not")
                           ->type_name("ROWSxKEYS")
                           ->excludes(variant);

@@ -8,6 +8,7 @@
 #include "cli/indented.hpp"
 #include "cli/options.hpp"
 #include "cli/problem_options.hpp"
+#include "cli/route_options.hpp"
 #include "cli/table.hpp"
 #include "kernels/moe/route/plan.hpp"
 #include "runtime/images/carried.hpp"
@@ -23,22 +24,13 @@ Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wron
 
 struct ExplainRoute {
   GpuOptions gpu;
-  std::string dtype = "fp32", variant;
-  std::int64_t tokens = 1, experts = 8, top_k = 2;
-  bool topk_first = false, renormalize = false, json = false;
-
-  RouteProblem problem() const {
-    if (top_k > experts) wrong("--top-k", std::to_string(top_k), fmt::format("must be at most --experts {}", experts));
-    RouteProblem p{.tokens = tokens, .experts = static_cast<int>(experts), .top_k = static_cast<int>(top_k)};
-    p.dtype = parse_dtype("--dtype", dtype);
-    p.router = topk_first ? Router::kTopKSoftmax : Router::kSoftmax;
-    p.renormalize = renormalize;
-    return p;
-  }
+  RouteOptions problem;
+  std::string variant;
+  bool json = false;
 };
 
 int run(const ExplainRoute& e) {
-  const RouteProblem problem = e.problem();
+  const RouteProblem problem = e.problem.problem();
   CudaVersion driver = 0;
   const std::vector<Gpu> gpus = e.gpu.gpus(driver);
   JsonText json;
@@ -73,13 +65,8 @@ void add_explain_route(CLI::App& explain, int& status) {
   CLI::App* command = explain.add_subcommand("moe.route", "The router of a mixture of experts instead of attention");
   const auto e = std::make_shared<ExplainRoute>();
   e->gpu.add_to(*command);
-  command->add_option("--dtype", e->dtype, "of the logits: fp16, bf16 or fp32 (default fp32)")->type_name("TYPE");
-  add_whole_number(*command, "--tokens", e->tokens, 0, 1 << 30, "tokens (default 1)");
-  add_whole_number(*command, "--experts", e->experts, 1, kMaxExperts, "experts (default 8)");
-  add_whole_number(*command, "--top-k", e->top_k, 1, kMaxTopK, "experts of a token (default 2)");
-  command->add_flag("--topk-first", e->topk_first, "the softmax is over the chosen experts, not over all");
-  command->add_flag("--renormalize", e->renormalize, "a token's weights are divided by their sum");
-  command->add_option("--variant", e->variant, "force this row of `flashfit images`")->type_name("NAME");
+  e->problem.add_to(*command);
+  command->add_option("--variant", e->variant, "force this variant of `flashfit images`")->type_name("NAME");
   command->add_flag("--json", e->json, "a list of objects, one a GPU");
   command->footer(kExample);
   command->callback([e, &status] { status = run(*e); });

@@ -12,7 +12,7 @@
 #include "measure/cases.hpp"
 #include "measure/placement.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// One sample of one way to launch.
 struct Sample {
@@ -43,4 +43,4 @@ struct Backend {
 /// This process's CPU.
 Backend cpu_backend();
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

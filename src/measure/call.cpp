@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr std::uint8_t kBool = 6;  ///< kDLBool, which headers of DLPack before 0.8 do not name
@@ -159,4 +159,4 @@ Result<flashfit_plan> planned(const Case& c, std::size_t index) {
   return plans[index];
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

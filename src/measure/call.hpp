@@ -10,7 +10,7 @@
 #include "measure/cases.hpp"
 #include "measure/placement.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// Points into itself, so that it stays where it is.
 class Call {
@@ -43,4 +43,4 @@ class Call {
 /// What the plan of GPU `index` chose.
 Result<flashfit_plan> planned(const Case& c, std::size_t index);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -130,4 +130,4 @@ Json json_of(const Case& c) {
           {"work", {{"flop", work.flop}, {"exp", work.exp}, {"bytes", work.bytes}}}};
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

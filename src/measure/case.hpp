@@ -9,7 +9,7 @@
 #include "kernels/attention/problem.hpp"
 #include "proof/reference/planted_logits.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// How q, k and v lie in memory: docs/results.md.
 enum class Memory : unsigned char { kContiguous, kPackedQkv, kHeadsFirst, kPaddedRows, kUnaligned };
@@ -80,4 +80,4 @@ Work work_of(const Case& c);
 /// The keys of docs/results.md that say what a case is.
 nlohmann::ordered_json json_of(const Case& c);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

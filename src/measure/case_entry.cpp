@@ -8,7 +8,7 @@
 
 #include "measure/case_rules.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -223,4 +223,4 @@ void name_case(Case& c, const std::string& group, const Json& e) {
   if (c.softmax_scale == 0) c.softmax_scale = 1 / std::sqrt(static_cast<double>(c.head_dim));
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

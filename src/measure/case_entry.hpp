@@ -6,7 +6,7 @@
 
 #include "measure/case.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// What is wrong with the list; the message is a line without the group's name.
 struct CaseMistake : std::runtime_error {
@@ -23,4 +23,4 @@ bool takes_a_list(const std::string& key);
 /// "windows", "shifted". Throws CaseMistake.
 void name_case(Case& c, const std::string& group, const nlohmann::ordered_json& entry);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

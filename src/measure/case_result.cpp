@@ -7,7 +7,7 @@
 
 #include "measure/four_digits.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -123,4 +123,4 @@ std::string csv_of(const Json& cases) {
   return text;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

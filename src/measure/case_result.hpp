@@ -6,7 +6,7 @@
 #include "measure/measure.hpp"
 #include "measure/roofline.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// A measurement above its own bound is an error of the harness or the kernel, not speed: it becomes a case that is not
 /// correct and has no times. Nothing where it is below, or where there is no bound.
@@ -17,4 +17,4 @@ nlohmann::ordered_json json_of(const Case& c, const Measured& m, Launch launch, 
 /// One line a case, after a line of titles.
 std::string csv_of(const nlohmann::ordered_json& cases);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

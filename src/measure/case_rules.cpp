@@ -5,7 +5,7 @@
 
 #include "proof/reference/tensors.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr std::int64_t kTextTokens = 58;
@@ -151,4 +151,4 @@ std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, const Ran
   return cases;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -6,7 +6,7 @@
 
 #include "measure/case.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// SeedVR2, a video-restoration model, asks for one variable-length call a layer. Source: the window partition of its
 /// published code (models/dit_v2/window.py, "720pwin_by_size_bysize"). A video of F frames of H x W pixels becomes a
@@ -34,4 +34,4 @@ struct RandomKinds {
 /// the caller's.
 std::vector<Case> random_cases(std::int64_t count, std::uint64_t seed, const RandomKinds& kinds = {});
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 #include "measure/case_entry.hpp"
 #include "measure/case_rules.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,4 +78,4 @@ Result<std::vector<Case>> expand_cases(std::string_view json) {
   }
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

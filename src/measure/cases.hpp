@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "measure/case.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// Every case of the list, in its order. Error: the group, the entry and what is wrong with it.
 Result<std::vector<Case>> expand_cases(std::string_view json);
@@ -15,4 +15,4 @@ Result<std::vector<Case>> expand_cases(std::string_view json);
 /// The list that the command was built with.
 std::string_view case_list();
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -12,7 +12,7 @@
 #include "proof/reference/forward_data.hpp"
 #include "proof/reference/tensors.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 /// Some rows of one tensor, of one head each, one after the other, as the dtype stores them.
@@ -174,4 +174,4 @@ Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<c
   return verdict;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -10,7 +10,7 @@
 #include "measure/placement.hpp"
 #include "measure/row_blocks.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Verdict {
   std::string message;          ///< "" if right; else the element, what it is and should be
@@ -25,4 +25,4 @@ inline constexpr double kCheckFlop = 4e7;  ///< a tenth of a second of fp64 on o
 Verdict check(const Case& c, const Placement& p, std::uint64_t seed, std::span<const std::byte> results, bool with_lse,
               double flop = kCheckFlop);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

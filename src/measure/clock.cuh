@@ -4,7 +4,7 @@
 #include "kernels/arch/cuda/timers.hpp"
 #include "measure/kernel_params.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Clock {
   static constexpr int kThreads = 32, kMinBlocks = 1;
@@ -27,4 +27,4 @@ struct Clock {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

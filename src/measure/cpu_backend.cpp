@@ -9,7 +9,7 @@
 #include "measure/call.hpp"
 #include "measure/filling.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -82,4 +82,4 @@ Backend cpu_backend() {
   return b;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,10 +3,10 @@
 #include "kernels/arch/arch.hpp"
 #include "measure/kernel_params.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct ExpLoop {
-  static constexpr int kThreads = bench::kThreads, kMinBlocks = 2, kChains = 16;
+  static constexpr int kThreads = measure::kThreads, kMinBlocks = 2, kChains = 16;
   using Params = LoopParams;
   struct Shared {
     int none;
@@ -26,4 +26,4 @@ struct ExpLoop {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

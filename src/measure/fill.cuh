@@ -4,11 +4,11 @@
 #include "measure/kernel_params.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 template <class T>
 struct Fill {
-  static constexpr int kThreads = bench::kThreads, kMinBlocks = 1;
+  static constexpr int kThreads = measure::kThreads, kMinBlocks = 1;
   using Params = FillParams;
   struct Shared {
     int none;
@@ -30,4 +30,4 @@ struct Fill {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

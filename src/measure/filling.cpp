@@ -6,7 +6,7 @@
 #include "core/base/half.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 template <class T>
@@ -101,4 +101,4 @@ void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::by
     std::memcpy(memory + small.offset, small.bytes.data(), small.bytes.size());
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 #include "measure/case.hpp"
 #include "measure/placement.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// What `seed` fills by random numbers.
 enum Filled : int { kQ, kK, kV, kBias, kSinks };
@@ -35,4 +35,4 @@ std::vector<SmallTensor> small_tensors(const Case& c, const Placement& p, std::u
 /// Writes all that a call reads.
 void fill_on_host(const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 std::string four_digits(double x) {
   constexpr int kDigits = 4;
@@ -15,4 +15,4 @@ std::string four_digits(double x) {
   return fmt::format("{:.{}f}", x, std::max(0, kDigits - 1 - exponent));
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -10,7 +10,7 @@
 #include "measure/gpu_fill.hpp"
 #include "measure/kernel_params.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 // A sample holds as many calls as fill this, so that the events' resolution does not count.
@@ -202,4 +202,4 @@ nlohmann::ordered_json gpu_json(const GpuBed& bed, const Nvml& nvml) {
           {"power_limit_w", known(nvml.power_limit_w())}};
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

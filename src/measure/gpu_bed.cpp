@@ -12,7 +12,7 @@ namespace flashfit::lab {
 std::span<const std::byte> flashfit_bench_kernels();  // the images of kernels.txt
 }
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 // Shared memory of the largest kernel here, WarpgroupLoop: 64 x 64 and 256 x 64 elements of 2 bytes.
@@ -59,11 +59,6 @@ GpuBed::~GpuBed() {
 Result<void> GpuBed::ok(const char* call, cu::Status status) const {
   if (status == 0) return {};
   return fail(Code::kCuda, describe(*driver_, call, status));
-}
-
-std::string GpuBed::pci_bus_id() const {
-  char text[64] = "";
-  return gpu_.cuDeviceGetPCIBusId(text, sizeof(text), index_) == 0 ? text : "";
 }
 
 Result<std::size_t> GpuBed::free_bytes() const {
@@ -164,4 +159,4 @@ Result<double> GpuBed::time(const std::function<Result<void>()>& queue) {
   return double{milliseconds} * 1000;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

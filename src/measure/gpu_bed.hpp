@@ -13,7 +13,7 @@
 #include "measure/gpu_driver.hpp"
 #include "proof/lab/device.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 class GpuBed {
  public:
@@ -24,7 +24,6 @@ class GpuBed {
   ~GpuBed();
 
   const Gpu& gpu() const { return device_.gpu(); }
-  std::string pci_bus_id() const;
   std::size_t l2_bytes() const { return l2_bytes_; }
   std::size_t memory_bytes() const { return memory_bytes_; }
   Result<std::size_t> free_bytes() const;
@@ -69,4 +68,4 @@ class GpuBed {
   std::vector<Address> memory_;
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

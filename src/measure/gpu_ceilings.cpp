@@ -3,7 +3,7 @@
 #include "measure/gpu_backend.hpp"
 #include "measure/kernel_params.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr int kBursts = 12;
@@ -104,4 +104,4 @@ Result<Ceilings> measure_ceilings(GpuBed& bed) {
   return c;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 Result<GpuDriver> gpu_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -35,9 +35,8 @@ Result<GpuDriver> gpu_driver() {
   find("cuEventDestroy_v2", d.cuEventDestroy);
   find("cuEventRecord", d.cuEventRecord);
   find("cuEventElapsedTime", d.cuEventElapsedTime);
-  find("cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId);
   if (missing != nullptr) return fail(Code::kMisfit, fmt::format("the NVIDIA driver has no {}", missing));
   return d;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/gpu/driver.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 using Address = unsigned long long;  ///< CUdeviceptr
 using Event = struct EventHandle*;
@@ -39,10 +39,9 @@ struct GpuDriver {
   cu::Status (*cuEventDestroy)(Event);
   cu::Status (*cuEventRecord)(Event, cu::Stream);
   cu::Status (*cuEventElapsedTime)(float* milliseconds, Event start, Event end);
-  cu::Status (*cuDeviceGetPCIBusId)(char* text, int bytes, cu::Device);
 };
 
 /// From libcuda.so.1, which driver() has opened. Error: the function that is missing.
 Result<GpuDriver> gpu_driver();
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

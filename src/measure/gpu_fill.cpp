@@ -7,7 +7,7 @@
 #include "measure/kernel_params.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 /// The kernel writes pairs of elements of q's dtype, each at a multiple of their size.
@@ -59,4 +59,4 @@ Result<void> fill_on_gpu(GpuBed& bed, const Case& c, const Placement& p, std::ui
   return r;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -8,9 +8,9 @@
 #include "measure/gpu_bed.hpp"
 #include "measure/placement.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// `memory`, where the placement begins, is poisoned. Queued on the bed's stream.
 Result<void> fill_on_gpu(GpuBed& bed, const Case& c, const Placement& p, std::uint64_t seed, std::byte* memory);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,7 +3,7 @@
 #include "core/base/types.hpp"
 #include "proof/reference/planted.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 inline constexpr int kThreads = 256;  ///< of a block of each kernel here
 
@@ -34,4 +34,4 @@ struct ClockParams {
   int64 nanoseconds;
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <fstream>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 std::string cpu_name() {
@@ -45,4 +45,4 @@ std::string timestamp() {
   return text;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// `machine` of docs/results.md, with what is known of the GPU; null without one.
 nlohmann::ordered_json machine_json(nlohmann::ordered_json gpu);
@@ -14,4 +14,4 @@ std::string revision();
 /// Now, in UTC: "2026-11-22T00:30:00Z".
 std::string timestamp();
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 
 #include "measure/check.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -144,4 +144,4 @@ std::optional<Noise> noise_of(const Case& c, Backend& b, const Options& o) {
   }
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

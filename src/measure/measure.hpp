@@ -10,7 +10,7 @@
 #include "measure/cases.hpp"
 #include "measure/stats.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Options {
   int warmup = 10, repeats = 100;
@@ -46,4 +46,4 @@ struct Noise {
 };
 std::optional<Noise> noise_of(const Case& c, Backend& backend, const Options& options);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

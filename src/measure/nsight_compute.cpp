@@ -12,7 +12,7 @@
 
 #include "measure/program.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -155,4 +155,4 @@ Result<Json> NsightCompute::count(const std::string& kernel, const std::vector<s
   return fail(Code::kInternal, "ncu counted nothing of the kernel");
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

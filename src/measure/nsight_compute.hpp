@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 class NsightCompute {
  public:
@@ -28,4 +28,4 @@ class NsightCompute {
 /// The first kernel's row of `ncu --csv --page raw`: the numbers of `metrics`, with units. Error: there is none.
 Result<nlohmann::ordered_json> metrics_of(const std::string& csv);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 std::string words(double x, Looks looks) {
   switch (looks) {
     case Looks::kPlain:
-      return bench::four_digits(x);
+      return measure::four_digits(x);
     case Looks::kRatio:
       return fmt::format("{:.2f}", x);
     case Looks::kPercent:

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr std::size_t kLine = 256;  // as the driver aligns memory; a red zone is one or more
@@ -154,4 +154,4 @@ std::string misplaced_writes(const Case& c, const Placement& p, std::span<const 
   return "";
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -9,7 +9,7 @@
 
 #include "measure/cases.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 inline constexpr unsigned char kPoison = 0xff;  ///< in every byte: a NaN in fp16, bf16 and fp32
 
@@ -46,4 +46,4 @@ std::vector<std::int32_t> offsets_of(const std::vector<std::int64_t>& lengths);
 /// in words; or the first element of out that was not written; or "".
 std::string misplaced_writes(const Case& c, const Placement& p, std::span<const std::byte> results, bool with_lse);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

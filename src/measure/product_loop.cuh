@@ -5,11 +5,11 @@
 #include "measure/kernel_params.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 template <class T>
 struct ProductLoop {
-  static constexpr int kThreads = bench::kThreads, kMinBlocks = 2, kSums = 8;
+  static constexpr int kThreads = measure::kThreads, kMinBlocks = 2, kSums = 8;
   /// Of one step of one warp.
   static constexpr double kFlop = 2.0 * 16 * 8 * 16 * kSums;
   using Params = LoopParams;
@@ -37,4 +37,4 @@ struct ProductLoop {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -8,7 +8,7 @@
 
 #include "measure/call.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 using Json = nlohmann::ordered_json;
 
@@ -28,4 +28,4 @@ Result<Json> profile_of(const Case& c, const NsightCompute& ncu) {
   return profile;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 Result<Ended> run_program(const std::vector<std::string>& words) {
   std::array<int, 2> ends{};
@@ -45,4 +45,4 @@ Result<Ended> run_program(const std::vector<std::string>& words) {
   return ended;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Ended {
   std::string text;  ///< what it wrote to standard output and standard error, in its order
@@ -15,4 +15,4 @@ struct Ended {
 /// `words`: the program, by its path or its name in the PATH, and its arguments. Error: it does not start.
 Result<Ended> run_program(const std::vector<std::string>& words);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

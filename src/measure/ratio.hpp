@@ -4,7 +4,7 @@
 
 namespace flashfit::results {
 
-using bench::Ratio;
+using measure::Ratio;
 
 /// above / below of two independent figures. The distances from the value to the interval's ends add as the sides of a
 /// right angle do, in the logarithm, each end with that of the other figure which pushes the same way (G. Y. Zou and

@@ -3,14 +3,14 @@
 #include "kernels/arch/arch.hpp"
 #include "measure/kernel_params.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct alignas(16) Line {
   uint32 x[4];
 };
 
 struct ReadLoop {
-  static constexpr int kThreads = bench::kThreads, kMinBlocks = 2, kReads = 8;
+  static constexpr int kThreads = measure::kThreads, kMinBlocks = 2, kReads = 8;
   using Params = ReadParams;
   struct Shared {
     int none;
@@ -32,4 +32,4 @@ struct ReadLoop {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -49,7 +49,7 @@ std::optional<Timing> read_timing(const JsonView& view, bool correct) {
     if (timing.samples_us.back() <= 0) sample.must("above 0");
   }
   timing.median_us = view["median_us"].number(0);
-  const double median = bench::median(timing.samples_us);
+  const double median = measure::median(timing.samples_us);
   if (std::abs(timing.median_us - median) > kRounding * median)
     view["median_us"].must(fmt::format("the median of samples_us, {:g}", median));
   timing.interval_us = read_interval(view["interval_us"]);

@@ -16,7 +16,7 @@ namespace flashfit::results {
 /// The schema that this reads; docs/results.md describes it.
 inline constexpr int kResultSchema = 1;
 
-using bench::Interval;  ///< of a quantity, 95 %: low <= high
+using measure::Interval;  ///< of a quantity, 95 %: low <= high
 
 /// Times of one call, in microseconds, one a repeat; never empty.
 struct Timing {

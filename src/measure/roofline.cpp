@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,4 +43,4 @@ Json json_of(const Bound& b) {
   return {{"tensor", b.tensor}, {"exp", b.exp}, {"memory", b.memory}, {"binds", b.binds()}};
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -9,7 +9,7 @@
 
 #include "measure/cases.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// The best of some samples: clocks fall under load, and a short case may run before they do.
 struct Ceiling {
@@ -38,4 +38,4 @@ std::optional<Bound> bound_of(const Case& c, const Ceilings& ceilings);
 nlohmann::ordered_json json_of(const Ceilings& ceilings);
 nlohmann::ordered_json json_of(const Bound& bound);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -4,7 +4,7 @@
 
 #include "proof/reference/tensors.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr std::int64_t kBlockRows = 16;
@@ -59,4 +59,4 @@ std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t see
   return chosen;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -5,7 +5,7 @@
 
 #include "measure/case.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// Rows first_row to first_row + rows of one head of one sequence.
 struct RowBlock {
@@ -19,4 +19,4 @@ KeyRange keys_of(const Case& c, const RowBlock& r);
 /// first and the last rows of the longest sequence always among them.
 std::vector<RowBlock> sampled_rows(const Case& c, double flop, std::uint64_t seed);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

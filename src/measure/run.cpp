@@ -9,7 +9,7 @@
 #include "measure/case_result.hpp"
 #include "measure/machine.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -89,4 +89,4 @@ Result<Json> run_cases(const std::vector<Case>& cases, Backend& b, const Run& ru
   return content;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -11,7 +11,7 @@
 #include "measure/measure.hpp"
 #include "measure/roofline.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Run {
   std::string command;  ///< as typed
@@ -34,4 +34,4 @@ Result<void> write_file(const std::string& path, const std::string& text);
 /// Indented, lists of numbers in one line each.
 std::string text_of(const nlohmann::ordered_json& json);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -7,7 +7,7 @@
 
 #include "proof/reference/tensors.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 constexpr int kResamples = 1000;
@@ -63,4 +63,4 @@ Ratio paired_ratio(std::span<const double> numerator, std::span<const double> de
           })};
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 struct Interval {
   double low = 0, high = 0;
@@ -23,4 +23,4 @@ struct Ratio {
 };
 Ratio paired_ratio(std::span<const double> numerator, std::span<const double> denominator, std::uint64_t seed = 1);
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -3,7 +3,7 @@
 // Neutral: NVRTC compiles it too.
 #include "core/base/types.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 /// SplitMix64's finaliser: every bit of the result depends on every bit of z.
 constexpr uint64 mixed(uint64 z) {
@@ -23,4 +23,4 @@ constexpr float bell(uint64 key, uint64 index) {
 /// The stream of one tensor (0 q, 1 k, 2 v, 3 bias, 4 sinks) of one filling.
 constexpr uint64 stream_of(uint64 seed, int tensor) { return mixed(seed * 8 + uint64(tensor)); }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

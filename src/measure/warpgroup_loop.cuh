@@ -5,11 +5,11 @@
 #include "measure/kernel_params.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 template <class T>
 struct WarpgroupLoop {
-  static constexpr int kThreads = bench::kThreads, kMinBlocks = 1;
+  static constexpr int kThreads = measure::kThreads, kMinBlocks = 1;
   static constexpr int kN = 256, kK = 64, kRepeats = 4;
   /// Of one step of one block: both warpgroups.
   static constexpr double kFlop = 2.0 * 2 * 64 * kN * kK * kRepeats;
@@ -50,4 +50,4 @@ struct WarpgroupLoop {
   }
 };
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -8,7 +8,7 @@
 
 #include "measure/run.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string text_of(const nlohmann::ordered_json& json) {
   return text + "\n";
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

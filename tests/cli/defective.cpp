@@ -1,5 +1,6 @@
-// `flashfit emulate` with kernels that are wrong on purpose: one of head_dim 32 ends with a finding, one of 64 leaves
-// its output as it was, one of 128 writes it wrong.
+// `flashfit emulate` with kernels that are wrong on purpose: a forward of head_dim 32 ends with a finding, one of 64
+// leaves its output as it was, one of 128 writes it wrong; a router of up to 128 experts ends with a finding, others
+// write nothing.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,7 +8,9 @@
 #include <exception>
 
 #include "cli/command.hpp"
+#include "kernels/moe/route/variants.hpp"
 #include "proof/emulated/forward.hpp"
+#include "proof/emulated/route.hpp"
 
 namespace flashfit::emulated {
 namespace {
@@ -32,6 +35,16 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
       all.push_back({kernel_row_of(v), v.config.head_dim == 32   ? launch<32>
                                        : v.config.head_dim == 64 ? launch<64>
                                                                  : launch<128>});
+    return all;
+  }();
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_routes() {
+  static const std::vector<EmulatedKernel> kernels = [] {
+    std::vector<EmulatedKernel> all;
+    for (const RouteVariant& v : route_variants())
+      all.push_back({kernel_row_of(v), v.config.experts <= 128 ? launch<32> : launch<64>});
     return all;
   }();
   return kernels;

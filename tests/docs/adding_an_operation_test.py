@@ -60,6 +60,21 @@ def test_the_page_lists_what_the_router_touched() -> None:
     assert differences(tree, tree[PAGE]) == []
 
 
+def test_an_option_touches_about_as_many_files_as_the_page_says() -> None:
+    said = re.search(r"some (\d+) more files of `src`, `python` and `include`", (ROOT / PAGE).read_text("utf-8"))
+    naming = subprocess.run(
+        ["git", "grep", "-l", "softcap", "--", "src", "python", "include"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    named_before = ("flashfit.h", "score.cuh", "options-inl.hpp", "reference/attention.cpp")
+    more = [path for path in naming if not path.endswith(named_before)]
+    assert said is not None
+    assert abs(len(more) - int(said[1])) <= 5, f"{len(more)} files name softcap beside those that the page names first"
+
+
 @pytest.mark.parametrize(
     ("tree", "page", "said"),
     [

@@ -32,3 +32,12 @@ def test_a_machine_without_a_second_gpu_says_so(monkeypatch: pytest.MonkeyPatch)
     assert devices.missing() == "two GPUs are needed, PyTorch sees 1"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert devices.missing() == ""
+
+
+def test_gpus_have_their_index_and_what_nvml_says_of_them() -> None:
+    code = "import flashfit; print([list(gpu.values()) for gpu in flashfit.gpus()['gpus']])"
+    done = with_fake_driver(code, FAKE_CUDA_GPUS="NVIDIA H200:90,NVIDIA L4:89")
+    hot = [1980.0, 2619.0, 700.0, ["power cap", "hardware thermal slowdown"]]
+    assert done.stdout.strip() == str(
+        [[0, "NVIDIA H200", "9.0", 58, 232448, *hot], [1, "NVIDIA L4", "8.9", 58, 101376, *hot]]
+    ), done.stderr

@@ -14,7 +14,7 @@
 #include "measure/filling.hpp"
 #include "measure/placement.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 std::vector<Case> all() { return expand_cases(case_list()).value(); }
@@ -214,4 +214,4 @@ TEST(Cases, AWrongListIsRefusedInALine) {
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/gpu/device.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
@@ -17,7 +18,7 @@
 #include "measure/measure.hpp"
 #include "measure/values.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using fake_cuda::fake;
@@ -86,7 +87,7 @@ class GpuBackend : public testing::Test {
     Result<std::unique_ptr<GpuBed>> opened = GpuBed::open();
     if (!opened) throw std::runtime_error(opened.error().message);
     bed_ = std::move(*opened);
-    nvml_ = std::make_shared<Nvml>(bed_->pci_bus_id());
+    nvml_ = std::make_shared<Nvml>(pci_bus_id(0));
   }
   ~GpuBackend() override {
     EXPECT_THAT(fake().complaints, testing::IsEmpty());
@@ -186,15 +187,24 @@ TEST_F(GpuBackend, CeilingsAreOfEachUnit) {
   EXPECT_GT(found->memory_gb_per_s.value(), 0);
 }
 
-TEST_F(GpuBackend, WithoutNvmlLimitsAndThrottlingStayUnknown) {
-  if (nvml_->there()) GTEST_SKIP() << "this machine has a driver's NVML";
+TEST_F(GpuBackend, LimitsAndThrottlingAreNvmls) {
   const nlohmann::ordered_json gpu = gpu_json(*bed_, *nvml_);
   EXPECT_EQ(gpu.at("name"), "NVIDIA H200");
   EXPECT_EQ(gpu.at("compute_capability"), "9.0");
   EXPECT_EQ(gpu.at("l2_bytes"), 64 * 1024);
+  EXPECT_EQ(gpu.at("clock_max_mhz"), 1980);
+  EXPECT_EQ(gpu.at("memory_clock_max_mhz"), 2619);
+  EXPECT_EQ(gpu.at("power_limit_w"), 700);
+  EXPECT_THAT(gpu_backend(bed_, nvml_).throttled(), testing::ElementsAre("power cap", "hardware thermal slowdown"));
+}
+
+TEST_F(GpuBackend, OfAGpuThatNvmlDoesNotKnowLimitsAndThrottlingStayUnknown) {
+  const Nvml nvml("ffff:3b:00.0");
+  EXPECT_FALSE(nvml.there());
+  const nlohmann::ordered_json gpu = gpu_json(*bed_, nvml);
   for (const char* key : {"clock_max_mhz", "memory_clock_max_mhz", "power_limit_w"}) EXPECT_TRUE(gpu.at(key).is_null());
-  EXPECT_THAT(nvml_->throttled(), testing::IsEmpty());
+  EXPECT_THAT(nvml.throttled(), testing::IsEmpty());
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

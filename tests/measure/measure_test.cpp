@@ -11,7 +11,7 @@
 #include "measure/check.hpp"
 #include "measure/run.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -184,7 +184,7 @@ TEST(Measure, ASampledCheckSaysWhatAWholeOneSays) {
 }
 
 TEST(Measure, AnInterruptedRunIsAFileOfWhatWasMeasured) {
-  bench::Run run;
+  measure::Run run;
   int left = 40;  // samples
   run.options = few();
   run.options.interrupted = [&left] { return left-- < 0; };
@@ -199,4 +199,4 @@ TEST(Measure, AnInterruptedRunIsAFileOfWhatWasMeasured) {
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

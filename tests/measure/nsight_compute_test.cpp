@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST_F(MadeUpNcu, NoneAtAllSaysWhereItWasLookedFor) {
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

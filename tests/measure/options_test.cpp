@@ -12,7 +12,7 @@
 #include "measure/check.hpp"
 #include "measure/filling.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 Case case_of(const std::string& keys) {
@@ -142,4 +142,4 @@ TEST(Options, NonsenseIsRefusedInALine) {
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

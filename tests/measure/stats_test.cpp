@@ -9,7 +9,7 @@
 #include "measure/four_digits.hpp"
 #include "proof/reference/tensors.hpp"
 
-namespace flashfit::bench {
+namespace flashfit::measure {
 namespace {
 
 std::vector<double> normal(int count, double mean, double deviation, std::uint64_t seed) {
@@ -69,4 +69,4 @@ TEST(Stats, FiguresForPeopleHaveFourDigits) {
 }
 
 }  // namespace
-}  // namespace flashfit::bench
+}  // namespace flashfit::measure

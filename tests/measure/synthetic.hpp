@@ -37,8 +37,8 @@ class Synthetic {
     std::normal_distribution<double> noise(1, spread);
     std::vector<double> samples;
     for (int i = 0; i < repeats; ++i) samples.push_back(us * noise(random_));
-    const double middle = bench::median(samples);
-    const Interval interval = bench::median_interval(samples);
+    const double middle = measure::median(samples);
+    const Interval interval = measure::median_interval(samples);
     return {.samples_us = std::move(samples), .median_us = middle, .interval_us = interval};
   }
 
@@ -52,7 +52,7 @@ class Synthetic {
     if (made.peer_us > 0) {
       PeerResult peer{.name = "sdpa-flash", .correct = true, .message = ""};
       peer.timing = times(made.peer_us * drift, made.spread, made.repeats);
-      const bench::Ratio ratio = bench::paired_ratio(peer.timing->samples_us, c.timing->samples_us);
+      const measure::Ratio ratio = measure::paired_ratio(peer.timing->samples_us, c.timing->samples_us);
       peer.ratio = ratio.value;
       peer.ratio_interval = ratio.interval;
       c.peers.push_back(std::move(peer));

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import flashfit
 import pytest
-from flashfit.bench import gpu, nvml
+from flashfit.bench import gpu, machine
 
 
 class Gpu:
@@ -196,12 +197,19 @@ def test_ceilings_of_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         assert capsys.readouterr().err == said
 
 
-def test_without_the_drivers_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", missing)
-    driver = nvml.Nvml("00000000:01:00.0")
-    assert driver.clock_max_mhz(nvml.SM) is None
-    assert driver.power_limit_w() is None
-    assert driver.throttled() == set()
+def test_limits_and_throttling_are_those_of_the_gpu_that_torch_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Any] = {
+        "clock_max_mhz": 1980,
+        "memory_clock_max_mhz": 2619,
+        "power_limit_w": 700,
+        "throttled": ["power cap"],
+    }
+    first: dict[str, Any] = {"index": 0, **dict.fromkeys(known), "throttled": ["power brake"]}
+    monkeypatch.setattr(flashfit, "gpus", lambda: {"driver": "1", "cuda": "2", "gpus": [first, {"index": 2, **known}]})
+    for index, found in ((2, known), (1, {**dict.fromkeys(known), "throttled": []})):  # GPU 1 could not be read
+        properties = SimpleNamespace(name="a GPU", major=9, minor=0, multi_processor_count=1, total_memory=2)
+        cuda = SimpleNamespace(current_device=lambda i=index: i, get_device_properties=lambda i, p=properties: p)
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+        assert sorted(machine.throttled()) == found["throttled"]
+        gpu_of_a_file = machine.gpu()
+        assert [gpu_of_a_file[key] for key in known if key != "throttled"] == list(found.values())[:3]

@@ -96,16 +96,9 @@ class AGpu:
         return timer
 
 
-class Driver:
-    """A nvml.Nvml whose GPU is hot."""
-
-    def throttled(self) -> set[str]:
-        return {"power cap"}
-
-
 def on_a_gpu(*peers: Any, ceiling: float = 1e3, gpu: AGpu | None = None) -> Any:
     found = method(*peers, repeats=3)
-    found.gpu, found.management = gpu or AGpu(), Driver()
+    found.gpu, found.throttled = gpu or AGpu(), lambda: {"power cap"}
     tensor = {"fp16": {"value": ceiling}}
     found.ceilings = {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": {"value": 1e2}}
     found.variant = lambda case: "fwd_x"

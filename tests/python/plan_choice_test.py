@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flashfit.bench.plan import plan_of
 
-from tools.gpu.race_rows import shapes
+from tools.gpu.time_variants import shapes
 
 RACED = Path(__file__).resolve().parents[2] / "bench/results/rows_h100.json"
 

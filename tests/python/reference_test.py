@@ -60,3 +60,29 @@ def test_of_torch_tensors_it_is_the_same(options: Options) -> None:
     for x, y in zip(reference.attention(*made(options), **options), reference.attention(*tensors, **given)):
         assert y.dtype == torch.float64
         np.testing.assert_allclose(y.numpy(), x, rtol=1e-12, atol=1e-14)
+
+
+def test_what_scores_round_is_what_a_hand_works_out() -> None:
+    q, k = np.array([[3.0, -4.0]]).reshape(1, 1, 1, 2), np.array([[2.0, 1.0], [-9.0, 9.0]]).reshape(1, 2, 1, 2)
+    asked: Options = {"softmax_scale": 0.5}
+    assert reference.magnitude(q, k, k, **asked) == (27 + 36) / 2  # of the second key
+    assert reference.magnitude(q, k, k, window=(0, 0), **asked) == (27 + 36) / 2
+    assert reference.magnitude(q, k, k, seqused_k=[1], **asked) == (6 + 4) / 2
+    # Scores 1 and -31.5, the second of no weight: the bias rounds 1 + 7; at -inf the other key alone is left.
+    assert reference.magnitude(q, k, k, bias=np.array([[7.0, 7.0]]), **asked) == pytest.approx(31.5 + 8)
+    assert reference.magnitude(q, k, k, bias=np.array([[-np.inf, 2.0]]), **asked) == 31.5 + 29.5
+    capped = reference.magnitude(q, k[:, :1], k[:, :1], softcap=2.0, **asked)
+    assert capped == pytest.approx(5 * (1 - np.tanh(0.5) ** 2) + 3 * 2 * np.tanh(0.5))
+    slopes = reference.magnitude(q, k, k, alibi_slopes=[0.25], seqused_k=[1], **asked)
+    assert slopes == 5 + 0 + 1  # the key that the query is aligned with: no distance, and its score
+    assert reference.magnitude(q[:, :0], k, k) == 0
+    assert reference.floor("fp16", 4.0, 8.0, 3.0) == 4 * 2.0**-11 + 8 * 7 * 2.0**-24
+
+
+@pytest.mark.parametrize("options", CASES)
+def test_what_scores_round_is_the_same_of_torch_tensors(options: Options) -> None:
+    torch: Any = pytest.importorskip("torch")
+    tensors = [torch.from_numpy(x) for x in made(options)]
+    given = {name: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
+    of_torch = reference.magnitude(*tensors, **given)
+    assert of_torch == pytest.approx(reference.magnitude(*made(options), **options), rel=1e-4)

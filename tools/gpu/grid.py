@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +30,18 @@ for folder in (ROOT / "python", ROOT):
 
 import flashfit  # noqa: E402
 import torch  # noqa: E402
+from flashfit import reference  # noqa: E402
+from flashfit.reference import Group, Problem  # noqa: E402
 
-from tools.gpu import grid_exact, grid_tensors  # noqa: E402
+from tools.gpu import bounds, grid_tensors  # noqa: E402
 from tools.gpu.grid_cases import OPTIONS, GridCase, grid  # noqa: E402
 
 
 @dataclass
-class GridResult:
-    """Of one case; `problems` is empty where it is right."""
+class GridResult(bounds.Errors):
+    """Of one case."""
 
-    case: GridCase
-    problems: list[str] = field(default_factory=list)
-    error: float = 0.0
-    bound: float = 0.0
-    lse_error: float = 0.0
-    lse_bound: float = 0.0
+    case: GridCase = field(default_factory=GridCase)
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -59,43 +56,44 @@ def attend(inputs: grid_tensors.GridInputs, **more: Any) -> tuple[Any, Any]:
     return out, lse
 
 
+def groups(inputs: grid_tensors.GridInputs) -> list[Group]:
+    """All sequences, in order."""
+    options = {name: x for name, x in inputs.options.items() if name != "batch_invariant"}
+    return list(reference.groups(inputs.q, inputs.k, inputs.v, **options))
+
+
 def compare(result: GridResult, inputs: grid_tensors.GridInputs, out: Any, lse: Any) -> None:
     """With fp64. Of a case too large to compute whole, the first and last queries of the first and last heads."""
-    case = result.case
-    for group in grid_exact.groups(case, inputs):
-        for g, its_out, its_lse in parts(case, group, group.result(out), group.lse(lse)):
-            exact, exact_lse = grid_exact.attend(case, g, torch.float64)
-            bounds = grid_exact.part_bounds(case, g, exact, exact_lse)
-            result.bound, result.lse_bound = max(result.bound, bounds.out), max(result.lse_bound, bounds.lse)
-            error, lse_error = grid_exact.max_error(its_out, exact), grid_exact.max_error(its_lse, exact_lse)
-            # max() drops a NaN that comes second.
-            result.error = error if error != error else max(error, result.error)
-            result.lse_error = lse_error if lse_error != lse_error else max(lse_error, result.lse_error)
-    if not result.error <= result.bound:
-        result.problems.append(f"error {result.error:.3g} > {result.bound:.3g}")
-    if not result.lse_error <= result.lse_bound:
-        result.problems.append(f"LSE error {result.lse_error:.3g} > {result.lse_bound:.3g}")
+    for group in groups(inputs):
+        for problem, its_out, its_lse in parts(group.problem, group.out(out), group.lse(lse)):
+            result.add(bounds.Expected(problem), its_out, its_lse)
+    result.judge()
 
 
-def parts(case: GridCase, g: grid_exact.Group, out: Any, lse: Any) -> Iterator[tuple[grid_exact.Group, Any, Any]]:
-    """The group, or where its scores would not fit a sample: of plain attention, whose heads and rows are alike."""
-    if g.q.shape[0] * case.heads * g.q.shape[2] * g.k.shape[2] < 2**28 and g.k.numel() + g.q.numel() < 2**30:
-        yield g, out, lse
+def parts(p: Problem, out: Any, lse: Any) -> Iterator[tuple[Problem, Any, Any]]:
+    """The problem, or where its scores would not fit a sample: of plain attention, whose heads and rows are alike."""
+    heads, rows, keys = p.q.shape[1], p.q.shape[2], p.k.shape[2]
+    if p.q.shape[0] * heads * rows * keys < 2**28 and p.k.numel() + p.q.numel() < 2**30:
+        yield p, out, lse
         return
-    share = case.heads // case.heads_kv
-    rows = g.q.shape[2]
-    for h in (0, case.heads - 1):
+    for h in (0, heads - 1):
+        head = slice(h, h + 1)
+        its = replace(p, q=p.q[:, head], k=p.k[:, head], v=p.v[:, head])
         for some in (slice(0, min(300, rows)), slice(max(0, rows - 300), rows)):
-            head, key_head = slice(h, h + 1), slice(h // share, h // share + 1)
-            q, k, v = g.q[:, head, some], g.k[:, key_head], g.v[:, key_head]
-            sample = grid_exact.Group(
-                q, k, v, g.seen[:, :, some], g.distance[:, :, some], None, None, None, lambda x: x, lambda x: x
-            )
-            yield sample, out[:, head, some], lse[:, head, some]
+            yield its.part(slice(None), some), out[:, head, some], lse[:, head, some]
+
+
+def of_last_sequence(inputs: grid_tensors.GridInputs, x: Any, which: int) -> Any:
+    """A view of q (which: 0), k or v (1): the last sequence's part, [heads, tokens, head_dim]."""
+    heads_first = x if inputs.options["layout"] == "bhsd" else x.transpose(-3, -2)
+    if heads_first.dim() == 4:
+        return heads_first[-1]
+    return heads_first[:, heads_first.shape[1] - inputs.lengths[-1][which] :]
 
 
 def not_numbers(result: GridResult, device: str) -> None:
-    """A NaN or infinity in one row comes out where that row is used, and everywhere else no bit changes.
+    """A NaN or infinity in one row of the last sequence comes out where that row is used, and everywhere else no bit
+    changes.
 
     But for a value that a mask hides from a query: rows that it reached are computed again, as exactly, by other
     additions.
@@ -104,48 +102,40 @@ def not_numbers(result: GridResult, device: str) -> None:
     clean, dirty = grid_tensors.make(case, device), grid_tensors.make(case, device)
     before, lse_before = attend(clean)
     kind, name = case.values.split("_")
-    sequence = len(clean.lengths) - 1
-    for i, (g, was, lse_was) in enumerate(
-        (g, g.result(before), g.lse(lse_before)) for g in grid_exact.groups(case, clean)
-    ):
-        in_group = sequence if case.lengths is None else 0
-        if case.lengths is not None and i != sequence:
-            continue
-        share = case.heads // case.heads_kv
-        head = 0
-        spoilt = list(grid_exact.groups(case, dirty))[i]
-        tensor = {"q": spoilt.q, "k": spoilt.k, "v": spoilt.v}[name]
-        row = tensor.shape[2] // 2
-        tensor[in_group, head, row, 0] = float(kind)
-        after, lse_after = attend(dirty)
-        now, lse_now = spoilt.result(after), spoilt.lse(lse_after)
-        hit = torch.zeros(lse_was.shape, dtype=torch.bool, device=was.device)
-        seen = g.seen.expand(was.shape[0], 1, *g.seen.shape[-2:])
-        if name == "q":
-            hit[in_group, head, row] = bool(seen[in_group, 0, row].any())
-        else:
-            hit[in_group, head * share : (head + 1) * share] = seen[in_group, 0, :, row]
-        touched = hit[..., None].expand(was.shape).clone()
-        if name == "v":
-            touched[..., 1:] = False
-        bad = now[touched].isnan() if kind == "nan" else now[touched].isposinf()
-        if not bool(bad.all()):
-            result.problems.append(f"{case.values}: {int((~bad).sum())} elements that use it do not show it")
-        rest, rest_was = now[~touched], was[~touched]
-        if name != "v" and not same_bits(rest, rest_was):
-            result.problems.append(f"{case.values}: elements that do not use it have changed")
-        allowed = 4 * torch.finfo(now.dtype).eps * rest_was.double().abs().clamp(min=1)
-        if name == "v" and not bool(((rest.double() - rest_was.double()).abs() <= allowed).all()):
-            result.problems.append(f"{case.values}: elements that do not use it are off")
-        kept = torch.ones_like(hit) if name == "v" else ~hit
-        if not same_bits(lse_now[kept], lse_was[kept]):
-            result.problems.append(f"{case.values}: LSE of rows that do not use it has changed")
-        if name != "v" and not bool(lse_now[hit].isnan().all()):
-            result.problems.append(f"{case.values}: LSE of rows that use it is a number")
-        if case.lengths is not None:
-            rows = slice(0, after.shape[0] - g.q.shape[2]) if case.layout == "bshd" else None
-            if rows is not None and not same_bits(after[rows], before[rows]):
-                result.problems.append(f"{case.values}: other sequences have changed")
+    tokens = of_last_sequence(dirty, getattr(dirty, name), 0 if name == "q" else 1)
+    row = tokens.shape[1] // 2
+    tokens[0, row, 0] = float(kind)
+    after, lse_after = attend(dirty)
+    group = groups(clean)[-1]
+    was, lse_was, now, lse_now = group.out(before), group.lse(lse_before), group.out(after), group.lse(lse_after)
+    hit = torch.zeros(lse_was.shape, dtype=torch.bool, device=was.device)
+    seen = group.problem.seen()
+    seen = seen.expand(was.shape[0], 1, *seen.shape[-2:])
+    if name == "q":
+        hit[-1, 0, row] = bool(seen[-1, 0, row].any())
+    else:
+        hit[-1, : case.heads // case.heads_kv] = seen[-1, 0, :, row]
+    touched = hit[..., None].expand(was.shape).clone()
+    if name == "v":
+        touched[..., 1:] = False
+    bad = now[touched].isnan() if kind == "nan" else now[touched].isposinf()
+    if not bool(bad.all()):
+        result.problems.append(f"{case.values}: {int((~bad).sum())} elements that use it do not show it")
+    rest, rest_was = now[~touched], was[~touched]
+    if name != "v" and not same_bits(rest, rest_was):
+        result.problems.append(f"{case.values}: elements that do not use it have changed")
+    allowed = 4 * torch.finfo(now.dtype).eps * rest_was.double().abs().clamp(min=1)
+    if name == "v" and not bool(((rest.double() - rest_was.double()).abs() <= allowed).all()):
+        result.problems.append(f"{case.values}: elements that do not use it are off")
+    kept = torch.ones_like(hit) if name == "v" else ~hit
+    if not same_bits(lse_now[kept], lse_was[kept]):
+        result.problems.append(f"{case.values}: LSE of rows that do not use it has changed")
+    if name != "v" and not bool(lse_now[hit].isnan().all()):
+        result.problems.append(f"{case.values}: LSE of rows that use it is a number")
+    if case.lengths is not None and case.layout == "bshd":
+        others = slice(0, after.shape[0] - case.lengths[-1][0])
+        if not same_bits(after[others], before[others]):
+            result.problems.append(f"{case.values}: other sequences have changed")
 
 
 def alone(case: GridCase, inputs: grid_tensors.GridInputs, i: int) -> tuple[Any, Any, Any, dict[str, Any]]:
@@ -188,7 +178,7 @@ def check_invariance(result: GridResult, inputs: grid_tensors.GridInputs, out: A
 
 def run(case: GridCase, device: str) -> GridResult:
     """All checks of a case."""
-    result = GridResult(case)
+    result = GridResult(case=case)
     try:
         if case.values.startswith(("nan", "inf")):
             not_numbers(result, device)

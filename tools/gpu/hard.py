@@ -27,10 +27,9 @@ from flashfit.bench.arrays import TorchArrays  # noqa: E402
 from flashfit.bench.cases import Case  # noqa: E402
 from flashfit.bench.ours import options_of  # noqa: E402
 
-from tools.gpu import grid_exact  # noqa: E402
+from tools.gpu import bounds  # noqa: E402
 from tools.gpu.correctness import same_bits  # noqa: E402
-from tools.gpu.grid_cases import GridCase  # noqa: E402
-from tools.gpu.grid_tensors import DTYPES, GridInputs  # noqa: E402
+from tools.gpu.grid_tensors import DTYPES  # noqa: E402
 from tools.gpu.variants import Candidate, code  # noqa: E402
 
 COPY_LOGIT = 1024  # up to this logit the softmax of one key is 1 exactly (proof/reference/forward_data.hpp, is_copy)
@@ -59,55 +58,29 @@ def is_random(case: Case) -> bool:
     return case.name.startswith("hard/p")
 
 
-def grid_case(case: Case) -> GridCase:
-    """What tools/gpu/grid_exact.py asks of a case."""
-    return GridCase(
-        head_dim=case.head_dim,
-        head_dim_v=case.values_dim,
-        dtype=case.dtype,
-        batch=case.batch,
-        heads=case.heads_q,
-        heads_kv=case.heads_kv,
-        seqlen_q=case.seqlen_q,
-        seqlen_k=case.seqlen_k,
-        lengths=tuple(case.sequences()) if case.ragged else None,
-        causal=case.causal,
-        window=(case.window_left, case.window_right) if case.windowed else None,
-        softcap=case.softcap,
-        softmax_scale=case.softmax_scale,
-    )
-
-
 class Expected:
     """What a case gives."""
 
     def __init__(self, case: Case, device: str, seed: int = 1) -> None:
-        self.case, self.as_grid = case, grid_case(case)
+        self.case = case
         self.inputs = TorchArrays(device).make(case, seed)
         self.options = options_of(case, self.inputs)
-        given = GridInputs(
-            self.inputs.q, self.inputs.k, self.inputs.v, {"layout": "bshd", **self.options}, case.sequences(), {}
-        )
-        self.groups = []
-        for g in grid_exact.groups(self.as_grid, given):
-            exact, lse = grid_exact.attend(self.as_grid, g, torch.float64)
-            self.groups.append((g, exact, lse, grid_exact.part_bounds(self.as_grid, g, exact, lse)))
+        self.held = bounds.of_call(self.inputs.q, self.inputs.k, self.inputs.v, **self.options)
 
     def hold(self, result: HardResult, out: Any, lse: Any) -> None:
-        for g, exact, exact_lse, bounds in self.groups:
-            its_out, its_lse = g.result(out), g.lse(lse)
-            error, lse_error = grid_exact.max_error(its_out, exact), grid_exact.max_error(its_lse, exact_lse)
-            if not error <= bounds.out:
-                result.problems.append(f"error {error:.3g} > {bounds.out:.3g}")
-            if not lse_error <= bounds.lse:
-                result.problems.append(f"LSE error {lse_error:.3g} > {bounds.lse:.3g}")
-            if not result.problems and error * result.bound >= result.error * bounds.out:
-                result.error, result.bound = error, bounds.out
-            if self.inputs.sinks is None and exact.numel():
-                one = (g.seen.expand(*exact.shape[:2], *g.seen.shape[-2:]).sum(-1) == 1) & (
-                    exact_lse.abs() < COPY_LOGIT
+        for group, expected in self.held:
+            found = bounds.Errors()
+            found.add(expected, group.out(out), group.lse(lse))
+            found.judge()
+            result.problems += found.problems
+            if not result.problems and found.error * result.bound >= result.error * found.bound:
+                result.error, result.bound = found.error, found.bound
+            if self.inputs.sinks is None and expected.out.numel():
+                seen = group.problem.seen()
+                one = (seen.expand(*expected.out.shape[:2], *seen.shape[-2:]).sum(-1) == 1) & (
+                    expected.lse.abs() < COPY_LOGIT
                 )
-                if not torch.equal(its_out[one].double(), exact[one]):
+                if not torch.equal(group.out(out)[one].double(), expected.out[one]):
                     result.problems.append("a query that sees one key does not give its value bit for bit")
         rows = out.shape[0] - self.case.spare_rows
         if self.case.ragged and not bool(out[rows:].isnan().all()):

@@ -17,7 +17,6 @@ from tools.job.cases import Case
 
 Array = np.ndarray[Any, Any]
 DTYPES = {"fp16": np.float16, "fp32": np.float32}
-FP32_ROUNDOFF = 2.0**-24
 COSINE = 0.9999  # of embeddings to those of a plain fp64 run
 
 
@@ -96,37 +95,20 @@ def inputs(case: Case, seed: int = 0) -> tuple[Array, Array, Array]:
     return normal(rows_q, case.heads), normal(rows_k, case.heads_kv), normal(rows_k, case.heads_kv)
 
 
-def max_error(out: Array, exact: Array) -> float:
-    return float(np.max(np.abs(out.astype(np.float64) - exact), initial=0.0))
+def largest(x: Any) -> float:
+    return float(abs(x).max()) if 0 not in x.shape else 0.0
 
 
-def score_magnitude(q: Array, k: Array, scale: float, cu_q: Array | None, cu_k: Array | None) -> float:
-    """Largest scale * sum |q_d k_d| of a query and a key: what a score's rounding is relative to."""
-    if cu_q is None or cu_k is None:
-        sequences = list(zip(q, k))
-    else:
-        sequences = [(q[a:b], k[c:d]) for a, b, c, d in zip(cu_q, cu_q[1:], cu_k, cu_k[1:])]
-    largest = 0.0
-    for queries, keys in sequences:
-        shared = np.repeat(np.abs(keys.astype(np.float32)), q.shape[-2] // k.shape[-2], axis=1)
-        products = np.abs(queries.astype(np.float32)).swapaxes(0, 1) @ shared.transpose(1, 2, 0)
-        largest = max(largest, float(products.max(initial=0.0)))
-    return scale * largest
+def check(what: str, backend: str, out: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Check:
+    """A result against fp64, held to the bound of docs/numerics.md. Of NumPy arrays, or of torch tensors on any device.
 
-
-def check(what: str, backend: str, out: Array, q: Array, k: Array, v: Array, options: dict[str, Any]) -> Check:
-    """A result against fp64, held to the bound of docs/numerics.md.
-
-    That is twice the error of a plain computation in the same dtype, and one of each rounding that none can avoid.
+    The bound is twice the error of a plain computation in the same dtype, and one of each rounding that none can avoid.
     """
     exact, _ = reference.attention(q, k, v, **options)
     naive, _ = reference.naive(q, k, v, **options)
-    scale = options.get("softmax_scale") or q.shape[-1] ** -0.5
-    score = score_magnitude(q, k, scale, options.get("cu_seqlens_q"), options.get("cu_seqlens_k"))
-    largest_v = float(np.max(np.abs(v), initial=0.0))
-    floor = float(np.finfo(out.dtype).eps) / 2 * float(np.max(np.abs(exact), initial=0.0))
-    floor += FP32_ROUNDOFF * (1 + 2 * score) * largest_v
-    return Check(what, backend, max_error(out, exact), 2 * max_error(naive, exact) + floor)
+    dtype = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[str(out.dtype).rpartition(".")[2]]
+    floor = reference.floor(dtype, largest(exact), largest(v), reference.magnitude(q, k, v, **options))
+    return Check(what, backend, largest(out - exact), 2 * largest(naive - exact) + floor)
 
 
 def check_case(case: Case, backend: str, proof: Proof) -> Check:

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..reference import Problem, softmax
+from ..reference import Problem, floor
 from ..reference import rounding as rounding_to
 from .arrays import Array, Arrays, Inputs
 from .cases import Case
 
 MOST_PAIRS = 1 << 22  # of a query and a key that are computed in fp64 for one verdict: some 0.2 s
 PIECES = 8  # sequences and heads of a sample
-ROUNDOFF = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 
 
 @dataclass(frozen=True)
@@ -75,24 +74,6 @@ def rounding(dtype: str) -> Callable[[Array], Array]:
     return rounding_to(np.float16 if dtype == "fp16" else np.float32)
 
 
-def magnitude(problem: Problem) -> float:
-    """What rounding errors of scores are relative to, as docs/numerics.md has it. The problem is in fp64."""
-    q, k, scale, softcap, seen = problem.q, problem.k, problem.scale, problem.softcap, problem.seen()
-    products, at = scale * (np.abs(q) @ np.abs(k).T), scale * (q @ k.T)
-    steps = np.zeros_like(at)
-    if softcap:
-        tanh = np.tanh(at / softcap)
-        products, at = products * (1 - tanh * tanh), softcap * tanh
-        steps += 3 * np.abs(at)
-    if problem.slopes is not None:
-        steps += np.abs(problem.terms()[0])
-    for term in problem.terms():
-        at = at + term
-        steps += np.abs(at)
-    later = (softmax(np.where(seen, at, -np.inf), problem.sinks)[0] * steps).sum(axis=1)
-    return float(((products * seen).max(axis=1, initial=0.0) + later).max(initial=0.0))
-
-
 def sample(case: Case, seed: int) -> Iterator[Piece]:
     """All of a case, or of a long one PIECES of it: its longest and its shortest sequence and others, first and last
     rows and others, drawn by the seed."""
@@ -144,10 +125,8 @@ class Expected:
             plain_error = max(plain_error, largest(plain - exact))
             largest_out = max(largest_out, largest(exact))
             largest_v = max(largest_v, largest(v))
-            score = max(score, magnitude(wide))
-        fp32 = ROUNDOFF["fp32"]
-        floor = ROUNDOFF[case.dtype] * largest_out + fp32 * (1 + 2 * score) * largest_v
-        self.bound = case.tolerance * plain_error + floor
+            score = max(score, wide.magnitude())
+        self.bound = case.tolerance * plain_error + floor(case.dtype, largest_out, largest_v, score)
 
     def _bias(self, inputs: Inputs, piece: Piece) -> Array | None:
         if inputs.bias is None:

@@ -11,7 +11,6 @@ from typing import Any
 import flashfit
 
 from .._library import library
-from . import nvml
 
 _PATH = re.compile(r"(?<![\w.:])/(?:[^\s'\":,;()/]+/)+")
 
@@ -46,23 +45,25 @@ def revision() -> str | None:
         return None
 
 
-def management() -> nvml.Nvml:
-    """The driver's management library for the GPU that PyTorch uses."""
+def used_gpu() -> dict[str, Any]:
+    """What flashfit.gpus() has of the GPU that PyTorch uses; nothing where the driver could not read that one."""
     import torch
 
-    properties: Any = torch.cuda.get_device_properties(torch.cuda.current_device())
-    numbers = [getattr(properties, name, 0) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")]
-    return nvml.Nvml(f"{numbers[0]:08x}:{numbers[1]:02x}:{numbers[2]:02x}.0")
+    index = torch.cuda.current_device()
+    return next((gpu for gpu in flashfit.gpus()["gpus"] if gpu["index"] == index), {})
+
+
+def throttled() -> set[str]:
+    """Why the GPU's clocks are held back just now."""
+    return set(used_gpu().get("throttled", ()))
 
 
 def gpu() -> dict[str, Any]:
     """`machine.gpu` of a result file."""
     import torch
 
-    facts = flashfit.gpus()
-    index = torch.cuda.current_device()
-    properties: Any = torch.cuda.get_device_properties(index)
-    driver = management()
+    facts, used = flashfit.gpus(), used_gpu()
+    properties: Any = torch.cuda.get_device_properties(torch.cuda.current_device())
     return {
         "name": properties.name,
         "compute_capability": f"{properties.major}.{properties.minor}",
@@ -71,9 +72,7 @@ def gpu() -> dict[str, Any]:
         "l2_bytes": getattr(properties, "L2_cache_size", None),
         "driver": facts["driver"],
         "driver_cuda": facts["cuda"],
-        "clock_max_mhz": driver.clock_max_mhz(nvml.SM),
-        "memory_clock_max_mhz": driver.clock_max_mhz(nvml.MEMORY),
-        "power_limit_w": driver.power_limit_w(),
+        **{key: used.get(key) for key in ("clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")},
     }
 
 

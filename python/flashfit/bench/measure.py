@@ -87,7 +87,7 @@ def timed(
     def after_round() -> None:
         if method.gpu is not None:
             clocks.append(method.gpu.clock_mhz())
-            reasons.update(method.management.throttled())
+            reasons.update(method.throttled())
 
     if not parts[OURS].correct:
         return {}, clocks, reasons

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable
@@ -35,7 +35,7 @@ class Method:
     warmup: int = 10
     case_seconds: float | None = None
     gpu: Any = None  # a gpu.Device, or None on the CPU
-    management: Any = None  # a nvml.Nvml, or None on the CPU
+    throttled: Callable[[], Collection[str]] = frozenset  # why clocks are held back just now
     ceilings: Mapping[str, Any] | None = None
     variant: Callable[[Any], str | None] = lambda case: None
     alternatives: Callable[[Any], Sequence[Peer]] = lambda case: ()  # measured as peers are

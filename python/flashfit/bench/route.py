@@ -15,7 +15,7 @@ import flashfit
 from .. import reference
 from .arrays import Arrays
 from .cases import AnyCase
-from .judge import ROUNDOFF, Verdict, largest
+from .judge import Verdict, largest
 from .operation import Operation
 from .peers import Peer
 from .peers.router import TorchTopk
@@ -91,8 +91,8 @@ class RouteExpected:
         self._chosen = np.take_along_axis(self._logits, ids, axis=1)
         # Rounding a difference of logits to fp32 is worth so much of a weight, and of what a peer sorts by.
         below = self._chosen[:, :1] - self._chosen
-        self._slack = ROUNDOFF["fp32"] * 4 * (2 + float(below.max()))
-        floor = 2 * ROUNDOFF["fp32"] * float((self._weights * (2 + below)).max())
+        self._slack = reference.ROUNDOFF["fp32"] * 4 * (2 + float(below.max()))
+        floor = 2 * reference.ROUNDOFF["fp32"] * float((self._weights * (2 + below)).max())
         self.bound = TOLERANCE * largest(plain - self._weights) + floor
 
     def judge(self, out: Any) -> Verdict:

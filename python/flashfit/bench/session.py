@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .arrays import arrays_for
 from .cases import AnyCase
-from .machine import management
+from .machine import throttled
 from .measure import measured, noise
 from .parts import BrokenDeviceError, Method
 from .peers import Peer
@@ -43,7 +43,7 @@ def method_on(device: str, peers: Sequence[Peer], flushed: bool = False, **how: 
         from . import gpu
 
         method.gpu = gpu.Device(flushed)
-        method.management = management()
+        method.throttled = throttled
         index = method.gpu.torch.cuda.current_device()
         method.variant = lambda case: method.operation.plan(case, index)["variant"]
     return method

@@ -92,6 +92,15 @@ Result<Gpu> live_gpu(int index) {
   return gpu;
 }
 
+std::string pci_bus_id(int index) {
+  const Result<const Driver*> d = driver();
+  if (!d || !(*d)->cuDeviceGetPCIBusId) return "";
+  cu::Device device = 0;
+  char text[64] = "";
+  if ((*d)->cuDeviceGet(&device, index) != 0) return "";
+  return (*d)->cuDeviceGetPCIBusId(text, sizeof text, device) == 0 ? text : "";
+}
+
 Result<CudaVersion> driver_cuda_version() {
   return driver().map([](const Driver* d) { return d->version; });
 }
@@ -124,10 +133,12 @@ Machine this_machine() {
   if (!count) machine.no_gpu_reason = count.error().message;
   for (int i = 0; i < count.value_or(0); ++i) {
     Result<Gpu> gpu = live_gpu(i);
-    if (gpu)
+    if (gpu) {
       machine.gpus.push_back(std::move(*gpu));
-    else
+      machine.indices.push_back(i);
+    } else {
       machine.no_gpu_reason = gpu.error().message;
+    }
   }
   if (count && *count == 0) machine.no_gpu_reason = "the NVIDIA driver is there, but shows this process no GPU";
   return machine;

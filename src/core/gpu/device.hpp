@@ -15,12 +15,16 @@ namespace flashfit {
 /// kInvalidArgument names the index and what there is; kCuda names the call.
 Result<Gpu> live_gpu(int index);
 
+/// "0000:3b:00.0", by which NVML knows GPU `index`; "" if it cannot be told.
+std::string pci_bus_id(int index);
+
 /// The CUDA version that the driver supports: 12090 is 12.9. Errors: driver()'s.
 Result<CudaVersion> driver_cuda_version();
 
 /// What `flashfit` says about this machine. Empty, with the reason, where there is no GPU.
 struct Machine {
   std::vector<Gpu> gpus;
+  std::vector<int> indices;    ///< of each of `gpus`, for live_gpu(): one that could not be read is in neither
   CudaVersion cuda = 0;        ///< 0: no driver
   std::string driver_version;  ///< "580.95.05"; "" if it cannot be told
   std::string no_gpu_reason;   ///< one line; "" if every GPU could be read

@@ -109,6 +109,7 @@ Result<const Driver*> open_driver() {
   find(lib, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled);
   find(lib, "cuStreamGetCtx", d.cuStreamGetCtx);
   find(lib, "cuCtxSynchronize", d.cuCtxSynchronize);
+  find(lib, "cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId);
   // A fork would inherit locks and handles that the driver refuses there;
   // the flag lets it be told before it can hang on one.
   static const int watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });

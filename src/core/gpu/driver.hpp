@@ -103,6 +103,9 @@ struct Driver {
   /// Waits for all that this context was given; nothing but the doctor's probe does that. nullptr if there is none.
   cu::Status (*cuCtxSynchronize)();
 
+  /// Tells NVML which GPU is meant; nullptr if there is none.
+  cu::Status (*cuDeviceGetPCIBusId)(char* text, int bytes, cu::Device);
+
   CudaVersion version;  ///< 12090 is 12.9
   const char* lacks;    ///< the first function of the second group that is missing; nullptr: none
   std::string path;     ///< the file that libcuda.so.1 led to; "" if it cannot be told

@@ -4,6 +4,7 @@
 
 #include "core/base/json_text.hpp"
 #include "core/gpu/device.hpp"
+#include "core/gpu/nvml.hpp"
 #include "runtime/api/attention/explain_request.hpp"
 #include "runtime/images/carried.hpp"
 
@@ -58,11 +59,19 @@ Result<std::string> gpus_json() {
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
     const Gpu& gpu = machine.gpus[i];
     json.begin_object();
-    json.field("index", i);
+    json.field("index", machine.indices[i]);
     json.field("gpu", gpu.name);
     json.field("compute_capability", gpu.cc.str());
     json.field("sms", gpu.sms);
     json.field("shared_memory_limit_bytes", gpu.shared_bytes_block);
+    const Nvml nvml(pci_bus_id(machine.indices[i]));
+    json.field("clock_max_mhz", nvml.sm_clock_max_mhz());
+    json.field("memory_clock_max_mhz", nvml.memory_clock_max_mhz());
+    json.field("power_limit_w", nvml.power_limit_w());
+    json.key("throttled");
+    json.begin_array();
+    for (const std::string& reason : nvml.throttled()) json.value(reason);
+    json.end_array();
     json.end_object();
   }
   json.end_array();

@@ -233,6 +233,19 @@ TEST(DeviceDeathTest, WhatTheDriverDoesNotTellComesFromTheTable) {
       "^right");
 }
 
+TEST(DeviceDeathTest, AGpuThatCannotBeReadTakesNoOthersIndex) {
+  expect_fresh(
+      "whole",
+      [] {
+        fake().gpus = {fake_cuda::make_gpu("NVIDIA L4", 89), fake_cuda::make_gpu("NVIDIA H200", 90)};
+        fake().fail("cuDeviceGetName", 700, 1);
+        const Machine m = this_machine();
+        return fmt::format("{} GPU, {} {}, on {}", m.gpus.size(), m.indices.at(0), m.gpus.at(0).name,
+                           pci_bus_id(m.indices.at(0)));
+      },
+      "^1 GPU, 1 NVIDIA H200, on 0000:02:00.0\n");
+}
+
 TEST(DeviceDeathTest, IndexOutOfRangeNamesWhatThereIs) {
   expect_fresh(
       "whole", [] { return line(live_gpu(1)) + line(live_gpu(-1)); },

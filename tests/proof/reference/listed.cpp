@@ -5,23 +5,23 @@
 namespace flashfit::testing {
 namespace {
 
-Layout layout_of(bench::Memory memory) {
+Layout layout_of(measure::Memory memory) {
   switch (memory) {
-    case bench::Memory::kPackedQkv:
+    case measure::Memory::kPackedQkv:
       return Layout::kPackedQKV;
-    case bench::Memory::kHeadsFirst:
+    case measure::Memory::kHeadsFirst:
       return Layout::kBHSD;
-    case bench::Memory::kPaddedRows:
+    case measure::Memory::kPaddedRows:
       return Layout::kPadded;
-    case bench::Memory::kUnaligned:
+    case measure::Memory::kUnaligned:
       return Layout::kUnaligned;
-    case bench::Memory::kContiguous:
+    case measure::Memory::kContiguous:
       break;
   }
   return Layout::kBSHD;
 }
 
-ForwardCase forward_case(const bench::Case& c) {
+ForwardCase forward_case(const measure::Case& c) {
   ForwardCase f;
   f.name = c.name;
   f.dtype = c.dtype;
@@ -54,8 +54,8 @@ ForwardCase forward_case(const bench::Case& c) {
   return f;
 }
 
-const std::vector<bench::Case>& all_cases() {
-  static const std::vector<bench::Case> all = bench::expand_cases(bench::case_list()).value();
+const std::vector<measure::Case>& all_cases() {
+  static const std::vector<measure::Case> all = measure::expand_cases(measure::case_list()).value();
   return all;
 }
 
@@ -63,9 +63,9 @@ const std::vector<bench::Case>& all_cases() {
 
 std::vector<ForwardCase> listed_cases(std::string_view group, DType dtype, std::int64_t head_dim, double flop) {
   std::vector<ForwardCase> some;
-  for (const bench::Case& c : all_cases())
+  for (const measure::Case& c : all_cases())
     if (c.group == group && c.dtype == dtype && (head_dim == 0 || c.head_dim == head_dim) &&
-        bench::work_of(c).flop <= flop)
+        measure::work_of(c).flop <= flop)
       some.push_back(forward_case(c));
   return some;
 }

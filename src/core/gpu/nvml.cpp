@@ -1,8 +1,10 @@
-#include "measure/nvml.hpp"
+#include "core/gpu/nvml.hpp"
 
 #include <dlfcn.h>
 
-namespace flashfit::bench {
+#include <mutex>
+
+namespace flashfit {
 namespace {
 
 template <class... Arguments>
@@ -21,10 +23,21 @@ constexpr struct {
                 {0x40, "hardware thermal slowdown"},
                 {0x80, "power brake"}};
 
+/// Initialised once and never closed: other packages of the process may use it too. nullptr if it cannot be used; the
+/// next call tries again.
+void* library() {
+  static std::mutex mutex;
+  static void* initialised = nullptr;
+  const std::lock_guard lock(mutex);
+  if (initialised) return initialised;
+  void* found = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (call(found, "nvmlInit_v2")) initialised = found;
+  return initialised;
+}
+
 }  // namespace
 
-Nvml::Nvml(const std::string& pci_bus_id) : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-  if (!call(library_, "nvmlInit_v2")) return;
+Nvml::Nvml(const std::string& pci_bus_id) : library_(library()) {
   if (!call(library_, "nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &gpu_)) gpu_ = nullptr;
 }
 
@@ -49,4 +62,4 @@ std::vector<std::string> Nvml::throttled() const {
   return reasons;
 }
 
-}  // namespace flashfit::bench
+}  // namespace flashfit

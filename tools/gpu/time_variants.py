@@ -1,5 +1,5 @@
 """Times every kernel that fits a shape beside the one that the plan chooses, for the plan's model to be fitted to:
-`python -m tools.gpu.race_rows FILE`, on a GPU. The shapes are not the bench's, which judge the model.
+`python -m tools.gpu.time_variants FILE`, on a GPU. The shapes are not the bench's, which judge the model.
 
 FILE: {"machine", "revision", "shapes": [{"problem", "us": {kernel: median microseconds}}]}; the plan's choice is first.
 """

@@ -1,0 +1,17 @@
+#include "cli/emulate_images.hpp"
+
+#include "runtime/images/carried.hpp"
+#include "runtime/images/catalogue.hpp"
+
+namespace flashfit::cli {
+
+std::vector<Image> images_to_emulate(std::string_view operation) {
+  if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
+  std::vector<Image> all;
+  for (const KernelRow& row : rows_of(operation))
+    for (const Target& target : row.targets)
+      all.push_back({.row = &row, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
+  return all;
+}
+
+}  // namespace flashfit::cli
