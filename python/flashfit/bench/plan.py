@@ -56,14 +56,18 @@ def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | N
 
 
 def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> list[str]:
-    """Every carried kernel of the chosen one's dtype and head_dim that can run the case on that GPU, the plan's choice
-    first; general rows beside general ones alone, which are for what others do not take."""
+    """Every carried kernel of the case's dtype that can run it on that GPU, of each family those of the narrowest
+    head_dim, the plan's choice first; general ones beside general ones alone, which are for what others do not take."""
     choice = plan_of(case, index, gpu=gpu)
     if not choice["fits"]:
         return []
-    kind = re.search(rf"_{case.dtype}_d[0-9x]+_", choice["variant"])
-    marks = kind[0] if kind else choice["variant"]
-    names = dict.fromkeys(image["variant"] for image in images() if marks in image["variant"])
     general = choice["variant"].endswith("_general")
-    fit = [name for name in names if name.endswith("_general") == general and plan_of(case, index, name, gpu)["fits"]]
-    return [choice["variant"], *(name for name in fit if name != choice["variant"])]
+    fit: dict[str, dict[int, list[str]]] = {}
+    for name in dict.fromkeys(image["variant"] for image in images()):
+        named = re.match(rf"(\w+?)_{case.dtype}_d(\d+)(?:v(\d+))?_", name)
+        if not named or name.endswith("_general") != general or not plan_of(case, index, name, gpu)["fits"]:
+            continue
+        width = int(named[2]) + int(named[3] or named[2])
+        fit.setdefault(named[1], {}).setdefault(width, []).append(name)
+    narrowest = [name for widths in fit.values() for name in widths[min(widths)]]
+    return [choice["variant"], *(name for name in narrowest if name != choice["variant"])]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 
@@ -53,8 +54,11 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   if (!p.causal) return all;
   const double shift = keys - queries;  // row i sees i + 1 + shift keys
   const double seen = shift >= 0 ? queries * shift + queries * (queries + 1) / 2 : keys * (keys + 1) / 2;
-  // A block visits what its last row sees, in whole tiles; the diagonal crosses block_m / block_n of them.
-  const double visited = std::min(all, seen / queries / c.block_n + (c.block_m + c.block_n) / (2.0 * c.block_n));
+  // A block visits what its last row sees, in whole tiles; the diagonal crosses block_m / block_n of them. Where it
+  // passes through corners of tiles, nothing is rounded up.
+  const int corners = std::gcd(std::gcd(c.block_m, c.block_n), static_cast<std::int64_t>(std::abs(shift)));
+  const double visited =
+      std::min(all, seen / queries / c.block_n + (c.block_m + c.block_n - corners) / (2.0 * c.block_n));
   return visited + kMaskedTile * std::min(double(c.block_m), queries - 1) / c.block_n;
 }
 
@@ -89,10 +93,9 @@ double dram_bytes(const ForwardProblem& p) {
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
 // share the tensor cores.
 constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
-constexpr double kExposedOfTwo = 0.87, kExposedOfThree = 0.64;
-constexpr double kJobStart = 4000;        // cycles a tile of rows
-constexpr double kJobStartColumn = 22;    // more, for each column of Q, where Q has one slot
-constexpr double kExposedTransfer = 0.1;  // of the shorter one of computing and DRAM
+constexpr double kExposedOfTwo = 0.87, kExposedOfThree = 0.7;
+constexpr double kJobStart = 4100;      // cycles a tile of rows
+constexpr double kJobStartColumn = 15;  // more, for each column of Q, where Q has one slot
 
 /// Cycles of a block over wgmma and one key tile.
 double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
@@ -111,11 +114,10 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const WorkOrder order = work_order(p);
   const double of_an_sm = order == WorkOrder::kAsNumbered     ? ceil_div(works, gpu.sms)
                           : order == WorkOrder::kLongestFirst ? std::max(1.0, works / gpu.sms)
-                                                              : works / pairs * ceil_div(pairs, gpu.sms);
+                                                              : (works == heads ? 1 : 2) * ceil_div(pairs, gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
-  const double busy = std::max(compute, dram) + kExposedTransfer * std::min(compute, dram);
-  model.microseconds = works > 0 ? kLaunchMicroseconds + busy : 0;
+  model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
   model.bound = dram > compute ? "DRAM" : c.head_dim + c.head_dim_v <= 128 ? "exponentials" : "tensor cores";
 }
 
