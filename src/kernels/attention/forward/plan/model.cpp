@@ -93,9 +93,9 @@ double dram_bytes(const ForwardProblem& p) {
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
 // share the tensor cores.
 constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
-constexpr double kExposedOfTwo = 0.87, kExposedOfThree = 0.7;
-constexpr double kJobStart = 4100;      // cycles a tile of rows
-constexpr double kJobStartColumn = 15;  // more, for each column of Q, where Q has one slot
+constexpr double kExposedOfTwo = 0.65, kExposedOfThree = 0.52;
+constexpr double kJobStart = 3900;        // cycles a tile of rows
+constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
 /// Cycles of a block over wgmma and one key tile.
 double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
