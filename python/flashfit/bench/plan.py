@@ -65,9 +65,11 @@ def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> lis
     fit: dict[str, dict[int, list[str]]] = {}
     for name in dict.fromkeys(image["variant"] for image in images()):
         named = re.match(rf"(\w+?)_{case.dtype}_d(\d+)(?:v(\d+))?_", name)
-        if not named or name.endswith("_general") != general or not plan_of(case, index, name, gpu)["fits"]:
+        if not named or name.endswith("_general") != general:
             continue
-        width = int(named[2]) + int(named[3] or named[2])
-        fit.setdefault(named[1], {}).setdefault(width, []).append(name)
+        head_dim, head_dim_v = int(named[2]), int(named[3] or named[2])
+        if head_dim < case.head_dim or head_dim_v < case.values_dim or not plan_of(case, index, name, gpu)["fits"]:
+            continue
+        fit.setdefault(named[1], {}).setdefault(head_dim + head_dim_v, []).append(name)
     narrowest = [name for widths in fit.values() for name in widths[min(widths)]]
     return [choice["variant"], *(name for name in narrowest if name != choice["variant"])]
