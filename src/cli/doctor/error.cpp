@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <iterator>
 
 #include "cli/command.hpp"
+#include "cli/doctor/given_text.hpp"
 #include "cli/options.hpp"
 #include "core/base/printable.hpp"
 #include "core/gpu/driver_versions.hpp"
@@ -17,83 +15,9 @@
 #include "doctor/examine/examine.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/mends/mends.hpp"
-#include "doctor/pasted/pasted_text.hpp"
 
 namespace flashfit::cli {
 namespace {
-
-struct Given {
-  std::string text;
-  std::string word;          ///< for a command that asks again
-  std::size_t left_out = 0;  ///< bytes before `text`
-  bool looks_like_a_file = false;
-  bool endless = false;  ///< the rest of a stream was not read
-};
-
-// One part more than is kept, so that the limit is seen by who counts lines.
-constexpr std::size_t kPart = 1U << 20, kMostText = doctor::pasted::kLongestText + kPart;
-
-/// The end of what the stream has: a log may be longer than memory, and a device never ends.
-void take_last_of(std::istream& in, Given& given) {
-  std::string part(kPart, '\0');
-  std::uint64_t read = 0;
-  while (read < doctor::limits::kStreamBytes.most &&
-         (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0)) {
-    read += static_cast<std::uint64_t>(in.gcount());
-    given.text.append(part, 0, static_cast<std::size_t>(in.gcount()));
-    if (given.text.size() <= 2 * kMostText) continue;  // seldom, as what is kept moves
-    const std::size_t cut = given.text.size() - kMostText;
-    given.left_out += cut;
-    given.text.erase(0, cut);
-  }
-  given.endless = in.good();
-}
-
-/// The end of a file, whose beginning is not read.
-void take_end_of(std::ifstream& in, Given& given) {
-  const auto size = std::max<std::streamoff>(in.seekg(0, std::ios::end).tellg(), 0);
-  const auto from = std::max<std::streamoff>(size - static_cast<std::streamoff>(kMostText), 0);
-  in.seekg(from);
-  given.left_out = static_cast<std::size_t>(from);
-  given.text.resize(static_cast<std::size_t>(size - from));
-  in.read(given.text.data(), static_cast<std::streamsize>(given.text.size()));
-  given.text.resize(static_cast<std::size_t>(in.gcount()));
-}
-
-bool is_like_a_path(std::string_view word) {
-  return word.find_first_of(" \n") == std::string_view::npos &&
-         (word.find('/') != std::string_view::npos || word.ends_with(".txt") || word.ends_with(".log"));
-}
-
-Given read_given(const std::string& error) {
-  Given given{.word = doctor::is_plain_path(error) && error.size() <= 200 ? doctor::shell_word(error) : "FILE"};
-  if (error == "-") {
-    given.word = "FILE";
-    take_last_of(std::cin, given);
-    return given;
-  }
-  std::error_code failed;
-  // A name too long for a file system is no name.
-  const bool there = error.size() < 4096 && std::filesystem::exists(error, failed) && !failed;
-  if (!there) {
-    given.text = error;
-    given.looks_like_a_file = is_like_a_path(error);
-    return given;
-  }
-  if (!std::filesystem::is_regular_file(error, failed) && !std::filesystem::is_fifo(error, failed) &&
-      !std::filesystem::is_character_file(error, failed))
-    wrong("--error", printable(error), "must be a text, a file with one, or - for standard input");
-  std::ifstream in(error, std::ios::binary);
-  if (!in) wrong("--error", printable(error), "cannot be read");
-  // Files of /proc say that they are empty.
-  const bool sized = std::filesystem::is_regular_file(error, failed) && std::filesystem::file_size(error, failed) > 0;
-  if (sized && !failed) {
-    take_end_of(in, given);
-  } else {
-    take_last_of(in, given);
-  }
-  return given;
-}
 
 /// What the text says of its machine, where no option says otherwise: it may come from another than this one. Its
 /// Python counts for files alone: an environment has its own.
@@ -199,7 +123,7 @@ int doctor_error(const DoctorOptions& given_options) {
   const bool looks_around = given_options.targets.empty() || !given_options.env.empty();
   if (given_options.probe && !looks_around) wrong("--probe: goes with an environment, not with targets");
   if (given_options.root != "/" && !looks_around) wrong("--root: goes with an environment, not with targets");
-  const Given given = read_given(*given_options.error);
+  const GivenText given = given_text(*given_options.error);
   if (given.text.find_first_not_of(" \t\r\n") == std::string::npos)
     wrong("--error", printable(*given_options.error), "is empty; the traceback or the log is needed");
   doctor::pasted::Diagnosis diagnosis = doctor::pasted::diagnose(given.text);
@@ -214,6 +138,9 @@ int doctor_error(const DoctorOptions& given_options) {
   if (given.endless)
     report.assumed.push_back(
         fmt::format("the text did not end within {} bytes: the rest was not read", doctor::limits::kStreamBytes.most));
+  if (given.silent)
+    report.assumed.push_back(fmt::format("nothing more came of {} for {} s: what came until then was read",
+                                         printable(*given_options.error), doctor::limits::kSilence.count()));
   if (given.looks_like_a_file) report.assumed.emplace_back("no file has that name: it was taken as the text itself");
   if (!options.targets.empty()) {
     const auto how = options.how();

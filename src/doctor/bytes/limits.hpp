@@ -2,6 +2,7 @@
 // How much of an input the doctor reads, in one place: docs/doctor.md, "Limits", says what they come to. A file may
 // cost 5 s and 512 MB beyond the time that its real bytes take, whatever it says of itself. Limits of one format's
 // fields stand with its reader.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -57,6 +58,8 @@ inline constexpr Limit kNesting{"nesting of a text", 64};  ///< tables, arrays a
 inline constexpr Limit kTomlValues{"values of a text", 500'000};  ///< each takes 200 bytes and more
 /// Of a stream that does not end. Of a file with a place to read at, the end is read alone.
 inline constexpr Limit kStreamBytes{"bytes of a stream", std::uint64_t{1} << 30};
+/// How long a named pipe or a device may give nothing: it may wait for a writer that never comes.
+inline constexpr std::chrono::seconds kSilence{5};
 
 }  // namespace limits
 

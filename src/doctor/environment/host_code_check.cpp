@@ -1,13 +1,16 @@
 // FF710, FF712: what a package's own code decides, whatever images it has: GPUs that it refuses, and what it does
-// without where a library cannot be loaded.
+// without where a library cannot be loaded, or another package is of another release.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
+#include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"
+#include "doctor/mends/mends.hpp"
+#include "doctor/packaging/same_release.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -58,12 +61,28 @@ void falls_back(const Site& site, const Knowledge& row, doctor::TargetReport& re
   }
 }
 
+void only_beside(const Site& site, const Package& package, const Knowledge& row, doctor::TargetReport& report) {
+  const Package* const other = site.find(row.other);
+  const Distribution& d = package.distribution;
+  if (other == nullptr || doctor::same_release(d.version, other->distribution.version)) return;
+  const std::string& theirs = other->distribution.version;
+  report.problems.push_back({"FF712", Severity::kDegrades,
+                             fmt::format("runs, but on the CPU: works beside {} {} alone, and {} is installed. {}",
+                                         row.other, printable(d.version), printable(theirs), row.says),
+                             "", fmt::format("{}=={}", d.name, printable(theirs))});
+  if (!report.mend.empty()) return;
+  report.mend = fmt::format("pip install {}", doctor::shell_word(fmt::format("{}=={}", d.name, theirs)));
+  report.mend_why = fmt::format("the release for {} {}", row.other, printable(theirs));
+}
+
 }  // namespace
 
 void check_host_code(const Site& site, const Package& package, doctor::TargetReport& report) {
   const Distribution& d = package.distribution;
   for (const Knowledge* const row : known_of(d.name, d.version, Kind::kRefuses)) refuses(site, package, *row, report);
   for (const Knowledge* const row : known_of(d.name, d.version, Kind::kFallsBack)) falls_back(site, *row, report);
+  for (const Knowledge* const row : known_of(d.name, d.version, Kind::kOnlyBeside))
+    only_beside(site, package, *row, report);
 }
 
 }  // namespace flashfit::doctor::environment

@@ -23,6 +23,7 @@ struct Knowledge {
     kFallsBack,          ///< where `files` cannot be loaded it goes on, without the GPU
     kRenamed,            ///< a name of the past: `other` is its name today
     kClashes,            ///< has the same files as the package `other`: who was installed last wins
+    kOnlyBeside,         ///< its own code works beside the same release of the package `other` alone
   };
   Kind kind;
   std::string_view package;   ///< normalised; a '*' at its end stands for any ending

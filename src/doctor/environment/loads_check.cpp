@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/printable.hpp"
+#include "doctor/environment/absences.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/torch_libraries.hpp"
 
@@ -62,6 +63,7 @@ struct Reading {
   const Files& files;
   doctor::TargetReport& report;
   bool harmed = false;
+  std::vector<Absence> absent = {};
 
   /// `imported`: Python's import fails by it. `nothing_loads`: none of the package's modules does without.
   void add(const Opened& opened, bool imported, bool nothing_loads) {
@@ -99,12 +101,15 @@ struct Reading {
     for (Problem& p : report.problems)
       if (decides && p.code == "FF330" && p.message.find(name) != std::string::npos) p.severity = Severity::kMisfit;
     if (doctor::find_cuda_library(missing.name, 0) != nullptr || doctor::is_torch_library(missing.name)) return;
-    push({"FF601",
-          !decides || !site.imports->starts() ? Severity::kNote
-          : files.concerned                   ? Severity::kMisfit
-                                              : Severity::kDegrades,
-          fmt::format("needs {}, which no folder that is searched has", name), member,
-          "the system's package that has " + name});
+    absent.push_back({missing.name, member,
+                      !decides || !site.imports->starts() ? Severity::kNote
+                      : files.concerned                   ? Severity::kMisfit
+                                                          : Severity::kDegrades});
+  }
+
+  /// When all is added.
+  void end() {
+    for (Problem& p : absences(std::move(absent))) push(std::move(p));
   }
 
   void push(Problem p) {
@@ -131,6 +136,7 @@ void check_loads(const Site& site, const Package& package, doctor::TargetReport&
     reading.add(opened, true, opened.loaded == 0);
   }
   if (!files.others.empty()) reading.add(site.imports->open(files.others, files.on_torch), false, false);
+  reading.end();
   if (!reading.harmed || !report.mend.empty()) return;
   const auto& opened = files.modules.empty() ? files.others : files.modules;
   if (auto change = site.imports->mend(opened, files.on_torch, harms)) {

@@ -2,24 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "doctor/binaries/elf.hpp"
+#include "doctor/gpu_code/next_word.hpp"
 
 namespace flashfit::doctor {
 namespace {
 
 constexpr std::size_t kElfHeader = 64, kWindow = std::max(kElfHeader, LinkedCudart::kWindow);
-constexpr std::uint64_t kAlignment = 8;
+constexpr std::uint64_t kAlignment = kWord;
 constexpr std::uint64_t kMostCubins = 1 << 16, kLargestSample = std::uint64_t{4} << 20;
 constexpr std::uint32_t kElfMagic = 0x464c457f;
 
-/// Whether what is looked for may begin here.
-bool is_wanted(const std::byte* at) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word == kElfMagic || LinkedCudart::may_begin(word);
-}
+/// Whether what is looked for may begin with this.
+bool is_wanted(std::uint32_t start) { return start == kElfMagic || LinkedCudart::may_begin(start); }
 
 /// How far the tables of an ELF file reach, which end a cubin.
 std::uint64_t extent(Bytes header) {
@@ -59,7 +55,7 @@ void CodeSearch::look_at_words(std::uint64_t at, Bytes chunk) {
     carried_.insert(carried_.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(taken));
     std::size_t i = (kAlignment - carried_at_ % kAlignment) % kAlignment;
     for (; i < old && i + kWindow <= carried_.size(); i += kAlignment)
-      if (is_wanted(&carried_[i])) note(carried_at_ + i, Bytes(carried_).subspan(i, kWindow));
+      if (is_wanted(start_of_word(&carried_[i]))) note(carried_at_ + i, Bytes(carried_).subspan(i, kWindow));
     if (taken < kWindow) {
       i = std::min(i, carried_.size());
       carried_.erase(carried_.begin(), carried_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -68,8 +64,10 @@ void CodeSearch::look_at_words(std::uint64_t at, Bytes chunk) {
     }
   }
   std::size_t i = (kAlignment - at % kAlignment) % kAlignment;
-  for (; i + kWindow <= chunk.size(); i += kAlignment)
-    if (is_wanted(&chunk[i])) note(at + i, chunk.subspan(i, kWindow));
+  // Only where a whole window follows.
+  const Bytes starts = chunk.first(chunk.size() < kWindow ? 0 : chunk.size() - kWindow + kWord);
+  for (i = next_word(starts, i, is_wanted); i + kWord <= starts.size(); i = next_word(starts, i + kWord, is_wanted))
+    note(at + i, chunk.subspan(i, kWindow));
   i = std::min(i, chunk.size());
   carried_.assign(chunk.begin() + static_cast<std::ptrdiff_t>(i), chunk.end());
   carried_at_ = at + i;

@@ -3,17 +3,16 @@
 namespace flashfit::doctor {
 namespace {
 
-constexpr std::uint32_t kMagic = 0xba55ed50;
 constexpr std::uint16_t kVersion = 1, kEntryVersion = 0x0101;
 constexpr std::uint64_t kLongestOptions = 1024;
 
 }  // namespace
 
-bool is_fatbin(Bytes head) { return Reader(head).u32() == kMagic; }
+bool is_fatbin(Bytes head) { return begins_fatbin(Reader(head).u32()); }
 
 Result<FatbinContainer> read_container_header(Bytes bytes, std::uint64_t offset) {
   Reader reader(bytes);
-  if (reader.u32() != kMagic) return malformed("no fatbin container", offset);
+  if (!begins_fatbin(reader.u32())) return malformed("no fatbin container", offset);
   const std::uint16_t version = reader.u16(), header = reader.u16();
   const std::uint64_t size = reader.u64();
   if (!reader.ok()) return malformed("fatbin container cut short", offset);

@@ -43,6 +43,8 @@ struct FatbinContainer {
 inline constexpr std::uint64_t kFatbinHeaderSize = 16;
 inline constexpr std::uint64_t kFatbinLeastEntryHeader = 0x40, kFatbinMostEntryHeader = 0x10000;
 
+/// Whether a container begins with these four bytes.
+constexpr bool begins_fatbin(std::uint32_t start) { return start == 0xba55ed50; }
 /// Whether the bytes open a container.
 bool is_fatbin(Bytes head);
 

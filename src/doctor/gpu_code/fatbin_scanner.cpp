@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "doctor/gpu_code/next_word.hpp"
+
 namespace flashfit::doctor {
 namespace {
 
 constexpr std::uint64_t kMostContainers = 1 << 18, kMostEntries = 1 << 18;
 constexpr std::uint64_t kMostOptionBytes = std::uint64_t{16} << 20;
-constexpr std::uint64_t kAlignment = 8, kEntryStart = 8;
+constexpr std::uint64_t kAlignment = kWord, kEntryStart = 8;
 constexpr std::size_t kReadAhead = 4096;
-constexpr std::byte kFirstOfMagic{0x50};
 
 bool is_zero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
@@ -73,10 +74,11 @@ Result<FatbinScanner::Step> FatbinScanner::advance(Bytes view) {
 /// Passes over what is no container. Nothing consumed and nothing needed: one may begin here.
 Result<FatbinScanner::Step> FatbinScanner::search(Bytes view) const {
   std::size_t passed = 0;
-  const auto passes = [&](Bytes word) {
-    return mode_ == Mode::kSection ? is_zero(word) : word[0] != kFirstOfMagic || !is_fatbin(word);
-  };
-  while (view.size() - passed >= kAlignment && passes(view.subspan(passed, kAlignment))) passed += kAlignment;
+  if (mode_ == Mode::kSection) {
+    while (view.size() - passed >= kAlignment && is_zero(view.subspan(passed, kAlignment))) passed += kAlignment;
+  } else {
+    passed = next_word(view, 0, begins_fatbin);
+  }
   if (passed > 0 || view.size() >= kAlignment) return Step{.consumed = passed};
   const std::uint64_t word = std::min(kAlignment, end_ - at_);
   if (view.size() < word) return Step{.needed = word};

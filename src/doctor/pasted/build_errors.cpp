@@ -7,7 +7,7 @@ namespace {
 const ErrorClass kClasses[] = {
     {.name = "architecture-unknown-to-tool",
      .code = "FF860",
-     .title = "the compiler is older than the GPU",
+     .title = "the compiler does not know the GPU",
      .patterns = {{"is not defined for option 'gpu-name'",
                    R"((?:(?P<tool>ptxas)[\w .]*: )?Value '(?P<arch>sm_\w+)' is not defined for option 'gpu-name')"},
                   {"is not defined for option", R"(Value '(?P<arch>(?:sm|compute)_\w+)' is not defined for option)"},
@@ -19,13 +19,41 @@ const ErrorClass kClasses[] = {
                   {"ptxas", R"((?P<file>\S*[/\\]ptxas\S*) )", true},
                   {"--gpu-name=", R"(--gpu-name=(?P<arch>sm_\w+))", true},
                   {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
-     .concluded = "[{tool}|the compiler] that ran[ ({file})] does not know [{arch}|this GPU]: code is compiled on this "
-                  "machine, by a compiler older than the GPU. The driver and PyTorch may well know it",
+     .concluded =
+         "[{tool}|the compiler] that ran[ ({file})] does not know [{arch}|this GPU]: code is compiled on this "
+         "machine, by a compiler older than the GPU, or by one so new that it has dropped it. The driver and PyTorch "
+         "may well know it",
      .unknown = "which ptxas, NVRTC or nvcc ran, unless its path is in the text: packages bring their own",
      .mend = "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas (of a CUDA toolkit that knows the GPU) for Triton; for "
              "others a newer nvcc first in PATH, with CUDA_HOME",
      .explained_by = {"FF705", "FF706"},
-     .source = "triton-lang/triton#8539"},
+     .source = "triton-lang/triton#8539, lisa-analysis-tools/GBGPU#7, cupy/cupy#9475"},
+    {.name = "assembler-failed",
+     .code = "FF860",
+     .title = "ptxas failed, and its own words are not in the text",
+     .proof = Proof::kFiles,
+     .consequence = true,
+     .patterns = {{"returned non-zero exit status",
+                   R"('(?P<file>[^']*ptxas(?:\.exe)?)'.*--gpu-name=(?P<arch>sm_\w+).*returned non-zero exit status)"}},
+     .concluded =
+         "code was compiled on this machine for {arch} by {file}, which refused it: where the GPU is newer than "
+         "that ptxas, it does not know it",
+     .unknown = "what ptxas said: its lines stand before, or the command run by hand shows them",
+     .ask = "{file} --version (and the newest GPU that it knows: {file} --help | grep -A9 gpu-name)",
+     .explained_by = {"FF705", "FF706"},
+     .source = "fishaudio/fish-speech#907, triton-lang/triton#5929, unslothai/unsloth#1237"},
+    {.name = "jit-compiler-without-gpu",
+     .code = "FF860",
+     .title = "the compiler inside a package does not know the GPU",
+     .patterns = {{"computeCapability not supported", R"(computeCapability not supported)"},
+                  {"is not a recognized processor",
+                   R"('(?P<arch>sm_\w+)' is not a recognized processor for this target)"}},
+     .concluded = "kernels are compiled when the program runs, by a compiler (LLVM, in Triton, XLA or Numba) that "
+                  "was made before [{arch}|this GPU], or no longer has it",
+     .unknown = "which package's, where the text names none",
+     .mend = "a later release of the package that compiles (Triton comes with PyTorch: a later PyTorch)",
+     .explained_by = {"FF705", "FF704"},
+     .source = "triton-lang/triton#6859"},
     {.name = "needs-newer-nvcc",
      .code = "FF861",
      .title = "a package compiles at run time, with a CUDA toolkit that is too old",

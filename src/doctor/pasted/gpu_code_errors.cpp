@@ -273,6 +273,22 @@ const ErrorClass kClasses[] = {
      .unknown = "which library, and which of the two",
      .explained_by = {"FF101", "FF102", "FF103"},
      .source = "CUDA Runtime API, cudaErrorInvalidDeviceFunction"},
+    {.name = "assembler-older-than-ptx",
+     .code = "FF860",
+     .title = "ptxas is older than the PTX that it was given",
+     .patterns =
+         {{"Unsupported .version",
+           R"(ptxas (?P<ptx_file>\S.*\.\w+), line \d+; fatal *: +Unsupported \.version (?P<ptx>\d+\.\d+); current version is '(?P<known>\d+\.\d+)')"},
+          {"ptxas", R"('(?P<file>[^']*ptxas(?:\.exe)?)')", true}},
+     .concluded = "the PTX {ptx} was written on this machine (by Triton, nvcc or a program's own generator), and the "
+                  "ptxas that was taken[, {file},] reads up to {known}: it is of an older toolkit. The driver plays no "
+                  "part",
+     .unknown = "who chose that ptxas: TRITON_PTXAS_PATH, CUDA_PATH or PATH; Triton's own lies in its package",
+     .mend =
+         "TRITON_PTXAS_PATH unset, or set to the ptxas of a toolkit that knows PTX {ptx}; for others a newer toolkit "
+         "first in PATH",
+     .explained_by = {"FF705", "FF706"},
+     .source = "triton-lang/triton#5929, #4576, #5385"},
     {.name = "ptx-too-new",
      .code = "FF812",
      .title = "PTX newer than the driver",

@@ -173,7 +173,9 @@ const ErrorClass kClasses[] = {
      .title = "the library wants another compute capability",
      .patterns =
          {{"ompute capability",
-           R"((?i)(?:requires?|needs?|must have|only (?:supported|works|available) (?:on|with|for))[\w ,/()-]*? (?:cuda )?compute capability(?: of)?(?: at least| of at least|:)? ?(?:>=?|≥)? ?(?P<wants>\d+\.\d+))"},
+           R"((?i)(?:requires?|needs?|must have|only (?:supported|works|available) (?:on|with|for))[\w ,/()-]*? (?:cuda )?compute capability(?: of)?(?: at least| of at least|:)? ?(?:>=?|≥)? ?(?P<wants>\d+\.\d+)(?:.*?(?:capability is|actual =|current|found|got) `?(?P<capability>\d+\.\d+))?)"},
+          {"ompute Capability",
+           R"((?i)(?:requires?|needs?|must have|only (?:supported|works|available) (?:on|with|for))[\w ,/()-]*? (?:cuda )?compute capability(?: of)?(?: at least| of at least|:)? ?(?:>=?|≥)? ?(?P<wants>\d+\.\d+)(?:.*?(?:capability is|actual =|current|found|got) `?(?P<capability>\d+\.\d+))?)"},
           {"ompute capability",
            R"((?i)compute capability (?:of )?(?:at least |>=? ?)?(?P<wants>\d+\.\d+)(?: or (?:higher|above|later|newer|greater)|\+)? (?:is|are) required)"},
           {"ompute Capability", R"(\(Compute Capability (?P<wants>\d+\.\d+)\) or newer architecture is required)"},
@@ -184,7 +186,7 @@ const ErrorClass kClasses[] = {
      .unknown = kNoOtherPackage,
      .explained_by = {"FF710", "FF101"},
      .subject = "{wants}",
-     .source = "vllm-project/vllm#1153, microsoft/onnxruntime#24915, NVIDIA/cudf#15053"},
+     .source = "vllm-project/vllm#1153, microsoft/onnxruntime#24915, NVIDIA/cudf#15053, 1038lab/ComfyUI-QwenVL#28"},
 };
 
 }  // namespace

@@ -155,9 +155,10 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns =
          {{"undefined symbol: ",
-           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): +undefined symbol: (?P<symbol>[^\s,]+)(?:, version (?P<library>[\w.]+))?)"},
+           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): +undefined symbol: (?P<symbol>[^\s,'")]+)(?:, version (?P<library>[\w.]+))?)"},
+          {"Symbol not found: ", R"((?:dlopen\((?P<file>[^,)]+).*)?Symbol not found: \(?_(?P<symbol>\w+))"},
           {"symbol not found in flat namespace", R"(symbol not found in flat namespace '?(?P<symbol>[^\s']+))"}},
-     .concluded = "{file} was built against another version of what should bring {name}",
+     .concluded = "[{file}|a library] asks for {name}, and no library that was loaded has it",
      .explained_by = {"FF401", "FF402", "FF403", "FF404", "FF405", "FF406", "FF221", "FF222", "FF332", "FF604"},
      .source = "Dao-AILab/flash-attention#2361"},
     {.name = "library-not-found",

@@ -52,6 +52,26 @@ const ErrorClass kClasses[] = {
      .unknown = kUnseen,
      .explained_by = {"FF402", "FF401", "FF404", "FF406", "FF601", "FF330", "FF332", "FF713"},
      .source = "vllm-project/vllm#5454, #5461, #17526"},
+    {.name = "operator-registered-twice",
+     .code = "FF843",
+     .title = "two copies of a package register the same operators",
+     .patterns = {{"Only a single TORCH_LIBRARY can be used",
+                   R"(Only a single TORCH_LIBRARY can be used to register the namespace (?P<library>\w+))"
+                   R"((?:.*registered at (?P<first>[^;\s]+); latest registration was registered at (?P<second>\S+))?)"},
+                  {"Tried to register an operator",
+                   R"(Tried to register an operator \((?P<op>(?P<library>\w+)::[\w.]+))"
+                   R"((?:.*registered at (?P<second>\S+)\. Original registration: registered at (?P<first>\S+))?)"}},
+     .concluded = "a library that registers [{op}|the operators of {library}] was loaded[ ({first})], and a second one "
+                  "registers "
+                  "them again[ ({second})]: two copies of the package are in the process, an earlier release's file "
+                  "that stayed, "
+                  "one compiled here beside an installed one, or one file under two names",
+     .unknown = "where the two files lie: the paths in the message are of the machines that compiled them",
+     .mend = "pip uninstall of the package until none is left, what stays of its folder in site-packages removed, then "
+             "one release of it installed; and no folder of its sources on sys.path",
+     .ask = "LD_DEBUG=libs python -c 'import {library}' 2>&1 | grep 'calling init' (two files of one package)",
+     .explained_by = {"FF713"},
+     .source = "pytorch/pytorch#148148, #36505"},
     {.name = "xformers-no-operator",
      .code = "FF841",
      .title = "xFormers has no operator that takes this call",

@@ -96,6 +96,28 @@ std::string having(const std::string& symbol) {
   return releases.empty() ? "" : fmt::format("; torch {} have it", releases);
 }
 
+bool is_ffmpeg_symbol(std::string_view symbol) {
+  constexpr std::string_view kStarts[] = {"av_",       "avcodec_", "avdevice_", "avfilter_",
+                                          "avformat_", "avio_",    "swr_",      "sws_"};
+  return std::any_of(std::begin(kStarts), std::end(kStarts), [&](auto start) { return symbol.starts_with(start); });
+}
+
+/// "libavutil.so.56 is of FFmpeg 4: ..."; nothing of another library. Source: FFmpeg's releases 4.0 to 8.0.
+Lines of_ffmpeg(const std::string& name) {
+  constexpr std::pair<std::string_view, int> kBefore[] = {{"libavutil", 52},   {"libavcodec", 54}, {"libavformat", 54},
+                                                          {"libavdevice", 54}, {"libavfilter", 3}, {"libswscale", 1}};
+  static const Regex kName(R"(^(?P<library>lib(?:av|sw)\w+)\.so\.(?P<release>\d+))");
+  Fields fields;
+  if (!kName.finds(name, fields)) return {};
+  for (const auto& [library, before] : kBefore)
+    if (const auto release = number(fields["release"]) - before; library == fields["library"] && release > 0)
+      return {
+          fmt::format("{} is of FFmpeg {}: the system's packages, or conda's ffmpeg, bring it as a shared library; "
+                      "a static ffmpeg program does not",
+                      printable(name), release)};
+  return {};
+}
+
 Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   const std::string symbol = field(diagnosis, "symbol");
   if (symbol.starts_with("Py") || symbol.starts_with("_Py"))
@@ -103,7 +125,20 @@ Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   if (doctor::is_stable_torch_symbol(symbol))
     return {"the name is of PyTorch's stable ABI: the PyTorch that was loaded is older than the one it was built for" +
             having(symbol)};
-  if (!doctor::is_torch_symbol(symbol)) return {};
+  if (symbol.starts_with("THP"))
+    return {
+        "the name is of PyTorch's own Python module: `import torch` goes before the import of the file that asks for "
+        "it; if it did, that file was built for another PyTorch"};
+  if (is_ffmpeg_symbol(symbol))
+    return {"the name is FFmpeg's: another release of FFmpeg was loaded than the one that the file was built for"};
+  if (!doctor::is_torch_symbol(symbol)) {
+    // A function of nobody's namespace that takes PyTorch's types.
+    if (symbol.find("N2at") == std::string::npos && symbol.find("N3c10") == std::string::npos) return {};
+    return {
+        "the name is none of PyTorch's and takes its types: it is a function of the package itself, whose source was "
+        "left out of the build (kernels for GPUs that the build did not name, or that its nvcc did not know), or is "
+        "of another revision: built again from a clean folder"};
+  }
   Lines lines = {"the name is PyTorch's: the file was built for another version or another build of PyTorch" +
                  having(symbol)};
   const doctor::TorchAbi abi = doctor::string_abi_of(symbol);
@@ -132,12 +167,20 @@ Lines old_driver(const Diagnosis& diagnosis, const Question&) {
   return lines;
 }
 
-/// The first CUDA toolkit whose compilers know a target. Source: the toolkits' release notes; PTX ISA, "Release Notes".
-Lines first_toolkit(const Diagnosis& diagnosis, const Question&) {
+/// The CUDA toolkits whose compilers know a target. Source: the toolkits' release notes; PTX ISA, "Release Notes".
+Lines known_to_toolkits(const Diagnosis& diagnosis, const Question&) {
   const auto target = doctor::parse_gpu_target(field(diagnosis, "arch"));
   if (!target) return {};
   const int cc = target->architecture;
   const bool family = target->scope == TargetScope::kFamily;
+  // What is dropped is asked for by lists of architectures that are older than the toolkit.
+  const char* const last = cc == 0 || cc >= 75 ? "" : cc < 35 ? "10.2" : cc < 50 ? "11.8" : "12.9";
+  if (*last != '\0')
+    return {
+        fmt::format("{} is known to CUDA's compilers up to {}: a newer toolkit has dropped it, and a list of "
+                    "architectures without it is what mends the build (TORCH_CUDA_ARCH_LIST, "
+                    "CMAKE_CUDA_ARCHITECTURES, the package's setup.py); for such a GPU that older toolkit",
+                    field(diagnosis, "arch"), last)};
   const char* toolkit = "";
   if (cc == 89 || cc == 90) toolkit = "11.8";
   if (cc == 100 || cc == 101 || cc == 120) toolkit = family ? "12.9" : "12.8";
@@ -193,6 +236,7 @@ Lines missing_library(const Diagnosis& diagnosis, const Question&) {
   const std::string path = field(diagnosis, "library");
   const std::size_t slash = path.find_last_of("/\\");
   const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (Lines lines = of_ffmpeg(name); !lines.empty()) return lines;
   const auto libraries = doctor::cuda_libraries_named(name);
   if (libraries.empty()) {
     const std::string cuda = toolkit_in_name(name);
@@ -264,7 +308,9 @@ constexpr OfKind kRemarks[] = {
     {"undefined-symbol", missing_symbol},
     {"driver-too-old", old_driver},
     {"requirement-of-another-torch", other_release},
-    {"architecture-unknown-to-tool", first_toolkit},
+    {"architecture-unknown-to-tool", known_to_toolkits},
+    {"assembler-failed", known_to_toolkits},
+    {"jit-compiler-without-gpu", known_to_toolkits},
     {"library-not-found", missing_library},
     {"falls-back-to-cpu", missing_library},
     {"nvrtc-builtins-absent", missing_library},

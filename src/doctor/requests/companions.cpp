@@ -10,6 +10,7 @@
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/knowledge/data.hpp"
 #include "doctor/packaging/marker.hpp"
+#include "doctor/packaging/same_release.hpp"
 #include "doctor/requests/by_name.hpp"
 
 namespace flashfit::doctor::requests {
@@ -66,7 +67,7 @@ class Conflicts {
   void take_torch() {
     if (question_.torch) {
       if (question_.torch->version) torches_ = {question_.torch->version->public_part()};
-      wanted_ = "yours is " + (question_.torch->version ? question_.torch->version->text : "");
+      wanted_ = question_.whose_torch + " is " + (question_.torch->version ? question_.torch->version->text : "");
       return;
     }
     torches_ = every_torch();
@@ -121,10 +122,35 @@ class Conflicts {
   std::vector<Conflict> conflicts_;
 };
 
+/// Of a package that works beside the same release of another alone (Knowledge::Kind::kOnlyBeside).
+void add_other_releases(const RequestList& list, std::size_t base, const doctor::Question& question,
+                        const doctor::PackageRow& row, std::vector<Conflict>& conflicts) {
+  const std::string &package = row.at("package"), &other = row.at("other");
+  for (std::size_t i = 0; i < list.requests.size(); ++i) {
+    const Request& request = list.requests[i];
+    const auto ours = pinned(request.package);
+    if (request.base != base || request.package.name != package || !ours || !holds(request, question)) continue;
+    for (const Request& beside : list.requests) {
+      const auto theirs = pinned(beside.package);
+      if (beside.base != base || beside.package.name != other || !theirs || !holds(beside, question) ||
+          doctor::same_release(ours->text, theirs->text))
+        continue;
+      conflicts.push_back({i,
+                           {"FF712", doctor::Severity::kDegrades,
+                            fmt::format("runs, but on the CPU: works beside {} {} alone, and line {} asks for {}",
+                                        other, printable(ours->text), beside.line, printable(beside.text, 100)),
+                            "", fmt::format("{}=={}", package, printable(theirs->text))}});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Conflict> companion_conflicts(const RequestList& list, std::size_t base, const doctor::Question& question) {
-  return Conflicts(list, base, question).find();
+  std::vector<Conflict> conflicts = Conflicts(list, base, question).find();
+  for (const doctor::PackageRow& row : doctor::knowledge_data().packages)
+    if (row.at("kind") == "only_beside") add_other_releases(list, base, question, row, conflicts);
+  return conflicts;
 }
 
 }  // namespace flashfit::doctor::requests

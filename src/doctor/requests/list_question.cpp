@@ -50,6 +50,7 @@ doctor::Question question_of(const RequestList& list, std::size_t base, const do
   }
   if (question.torch) return question;
   std::string torch = pinned_torch(list, base);
+  question.whose_torch = torch.empty() ? "the base image's" : "the list's";
   if (torch.empty())
     torch = image.torch +
             (image.torch.empty() || image.cuda.empty()

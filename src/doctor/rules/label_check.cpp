@@ -11,23 +11,25 @@
 namespace flashfit::doctor {
 namespace {
 
-void judge_torch(const BuildLabel& label, const TorchFacts& torch, std::vector<Problem>& problems) {
+void judge_torch(const BuildLabel& label, const Question& question, std::vector<Problem>& problems) {
+  const TorchFacts& torch = *question.torch;
   if (label.torch && torch.version) {
     const int major = static_cast<int>(torch.version->release[0]);
     const int minor = torch.version->release.size() > 1 ? static_cast<int>(torch.version->release[1]) : 0;
     const bool same = label.torch->major == major && (label.torch->minor < 0 || label.torch->minor == minor);
     const bool newer = std::pair(major, minor) > std::pair(label.torch->major, label.torch->minor);
     if (!same && !(label.torch_or_newer && newer))
-      problems.push_back(
-          {"FF210", Severity::kMisfit,
-           fmt::format("named for torch {}; yours is {}", label.torch->str(), printable(torch.version->text)), "",
-           fmt::format("torch{}.{} in the name", major, minor)});
+      problems.push_back({"FF210", Severity::kMisfit,
+                          fmt::format("named for torch {}; {} is {}", label.torch->str(), question.whose_torch,
+                                      printable(torch.version->text)),
+                          "", fmt::format("torch{}.{} in the name", major, minor)});
   }
   if (label.cxx11_abi && torch.cxx11_abi && *label.cxx11_abi != *torch.cxx11_abi)
-    problems.push_back({"FF210", Severity::kMisfit,
-                        fmt::format("named for the {} C++ ABI; your torch has the {} one",
-                                    *label.cxx11_abi ? "new" : "old", *torch.cxx11_abi ? "new" : "old"),
-                        "", fmt::format("cxx11abi{} in the name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
+    problems.push_back(
+        {"FF210", Severity::kMisfit,
+         fmt::format("named for the {} C++ ABI of PyTorch; {} has the {} one", *label.cxx11_abi ? "new" : "old",
+                     question.whose_torch, *torch.cxx11_abi ? "new" : "old"),
+         "", fmt::format("cxx11abi{} in the name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
 }
 
 /// Where no PyTorch was given: the ABI in the name against the releases of the PyTorch in the name.
@@ -52,7 +54,7 @@ void check_label(const Target& target, const Question& question, std::vector<Pro
   const BuildLabel label = label_of(*name);
   if (by_name) {
     if (question.torch)
-      judge_torch(label, *question.torch, problems);
+      judge_torch(label, question, problems);
     else
       judge_abi(label, problems);
   }

@@ -27,6 +27,7 @@ struct Question {
   std::optional<Platform> platform;         ///< with glibc's version if that is known
   std::shared_ptr<const TorchFacts> torch;  ///< null: unknown
   int x86_level = 0;                        ///< 3: the processor is x86-64-v3 and no more; 0: unknown
+  std::string whose_torch = "yours";        ///< in messages: "yours is 2.9.1", "the list's is 2.9.1"
 };
 
 }  // namespace flashfit::doctor

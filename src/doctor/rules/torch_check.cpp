@@ -156,17 +156,17 @@ void check_versions(const Target& target, const BuildLabel& label, bool symbols_
   const Version& version = *torch.version;
   if (const auto refused = refused_torch(target, question))
     problems.push_back({"FF406", Severity::kMisfit,
-                        fmt::format("{} torch {}; yours is {}", refused->known_alone ? "is built for" : "requires",
-                                    refused->text, version.text),
+                        fmt::format("{} torch {}; {} is {}", refused->known_alone ? "is built for" : "requires",
+                                    refused->text, question.whose_torch, version.text),
                         "", other_release(target, torch)});
   if (!label.torch || label.torch_or_newer || symbols_known) return;
   const int major = static_cast<int>(version.release[0]), minor = static_cast<int>(minor_of(version));
   if (label.torch->major == major && (label.torch->minor < 0 || label.torch->minor == minor)) return;
   problems.push_back(
       {"FF404", Severity::kUnknown,
-       fmt::format("the file name says PyTorch {}; yours is {}. C++ symbols change between minor versions, and a "
+       fmt::format("the file name says PyTorch {}; {} is {}. C++ symbols change between minor versions, and a "
                    "version alone does not tell which",
-                   label.torch->str(), version.text),
+                   label.torch->str(), question.whose_torch, version.text),
        "", "--torch with the folder or the wheel of your PyTorch: its symbols decide"});
 }
 

@@ -134,6 +134,28 @@ def test_a_text_that_does_not_end_is_read_in_part(tmp_path: Path) -> None:
     assert line in endless.stdout
 
 
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "log.fifo"
+    os.mkfifo(pipe)
+    ran = asked("--error", pipe, *L40)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "is empty; the traceback or the log is needed" in ran.stderr
+    both = os.open(pipe, os.O_RDWR)  # a writer that says something and falls silent
+    try:
+        os.write(both, b"OSError: x.so: invalid ELF header\n")
+        ran = asked("--error", pipe, "--env", tmp_path, *L40)
+    finally:
+        os.close(both)
+    assert "invalid ELF header" in ran.stdout
+    assert f"nothing more came of {pipe} for 5 s: what came until then was read" in ran.stdout
+
+
+def test_a_command_behind_a_nameless_pipe_may_think(tmp_path: Path) -> None:
+    slow = f'exec "{COMMAND}" doctor --error <(sleep 6; echo "OSError: x.so: invalid ELF header") --env "{tmp_path}"'
+    ran = subprocess.run(["bash", "-c", slow], capture_output=True, text=True, check=False, timeout=120)
+    assert "invalid ELF header" in ran.stdout, ran.stderr
+
+
 def test_folders_within_folders_are_followed_to_a_limit(made: Path, tmp_path: Path) -> None:
     (library,) = members(made / APEX)
     deep = tmp_path / "deep"

@@ -334,7 +334,7 @@ def test_origin_2_the_name_is_judged_for_the_environment_and_what_comes_next_is_
     ]
     assert found["look_for"].startswith("cp311-cp311")
     (following,) = [line for line in found["concluded"] if line.startswith("next in line waits ")]
-    assert "FF210: named for the old C++ ABI; your torch has the new one" in following
+    assert "FF210: named for the old C++ ABI of PyTorch; yours has the new one" in following
 
 
 def test_origin_3_and_4_blame_no_package(roots: Path) -> None:

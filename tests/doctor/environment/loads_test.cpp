@@ -86,6 +86,26 @@ TEST_F(Cudnn, ACopyInTheSystemThatNobodyIsLedToHarmsNobody) {
   EXPECT_EQ(look_with("").verdict, Verdict::kFits);
 }
 
+TEST_F(Loads, FilesForEachReleaseOfALibraryAreOneFinding) {
+  MadePackage codec{"codec", "0.8.1", {}};
+  for (const int release : {4, 5, 6}) {
+    const std::vector<std::string> needed = {"libc10.so", "libavutil.so." + std::to_string(52 + release),
+                                             "libavcodec.so." + std::to_string(54 + release)};
+    codec.files["codec/libcodec_core" + std::to_string(release) + ".so"] = MadeLibrary{.needed = needed}.bytes();
+  }
+  codec.files["codec/libcodec_other.so"] = MadeLibrary{.needed = {"libc10.so", "libsox.so"}}.bytes();
+  install(importable_torch({"libc.so.6"}));
+  install(codec);
+  const Environment found = look_with("");
+  EXPECT_EQ(found.verdict, Verdict::kFits);
+  EXPECT_THAT(
+      notes_of(found, "codec"),
+      testing::UnorderedElementsAre(
+          HasSubstr("FF601 note has a file for each release of a library that it needs, of which one is to load, "
+                    "and no folder that is searched has any: libavcodec.so.58 to 60, libavutil.so.56 to 58"),
+          HasSubstr("FF601 note needs libsox.so, which no folder that is searched has")));
+}
+
 class NvJitLink : public Loads {
  protected:
   /// Its module asks for cuSPARSE: what libtorch_global_deps.so asks for in vain, PyTorch looks for once more itself.

@@ -270,6 +270,23 @@ TEST_F(Misfits, AProviderThatFallsBackToTheCpuDegrades) {  // kind 13
   EXPECT_EQ(mend_of(found, "onnxruntime-gpu"), "pip install nvidia-cublas nvidia-cuda-runtime nvidia-cudnn-cu13");
 }
 
+TEST_F(Misfits, APartOfAnotherReleaseIsPassedOver) {
+  install({"jaxlib", "0.5.0", {}});
+  install({"jax_cuda12_plugin", "0.4.30", {}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_EQ(found.verdict, Verdict::kDegraded);
+  EXPECT_THAT(lines_of(found, "jax-cuda12-plugin"),
+              ElementsAre(HasSubstr("FF712 degraded runs, but on the CPU: works beside jaxlib 0.4.30 alone, and 0.5.0 "
+                                    "is installed")));
+  EXPECT_EQ(mend_of(found, "jax-cuda12-plugin"), "pip install jax-cuda12-plugin==0.5.0");
+}
+
+TEST_F(Misfits, APartOfTheSameReleaseFits) {
+  install({"jaxlib", "0.5.0", {}});
+  install({"jax_cuda12_plugin", "0.5.0", {}});
+  EXPECT_EQ(look({"H100"}, "580").verdict, Verdict::kFits);
+}
+
 TEST_F(Misfits, ATorchThatIsTooNewForTheDriverNamesTheBuildThatItTakes) {  // kind 14
   MadePackage torch = make_torch("2.9.1+cu130", {"7.5", "8.0", "9.0"}, 130);
   install(torch);

@@ -39,7 +39,7 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
     status, report = judged(file, *L40)
     assert status == 1
     assert [p[:2] for p in problems(report["targets"][0])] == [(2, "FF210"), (2, "FF210")]
-    assert "named for torch 2.7; yours is 2.8.0" in problems(report["targets"][0])[0][3]
+    assert "named for torch 2.7; the list's is 2.8.0" in problems(report["targets"][0])[0][3]
     write(file, f"torch==2.7.1\nflash-attn @ {ADDRESS}{OLD_ABI.replace('FALSE', 'TRUE')}\n")
     assert judged(file, *L40)[0] == 0
 
@@ -69,6 +69,12 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch==2.9.1\ntorchvision==0.23.0", L40, ["FF406"]),
         ("torch==2.9.1\ntorchvision==0.24.1", L40, []),
         ("torch==2.9.1\ntorchvision", L40, []),
+        ("torch==2.9.1\ntorchtext==0.18.0", L40, ["FF406"]),
+        ("torch==2.9.1\nauto-gptq==0.7.1", L40, ["FF406"]),
+        ("torch==2.4.1\ntorchtext==0.18.0", L40, []),
+        ("jaxlib==0.5.0\njax-cuda12-plugin==0.4.30", L40, ["FF712"]),
+        ("jaxlib==0.5.0\njax-cuda12-plugin==0.5.0", L40, []),
+        ("jaxlib>=0.5.0\njax-cuda12-plugin==0.4.30", L40, []),
         ("torch==2.9.1\ntorchcodec==0.7.0", L40, ["FF406"]),
         ("torch~=2.9.0\ntorchvision==0.23.0", L40, ["FF406"]),
         ("torch>=2.9,<2.11\ntorchvision<0.24", L40, ["FF406"]),
