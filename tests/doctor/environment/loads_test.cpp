@@ -101,9 +101,9 @@ TEST_F(Loads, FilesForEachReleaseOfALibraryAreOneFinding) {
   EXPECT_THAT(
       notes_of(found, "codec"),
       testing::UnorderedElementsAre(
-          HasSubstr("FF601 note has a file for each release of a library that it needs, of which one is to load, "
+          HasSubstr("FF601 has a file for each release of a library that it needs, of which one is to load, "
                     "and no folder that is searched has any: libavcodec.so.58 to 60, libavutil.so.56 to 58"),
-          HasSubstr("FF601 note needs libsox.so, which no folder that is searched has")));
+          HasSubstr("FF601 needs libsox.so, which no folder that is searched has")));
 }
 
 class NvJitLink : public Loads {
