@@ -8,7 +8,6 @@
 
 namespace flashfit {
 
-
 /// tanh(y), y = x ln 2 / 2: 1 - 2 / (2^x + 1), within 2^-22 of it and right at both infinities; below 2^-5, where that
 /// cancels, the first two terms of its series, within 2^-23 of it relatively.
 inline float tanh_of_half_log2(float x) {
