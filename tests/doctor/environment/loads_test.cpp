@@ -98,12 +98,11 @@ TEST_F(Loads, FilesForEachReleaseOfALibraryAreOneFinding) {
   install(codec);
   const Environment found = look_with("");
   EXPECT_EQ(found.verdict, Verdict::kFits);
-  EXPECT_THAT(
-      notes_of(found, "codec"),
-      testing::UnorderedElementsAre(
-          HasSubstr("FF601 has a file for each release of a library that it needs, of which one is to load, "
-                    "and no folder that is searched has any: libavcodec.so.58 to 60, libavutil.so.56 to 58"),
-          HasSubstr("FF601 needs libsox.so, which no folder that is searched has")));
+  EXPECT_THAT(notes_of(found, "codec"),
+              testing::UnorderedElementsAre(
+                  HasSubstr("FF601 has a file for each release of a library that it needs, of which one is to load, "
+                            "and no folder that is searched has any: libavcodec.so.58 to 60, libavutil.so.56 to 58"),
+                  HasSubstr("FF601 needs libsox.so, which no folder that is searched has")));
 }
 
 class NvJitLink : public Loads {
