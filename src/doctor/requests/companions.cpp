@@ -128,13 +128,14 @@ void add_other_releases(const RequestList& list, std::size_t base, const doctor:
   const std::string &package = row.at("package"), &other = row.at("other");
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
     const Request& request = list.requests[i];
+    // A list may have very many requests and bases: what costs nothing is asked first.
+    if (request.base != base || request.package.name != package) continue;
     const auto ours = pinned(request.package);
-    if (request.base != base || request.package.name != package || !ours || !holds(request, question)) continue;
+    if (!ours || !holds(request, question)) continue;
     for (const Request& beside : list.requests) {
+      if (beside.base != base || beside.package.name != other) continue;
       const auto theirs = pinned(beside.package);
-      if (beside.base != base || beside.package.name != other || !theirs || !holds(beside, question) ||
-          doctor::same_release(ours->text, theirs->text))
-        continue;
+      if (!theirs || !holds(beside, question) || doctor::same_release(ours->text, theirs->text)) continue;
       conflicts.push_back({i,
                            {"FF712", doctor::Severity::kDegrades,
                             fmt::format("runs, but on the CPU: works beside {} {} alone, and line {} asks for {}",
