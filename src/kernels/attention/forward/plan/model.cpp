@@ -56,7 +56,8 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   const double seen = shift >= 0 ? queries * shift + queries * (queries + 1) / 2 : keys * (keys + 1) / 2;
   // A block visits what its last row sees, in whole tiles; the diagonal crosses block_m / block_n of them. Where it
   // passes through corners of tiles, nothing is rounded up.
-  const int corners = std::gcd(std::gcd(c.block_m, c.block_n), static_cast<std::int64_t>(std::abs(shift)));
+  const auto corners =
+      static_cast<double>(std::gcd(std::int64_t{std::gcd(c.block_m, c.block_n)}, std::abs(p.seqlen_k - p.seqlen_q)));
   const double visited =
       std::min(all, seen / queries / c.block_n + (c.block_m + c.block_n - corners) / (2.0 * c.block_n));
   return visited + kMaskedTile * std::min(double(c.block_m), queries - 1) / c.block_n;
