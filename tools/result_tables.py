@@ -310,7 +310,8 @@ def in_readme(files: Mapping[str, Result]) -> Iterator[tuple[Result, Mapping[str
 def speed_table(files: Mapping[str, Result]) -> str:
     """README's: flashfit, and beside it, in one interleaved run, PyTorch's flash attention and the fastest other."""
     chosen = list(in_readme(files))
-    lines = [f"Measured on an {place(chosen[0][0])}:" if chosen else "", ""]
+    places = dict.fromkeys(place(result) for result, _ in chosen)
+    lines = [f"Measured on an {' and an '.join(places)}:" if chosen else "", ""]
     rows = []
     for _, entry in chosen:
         beside = entry["peers"]

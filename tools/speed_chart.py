@@ -45,18 +45,20 @@ def speeds(entry: Mapping[str, Any]) -> dict[str, float]:
 
 
 def figures(files: Mapping[str, Result]) -> tuple[str, Figures]:
-    """The GPU and its figures; of a case that several files have, those of the file with the most peers."""
-    gpu, chosen = "", Figures()
-    for result in files.values():
-        for entry in result["cases"] if result["machine"]["gpu"] else ():
-            match = CASE.fullmatch(entry["name"])
-            if match is None or "median_us" not in entry.get("peers", {}).get(UNIT, {}):
-                continue
-            gpu = place(result)
-            dims = chosen.setdefault(match[2], {})
-            found = speeds(entry)
-            if len(found) > len(dims.get(int(match[1]), {})):
-                dims[int(match[1])] = found
+    """The GPU that was measured last, and its figures: ratios of two GPUs do not compare. Of a case that several of its
+    files have, those of the file with the most peers."""
+    found = [
+        (result, match, speeds(entry))
+        for result in files.values()
+        for entry in (result["cases"] if result["machine"]["gpu"] else ())
+        if (match := CASE.fullmatch(entry["name"])) and "median_us" in entry.get("peers", {}).get(UNIT, {})
+    ]
+    gpu = place(max((result for result, _, _ in found), key=lambda result: str(result["made"]["at"])))
+    chosen = Figures()
+    for _, match, over in (each for each in found if place(each[0]) == gpu):
+        dims = chosen.setdefault(match[2], {})
+        if len(over) > len(dims.get(int(match[1]), {})):
+            dims[int(match[1])] = over
     return gpu, {mask: dict(sorted(dims.items())) for mask, dims in chosen.items()}
 
 
@@ -72,18 +74,20 @@ def draw(found: tuple[str, Figures], ink: str, path: Path) -> None:
     plt.rcParams.update({**colours, "svg.hashsalt": "flashfit", "svg.fonttype": "none", "font.family": "sans-serif"})
     gpu, masks = found
     figure, panels = plt.subplots(1, len(masks), figsize=(11, 3.6), sharey=True, layout="constrained")
-    width = 0.9 / len(SHOWN)
+    there = {peer for dims in masks.values() for of in dims.values() for peer in of}
+    shown = {peer: how for peer, how in SHOWN.items() if peer in there}
+    width = 0.9 / len(shown)
     for panel, (mask, dims) in zip(panels, masks.items()):
-        for i, (peer, (label, colour)) in enumerate(SHOWN.items()):
-            there = [(at, of[peer]) for at, of in enumerate(dims.values()) if peer in of]
-            places = [at + (i - (len(SHOWN) - 1) / 2) * width for at, _ in there]
-            panel.bar(places, [speed for _, speed in there], width, label=label, color=colour)
+        for i, (peer, (label, colour)) in enumerate(shown.items()):
+            bars = [(at, of[peer]) for at, of in enumerate(dims.values()) if peer in of]
+            places = [at + (i - (len(shown) - 1) / 2) * width for at, _ in bars]
+            panel.bar(places, [speed for _, speed in bars], width, label=label, color=colour)
         panel.axhline(1, color=ink, linewidth=0.8, linestyle="--")
         panel.set_xticks(range(len(dims)), [str(dim) for dim in dims])
         panel.set_xlabel(f"head_dim, {mask}")
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("speed over PyTorch's\nflash attention")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(SHOWN), frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(shown), frameon=False)
     figure.supxlabel(f"{gpu}, bf16, 8 sequences of 2,048 tokens, 16 heads", fontsize=9)
     figure.savefig(path, transparent=True, metadata={"Date": None, "Description": digest(found)})
     plt.close(figure)
