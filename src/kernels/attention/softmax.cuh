@@ -74,6 +74,18 @@ bool exceeds_base(const float (&s)[M][N8][4], const RowState (&rows)[M][2], floa
   return arch::ballot(exceeds) != 0;
 }
 
+/// Bases of rows whose first tile of keys this is: nothing was gathered yet that would follow.
+template <class T, int M, int N8>
+void take_first_bases(const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2) {
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float top = row_max(top_score(s, m, h));
+      if (passes_base<T>(top, rows[m][h], scale_log2)) rows[m][h].base = top * scale_log2;
+    }
+}
+
 /// Bases of the rows that have such a score follow it, and what was gathered with the old ones: sums and outputs. A row
 /// does so for its own scores alone, whatever the others of its warp hold: its four lanes ask what each of them asked
 /// before, by the same rule to the last bit.

@@ -70,12 +70,12 @@ constexpr SwizzleMode panel_mode(int columns) { return columns % 64 == 0 ? Swizz
 /// Rows of the output that a block of the second launch combines, of calls whose keys are split: one a warp.
 constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
 
-/// Bytes of Q's tile, and of the rings of K and V.
-constexpr int forward_tile_bytes(const ForwardConfig& c) {
-  return (c.block_m * c.head_dim + c.stages * c.block_n * (c.head_dim + c.head_dim_v)) * size_of(c.dtype);
-}
 /// Bytes of a tile of Q.
 constexpr int forward_q_bytes(const ForwardConfig& c) { return c.block_m * c.head_dim * size_of(c.dtype); }
+/// Bytes of Q's tile, and of the rings of K and V.
+constexpr int forward_tile_bytes(const ForwardConfig& c) {
+  return forward_q_bytes(c) + c.stages * c.block_n * (c.head_dim + c.head_dim_v) * size_of(c.dtype);
+}
 /// Slots for Q. Over wgmma there are three if there is room: a tile of rows is computed, the output of the one before
 /// is stored where its Q lay, and the next one's Q is copied.
 constexpr int forward_q_slots(const ForwardConfig& c) {
