@@ -55,7 +55,7 @@ class ExpertsSort {
  private:
   static constexpr int kEach = kMostExperts / kRowsThreads;  // experts of a thread
   static constexpr int kGroups = kSortChunk / kRowsThreads;  // choices of a thread
-  static constexpr int expert(int i) { return arch::thread() * kEach + i; }
+  static int expert(int i) { return arch::thread() * kEach + i; }
 
   struct Choices {
     int first, end;      ///< of the warp; a lane's are first + lane, first + lane + 32, ...
@@ -126,6 +126,7 @@ class ExpertsSort {
 
   /// s_begin[e]: the sum of each[] over the experts before e, to s_begin[owned], that of all. There after sync_block.
   static void begin(int* s_begin, int* s_sums, const int (&each)[kEach], int owned) {
+    const int warp = arch::warp();
     int mine = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) mine += each[i];
@@ -135,10 +136,10 @@ class ExpertsSort {
       const int lower = arch::shuffle(upto, arch::lane() >= d ? arch::lane() - d : 0);
       upto += arch::lane() >= d ? lower : 0;
     }
-    if (arch::lane() == 31) s_sums[arch::warp()] = upto;
+    if (arch::lane() == 31) s_sums[warp] = upto;
     arch::sync_block();
     int sum = upto - mine;
-    for (int w = 0; w < arch::warp(); ++w) sum += s_sums[w];
+    for (int w = 0; w < warp; ++w) sum += s_sums[w];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       if (expert(i) <= owned) s_begin[expert(i)] = sum;
@@ -148,12 +149,13 @@ class ExpertsSort {
   }
 
   static void write_rows(const Params& p, const Shared& s, const Choices& c) {
+    const int* const first_rows = s.counts[arch::warp()];
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int at = c.first + g * 32 + arch::lane();
       if (at >= c.end) break;
       const bool counts_for = c.of[g] < uint32(p.owned);
-      const int row = counts_for ? s.counts[arch::warp()][c.of[g]] + c.rank[g] : -1;
+      const int row = counts_for ? first_rows[c.of[g]] + c.rank[g] : -1;
       arch::store_if(true, p.places, at, row);
       arch::store_if(counts_for, p.choices, row, at);
     }
