@@ -2,7 +2,7 @@
 // The experts' kernels: compile-time configurations, and what they imply. Neutral: the plan takes shared memory from
 // here without `arch`.
 #include "core/base/types.hpp"
-#include "kernels/moe/experts/workspace.hpp"
+#include "kernels/moe/experts/limits.hpp"
 
 namespace flashfit {
 

@@ -1,7 +1,8 @@
 #pragma once
 // The arguments of the experts' kernels. Neutral: kernels and hosts share them.
 #include "core/base/divisor.hpp"
-#include "kernels/moe/experts/workspace.hpp"
+#include "kernels/moe/experts/activation.hpp"
+#include "kernels/moe/experts/limits.hpp"
 
 namespace flashfit {
 

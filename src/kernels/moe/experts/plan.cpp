@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/moe/experts/workspace.hpp"
+
 namespace flashfit {
 namespace {
 

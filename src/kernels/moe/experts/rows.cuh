@@ -14,7 +14,7 @@ struct ExpertsRowsKernel {
   static_assert(C.dtype != DType::kF32 && arch::kHas<T>, "bf16 needs compute capability 8.0");
   using Shared = ExpertsSort::Shared;
   static_assert(sizeof(Shared) == experts_rows_shared_bytes());
-  static constexpr int kThreads = kRowsThreads, kMinBlocks = 2;
+  static constexpr int kThreads = kRowsThreads, kMinBlocks = 3;
 
   static void run(const Params& p) {
     if (p.step == ExpertsRowsStep::kSum)
