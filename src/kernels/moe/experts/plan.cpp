@@ -8,8 +8,6 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/moe/experts/workspace.hpp"
-
 namespace flashfit {
 namespace {
 

@@ -12,6 +12,7 @@
 #include "kernels/moe/experts/model.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/workspace.hpp"
 
 namespace flashfit {
 

@@ -46,7 +46,10 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
-        for (int w = 0; w < kRowsWarps; ++w) s.counts[w][expert(i)] += s.row_begin[expert(i)] + before[i];
+        for (int w = 0; w < kRowsWarps; ++w) {
+          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i];
+          arch::store_shared(s.counts[w], expert(i), arch::load_shared(s.counts[w], expert(i)) + from);
+        }
     arch::sync_block();
     write_rows(p, s, choices);
     write_tiles(p, s);
@@ -70,7 +73,7 @@ class ExpertsSort {
     c.first = begin + arch::warp() * of_warp;
     c.end = c.first + of_warp < begin + size ? c.first + of_warp : begin + size;
     int* const counts = s.counts[arch::warp()];
-    for (int e = arch::lane(); e < p.owned; e += 32) counts[e] = 0;
+    for (int e = arch::lane(); e < p.owned; e += 32) arch::store_shared(counts, e, 0);
     arch::sync_warp();
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
@@ -81,10 +84,10 @@ class ExpertsSort {
       const bool counts_for = c.of[g] < uint32(p.owned);
       const uint32 same = lanes_alike(c.of[g], counts_for, p.owned);
       const uint32 lower = same & ((1u << arch::lane()) - 1);
-      const int seen = counts_for ? counts[c.of[g]] : 0;
+      const int seen = counts_for ? arch::load_shared(counts, int(c.of[g])) : 0;
       c.rank[g] = seen + arch::count_bits(lower);
       arch::sync_warp();
-      if (counts_for && lower == 0) counts[c.of[g]] = seen + arch::count_bits(same);
+      if (counts_for && lower == 0) arch::store_shared(counts, int(c.of[g]), seen + arch::count_bits(same));
       arch::sync_warp();
     }
     arch::sync_block();
@@ -106,8 +109,8 @@ class ExpertsSort {
     int sum = 0;
 #pragma unroll
     for (int w = 0; w < kRowsWarps; ++w) {
-      const int mine = s.counts[w][e];
-      s.counts[w][e] = sum;
+      const int mine = arch::load_shared(s.counts[w], e);
+      arch::store_shared(s.counts[w], e, sum);
       sum += mine;
     }
     return sum;
@@ -136,16 +139,16 @@ class ExpertsSort {
       const int lower = arch::shuffle(upto, arch::lane() >= d ? arch::lane() - d : 0);
       upto += arch::lane() >= d ? lower : 0;
     }
-    if (arch::lane() == 31) s_sums[warp] = upto;
+    if (arch::lane() == 31) arch::store_shared(s_sums, warp, upto);
     arch::sync_block();
     int sum = upto - mine;
-    for (int w = 0; w < warp; ++w) sum += s_sums[w];
+    for (int w = 0; w < warp; ++w) sum += arch::load_shared(s_sums, w);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      if (expert(i) <= owned) s_begin[expert(i)] = sum;
+      if (expert(i) <= owned) arch::store_shared(s_begin, expert(i), sum);
       sum += each[i];
     }
-    if (owned == kMostExperts && arch::thread() == kRowsThreads - 1) s_begin[owned] = sum;
+    if (owned == kMostExperts && arch::thread() == kRowsThreads - 1) arch::store_shared(s_begin, owned, sum);
   }
 
   static void write_rows(const Params& p, const Shared& s, const Choices& c) {
@@ -155,7 +158,7 @@ class ExpertsSort {
       const int at = c.first + g * 32 + arch::lane();
       if (at >= c.end) break;
       const bool counts_for = c.of[g] < uint32(p.owned);
-      const int row = counts_for ? first_rows[c.of[g]] + c.rank[g] : -1;
+      const int row = counts_for ? arch::load_shared(first_rows, int(c.of[g])) + c.rank[g] : -1;
       arch::store_if(true, p.places, at, row);
       arch::store_if(counts_for, p.choices, row, at);
     }
@@ -163,20 +166,20 @@ class ExpertsSort {
 
   /// All blocks write a part of them.
   static void write_tiles(const Params& p, const Shared& s) {
-    const int all = s.tile_begin[p.owned];
+    const int all = arch::load_shared(s.tile_begin, p.owned);
     const int64 threads = int64{arch::grid().x} * kRowsThreads;
     for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < all; i += threads) {
       int e = 0, end = p.owned;  // tile i is of an expert from e on, before `end`
       while (end - e > 1) {
         const int middle = (e + end) / 2;
-        (s.tile_begin[middle] <= i ? e : end) = middle;
+        (arch::load_shared(s.tile_begin, middle) <= i ? e : end) = middle;
       }
-      const int first_row = s.row_begin[e];
+      const int first_row = arch::load_shared(s.row_begin, e);
       arch::store_if(true, p.tiles, i,
                      ExpertTile{.expert = e,
-                                .first_tile = s.tile_begin[e],
+                                .first_tile = arch::load_shared(s.tile_begin, e),
                                 .first_row = first_row,
-                                .rows = s.row_begin[e + 1] - first_row});
+                                .rows = arch::load_shared(s.row_begin, e + 1) - first_row});
     }
     arch::store_if(arch::block().x == 0 && arch::thread() == 0, p.tile_count, 0, all);
   }

@@ -1,4 +1,4 @@
-#include "cases.hpp"
+#include "kernels/moe/experts/cases.hpp"
 
 namespace flashfit::testing {
 
@@ -30,6 +30,16 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
                                              .low = 0,
                                              .high = 2,
                                              .transposed = true});
+  add("more than a chunk of choices", {.tokens = kSortChunk / 16 + 30,
+                                       .experts = 20,
+                                       .top_k = 16,
+                                       .hidden = 16,
+                                       .intermediate = 8,
+                                       .low = 2,
+                                       .high = 18});
+  add("experts of many warps",
+      {.tokens = 40, .experts = 200, .top_k = 4, .hidden = 16, .intermediate = 8, .low = 0, .high = 200});
+  cases.back().choices = reference::Choices::kRandom;
   return cases;
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/workspace.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts.hpp"
