@@ -21,7 +21,7 @@ constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its i
 
 bool has(const KernelRow& row, int target) {
   for (const Target& t : row.targets)
-    if (t.cc == ComputeCapability{target / 10, target % 10}) return true;
+    if (t.cc == target) return true;
   return false;
 }
 
