@@ -5,17 +5,6 @@
 
 namespace flashfit {
 
-/// What a block of the grouped products needs to know of some rows of one expert, which lie together once sorted.
-struct alignas(16) ExpertTile {
-  int expert;      ///< from `low` on counted from 0
-  int first_tile;  ///< the expert's first tile
-  int first_row;   ///< the expert's first row
-  int rows;        ///< the expert's rows
-};
-
-inline constexpr int kSortChunk = 2048;     ///< choices that one block sorts
-inline constexpr int kFewestTileRows = 16;  ///< no kernel's tile has fewer rows
-
 /// Byte offsets, each a multiple of 256.
 struct ExpertsWorkspace {
   int64 counts;      ///< int [chunks, owned]: choices of each expert in each chunk of kSortChunk
