@@ -16,7 +16,7 @@ from threading import Lock
 from types import ModuleType
 
 from ._errors import FlashfitError, InvalidArgument
-from ._frames import UNREADABLE, frames_attend, frames_route
+from ._frames import MOE_TENSORS, UNREADABLE, frames_attend, frames_moe, frames_moe_workspace, frames_route
 from ._library import default_paths, library
 
 __all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
@@ -28,7 +28,8 @@ _MODULE = "_flashfit_native"
 #: bytes of a workspace that the caller has to give. options may be left out: (window_left, window_right, softcap,
 #: alibi_slopes, sinks, bias, seqused_k, workspace's address, workspace_bytes).
 Attend = Callable[..., int]
-#: route(logits, weights, ids, flags, stream, variant): flashfit_moe_route's status, or UNREADABLE.
+#: route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status, or UNREADABLE. options may
+#: be left out: (router_bias, groups, groups_kept, scale).
 Route = Callable[..., int]
 
 
@@ -57,6 +58,11 @@ def _find_module(beside: Path) -> ModuleType | None:
 
 class Binding:
     """The way that is used: its name, "native" or "ctypes", its attend() and its route()."""
+
+    #: The layer of experts is called by ctypes: it takes hundreds of microseconds at least.
+    moe_tensors = MOE_TENSORS
+    moe = staticmethod(frames_moe)
+    moe_workspace = staticmethod(frames_moe_workspace)
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"

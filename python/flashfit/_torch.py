@@ -14,6 +14,8 @@ import torch
 from ._attention import attend_with_care
 from ._binding import binding
 from ._errors import InvalidArgument
+from ._moe import Asked as AskedLayer
+from ._moe import moe_with_care
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
@@ -108,14 +110,38 @@ def attention(
 
 
 def moe_route(
-    logits: Any, top_k: Any, router: Any, renormalize: Any, weights: Any, ids: Any, stream: Any, variant: Any
+    logits: Any,
+    top_k: Any,
+    router: Any,
+    renormalize: Any,
+    weights: Any,
+    ids: Any,
+    stream: Any,
+    variant: Any,
+    router_bias: Any = None,
+    groups: Any = None,
+    scale: Any = 1.0,
 ) -> tuple[Any, Any]:
     """flashfit.moe_route() with its arguments in their order."""
     if not _is_compiling():
         if stream is not None or variant is not None:
-            return route_with_care(TORCH, logits, top_k, router, renormalize, weights, ids, stream, variant)
+            given = (
+                TORCH,
+                logits,
+                top_k,
+                router,
+                renormalize,
+                weights,
+                ids,
+                stream,
+                variant,
+                router_bias,
+                groups,
+                scale,
+            )
+            return route_with_care(*given)
         if _native and _native.is_plain(logits, weights, ids):
-            found = compute_route(logits, top_k, router, renormalize, weights, ids)
+            found = compute_route(logits, top_k, router, renormalize, weights, ids, router_bias, groups, scale)
             for given in (weights, ids):
                 if given is not None:
                     _count_change((given,))
@@ -125,8 +151,16 @@ def moe_route(
         top_k,
         router=router,
         renormalize=renormalize,
+        router_bias=router_bias,
+        groups=groups,
+        scale=scale,
         weights=weights,
         ids=ids,
         stream=stream,
         variant=variant,
     )
+
+
+def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
+    """flashfit.fused_moe() and flashfit.grouped_mlp()."""
+    return moe_with_care(TORCH, x, w13, w2, asked, out, workspace)
