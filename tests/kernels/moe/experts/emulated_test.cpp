@@ -41,7 +41,8 @@ TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
     std::vector<std::vector<unsigned char>> outs;
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
-      ASSERT_TRUE(emulated::run(rows(), GetParam(), data, options));
+      const auto ran = emulated::run(rows(), GetParam(), data, options);
+      ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
     EXPECT_EQ(outs[0], outs[1]) << all[i].name;
@@ -73,7 +74,8 @@ TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 1; i < all.size(); i += 23) {
     ExpertsData own = reference::make_data(all[i]), other = reference::make_data(all[i]);
-    ASSERT_TRUE(emulated::run(rows(), GetParam(), own, {}));
+    const auto ran = emulated::run(rows(), GetParam(), own, {});
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_TRUE(emulated::run(rows(), *first, other, {}));
     EXPECT_EQ(own.out.bytes, other.out.bytes) << all[i].name;
   }
