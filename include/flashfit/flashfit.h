@@ -53,8 +53,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.prepare, attention.try, attention.workspace, explain, explain.tile
  *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
  *                      .scale; moe.route.prepare, moe.route.explain
- *   moe.layer          flashfit_fused_moe on the CPU, with .grouped (offsets), .shared, .part (experts_low and
- *                      experts_high), .map (expert_map); moe.layer.workspace
+ *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), on the CPU also .grouped
+ *                      (offsets), .shared, .map (expert_map); moe.layer.prepare, moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -323,6 +323,10 @@ typedef struct flashfit_fused_moe_args {
 
 /* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
 FLASHFIT_API flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args);
+
+/* All of flashfit_fused_moe but the launches: the same checks, except for the workspace, and the kernels loaded on that
+ * GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args);
 
 /* *bytes: the workspace that the same call of flashfit_fused_moe needs, whatever its tensors hold; 0 on the CPU. Checks
  * the same arguments, except for the workspace, and launches nothing. */

@@ -488,6 +488,12 @@ inline Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor
   return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe);
 }
 
+/// All of fused_moe() but the launches: checks, but for the workspace, and loads the kernels.
+inline Expected<void> fused_moe_prepare(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                                        const ExpertsOptions& options) {
+  return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe_prepare);
+}
+
 /// Bytes of workspace that the same call of fused_moe() needs; checks its arguments but for the workspace.
 inline Expected<std::uint64_t> fused_moe_workspace(const Tensor& x, const Tensor& w13, const Tensor& w2,
                                                    const Tensor& out, const ExpertsOptions& options) {

@@ -279,7 +279,7 @@ def fused_moe(
     With e = topk_ids[t, k] and w = topk_weights[t, k]: (g, u) = x[t] w13[e]^T + b13[e], h = activation(g, u),
     y = h w2[e]^T + b2[e], out[t] = sum over k of w y, in this order, in fp32, rounded once: the same bits in every run.
     No token is dropped; experts without tokens, repeated ids and no tokens at all are legal. On the CPU a token's
-    result does not depend on the tokens around it. docs/moe.md has every formula. GPUs follow; today they are refused.
+    result does not depend on the tokens around it. docs/moe.md has every formula.
 
     x: [tokens, hidden], an array of NumPy, torch, CuPy or JAX, or an object with __dlpack__ or
         __cuda_array_interface__; fp16, bf16 or, on the CPU, fp32. w13, w2, b13, b2, shared and out are of its package,

@@ -15,11 +15,12 @@ from ._attention import attend_with_care
 from ._binding import binding
 from ._errors import InvalidArgument
 from ._moe import Asked as AskedLayer
-from ._moe import moe_with_care
+from ._moe import shared_of
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
 from ._torch_compute import compute
+from ._torch_moe import compute_moe, moe_by_operators
 from ._torch_route import compute_route
 from .torch_ops import call
 from .torch_ops import moe_route as route_by_operators
@@ -163,4 +164,13 @@ def moe_route(
 
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
-    return moe_with_care(TORCH, x, w13, w2, asked, out, workspace)
+    if not _is_compiling():
+        given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
+        given += shared_of(asked.shared)
+        odd = any(each is not None and not isinstance(each, torch.Tensor) for each in given)
+        if odd or workspace is not None or (_native and _native.is_plain(*given)):
+            found = compute_moe(x, w13, w2, asked, out, workspace)
+            if out is not None:
+                _count_change((out,))
+            return found
+    return moe_by_operators(x, w13, w2, asked, out, workspace)

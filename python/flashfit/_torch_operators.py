@@ -25,6 +25,8 @@ class Operator(NamedTuple):
     options: tuple[str, ...] = ()  # tensors that may be None
     casts: bool = False  # autocast gives inputs its dtype
     cast_halves: tuple[str, ...] = ()  # options to which it gives it where they are of the other 16-bit type
+    cast_like_inputs: tuple[str, ...] = ()  # options to which it gives it as to inputs
+    batches: bool = True  # whether a mapped dimension may join the inputs' first
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -57,6 +59,8 @@ def register(operators: Sequence[Operator]) -> Any:
                 library.impl(name, autocast(op, operator, device.lower()), f"Autocast{device}")
         library.impl(name, guard_gradients(op, operator), "Autograd", with_keyset=True)
         torch.library.register_fake(f"flashfit::{name}", operator.fake, lib=library)
-        if not operator.writes and hasattr(torch.library, "register_vmap"):  # torch 2.4 makes a call for each
+        if (
+            operator.batches and not operator.writes and hasattr(torch.library, "register_vmap")
+        ):  # torch 2.4 makes a call for each
             torch.library.register_vmap(f"flashfit::{name}", batch(op, operator), lib=library)
     return library

@@ -191,6 +191,10 @@ flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args
   });
 }
 
+flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) {
+  return api::guarded([&] { return api::prepare_moe(args); });
+}
+
 flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,
                                  size_t* count) {
   return api::guarded([&] { return api::explain_plans(args, plans, capacity, count); });

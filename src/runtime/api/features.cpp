@@ -42,6 +42,7 @@ constexpr const char* kAlways[] = {
     "moe.layer.grouped",
     "moe.layer.map",
     "moe.layer.part",
+    "moe.layer.prepare",
     "moe.layer.shared",
     "moe.layer.workspace",
     "moe.route",

@@ -4,6 +4,7 @@
 
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/moe/experts_check.hpp"
+#include "runtime/api/moe/experts_gpu.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/cpu/experts.hpp"
@@ -11,13 +12,6 @@
 
 namespace flashfit::api {
 namespace {
-
-/// What a GPU would run for this call. No family of kernels is carried yet.
-Result<void> gpu_work(const CheckedExperts& checked) {
-  return fail(Code::kMisfit, fmt::format("{}: this build of flashfit carries no kernel of experts for GPUs; the CPU "
-                                         "computes them",
-                                         describe(checked)));
-}
 
 Result<void> run_on_cpu(const CheckedExperts& checked) {
   ExpertsCall call = checked.call;
@@ -50,17 +44,28 @@ Result<void> run_on_cpu(const CheckedExperts& checked) {
 
 Result<void> run(const CheckedExperts& checked) {
   if (auto ok = check_enabled("moe.layer", checked.on_gpu); !ok) return ok;
-  if (checked.on_gpu) return gpu_work(checked);
+  if (checked.on_gpu) return run_on_gpu(checked);
   if (logging())
     log_once(fmt::format("moe.layer {}, {} tokens: cpu, {}", describe(checked), checked.call.problem.tokens,
                          cpu::kernels().front().name));
   return run_on_cpu(checked);
 }
 
+Result<void> prepare(const CheckedExperts& checked) {
+  if (auto ok = check_enabled("moe.layer", checked.on_gpu); !ok) return ok;
+  return checked.on_gpu ? prepare_on_gpu(checked) : Result<void>{};
+}
+
+Result<std::uint64_t> workspace(const CheckedExperts& checked) {
+  if (auto ok = check_enabled("moe.layer", checked.on_gpu); !ok) return tl::unexpected(std::move(ok.error()));
+  return checked.on_gpu ? gpu_workspace(checked) : Result<std::uint64_t>{0};
+}
+
 /// Checks the arguments and hands the call to `step`.
-Result<void> checked_then(const flashfit_fused_moe_args* args, Result<void> (*step)(const CheckedExperts&)) {
+template <class T>
+Result<T> checked_then(const flashfit_fused_moe_args* args, Result<T> (*step)(const CheckedExperts&)) {
   const auto checked = check_experts(args);
-  Result<void> done = checked ? step(*checked) : Result<void>(tl::unexpected(checked.error()));
+  Result<T> done = checked ? step(*checked) : Result<T>(tl::unexpected(checked.error()));
   if (!done && logging())
     log_once(fmt::format("moe.layer{}: refused: {}", checked ? " " + describe(*checked) : "", done.error().message));
   return done;
@@ -68,15 +73,12 @@ Result<void> checked_then(const flashfit_fused_moe_args* args, Result<void> (*st
 
 }  // namespace
 
-Result<void> fused_moe(const flashfit_fused_moe_args* args) { return checked_then(args, run); }
+Result<void> fused_moe(const flashfit_fused_moe_args* args) { return checked_then<void>(args, run); }
+
+Result<void> prepare_moe(const flashfit_fused_moe_args* args) { return checked_then<void>(args, prepare); }
 
 Result<std::uint64_t> fused_moe_workspace(const flashfit_fused_moe_args* args) {
-  return checked_then(args,
-                      [](const CheckedExperts& checked) -> Result<void> {
-                        if (auto ok = check_enabled("moe.layer", checked.on_gpu); !ok) return ok;
-                        return checked.on_gpu ? gpu_work(checked) : Result<void>{};
-                      })
-      .map([] { return std::uint64_t{0}; });
+  return checked_then<std::uint64_t>(args, workspace);
 }
 
 }  // namespace flashfit::api

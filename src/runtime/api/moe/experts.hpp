@@ -11,6 +11,9 @@ namespace flashfit::api {
 /// kInvalidArgument with the argument, its value and what is accepted; kMisfit; kDisabled; those of the backends.
 Result<void> fused_moe(const flashfit_fused_moe_args* args);
 
+/// All of fused_moe() but the launches: the kernels are loaded.
+Result<void> prepare_moe(const flashfit_fused_moe_args* args);
+
 /// The bytes of device memory that the call needs; 0 on the CPU.
 Result<std::uint64_t> fused_moe_workspace(const flashfit_fused_moe_args* args);
 

@@ -129,30 +129,11 @@ Result<CheckedRoute> check(const flashfit_moe_route_args* caller_args) {
 using Memo = PlanMemo<RouteProblem, RoutePlan>;
 thread_local constinit Memo memo{};
 
-Result<const RoutePlan*> plan_on_gpu(const CheckedRoute& checked) {
-  const auto gpu = remembered_gpu("logits", checked.device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  const Memo::Key key{*gpu, *driver, checked.options.ptx_only, checked.call.problem};
-  if (checked.options.variant.empty())
-    if (const RoutePlan* const known = memo.find(key)) return known;
-  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
-  const auto plan = plan_route(checked.call.problem, **gpu, *driver, carried_images(), checked.options);
-  if (!plan) return tl::unexpected(plan.error());
-  if (logging())
-    log_once(fmt::format(
-        "moe.route {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} "
-        "threads",
-        describe(checked.call.problem), checked.call.problem.tokens, checked.device, (*gpu)->name, (*gpu)->cc.str(),
-        str(*driver), plan->row().name, plan->image().target.str(), plan->steps[0].grid.x, plan->row().threads));
-  return memo.keep(checked.options.variant.empty() ? key : Memo::Key{}, *plan);
-}
-
 /// What runs on a GPU for this call; nullptr if nothing does.
 Result<const RoutePlan*> gpu_work(const CheckedRoute& checked) {
   if (auto ok = check_enabled("moe.route", checked.on_gpu); !ok) return tl::unexpected(std::move(ok.error()));
-  if (checked.on_gpu && checked.call.problem.tokens > 0) return plan_on_gpu(checked);
+  if (checked.on_gpu && checked.call.problem.tokens > 0)
+    return plan_route_on_gpu(checked.call.problem, checked.device, checked.options);
   return nullptr;
 }
 
@@ -189,6 +170,26 @@ Result<void> checked_then(const flashfit_moe_route_args* args, Result<void> (*st
 }
 
 }  // namespace
+
+Result<const RoutePlan*> plan_route_on_gpu(const RouteProblem& problem, int device, const PlanOptions& options) {
+  const auto gpu = remembered_gpu("logits", device);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto driver = driver_cuda_version();
+  if (!driver) return tl::unexpected(driver.error());
+  const Memo::Key key{*gpu, *driver, options.ptx_only, problem};
+  if (options.variant.empty())
+    if (const RoutePlan* const known = memo.find(key)) return known;
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
+  const auto plan = plan_route(problem, **gpu, *driver, carried_images(), options);
+  if (!plan) return tl::unexpected(plan.error());
+  if (logging())
+    log_once(
+        fmt::format("moe.route {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} "
+                    "threads",
+                    describe(problem), problem.tokens, device, (*gpu)->name, (*gpu)->cc.str(), str(*driver),
+                    plan->row().name, plan->image().target.str(), plan->steps[0].grid.x, plan->row().threads));
+  return memo.keep(options.variant.empty() ? key : Memo::Key{}, *plan);
+}
 
 Result<void> route(const flashfit_moe_route_args* args) { return checked_then(args, run); }
 
