@@ -22,12 +22,19 @@ class WgmmaExpertsConsumer {
   static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
 
  private:
-  WgmmaExpertsConsumer(const Params& p, Shared& s, int group) : p_(p.product), s_(s), group_(group), at_(0) {}
+  /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one activates
+  /// and stores, the other has the tensor cores to itself. Each slice more is one less on its way.
+  static constexpr int kLead = 1;
+  static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
+
+  WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
+      : p_(p.product), s_(s), group_(group), leads_(p.product.depth > kLead * C.depth), at_(0) {}
 
   void run() {
     ExpertsWorks<C> works(p_);
     ExpertsPlace place;
     while (works.next(place)) {
+      if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
       const int steps = (place.rows < C.tile_rows ? place.rows + 15 : C.tile_rows) / 16;
       multiply<C.tile_rows / 16>(place, steps);
     }
@@ -49,6 +56,7 @@ class WgmmaExpertsConsumer {
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
       const int slot = at_ % C.stages;
       arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
+      arch::fence_proxy_async();  // the rows came by generic copies
       arch::wgmma_fence();
       const uint64 w = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_].data), 0, 0));
       const uint64 w2 = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_ + 1].data), 0, 0));
@@ -59,6 +67,7 @@ class WgmmaExpertsConsumer {
         arch::wgmma_m64k16<T>(hi, TileW::moved(w2, 0, i), TileA::moved(a, 0, i), k + i != 0);
       }
       arch::wgmma_commit();
+      if (leads_ && group_ == 0 && at_ == kLead) arch::named_barrier_arrive(kBegin, 256);
       arch::wgmma_wait<1>();
       if (k > 0) release(at_ - 1);
     }
@@ -142,6 +151,7 @@ class WgmmaExpertsConsumer {
   const ExpertsProductParams& p_;
   Shared& s_;
   const int group_;
+  const bool leads_;
   int at_;  // slices so far
 };
 

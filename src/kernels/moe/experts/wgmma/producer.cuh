@@ -22,9 +22,6 @@ class WgmmaExpertsProducer {
   static constexpr int kChunks = C.depth / 8, kAtOnce = Shared::kProducers / kChunks;
   static constexpr int kPasses = (C.tile_rows + kAtOnce - 1) / kAtOnce;
   static_assert(kAtOnce == 16, "a pass copies 16 rows, the step in which a tile's rows follow the expert's");
-  /// Slices whose rows are on their way while another is asked for. Consumers give a slot back when they have begun
-  /// with the slice after it: one more would wait for itself.
-  static constexpr int kPending = C.stages - 2;
 
   WgmmaExpertsProducer(const Params& p, Shared& s)
       : map_(p.weights),
@@ -44,13 +41,9 @@ class WgmmaExpertsProducer {
         arch::mbarrier_wait(s_.empty[at_ % C.stages], at_ / C.stages % 2 ^ 1);
         if (leads && arch::elect_one()) copy_weights(place, k);
         copy_rows(place, k);
-        arch::cp_async_commit();
-        arch::cp_async_wait<kPending>();
-        if (at_ >= kPending) hand_over(at_ - kPending);
+        arch::cp_async_mbarrier_arrive_noinc(s_.full[at_ % C.stages]);
       }
     }
-    arch::cp_async_wait<0>();
-    for (int i = at_ < kPending ? 0 : at_ - kPending; i < at_; ++i) hand_over(i);
   }
 
   /// Where this thread's rows of the tile lie; -1: past the expert's last.
@@ -85,12 +78,6 @@ class WgmmaExpertsProducer {
       if (i * kAtOnce < place.rows)  // the consumers take as many rows, in steps of 16
         arch::cp_async_16(s_to, TileA::offset(row_, column_) + i * kAtOnce * TileA::kPanel, g_a,
                           (rows_[i] < 0 ? 0 : rows_[i] * p_.a_row) + k + column_, inside && rows_[i] >= 0);
-  }
-
-  /// This thread's rows of the n-th slice have landed: wgmma may read them.
-  void hand_over(int n) {
-    arch::fence_proxy_async();
-    arch::mbarrier_arrive(s_.full[n % C.stages]);
   }
 
   const TensorMap& map_;
