@@ -40,12 +40,14 @@ constexpr int experts_product_threads(const ExpertsProductConfig& c) {
 constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
   return c.stages * (c.tile_rows + c.tile_columns) * c.depth * size_of(c.dtype);
 }
+/// Over wgmma a warpgroup's results leave in two parts.
+constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 1) / 2 * 16; }
 /// Bytes of the ring; the results' way out lies where the ring was. Over wgmma the ring is being filled for the next
 /// tile meanwhile, and each warpgroup has room of its own for 64 outputs; the slots' barriers take another 1,024 bytes
 /// with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
-  return experts_ring_bytes(c) + c.column_warps / 4 * c.tile_rows * 64 * size_of(c.dtype) + 1024;
+  return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) + 1024;
 }
 
 /// The granule of useless work: rows that a warp multiplies, or leaves out if it has none of the expert's; over wgmma a
@@ -61,8 +63,8 @@ constexpr const char* experts_product_config_error(const ExpertsProductConfig& c
   if (c.engine == ExpertsEngine::kWgmma) {
     if (c.row_warps != 1 || c.column_warps != 8) return "over wgmma two warpgroups share the outputs";
     if (c.tile_columns != 256) return "over wgmma a warpgroup has twice 64 outputs";
-    if (c.tile_rows % 16 || c.tile_rows < 16 || c.tile_rows > 128)
-      return "over wgmma tile_rows must be a multiple of 16 from 16 to 128";
+    if (c.tile_rows % 16 || c.tile_rows < 16 || c.tile_rows > 192)
+      return "over wgmma tile_rows must be a multiple of 16 from 16 to 192";
     if (c.depth != 64 || c.stages < 3) return "over wgmma depth must be 64, and stages at least 3";
     return nullptr;
   }

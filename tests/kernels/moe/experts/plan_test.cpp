@@ -148,7 +148,7 @@ TEST(ExpertsPlan, SaysWhatBinds) {
   EXPECT_THAT(message(problem(8), {.variant = "experts_mma_fp16_16x64x64_w1x4_s4_b4"}), HasSubstr("has another dtype"));
   ExpertsProblem turned = problem(8);
   turned.transposed = true;
-  EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_128x256x64_w1x8_s4_b1"}),
+  EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"}),
               HasSubstr("takes no transposed weights"));
   EXPECT_EQ(message(problem(32768), {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"}), "fits");
   const auto nothing = plan_experts(problem(8), l4, 0, {});

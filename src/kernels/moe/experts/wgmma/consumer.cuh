@@ -35,8 +35,7 @@ class WgmmaExpertsConsumer {
     ExpertsPlace place;
     while (works.next(place)) {
       if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
-      const int steps = (place.rows < C.tile_rows ? place.rows + 15 : C.tile_rows) / 16;
-      multiply<C.tile_rows / 16>(place, steps);
+      multiply<C.tile_rows / 16>(place, (place.rows + 15) / 16);
     }
   }
 
@@ -73,17 +72,16 @@ class WgmmaExpertsConsumer {
     }
     arch::wgmma_wait<0>(lo, hi);
     release(at_ - 1);
-    if (p_.paired != 0) {
-      const int first = (place.column * Shared::kGroups + group_) * 64;
-      put<N>(place, first, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
-        return activate(p_, arch::multiply_add(lo[i], weight, bias[i / 2 % 2]),
-                        arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
+    // Alone, the two runs of outputs leave one after the other.
+    const bool paired = p_.paired != 0;
+    const int first = (place.column * Shared::kGroups + group_) * (paired ? 64 : 128);
+#pragma unroll 1
+    for (int run = 0; run < (paired ? 1 : 2); ++run)
+      put<N>(place, first + run * 64, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
+        const float x = arch::multiply_add(run == 0 ? lo[i] : hi[i], weight, bias[i / 2 % 2]);
+        if (paired) return activate(p_, x, arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
+        return p_.activates != 0 ? activate(p_, x) : x;
       });
-    } else {
-      const int first = (place.column * Shared::kGroups + group_) * 128;
-      put_alone<N>(place, first, lo);
-      put_alone<N>(place, first + 64, hi);
-    }
   }
 
   /// The warp has no further use for the slot of the n-th slice.
@@ -92,16 +90,8 @@ class WgmmaExpertsConsumer {
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
   }
 
-  /// 64 outputs of a product without gate.
-  template <int N>
-  void put_alone(const ExpertsPlace& place, int first, const float (&sums)[N / 2]) {
-    put<N>(place, first, [&](int i, float weight, const float(&bias)[2], const float(&)[2]) {
-      const float y = arch::multiply_add(sums[i], weight, bias[i / 2 % 2]);
-      return p_.activates != 0 ? activate(p_, y) : y;
-    });
-  }
-
-  /// 64 outputs from `first` on, to global memory: each lane holds columns, eight rows of 16 bytes leave.
+  /// 64 outputs from `first` on, to global memory, as many rows at once as there is room for: a thread holds columns,
+  /// and stores 16 bytes of a row.
   /// result(i, weight of its row, biases of its output and of the one 8 further on) is element i.
   template <int N, class Result>
   void put(const ExpertsPlace& place, int first, Result result) {
@@ -114,33 +104,53 @@ class WgmmaExpertsConsumer {
       bias[h] = bias_of(place, output, 0);
       up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
     }
-    arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
     const auto to = arch::in_one_register(
         s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), warp_output + LdmatrixMap::right_col(lane)));
-#pragma unroll
-    for (int j = 0; j < N / 16; ++j) {
-      uint32 words[4];
-#pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const int i = 8 * j + q / 2 * 4 + q % 2 * 2, row = WgmmaAccumulatorMap::col(thread, i);
-        words[q] = arch::pack<T>(result(i, weight_of(place, row), bias, up_bias),
-                                 result(i + 1, weight_of(place, row + 1), bias, up_bias));
-      }
-      arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, 16 * j), words);
-    }
-    arch::named_barrier_sync(1 + group_, 128);
     const int column = thread % 8 * 8, row = thread / 8;
-    T* const g_out = static_cast<T*>(p_.out) + (place.first_row + row) * int64{p_.outputs} + first + column;
     const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
+    T* g_out = static_cast<T*>(p_.out) + (place.first_row + row) * int64{p_.outputs} + first + column;
+    const bool inside = first + column < p_.outputs;
 #pragma unroll
-    for (int r = 0; r < N; r += 16)
-      arch::store_if(row + r < place.rows && first + column < p_.outputs, g_out, int64{r} * p_.outputs,
-                     arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r)));
+    for (int begin = 0; begin < N; begin += TileOut::kRows) {
+      const int rows = begin + TileOut::kRows < N ? TileOut::kRows : N - begin;
+      arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
+#pragma unroll
+      for (int j = 0; j < rows / 16; ++j) {
+        float weights[2][2];  // of the two n8 tiles' rows
+        read_weights(weights, place, begin + 16 * j);
+        uint32 words[4];
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          const int i = begin / 2 + 8 * j + q / 2 * 4 + q % 2 * 2;
+          words[q] = arch::pack<T>(result(i, weights[q / 2][0], bias, up_bias),
+                                   result(i + 1, weights[q / 2][1], bias, up_bias));
+        }
+        arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, 16 * j), words);
+      }
+      arch::named_barrier_sync(1 + group_, 128);
+#pragma unroll
+      for (int r = 0; r < rows; r += 16) {
+        arch::store_if(inside && row + begin + r < place.rows, g_out, 0,
+                       arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r)));
+        g_out += 16 * int64{p_.outputs};
+      }
+    }
   }
 
-  float weight_of(const ExpertsPlace& place, int row) const {
-    if (p_.weights == nullptr || row >= place.rows) return 1.f;
-    return arch::load(p_.weights, arch::load(p_.choices, place.first_row + row));
+  /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
+  void read_weights(float (&weights)[2][2], const ExpertsPlace& place, int first) const {
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) weights[t][i] = 1.f;
+    if (p_.weights == nullptr) return;
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = first + WgmmaAccumulatorMap::col(arch::thread() % 128, 4 * t + i);
+        if (row < place.rows) weights[t][i] = arch::load(p_.weights, arch::load(p_.choices, place.first_row + row));
+      }
   }
   float bias_of(const ExpertsPlace& place, int output, int beside) const {
     if (p_.bias == nullptr || output >= p_.outputs) return 0.f;

@@ -20,7 +20,7 @@ class WgmmaExpertsProducer {
 
  private:
   static constexpr int kChunks = C.depth / 8, kAtOnce = Shared::kProducers / kChunks;
-  static constexpr int kPasses = (C.tile_rows + kAtOnce - 1) / kAtOnce;
+  static constexpr int kPasses = C.tile_rows / kAtOnce;
   static_assert(kAtOnce == 16, "a pass copies 16 rows, the step in which a tile's rows follow the expert's");
 
   WgmmaExpertsProducer(const Params& p, Shared& s)
@@ -51,7 +51,7 @@ class WgmmaExpertsProducer {
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
       const int r = row_ + i * kAtOnce;
-      rows_[i] = r < place.rows && r < C.tile_rows ? place.first_row + r : -1;
+      rows_[i] = r < place.rows ? place.first_row + r : -1;
       if (p_.choices != nullptr && rows_[i] >= 0) rows_[i] = p_.top_k.quotient(arch::load(p_.choices, rows_[i]));
     }
   }

@@ -14,7 +14,7 @@ struct WgmmaExpertsShared {
   using T = Element<C.dtype>;
   using TileW = PanelTile<T, 64, C.depth, SwizzleMode::k128B>;           // [outputs, depth]: m of one wgmma
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  // [rows, depth]: its n
-  using TileOut = SwizzledTile<T, C.tile_rows, 64>;                      // [rows, outputs]
+  using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       // [rows, outputs]
   static constexpr int kGroups = C.column_warps / 4, kProducers = 128;
 
   TileW w[C.stages][2 * kGroups];

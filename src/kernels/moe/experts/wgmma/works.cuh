@@ -9,7 +9,7 @@ namespace flashfit {
 /// What a block computes at a time.
 struct ExpertsPlace {
   int expert, first_row;
-  int rows;    ///< of the expert from first_row on
+  int rows;    ///< from first_row on
   int column;  ///< tile of outputs
 };
 
@@ -28,10 +28,13 @@ class ExpertsWorks {
     const int rows = arch::shuffle(tile_.rows, 0), first_tile = arch::shuffle(tile_.first_tile, 0);
     const int row_tiles = (rows + C.tile_rows - 1) / C.tile_rows, at = int(work_) - first_tile * p_.columns.by;
     place.column = at / row_tiles;
-    const int first = (at - place.column * row_tiles) * C.tile_rows;
+    // Tiles of an expert are alike but for 16 rows: one of few rows would read as many weights for them.
+    const int tile = at - place.column * row_tiles, steps = (rows + 15) / 16, each = steps / row_tiles;
+    const int longer = steps - each * row_tiles;
+    const int first = (tile * each + (tile < longer ? tile : longer)) * 16, most = (each + (tile < longer)) * 16;
     place.expert = arch::shuffle(tile_.expert, 0);
     place.first_row = arch::shuffle(tile_.first_row, 0) + first;
-    place.rows = rows - first;
+    place.rows = rows - first < most ? rows - first : most;
     work_ += arch::grid().x;
     read();
     return true;
