@@ -14,6 +14,7 @@
 #include "kernels/moe/experts/cases.hpp"
 #include "kernels/moe/experts/plan.hpp"
 #include "proof/emulated/experts.hpp"
+#include "runtime/images/tensor_map.hpp"
 
 namespace flashfit::hardware {
 namespace {
@@ -53,8 +54,12 @@ void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, Outcom
   if (!poison.empty()) call.workspace = moved.up(bytes_of(poison));
   if (!outcome.passed) return;
   const Image rows = image_of(pair.rows), product = image_of(pair.product);
-  const Steps steps = experts_steps(rows, product, call.problem);
-  const ExpertsArguments arguments(call, experts_product_variant_of(pair.product.row).config);
+  const Steps steps = experts_steps(rows, product, call.problem, device.gpu().sms);
+  ExpertsArguments arguments;
+  if (const Result<void> r =
+          arguments.set(experts_product_variant_of(pair.product.row).config, call, encode_tensor_map);
+      !r)
+    outcome.fail(r.error().message);
   for (std::size_t i = 0; i < steps.size() && outcome.passed; ++i) {
     if (steps[i].grid.x == 0) continue;
     const lab::LoadedKernel& kernel = steps[i].image == &rows ? pair.loaded_rows : pair.loaded_product;

@@ -6,6 +6,7 @@
 
 #include "kernels/moe/experts/plan.hpp"
 #include "proof/emu/memory.hpp"
+#include "proof/emu/tensor_map.hpp"
 #include "proof/emulated/steps.hpp"
 
 namespace flashfit::emulated {
@@ -13,6 +14,9 @@ namespace {
 
 /// Bytes that are NaN in every dtype, and as ids and rows are far outside.
 constexpr unsigned char kPoison = 0xff;
+
+/// Blocks that stay: so few that each of them computes several tiles.
+constexpr std::int64_t kResidentBlocks = 3;
 
 struct alignas(256) Line {
   unsigned char bytes[256];
@@ -67,9 +71,11 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
     return Image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   };
   const Image rows_image = image_of(rows), product_image = image_of(product);
-  const ExpertsArguments arguments(call, config);
+  ExpertsArguments arguments;
+  if (auto ok = arguments.set(config, call, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
   const EmulatedKernel kernels[] = {rows, product};
-  return run_steps(experts_steps(rows_image, product_image, p).all(), arguments.all(), kernels, memory, options);
+  return run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks).all(), arguments.all(), kernels, memory,
+                   options);
 }
 
 }  // namespace flashfit::emulated

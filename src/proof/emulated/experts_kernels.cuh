@@ -3,6 +3,7 @@
 #include "kernels/moe/experts/product.cuh"
 #include "kernels/moe/experts/rows.cuh"
 #include "kernels/moe/experts/variants_table.hpp"
+#include "kernels/moe/experts/wgmma/product.cuh"
 #include "proof/emulated/experts.hpp"
 #include "proof/emulated/instance.cuh"
 
@@ -15,7 +16,10 @@ EmulatedKernel emulated_experts_rows_kernel(const ExpertsRowsVariant& variant) {
 }
 template <ExpertsProductConfig Config>
 EmulatedKernel emulated_experts_product(const ExpertsProductVariant& variant) {
-  return emulated_kernel<ExpertsProductKernel<Config>>(kernel_row_of(variant));
+  if constexpr (Config.engine == ExpertsEngine::kWgmma)
+    return emulated_kernel<WgmmaExpertsProductKernel<Config>>(kernel_row_of(variant));
+  else
+    return emulated_kernel<ExpertsProductKernel<Config>>(kernel_row_of(variant));
 }
 
 }  // namespace flashfit::emulated

@@ -14,8 +14,12 @@ namespace {
 bool is_rows(const Image& image) { return image.row->family == &kExpertsRowsFamily; }
 const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.row).config; }
 
+/// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
+bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return c.dtype == p.dtype && (c.engine == ExpertsEngine::kMma || !p.transposed);
+}
 bool serves(const Image& image, const ExpertsProblem& p) {
-  return (is_rows(image) ? experts_rows_variant_of(*image.row).config.dtype : config_of(image).dtype) == p.dtype;
+  return is_rows(image) ? experts_rows_variant_of(*image.row).config.dtype == p.dtype : serves(config_of(image), p);
 }
 
 /// Whether the name is of a product of the problem's dtype.
@@ -25,13 +29,13 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
   for (const ExpertsProductVariant& v : experts_product_variants()) {
     const std::string own = name_of(v.config);
     known = known || own == name;
-    if (v.config.dtype == p.dtype) suitable.push_back(own);
+    if (serves(v.config, p)) suitable.push_back(own);
   }
   if (std::ranges::find(suitable, name) != suitable.end()) return {};
-  return fail(Code::kInvalidArgument,
-              fmt::format("variant {} {}; for {}: {}", name,
-                          known ? "has another dtype" : "is no row of the table of the experts' products", describe(p),
-                          fmt::join(suitable, ", ")));
+  return fail(Code::kInvalidArgument, fmt::format("variant {} {}; for {}: {}", name,
+                                                  known ? "has another dtype, or takes no transposed weights"
+                                                        : "is no row of the table of the experts' products",
+                                                  describe(p), fmt::join(suitable, ", ")));
 }
 
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
@@ -97,7 +101,7 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
     plan.time = time;
   });
   if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
-  plan.steps = experts_steps(*plan.rows, *plan.product, p);
+  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms);
   return plan;
 }
 
@@ -109,20 +113,28 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p,
                      c.tile_columns, p.tokens, p.experts == 0 ? 0.0 : static_cast<double>(p.rows()) / p.experts);
 }
 
-Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p) {
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident) {
   Steps steps;
   if (p.rows() == 0) return steps;
   const std::int64_t chunks = sort_chunks(p);
+  const bool stay = config_of(product).engine == ExpertsEngine::kWgmma;
+  const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
   const Blocks blocks = blocks_of(config_of(product), p);
   if (chunks > 1) steps.add({.image = &rows, .grid = {.x = chunks}});
   steps.add({.image = &rows, .grid = {.x = chunks}});
-  steps.add({.image = &product, .grid = {.x = blocks.first}});
-  steps.add({.image = &product, .grid = {.x = blocks.second}});
+  if (p.owned() > 0) {
+    steps.add({.image = &product, .grid = grid(blocks.first)});
+    steps.add({.image = &product, .grid = grid(blocks.second)});
+  }
   steps.add({.image = &rows, .grid = {.x = p.tokens}});
   return steps;
 }
 
-ExpertsArguments::ExpertsArguments(const ExpertsCall& call, const ExpertsProductConfig& c) {
+Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode) {
+  return set(config_of(*plan.product), call, encode);
+}
+
+Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, EncodeTensorMap encode) {
   const ExpertsProblem& p = call.problem;
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
@@ -155,58 +167,68 @@ ExpertsArguments::ExpertsArguments(const ExpertsCall& call, const ExpertsProduct
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
   const std::int64_t apart = interleaved ? 1 : p.intermediate;
-  first_ = {.tiles = tiles,
-            .tile_count = ints(at.tile_count),
-            .choices = ints(at.choices),
-            .top_k = Divisor(p.top_k),
-            .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
-            .a = call.x,
-            .a_row = call.x_row,
-            .w = call.w13,
-            .w_expert = call.w13_expert,
-            .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
-            .w_up = p.transposed ? apart : apart * call.w13_row,
-            .bias = call.b13,
-            .bias_expert = call.b13_expert,
-            .bias_step = paired && interleaved ? 2 : 1,
-            .bias_up = static_cast<int>(apart),
-            .weights = weighs_input ? call.topk_weights : nullptr,
-            .out = workspace + at.h,
-            .depth = p.hidden,
-            .outputs = p.intermediate,
-            .transposed = p.transposed,
-            .paired = paired,
-            .activates = 1,
-            .activation = p.activation,
-            .alpha = p.alpha,
-            .limit = p.limit,
-            .shift = p.shift};
-  second_ = first_;
-  second_.choices = nullptr;
-  second_.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
-  second_.a = workspace + at.h;
-  second_.a_row = p.intermediate;
-  second_.w = call.w2;
-  second_.w_expert = call.w2_expert;
-  second_.w_row = call.w2_row;
-  second_.w_up = 0;
-  second_.bias = call.b2;
-  second_.bias_expert = call.b2_expert;
-  second_.bias_step = 1;
-  second_.bias_up = 0;
-  second_.weights = nullptr;
-  second_.out = workspace + at.y;
-  second_.depth = p.intermediate;
-  second_.outputs = p.hidden;
-  second_.paired = 0;
-  second_.activates = 0;
+  ExpertsProductParams& first = first_.product;
+  first = {.tiles = tiles,
+           .tile_count = ints(at.tile_count),
+           .choices = ints(at.choices),
+           .top_k = Divisor(p.top_k),
+           .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
+           .a = call.x,
+           .a_row = call.x_row,
+           .w = call.w13,
+           .w_expert = call.w13_expert,
+           .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
+           .w_up = p.transposed ? apart : apart * call.w13_row,
+           .bias = call.b13,
+           .bias_expert = call.b13_expert,
+           .bias_step = paired && interleaved ? 2 : 1,
+           .bias_up = static_cast<int>(apart),
+           .weights = weighs_input ? call.topk_weights : nullptr,
+           .out = workspace + at.h,
+           .depth = p.hidden,
+           .outputs = p.intermediate,
+           .transposed = p.transposed,
+           .paired = paired,
+           .activates = 1,
+           .activation = p.activation,
+           .alpha = p.alpha,
+           .limit = p.limit,
+           .shift = p.shift};
+  ExpertsProductParams& second = second_.product;
+  second = first;
+  second.choices = nullptr;
+  second.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
+  second.a = workspace + at.h;
+  second.a_row = p.intermediate;
+  second.w = call.w2;
+  second.w_expert = call.w2_expert;
+  second.w_row = call.w2_row;
+  second.w_up = 0;
+  second.bias = call.b2;
+  second.bias_expert = call.b2_expert;
+  second.bias_step = 1;
+  second.bias_up = 0;
+  second.weights = nullptr;
+  second.out = workspace + at.y;
+  second.depth = p.intermediate;
+  second.outputs = p.hidden;
+  second.paired = 0;
+  second.activates = 0;
 
-  if (p.rows() == 0) return;
+  count_ = 0;
+  if (p.rows() == 0) return {};
   if (sort_chunks(p) > 1) add(&count_step_);
   add(&place_step_);
-  add(&first_);
-  add(&second_);
+  if (p.owned() > 0) {
+    const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+    for (WgmmaExpertsParams* const params : {&first_, &second_}) {
+      if (wgmma)
+        if (auto ok = encode_weights(*params, p.dtype, p.owned(), encode); !ok) return ok;
+      add(wgmma ? static_cast<const void*>(params) : &params->product);
+    }
+  }
   add(&sum_step_);
+  return {};
 }
 
 std::optional<std::string> misalignment_of(const ExpertsCall& call) {

@@ -12,6 +12,7 @@
 #include "kernels/moe/experts/model.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/wgmma/weight_map.hpp"
 #include "kernels/moe/experts/workspace.hpp"
 
 namespace flashfit {
@@ -37,22 +38,30 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& pr
 /// "bf16 experts, 8 of 128, hidden 2048, intermediate 768".
 std::string describe(const ExpertsProblem& problem);
 
-/// The launches of two images for a problem: ExpertsPlan::steps.
-Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem);
+/// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks stay and share the tiles, at most
+/// `resident` of them.
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident);
 
-/// Their arguments.
+/// The arguments of a plan's steps.
 class ExpertsArguments {
  public:
-  ExpertsArguments(const ExpertsCall& call, const ExpertsProductConfig& product);
-  /// One for each of experts_steps(); they point into this.
-  std::span<const void* const> all() const { return {pointers_.data(), count_}; }
+  ExpertsArguments() = default;
   ExpertsArguments(const ExpertsArguments&) = delete;
   ExpertsArguments& operator=(const ExpertsArguments&) = delete;
+
+  /// Those of `call` as the plan was asked for it. Errors: those of `encode`, which is asked for plans over wgmma
+  /// alone.
+  Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
+  /// The same for a product's configuration.
+  Result<void> set(const ExpertsProductConfig& product, const ExpertsCall& call, EncodeTensorMap encode);
+
+  /// One for each step; they point into this.
+  std::span<const void* const> all() const { return {pointers_.data(), count_}; }
 
  private:
   void add(const void* argument) { pointers_[count_++] = argument; }
   ExpertsRowsParams count_step_, place_step_, sum_step_;
-  ExpertsProductParams first_, second_;
+  WgmmaExpertsParams first_, second_;  ///< of mma.sync without the maps
   std::array<const void*, Steps::kMost> pointers_;
   std::size_t count_ = 0;
 };

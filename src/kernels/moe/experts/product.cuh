@@ -19,7 +19,7 @@ namespace flashfit {
 
 template <ExpertsProductConfig C>
 struct ExpertsProductKernel {
-  static_assert(experts_product_config_error(C) == nullptr);
+  static_assert(experts_product_config_error(C) == nullptr && C.engine == ExpertsEngine::kMma);
   using Params = ExpertsProductParams;
   using T = Element<C.dtype>;
   static_assert(arch::kHas<T>, "bf16 needs compute capability 8.0");

@@ -11,6 +11,7 @@
 #include "runtime/api/workspace.hpp"
 #include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
+#include "runtime/images/tensor_map.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -99,7 +100,8 @@ Result<void> run_on_gpu(const CheckedExperts& c) {
     if (auto ok = launch((*route)->steps.all(), argument, c.device, c.stream); !ok) return ok;
     call.topk_ids = routing.ids, call.topk_weights = routing.weights;
   }
-  const ExpertsArguments arguments(call, experts_product_variant_of(*(*plan)->product->row).config);
+  ExpertsArguments arguments;
+  if (auto ok = arguments.set(**plan, call, encode_tensor_map); !ok) return ok;
   return launch((*plan)->steps.all(), arguments.all(), c.device, c.stream);
 }
 

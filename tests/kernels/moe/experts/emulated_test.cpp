@@ -1,5 +1,6 @@
 // The experts' kernels under the emulator: every product with the kernel that sorts for it, on its cases, against fp64.
-// The products of bf16 are those of fp16 but for how halves are widened and packed: a sample of their cases is enough.
+// The products of bf16 are those of fp16 but for how halves are widened and packed: a sample of their cases is enough,
+// and half of them of large tiles, which take their time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ class Experts : public ::testing::TestWithParam<EmulatedKernel> {
 TEST_P(Experts, IsRightOnAllCases) {
   const std::vector<emu::Options> orders = schedules();
   const std::vector<ExpertsCase> all = cases();
-  const std::size_t each = experts_product_variant_of(GetParam().row).config.dtype == DType::kBF16 ? 4 : 1;
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().row).config;
+  const std::size_t each = config.dtype == DType::kBF16 ? 6 : config.tile_rows == kFewestTileRows ? 1 : 2;
   for (std::size_t i = 0; i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
     const auto ran = emulated::run(rows(), GetParam(), data, orders[i % orders.size()]);
@@ -41,7 +43,8 @@ TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
     std::vector<std::vector<unsigned char>> outs;
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
-      ASSERT_TRUE(emulated::run(rows(), GetParam(), data, options));
+      const auto ran = emulated::run(rows(), GetParam(), data, options);
+      ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
     EXPECT_EQ(outs[0], outs[1]) << all[i].name;
@@ -63,7 +66,8 @@ TEST_P(Experts, ATokensResultIsItsOwn) {
     for (int c = 0; c < spec.problem.hidden; ++c) ASSERT_EQ(few.out.get(0, t, c), all.out.get(0, t, c));
 }
 
-/// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time.
+/// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does
+/// wgmma here. A GPU rounds within a step of 16 as it likes, perhaps not as mma.sync does.)
 TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
   const DType dtype = experts_product_variant_of(GetParam().row).config.dtype;
   const auto first = std::ranges::find_if(emulated_experts_products(), [&](const EmulatedKernel& other) {
@@ -73,7 +77,8 @@ TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 1; i < all.size(); i += 23) {
     ExpertsData own = reference::make_data(all[i]), other = reference::make_data(all[i]);
-    ASSERT_TRUE(emulated::run(rows(), GetParam(), own, {}));
+    const auto ran = emulated::run(rows(), GetParam(), own, {});
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_TRUE(emulated::run(rows(), *first, other, {}));
     EXPECT_EQ(own.out.bytes, other.out.bytes) << all[i].name;
   }

@@ -64,7 +64,7 @@ TEST(ExpertsPlan, FitsEveryGpuOfTheTable) {
 
 TEST(ExpertsPlan, TakesSmallTilesForFewRowsAnExpert) {
   const auto carried = images();
-  for (const char* const name : {"H200", "A100", "L4"}) {
+  for (const char* const name : {"A100", "L4", "RTX 5090"}) {
     const Gpu gpu = find_gpu(name).value();
     for (const std::int64_t tokens : {1, 8, 64, 128})
       EXPECT_EQ(config_of(*plan_experts(problem(tokens), gpu, 0, carried)).tile_rows, 16) << name << ' ' << tokens;
@@ -73,9 +73,26 @@ TEST(ExpertsPlan, TakesSmallTilesForFewRowsAnExpert) {
   }
 }
 
+TEST(ExpertsPlan, TakesWgmmaOnHopperUnlessItsTilesAreTooFew) {
+  const auto carried = images();
+  for (const char* const name : {"H100", "H200"}) {
+    const Gpu gpu = find_gpu(name).value();
+    // 8 experts' tiles would leave half of the SMs without any.
+    EXPECT_EQ(config_of(*plan_experts(problem(1), gpu, 0, carried)).engine, ExpertsEngine::kMma);
+    for (const std::int64_t tokens : {64, 512, 4096, 32768}) {
+      const auto plan = plan_experts(problem(tokens), gpu, 0, carried);
+      EXPECT_EQ(config_of(*plan).engine, ExpertsEngine::kWgmma) << name << ' ' << tokens;
+      EXPECT_EQ(plan->product->target.str(), "9.0a");
+    }
+    ExpertsProblem turned = problem(32768);
+    turned.transposed = true;
+    EXPECT_EQ(config_of(*plan_experts(turned, gpu, 0, carried)).engine, ExpertsEngine::kMma);
+  }
+}
+
 TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {
   const auto carried = images();
-  const Gpu gpu = find_gpu("H200").value();
+  const Gpu gpu = find_gpu("A100").value();
   const auto few = plan_experts(problem(64), gpu, 0, carried);
   ASSERT_TRUE(few);
   ASSERT_EQ(few->steps.size(), 4u);  // one chunk needs no count
@@ -90,12 +107,23 @@ TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {
   EXPECT_EQ(many->steps[1].grid.x, 32768 * 8 / kSortChunk);
   EXPECT_EQ(many->steps[4].grid.x, 32768);
   EXPECT_EQ(plan_experts(problem(0), gpu, 0, carried)->steps.size(), 0u);
+  ExpertsProblem nobody = problem(100);
+  nobody.high = 0;
+  EXPECT_EQ(plan_experts(nobody, gpu, 0, carried)->steps.size(), 2u);  // zeros are written
+}
+
+TEST(ExpertsPlan, BlocksOverWgmmaStay) {
+  const auto carried = images();
+  const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->steps[2].grid.x, 132);
+  EXPECT_EQ(plan->steps[3].grid.x, 132);
 }
 
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
   const auto carried = images();
   ExpertsProblem p = problem(32768);
-  const Gpu gpu = find_gpu("H200").value();
+  const Gpu gpu = find_gpu("A100").value();
   const std::int64_t gated = plan_experts(p, gpu, 0, carried)->steps[2].grid.x;
   p.activation = Activation::kRelu2;
   EXPECT_EQ(plan_experts(p, gpu, 0, carried)->steps[2].grid.x * 2, gated);
@@ -118,6 +146,10 @@ TEST(ExpertsPlan, SaysWhatBinds) {
               HasSubstr("variant nothing is no row of the table of the experts' products; for bf16 experts, 8 of 128, "
                         "hidden 2048, intermediate 768: experts_mma_bf16_128x128x32_w2x2_s4_b2, "));
   EXPECT_THAT(message(problem(8), {.variant = "experts_mma_fp16_16x64x64_w1x4_s4_b4"}), HasSubstr("has another dtype"));
+  ExpertsProblem turned = problem(8);
+  turned.transposed = true;
+  EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"}),
+              HasSubstr("takes no transposed weights"));
   EXPECT_EQ(message(problem(32768), {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"}), "fits");
   const auto nothing = plan_experts(problem(8), l4, 0, {});
   ASSERT_FALSE(nothing);
