@@ -46,9 +46,9 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
-        for (int w = 0; w < kRowsWarps; ++w) {
+        for (auto& counts : s.counts) {
           const int from = arch::load_shared(s.row_begin, expert(i)) + before[i];
-          arch::store_shared(s.counts[w], expert(i), arch::load_shared(s.counts[w], expert(i)) + from);
+          arch::store_shared(counts, expert(i), arch::load_shared(counts, expert(i)) + from);
         }
     arch::sync_block();
     write_rows(p, s, choices);
@@ -108,9 +108,9 @@ class ExpertsSort {
   static int make_relative(Shared& s, int e) {
     int sum = 0;
 #pragma unroll
-    for (int w = 0; w < kRowsWarps; ++w) {
-      const int mine = arch::load_shared(s.counts[w], e);
-      arch::store_shared(s.counts[w], e, sum);
+    for (auto& counts : s.counts) {
+      const int mine = arch::load_shared(counts, e);
+      arch::store_shared(counts, e, sum);
       sum += mine;
     }
     return sum;
@@ -132,7 +132,7 @@ class ExpertsSort {
     const int warp = arch::warp();
     int mine = 0;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) mine += each[i];
+    for (const int one : each) mine += one;
     int upto = mine;
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {

@@ -140,9 +140,9 @@ class WgmmaExpertsConsumer {
   /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
   void read_weights(float (&weights)[2][2], const ExpertsPlace& place, int first) const {
 #pragma unroll
-    for (int t = 0; t < 2; ++t)
+    for (auto& of_tile : weights)
 #pragma unroll
-      for (int i = 0; i < 2; ++i) weights[t][i] = 1.f;
+      for (float& weight : of_tile) weight = 1.f;
     if (p_.weights == nullptr) return;
 #pragma unroll
     for (int t = 0; t < 2; ++t)
