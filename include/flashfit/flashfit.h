@@ -54,7 +54,7 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
  *                      .scale; moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), on the CPU also .grouped
- *                      (offsets), .shared, .map (expert_map); moe.layer.prepare, moe.layer.workspace
+ *                      (offsets), .shared, .map (expert_map), .backward; moe.layer.prepare, moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -331,6 +331,40 @@ FLASHFIT_API flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe
 /* *bytes: the workspace that the same call of flashfit_fused_moe needs, whatever its tensors hold; 0 on the CPU. Checks
  * the same arguments, except for the workspace, and launches nothing. */
 FLASHFIT_API flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes);
+
+/* Since 0.3. Gradients of flashfit_fused_moe with topk_ids and topk_weights, given out's, dout. z and h are computed
+ * again, so that a caller keeps nothing but the call's inputs. Sums in fp32, each gradient rounded once; the same bits
+ * in every run. Gradients of experts without tokens, and of weights of ids that are not owned, are 0. On the CPU. */
+typedef struct flashfit_fused_moe_backward_args {
+  uint32_t struct_size; /* sizeof(flashfit_fused_moe_backward_args); as of flashfit_attention_args */
+  uint32_t flags;       /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT */
+  /* As of flashfit_fused_moe_args; dout as out. */
+  const DLTensor* x;
+  const DLTensor* w13;
+  const DLTensor* w2;
+  const DLTensor* dout;
+  const DLTensor* topk_ids;
+  const DLTensor* topk_weights;
+  const DLTensor* b13; /* or NULL */
+  const DLTensor* b2;  /* or NULL */
+  /* Written, each or NULL: of the shape and dtype of what it is the gradient of, dtopk_weights contiguous, the others
+   * with 1 in the last dimension and strides as out's. Each has memory of its own. */
+  const DLTensor* dx;
+  const DLTensor* dw13;
+  const DLTensor* dw2;
+  const DLTensor* db13;
+  const DLTensor* db2;
+  const DLTensor* dtopk_weights;
+  flashfit_stream stream;
+  void* workspace; /* NULL: the CPU needs none */
+  uint64_t workspace_bytes;
+  int32_t experts_low, experts_high; /* these and what follows as of flashfit_fused_moe_args */
+  int32_t activation;
+  float alpha, limit, shift;
+} flashfit_fused_moe_backward_args;
+
+/* On the CPU the gradients are there on return; tensors on a GPU are refused. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

@@ -16,7 +16,15 @@ from threading import Lock
 from types import ModuleType
 
 from ._errors import FlashfitError, InvalidArgument
-from ._frames import MOE_TENSORS, UNREADABLE, frames_attend, frames_moe, frames_moe_workspace, frames_route
+from ._frames import (
+    MOE_TENSORS,
+    UNREADABLE,
+    frames_attend,
+    frames_moe,
+    frames_moe_backward,
+    frames_moe_workspace,
+    frames_route,
+)
 from ._library import default_paths, library
 
 __all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
@@ -63,6 +71,7 @@ class Binding:
     moe_tensors = MOE_TENSORS
     moe = staticmethod(frames_moe)
     moe_workspace = staticmethod(frames_moe_workspace)
+    moe_backward = staticmethod(frames_moe_backward)
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"

@@ -95,6 +95,10 @@ MOE_TENSORS = (
     *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate"),
 )
 _moe_frames = _Frames("=II15QQQQQiiifffiiif", 15)  # flashfit_fused_moe_args
+#: flashfit_fused_moe_backward_args' tensors, in their order.
+MOE_GRADIENTS = ("dx", "dw13", "dw2", "db13", "db2", "dtopk_weights")
+MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b13", "b2", *MOE_GRADIENTS)
+_moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
 def _unreadable(stream: int | None, tensors: list[Any]) -> bool:
@@ -177,3 +181,11 @@ def frames_moe_workspace(tensors: dict[str, Memory | None], numbers: Any) -> int
         return int(library().c.flashfit_fused_moe_workspace(args, ctypes.byref(needed)))
 
     return -_with_moe_args(tensors, numbers, 0, (0, 0), ask) or needed.value
+
+
+def frames_moe_backward(tensors: dict[str, Memory | None], numbers: Any) -> int:
+    """flashfit_fused_moe_backward's status. numbers: _moe.Numbers."""
+    with _moe_backward_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_BACKWARD_TENSORS)]
+        frame.put_args(numbers[0], *places, 0, 0, 0, *numbers[1:7])
+        return int(library().c.flashfit_fused_moe_backward(frame.address))

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from ._errors import InvalidArgument
+from ._binding import binding, failure
+from ._errors import InvalidArgument, Misfit
+from ._frames import MOE_GRADIENTS
 from ._moe import Asked, Swiglu, activation_of, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
@@ -202,6 +204,164 @@ def _writing(run: Any) -> Any:
     return kernel
 
 
+def _setup(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+    """Keeps the call's inputs, and nothing that is as large as its choices are many."""
+    ctx.save_for_backward(*inputs)
+    ctx.numbers = keyword_only_inputs
+
+
+def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
+    """The gradient of router_logits, given that of the weights."""
+    x, at, d = logits.float(), ids.long(), dweights * asked.scale
+    if asked.router == "softmax" and not asked.renormalize:
+        shares = torch.softmax(x, dim=1)
+        chosen = shares.gather(1, at)
+        found = -shares * (d * chosen).sum(dim=1, keepdim=True)
+        return found.scatter_add(1, at, d * chosen).to(logits.dtype)
+    mine = x.gather(1, at)
+    if asked.router in ("softmax", "topk_softmax"):
+        shares = torch.softmax(mine, dim=1)
+        found = shares * (d - (d * shares).sum(dim=1, keepdim=True))
+    else:
+        share = torch.sigmoid(mine)
+        scores = share if asked.router == "sigmoid" else torch.nn.functional.softplus(mine).sqrt()
+        slope = share * torch.sigmoid(-mine) if asked.router == "sigmoid" else share / (2 * scores)
+        if asked.renormalize:
+            total = scores.sum(dim=1, keepdim=True) + 1e-20
+            d = (d - (d * scores).sum(dim=1, keepdim=True) / total) / total
+        found = d * slope
+    return torch.zeros_like(x).scatter(1, at, found).to(logits.dtype)
+
+
+def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
+    """Each token's weights, ids and places of their experts' weights, as the call chose them."""
+    weights, ids = asked.topk_weights, asked.topk_ids
+    if asked.router_logits is not None:
+        groups = asked.groups or (0, 0)
+        options = (asked.router, asked.renormalize, asked.router_bias, *groups, asked.scale)
+        weights, ids = torch.ops.flashfit.moe_route(asked.router_logits, asked.top_k, *options)
+    elif asked.offsets is not None:
+        ids = _ids_of_rows(asked.offsets, x.shape[0])
+        weights = torch.ones(ids.shape, dtype=torch.float32, device=x.device)
+    mapped = isinstance(asked.experts, torch.Tensor)
+    return weights.float().contiguous(), ids, _mapped(ids, asked.experts) if mapped else ids
+
+
+def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
+    """Gradients of the operator's tensors, in their order."""
+    x, w13, w2, *tensors = ctx.saved_tensors
+    asked = _asked(tuple(tensors), **ctx.numbers)
+    names = ("x", "w13", "w2", *OPTIONS)
+    # The dispatcher leaves out what comes last and has its default.
+    wanted = {**dict.fromkeys(names, False), **dict(zip(names, ctx.needs_input_grad))}
+    layout = {name: ctx.numbers.get(name, plain) for name, plain in _LAYOUT.items()}
+    weights, ids, places = _choices(x, w13, asked)
+    owned = range_of(asked.experts)
+    if owned is None and (asked.offsets is not None or asked.experts is not None):
+        owned = (0, w13.shape[0])
+    dout = dout.contiguous()
+    whole = [wanted[name] for name in ("x", "w13", "w2", "b13", "b2")]
+    whole.append(wanted["topk_weights"] or wanted["router_logits"])
+    ranges = dict(zip(("experts_low", "experts_high"), owned or (0, 0)))
+    given = (dout, x, w13, w2, weights, places, asked.b13, asked.b2, whole)
+    dx, dw13, dw2, db13, db2, dweights = torch.ops.flashfit.fused_moe_backward(*given, **layout, **ranges)
+    found = {"x": dx, "w13": dw13, "w2": dw2, "b13": db13, "b2": db2}
+    if wanted["router_logits"]:
+        found["router_logits"] = _router_gradient(asked.router_logits, ids, dweights, asked)
+    if wanted["topk_weights"]:
+        found["topk_weights"] = dweights.to(asked.topk_weights.dtype)
+    first, second, gate = shared_of(asked.shared)
+    if first is not None:
+        shares = torch.ones((x.shape[0], 1), dtype=torch.float32, device=x.device)
+        if gate is not None:
+            shares = torch.sigmoid(x.float() @ gate.float())[:, None]
+        none = torch.zeros(shares.shape, dtype=torch.int32, device=x.device)
+        shared = {**layout, "weight_on": "output"}
+        of_gate = gate is not None and (wanted["shared_gate"] or wanted["x"])
+        whole = [wanted["x"], wanted["shared_w13"], wanted["shared_w2"], False, False, of_gate]
+        given = (dout, x, first[None], second[None], shares, none, None, None, whole)
+        more, dfirst, dsecond, _, _, dshares = torch.ops.flashfit.fused_moe_backward(*given, **shared)
+        found["shared_w13"], found["shared_w2"] = dfirst.squeeze(0), dsecond.squeeze(0)
+        if gate is not None and of_gate:
+            slope = dshares * shares * (1 - shares)
+            found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
+            more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
+        found["x"] = dx + more if wanted["x"] else dx
+    return tuple(found.get(name) if asks else None for name, asks in zip(names, ctx.needs_input_grad))
+
+
+_LAYOUT: dict[str, Any] = {
+    "activation": "swiglu",
+    "alpha": 1.0,
+    "limit": 0.0,
+    "shift": 0.0,
+    "gate_up": "concatenated",
+    "transposed": False,
+    "weight_on": "output",
+}
+
+
+def _gradients(kernel: Any) -> Any:
+    """The backward operator's kernel: `kernel` fills the gradients; those that are not wanted have no elements."""
+
+    def run(
+        dout: Any,
+        x: Any,
+        w13: Any,
+        w2: Any,
+        topk_weights: Any,
+        topk_ids: Any,
+        b13: Any,
+        b2: Any,
+        wanted: list[bool],
+        **numbers: Any,
+    ) -> tuple[Any, ...]:
+        asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
+        of = (x, w13, w2, b13, b2, topk_weights)
+        made = [
+            x.new_empty((0,)) if each is None or not asks else torch.empty_like(each, memory_format=_ROW_MAJOR)
+            for each, asks in zip(of, wanted)
+        ]
+        kernel(dout, x, w13, w2, asked, [each if asks else None for each, asks in zip(made, wanted)])
+        return tuple(made)
+
+    return run
+
+
+_ROW_MAJOR = torch.contiguous_format
+
+
+def _fill(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
+    if x.is_cuda:
+        raise Misfit("x: on a GPU there is no kernel for gradients of experts yet; the CPU computes them")
+    given = {"x": x, "w13": w13, "w2": w2, "dout": dout, "b13": asked.b13, "b2": asked.b2}
+    given["topk_weights"] = TORCH.single("topk_weights", asked.topk_weights)
+    given["topk_ids"] = TORCH.whole("topk_ids", asked.topk_ids)
+    given.update(zip(MOE_GRADIENTS, made))
+    with torch.no_grad():
+        memories = {name: None if each is None else TORCH.read(name, each, 0) for name, each in given.items()}
+    status = binding().moe_backward(memories, numbers_of(asked))
+    if status:
+        raise failure(status)
+
+
+def _fill_nothing(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
+    """What tracers do."""
+
+
+_BACKWARD = Operator(
+    "fused_moe_backward",
+    _gradients(_fill),
+    _gradients(_fill_nothing),
+    inputs=("dout", "x", "w13", "w2", "topk_weights", "topk_ids"),
+    arguments="Tensor? b13, Tensor? b2, bool[] wanted, *, str activation='swiglu', float alpha=1.0, float limit=0.0, "
+    "float shift=0.0, str gate_up='concatenated', bool transposed=False, str weight_on='output', "
+    "int experts_low=0, int experts_high=0".replace("'", '"'),
+    returns="(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    batches=False,
+)
+
+
 def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()) -> Operator:
     """Shapes are flashfit.fused_moe's; with offsets they are grouped_mlp's. Autocast casts what has x's dtype."""
     return Operator(
@@ -216,12 +376,14 @@ def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()
         casts=True,
         cast_like_inputs=("b13", "b2", "shared_w13", "shared_w2", "shared_gate"),
         batches=False,
+        autograd=None if writes else (_backward, _setup),
     )
 
 
 OPERATORS = (
     _operator("fused_moe", _allocating, "Tensor"),
     _operator("fused_moe_out", _writing, "()", ("out",)),
+    _BACKWARD,
 )
 
 

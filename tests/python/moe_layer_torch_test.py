@@ -249,13 +249,215 @@ def test_refusals() -> None:
         ({"w13": call["w13"].numpy()}, "w13: numpy.ndarray; accepted: a torch tensor, as x"),
         ({"x": call["x"].to_sparse()}, "x: layout is torch.sparse_coo; accepted: torch.strided"),
         ({"topk_ids": call["topk_ids"] + 7}, "topk_ids: "),
-        ({"w2": call["w2"].clone().requires_grad_()}, "w2: requires grad"),
     ]
     for bent, words in wrong:
         with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
             flashfit.fused_moe(**{**call, **bent})
         assert str(caught.value).startswith(words), str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+#: What may be differentiated, and how a call takes it.
+DIFFERENTIATED = ["x", "w13", "w2", "b13", "b2", "topk_weights"]
+
+
+def differentiable(dtype: Any, activation: str, gate_up: str, transposed: bool, weight_on: str) -> dict[str, Any]:
+    """A call with biases; expert 5 has no tokens."""
+    call = layer(dtype="float32", experts=8)
+    generator = torch.Generator().manual_seed(4)
+    call["topk_ids"] = torch.where(call["topk_ids"] == 5, 2, call["topk_ids"])
+    call["b13"], call["b2"] = torch.randn(8, 96, generator=generator), torch.randn(8, 64, generator=generator)
+    if activation == "silu":
+        call["w13"], call["b13"] = call["w13"][:, :48].contiguous(), call["b13"][:, :48].contiguous()
+    if transposed:
+        call["w13"], call["w2"] = call["w13"].mT.contiguous(), call["w2"].mT.contiguous()
+    call = {name: x if name == "topk_ids" else x.to(dtype) for name, x in call.items()}
+    call["topk_weights"] = call["topk_weights"].to(torch.promote_types(dtype, torch.float32))
+    return {**call, "activation": activation, "gate_up": gate_up, "transposed": transposed, "weight_on": weight_on}
+
+
+def differentiable_by_torch(
+    x: Any,
+    w13: Any,
+    w2: Any,
+    topk_weights: Any,
+    topk_ids: Any,
+    b13: Any,
+    b2: Any,
+    activation: str,
+    gate_up: str,
+    transposed: bool,
+    weight_on: str,
+) -> Any:
+    """The layer in torch's own operations, in whatever dtype."""
+    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
+    w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
+    for e in range(len(w13)):
+        token, rank = torch.where(topk_ids == e)
+        weight = topk_weights[token, rank, None].to(x.dtype)
+        z = (x[token] * weight if weight_on == "input" else x[token]) @ w13[e].T + b13[e]
+        g, u = (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=-1)
+        if activation == "silu":
+            h = F.silu(z)
+        elif activation == "gpt_oss":
+            g, u = g.clamp(max=7), u.clamp(-7, 7)
+            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
+        elif activation == "swiglu":
+            h = F.silu(g) * u
+        else:
+            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
+        y = h @ w2[e].T + b2[e]
+        out = out.index_add(0, token, (y if weight_on == "input" else y * weight).to(out.dtype))
+    return out.to(x.dtype)
+
+
+def gradients_of(function: Any, call: dict[str, Any], dout: Any, names: list[str]) -> dict[str, Any]:
+    given = {name: x.clone().requires_grad_() if name in names else x for name, x in call.items()}
+    out = function(**given)
+    found = torch.autograd.grad(out, [given[name] for name in names], dout.to(out.dtype))
+    return dict(zip(names, found))
+
+
+def expect_gradients(ours: dict[str, Any], theirs: dict[str, Any], exact: dict[str, Any]) -> None:
+    """Each gradient's error is at most twice PyTorch's in the same dtype, both against fp64."""
+    for name, want in exact.items():
+        assert ours[name].shape == want.shape
+        size = want.abs().max()
+        mine, its = ((each[name].double() - want).abs().max() / size for each in (ours, theirs))
+        assert mine <= 2 * its + 2.0**-24, f"{name}: {mine:.3g} against PyTorch's {its:.3g}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu"])
+@pytest.mark.parametrize(
+    ("gate_up", "transposed", "weight_on"),
+    [("concatenated", False, "output"), ("interleaved", True, "output"), ("concatenated", True, "input")],
+)
+def test_gradients(dtype: str, activation: str, gate_up: str, transposed: bool, weight_on: str) -> None:
+    if activation == "silu" and gate_up == "interleaved":
+        return
+    options = (activation, gate_up, transposed, weight_on)
+    call = differentiable(getattr(torch, dtype), *options)
+    double = {name: x.double() if isinstance(x, torch.Tensor) and name != "topk_ids" else x for name, x in call.items()}
+    dout = torch.randn(call["x"].shape, generator=torch.Generator().manual_seed(8)).to(call["x"].dtype)
+    exact = gradients_of(differentiable_by_torch, double, dout, DIFFERENTIATED)
+    theirs = gradients_of(differentiable_by_torch, call, dout, DIFFERENTIATED)
+    ours = gradients_of(flashfit.fused_moe, call, dout, DIFFERENTIATED)
+    expect_gradients(ours, theirs, exact)
+    assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens
+
+
+def routed_by_torch(logits: Any, top_k: int, router: str, renormalize: bool, scale: float, ids: Any) -> Any:
+    """Weights of the chosen experts in torch's own operations, in fp32 or fp64."""
+    x = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if router == "topk_softmax":
+        return torch.softmax(x.gather(1, ids), dim=1) * scale
+    scores = {"softmax": lambda: torch.softmax(x, dim=1), "sigmoid": lambda: torch.sigmoid(x)}
+    of_all = scores.get(router, lambda: F.softplus(x).sqrt())()
+    weights = of_all.gather(1, ids)
+    return (weights / weights.sum(dim=1, keepdim=True) if renormalize else weights) * scale
+
+
+@pytest.mark.parametrize("router", ["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_gradients_of_logits_through_each_router(router: Any, renormalize: bool, dtype: str) -> None:
+    call = {name: layer()[name] for name in ("x", "w13", "w2")}
+    logits = torch.randn(50, 8, generator=torch.Generator().manual_seed(2)).to(getattr(torch, dtype))
+    options: dict[str, Any] = {"router": router, "renormalize": renormalize, "scale": 2.5}
+    ids = flashfit.moe_route(logits, 3, **options)[1]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+
+    def by_torch_routed(router_logits: Any, **others: Any) -> Any:
+        weights = routed_by_torch(router_logits, 3, **options, ids=ids.long())
+        return by_torch(**others, topk_weights=weights, topk_ids=ids)
+
+    def ours_routed(router_logits: Any, **others: Any) -> Any:
+        return flashfit.fused_moe(**others, router_logits=router_logits, top_k=3, **options)
+
+    names = ["router_logits", "x", "w13", "w2"]
+    given = {**call, "router_logits": logits}
+    exact = gradients_of(by_torch_routed, {name: x.double() for name, x in given.items()}, dout, names)
+    theirs = gradients_of(by_torch_routed, given, dout, names)
+    expect_gradients(gradients_of(ours_routed, given, dout, names), theirs, exact)
+
+
+def test_gradients_of_a_shared_expert_and_its_gate() -> None:
+    call = CALLS["ids"]
+    shared = CALLS["shared"]["shared"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    names = ["x", "w13", "first", "second", "gate"]
+    given = {**call, **dict(zip(names[2:], shared))}
+
+    def plain(first: Any, second: Any, gate: Any, **others: Any) -> Any:
+        g, u = (others["x"] @ first.T).chunk(2, dim=-1)
+        return by_torch(**others) + torch.sigmoid(others["x"] @ gate)[:, None] * ((F.silu(g) * u) @ second.T)
+
+    def ours(first: Any, second: Any, gate: Any, **others: Any) -> Any:
+        return flashfit.fused_moe(**others, shared=(first, second, gate))
+
+    double = {name: x if name == "topk_ids" else x.double() for name, x in given.items()}
+    exact = gradients_of(plain, double, dout, names)
+    expect_gradients(gradients_of(ours, given, dout, names), gradients_of(plain, given, dout, names), exact)
+
+
+def test_gradients_of_a_part_a_map_and_groups() -> None:
+    call = CALLS["ids"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    names = ["x", "w13", "w2", "topk_weights"]
+    whole = gradients_of(flashfit.fused_moe, call, dout, names)
+    low = {**call, "w13": call["w13"][:3], "w2": call["w2"][:3], "experts": (0, 3)}
+    high = {**call, "w13": call["w13"][3:], "w2": call["w2"][3:], "experts": [-1, -1, -1, 0, 1, 2, 3, 4]}
+    parts = [gradients_of(flashfit.fused_moe, part, dout, names) for part in (low, high)]
+    torch.testing.assert_close(torch.cat([part["w13"] for part in parts]), whole["w13"])
+    torch.testing.assert_close(parts[0]["x"] + parts[1]["x"], whole["x"])
+    torch.testing.assert_close(parts[0]["topk_weights"] + parts[1]["topk_weights"], whole["topk_weights"])
+    plain = {name: call[name] for name in names[:3]}
+    ids = torch.repeat_interleave(torch.arange(8), GROUPS["offsets"].diff())
+    ids = torch.cat([ids, torch.full((50 - len(ids),), -1)])[:, None]
+    ones = {"topk_ids": ids, "topk_weights": torch.ones(50, 1), "experts": (0, 8), "activation": "geglu_erf"}
+    mine = gradients_of(flashfit.grouped_mlp, {**plain, **GROUPS}, dout, names[:3])
+    for name, its in gradients_of(flashfit.fused_moe, {**plain, **ones}, dout, names[:3]).items():
+        assert same(mine[name], its)
+
+
+def test_only_what_is_wanted_is_computed_and_expanded_gradients_are_taken() -> None:
+    call = CALLS["ids"]
+    x = call["x"].clone().requires_grad_()
+    flashfit.fused_moe(**{**call, "x": x}).sum().backward()  # whose gradient has strides of 0
+    want = gradients_of(flashfit.fused_moe, call, torch.ones(50, 64), ["x", "w2"])
+    assert same(x.grad, want["x"])
+
+
+def test_gradients_in_compiled_code() -> None:
+    torch._dynamo.reset()
+    call = CALLS["ids"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    compiled = torch.compile(flashfit.fused_moe, fullgraph=True, backend="aot_eager")
+    names = ["x", "w13", "topk_weights"]
+    want = gradients_of(flashfit.fused_moe, call, dout, names)
+    for name, mine in gradients_of(compiled, call, dout, names).items():
+        assert same(mine, want[name])
+
+
+def test_opcheck_with_gradients() -> None:
+    call = CALLS["biases"]
+    tensors = [call[name].clone().requires_grad_() for name in ("x", "w13", "w2")]
+    options = (None, call["topk_weights"], call["topk_ids"], None, call["b13"], call["b2"])
+    torch.library.opcheck(torch.ops.flashfit.fused_moe.default, (*tensors, *options))
+
+
+@pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double precision")
+def test_gradcheck_by_differences() -> None:
+    """In fp32, so that differences are coarse: it is the formula that is held here."""
+    call = layer(tokens=5, experts=3, hidden=8, between=8)
+    x = call["x"].clone().requires_grad_()
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+    def function(x: Any, logits: Any) -> Any:
+        return flashfit.fused_moe(x, call["w13"], call["w2"], router_logits=logits, top_k=2)
+
+    assert torch.autograd.gradcheck(function, (x, logits), eps=1e-2, atol=2e-3, rtol=2e-2, check_undefined_grad=False)
 
 
 def test_fakes_refuse_with_the_words_of_a_call() -> None:

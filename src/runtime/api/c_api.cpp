@@ -13,6 +13,7 @@
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/features.hpp"
 #include "runtime/api/moe/experts.hpp"
+#include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
@@ -193,6 +194,10 @@ flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args
 
 flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) {
   return api::guarded([&] { return api::prepare_moe(args); });
+}
+
+flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {
+  return api::guarded([&] { return api::fused_moe_backward(args); });
 }
 
 flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,

@@ -39,6 +39,7 @@ constexpr const char* kAlways[] = {
     "explain",
     "explain.tile",
     "moe.layer",
+    "moe.layer.backward",
     "moe.layer.grouped",
     "moe.layer.map",
     "moe.layer.part",

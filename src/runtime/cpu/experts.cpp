@@ -9,120 +9,37 @@
 #include <vector>
 
 #include "core/base/half.hpp"
-#include "runtime/cpu/parallel.hpp"
+#include "runtime/cpu/experts_rows.hpp"
 
 namespace flashfit::cpu {
 namespace {
 
-// Below this much arithmetic a thread costs more to wake than it saves.
-constexpr double kFlopsPerThread = 2e6;
 // Between the products a row needs memory; of more rows than these bytes hold, some are computed after others.
 constexpr std::int64_t kBytesBetween = 128 << 20;
 constexpr std::int64_t kTokensPerTask = 16;
-
-struct FreeAligned {
-  void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kScratchAlignment}); }
-};
-using Floats = std::unique_ptr<float[], FreeAligned>;
-
-Floats floats(std::int64_t count) {
-  return Floats(new (std::align_val_t{kScratchAlignment}) float[static_cast<std::size_t>(count)]);
-}
-
-/// Which kernels compute, and on how many threads, each with memory of its own.
-struct Workers {
-  const ExpertsKernels& kernels;
-  int threads;
-  std::size_t each;  ///< floats of a thread's scratch
-  Floats scratch;
-
-  Workers(const ExpertsKernels& kernels, int threads, std::size_t bytes)
-      : kernels(kernels),
-        threads(threads),
-        each((bytes / sizeof(float) + 15) / 16 * 16),
-        scratch(floats(static_cast<std::int64_t>(each) * threads)) {}
-
-  /// body(task, scratch) for each task.
-  template <class Body>
-  void run(std::int64_t tasks, const Body& body) const {
-    struct Context {
-      const Workers& workers;
-      const Body& body;
-    } context{*this, body};
-    Pool::run(
-        tasks, static_cast<int>(std::min<std::int64_t>(threads, tasks)),
-        [](void* opaque, std::int64_t task, int slot) {
-          const Context& c = *static_cast<Context*>(opaque);
-          c.body(task, c.workers.scratch.get() + static_cast<std::size_t>(slot) * c.workers.each);
-        },
-        &context);
-  }
-};
 
 /// Both products of rows that lie sorted by expert.
 struct Products {
   ExpertsWork work;
   Floats h, y;
 
-  Products(const Workers& workers, const ExpertsCall& call, std::span<const Segment> segments, std::int64_t rows,
-           const std::int64_t* token, const float* x_weight)
+  Products(const Workers& workers, const ExpertsKernels& kernels, const ExpertsCall& call,
+           std::span<const Segment> segments, std::int64_t rows, const std::int64_t* token, const float* x_weight)
       : work{.call = call, .segments = segments, .x = {}, .token = token, .x_weight = x_weight} {
     const ExpertsProblem& p = call.problem;
     work.x = {call.x, p.dtype, call.x_row, 1};
-    workers.kernels.divide(work);
+    kernels.divide(work);
     h = floats(rows * work.h_row), y = floats(rows * p.hidden);
     work.h = h.get(), work.y = y.get();
     const auto count = static_cast<std::int64_t>(segments.size());
-    workers.run(count * work.feature_tasks,
-                [&](auto task, float* scratch) { workers.kernels.first(work, task, scratch); });
-    workers.run(count * work.column_tasks,
-                [&](auto task, float* scratch) { workers.kernels.second(work, task, scratch); });
+    workers.run(count * work.feature_tasks, [&](auto task, float* scratch) { kernels.first(work, task, scratch); });
+    workers.run(count * work.column_tasks, [&](auto task, float* scratch) { kernels.second(work, task, scratch); });
   }
   const float* row(std::int64_t r) const { return work.y + r * work.call.problem.hidden; }
 };
 
-/// The choices of some tokens, sorted by expert: an expert's in the order of tokens, a token's in that of its ranks.
-struct Sorted {
-  std::vector<Segment> segments;
-  std::vector<std::int64_t> token, row;  ///< of each row its token; of each choice its row, or -1
-  std::vector<float> weight;             ///< of each row
-
-  Sorted(const ExpertsCall& call, std::int64_t first, std::int64_t tokens) {
-    const ExpertsProblem& p = call.problem;
-    const std::int64_t choices = tokens * p.top_k;
-    const int* const ids = call.topk_ids + first * p.top_k;
-    const float* const weights = call.topk_weights + first * p.top_k;
-    std::vector<std::int64_t> next(static_cast<std::size_t>(p.owned()) + 1, 0);
-    const auto owned = [&](std::int64_t c) { return ids[c] >= p.low && ids[c] < p.high; };
-    for (std::int64_t c = 0; c < choices; ++c)
-      if (owned(c)) ++next[ids[c] - p.low + 1];
-    for (int e = 0; e < p.owned(); ++e) {
-      next[e + 1] += next[e];
-      if (next[e + 1] > next[e]) segments.push_back({e, next[e], next[e + 1]});
-    }
-    token.resize(static_cast<std::size_t>(next[p.owned()]));
-    weight.resize(token.size());
-    row.assign(static_cast<std::size_t>(choices), -1);
-    for (std::int64_t c = 0; c < choices; ++c) {
-      if (!owned(c)) continue;
-      const std::int64_t at = next[ids[c] - p.low]++;
-      token[at] = first + c / p.top_k;
-      weight[at] = weights[c];
-      row[c] = at;
-    }
-  }
-};
-
-double flops_of_a_row(const ExpertsProblem& p) {
-  return 2.0 * p.hidden * (static_cast<double>(p.first_outputs()) + p.intermediate);
-}
-
 std::int64_t bytes_of_a_row(const ExpertsProblem& p) {
   return (p.intermediate + 16 + static_cast<std::int64_t>(p.hidden)) * static_cast<std::int64_t>(sizeof(float));
-}
-
-int useful_threads(double flops, int threads) {
-  return static_cast<int>(std::clamp<double>(flops / kFlopsPerThread, 1, threads));
 }
 
 float element(const void* data, DType dtype, std::int64_t i) {
@@ -145,12 +62,12 @@ std::byte* out_row(const ExpertsCall& call, std::int64_t row) {
 }
 
 /// Some tokens of a call.
-void run_tokens(const ExpertsCall& call, const SharedExpert* shared, const Workers& workers, std::int64_t first,
-                std::int64_t tokens) {
+void run_tokens(const ExpertsCall& call, const SharedExpert* shared, const Workers& workers,
+                const ExpertsKernels& kernels, std::int64_t first, std::int64_t tokens) {
   const ExpertsProblem& p = call.problem;
   const Sorted sorted(call, first, tokens);
   const bool on_input = p.weight_on == WeightOn::kInput;
-  const Products routed(workers, call, sorted.segments, static_cast<std::int64_t>(sorted.token.size()),
+  const Products routed(workers, kernels, call, sorted.segments, static_cast<std::int64_t>(sorted.token.size()),
                         sorted.token.data(), on_input ? sorted.weight.data() : nullptr);
   std::unique_ptr<const Products> common;
   std::vector<std::int64_t> all;
@@ -160,7 +77,7 @@ void run_tokens(const ExpertsCall& call, const SharedExpert* shared, const Worke
     of_all = shared->call;
     of_all.x = call.x, of_all.x_row = call.x_row;
     for (std::int64_t t = 0; t < tokens; ++t) all.push_back(first + t);
-    common = std::make_unique<const Products>(workers, of_all, one, tokens, all.data(), nullptr);
+    common = std::make_unique<const Products>(workers, kernels, of_all, one, tokens, all.data(), nullptr);
   }
   workers.run((tokens + kTokensPerTask - 1) / kTokensPerTask, [&](std::int64_t task, float* scratch) {
     const std::int64_t end = std::min((task + 1) * kTokensPerTask, tokens);
@@ -178,13 +95,13 @@ void run_tokens(const ExpertsCall& call, const SharedExpert* shared, const Worke
         rows[parts] = common->row(t);
         weights[parts++] = shared_weight(call, *shared, first + t);
       }
-      workers.kernels.combine(rows, weights, parts, p.hidden, p.dtype, out_row(call, first + t), scratch);
+      kernels.combine(rows, weights, parts, p.hidden, p.dtype, out_row(call, first + t), scratch);
     }
   });
 }
 
-void run_groups(const ExpertsCall& call, std::span<const Segment> all, const Workers& workers, std::int64_t first,
-                std::int64_t rows) {
+void run_groups(const ExpertsCall& call, std::span<const Segment> all, const Workers& workers,
+                const ExpertsKernels& kernels, std::int64_t first, std::int64_t rows) {
   const ExpertsProblem& p = call.problem;
   std::vector<Segment> segments;
   std::vector<bool> of_expert(static_cast<std::size_t>(rows), false);
@@ -196,12 +113,12 @@ void run_groups(const ExpertsCall& call, std::span<const Segment> all, const Wor
   }
   ExpertsCall mine = call;
   mine.x = static_cast<const std::byte*>(call.x) + first * call.x_row * size_of(p.dtype);
-  const Products products(workers, mine, segments, rows, nullptr, nullptr);
+  const Products products(workers, kernels, mine, segments, rows, nullptr, nullptr);
   workers.run((rows + kTokensPerTask - 1) / kTokensPerTask, [&](std::int64_t task, float* scratch) {
     for (std::int64_t r = task * kTokensPerTask; r < std::min((task + 1) * kTokensPerTask, rows); ++r) {
       const float* const row = products.row(r);
       constexpr float kOne = 1;
-      workers.kernels.combine(&row, &kOne, of_expert[r], p.hidden, p.dtype, out_row(call, first + r), scratch);
+      kernels.combine(&row, &kOne, of_expert[r], p.hidden, p.dtype, out_row(call, first + r), scratch);
     }
   });
 }
@@ -211,18 +128,6 @@ template <class Body>
 void in_parts(std::int64_t count, std::int64_t bytes, const Body& body) {
   const std::int64_t most = std::max<std::int64_t>(kBytesBetween / bytes, 1);
   for (std::int64_t first = 0; first < count; first += most) body(first, std::min(most, count - first));
-}
-
-template <class Body>
-Result<void> with_memory(const ExpertsProblem& p, Body body) {
-  try {
-    body();
-    return {};
-  } catch (const std::bad_alloc&) {
-    return fail(Code::kOutOfMemory,
-                fmt::format("experts on the CPU: no memory for rows of {} and {} between the products", p.hidden,
-                            p.intermediate));
-  }
 }
 
 }  // namespace
@@ -239,8 +144,9 @@ Result<void> experts_on(const ExpertsCall& call, const SharedExpert* shared, con
       bytes += bytes_of_a_row(shared->call.problem);
       scratch = std::max(scratch, kernel.experts.scratch_bytes(shared->call.problem));
     }
-    const Workers workers(kernel.experts, useful_threads(flops * static_cast<double>(p.tokens), threads), scratch);
-    in_parts(p.tokens, bytes, [&](auto first, auto count) { run_tokens(call, shared, workers, first, count); });
+    const Workers workers(useful_threads(flops * static_cast<double>(p.tokens), threads), scratch);
+    in_parts(p.tokens, bytes,
+             [&](auto first, auto count) { run_tokens(call, shared, workers, kernel.experts, first, count); });
   });
 }
 
@@ -257,9 +163,9 @@ Result<void> grouped_mlp_on(const ExpertsCall& call, const std::int32_t* offsets
       if (offsets[e] < offsets[e + 1]) segments.push_back({e, offsets[e], offsets[e + 1]});
     const std::size_t scratch = std::max(kernel.experts.scratch_bytes(p), p.hidden * sizeof(float));
     const double flops = flops_of_a_row(p) * static_cast<double>(p.tokens);
-    const Workers workers(kernel.experts, useful_threads(flops, threads), scratch);
+    const Workers workers(useful_threads(flops, threads), scratch);
     in_parts(p.tokens, bytes_of_a_row(p),
-             [&](auto first, auto count) { run_groups(call, segments, workers, first, count); });
+             [&](auto first, auto count) { run_groups(call, segments, workers, kernel.experts, first, count); });
   });
 }
 

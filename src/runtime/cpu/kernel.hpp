@@ -6,7 +6,7 @@
 
 #include "kernels/attention/problem.hpp"
 #include "kernels/moe/route/problem.hpp"
-#include "runtime/cpu/experts_work.hpp"
+#include "runtime/cpu/experts_backward_work.hpp"
 
 namespace flashfit::cpu {
 
@@ -30,6 +30,7 @@ struct Kernel {
   void (*exp)(const float* x, float* y, std::size_t count);  ///< the kernel's exponential, for its test: x <= 0
   void (*tanh)(const float* x, float* y, std::size_t count);
   ExpertsKernels experts;
+  ExpertsBackwardKernels experts_backward;
 };
 
 /// The kernels that this machine can run, best first. Never empty.

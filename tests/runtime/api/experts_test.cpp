@@ -156,6 +156,71 @@ const WrongExperts kWrong[] = {
 INSTANTIATE_TEST_SUITE_P(Arguments, ExpertsRefused, testing::ValuesIn(kWrong),
                          [](const auto& info) { return info.param.name; });
 
+/// Of the call above; all gradients.
+struct GradientArguments : ExpertsArguments {
+  Tensor dout{{3, 4}, dl_dtype(DType::kF32)}, dx{{3, 4}, dl_dtype(DType::kF32)},
+      dw13{{2, 10, 4}, dl_dtype(DType::kF32)}, dw2{{2, 4, 5}, dl_dtype(DType::kF32)},
+      dweights{{3, 1}, dl_dtype(DType::kF32)};
+  flashfit_fused_moe_backward_args backward{};
+
+  GradientArguments() {
+    fill(dout, 1);
+    backward.struct_size = sizeof backward;
+    backward.x = &x.dl, backward.w13 = &w13.dl, backward.w2 = &w2.dl, backward.dout = &dout.dl;
+    backward.topk_ids = &ids.dl, backward.topk_weights = &weights.dl;
+    backward.dx = &dx.dl, backward.dw13 = &dw13.dl, backward.dw2 = &dw2.dl, backward.dtopk_weights = &dweights.dl;
+  }
+};
+
+TEST(ExpertsGradients, AreThoseOfTheCall) {
+  GradientArguments a;
+  ASSERT_EQ(flashfit_fused_moe_backward(&a.backward), FLASHFIT_OK) << flashfit_last_error();
+  // out's four columns are y each; h = 16 / (1 + exp(-4)) of every feature.
+  const float h = 16 / (1 + std::exp(-4.0F));
+  EXPECT_FLOAT_EQ(a.dweights.as<float>()[0], 4 * kOne);
+  EXPECT_FLOAT_EQ(a.dweights.as<float>()[1], 40 * kOne);
+  EXPECT_FLOAT_EQ(a.dw2.as<float>()[0], 2 * h);  // two tokens
+  EXPECT_FLOAT_EQ(a.dw2.as<float>()[20], h);     // one
+  const float s = 1 / (1 + std::exp(-4.0F)), by_g = 4 * (s + 4 * s * (1 - s)), by_u = 4 * s;
+  EXPECT_NEAR(a.dx.as<float>()[0], 4 * 5 * (by_g + by_u), 1e-3F);
+  EXPECT_NEAR(a.dw13.as<float>()[0], 2 * 4 * by_g, 1e-4F);
+  EXPECT_NEAR(a.dw13.as<float>()[5 * 4], 2 * 4 * by_u, 1e-4F);
+  EXPECT_TRUE(a.dx.red_zones_intact() && a.dw13.red_zones_intact() && a.dw2.red_zones_intact());
+  a.backward.dx = a.backward.dw13 = nullptr;
+  ASSERT_EQ(flashfit_fused_moe_backward(&a.backward), FLASHFIT_OK) << flashfit_last_error();
+}
+
+TEST(ExpertsGradients, AreRefusedInOneLine) {
+  const struct {
+    std::function<void(GradientArguments&)> bend;
+    const char* message;
+  } wrong[] = {
+      {[](GradientArguments& a) { a.backward.struct_size = 160; },
+       "args: struct_size is 160; accepted: sizeof of the struct, 168 in this version"},
+      {[](GradientArguments& a) { a.backward.flags = FLASHFIT_RENORMALIZE; },
+       "flags: 0x200 is unknown; accepted: FLASHFIT_TRANSPOSED (0x2000), FLASHFIT_INTERLEAVED (0x4000), "
+       "FLASHFIT_WEIGHT_ON_INPUT (0x8000)"},
+      {[](GradientArguments& a) { a.backward.dout = nullptr; }, "dout: NULL; accepted: a tensor [tokens, hidden]"},
+      {[](GradientArguments& a) { a.dout.shape()[1] = 3; }, "dout: shape is (3, 3); accepted: (3, 4), as x"},
+      {[](GradientArguments& a) { a.dw2.shape()[1] = 3; }, "dw2: shape is (2, 3, 5); accepted: (2, 4, 5), as w2"},
+      {[](GradientArguments& a) { a.dx.dl.dtype = {kDLFloat, 16, 1}; }, "dx: dtype is fp16; accepted: fp32, as x"},
+      {[](GradientArguments& a) { a.backward.db13 = &a.dx.dl; }, "db13: given without b13; accepted: NULL"},
+      {[](GradientArguments& a) { a.ids.as<std::int32_t>()[0] = -1; },
+       "topk_ids: -1 at [0, 0]; accepted: 0 to 1; with experts_low and experts_high, or expert_map, any"},
+  };
+  for (const auto& each : wrong) {
+    GradientArguments a;
+    each.bend(a);
+    EXPECT_EQ(flashfit_fused_moe_backward(&a.backward), FLASHFIT_INVALID_ARGUMENT);
+    EXPECT_STREQ(flashfit_last_error(), each.message);
+    EXPECT_TRUE(a.dx.untouched() && a.dw13.untouched() && a.dw2.untouched() && a.dweights.untouched());
+  }
+  GradientArguments a;
+  a.dw2.dl.data = a.w2.dl.data;
+  EXPECT_EQ(flashfit_fused_moe_backward(&a.backward), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("overlaps w2's"));
+}
+
 TEST(Experts, OutHasMemoryOfItsOwn) {
   ExpertsArguments a;
   a.out.dl.data = a.w2.dl.data;

@@ -5,8 +5,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
-#include "proof/reference/experts.hpp"
+#include "proof/reference/experts_backward.hpp"
+#include "proof/reference/tensors.hpp"
+#include "runtime/cpu/experts_backward.hpp"
 
 namespace flashfit::cpu {
 namespace {
@@ -133,6 +136,90 @@ TEST(CpuExperts, GroupsAreTheExpertsOfTheirRows) {
     EXPECT_EQ(reference::defect_of(chosen), "");
     EXPECT_EQ(data.out.bytes, chosen.out.bytes);
   }
+}
+
+/// Gradients in memory, poison around and between what belongs to them.
+struct Gradients {
+  Grid dout, dx, dw13, dw2, db13, db2;
+  std::vector<float> dweights;
+
+  explicit Gradients(const ExpertsData& data) : dweights(data.weights.size(), -7) {
+    const ExpertsProblem& p = data.spec.problem;
+    const auto like = [&](const Grid& g) { return Grid(g.dtype, g.outer, g.rows, g.columns, g.gap); };
+    dout = like(data.out), dx = like(data.x), dw13 = like(data.w13), dw2 = like(data.w2);
+    db13 = Grid(p.dtype, p.owned(), 1, p.first_outputs()), db2 = Grid(p.dtype, p.owned(), 1, p.hidden);
+    reference::Random random(7);
+    for (std::int64_t t = 0; t < p.tokens; ++t)
+      for (int c = 0; c < p.hidden; ++c) dout.set(0, t, c, random.normal());
+  }
+  ExpertsGradients call() {
+    return {.dx = dx.data(),
+            .dx_row = dx.row_stride(),
+            .dw13 = dw13.data(),
+            .dw13_expert = dw13.outer_stride(),
+            .dw13_row = dw13.row_stride(),
+            .dw2 = dw2.data(),
+            .dw2_expert = dw2.outer_stride(),
+            .dw2_row = dw2.row_stride(),
+            .db13 = db13.data(),
+            .db13_expert = db13.outer_stride(),
+            .db2 = db2.data(),
+            .db2_expert = db2.outer_stride(),
+            .dweights = dweights.data()};
+  }
+};
+
+std::vector<double> values(const Grid& grid, bool turned) {
+  std::vector<double> all;
+  for (std::int64_t e = 0; e < grid.outer; ++e)
+    for (std::int64_t r = 0; r < (turned ? grid.columns : grid.rows); ++r)
+      for (std::int64_t c = 0; c < (turned ? grid.rows : grid.columns); ++c)
+        all.push_back(turned ? grid.get(e, c, r) : grid.get(e, r, c));
+  return all;
+}
+
+TEST(CpuExperts, GradientsAreRightOnAllCases) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32})
+    for (const ExpertsCase& spec : reference::experts_cases(dtype)) {
+      if (spec.inputs == reference::ExpertInputs::kNanTokens || spec.inputs == reference::ExpertInputs::kNanExpert)
+        continue;  // what they reach is NaN: nothing is left to compare
+      ExpertsData data = reference::make_data(spec);
+      const Gradients fresh(data);
+      const auto want = reference::expected_gradients(data, fresh.dout);
+      const auto naive = reference::naive_gradients(data, fresh.dout);
+      for (const Kernel& kernel : kernels()) {
+        Gradients g = fresh;
+        ASSERT_TRUE(
+            experts_backward_on(data.call(), g.dout.data(), g.dout.row_stride(), g.call(), kernel, 2).has_value());
+        const bool turned = spec.problem.transposed;
+        const auto check = [&](const char* name, const std::vector<double>& got, const std::vector<double>& its,
+                               const std::vector<double>& fair, DType of, double size = 0) {
+          ASSERT_EQ(reference::defect_of_gradient(name, got, its, fair, of, size), "")
+              << spec.name << " " << kernel.name << " " << name_of(dtype);
+        };
+        check("dx", values(g.dx, false), want.dx, naive.dx, dtype);
+        check("dw13", values(g.dw13, turned), want.dw13, naive.dw13, dtype);
+        check("dw2", values(g.dw2, turned), want.dw2, naive.dw2, dtype);
+        check("db13", values(g.db13, false), want.db13, naive.db13, dtype);
+        check("db2", values(g.db2, false), want.db2, naive.db2, dtype);
+        check("dweights", {g.dweights.begin(), g.dweights.end()}, want.dweights, naive.dweights, DType::kF32,
+              want.dweight_size);
+        for (const Grid* grid : {&g.dx, &g.dw13, &g.dw2, &g.db13, &g.db2})
+          ASSERT_TRUE(grid->poison_intact()) << spec.name;
+      }
+    }
+}
+
+TEST(CpuExperts, ThreadsChangeNoBitOfGradients) {
+  const ExpertsData data = reference::make_data(one_case(
+      DType::kF32, {.tokens = 200, .experts = 4, .top_k = 2, .hidden = 56, .intermediate = 40, .bias13 = true}));
+  Gradients one(data), many(data);
+  ExpertsData mine = data;
+  ASSERT_TRUE(experts_backward_on(mine.call(), one.dout.data(), 56, one.call(), kernels().front(), 1).has_value());
+  ASSERT_TRUE(experts_backward_on(mine.call(), many.dout.data(), 56, many.call(), kernels().front(), 7).has_value());
+  for (const auto& [a, b] : {std::pair{&one.dx, &many.dx}, {&one.dw13, &many.dw13}, {&one.dw2, &many.dw2}})
+    EXPECT_EQ(a->bytes, b->bytes);
+  EXPECT_EQ(one.dweights, many.dweights);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Result<Finding> finding_of(const Args& a) {
   return grouped ? Finding::kOffsets : routed ? Finding::kLogits : Finding::kIds;
 }
 
-Result<void> read_tensors(const Args& a, Finding finding, ExpertsTensors& t) {
+Result<void> read_tensors(const Args& a, Finding finding, const char* out, ExpertsTensors& t) {
   const struct {
     const char* name;
     const DLTensor* tensor;
@@ -67,7 +67,7 @@ Result<void> read_tensors(const Args& a, Finding finding, ExpertsTensors& t) {
       {"x", a.x, 2, "[tokens, hidden]", true, t.x},
       {"w13", a.w13, 3, "[experts, outputs, hidden]", true, t.w13},
       {"w2", a.w2, 3, "[experts, hidden, intermediate]", true, t.w2},
-      {"out", a.out, 2, "[tokens, hidden]", true, t.out},
+      {out, a.out, 2, "[tokens, hidden]", true, t.out},
       {"topk_ids", a.topk_ids, 2, "[tokens, top_k]", finding == Finding::kIds, t.ids},
       {"topk_weights", a.topk_weights, 2, "[tokens, top_k]", finding == Finding::kIds, t.weights},
       {"router_logits", a.router_logits, 2, "[tokens, experts]", false, t.logits},
@@ -242,12 +242,12 @@ Result<void> check_memory(const ExpertsTensors& t) {
       return refuse("{}: strides are {}; accepted: contiguous", a->name, text(a->strides()));
   if (!strides_nest(t.out))
     return refuse(
-        "out: shape {} with strides {} steps into itself; accepted: each stride past all that smaller ones span",
-        text(t.out.shape()), text(t.out.strides()));
+        "{}: shape {} with strides {} steps into itself; accepted: each stride past all that smaller ones span",
+        t.out.name, text(t.out.shape()), text(t.out.strides()));
   for (const Argument* other : t.given())
     if (other != &t.out && overlap(t.out, *other))
-      return refuse("out: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", t.out.begin,
-                    t.out.end, other->name, other->begin, other->end);
+      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", t.out.name,
+                    t.out.begin, t.out.end, other->name, other->begin, other->end);
   return {};
 }
 
@@ -304,7 +304,7 @@ std::vector<const Argument*> ExpertsTensors::given() const {
   return all;
 }
 
-Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args) {
+Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args, const char* out) {
   const auto args = read_versioned(caller_args, kFirstSize);
   if (!args) return tl::unexpected(args.error());
   const auto finding = finding_of(*args);
@@ -312,7 +312,7 @@ Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args)
   CheckedExperts c;
   c.finding = *finding;
   ExpertsProblem& p = c.call.problem;
-  if (auto ok = read_tensors(*args, *finding, c.tensors); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = read_tensors(*args, *finding, out, c.tensors); !ok) return tl::unexpected(std::move(ok.error()));
   const auto dtype = check_dtypes(c.tensors);
   if (!dtype) return tl::unexpected(dtype.error());
   p.dtype = *dtype;
