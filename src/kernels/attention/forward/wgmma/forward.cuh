@@ -1,13 +1,14 @@
 #pragma once
 // Fused attention forward over wgmma and TMA, for 9.0a (docs/kernels.md, "The forward on Hopper").
-// A block stays on its SM and computes one tile of block_m query rows after another: its jobs. One warp finds and
-// copies them; each of block_m / 64 warpgroups has 64 of the rows:
+// A block stays on its SM and computes one tile of block_m query rows after another: its jobs. One warp finds them,
+// another copies their tiles; each of block_m / 64 warpgroups has 64 of the rows:
 //   S(j) = Q K(j)^T and O += P(j - 1) V(j - 1) run together on the tensor cores; P(j) = exp2(S(j) c - b) is made
 //   under the second of them, and under the products of the other warpgroups. The last P V of a job runs together with
 //   the first Q K^T of the next.
 // A row's base b is the maximum over its first tile of keys. Later ones are trusted not to pass it by much: their sums
 // show whether one did (late_bases.cuh).
 #include "kernels/attention/forward/wgmma/consumer.cuh"
+#include "kernels/attention/forward/wgmma/finder.cuh"
 #include "kernels/attention/forward/wgmma/producer.cuh"
 
 namespace flashfit {
@@ -29,8 +30,9 @@ struct WgmmaForwardKernel {
       arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
       WgmmaConsumer<C>::run(p, s);
     } else {
-      arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
+      arch::set_max_registers_dec<32>();
       if (arch::warp() == C.warps) WgmmaProducer<C>::run(p, s);
+      if (arch::warp() == C.warps + 1) find_jobs<C>(p, s);
     }
   }
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The warp that finds the block's jobs and copies their Q, K and V tiles into shared memory, by TMA, as far ahead as
-// there are slots.
+// The warp that copies the Q, K and V tiles of the block's jobs into shared memory, by TMA, as far ahead as there are
+// slots.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
@@ -14,10 +14,12 @@ class WgmmaProducer {
 
  public:
   static void run(const Params& p, Shared& s) {
-    Jobs<C> jobs(p);
     int at = 0;  // key tiles so far
     for (int turn = 0;; ++turn) {
-      const Job job = jobs.next();
+      const int found = turn % Shared::kFoundSlots;
+      s.of_found[found].wait_full(turn / Shared::kFoundSlots);
+      const Job job = s.found[found].get();
+      s.of_found[found].release();
       if (arch::elect_one()) copy(p, s, job, at, turn);
       arch::sync_warp();
       if (job.work.queries == 0) break;

@@ -10,7 +10,9 @@ namespace flashfit {
 /// (docs/hopper-kernel.md).
 constexpr WorkOrder work_order(const ForwardProblem& p) {
   constexpr std::int64_t kBytesAtOnce = 32 << 20, kHeadsAtOnce = 20;
-  if (!p.causal || p.window_left >= 0 || p.variable_length) return WorkOrder::kAsNumbered;
+  const bool cost_the_same = !p.causal || p.window_left >= 0;
+  if (p.variable_length) return cost_the_same ? WorkOrder::kByHead : WorkOrder::kAsNumbered;
+  if (cost_the_same) return WorkOrder::kAsNumbered;
   const std::int64_t heads = p.batch * p.heads_kv;
   const std::int64_t bytes = heads * p.seqlen_k * (p.head_dim + p.head_dim_v) * size_of(p.dtype);
   return bytes <= kBytesAtOnce || heads <= kHeadsAtOnce ? WorkOrder::kLongestFirst : WorkOrder::kPairs;
