@@ -25,12 +25,13 @@ struct WgmmaForwardKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
-    // 65,536 registers: 168 a thread, or 128, until consumers take what the producer's warpgroup gives.
+    // A launch has 168 registers a thread, or 128 for 512 threads, until consumers take what the others' warpgroup
+    // gives.
     if (arch::warp() < C.warps) {
       arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
       WgmmaConsumer<C>::run(p, s);
     } else {
-      arch::set_max_registers_dec<32>();
+      arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
       if (arch::warp() == C.warps) WgmmaProducer<C>::run(p, s);
       if (arch::warp() == C.warps + 1) find_jobs<C>(p, s);
     }

@@ -16,8 +16,10 @@ enum class WorkOrder : unsigned char {
   /// The longest first, whatever their head: all blocks end together. For heads whose keys and values stay in L2.
   kLongestFirst,
   /// Head after head, a long tile and then a short one, which together cost what all such pairs do: few heads at a time
-  /// are in L2. The last one to two rounds are dealt longest first.
+  /// are in L2.
   kPairs,
+  /// The same, but what the last one to two rounds have is dealt longest first, so that all blocks end together.
+  kPairsThenLongest,
 };
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,

@@ -29,7 +29,7 @@ class WgmmaProducer {
 
  private:
   static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
-    const auto& [work, tiles] = job;
+    const Work& work = job.work;
     const int kv_head = p.forward.group.quotient(work.head);
     const int sequence = p.forward.cu_seqlens_q == nullptr ? work.sequence : 0;
     const auto hand_over = [&] {
@@ -41,15 +41,20 @@ class WgmmaProducer {
       else
         fill(s.rows[slot].q, p.q, work.q_offset + work.first_row, work.head, sequence, s.of_rows[slot].full);
     };
-    // Where there are two slots for Q, one is free before there is room for keys.
-    if (Shared::kRowSlots > 1 || tiles.begin == tiles.end) hand_over();
-    for (int j = tiles.begin; j < tiles.end; ++j, ++at) {
-      const int slot = at % C.stages, row = work.k_offset + j * C.block_n;
-      s.of_k[slot].wait_empty(at / C.stages);
-      fill(s.k[slot], p.k, row, kv_head, sequence, s.of_k[slot].full);
-      if (Shared::kRowSlots == 1 && j == tiles.begin) hand_over();
-      s.of_v[slot].wait_empty(at / C.stages);
-      fill(s.v[slot], p.v, row, kv_head, sequence, s.of_v[slot].full);
+    const auto copy_k = [&](int row) {
+      s.of_k[at % C.stages].wait_empty(at / C.stages);
+      fill(s.k[at % C.stages], p.k, row, kv_head, sequence, s.of_k[at % C.stages].full);
+    };
+    int row = work.k_offset + job.tiles.begin * C.block_n;
+    const int end = at + job.tiles.end - job.tiles.begin;
+    // Where there are three slots for Q, one is free before there is room for keys.
+    const bool keys_first = Shared::kRowSlots == 1 && at != end;
+    if (keys_first) copy_k(row);
+    hand_over();
+    for (bool has_k = keys_first; at != end; ++at, row += C.block_n, has_k = false) {
+      if (!has_k) copy_k(row);
+      s.of_v[at % C.stages].wait_empty(at / C.stages);
+      fill(s.v[at % C.stages], p.v, row, kv_head, sequence, s.of_v[at % C.stages].full);
     }
   }
 

@@ -46,9 +46,10 @@ struct WgmmaShared {
   TileK k[C.stages];
   TileV v[C.stages];
   JobSlot jobs[kRowSlots];  ///< what rows are of
+  Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
   static constexpr int kFoundSlots = 2;
   JobSlot found[kFoundSlots];  ///< jobs that are yet to be copied
-  Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages], of_found[kFoundSlots];
+  Handover of_found[kFoundSlots];
 
   /// By one thread.
   void init() {
