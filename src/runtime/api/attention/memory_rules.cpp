@@ -88,8 +88,8 @@ Result<void> check_used(const ForwardTensors& t) {
 }
 
 Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed, const ForwardTensors& t) {
+  if (bytes < needed) return refuse("workspace: {} bytes; accepted: {} or more", bytes, needed);
   if (!data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
-  if (bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", bytes, needed);
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t end;
   if (begin % kWorkspaceAlignment)
