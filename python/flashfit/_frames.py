@@ -87,7 +87,17 @@ class _Frames:
 
 
 _attention_frames = _Frames("=IIQQQQQQQQQfIQQqqQQQQfI", 11)  # flashfit_attention_args
-_route_frames = _Frames("=IIQQQQQ", 3)  # flashfit_moe_route_args
+_route_frames = _Frames("=IIQQQQQQiifI", 4)  # flashfit_moe_route_args
+#: flashfit_fused_moe_args' tensors, in their order.
+MOE_TENSORS = (
+    *("x", "w13", "w2", "out", "topk_ids", "topk_weights", "router_logits", "offsets", "b13", "b2"),
+    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate"),
+)
+_moe_frames = _Frames("=II15QQQQQiiifffiiif", 15)  # flashfit_fused_moe_args
+#: flashfit_fused_moe_backward_args' tensors, in their order.
+MOE_GRADIENTS = ("dx", "dw13", "dw2", "db13", "db2", "dtopk_weights")
+MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b13", "b2", *MOE_GRADIENTS)
+_moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
 def _unreadable(stream: int | None, tensors: list[Any]) -> bool:
@@ -138,13 +148,59 @@ def frames_attend(*arguments: Any) -> int:
         return status
 
 
-def frames_route(logits: Any, weights: Any, ids: Any, flags: int, stream: int | None, variant: bytes | None) -> int:
-    """flashfit_moe_route's status of tensors given as Memory; UNREADABLE of others, and without a stream."""
-    tensors = [logits, weights, ids]
+def frames_route(
+    logits: Any,
+    weights: Any,
+    ids: Any,
+    flags: int,
+    stream: int | None,
+    variant: bytes | None,
+    options: Any = (None, 0, 0, 0.0),
+) -> int:
+    """flashfit_moe_route's status of tensors given as Memory; UNREADABLE of others, and without a stream. options:
+    (router_bias, groups, groups_kept, scale)."""
+    bias, *numbers = options
+    tensors = [logits, weights, ids, bias]
     if _unreadable(stream, tensors):
         return UNREADABLE
     with _route_frames.take() as frame:
         places = [frame.put_tensor(i, memory) for i, memory in enumerate(tensors)]
         name = _text(variant)
-        frame.put_args(flags, *places, stream, _address(name))
+        frame.put_args(flags, *places[:3], stream, _address(name), places[3], *numbers, 0)
         return int(library().c.flashfit_moe_route(frame.address))
+
+
+def _with_moe_args(
+    tensors: dict[str, Memory | None], numbers: Any, stream: int, space: tuple[int, int], call: Callable[[int], int]
+) -> int:
+    """call(the address of a filled flashfit_fused_moe_args). numbers: _moe.Numbers."""
+    with _moe_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
+        frame.put_args(numbers[0], *places, stream, 0, *space, *numbers[1:])
+        return call(frame.address)
+
+
+def frames_moe(
+    tensors: dict[str, Memory | None], numbers: Any, stream: int, workspace: int, workspace_bytes: int
+) -> int:
+    """flashfit_fused_moe's status."""
+    space = (workspace, workspace_bytes)
+    return _with_moe_args(tensors, numbers, stream, space, lambda args: int(library().c.flashfit_fused_moe(args)))
+
+
+def frames_moe_workspace(tensors: dict[str, Memory | None], numbers: Any) -> int:
+    """The bytes that the call needs; below 0: less its status."""
+    needed = ctypes.c_uint64()
+
+    def ask(args: int) -> int:
+        return int(library().c.flashfit_fused_moe_workspace(args, ctypes.byref(needed)))
+
+    return -_with_moe_args(tensors, numbers, 0, (0, 0), ask) or needed.value
+
+
+def frames_moe_backward(tensors: dict[str, Memory | None], numbers: Any) -> int:
+    """flashfit_fused_moe_backward's status. numbers: _moe.Numbers."""
+    with _moe_backward_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_BACKWARD_TENSORS)]
+        frame.put_args(numbers[0], *places, 0, 0, 0, *numbers[1:7])
+        return int(library().c.flashfit_fused_moe_backward(frame.address))

@@ -94,6 +94,9 @@ class Library:
         self.c.flashfit_last_error.argtypes = []
         self.c.flashfit_attention_run.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_route.argtypes = [ctypes.c_void_p]
+        self.c.flashfit_fused_moe.argtypes = [ctypes.c_void_p]
+        self.c.flashfit_fused_moe_workspace.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
+        self.c.flashfit_fused_moe_backward.argtypes = [ctypes.c_void_p]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_moe_route_explain_json.argtypes = [
             ctypes.POINTER(RouteExplainArgs),

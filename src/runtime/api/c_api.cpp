@@ -12,6 +12,8 @@
 #include "runtime/api/attention/tensor_check.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/features.hpp"
+#include "runtime/api/moe/experts.hpp"
+#include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
@@ -173,6 +175,26 @@ flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args) 
 
 flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json) {
   return api::hand_over(json, [&] { return api::route_json(args); });
+}
+
+flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args) {
+  return api::guarded([&] { return api::fused_moe(args); });
+}
+
+flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes) {
+  return api::guarded([&]() -> Result<void> {
+    if (!bytes) return api::refuse("bytes: NULL; accepted: where to put the workspace's size");
+    *bytes = 0;
+    return api::fused_moe_workspace(args).map([&](std::uint64_t needed) { *bytes = needed; });
+  });
+}
+
+flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) {
+  return api::guarded([&] { return api::prepare_moe(args); });
+}
+
+flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {
+  return api::guarded([&] { return api::fused_moe_backward(args); });
 }
 
 flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,

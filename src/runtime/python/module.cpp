@@ -227,9 +227,10 @@ PyObject* attend(PyObject* module, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  enum { kLogits, kWeights, kIds, kRouteTensors, kFlags = kRouteTensors, kStream, kVariant, kCount };
+  enum { kLogits, kWeights, kIds, kRouteTensors, kFlags = kRouteTensors, kStream, kVariant, kCount, kOptions = kCount };
   State& state = state_of(module);
-  if (!expect("route", count, kCount, state.moe_route != nullptr)) return nullptr;
+  const bool has_options = count == kCount + 1;
+  if (!expect("route", has_options ? Py_ssize_t{kCount} : count, kCount, state.moe_route != nullptr)) return nullptr;
   flashfit_moe_route_args call{};
   call.struct_size = sizeof call;
   call.flags = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(args[kFlags]));
@@ -242,6 +243,23 @@ PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   call.logits = &tensors[kLogits].get();
   call.weights = &tensors[kWeights].get();
   call.ids = &tensors[kIds].get();
+  Tensor bias;
+  if (has_options) {
+    enum { kBias, kGroups, kGroupsKept, kScale, kOptionCount };
+    PyObject* const options = args[kOptions];
+    if (!PyTuple_Check(options) || PyTuple_Size(options) != kOptionCount) {
+      PyErr_SetString(PyExc_TypeError, "route: options; accepted: a tuple of 4");
+      return nullptr;
+    }
+    call.groups = static_cast<std::int32_t>(PyLong_AsLong(PyTuple_GetItem(options, kGroups)));
+    call.groups_kept = static_cast<std::int32_t>(PyLong_AsLong(PyTuple_GetItem(options, kGroupsKept)));
+    call.scale = static_cast<float>(PyFloat_AsDouble(PyTuple_GetItem(options, kScale)));
+    if (PyErr_Occurred()) return nullptr;
+    if (PyObject* const given = PyTuple_GetItem(options, kBias); given != Py_None) {
+      if (!bias.read(given, state.types, false)) return PyLong_FromLong(kUnreadable);
+      call.router_bias = &bias.get();
+    }
+  }
   if (args[kStream] == Py_None && !current_stream(tensors[kLogits], state.types, &call.stream))
     return PyLong_FromLong(kUnreadable);
   flashfit_status status;
@@ -332,8 +350,9 @@ PyMethodDef methods[] = {
      "bias, seqused_k, workspace's address, workspace_bytes, allocate). allocate(bytes), or None, gives the address of "
      "a workspace where one is needed and none was given; with stream None torch does."},
     {"route", fastcall(route), METH_FASTCALL,
-     "route(logits, weights, ids, flags, stream, variant): flashfit_moe_route's status; -1 if a tensor cannot be read. "
-     "Tensors, stream and variant as attend() takes them."},
+     "route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status; -1 if a tensor cannot "
+     "be read. Tensors, stream and variant as attend() takes them. options may be left out: (router_bias, groups, "
+     "groups_kept, scale)."},
     {"is_plain", fastcall(is_plain), METH_FASTCALL,
      "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
     {"new_out", fastcall(new_out), METH_FASTCALL,
