@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._torch_rules import autocast, batch, guard_gradients
+from ._torch_rules import NO_BACKWARD, autocast, batch, guard_gradients
 
 
 class Operator(NamedTuple):
@@ -25,6 +25,8 @@ class Operator(NamedTuple):
     options: tuple[str, ...] = ()  # tensors that may be None
     casts: bool = False  # autocast gives inputs its dtype
     cast_halves: tuple[str, ...] = ()  # options to which it gives it where they are of the other 16-bit type
+    differentiate: Callable[..., Any] | None = None  # of (keys, arguments, options): the call with its node of autograd
+    refusal: str = NO_BACKWARD  # why a tensor may not require grad, and what is accepted
 
     @property
     def tensors(self) -> tuple[str, ...]:
