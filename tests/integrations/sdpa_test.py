@@ -15,6 +15,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit.integrations import sdpa  # noqa: E402
+from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
 
 F = torch.nn.functional
 #: As models have it who imported the function before.
@@ -322,18 +323,19 @@ def test_uninstalled_leaves_no_trace() -> None:
 
 
 def test_a_subclass_that_dispatches_is_left() -> None:
-    assert not sdpa._is_plain_type(Watched)
+    assert not is_plain_type(Watched)
     for kind in (torch.Tensor, torch.nn.Parameter):
-        assert sdpa._is_plain_type(kind)
+        assert is_plain_type(kind)
 
 
 def test_a_misfit_goes_on_to_pytorch(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flashfit import Misfit, _torch
+    from flashfit import Misfit
+    from flashfit.integrations import _torch_take
 
-    def misfit(*_: Any) -> Any:
+    def misfit(*_: Any, **__: Any) -> Any:
         raise Misfit("no variant fits")
 
-    monkeypatch.setattr(_torch, "attention", misfit)
+    monkeypatch.setattr(_torch_take, "attention", misfit)
     found = attend(*problem())
     assert left() == ["sdpa: left: fp32 on cpu, 4 heads of 16: no variant fits (1 call)"]
     sdpa.uninstall()

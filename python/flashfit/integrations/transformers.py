@@ -30,23 +30,15 @@ def _put_in() -> Callable[[], None]:
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
     from .._operations import attention
-    from ._torch_fit import constant, misfit, misfit_of_gradients
-    from ._torch_words import words
+    from ._torch_fit import misfit, misfit_of_gradients
+    from ._torch_take import noting, place_of, wants_gradients
 
     setting = off(HOST.name)
-    note = HOST.notes.note
+    note = noting(HOST.notes.note)
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    @constant
-    def note_of_trace(call: str, reason: str) -> None:
-        note(call, reason)
-
     def log(q: Any, k: Any, causal: Any, mask: Any, more: str, reason: str = "") -> None:
-        if is_compiling():  # constants alone: sizes may be symbolic
-            device, dtype = q.device.type, str(q.dtype)
-            note_of_trace(f"{dtype} on {device}, compiled{', ' + more if more else ''}", reason)
-        else:
-            note(words(q, k, 1, causal, mask, more), reason)
+        note(q, k, 1, causal, mask, more, reason)
 
     def why_left(
         q: Any, k: Any, v: Any, mask: Any, dropout: float, position_bias: Any, softcap: Any, sinks: Any
@@ -55,17 +47,15 @@ def _put_in() -> Callable[[], None]:
             return f"{setting} turns it off"
         if dropout:
             return f"dropout: {dropout:g}"
-        place = "cpu" if q.device.type == "cpu" else str(q.device)
-        if torch.is_grad_enabled():
-            if position_bias is not None and position_bias.requires_grad:
-                return "position_bias: requires grad"
-            if mask is not None and mask.requires_grad:
-                return "attention_mask: requires grad"
-            if q.requires_grad or k.requires_grad or v.requires_grad or (sinks is not None and sinks.requires_grad):
-                has_bias = mask is not None or position_bias is not None
-                reason = misfit_of_gradients(place, q.shape[-1], v.shape[-1], float(softcap or 0), has_bias)
-                if reason:
-                    return reason
+        place = place_of(q)
+        for name, x in (("position_bias", position_bias), ("attention_mask", mask)):
+            if wants_gradients(x):
+                return f"{name}: requires grad"
+        if wants_gradients(q, k, v, sinks):
+            has_bias = mask is not None or position_bias is not None
+            reason = misfit_of_gradients(place, q.shape[-1], v.shape[-1], float(softcap or 0), has_bias)
+            if reason:
+                return reason
         return misfit(place, str(q.dtype), q.shape[-1], v.shape[-1])
 
     def of_transformers(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
@@ -113,7 +103,7 @@ def _put_in() -> Callable[[], None]:
                 )
         reason = why_left(query, key, value, attention_mask, dropout, position_bias, softcap, s_aux)
         rows = query.shape[2]
-        wants = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+        wants = wants_gradients(query, key, value)
         of_module = getattr(module, "is_causal", True) if is_causal is None else is_causal
         causal = rows > 1 and attention_mask is None and bool(of_module)
         more = ", ".join(
