@@ -10,7 +10,7 @@ from ._command import command, this_python
 from ._errors import FlashfitError
 
 #: Verbs that are not the command's, since they are about Python's packages: the module whose main() each is.
-_VERBS = {"shim": "_stand_in.shim", "hub-kernel": "_stand_in.hub_kernel"}
+_VERBS = {"shim": "_stand_in.shim", "hub-kernel": "_stand_in.hub_kernel", "trace": "trace.main"}
 
 
 def main() -> int:
