@@ -60,13 +60,15 @@ const ErrorClass kClasses[] = {
           {"Could not find the bitsandbytes CUDA binary",
            R"(Could not find the bitsandbytes CUDA binary at .*?(?P<file>[^\s'"(]*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
           {"Required library version not found",
-           R"(Required library version not found: (?P<file>libbitsandbytes_cuda(?P<cuda>\d+)\w*\.so))"}},
-     .concluded = "bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
-                  "for it. GPU and driver have no part in it",
+           R"(Required library version not found: (?P<file>libs?bitsandbytes_(?:cuda(?P<cuda>\d+)\w*|cpu)\.(?:so|dll)))"}},
+     .concluded = "[bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
+                  "for it. GPU and driver have no part in it|bitsandbytes found no CUDA in this environment and looked "
+                  "for {file}, its library for CPUs, which this release does not carry either: releases before 0.43 "
+                  "have none for Windows]",
      .unknown = "which versions it carries: the names of libbitsandbytes_cuda*.so beside it say",
      .explained_by = {"FF707"},
      .subject = "cuda{cuda}",
-     .source = "bitsandbytes-foundation/bitsandbytes#1848"},
+     .source = "bitsandbytes-foundation/bitsandbytes#1848, #138, #228, jllllll/bitsandbytes#4"},
     {.name = "built-for-another-python",
      .code = "FF842",
      .title = "a module for another Python",
