@@ -27,14 +27,19 @@ const ErrorClass kClasses[] = {
      .patterns =
          {{"No matching distribution found for", R"(No matching distribution found for (?P<requirement>[^\s]+))"},
           {"Could not find a version that satisfies",
-           R"(Could not find a version that satisfies the requirement (?P<requirement>[^\s]+) \(from versions: (?P<versions>[^)]*)\))"}},
+           R"(Could not find a version that satisfies the requirement (?P<requirement>[^\s]+) \(from versions: (?P<versions>[^)]*)\))"},
+          {"can't be installed because it doesn't have",
+           R"(Distribution `(?P<requirement>\S+?)(?: @ [^`]*)?` can't be installed because it doesn't have a source distribution or wheel)"},
+          {"only has wheels for the following",
+           R"(only has wheels (?:for|with) the following (?:platforms?|Python (?:version|implementation|ABI) tags?)s?: (?P<versions>.+))",
+           true}},
      .concluded =
          "of {requirement} the index has nothing that this Python on this system takes[; for it there is: {versions}]",
      .unknown = "whether the version does not exist, or exists for another Python",
      .mend = "pip download --no-deps --only-binary :all: --python-version 3.12 '{requirement}' tells whether another "
              "Python is served",
      .explained_by = {"FF201", "FF202", "FF203"},
-     .source = "pip, \"Finding packages\""},
+     .source = "pip, \"Finding packages\"; astral-sh/uv#10843"},
     {.name = "no-build-variant",
      .code = "FF852",
      .title = "the kernel hub has no build for this PyTorch",

@@ -294,7 +294,8 @@ const ErrorClass kClasses[] = {
                    R"(failed to open (?P<library>libnvrtc-builtins\.(?:alt\.)?so[\d.]*\d|libnvrtc-builtins\.so))"},
                   {"libnvrtc-builtins", R"(Make sure that (?P<library>libnvrtc-builtins\.so[\d.]*\d) is installed)"},
                   {"nvrtc-builtins64_", R"((?P<library>nvrtc-builtins64_\d+\.dll))"},
-                  {"NVRTC_ERROR_BUILTIN_OPERATION_FAILURE", R"(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"}},
+                  {"NVRTC_ERROR_BUILTIN_OPERATION_FAILURE", R"(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"},
+                  {"failed to load builtins", R"(nvrtc: error: failed to load builtins)"}},
      .concluded =
          "kernels are compiled when the program runs: NVRTC opens [{library}|libnvrtc-builtins] by its exact version, "
          "and no folder of the loader has that one. An NVRTC of another version, from LD_LIBRARY_PATH or another "
