@@ -152,7 +152,10 @@ class Conflicts {
       asker.releases.push_back(&*release);
       versions.push_back(torch.text);
     }
-    asker.words = fmt::format("torch {} ({})", doctor::listed(versions, 2), whose_torch_);
+    asker.words = question_.torch
+                      ? fmt::format("{} torch {}", question_.whose_torch == "yours" ? "your" : question_.whose_torch,
+                                    versions.front())
+                      : fmt::format("torch {} ({})", doctor::listed(versions, 2), whose_torch_);
     return asker;
   }
 

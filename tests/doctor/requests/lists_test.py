@@ -158,7 +158,7 @@ def test_a_list_whose_packages_are_built_for_two_pytorchs_says_which(tmp_path: P
     [
         (
             "torch==2.9.1\ntriton==3.1.0\n",
-            "torch 2.9.1 (the list's is 2.9.1) asks for triton ==3.5.1",
+            "the list's torch 2.9.1 asks for triton ==3.5.1",
             "triton==3.5.1",
         ),
         (
