@@ -53,8 +53,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
  *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
  *                      .scale; moe.route.prepare, moe.route.explain
- *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), on the CPU also .grouped
- *                      (offsets), .shared, .map (expert_map), .backward; moe.layer.prepare, moe.layer.workspace
+ *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
+ *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried

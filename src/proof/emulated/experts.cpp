@@ -48,8 +48,9 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 }
 
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options) {
+                       const emu::Options& options, const std::function<void(ExpertsCall&)>& adjust) {
   ExpertsCall call = data.call();
+  if (adjust) adjust(call);
   const ExpertsProblem& p = call.problem;
   const ExpertsProductConfig& config = experts_product_variant_of(product.row).config;
   std::vector<Line> workspace(static_cast<std::size_t>(workspace_bytes(p) / static_cast<std::int64_t>(sizeof(Line))));
@@ -62,8 +63,13 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   memory.read_only("w2", call.w2, data.w2.size_in_bytes());
   if (call.b13 != nullptr) memory.read_only("b13", call.b13, data.b13.size_in_bytes());
   if (call.b2 != nullptr) memory.read_only("b2", call.b2, data.b2.size_in_bytes());
-  memory.read_only("topk_ids", call.topk_ids, static_cast<std::size_t>(p.rows()) * sizeof(int));
-  memory.read_only("topk_weights", call.topk_weights, static_cast<std::size_t>(p.rows()) * sizeof(float));
+  const auto words = [&](const char* name, const void* base, std::int64_t count) {
+    if (base != nullptr) memory.read_only(name, base, static_cast<std::size_t>(count) * 4);
+  };
+  words("topk_ids", call.topk_ids, p.rows());
+  words("topk_weights", call.topk_weights, p.rows());
+  words("map", call.map, call.mapped);
+  words("offsets", call.offsets, p.owned() + 1);
   memory.writable("out", call.out, data.out.size_in_bytes());
   if (p.rows() > 0) add_workspace(memory, call.workspace, p, config.tile_rows);
 

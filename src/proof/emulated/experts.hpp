@@ -1,5 +1,6 @@
 #pragma once
 // The experts' kernels on the CPU, as forward.hpp has the forward's.
+#include <functional>
 #include <vector>
 
 #include "proof/emulated/kernel.hpp"
@@ -14,9 +15,9 @@ const std::vector<EmulatedKernel>& emulated_experts_products();
 /// Of the same dtype as a product. `all` is emulated_experts_rows(), or the like.
 const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all);
 
-/// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. Error: the
-/// emulator's finding.
+/// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. `adjust`
+/// may change the call before, also to one with a map or offsets. Error: the emulator's finding.
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options);
+                       const emu::Options& options, const std::function<void(ExpertsCall&)>& adjust = {});
 
 }  // namespace flashfit::emulated

@@ -15,7 +15,7 @@ namespace flashfit::testing {
 namespace {
 
 using emulated::EmulatedKernel, emulated::emulated_experts_products, emulated::emulated_experts_rows;
-using reference::ExpertsCase, reference::ExpertsData;
+using reference::ExpertsData;
 
 constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its instructions differ
 

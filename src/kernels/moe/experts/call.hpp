@@ -22,7 +22,13 @@ struct ExpertsCall {
   int64 b2_expert = 0;
   const int* topk_ids = nullptr;        ///< [tokens, top_k], contiguous
   const float* topk_weights = nullptr;  ///< [tokens, top_k], contiguous
-  void* out = nullptr;                  ///< [tokens, hidden]
+  /// GPUs alone (on the CPU the API reads them): an id's place in w13, or -1; low is 0. nullptr: id - low.
+  const int* map = nullptr;
+  int mapped = 0;  ///< ids that the map has
+  /// GPUs alone: [owned + 1], where each expert's rows of x begin, of problems that are sorted. Need not be trusted:
+  /// rows that no expert has get 0.
+  const int* offsets = nullptr;
+  void* out = nullptr;  ///< [tokens, hidden]
   int64 out_row = 0;
   void* workspace = nullptr;  ///< GPUs alone: workspace_bytes(problem) (workspace.hpp), aligned to 256 bytes
 };

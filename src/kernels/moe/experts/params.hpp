@@ -9,15 +9,19 @@ namespace flashfit {
 enum class ExpertsRowsStep : unsigned char {
   kCount,  ///< a block a chunk of choices: how many are of each expert
   kPlace,  ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
+  kTake,   ///< a block a chunk: the same of rows that come sorted
   kSum,    ///< a block a token: the weighed sum of what its experts gave
 };
 
 /// Of the kernel that sorts and adds up (rows.cuh).
 struct ExpertsRowsParams {
   ExpertsRowsStep step;
-  const int* ids;                  ///< [rows]
-  int rows;                        ///< tokens * top_k
-  int low, owned;                  ///< ids from low to low + owned - 1 count
+  const int* ids;  ///< [rows]
+  int rows;        ///< tokens * top_k
+  int low, owned;  ///< ids from low to low + owned - 1 count
+  const int* map;  ///< [mapped]: which expert an id is, -1: none; or nullptr
+  int mapped;
+  const int* offsets;              ///< [owned + 1], of kTake
   int chunks;                      ///< of kSortChunk choices
   Divisor tile_rows;               ///< of the grouped products' tiles
   int *counts, *choices, *places;  ///< as in ExpertsWorkspace

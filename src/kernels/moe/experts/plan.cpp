@@ -43,6 +43,9 @@ std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, boo
   return (outputs + each - 1) / each;
 }
 
+/// Whether choices are counted before they get their rows.
+bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
+
 /// Blocks of the two products.
 struct Blocks {
   std::int64_t first, second;
@@ -120,7 +123,7 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const bool stay = config_of(product).engine == ExpertsEngine::kWgmma;
   const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
   const Blocks blocks = blocks_of(config_of(product), p);
-  if (chunks > 1) steps.add({.image = &rows, .grid = {.x = chunks}});
+  if (counts(p)) steps.add({.image = &rows, .grid = {.x = chunks}});
   steps.add({.image = &rows, .grid = {.x = chunks}});
   if (p.owned() > 0) {
     steps.add({.image = &product, .grid = grid(blocks.first)});
@@ -148,6 +151,9 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .rows = static_cast<int>(p.rows()),
                  .low = p.low,
                  .owned = p.owned(),
+                 .map = call.map,
+                 .mapped = call.mapped,
+                 .offsets = call.offsets,
                  .chunks = static_cast<int>(sort_chunks(p)),
                  .tile_rows = Divisor(c.tile_rows),
                  .counts = ints(at.counts),
@@ -162,7 +168,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .top_k = p.top_k,
                  .columns = p.hidden};
   place_step_ = sum_step_ = count_step_;
-  place_step_.step = ExpertsRowsStep::kPlace;
+  place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
   sum_step_.step = ExpertsRowsStep::kSum;
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
@@ -217,7 +223,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
 
   count_ = 0;
   if (p.rows() == 0) return {};
-  if (sort_chunks(p) > 1) add(&count_step_);
+  if (counts(p)) add(&count_step_);
   add(&place_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;

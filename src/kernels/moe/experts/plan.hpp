@@ -53,7 +53,7 @@ class ExpertsArguments {
   /// alone.
   Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
   /// The same for a product's configuration.
-  Result<void> set(const ExpertsProductConfig& product, const ExpertsCall& call, EncodeTensorMap encode);
+  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, EncodeTensorMap encode);
 
   /// One for each step; they point into this.
   std::span<const void* const> all() const { return {pointers_.data(), count_}; }

@@ -21,6 +21,8 @@ struct ExpertsRowsKernel {
       sum(p);
     else if (p.step == ExpertsRowsStep::kCount)
       ExpertsSort::count(p, arch::shared<Shared>());
+    else if (p.step == ExpertsRowsStep::kTake)
+      ExpertsSort::take(p, arch::shared<Shared>());
     else
       ExpertsSort::place(p, arch::shared<Shared>());
   }

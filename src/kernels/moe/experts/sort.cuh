@@ -46,12 +46,35 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
-        for (int w = 0; w < kRowsWarps; ++w) {
+        for (auto& counts : s.counts) {
           const int from = arch::load_shared(s.row_begin, expert(i)) + before[i];
-          arch::store_shared(s.counts[w], expert(i), arch::load_shared(s.counts[w], expert(i)) + from);
+          arch::store_shared(counts, expert(i), arch::load_shared(counts, expert(i)) + from);
         }
     arch::sync_block();
     write_rows(p, s, choices);
+    write_tiles(p, s);
+  }
+
+  /// Rows that come sorted: expert e's from offsets[e] to offsets[e + 1]. Where offsets fall, or leave the rows, an
+  /// expert has none.
+  static void take(const Params& p, Shared& s) {
+    begin_at_offsets(p, s);
+    int tiles[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int e = expert(i);
+      const int rows = e < p.owned ? arch::load_shared(s.row_begin, e + 1) - arch::load_shared(s.row_begin, e) : 0;
+      tiles[i] = p.tile_rows.quotient(rows + p.tile_rows.by - 1);
+    }
+    begin(s.tile_begin, s.sums[1], tiles, p.owned);
+    arch::sync_block();
+    const int first = arch::load_shared(s.row_begin, 0), end = arch::load_shared(s.row_begin, p.owned);
+    for (int i = arch::thread(); i < kSortChunk; i += kRowsThreads) {
+      const int row = arch::block().x * kSortChunk + i;
+      if (row >= p.rows) break;
+      arch::store_if(true, p.choices, row, row);
+      arch::store_if(true, p.places, row, row >= first && row < end ? row : -1);
+    }
     write_tiles(p, s);
   }
 
@@ -79,8 +102,7 @@ class ExpertsSort {
     for (int g = 0; g < kGroups; ++g) {
       if (c.first + g * 32 >= c.end) break;
       const int at = c.first + g * 32 + arch::lane();
-      // An id below `low` becomes a number far above.
-      c.of[g] = at < c.end ? uint32(arch::load(p.ids, at)) - uint32(p.low) : ~0u;
+      c.of[g] = at < c.end ? expert_of(p, at) : ~0u;
       const bool counts_for = c.of[g] < uint32(p.owned);
       const uint32 same = lanes_alike(c.of[g], counts_for, p.owned);
       const uint32 lower = same & ((1u << arch::lane()) - 1);
@@ -91,6 +113,14 @@ class ExpertsSort {
       arch::sync_warp();
     }
     arch::sync_block();
+  }
+
+  /// The expert of a choice, p.owned or more if that is none of them: an id below `low`, and -1 in a map, become
+  /// numbers far above.
+  static uint32 expert_of(const Params& p, int choice) {
+    const uint32 id = uint32(arch::load(p.ids, choice));
+    if (p.map == nullptr) return id - uint32(p.low);
+    return id < uint32(p.mapped) ? uint32(arch::load(p.map, int(id))) : ~0u;
   }
 
   /// The lanes whose expert is this lane's, of those that count.
@@ -108,9 +138,9 @@ class ExpertsSort {
   static int make_relative(Shared& s, int e) {
     int sum = 0;
 #pragma unroll
-    for (int w = 0; w < kRowsWarps; ++w) {
-      const int mine = arch::load_shared(s.counts[w], e);
-      arch::store_shared(s.counts[w], e, sum);
+    for (auto& counts : s.counts) {
+      const int mine = arch::load_shared(counts, e);
+      arch::store_shared(counts, e, sum);
       sum += mine;
     }
     return sum;
@@ -132,7 +162,7 @@ class ExpertsSort {
     const int warp = arch::warp();
     int mine = 0;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) mine += each[i];
+    for (const int one : each) mine += one;
     int upto = mine;
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
@@ -149,6 +179,38 @@ class ExpertsSort {
       sum += each[i];
     }
     if (owned == kMostExperts && arch::thread() == kRowsThreads - 1) arch::store_shared(s_begin, owned, sum);
+  }
+
+  /// row_begin[e]: the largest of offsets[0 .. e], none outside of the rows. There for all threads.
+  static void begin_at_offsets(const Params& p, Shared& s) {
+    const int warp = arch::warp();
+    const auto offset = [&](int e) {
+      const int at = arch::load(p.offsets, e);
+      return at < 0 ? 0 : at > p.rows ? p.rows : at;
+    };
+    const auto larger = [](int a, int b) { return a > b ? a : b; };
+    int each[kEach], upto = 0;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      upto = larger(upto, expert(i) <= p.owned ? offset(expert(i)) : 0);
+      each[i] = upto;
+    }
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const int lower = arch::shuffle(upto, arch::lane() >= d ? arch::lane() - d : 0);
+      upto = larger(upto, lower);
+    }
+    if (arch::lane() == 31) arch::store_shared(s.sums[0], warp, upto);
+    const int lane_before = arch::shuffle(upto, arch::lane() > 0 ? arch::lane() - 1 : 0);
+    arch::sync_block();
+    int before = arch::lane() > 0 ? lane_before : 0;
+    for (int w = 0; w < warp; ++w) before = larger(before, arch::load_shared(s.sums[0], w));
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+      if (expert(i) <= p.owned) arch::store_shared(s.row_begin, expert(i), larger(before, each[i]));
+    if (p.owned == kMostExperts && arch::thread() == kRowsThreads - 1)
+      arch::store_shared(s.row_begin, kMostExperts, larger(larger(before, upto), offset(kMostExperts)));
+    arch::sync_block();
   }
 
   static void write_rows(const Params& p, const Shared& s, const Choices& c) {

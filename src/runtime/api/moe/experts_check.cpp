@@ -278,6 +278,8 @@ void fill_call(CheckedExperts& c) {
   call.b2 = t.b2.data, call.b2_expert = expert_stride(t.b2);
   call.topk_ids = static_cast<const int*>(t.ids.data);
   call.topk_weights = static_cast<const float*>(t.weights.data);
+  call.map = c.map.data(), call.mapped = static_cast<int>(c.map.size());
+  call.offsets = c.offsets, call.problem.sorted = c.offsets != nullptr;
   call.out = t.out.data, call.out_row = t.out.stride[0];
   call.problem.bias13 = is_given(t.b13), call.problem.bias2 = is_given(t.b2);
   c.has_shared = is_given(t.shared_w13);

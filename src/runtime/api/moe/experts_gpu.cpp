@@ -18,8 +18,6 @@ namespace {
 
 /// What of a call no kernel for GPUs does, or nullptr.
 const char* lacking_on_gpus(const CheckedExperts& c) {
-  if (c.finding == Finding::kOffsets) return "offsets: give each row's expert as topk_ids, and 1 as topk_weights";
-  if (!c.map.empty() || c.tensors.map.ndim != 0) return "expert_map: give topk_ids that are mapped, or experts_low";
   if (c.has_shared) return "shared_w13: add the shared expert's result";
   return nullptr;
 }

@@ -66,6 +66,29 @@ TEST_P(Experts, ATokensResultIsItsOwn) {
     for (int c = 0; c < spec.problem.hidden; ++c) ASSERT_EQ(few.out.get(0, t, c), all.out.get(0, t, c));
 }
 
+/// Rows that come sorted give what the same rows give by their ids, with weights of 1.
+TEST_P(Experts, TakesRowsThatComeSorted) {
+  ExpertsCase spec = cases().front();
+  spec.problem.top_k = 1;
+  spec.problem.weight_on = WeightOn::kOutput;
+  ExpertsData by_ids = reference::make_data(spec);
+  std::ranges::sort(by_ids.ids);
+  std::ranges::fill(by_ids.weights, 1.f);
+  std::vector<int> offsets;
+  for (int e = 0; e <= spec.problem.experts; ++e)
+    offsets.push_back(static_cast<int>(std::ranges::lower_bound(by_ids.ids, e) - by_ids.ids.begin()));
+  ExpertsData by_offsets = by_ids;
+  ASSERT_TRUE(emulated::run(rows(), GetParam(), by_ids, {}));
+  ASSERT_EQ(reference::defect_of(by_ids), "");
+  const auto ran = emulated::run(rows(), GetParam(), by_offsets, {}, [&](ExpertsCall& call) {
+    call.problem.sorted = true;
+    call.topk_ids = nullptr, call.topk_weights = nullptr;
+    call.offsets = offsets.data();
+  });
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(by_offsets.out.bytes, by_ids.out.bytes);
+}
+
 /// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does
 /// wgmma here. A GPU rounds within a step of 16 as it likes, perhaps not as mma.sync does.)
 TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {

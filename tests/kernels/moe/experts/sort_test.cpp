@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "kernels/moe/experts/params.hpp"
@@ -25,8 +26,10 @@ struct Sorted {
 
 constexpr int kUnwritten = -7;
 
-/// By the kernel; one block a chunk, with a count before where there are several. Fails the test on a finding.
-Sorted sort_by_kernel(std::vector<int> ids, int low, int owned, int tile_rows, const emu::Options& options) {
+/// By the kernel; one block a chunk, with a count before where there are several. With offsets `ids` are only as many
+/// as there are rows. Fails the test on a finding.
+Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_rows, const emu::Options& options,
+                      const std::vector<int>& map = {}, const std::vector<int>& offsets = {}) {
   const emulated::EmulatedKernel& kernel = emulated::emulated_experts_rows().front();
   const auto rows = static_cast<int>(ids.size());
   const int chunks = (rows + kSortChunk - 1) / kSortChunk;
@@ -39,7 +42,9 @@ Sorted sort_by_kernel(std::vector<int> ids, int low, int owned, int tile_rows, c
   int tile_count = kUnwritten;
   emu::Memory memory;
   const auto writable = [&](const char* name, auto& v) { memory.writable(name, v.data(), v.size() * sizeof v[0]); };
-  memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
+  if (offsets.empty()) memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
+  memory.read_only("map", map.data(), map.size() * sizeof(int));
+  memory.read_only("offsets", offsets.data(), offsets.size() * sizeof(int));
   writable("counts", counts);
   writable("choices", s.choices);
   writable("places", s.places);
@@ -50,6 +55,9 @@ Sorted sort_by_kernel(std::vector<int> ids, int low, int owned, int tile_rows, c
                            .rows = rows,
                            .low = low,
                            .owned = owned,
+                           .map = map.empty() ? nullptr : map.data(),
+                           .mapped = static_cast<int>(map.size()),
+                           .offsets = offsets.data(),
                            .chunks = chunks,
                            .tile_rows = Divisor(tile_rows),
                            .counts = counts.data(),
@@ -63,8 +71,9 @@ Sorted sort_by_kernel(std::vector<int> ids, int low, int owned, int tile_rows, c
                            .out_row = 0,
                            .top_k = 1,
                            .columns = 0};
-  for (const ExpertsRowsStep step : {ExpertsRowsStep::kCount, ExpertsRowsStep::kPlace}) {
-    if (step == ExpertsRowsStep::kCount && chunks == 1) continue;
+  using enum ExpertsRowsStep;
+  for (const ExpertsRowsStep step : {kCount, offsets.empty() ? kPlace : kTake}) {
+    if (step == kCount && (chunks == 1 || !offsets.empty())) continue;
     params.step = step;
     const auto ran = kernel.launch({chunks, 1, 1}, &params, memory, options);
     EXPECT_TRUE(ran) << ran.error().message;
@@ -134,6 +143,72 @@ TEST(ExpertsSort, LeavesOutWhatIsNotOwned) {
   expect_sorted({4, 5, -1, 8, kLeast, 6, kMost, 5, 9, 3}, 4, 4, 16, {});
   expect_sorted({-1, -1, 512, 7}, 0, 7, 16, {});  // none counts
   expect_sorted(random_ids(100, 0, 8), 3, 0, 16, {});
+}
+
+TEST(ExpertsSort, ReadsIdsThroughAMap) {
+  const std::vector<int> map = {2, -1, 0, 7, 1, -5};  // of owned experts there are 3
+  const std::vector<int> ids = {0, 1, 2, 3, 4, 5, 6, -1, 4, 0, std::numeric_limits<int>::max()};
+  std::vector<int> mapped;
+  for (const int id : ids) mapped.push_back(id >= 0 && id < 6 ? map[id] : -1);
+  const Sorted got = sort_by_kernel(ids, 0, 3, 16, {}, map), want = sort_by_kernel(mapped, 0, 3, 16, {});
+  EXPECT_EQ(got.choices, want.choices);
+  EXPECT_EQ(got.places, want.places);
+  ASSERT_EQ(got.tiles.size(), 3u);
+}
+
+/// Experts' rows as [begin, end), from tiles.
+std::vector<std::pair<int, int>> segments_of(const Sorted& s, int owned) {
+  std::vector<std::pair<int, int>> segments(static_cast<std::size_t>(owned));
+  for (std::size_t i = 0; i < s.tiles.size(); ++i) {
+    const ExpertTile& t = s.tiles[i];
+    segments[static_cast<std::size_t>(t.expert)] = {t.first_row, t.first_row + t.rows};
+    EXPECT_LE(static_cast<std::size_t>(t.first_tile), i);
+  }
+  return segments;
+}
+
+TEST(ExpertsSort, TakesRowsThatComeSorted) {
+  for (const emu::Options& options : schedules())
+    for (const int rows : {1, 40, 2 * kSortChunk + 3}) {
+      const std::vector<int> offsets = {0, rows / 3, rows / 3, rows / 2, rows};
+      const Sorted s = sort_by_kernel(std::vector<int>(static_cast<std::size_t>(rows)), 0, 4, 16, options, {}, offsets);
+      for (int row = 0; row < rows; ++row) {
+        ASSERT_EQ(s.choices[row], row);
+        ASSERT_EQ(s.places[row], row);
+      }
+      const auto segments = segments_of(s, 4);
+      int tiles = 0;
+      for (int e = 0; e < 4; ++e) {
+        const std::pair none{0, 0}, own{offsets[e], offsets[e + 1]};
+        EXPECT_EQ(segments[e], offsets[e] < offsets[e + 1] ? own : none);
+        tiles += (offsets[e + 1] - offsets[e] + 15) / 16;
+      }
+      EXPECT_EQ(static_cast<int>(s.tiles.size()), tiles);
+    }
+  std::vector<int> many(kMostExperts + 1);
+  for (int e = 0; e <= kMostExperts; ++e) many[e] = e * 2;
+  const Sorted s = sort_by_kernel(std::vector<int>(2 * kMostExperts), 0, kMostExperts, 16, {}, {}, many);
+  ASSERT_EQ(s.tiles.size(), static_cast<std::size_t>(kMostExperts));
+  EXPECT_EQ(s.tiles.back().first_row, 2 * kMostExperts - 2);
+  EXPECT_EQ(s.tiles.back().rows, 2);
+}
+
+TEST(ExpertsSort, WrongOffsetsStayInsideTheRows) {
+  const int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  for (const std::vector<int>& offsets :
+       {std::vector<int>{5, 3, 90, 8, 40}, {least, most, 0, 7, 9}, {7, 7, 7, 7, 7}, {-4, 10, 5, 20, most}}) {
+    const Sorted s = sort_by_kernel(std::vector<int>(50), 0, 4, 16, {}, {}, offsets);
+    std::vector<int> owners(50, -1);
+    for (const ExpertTile& t : s.tiles)
+      if (&t - s.tiles.data() == t.first_tile)
+        for (int row = t.first_row; row < t.first_row + t.rows; ++row) {
+          ASSERT_GE(row, 0);
+          ASSERT_LT(row, 50);
+          ASSERT_EQ(owners[row], -1) << "two experts have row " << row;
+          owners[row] = t.expert;
+        }
+    for (int row = 0; row < 50; ++row) EXPECT_EQ(s.places[row] >= 0, owners[row] >= 0) << row;
+  }
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ class WgmmaExpertsConsumer {
       arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
 #pragma unroll
       for (int j = 0; j < rows / 16; ++j) {
-        float weights[2][2];  // of the two n8 tiles' rows
+        float weights[2][2] = {{1.f, 1.f}, {1.f, 1.f}};  // of the two n8 tiles' rows
         read_weights(weights, place, begin + 16 * j);
         uint32 words[4];
 #pragma unroll
@@ -139,10 +139,6 @@ class WgmmaExpertsConsumer {
 
   /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
   void read_weights(float (&weights)[2][2], const ExpertsPlace& place, int first) const {
-#pragma unroll
-    for (int t = 0; t < 2; ++t)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) weights[t][i] = 1.f;
     if (p_.weights == nullptr) return;
 #pragma unroll
     for (int t = 0; t < 2; ++t)
