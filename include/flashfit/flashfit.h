@@ -50,8 +50,11 @@ FLASHFIT_API uint32_t flashfit_version(void);
 /* What the library that is loaded can do, by name; ends with NULL; static. Names are added, never changed:
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
- *   attention.prepare, attention.try, attention.workspace, explain, explain.tile
- *   moe.route          with .topk_first, .renormalize; moe.route.prepare, moe.route.explain
+ *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
+ *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
+ *                      .scale; moe.route.prepare, moe.route.explain
+ *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), on the CPU also .grouped
+ *                      (offsets), .shared, .map (expert_map), .backward; moe.layer.prepare, moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -137,11 +140,16 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
  * arguments, except for the workspace, and gives the same errors; launches nothing. */
 FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
 
-/* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one, in one call
- * where it needs none. *needed is 0: as flashfit_attention_forward. Else the call needs a workspace of so many bytes
- * and args has none, or a smaller one: FLASHFIT_OK too, but nothing was launched or written. Call again with that many.
- */
-FLASHFIT_API flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed);
+/* Gives a call the workspace that it needs: the address of that many bytes, as args->workspace has to be, which stay
+ * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. */
+typedef void* (*flashfit_allocate)(void* context, uint64_t bytes);
+
+/* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one: where it
+ * does and args->workspace is NULL, allocate(context, bytes) is called once, after all checks and before anything is
+ * launched. If it gives NULL: FLASHFIT_OUT_OF_MEMORY, and nothing was launched. allocate may be NULL: then this is
+ * flashfit_attention_forward. */
+FLASHFIT_API flashfit_status flashfit_attention_run(const flashfit_attention_args* args, flashfit_allocate allocate,
+                                                    void* context);
 
 /* All of flashfit_attention_forward but the launch: the same checks, except for the workspace, and the kernel loaded on
  * that GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */
@@ -210,6 +218,9 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
 /* flags of flashfit_moe_route_args and flashfit_moe_route_explain_args */
 #define FLASHFIT_TOPK_FIRST 256u  /* the softmax is taken over the chosen experts, not over all */
 #define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
+/* Scores that see one expert alone, instead of a softmax: on the CPU; one of them, and not with FLASHFIT_TOPK_FIRST. */
+#define FLASHFIT_SIGMOID 2048u       /* score = 1 / (1 + exp(-logit)) */
+#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))) */
 
 /* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
  *
@@ -217,17 +228,30 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
  *                NaN counts as the largest
  *   weights[t] = softmax(logits[t])[ids[t]], with FLASHFIT_TOPK_FIRST softmax(logits[t][ids[t]])
  *
+ * With FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS ids[t] are those of the largest score + router_bias, of the kept
+ * groups alone, and weights[t] = score[ids[t]]; with FLASHFIT_RENORMALIZE / (their sum + 1e-20). At last weights are
+ * multiplied by scale.
+ *
  * A NaN or an infinity makes NaN of its token's weights, as PyTorch's softmax does, and of no other's; ids stay
  * distinct and in range. Arithmetic in fp32; the same bits in every run. */
 typedef struct flashfit_moe_route_args {
   uint32_t struct_size; /* sizeof(flashfit_moe_route_args); as of flashfit_attention_args */
-  uint32_t flags;       /* FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_PTX_ONLY */
+  uint32_t flags;       /* FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS,
+                           FLASHFIT_PTX_ONLY */
   /* [tokens, experts], 1 to 512 experts; fp16, bf16 or fp32; strides 0 or more, 1 in the last dimension */
   const DLTensor* logits;
   const DLTensor* weights; /* fp32 [tokens, top_k], contiguous; top_k from 1 to experts, at most 16 */
   const DLTensor* ids;     /* int32 [tokens, top_k], contiguous */
   flashfit_stream stream;
   const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  /* On the CPU, with FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS: fp32 [experts], contiguous: added to the scores by
+   * which experts are chosen, never to weights; or NULL. */
+  const DLTensor* router_bias;
+  /* Likewise: experts in `groups` equal parts, of which each token keeps `groups_kept`: those with the largest sum of
+   * their two largest score + router_bias, the lower group first where two are equal. Both 0: one group. */
+  int32_t groups, groups_kept;
+  float scale;       /* of all routers, on the CPU: multiplies weights; finite; 0 means 1 */
+  uint32_t reserved; /* 0 */
 } flashfit_moe_route_args;
 
 /* On the CPU the result is there on return; on a GPU the work is queued on the stream. The memory of weights and ids
@@ -236,6 +260,116 @@ FLASHFIT_API flashfit_status flashfit_moe_route(const flashfit_moe_route_args* a
 
 /* All of flashfit_moe_route but the launch: the same checks, and the kernel loaded on that GPU. */
 FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args);
+
+/* flags of flashfit_fused_moe_args alone */
+#define FLASHFIT_TRANSPOSED 8192u       /* weights lie [experts, inputs, outputs] */
+#define FLASHFIT_INTERLEAVED 16384u     /* w13's outputs are gate and up of feature 0, of feature 1, ... */
+#define FLASHFIT_WEIGHT_ON_INPUT 32768u /* a token's weight of an expert multiplies x instead of y */
+
+/* activation of flashfit_fused_moe_args: h of g and u, in fp32 */
+#define FLASHFIT_SWIGLU 0     /* min(g, limit) / (1 + exp(-alpha min(g, limit))) (clamp(u, -limit, limit) + shift) */
+#define FLASHFIT_GEGLU_TANH 1 /* g / 2 (1 + tanh(sqrt(2 / pi) (g + 0.044715 g^3))) u */
+#define FLASHFIT_GEGLU_ERF 2  /* g / 2 (1 + erf(g / sqrt(2))) u */
+#define FLASHFIT_SILU 3       /* u / (1 + exp(-u)); there is no gate: w13 has `intermediate` outputs */
+#define FLASHFIT_RELU2 4      /* max(u, 0)^2; nor here */
+
+/* Since 0.3. A layer of experts. For each token t and rank k, with e = topk_ids[t, k] and w = topk_weights[t, k]:
+ *
+ *   (g, u) = x[t] w13[e]^T + b13[e];  h = activation(g, u);  y = h w2[e]^T + b2[e];  out[t] += w y
+ *
+ * over k from 0 to top_k - 1 in this order, in fp32, rounded once; then y of the shared expert, if there is one.
+ * Experts are found in one of three ways: topk_ids and topk_weights are given; or router_logits, of which they are made
+ * as flashfit_moe_route makes them; or offsets, and then row r of x is expert e's if offsets[e] <= r < offsets[e + 1],
+ * and out[r] = y, with 0 for rows of none.
+ *
+ * Repeated ids of a token are legal. Ids of experts that experts_low and experts_high, or expert_map, leave out, and
+ * ids that are none, add 0 and touch no memory; without either the CPU refuses ids out of range, and a GPU adds 0. No
+ * token is dropped. The same bits in every run; on the CPU a token's result does not depend on the tokens around it.
+ *
+ * x, w13, w2, out and, where given, b13, b2 and shared_* are of one dtype, fp16, bf16 or, on the CPU, fp32; their
+ * strides are 0 or more and 1 in the last dimension. All tensors are on one device. The memory of out overlaps no other
+ * tensor's. */
+typedef struct flashfit_fused_moe_args {
+  uint32_t struct_size; /* sizeof(flashfit_fused_moe_args); as of flashfit_attention_args */
+  uint32_t flags;       /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY, and
+                           with router_logits those of flashfit_moe_route_args */
+  const DLTensor* x;    /* [tokens, hidden] */
+  /* [experts, 2 intermediate, hidden]: all gates, then all ups; or interleaved; without gate [experts, intermediate,
+   * hidden]. With FLASHFIT_TRANSPOSED [experts, hidden, 2 intermediate]. Of the experts that are owned: 1 to 512. */
+  const DLTensor* w13;
+  const DLTensor* w2;  /* [experts, hidden, intermediate]; with FLASHFIT_TRANSPOSED [experts, intermediate, hidden] */
+  const DLTensor* out; /* [tokens, hidden] */
+  const DLTensor* topk_ids;      /* int32 [tokens, top_k], contiguous, top_k from 1 to 16; or NULL */
+  const DLTensor* topk_weights;  /* fp32 [tokens, top_k], contiguous; or NULL */
+  const DLTensor* router_logits; /* [tokens, all experts], as of flashfit_moe_route_args; or NULL */
+  const DLTensor* offsets;       /* int32 [experts + 1], contiguous, never falling, from 0 to tokens; or NULL */
+  const DLTensor* b13;           /* [experts, outputs of w13]; or NULL */
+  const DLTensor* b2;            /* [experts, hidden]; or NULL */
+  const DLTensor* router_bias;   /* as of flashfit_moe_route_args; or NULL */
+  const DLTensor* expert_map;    /* int32 [all experts], contiguous: for each id its place in w13, or -1; or NULL */
+  /* An expert of every token, of an intermediate size of its own, without biases: [2 intermediate, hidden] and [hidden,
+   * intermediate] (both turned with FLASHFIT_TRANSPOSED); both or neither. */
+  const DLTensor* shared_w13;
+  const DLTensor* shared_w2;
+  const DLTensor* shared_gate; /* [hidden]: the shared y is multiplied by sigmoid(x[t] shared_gate); or NULL */
+  flashfit_stream stream;
+  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  /* As of flashfit_attention_args; at least as many bytes as flashfit_fused_moe_workspace says. */
+  void* workspace;
+  uint64_t workspace_bytes;
+  /* w13[0] is expert experts_low, the last one expert experts_high - 1. Both 0: all experts. Not with expert_map. */
+  int32_t experts_low, experts_high;
+  int32_t activation;          /* FLASHFIT_SWIGLU, ... */
+  float alpha, limit, shift;   /* of FLASHFIT_SWIGLU; alpha 0 means 1, limit 0 means none */
+  int32_t top_k;               /* with router_logits: 1 to 16 and to all experts; else 0 */
+  int32_t groups, groups_kept; /* as of flashfit_moe_route_args */
+  float scale;                 /* likewise */
+} flashfit_fused_moe_args;
+
+/* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
+FLASHFIT_API flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args);
+
+/* All of flashfit_fused_moe but the launches: the same checks, except for the workspace, and the kernels loaded on that
+ * GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args);
+
+/* *bytes: the workspace that the same call of flashfit_fused_moe needs, whatever its tensors hold; 0 on the CPU. Checks
+ * the same arguments, except for the workspace, and launches nothing. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes);
+
+/* Since 0.3. Gradients of flashfit_fused_moe with topk_ids and topk_weights, given out's, dout. z and h are computed
+ * again, so that a caller keeps nothing but the call's inputs. Sums in fp32, each gradient rounded once; the same bits
+ * in every run. Gradients of experts without tokens, and of weights of ids that are not owned, are 0. On the CPU. */
+typedef struct flashfit_fused_moe_backward_args {
+  uint32_t struct_size; /* sizeof(flashfit_fused_moe_backward_args); as of flashfit_attention_args */
+  uint32_t flags;       /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT */
+  /* As of flashfit_fused_moe_args; dout as out. */
+  const DLTensor* x;
+  const DLTensor* w13;
+  const DLTensor* w2;
+  const DLTensor* dout;
+  const DLTensor* topk_ids;
+  const DLTensor* topk_weights;
+  const DLTensor* b13; /* or NULL */
+  const DLTensor* b2;  /* or NULL */
+  /* Written, each or NULL: of the shape and dtype of what it is the gradient of, dtopk_weights contiguous, the others
+   * with 1 in the last dimension and strides as out's. Each has memory of its own. */
+  const DLTensor* dx;
+  const DLTensor* dw13;
+  const DLTensor* dw2;
+  const DLTensor* db13;
+  const DLTensor* db2;
+  const DLTensor* dtopk_weights;
+  flashfit_stream stream;
+  void* workspace; /* NULL: the CPU needs none */
+  uint64_t workspace_bytes;
+  int32_t experts_low, experts_high; /* these and what follows as of flashfit_fused_moe_args */
+  int32_t activation;
+  float alpha, limit, shift;
+} flashfit_fused_moe_backward_args;
+
+/* On the CPU the gradients are there on return; tensors on a GPU are refused. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

@@ -308,18 +308,16 @@ inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const
 
 /// attention() that asks for a workspace only where the call needs one: `allocate(std::uint64_t bytes)` then gives the
 /// address of that much memory on the tensors' device, 256-byte aligned, which stays the caller's and is no other
-/// call's until the stream has passed this one; nullptr is an error. Costs what attention() does where none is needed.
+/// call's until the stream has passed this one; nullptr is an error. It must not throw: that ends the program.
 template <class Allocate>
 Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                          const AttentionOptions& options, Allocate&& allocate) {
+  using Function = std::remove_reference_t<Allocate>;
+  const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
+    return (*static_cast<Function*>(context))(bytes);
+  };
   return detail::with_args(q, k, v, out, options, [&](const flashfit_attention_args* args) {
-    std::uint64_t needed = 0;
-    const Status status = flashfit_attention_try(args, &needed);
-    if (status != FLASHFIT_OK || needed == 0) return status;
-    flashfit_attention_args again = *args;
-    again.workspace = allocate(needed);
-    again.workspace_bytes = needed;
-    return flashfit_attention_forward(&again);
+    return flashfit_attention_run(args, call, const_cast<std::remove_const_t<Function>*>(std::addressof(allocate)));
   });
 }
 
@@ -340,8 +338,16 @@ struct RouteOptions {
   const char* variant = nullptr;     ///< forces a row of `flashfit images`
   bool ptx_only = false;             ///< PTX even where machine code fits
 
+  // On the CPU. Scores that see one expert alone, one of the two: experts are then chosen by score + router_bias.
+  bool sigmoid = false;                      ///< 1 / (1 + exp(-logit))
+  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit)))
+  const Tensor* router_bias = nullptr;       ///< fp32 [experts], contiguous
+  std::int32_t groups = 0, groups_kept = 0;  ///< equal parts of the experts, and how many a token keeps; 0: one group
+  float scale = 0;                           ///< of all routers: multiplies weights; 0: 1
+
   std::uint32_t flags() const noexcept {
     return (topk_first ? FLASHFIT_TOPK_FIRST : 0) | (renormalize ? FLASHFIT_RENORMALIZE : 0) |
+           (sigmoid ? FLASHFIT_SIGMOID : 0) | (sqrt_softplus ? FLASHFIT_SQRT_SOFTPLUS : 0) |
            (ptx_only ? FLASHFIT_PTX_ONLY : 0);
   }
 };
@@ -360,6 +366,10 @@ Expected<void> with_route_args(const Tensor& logits, const Tensor& weights, cons
   args.ids = &tensors[2];
   args.stream = options.stream;
   args.variant = options.variant;
+  DLTensor bias;
+  if (options.router_bias) args.router_bias = &(bias = options.router_bias->dl());
+  args.groups = options.groups, args.groups_kept = options.groups_kept;
+  args.scale = options.scale;
   const Status status = function(&args);
   if (status != FLASHFIT_OK) return error_of(status);
   return {};
@@ -379,6 +389,117 @@ inline Expected<void> moe_route(const Tensor& logits, const Tensor& weights, con
 inline Expected<void> moe_route_prepare(const Tensor& logits, const Tensor& weights, const Tensor& ids,
                                         const RouteOptions& options = {}) {
   return detail::with_route_args(logits, weights, ids, options, flashfit_moe_route_prepare);
+}
+
+/// h of an expert's g and u. swiglu: alpha, limit and shift are ExpertsOptions'; silu and relu2 have no gate.
+enum class Activation : std::int32_t {
+  swiglu = FLASHFIT_SWIGLU,
+  geglu_tanh = FLASHFIT_GEGLU_TANH,
+  geglu_erf = FLASHFIT_GEGLU_ERF,
+  silu = FLASHFIT_SILU,
+  relu2 = FLASHFIT_RELU2
+};
+
+/// What fused_moe() may be told beyond x, w13, w2 and out. One of three ways says which expert a row is for: topk_ids
+/// with topk_weights; router_logits with top_k and `router`; or offsets.
+struct ExpertsOptions {
+  const Tensor* topk_ids = nullptr;       ///< int32 [tokens, top_k], contiguous
+  const Tensor* topk_weights = nullptr;   ///< fp32 [tokens, top_k], contiguous
+  const Tensor* router_logits = nullptr;  ///< [tokens, all experts], as of moe_route()
+  const Tensor* offsets = nullptr;  ///< int32 [experts + 1]: row r is expert e's if offsets[e] <= r < offsets[e + 1]
+  std::int32_t top_k = 0;           ///< with router_logits
+  RouteOptions router;              ///< with router_logits; its stream, variant and ptx_only are not looked at
+  const Tensor* b13 = nullptr;      ///< [experts, outputs of w13]
+  const Tensor* b2 = nullptr;       ///< [experts, hidden]
+  Activation activation = Activation::swiglu;
+  float alpha = 0, limit = 0, shift = 0;           ///< of swiglu; alpha 0: 1, limit 0: none
+  bool transposed = false;                         ///< weights lie [experts, inputs, outputs]
+  bool interleaved = false;                        ///< w13's outputs are gate and up of feature 0, of feature 1, ...
+  bool weight_on_input = false;                    ///< a token's weight of an expert multiplies x instead of y
+  std::int32_t experts_low = 0, experts_high = 0;  ///< whose weights w13 has; both 0: all
+  const Tensor* expert_map = nullptr;              ///< int32 [all experts]: each one's place in w13, or -1
+  const Tensor* shared_w13 = nullptr;              ///< an expert of every token, without experts' dimension
+  const Tensor* shared_w2 = nullptr;
+  const Tensor* shared_gate = nullptr;  ///< [hidden]
+  flashfit_stream stream = nullptr;     ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
+  const char* variant = nullptr;        ///< forces a row of `flashfit images`
+  bool ptx_only = false;                ///< PTX even where machine code fits
+  void* workspace = nullptr;            ///< on the tensors' device, 256-byte aligned
+  std::uint64_t workspace_bytes = 0;    ///< at least what fused_moe_workspace() says
+};
+
+namespace detail {
+
+/// Calls `function(const flashfit_fused_moe_args*)`.
+template <class Function>
+Expected<void> with_moe_args(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                             const ExpertsOptions& options, Function function) {
+  flashfit_fused_moe_args args{};
+  args.struct_size = sizeof args;
+  args.flags = (options.transposed ? FLASHFIT_TRANSPOSED : 0) | (options.interleaved ? FLASHFIT_INTERLEAVED : 0) |
+               (options.weight_on_input ? FLASHFIT_WEIGHT_ON_INPUT : 0) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0) |
+               (options.router.flags() & ~FLASHFIT_PTX_ONLY);
+  const std::pair<const Tensor*, const DLTensor**> given[] = {{&x, &args.x},
+                                                              {&w13, &args.w13},
+                                                              {&w2, &args.w2},
+                                                              {&out, &args.out},
+                                                              {options.topk_ids, &args.topk_ids},
+                                                              {options.topk_weights, &args.topk_weights},
+                                                              {options.router_logits, &args.router_logits},
+                                                              {options.offsets, &args.offsets},
+                                                              {options.b13, &args.b13},
+                                                              {options.b2, &args.b2},
+                                                              {options.router.router_bias, &args.router_bias},
+                                                              {options.expert_map, &args.expert_map},
+                                                              {options.shared_w13, &args.shared_w13},
+                                                              {options.shared_w2, &args.shared_w2},
+                                                              {options.shared_gate, &args.shared_gate}};
+  DLTensor tensors[sizeof given / sizeof given[0]];
+  DLTensor* next = tensors;
+  for (const auto& [tensor, slot] : given) {
+    if (!tensor) continue;
+    *next = tensor->dl();
+    *slot = next++;
+  }
+  args.stream = options.stream;
+  args.variant = options.variant;
+  args.workspace = options.workspace;
+  args.workspace_bytes = options.workspace_bytes;
+  args.experts_low = options.experts_low, args.experts_high = options.experts_high;
+  args.activation = static_cast<std::int32_t>(options.activation);
+  args.alpha = options.alpha, args.limit = options.limit, args.shift = options.shift;
+  args.top_k = options.top_k;
+  args.groups = options.router.groups, args.groups_kept = options.router.groups_kept;
+  args.scale = options.router.scale;
+  const Status status = function(&args);
+  if (status != FLASHFIT_OK) return error_of(status);
+  return {};
+}
+
+}  // namespace detail
+
+/// A layer of experts: for each token the weighted sum of its experts' w2 activation(w13 x). x, out [tokens, hidden],
+/// w13 [experts, 2 intermediate, hidden], w2 [experts, hidden, intermediate], one dtype: fp16, bf16, on the CPU also
+/// fp32. flashfit.h has every rule and status.
+inline Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                                const ExpertsOptions& options) {
+  return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe);
+}
+
+/// All of fused_moe() but the launches: checks, but for the workspace, and loads the kernels.
+inline Expected<void> fused_moe_prepare(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                                        const ExpertsOptions& options) {
+  return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe_prepare);
+}
+
+/// Bytes of workspace that the same call of fused_moe() needs; checks its arguments but for the workspace.
+inline Expected<std::uint64_t> fused_moe_workspace(const Tensor& x, const Tensor& w13, const Tensor& w2,
+                                                   const Tensor& out, const ExpertsOptions& options) {
+  std::uint64_t bytes = 0;
+  return detail::with_moe_args(
+             x, w13, w2, out, options,
+             [&](const flashfit_fused_moe_args* args) { return flashfit_fused_moe_workspace(args, &bytes); })
+      .and_then([&]() -> Expected<std::uint64_t> { return bytes; });
 }
 
 /// A question about a problem and GPUs, which need not be there. Members are those of flashfit_explain_args.

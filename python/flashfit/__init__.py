@@ -1,4 +1,4 @@
-"""Fused attention, and the router of a mixture of experts, that fit the GPU that is there.
+"""Fused attention, and mixtures of experts with their routers, that fit the GPU that is there.
 
 One library serves every NVIDIA GPU from compute capability 7.5 on, every Python from 3.9 on and every PyTorch, and the
 CPU where there is no GPU. Tensors are NumPy arrays or torch tensors; neither package is required, and torch is never
@@ -19,7 +19,8 @@ from ._errors import (
     OutOfMemory,
     Unsupported,
 )
-from ._operations import attention, moe_route
+from ._moe import Swiglu
+from ._operations import attention, fused_moe, grouped_mlp, moe_route
 from ._reports import explain, gpus, images, moe_route_explain
 from ._version import __version__
 
@@ -32,12 +33,15 @@ __all__ = [
     "Misfit",
     "NoGpu",
     "OutOfMemory",
+    "Swiglu",
     "Unsupported",
     "__version__",
     "attention",
     "doctor",
     "explain",
+    "fused_moe",
     "gpus",
+    "grouped_mlp",
     "images",
     "moe_route",
     "moe_route_explain",

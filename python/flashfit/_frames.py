@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from typing import Any
 
-from ._library import library
+from ._library import ALLOCATE, library
 from ._tensors import Memory
 
 # By the number of dimensions, a DLTensor followed by its sizes and strides.
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
-_NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0)
-#: attend() could not read a tensor: it has to be given as a Memory. Below it: UNREADABLE less the bytes of a workspace
-#: that the call needs and was not given.
+_NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0, None)
+#: attend() could not read a tensor: it has to be given as a Memory.
 UNREADABLE = -1
 
 
@@ -87,7 +87,17 @@ class _Frames:
 
 
 _attention_frames = _Frames("=IIQQQQQQQQQfIQQqqQQQQfI", 11)  # flashfit_attention_args
-_route_frames = _Frames("=IIQQQQQ", 3)  # flashfit_moe_route_args
+_route_frames = _Frames("=IIQQQQQQiifI", 4)  # flashfit_moe_route_args
+#: flashfit_fused_moe_args' tensors, in their order.
+MOE_TENSORS = (
+    *("x", "w13", "w2", "out", "topk_ids", "topk_weights", "router_logits", "offsets", "b13", "b2"),
+    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate"),
+)
+_moe_frames = _Frames("=II15QQQQQiiifffiiif", 15)  # flashfit_fused_moe_args
+#: flashfit_fused_moe_backward_args' tensors, in their order.
+MOE_GRADIENTS = ("dx", "dw13", "dw2", "db13", "db2", "dtopk_weights")
+MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b13", "b2", *MOE_GRADIENTS)
+_moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
 def _unreadable(stream: int | None, tensors: list[Any]) -> bool:
@@ -104,6 +114,19 @@ def _address(text: Any) -> int:
     return 0 if text is None else ctypes.addressof(text)
 
 
+def _kept_from_c(allocate: Callable[[int], int], raised: list[BaseException]) -> Callable[[Any, int], int | None]:
+    """A flashfit_allocate that puts what `allocate` raises into `raised`: no exception may pass through C."""
+
+    def give(_: Any, count: int) -> int | None:
+        try:
+            return allocate(count)
+        except BaseException as error:
+            raised.append(error)
+            return None
+
+    return give
+
+
 def frames_attend(*arguments: Any) -> int:
     """What `_flashfit_native.attend` does, for Memory and None alone."""
     *tensors, flags, scale, stream, variant, heads_first = arguments[:12]
@@ -111,24 +134,73 @@ def frames_attend(*arguments: Any) -> int:
     tensors += options[3:7]
     if _unreadable(stream, tensors):
         return UNREADABLE
-    left, right, softcap, *_, workspace, workspace_bytes = options
+    left, right, softcap, *_, workspace, workspace_bytes, allocate = options
     with _attention_frames.take() as frame:
         places = [frame.put_tensor(i, memory, heads_first and i < 4) for i, memory in enumerate(tensors)]
         name = _text(variant)
         plain = (flags, *places[:7], stream, _address(name), scale, 0, workspace, workspace_bytes)
         frame.put_args(*plain, left, right, *places[7:], softcap, 0)
-        needed = ctypes.c_uint64()
-        status = int(library().attention_try(frame.address, ctypes.byref(needed)))
-        return UNREADABLE - needed.value if needed.value else status
+        raised: list[BaseException] = []
+        give = ALLOCATE() if allocate is None else ALLOCATE(_kept_from_c(allocate, raised))
+        status = int(library().attention_run(frame.address, give, None))
+        if raised:
+            raise raised[0]
+        return status
 
 
-def frames_route(logits: Any, weights: Any, ids: Any, flags: int, stream: int | None, variant: bytes | None) -> int:
-    """flashfit_moe_route's status of tensors given as Memory; UNREADABLE of others, and without a stream."""
-    tensors = [logits, weights, ids]
+def frames_route(
+    logits: Any,
+    weights: Any,
+    ids: Any,
+    flags: int,
+    stream: int | None,
+    variant: bytes | None,
+    options: Any = (None, 0, 0, 0.0),
+) -> int:
+    """flashfit_moe_route's status of tensors given as Memory; UNREADABLE of others, and without a stream. options:
+    (router_bias, groups, groups_kept, scale)."""
+    bias, *numbers = options
+    tensors = [logits, weights, ids, bias]
     if _unreadable(stream, tensors):
         return UNREADABLE
     with _route_frames.take() as frame:
         places = [frame.put_tensor(i, memory) for i, memory in enumerate(tensors)]
         name = _text(variant)
-        frame.put_args(flags, *places, stream, _address(name))
+        frame.put_args(flags, *places[:3], stream, _address(name), places[3], *numbers, 0)
         return int(library().c.flashfit_moe_route(frame.address))
+
+
+def _with_moe_args(
+    tensors: dict[str, Memory | None], numbers: Any, stream: int, space: tuple[int, int], call: Callable[[int], int]
+) -> int:
+    """call(the address of a filled flashfit_fused_moe_args). numbers: _moe.Numbers."""
+    with _moe_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
+        frame.put_args(numbers[0], *places, stream, 0, *space, *numbers[1:])
+        return call(frame.address)
+
+
+def frames_moe(
+    tensors: dict[str, Memory | None], numbers: Any, stream: int, workspace: int, workspace_bytes: int
+) -> int:
+    """flashfit_fused_moe's status."""
+    space = (workspace, workspace_bytes)
+    return _with_moe_args(tensors, numbers, stream, space, lambda args: int(library().c.flashfit_fused_moe(args)))
+
+
+def frames_moe_workspace(tensors: dict[str, Memory | None], numbers: Any) -> int:
+    """The bytes that the call needs; below 0: less its status."""
+    needed = ctypes.c_uint64()
+
+    def ask(args: int) -> int:
+        return int(library().c.flashfit_fused_moe_workspace(args, ctypes.byref(needed)))
+
+    return -_with_moe_args(tensors, numbers, 0, (0, 0), ask) or needed.value
+
+
+def frames_moe_backward(tensors: dict[str, Memory | None], numbers: Any) -> int:
+    """flashfit_fused_moe_backward's status. numbers: _moe.Numbers."""
+    with _moe_backward_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_BACKWARD_TENSORS)]
+        frame.put_args(numbers[0], *places, 0, 0, 0, *numbers[1:7])
+        return int(library().c.flashfit_fused_moe_backward(frame.address))

@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeVar, overload
 
 from ._attention import attend_with_care
 from ._errors import InvalidType
+from ._moe import Asked as AskedLayer
+from ._moe import Swiglu, moe_with_care
 from ._options import Asked
 from ._other_names import refuse
 from ._packages import TORCH, package_of
@@ -20,9 +22,10 @@ from ._tensors import shown
 
 T = TypeVar("T")
 
-#: What serves an operation, by the type of q or logits; filled as types are met.
+#: What serves an operation, by the type of q, logits or x; filled as types are met.
 _attenders: dict[type, Callable[..., Any]] = {}
 _routers: dict[type, Callable[..., Any]] = {}
+_layers: dict[type, Callable[..., Any]] = {}
 
 
 def _served(
@@ -195,8 +198,11 @@ def moe_route(
     logits: T,
     top_k: int,
     *,
-    router: Literal["softmax", "topk_softmax"] = "softmax",
+    router: Literal["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"] = "softmax",
     renormalize: bool = True,
+    router_bias: Any = None,
+    groups: tuple[int, int] | None = None,
+    scale: float = 1.0,
     weights: Any = None,
     ids: Any = None,
     stream: Any = None,
@@ -212,8 +218,15 @@ def moe_route(
         __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
     top_k: experts a token, 1 to 16 and to experts.
     router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
-        = softmax(logits[t][ids[t]]), as gpt-oss has it.
+        = softmax(logits[t][ids[t]]), as gpt-oss has it; on the CPU also "sigmoid", as DeepSeek-V3 has it, and
+        "sqrt_softplus", as DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is
+        1 / (1 + exp(-logit)), or sqrt(log(1 + exp(logit))).
     renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
+    router_bias: of the latter two: fp32 [experts], an array or a list; ids are those of the largest score +
+        router_bias, and weights those of the scores alone.
+    groups: likewise: (groups, kept): the experts in so many equal groups, of which a token's are in the kept ones,
+        those with the largest sum of their two largest score + router_bias.
+    scale: multiplies weights. On the CPU.
     weights, ids: where to write, fp32 and int32 [tokens, top_k], contiguous, of logits' package and where logits is;
         None for new arrays (a JAX array never changes: None). Objects that only have __dlpack__ or
         __cuda_array_interface__ need both: flashfit allocates no memory for them.
@@ -228,5 +241,125 @@ def moe_route(
     FlashfitError, and then has written nothing.
     """
     handler = _routers.get(type(logits)) or _served(_routers, "logits", logits, route_with_care, "moe_route")
-    found: tuple[T, T] = handler(logits, top_k, router, renormalize, weights, ids, stream, variant)
+    plain = (logits, top_k, router, renormalize, weights, ids, stream, variant)
+    if router_bias is None and groups is None and type(scale) is float and scale == 1.0:
+        found: tuple[T, T] = handler(*plain)
+    else:
+        found = handler(*plain, router_bias, groups, scale)
+    return found
+
+
+def fused_moe(
+    x: T,
+    w13: Any,
+    w2: Any,
+    *,
+    router_logits: Any = None,
+    topk_weights: Any = None,
+    topk_ids: Any = None,
+    top_k: int | None = None,
+    router: Literal["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"] = "softmax",
+    renormalize: bool = True,
+    router_bias: Any = None,
+    groups: tuple[int, int] | None = None,
+    scale: float = 1.0,
+    b13: Any = None,
+    b2: Any = None,
+    activation: str | Swiglu = "swiglu",
+    gate_up: Literal["concatenated", "interleaved"] = "concatenated",
+    transposed: bool = False,
+    weight_on: Literal["output", "input"] = "output",
+    experts: Any = None,
+    shared: Any = None,
+    out: T | None = None,
+    workspace: Any = None,
+) -> T:
+    """A layer of experts: each token's experts are small networks of two products, whose results are weighed and added.
+
+    With e = topk_ids[t, k] and w = topk_weights[t, k]: (g, u) = x[t] w13[e]^T + b13[e], h = activation(g, u),
+    y = h w2[e]^T + b2[e], out[t] = sum over k of w y, in this order, in fp32, rounded once: the same bits in every run.
+    No token is dropped; experts without tokens, repeated ids and no tokens at all are legal. On the CPU a token's
+    result does not depend on the tokens around it. docs/moe.md has every formula.
+
+    x: [tokens, hidden], an array of NumPy, torch, CuPy or JAX, or an object with __dlpack__ or
+        __cuda_array_interface__; fp16, bf16 or, on the CPU, fp32. w13, w2, b13, b2, shared and out are of its package,
+        device and dtype, with any strides but 1 in the last dimension.
+    w13: [experts, 2 intermediate, hidden]; of an activation without gate [experts, intermediate, hidden].
+    w2: [experts, hidden, intermediate].
+    router_logits: [tokens, experts], fp16, bf16 or fp32: ids and weights are then moe_route()'s, with its top_k,
+        router, renormalize, router_bias, groups and scale.
+    topk_weights, topk_ids: in place of router_logits: [tokens, top_k] of fp32 (fp16 and bf16 are copied) and int32
+        (int64 is copied), top_k to 16. On the CPU an id that is no expert is refused, unless experts is given.
+    b13, b2: biases [experts, 2 intermediate] and [experts, hidden].
+    activation: "swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", or, without gate, "silu" or "relu2"; or a Swiglu of its
+        own alpha, limit and shift.
+    gate_up: how w13's outputs lie: all gates, then all ups; or gate and up of each feature side by side.
+    transposed: w13 is [experts, hidden, 2 intermediate] and w2 [experts, intermediate, hidden].
+    weight_on: "output": w multiplies y; "input": w multiplies x[t], as Llama 4 has it.
+    experts: (low, high): w13[0] is expert low's, w13[-1] expert high - 1's, as a rank of expert parallelism has it; or
+        a map, int32 [all experts], an array or a list: for each id its place in w13, or -1. Ids of other experts add 0,
+        and so do ids that are none.
+    shared: (w13, w2) or (w13, w2, gate) of an expert of every token, [2 intermediate, hidden], [hidden, intermediate],
+        [hidden], with an intermediate size of its own: y times sigmoid(x[t] gate), or 1, is added last.
+    out: where to write, [tokens, hidden]; None for a new array (a JAX array never changes: None).
+    workspace: memory on a GPU for what lies between the products; as of attention(). On the CPU: None, or any array.
+
+    Returns out. Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all FlashfitError, and then
+    has written nothing.
+    """
+    handler = _layers.get(type(x)) or _served(_layers, "x", x, moe_with_care, "moe")
+    asked = AskedLayer(
+        router_logits=router_logits,
+        topk_weights=topk_weights,
+        topk_ids=topk_ids,
+        top_k=top_k,
+        router=router,
+        renormalize=renormalize,
+        router_bias=router_bias,
+        groups=groups,
+        scale=scale,
+        b13=b13,
+        b2=b2,
+        activation=activation,
+        gate_up=gate_up,
+        transposed=transposed,
+        weight_on=weight_on,
+        experts=experts,
+        shared=shared,
+    )
+    found: T = handler(x, w13, w2, asked, out, workspace)
+    return found
+
+
+def grouped_mlp(
+    x: T,
+    w13: Any,
+    w2: Any,
+    offsets: Any,
+    *,
+    b13: Any = None,
+    b2: Any = None,
+    activation: str | Swiglu = "swiglu",
+    gate_up: Literal["concatenated", "interleaved"] = "concatenated",
+    transposed: bool = False,
+    out: T | None = None,
+    workspace: Any = None,
+) -> T:
+    """The experts of fused_moe() without routing: rows that lie sorted by expert, as they come from other ranks.
+
+    out[r] = y of row r by expert e, where offsets[e] <= r < offsets[e + 1]; rows of no expert give 0.
+
+    x: [rows, hidden]; x, w13, w2, b13, b2, activation, gate_up, transposed, out and workspace are fused_moe()'s: fp16,
+        bf16 or, on the CPU, fp32.
+    offsets: int32 [experts + 1], never falling, from 0 to the rows: an array where x is, or a list. Checked by value on
+        the CPU.
+
+    Returns out. Raises InvalidArgument, InvalidType, Misfit, NoGpu, Disabled or CudaError, all FlashfitError, and then
+    has written nothing.
+    """
+    if offsets is None:
+        raise InvalidType("offsets: None; accepted: an array or a list of experts + 1 integers")
+    handler = _layers.get(type(x)) or _served(_layers, "x", x, moe_with_care, "moe")
+    asked = AskedLayer(offsets=offsets, b13=b13, b2=b2, activation=activation, gate_up=gate_up, transposed=transposed)
+    found: T = handler(x, w13, w2, asked, out, workspace)
     return found

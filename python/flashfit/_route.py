@@ -15,17 +15,39 @@ T = TypeVar("T")
 
 MOST_EXPERTS, MOST_CHOSEN = 512, 16  # flashfit.h: of logits, and of top_k
 _RENORMALIZE = 512  # FLASHFIT_RENORMALIZE
-_FLAGS = {"softmax": 0, "topk_softmax": 256}  # FLASHFIT_TOPK_FIRST
+#: FLASHFIT_TOPK_FIRST, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS
+_FLAGS = {"softmax": 0, "topk_softmax": 256, "sigmoid": 2048, "sqrt_softplus": 4096}
 
 
 def flags_of(router: Any, renormalize: Any) -> int:
     """The C API's flags."""
     flags = _FLAGS.get(router) if isinstance(router, str) else None
     if flags is None:
-        raise InvalidArgument(f'router: {shown(router)}; accepted: "softmax", "topk_softmax"')
+        raise InvalidArgument(f"router: {shown(router)}; accepted: " + ", ".join(f'"{name}"' for name in _FLAGS))
     if renormalize is not True and renormalize is not False:
         raise InvalidType(f"renormalize: {shown(renormalize)}; accepted: True, False")
     return flags | (_RENORMALIZE if renormalize else 0)
+
+
+def groups_of(groups: Any) -> tuple[int, int]:
+    """(groups, how many of them a token keeps), both 0 for none."""
+    if groups is None:
+        return 0, 0
+    pair = isinstance(groups, (tuple, list)) and len(groups) == 2
+    if not pair or not all(type(each) is int for each in groups):
+        raise InvalidType(f"groups: {shown(groups)}; accepted: (groups, groups kept), or None for one group")
+    if not 1 <= groups[1] <= groups[0] <= MOST_EXPERTS:
+        raise InvalidArgument(f"groups: {shown(groups)}; accepted: (groups, groups kept), 1 to {MOST_EXPERTS} of them")
+    return groups[0], groups[1]
+
+
+def scale_of(scale: Any) -> float:
+    """What multiplies weights."""
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise InvalidType(f"scale: {shown(scale)}; accepted: a number")
+    if not 0 < abs(scale) <= 3.4028234663852886e38:
+        raise InvalidArgument(f"scale: {scale:g}; accepted: finite numbers other than 0")
+    return float(scale)
 
 
 def chosen_of(top_k: Any) -> int:
@@ -67,9 +89,13 @@ def route_with_care(
     ids: Any,
     stream: Any,
     variant: Any,
+    router_bias: Any = None,
+    groups: Any = None,
+    scale: Any = 1.0,
 ) -> tuple[Any, Any]:
     """moe_route() of any package's arrays: each is read in Python, and what is odd is refused in words."""
     flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
+    options = (*groups_of(groups), scale_of(scale))
     given = {"logits": logits, "weights": weights, "ids": ids}
     call = Call(package, "logits", logits, given, stream, variant)
     shape = check_sizes(call.memory.shape, chosen)
@@ -81,7 +107,14 @@ def route_with_care(
         check_result(name, memory.shape, shape)
         results.append(result)
         memories.append(memory)
-    status = binding().route(call.memory, *memories, flags, call.queue, call.variant)
+    plain = (call.memory, *memories, flags, call.queue, call.variant)
+    if router_bias is None and options == (0, 0, 1.0):
+        status = binding().route(*plain)
+    else:
+        with call.allocating():
+            bias = None if router_bias is None else package.numbers("router_bias", logits, router_bias)
+        bias_memory = None if bias is None else call.read("router_bias", bias)
+        status = binding().route(*plain, (bias_memory, *options))
     if status:
         raise failure(status)
     call.queued()

@@ -95,6 +95,15 @@ def lengths_list(name: str, x: Any) -> list[int]:
     return values
 
 
+def whole_numbers_list(name: str, x: Any, least: int, shape: str) -> list[int]:
+    """The values of a sequence or an integer NumPy array that the C API takes as int32, from `least` on."""
+    values = _integers(name, x, shape)
+    for i, value in enumerate(values):
+        if not least <= value < 2**31:
+            raise InvalidArgument(f"{name}: {value} at [{i}]; accepted: {least} or more, below 2**31")
+    return values
+
+
 def numbers_list(name: str, x: Any) -> Any:
     """Slopes or sinks that are no array where q is: numbers, lists of as many numbers each, or NumPy's fp32."""
     if hasattr(x, "__array_interface__"):

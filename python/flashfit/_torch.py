@@ -14,10 +14,13 @@ import torch
 from ._attention import attend_with_care
 from ._binding import binding
 from ._errors import InvalidArgument
+from ._moe import Asked as AskedLayer
+from ._moe import shared_of
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
 from ._torch_compute import compute
+from ._torch_moe import compute_moe, moe_by_operators
 from ._torch_route import compute_route
 from .torch_ops import call
 from .torch_ops import moe_route as route_by_operators
@@ -119,14 +122,38 @@ def attention(
 
 
 def moe_route(
-    logits: Any, top_k: Any, router: Any, renormalize: Any, weights: Any, ids: Any, stream: Any, variant: Any
+    logits: Any,
+    top_k: Any,
+    router: Any,
+    renormalize: Any,
+    weights: Any,
+    ids: Any,
+    stream: Any,
+    variant: Any,
+    router_bias: Any = None,
+    groups: Any = None,
+    scale: Any = 1.0,
 ) -> tuple[Any, Any]:
     """flashfit.moe_route() with its arguments in their order."""
     if not _is_compiling():
         if stream is not None or variant is not None:
-            return route_with_care(TORCH, logits, top_k, router, renormalize, weights, ids, stream, variant)
+            given = (
+                TORCH,
+                logits,
+                top_k,
+                router,
+                renormalize,
+                weights,
+                ids,
+                stream,
+                variant,
+                router_bias,
+                groups,
+                scale,
+            )
+            return route_with_care(*given)
         if _native and _native.is_plain(logits, weights, ids):
-            found = compute_route(logits, top_k, router, renormalize, weights, ids)
+            found = compute_route(logits, top_k, router, renormalize, weights, ids, router_bias, groups, scale)
             for given in (weights, ids):
                 if given is not None:
                     _count_change((given,))
@@ -136,8 +163,25 @@ def moe_route(
         top_k,
         router=router,
         renormalize=renormalize,
+        router_bias=router_bias,
+        groups=groups,
+        scale=scale,
         weights=weights,
         ids=ids,
         stream=stream,
         variant=variant,
     )
+
+
+def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
+    """flashfit.fused_moe() and flashfit.grouped_mlp()."""
+    if not _is_compiling():
+        given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
+        given += shared_of(asked.shared)
+        odd = any(each is not None and not isinstance(each, torch.Tensor) for each in given)
+        if odd or workspace is not None or (_native and _native.is_plain(*given)):
+            found = compute_moe(x, w13, w2, asked, out, workspace)
+            if out is not None:
+                _count_change((out,))
+            return found
+    return moe_by_operators(x, w13, w2, asked, out, workspace)

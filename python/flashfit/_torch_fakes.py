@@ -12,7 +12,7 @@ import torch
 from ._attention import check_ndim, heads_are_first, is_ragged, lse_shape
 from ._errors import InvalidArgument
 from ._options import Asked
-from ._route import MOST_CHOSEN, MOST_EXPERTS, flags_of
+from ._route import MOST_CHOSEN, MOST_EXPERTS, flags_of, groups_of, scale_of
 
 _HALVES = (torch.float16, torch.bfloat16)
 
@@ -157,10 +157,22 @@ def fake(
 
 
 def fake_route(
-    logits: Any, top_k: int, router: str, renormalize: bool, weights: Any = None, ids: Any = None
+    logits: Any,
+    top_k: int,
+    router: str,
+    renormalize: bool,
+    weights: Any = None,
+    ids: Any = None,
+    router_bias: Any = None,
+    groups: Any = None,
+    scale: float = 1.0,
 ) -> tuple[Any, Any]:
     """(weights, ids) of the shapes, dtypes and devices that a call gives."""
     flags_of(router, renormalize)
+    groups_of(groups)
+    scale_of(scale)
+    if router_bias is not None and router_bias.dtype != torch.float32:
+        raise InvalidArgument(f"router_bias: dtype is {router_bias.dtype}; accepted: {torch.float32}")
     if logits.dim() != 2:
         raise InvalidArgument(f"logits: {logits.dim()} dimensions; accepted: 2, [tokens, experts]")
     if logits.dtype not in (*_HALVES, torch.float32):

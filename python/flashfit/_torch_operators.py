@@ -25,6 +25,10 @@ class Operator(NamedTuple):
     options: tuple[str, ...] = ()  # tensors that may be None
     casts: bool = False  # autocast gives inputs its dtype
     cast_halves: tuple[str, ...] = ()  # options to which it gives it where they are of the other 16-bit type
+    cast_like_inputs: tuple[str, ...] = ()  # options to which it gives it as to inputs
+    batches: bool = True  # whether a mapped dimension may join the inputs' first
+    #: (backward, setup_context) as torch.library.register_autograd takes them; None: gradients are refused
+    autograd: tuple[Callable[..., Any], Callable[..., Any]] | None = None
     differentiate: Callable[..., Any] | None = None  # of (keys, arguments, options): the call with its node of autograd
     refusal: str = NO_BACKWARD  # why a tensor may not require grad, and what is accepted
 
@@ -57,8 +61,14 @@ def register(operators: Sequence[Operator]) -> Any:
             library.impl(name, operator.kernel, device)
             if operator.casts:
                 library.impl(name, autocast(op, operator, device.lower()), f"Autocast{device}")
-        library.impl(name, guard_gradients(op, operator), "Autograd", with_keyset=True)
+        if operator.autograd:
+            backward, setup = operator.autograd
+            torch.library.register_autograd(f"flashfit::{name}", backward, setup_context=setup, lib=library)
+        else:
+            library.impl(name, guard_gradients(op, operator), "Autograd", with_keyset=True)
         torch.library.register_fake(f"flashfit::{name}", operator.fake, lib=library)
-        if not operator.writes and hasattr(torch.library, "register_vmap"):  # torch 2.4 makes a call for each
+        if (
+            operator.batches and not operator.writes and hasattr(torch.library, "register_vmap")
+        ):  # torch 2.4 makes a call for each
             torch.library.register_vmap(f"flashfit::{name}", batch(op, operator), lib=library)
     return library

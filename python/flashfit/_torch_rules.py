@@ -82,7 +82,7 @@ def guard_gradients(op: Any, operator: Operator) -> Any:
 def autocast(op: Any, operator: Operator, device: str) -> Any:
     """The autocast kernel: inputs in the autocast dtype, as F.scaled_dot_product_attention takes them, and the options
     that say so where they are of the other 16-bit type."""
-    inputs = range(len(operator.inputs))
+    inputs = [*range(len(operator.inputs)), *map(operator.tensors.index, operator.cast_like_inputs)]
     halves = [operator.tensors.index(name) for name in operator.cast_halves]
 
     def cast(x: Any, dtype: Any) -> Any:
@@ -93,9 +93,9 @@ def autocast(op: Any, operator: Operator, device: str) -> Any:
         dtype = torch.get_autocast_dtype(device)
         arguments = list(given)
         with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
-            for i in (*inputs, *(i for i in halves if i < len(given))):
+            for i in (i for i in (*inputs, *halves) if i < len(given)):
                 x = given[i]
-                if i in inputs or (x is not None and x.dtype in _HALVES):
+                if x is not None and (i in inputs or x.dtype in _HALVES):
                     arguments[i] = cast(x, dtype)
             return op(*arguments, **options)
 

@@ -9,6 +9,7 @@ its weights are fp32 whatever the dtype of logits.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -397,25 +398,158 @@ def _softmax(x: Array) -> Array:
     return found
 
 
+def _score(x: Array, router: str) -> Array:
+    """What a router that sees one expert alone makes of its logit."""
+    with np.errstate(over="ignore"):
+        if router == "sigmoid":
+            found: Array = np.where(x < 0, np.exp(np.minimum(x, 0)), x.dtype.type(1)) / (1 + np.exp(-np.abs(x)))
+            return found
+        root: Array = np.sqrt(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+        return root
+
+
+def _order(keys: Array, last: Array) -> Array:
+    """Columns of each row: those that are not `last` first; NaN first, then the larger, then the lower column."""
+    is_nan = np.isnan(keys)
+    columns = np.broadcast_to(np.arange(keys.shape[1]), keys.shape)
+    return np.lexsort((columns, -np.where(is_nan, 0, keys), ~is_nan, last), axis=1)  # by the last key first
+
+
+def _not_kept(keys: Array, groups: tuple[int, int] | None) -> Array:
+    """True for experts of groups that a token does not keep."""
+    tokens, experts = keys.shape
+    if groups is None:
+        return np.zeros(keys.shape, bool)
+    count, kept = groups
+    parts = keys.reshape(tokens, count, experts // count)
+    best = np.take_along_axis(parts, np.stack([_order(p, np.zeros(p.shape, bool)) for p in parts])[..., :2], axis=2)
+    sums = best.sum(axis=2)
+    first = _order(sums, np.zeros(sums.shape, bool))[:, :kept]
+    lost = np.ones(sums.shape, bool)
+    np.put_along_axis(lost, first, False, axis=1)
+    return np.repeat(lost, experts // count, axis=1)
+
+
 def route(
-    logits: Array, top_k: int, *, router: str = "softmax", renormalize: bool = True, work: Any = np.float64
+    logits: Array,
+    top_k: int,
+    *,
+    router: str = "softmax",
+    renormalize: bool = True,
+    router_bias: Any = None,
+    groups: tuple[int, int] | None = None,
+    scale: float = 1.0,
+    work: Any = np.float64,
 ) -> tuple[Array, Array]:
     """(weights, ids) [tokens, top_k] of flashfit.moe_route, weights in the precision `work`: np.float64 for what is
     right, np.float32 for the same computation as layers do it.
 
-    Experts are sorted: NaN first, then the larger logit, then the lower id.
+    Experts are sorted: NaN first, then the larger logit (or score and bias), then the lower id.
     """
-    if router not in ("softmax", "topk_softmax"):
-        raise ValueError(f'router: {router!r}; accepted: "softmax", "topk_softmax"')
+    names = ("softmax", "topk_softmax", "sigmoid", "sqrt_softplus")
+    if router not in names:
+        raise ValueError(f"router: {router!r}; accepted: {', '.join(names)}")
     x = np.asarray(logits).astype(work)
-    is_nan = np.isnan(x)
-    experts = np.broadcast_to(np.arange(x.shape[1]), x.shape)
-    order = np.lexsort((experts, -np.where(is_nan, 0, x), ~is_nan), axis=1)  # by the last key first
-    ids = order[:, :top_k]
+    if router in names[2:]:
+        scores = _score(x, router)
+        keys = x if router_bias is None and groups is None else scores
+        keys = keys if router_bias is None else scores + np.asarray(router_bias).astype(work)
+        ids = _order(keys, _not_kept(keys, groups))[:, :top_k]
+        weights = np.take_along_axis(scores, ids, axis=1)
+        if renormalize:
+            weights = weights / (weights.sum(axis=1, keepdims=True) + work(1e-20))
+        return weights * work(scale), ids
+    ids = _order(x, np.zeros(x.shape, bool))[:, :top_k]
     if router == "softmax":
         weights = np.take_along_axis(_softmax(x), ids, axis=1)
     else:
         weights = _softmax(np.take_along_axis(x, ids, axis=1))
     if renormalize:
         weights = weights / weights.sum(axis=1, keepdims=True)
-    return weights, ids
+    return weights * work(scale), ids
+
+
+def _erfc(x: Array) -> Array:
+    return np.array([math.erfc(each) for each in x.ravel()], x.dtype).reshape(x.shape)
+
+
+def _sigmoid(x: Array) -> Array:
+    return _score(x, "sigmoid")
+
+
+def _gate(g: Array, activation: str, alpha: float) -> Array:
+    """What u is multiplied by."""
+    if activation == "geglu_tanh":
+        half: Array = (
+            0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi).astype(g.dtype) * (g + g.dtype.type(0.044715) * g * g * g)))
+        )
+        return half
+    # erfc keeps the digits that 1 + erf loses below 0.
+    share = 0.5 * _erfc(g * g.dtype.type(-math.sqrt(0.5))) if activation == "geglu_erf" else _sigmoid(alpha * g)
+    found: Array = g * share.astype(g.dtype)
+    return found
+
+
+#: alpha, limit and shift of fused_moe()'s activations by name.
+_SWIGLUS = {"swiglu": (1.0, None, 0.0), "gpt_oss": (1.702, 7.0, 1.0)}
+
+
+def fused_moe(
+    x: Array,
+    w13: Array,
+    w2: Array,
+    *,
+    topk_weights: Array,
+    topk_ids: Array,
+    b13: Array | None = None,
+    b2: Array | None = None,
+    activation: Any = "swiglu",
+    gate_up: str = "concatenated",
+    transposed: bool = False,
+    weight_on: str = "output",
+    experts: tuple[int, int] | None = None,
+    shared: tuple[Array, ...] | None = None,
+    work: Any = np.float64,
+    rounded: Callable[[Any], Any] = _as_it_is,
+) -> Array:
+    """flashfit.fused_moe, token by token, in the precision `work`; `rounded` is applied after every step, as the layers
+    of a framework round to their dtype. ids of experts that are not in `experts`, or that are none, add 0."""
+    x, w13, w2 = (np.asarray(each).astype(work) for each in (x, w13, w2))
+    if transposed:
+        w13, w2 = w13.swapaxes(1, 2), w2.swapaxes(1, 2)
+    name = activation if isinstance(activation, str) else "swiglu"
+    gated = name not in ("silu", "relu2")
+    alpha, limit, shift = _SWIGLUS.get(name, (1.0, None, 0.0)) if isinstance(activation, str) else activation
+    low = experts[0] if experts else 0
+
+    def mlp(row: Array, first: Array, second: Array, bias: Any, last: Any) -> Array:
+        z = rounded(first @ row)
+        z = z if bias is None else rounded(z + bias)
+        if name == "silu":
+            h = z * _sigmoid(z)
+        elif name == "relu2":
+            h = np.square(np.maximum(z, 0))
+        else:
+            g, u = (z[0::2], z[1::2]) if gate_up == "interleaved" else np.split(z, 2)
+            if limit is not None:
+                g, u = np.minimum(g, work(limit)), np.clip(u, work(-limit), work(limit))
+            h = rounded(_gate(g, name, alpha)) * rounded(u + work(shift) if gated else u)
+        y: Array = rounded(second @ rounded(h))
+        return y if last is None else rounded(y + last)
+
+    out = np.zeros(x.shape, work)
+    for t, row in enumerate(x):
+        for e, weight in zip(np.asarray(topk_ids)[t].tolist(), np.asarray(topk_weights)[t].astype(work)):
+            at = e - low
+            if not 0 <= at < len(w13):
+                continue
+            own = tuple(None if b is None else np.asarray(b)[at].astype(work) for b in (b13, b2))
+            on_input = weight_on == "input"
+            y = mlp(rounded(row * weight) if on_input else row, w13[at], w2[at], *own)
+            out[t] += y if on_input else y * weight
+        if shared is not None:
+            first, second, *gate = (np.asarray(each).astype(work) for each in shared)
+            y = mlp(row, first.T if transposed else first, second.T if transposed else second, None, None)
+            out[t] += y * _sigmoid(gate[0] @ row) if gate else y
+    found: Array = rounded(out)
+    return found

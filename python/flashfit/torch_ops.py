@@ -1,8 +1,8 @@
 """PyTorch's own way to flashfit: torch.ops.flashfit.*, registered when this module is imported.
 
 Code that is compiled, exported, autocast, vmapped, traced or profiled reaches flashfit through these operators; `call`
-is flashfit.attention over them, `moe_route` is flashfit.moe_route. docs/pytorch.md has the schemas and what happens in
-each case.
+is flashfit.attention over them, `moe_route` is flashfit.moe_route; flashfit.fused_moe chooses by itself.
+docs/pytorch.md has the schemas and what happens in each case.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 
 import torch
 
-from . import _torch_attention, _torch_gradients, _torch_route
+from . import _torch_attention, _torch_gradients, _torch_moe, _torch_route
 from ._torch_attention import call
 from ._torch_operators import register
 from ._torch_route import moe_route
@@ -24,9 +24,8 @@ def _register_once() -> None:
     shared = vars(torch.ops).setdefault("_flashfit_registered", {"lock": threading.Lock()})
     with shared["lock"]:
         if "library" not in shared:
-            shared["library"] = register(
-                (*_torch_attention.OPERATORS, *_torch_gradients.OPERATORS, *_torch_route.OPERATORS)
-            )
+            attention = (*_torch_attention.OPERATORS, *_torch_gradients.OPERATORS)
+            shared["library"] = register((*attention, *_torch_route.OPERATORS, *_torch_moe.OPERATORS))
 
 
 _register_once()

@@ -1,6 +1,7 @@
 #include "oracle.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <exception>
 #include <stdexcept>
@@ -239,7 +240,12 @@ void judge(const flashfit_attention_args& a, const Arena& readable, Expected& e)
 }
 
 void judge(const flashfit_moe_route_args& a, const Arena&, Expected& e) {
-  require((a.flags & ~(FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE)) == 0, "flags");
+  constexpr std::uint32_t kAlone = FLASHFIT_SIGMOID | FLASHFIT_SQRT_SOFTPLUS;
+  require((a.flags & ~(FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE | kAlone)) == 0, "flags");
+  require(std::popcount(a.flags & (FLASHFIT_TOPK_FIRST | kAlone)) <= 1, "two routers");
+  require(a.reserved == 0, "reserved");
+  require(std::isfinite(a.scale), "scale");
+  require(!a.router_bias, "a bias, which no input has");
   const Tensor logits = read(a.logits, 2), weights = read(a.weights, 2), ids = read(a.ids, 2);
   const Tensor* const all[] = {&logits, &weights, &ids};
   for (const Tensor* t : all)
@@ -251,6 +257,12 @@ void judge(const flashfit_moe_route_args& a, const Arena&, Expected& e) {
   require(experts >= 1 && experts <= 512, "experts");
   require(top_k >= 1 && top_k <= 16 && top_k <= experts, "top_k");
   require(weights.size[0] == logits.size[0] && ids.size == weights.size, "shape of weights or ids");
+  if (a.groups != 0 || a.groups_kept != 0) {
+    require(a.flags & kAlone || a.groups <= 1, "groups of a softmax");
+    require(a.groups >= 1 && experts % a.groups == 0, "groups");
+    require(a.groups_kept >= 1 && a.groups_kept <= a.groups, "groups_kept");
+    require(top_k <= experts / a.groups * a.groups_kept, "top_k of the kept groups");
+  }
   require(logits.empty || experts == 1 || logits.step[1] == 1, "last stride");
   require(contiguous(weights) && contiguous(ids), "weights or ids are not contiguous");
   require(!overlap(weights, logits) && !overlap(ids, logits) && !overlap(ids, weights), "weights or ids overlap");

@@ -1,6 +1,7 @@
 #include "route_input.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "sealed.hpp"
@@ -42,12 +43,13 @@ void RouteInput::lay_out(Bytes& bytes, Arena& arena) {
 
 void RouteInput::twist(Bytes& bytes, Arena& arena) {
   constexpr const char* kVariants[] = {"", "route", "route_warp_bf16_e128_w4", "two\nlines\x1b[2J", "\xff\xfe"};
-  constexpr std::uint32_t kSizes[] = {0, 4, 40, 47, 48, 49, 56, 64, 4096, 4097, ~0u};
-  const std::size_t what = bytes.below(kTensorTwists + 9);
+  constexpr std::uint32_t kSizes[] = {0, 4, 40, 47, 48, 49, 56, 64, 72, 80, 4096, 4097, ~0u};
+  const std::size_t what = bytes.below(kTensorTwists + 10);
   if (what < kTensorTwists) return fuzz::twist(what, tensors_[bytes.below(kTensors)], tensors_, bytes, arena);
   switch (what - kTensorTwists) {
     case 0:
       args_.flags = bytes.below(2) ? bytes.number<std::uint32_t>() : static_cast<std::uint32_t>(bytes.below(4)) * 256;
+      if (bytes.below(4) == 3) args_.flags ^= bytes.below(2) ? FLASHFIT_SIGMOID : FLASHFIT_SQRT_SOFTPLUS;
       return;
     case 1:
       args_.stream = reinterpret_cast<void*>(bytes.number<std::uintptr_t>());
@@ -78,6 +80,11 @@ void RouteInput::twist(Bytes& bytes, Arena& arena) {
       for (InputTensor& t : tensors_) t.dl.device = device;
       return;
     }
+    case 8:
+      args_.groups = static_cast<std::int32_t>(bytes.below(9)),
+      args_.groups_kept = static_cast<std::int32_t>(bytes.below(5));
+      args_.scale = bytes.below(2) ? 2.5F : std::bit_cast<float>(bytes.number<std::uint32_t>());
+      return;
     default:
       variant_ = bytes.pick(kVariants);
       args_.variant = variant_.c_str();
@@ -119,7 +126,9 @@ bool RouteExplainInput::may_be_answered() const {
   constexpr std::int64_t kMaxSize = 2147418112;  // docs/api.md
   constexpr std::string_view kGpus[] = {"L4", "8.9", "H100", "7.0", "all"}, kDTypes[] = {"fp16", "bf16", "fp32"};
   if (args_.struct_size < sizeof args_ || args_.struct_size > 4096 || args_.struct_size % 8) return false;
-  const std::uint32_t known = FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE;
+  const std::uint32_t alone = FLASHFIT_SIGMOID | FLASHFIT_SQRT_SOFTPLUS;
+  const std::uint32_t known = FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE | alone;
+  if (std::popcount(args_.flags & (FLASHFIT_TOPK_FIRST | alone)) > 1) return false;
   return (args_.flags & ~known) == 0 && args_.reserved == 0 && args_.cuda_version >= 0 && args_.tokens >= 0 &&
          args_.tokens <= kMaxSize && args_.experts >= 1 && args_.experts <= 512 && args_.top_k >= 1 &&
          args_.top_k <= std::min<std::int64_t>(args_.experts, 16) &&

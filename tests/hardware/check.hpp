@@ -61,5 +61,6 @@ std::vector<Check> sync_checks();
 std::vector<Check> example_checks();
 std::vector<Check> forward_checks();
 std::vector<Check> route_checks();
+std::vector<Check> experts_checks();
 
 }  // namespace flashfit::hardware

@@ -43,7 +43,7 @@ constexpr const char* kClocks =
 std::vector<Check> chosen(const std::vector<std::string>& only) {
   std::vector<Check> all;
   for (auto* part : {map_checks, scalar_checks, matrix_checks, sync_checks, product_checks, example_checks,
-                     forward_checks, route_checks})
+                     forward_checks, route_checks, experts_checks})
     for (Check& check : part())
       if (only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& name) {
             return (check.part + "/" + check.name).find(name) != std::string::npos;

@@ -171,7 +171,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"top_k": True}, TypeError, "top_k: True; accepted: an integer"),
     ({"top_k": None}, TypeError, "top_k: None; accepted: an integer"),
     ({"top_k": "2"}, TypeError, "top_k: '2'; accepted: an integer"),
-    ({"router": "sigmoid"}, ValueError, 'router: \'sigmoid\'; accepted: "softmax", "topk_softmax"'),
+    ({"router": "top"}, ValueError, 'router: \'top\'; accepted: "softmax", "topk_softmax", "sigmoid", "sqrt_softplus"'),
     ({"router": None}, ValueError, 'router: None; accepted: "softmax", "topk_softmax"'),
     ({"router": ["softmax"]}, ValueError, 'router: [\'softmax\']; accepted: "softmax", "topk_softmax"'),
     ({"renormalize": 1}, TypeError, "renormalize: 1; accepted: True, False"),

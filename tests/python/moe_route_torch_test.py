@@ -146,7 +146,8 @@ def test_the_out_form() -> None:
 
 
 def test_schemas() -> None:
-    options = 'int top_k, str router="softmax", bool renormalize=True'
+    options = 'int top_k, str router="softmax", bool renormalize=True, Tensor? router_bias=None, int groups=0'
+    options += ", int groups_kept=0, float scale=1."
     assert str(ops().moe_route.default._schema) == f"flashfit::moe_route(Tensor logits, {options}) -> (Tensor, Tensor)"
     assert str(ops().moe_route_out.default._schema) == (
         f"flashfit::moe_route_out(Tensor logits, Tensor(a!) weights, Tensor(b!) ids, {options}) -> ()"
@@ -185,7 +186,7 @@ def wrong() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "top_k: -3; accepted: 1 to ", {"top_k": -3}
     yield "top_k: 17; accepted: 1 to 16", {"top_k": 17}
     yield "top_k: 16; accepted: 1 to 10", {"top_k": 16, "logits": normal(6, 10)}
-    yield 'router: \'sigmoid\'; accepted: "softmax", "topk_softmax"', {"router": "sigmoid"}
+    yield 'router: \'top\'; accepted: "softmax", "topk_softmax", "sigmoid", "sqrt_softplus"', {"router": "top"}
     yield "weights: dtype is ", {"weights": torch.zeros(6, 4).half()}
     yield "weights: ", {"weights": torch.zeros(6)}
     yield "weights: shape is (6, 3); accepted: (6, 4), [tokens, top_k]", {"weights": torch.zeros(6, 3)}

@@ -73,6 +73,11 @@ ROUTE = Operation(
     spelled={
         "FLASHFIT_TOPK_FIRST": "router",
         "topk_first": "router",
+        "FLASHFIT_SIGMOID": "router",
+        "sigmoid": "router",
+        "FLASHFIT_SQRT_SOFTPLUS": "router",
+        "sqrt_softplus": "router",
+        "groups_kept": "groups",
         "FLASHFIT_RENORMALIZE": "renormalize",
         "FLASHFIT_PTX_ONLY": "ptx_only",
     },
@@ -242,7 +247,7 @@ def test_readers_see_what_is_taken_away() -> None:
     assert lacks(in_c, ATTENTION, HEADER, "const DLTensor* sinks;", "", "sinks")
     assert lacks(in_c, ATTENTION, HEADER, "int64_t window_left, window_right;", "int64_t window_left;", "window_right")
     assert lacks(in_c, ATTENTION, HEADER, "FLASHFIT_WINDOW, FLASHFIT_BATCH", "FLASHFIT_BATCH", "FLASHFIT_WINDOW")
-    assert lacks(in_c, ROUTE, HEADER, "FLASHFIT_RENORMALIZE, FLASHFIT_PTX", "FLASHFIT_PTX", "FLASHFIT_RENORMALIZE")
+    assert lacks(in_c, ROUTE, HEADER, "FLASHFIT_RENORMALIZE, FLASHFIT_SIG", "FLASHFIT_SIG", "FLASHFIT_RENORMALIZE")
     assert lacks(in_cpp, ATTENTION, CPP_HEADER, "float softcap = 0;", "", "softcap")
     assert lacks(in_cpp, ATTENTION, CPP_HEADER, "std::optional<Window> window;", "", "window")
     assert lacks(in_cpp, ROUTE, CPP_HEADER, "bool renormalize = false;", "", "renormalize")

@@ -18,6 +18,11 @@ DTYPES: dict[str, tuple[str, ...]] = {
     "workspace": ("uint8",),
     "weights": ("float32",),
     "ids": ("int32",),
+    "topk_ids": ("int32", "int64"),
+    "topk_weights": ("float16", "bfloat16", "float32"),
+    "offsets": ("int32", "int64"),
+    "expert_map": ("int32", "int64"),
+    "router_bias": ("float32",),
 }
 
 
@@ -70,6 +75,14 @@ class Package:
     def numbers(self, name: str, q: Any, x: Any) -> Any:
         """Slopes or sinks as an fp32 array where q is."""
         return x if self.keeps(name, x) else self.array(name, q, numbers_list(name, x), "float32")
+
+    def whole(self, name: str, x: Any) -> Any:
+        """x, or of int64 its int32: what does not fit there becomes -1, which is no expert's id."""
+        return x
+
+    def single(self, name: str, x: Any) -> Any:
+        """x, or of fp16 or bf16 its fp32."""
+        return x
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         """A new array of these values where q is."""

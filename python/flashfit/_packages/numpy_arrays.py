@@ -28,6 +28,11 @@ def _dtype(name: str, dtype: Any) -> tuple[int, int, int]:
     return _known[dtype]
 
 
+def _contiguous(x: Any) -> Any:
+    """x without gaps: a copy where it has some."""
+    return x if x.flags.c_contiguous else sys.modules["numpy"].ascontiguousarray(x)
+
+
 class NumPy(Package):
     """How NumPy arrays are read and made."""
 
@@ -56,6 +61,17 @@ class NumPy(Package):
         if torch is not None and isinstance(x, torch.Tensor):
             raise InvalidType(f"{name}: a torch tensor; accepted: a list or a NumPy array, as q is a NumPy array")
         return False  # one of another integer or floating type is copied
+
+    def whole(self, name: str, x: Any) -> Any:
+        if self.owns(x) and x.dtype.kind == "i" and x.dtype.itemsize == 8:
+            numpy: Any = sys.modules["numpy"]
+            x = numpy.where((x >= -(2**31)) & (x < 2**31), x, -1).astype("int32")
+        return _contiguous(x) if self.owns(x) else x
+
+    def single(self, name: str, x: Any) -> Any:
+        if self.owns(x) and (x.dtype.name in ("float16", "bfloat16")):
+            x = x.astype("float32")
+        return _contiguous(x) if self.owns(x) else x
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         return sys.modules["numpy"].array(values, dtype)

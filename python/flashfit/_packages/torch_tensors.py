@@ -159,6 +159,18 @@ class Torch(Package):
     def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
         return q.new_empty(shape, dtype=None if dtype is None else getattr(sys.modules["torch"], dtype))
 
+    def whole(self, name: str, x: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+        if self.owns(x) and x.dtype == torch.int64:
+            return torch.where((x >= -(2**31)) & (x < 2**31), x, -1).to(torch.int32).contiguous()
+        return x.contiguous() if self.owns(x) else x
+
+    def single(self, name: str, x: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+        if self.owns(x) and x.dtype in (torch.float16, torch.bfloat16):
+            return x.to(torch.float32).contiguous()
+        return x.contiguous() if self.owns(x) else x
+
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         torch: Any = sys.modules["torch"]
         return torch.tensor(values, dtype=getattr(torch, dtype), device=q.device)

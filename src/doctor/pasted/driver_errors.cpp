@@ -133,7 +133,8 @@ const ErrorClass kClasses[] = {
                   {"CUDA unknown error", R"(CUDA unknown error)"},
                   {"CUDA_ERROR_UNKNOWN", R"(CUDA_ERROR_UNKNOWN)"},
                   {"CUDA error: unknown error", R"(CUDA error: unknown error)"},
-                  {"Error 999: unknown error", R"(Error 999: unknown error)"}},
+                  {"Error 999: unknown error", R"(Error 999: unknown error)"},
+                  {"cuda driver library", R"(cuda driver library (?:init failure:|failed to [\w ]+?) 999)"}},
      .concluded = "the driver answered 999 at its start or after a kernel; no file is known to be at fault",
      .unknown = "the cause: the module nvidia_uvm that is not loaded, a machine that slept, or an environment changed "
                 "after the start are the usual ones",

@@ -23,7 +23,7 @@ const ErrorClass kClasses[] = {
           {"undefined symbol: cu",
            R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft)\w+)(?:, version (?P<library>[\w.]+))?)"}},
      .concluded = "{file} needs {symbol}[ of {library}], and the copy of [{library}|that library of NVIDIA's] that was "
-                  "loaded lacks it: the two are of different releases, and mostly the copy is the older one",
+                  "loaded lacks it: the two are of different releases",
      .unknown = "where that copy lies: in a folder of LD_LIBRARY_PATH or of the system, which go before what pip "
                 "installed, or in an NVIDIA package of another release than PyTorch asks for",
      .mend = "unset LD_LIBRARY_PATH, then the program again; if the error stays, `pip check` names the NVIDIA packages "
@@ -73,15 +73,18 @@ const ErrorClass kClasses[] = {
      .title = "an extension that is compiled at its first use is not there",
      .consequence = true,
      .patterns = {{"torch_extensions",
-                   R"((?P<file>\S*torch_extensions\S*[/\\](?P<module>\w+)\.(?:so|pyd)): cannot open)"}},
+                   R"((?P<file>\S*torch_extensions\S*[/\\](?P<module>\w+)\.(?:so|pyd)): cannot open)"},
+                  // In a traceback: the module's own fault, if it has one, is another kind and goes before.
+                  {"_import_module_from_library", R"(in _import_module_from_library)"},
+                  {"No module named '", R"(No module named '(?P<module>\w+)')", true}},
      .concluded =
-         "PyTorch compiles {module} at its first use and keeps it in {file}: that was not written, as the compiler "
-         "failed before, or another process has left a half-made folder",
+         "PyTorch compiles [{module}|the module] at its first use and keeps it in [{file}|~/.cache/torch_extensions]: "
+         "that was not written, as the compiler failed before, or another process has left a half-made folder",
      .unknown = "the compiler's own error, which stands before this line or in an earlier run",
      .mend =
          "rm -rf ~/.cache/torch_extensions, then the program again: what the compiler says is the error to ask about",
      .explained_by = {"FF706", "FF405"},
-     .source = "databrickslabs/dolly#119, deepspeedai/DeepSpeed#5277"},
+     .source = "databrickslabs/dolly#119, deepspeedai/DeepSpeed#5277, NVlabs/nvdiffrast#46"},
     {.name = "driver-lacks-function",
      .code = "FF815",
      .title = "the driver lacks a function that a library asks for",

@@ -103,6 +103,23 @@ const ErrorClass kClasses[] = {
      .mend = "pip install --force-reinstall --no-index PACKAGE -f the page of data.pyg.org for this PyTorch and CUDA",
      .explained_by = {"FF402", "FF222", "FF406", "FF404"},
      .source = "rusty1s/pytorch_scatter#205, #170"},
+    {.name = "own-library-absent",
+     .code = "FF817",
+     .title = "a package does not find a library of its own",
+     .proof = Proof::kFiles,
+     .patterns = {{"hared object file",
+                   R"((?i)could not find (?:the )?shared object files?(?: for)?:? +(?P<library>.+?)\.?$)"},
+                  {"Could not find lib", R"(Could not find (?P<library>lib[\w.+-]+\.(?:so|dll|dylib)\b[\w.]*))"}},
+     .concluded =
+         "{library} is what the package looks for among its own files, by their names, and it is not there: that part "
+         "is compiled at installation, or is a package of its own, and was left out; or a folder of its sources goes "
+         "before what was installed. GPU and driver were not asked",
+     .unknown = "which of these: what the installation said, and where the package was imported from",
+     .ask = "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps -v PACKAGE, from a folder "
+            "without its sources (its last lines say what was not compiled, and why)",
+     .explained_by = {"FF222", "FF201", "FF402", "FF601", "FF708"},
+     .subject = "{library}",
+     .source = "NVIDIA/TransformerEngine#1981, #2505, #1109, nvidia-cosmos/cosmos-transfer1#208"},
     {.name = "mamba-extension-absent",
      .code = "FF817",
      .title = "Mamba's compiled scan is not there",

@@ -98,6 +98,82 @@ Expected expected(const RouteProblem& p, const std::vector<double>& logits) {
   return e;
 }
 
+/// A token of a router whose scores see one expert alone.
+struct Scored {
+  std::vector<double> scores, keys;
+
+  Scored(const RouteProblem& p, const std::vector<double>& logits, const std::vector<float>& bias) {
+    for (std::size_t e = 0; e < logits.size(); ++e) {
+      const double x = logits[e];
+      scores.push_back(p.router == Router::kSigmoid
+                           ? 1 / (1 + std::exp(-x))
+                           : std::sqrt(x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x))));
+      // Without bias and groups, the order of logits is that of scores, and tells more.
+      keys.push_back(p.biased ? scores[e] + static_cast<double>(bias[e]) : p.chooses_by_score() ? scores[e] : x);
+    }
+  }
+  /// A NaN is larger than all else.
+  static bool above(double a, double b, double margin) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && !std::isnan(b);
+    return a > b + margin;
+  }
+  /// What a group is kept by.
+  double of_group(const RouteProblem& p, int group) const {
+    const auto each = static_cast<std::ptrdiff_t>(p.experts / p.groups);
+    std::vector<double> mine(keys.begin() + group * each, keys.begin() + (group + 1) * each);
+    std::sort(mine.begin(), mine.end(), [](double a, double b) { return above(a, b, 0); });
+    return mine[0] + (each > 1 ? mine[1] : 0);
+  }
+};
+
+/// What is wrong with one token's choice, or "": no kept group below one that is not, no chosen expert below one of a
+/// kept group that is not, ranks that fall, weights of the chosen ones' scores. Where two keys differ by less than
+/// fp32's rounding, either may be first; where they are equal, the lower id is.
+std::string defect_of_scores(const RouteProblem& p, const Scored& token, const std::int32_t* ids,
+                             const float* weights) {
+  const double margin = p.chooses_by_score() ? 8 * 0x1p-24 * 32 : 0;
+  const auto each = p.experts / p.groups;
+  std::vector<bool> chosen(static_cast<std::size_t>(p.experts), false), used(static_cast<std::size_t>(p.groups), false);
+  double sum = 0;
+  for (int k = 0; k < p.top_k; ++k) {
+    if (ids[k] < 0 || ids[k] >= p.experts || chosen[ids[k]]) return fmt::format("rank {}: expert {}", k, ids[k]);
+    chosen[ids[k]] = true, used[ids[k] / each] = true, sum += token.scores[ids[k]];
+    if (k == 0) continue;
+    const double before = token.keys[ids[k - 1]], mine = token.keys[ids[k]];
+    if (Scored::above(mine, before, margin) || (mine == before && ids[k] < ids[k - 1]))
+      return fmt::format("rank {}: expert {} of {} follows {} of {}", k, ids[k], mine, ids[k - 1], before);
+  }
+  if (std::count(used.begin(), used.end(), true) > p.groups_kept) return "experts of more groups than are kept";
+  // Which groups are kept is known where sums are apart; of ties the lower is, but sums of other numbers than their
+  // neighbour's may be equal in fp64 alone.
+  std::vector<int> order(static_cast<std::size_t>(p.groups));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return Scored::above(token.of_group(p, a), token.of_group(p, b), 0); });
+  const double edge = token.of_group(p, order[p.groups_kept - 1]);
+  const bool clear = p.groups_kept == p.groups ||
+                     Scored::above(edge, token.of_group(p, order[p.groups_kept]), 2 * margin) ||
+                     (!p.biased && token.of_group(p, order[p.groups_kept]) == edge);
+  std::vector<bool> kept(static_cast<std::size_t>(p.groups), false);
+  for (int i = 0; i < p.groups_kept; ++i) kept[order[i]] = true;
+  const double last = token.keys[ids[p.top_k - 1]];
+  for (int e = 0; clear && e < p.experts; ++e) {
+    if (chosen[e] && !kept[e / each]) return fmt::format("expert {} of group {}, which is not kept", e, e / each);
+    if (chosen[e] || !kept[e / each]) continue;
+    if (Scored::above(token.keys[e], last, margin) || (token.keys[e] == last && e < ids[p.top_k - 1]))
+      return fmt::format("expert {} of {} is left out", e, token.keys[e]);
+  }
+  for (int k = 0; k < p.top_k; ++k) {
+    const double want = token.scores[ids[k]] / (p.renormalize ? sum + 1e-20 : 1) * static_cast<double>(p.scale);
+    const double got = weights[k];
+    if (std::isnan(want) && std::isnan(got)) continue;
+    if (want == got) continue;  // infinities
+    if (!(std::abs(got - want) <= std::abs(want) * 16 * 0x1p-24 + 0x1p-126))
+      return fmt::format("rank {}: weight {} instead of {}", k, got, want);
+  }
+  return {};
+}
+
 }  // namespace
 
 RouteCall RouteData::call() {
@@ -105,7 +181,8 @@ RouteCall RouteData::call() {
           .logits = logits.data() + kRedZone * size_of(spec.problem.dtype),
           .logits_row = spec.problem.experts + spec.gap,
           .weights = weights.data() + kRedZone,
-          .ids = ids.data() + kRedZone};
+          .ids = ids.data() + kRedZone,
+          .bias = bias.empty() ? nullptr : bias.data()};
 }
 
 std::size_t RouteData::logits_bytes() const {
@@ -120,7 +197,7 @@ std::size_t RouteData::results_bytes() const {
 RouteData make_data(const RouteCase& spec) {
   const RouteProblem& p = spec.problem;
   const auto results = static_cast<std::size_t>(p.tokens * p.top_k + 2 * RouteData::kRedZone);
-  RouteData data{.spec = spec, .logits = {}, .weights = {}, .ids = {}};
+  RouteData data{.spec = spec, .logits = {}, .weights = {}, .ids = {}, .bias = {}};
   data.logits.assign(static_cast<std::size_t>(elements(spec) + 2 * RouteData::kRedZone) * size_of(p.dtype), kPoison);
   data.weights.assign(results, std::numeric_limits<float>::quiet_NaN());
   data.ids.assign(results, -1);
@@ -129,6 +206,9 @@ RouteData make_data(const RouteCase& spec) {
     for (int e = 0; e < p.experts; ++e)
       store(data.logits.data() + (RouteData::kRedZone + t * (p.experts + spec.gap) + e) * size_of(p.dtype), p.dtype,
             logit(spec.logits, random, t, e));
+  // Of many sizes and both signs, so that it decides some choices and not others; some are alike.
+  if (p.biased)
+    for (int e = 0; e < p.experts; ++e) data.bias.push_back(static_cast<float>(random.bits() % 64) / 64 - 0.5F);
   return data;
 }
 
@@ -142,13 +222,19 @@ std::string defect_of(const RouteData& data) {
   for (std::int64_t t = 0; t < p.tokens; ++t) {
     for (int e = 0; e < p.experts; ++e)
       logits[e] = load(data.logits.data() + (first + t * (p.experts + data.spec.gap) + e) * size_of(p.dtype), p.dtype);
+    if (scores_alone(p.router)) {
+      const std::string wrong = defect_of_scores(p, Scored(p, logits, data.bias), &data.ids[first + t * p.top_k],
+                                                 &data.weights[first + t * p.top_k]);
+      if (!wrong.empty()) return fmt::format("{}: token {} {}", data.spec.name, t, wrong);
+      continue;
+    }
     const Expected want = expected(p, logits);
     for (int k = 0; k < p.top_k; ++k) {
       const std::int64_t at = first + t * p.top_k + k;
       if (data.ids[at] != want.ids[k])
         return fmt::format("{}: token {} rank {}: expert {} instead of {}", data.spec.name, t, k, data.ids[at],
                            want.ids[k]);
-      const double got = data.weights[at], w = want.weights[k];
+      const double got = data.weights[at], w = want.weights[k] * static_cast<double>(p.scale);
       if (std::isnan(w) && std::isnan(got)) continue;
       // exp(x - m) has x - m's rounding, the exponential's, those of a sum of `experts` and of a division; what is
       // below 2^-126 may be taken as 0.
@@ -192,6 +278,45 @@ std::vector<RouteCase> route_cases(DType dtype, int most) {
                                    .renormalize = renormalize},
                        .logits = kind.logits,
                        .gap = gap});
+    }
+  return cases;
+}
+
+std::vector<RouteCase> route_alone_cases(DType dtype, int most) {
+  constexpr struct {
+    const char* name;
+    Logits logits;
+  } kKinds[] = {{"normal", Logits::kNormal}, {"ties", Logits::kTies},      {"equal", Logits::kEqual},
+                {"steep", Logits::kSteep},   {"nan", Logits::kNan},        {"infinite", Logits::kInfinite},
+                {"hidden", Logits::kHidden}, {"shifted", Logits::kShifted}};
+  const struct {
+    std::int64_t tokens;
+    int experts, top_k, groups, groups_kept;
+  } shapes[] = {{9, most, 8, 8, 4}, {5, most, 16, 1, 1}, {7, most - 1, 4, 1, 1}, {3, 8, 2, 4, 1},
+                {4, 12, 3, 12, 5},  {2, 1, 1, 1, 1},     {6, 160, 8, 4, 4},      {8, 60, 6, 3, 2}};
+  std::vector<RouteCase> cases;
+  int i = 0;
+  for (const auto& kind : kKinds)
+    for (const auto& shape : shapes) {
+      RouteProblem p{.dtype = dtype,
+                     .tokens = shape.tokens,
+                     .experts = shape.experts,
+                     .top_k = shape.top_k,
+                     .router = i % 3 == 1 ? Router::kSqrtSoftplus : Router::kSigmoid,
+                     .renormalize = i % 4 != 2,
+                     .biased = i % 5 < 3,
+                     .groups = shape.groups,
+                     .groups_kept = shape.groups_kept,
+                     .scale = i % 7 == 3 ? 2.5F : 1.0F};
+      cases.push_back(
+          {.name = fmt::format("{} T{} E{} K{} of {} of {} groups{}{}{}{}", kind.name, p.tokens, p.experts, p.top_k,
+                               p.groups_kept, p.groups, p.router == Router::kSigmoid ? "" : " sqrt softplus",
+                               p.renormalize ? " renormalized" : "", p.biased ? " biased" : "",
+                               p.scale == 1 ? "" : " scaled"),
+           .problem = p,
+           .logits = kind.logits,
+           .gap = i % 2 ? 5 : 0});
+      ++i;
     }
   return cases;
 }

@@ -35,6 +35,7 @@ struct RouteData {
   std::vector<unsigned char> logits;
   std::vector<float> weights;
   std::vector<std::int32_t> ids;
+  std::vector<float> bias;  ///< [experts] of a problem that is biased
 
   RouteCall call();
   std::size_t logits_bytes() const;   ///< from the first to the last logit
@@ -44,11 +45,15 @@ struct RouteData {
 /// Random numbers by their place, the same on every machine.
 RouteData make_data(const RouteCase& spec);
 
-/// What is wrong with the results, or "": ids as fp64 chooses them, weights within what fp32 must lose, nothing written
-/// around them.
+/// What is wrong with the results, or "": ids as fp64 chooses them (by scores: any whose scores fp32 cannot tell
+/// apart), weights within what fp32 must lose, nothing written around them.
 std::string defect_of(const RouteData& data);
 
-/// Cases for a kernel of up to `most` experts.
+/// Cases for a kernel of up to `most` experts, of the routers over a softmax.
 std::vector<RouteCase> route_cases(DType dtype, int most);
+
+/// Cases of the routers whose scores see one expert alone, with and without bias, groups, division by the sum and a
+/// scale.
+std::vector<RouteCase> route_alone_cases(DType dtype, int most);
 
 }  // namespace flashfit::reference

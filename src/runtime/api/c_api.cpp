@@ -12,6 +12,8 @@
 #include "runtime/api/attention/tensor_check.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/features.hpp"
+#include "runtime/api/moe/experts.hpp"
+#include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
@@ -139,7 +141,7 @@ int flashfit_has_feature(const char* name) {
 }
 
 flashfit_status flashfit_attention_forward(const flashfit_attention_args* args) {
-  return api::guarded([&] { return api::attention(args, api::dispatch_forward); });
+  return flashfit_attention_run(args, nullptr, nullptr);
 }
 
 flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes) {
@@ -152,13 +154,10 @@ flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args
   });
 }
 
-flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed) {
-  return api::guarded([&]() -> Result<void> {
-    if (!needed) return api::refuse("needed: NULL; accepted: where to put the workspace's size");
-    *needed = 0;
-    return api::attention(args, [&](const api::CheckedForward& checked) {
-      return api::dispatch_try(checked).map([&](std::uint64_t bytes) { *needed = bytes; });
-    });
+flashfit_status flashfit_attention_run(const flashfit_attention_args* args, flashfit_allocate allocate, void* context) {
+  return api::guarded([&] {
+    return api::attention(
+        args, [&](const api::CheckedForward& checked) { return api::dispatch_forward(checked, {allocate, context}); });
   });
 }
 
@@ -176,6 +175,26 @@ flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args) 
 
 flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json) {
   return api::hand_over(json, [&] { return api::route_json(args); });
+}
+
+flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args) {
+  return api::guarded([&] { return api::fused_moe(args); });
+}
+
+flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes) {
+  return api::guarded([&]() -> Result<void> {
+    if (!bytes) return api::refuse("bytes: NULL; accepted: where to put the workspace's size");
+    *bytes = 0;
+    return api::fused_moe_workspace(args).map([&](std::uint64_t needed) { *bytes = needed; });
+  });
+}
+
+flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) {
+  return api::guarded([&] { return api::prepare_moe(args); });
+}
+
+flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {
+  return api::guarded([&] { return api::fused_moe_backward(args); });
 }
 
 flashfit_status flashfit_explain(const flashfit_explain_args* args, flashfit_plan* plans, size_t capacity,

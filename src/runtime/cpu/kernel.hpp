@@ -6,6 +6,7 @@
 
 #include "kernels/attention/problem.hpp"
 #include "kernels/moe/route/problem.hpp"
+#include "runtime/cpu/experts_backward_work.hpp"
 
 namespace flashfit::cpu {
 
@@ -28,9 +29,9 @@ struct Kernel {
   void (*route)(const RouteCall& call, std::int64_t begin, std::int64_t end);  ///< tokens [begin, end)
   void (*exp)(const float* x, float* y, std::size_t count);  ///< the kernel's exponential, for its test: x <= 0
   void (*tanh)(const float* x, float* y, std::size_t count);
+  ExpertsKernels experts;
+  ExpertsBackwardKernels experts_backward;
 };
-
-inline constexpr std::size_t kScratchAlignment = 64;
 
 /// The kernels that this machine can run, best first. Never empty.
 std::span<const Kernel> kernels();

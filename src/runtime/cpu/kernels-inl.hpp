@@ -7,6 +7,7 @@
 #define FLASHFIT_CPU_KERNELS_INL
 #endif
 
+#include "runtime/cpu/experts_backward-inl.hpp"
 #include "runtime/cpu/forward-inl.hpp"
 #include "runtime/cpu/kernel.hpp"
 #include "runtime/cpu/route-inl.hpp"
@@ -15,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace flashfit::cpu::HWY_NAMESPACE {
 
 inline Kernel kernel() {
-  return {hwy::TargetName(HWY_TARGET), kRows, scratch_bytes, run, route, exp_array, tanh_array};
+  return {hwy::TargetName(HWY_TARGET), kRows, scratch_bytes, run, route, exp_array, tanh_array, experts_kernels(),
+          experts_backward_kernels()};
 }
 
 }  // namespace flashfit::cpu::HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/route/variants.hpp"
 
 namespace flashfit {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::vector<KernelRow> (*kOperations[])() = {
     forward_kernel_rows,
     route_kernel_rows,
+    experts_kernel_rows,
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 
 /// logits [3, 8] of fp32, top 2.
 struct RouteArguments {
-  Tensor logits{{3, 8}, dl_dtype(DType::kF32)}, weights{{3, 2}, dl_dtype(DType::kF32)}, ids{{3, 2}, {kDLInt, 32, 1}};
+  Tensor logits{{3, 8}, dl_dtype(DType::kF32)}, weights{{3, 2}, dl_dtype(DType::kF32)}, ids{{3, 2}, {kDLInt, 32, 1}},
+      bias{{8}, dl_dtype(DType::kF32)};
   flashfit_moe_route_args args{};
 
   RouteArguments() {
@@ -39,6 +40,22 @@ TEST(Route, ChoosesAndWeighs) {
   }
   EXPECT_TRUE(a.weights.red_zones_intact() && a.ids.red_zones_intact());
   ASSERT_EQ(flashfit_moe_route_prepare(&a.args), FLASHFIT_OK);
+}
+
+TEST(Route, ChoosesByScoreAndBias) {
+  RouteArguments a;
+  std::fill_n(a.logits.as<float>(), 24, 0.0f);
+  std::fill_n(a.bias.as<float>(), 8, 0.0f);
+  a.logits.as<float>()[5] = 1, a.bias.as<float>()[3] = 0.5f;
+  a.args.flags = FLASHFIT_SIGMOID, a.args.router_bias = &a.bias.dl, a.args.scale = 2;
+  ASSERT_EQ(flashfit_moe_route(&a.args), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(a.ids.as<std::int32_t>()[0], 3);
+  EXPECT_EQ(a.ids.as<std::int32_t>()[1], 5);
+  EXPECT_FLOAT_EQ(a.weights.as<float>()[0], 1.0f);  // the bias is no part of it
+  EXPECT_FLOAT_EQ(a.weights.as<float>()[1], 2 / (1 + std::exp(-1.0f)));
+  a.args.groups = 2, a.args.groups_kept = 1;
+  ASSERT_EQ(flashfit_moe_route(&a.args), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_EQ(a.ids.as<std::int32_t>()[1], 0);  // of the group that 3 wins
 }
 
 TEST(Route, NoTokensIsNoWork) {
@@ -70,10 +87,40 @@ TEST_P(RouteRefused, SaysWhyAndWritesNothing) {
 
 const WrongRoute kWrong[] = {
     {"StructSize", [](RouteArguments& a) { a.args.struct_size = 40; },
-     "args: struct_size is 40; accepted: sizeof of the struct, 48 in this version"},
+     "args: struct_size is 40; accepted: sizeof of the struct, 72 in this version"},
     {"Flags", [](RouteArguments& a) { a.args.flags = FLASHFIT_CAUSAL; },
      "flags: 0x1 is unknown; accepted: FLASHFIT_PTX_ONLY (0x2), FLASHFIT_TOPK_FIRST (0x100), FLASHFIT_RENORMALIZE "
-     "(0x200)"},
+     "(0x200), FLASHFIT_SIGMOID (0x800), FLASHFIT_SQRT_SOFTPLUS (0x1000)"},
+    {"TwoRouters", [](RouteArguments& a) { a.args.flags = FLASHFIT_SIGMOID | FLASHFIT_TOPK_FIRST; },
+     "flags: 0x900 has more than one of FLASHFIT_TOPK_FIRST, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS; accepted: one "
+     "or none"},
+    {"GroupsOfASoftmax", [](RouteArguments& a) { a.args.groups = a.args.groups_kept = 2; },
+     "groups: 2 with a softmax; accepted: 0 or 1, or FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS"},
+    {"Groups",
+     [](RouteArguments& a) {
+       a.args.flags = FLASHFIT_SIGMOID;
+       a.args.groups = 3;
+       a.args.groups_kept = 1;
+     },
+     "groups: 3; accepted: a divisor of 8, the experts"},
+    {"GroupsKept",
+     [](RouteArguments& a) {
+       a.args.flags = FLASHFIT_SIGMOID;
+       a.args.groups = 4;
+       a.args.groups_kept = 5;
+     },
+     "groups_kept: 5; accepted: 1 to 4, the groups"},
+    {"Scale", [](RouteArguments& a) { a.args.scale = INFINITY; }, "scale: inf; accepted: finite numbers, 0 for 1"},
+    {"Reserved", [](RouteArguments& a) { a.args.reserved = 1; }, "args: reserved is 1; accepted: 0"},
+    {"BiasOfASoftmax", [](RouteArguments& a) { a.args.router_bias = &a.bias.dl; },
+     "router_bias: given with a softmax; accepted: NULL, or FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS"},
+    {"ShortBias",
+     [](RouteArguments& a) {
+       a.args.flags = FLASHFIT_SIGMOID;
+       a.args.router_bias = &a.bias.dl;
+       a.bias.shape()[0] = 7;
+     },
+     "router_bias: shape is (7); accepted: (8), a number for each expert"},
     {"NoLogits", [](RouteArguments& a) { a.args.logits = nullptr; },
      "logits: NULL; accepted: a tensor [tokens, experts]"},
     {"NoWeights", [](RouteArguments& a) { a.args.weights = nullptr; },

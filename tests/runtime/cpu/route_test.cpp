@@ -13,11 +13,19 @@ namespace {
 
 using reference::RouteCase, reference::RouteData;
 
+std::vector<RouteCase> all_cases(DType dtype, int most) {
+  std::vector<RouteCase> cases = reference::route_cases(dtype, most);
+  cases[0].problem.scale = 2.5F;
+  const std::vector<RouteCase> more = reference::route_alone_cases(dtype, most);
+  cases.insert(cases.end(), more.begin(), more.end());
+  return cases;
+}
+
 TEST(CpuRoute, IsRightOnAllCases) {
   for (const Kernel& kernel : kernels())
     for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32})
       for (const int most : {128, 512})
-        for (const RouteCase& spec : reference::route_cases(dtype, most)) {
+        for (const RouteCase& spec : all_cases(dtype, most)) {
           RouteData data = reference::make_data(spec);
           route_on(data.call(), kernel, 2);
           ASSERT_EQ(reference::defect_of(data), "") << kernel.name << " " << name_of(dtype);

@@ -35,10 +35,19 @@ std::string describe(const RouteProblem& p) {
   return fmt::format("{} routing to {} of {} experts", name_of(p.dtype), p.top_k, p.experts);
 }
 
+const char* lacking_on_gpus(const RouteProblem& p) {
+  if (p.router == Router::kSigmoid) return "the router sigmoid";
+  if (p.router == Router::kSqrtSoftplus) return "the router sqrt_softplus";
+  return p.scale != 1 ? "a scale" : nullptr;
+}
+
 Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
                              const PlanOptions& options) {
   images = images_of(kRouteFamily.operation, images);
   if (auto error = misfit_of_driver(gpu, driver)) return tl::unexpected(std::move(*error));
+  if (const char* const lacking = lacking_on_gpus(p))
+    return tl::unexpected(
+        misfit(fmt::format("{}: no kernel for GPUs computes {} yet; the CPU does", describe(p), lacking)));
   const RouteVariant* forced = nullptr;
   if (!options.variant.empty()) {
     const auto named = variant_named(options.variant, p);

@@ -22,7 +22,8 @@ struct RoutePlan {
 };
 
 /// The row of the fewest experts that are enough. Code::kMisfit names the GPU and what binds: no image for it, a driver
-/// too old, more experts than any carried row has. Code::kInvalidArgument: options.variant is no row's name, or one of
+/// too old, more experts than any carried row has,
+/// lacking_on_gpus(). Code::kInvalidArgument: options.variant is no row's name, or one of
 /// another dtype or of too few experts. The plan points into `images`.
 Result<RoutePlan> plan_route(const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
                              std::span<const Image> images, const PlanOptions& options = {});
@@ -36,6 +37,9 @@ std::optional<int> registers_of(const RoutePlan& plan);
 Steps route_steps(const Image& image, const RouteProblem& problem);
 /// Its argument.
 RouteParams route_params(const RouteCall& call);
+
+/// What of the problem no kernel for GPUs computes, or nullptr.
+const char* lacking_on_gpus(const RouteProblem& problem);
 
 /// "fp16 routing to 8 of 128 experts".
 std::string describe(const RouteProblem& problem);

@@ -1,12 +1,10 @@
 #include "runtime/api/attention/memory_rules.hpp"
 
 #include "runtime/api/refuse.hpp"
+#include "runtime/api/workspace.hpp"
 
 namespace flashfit::api {
 namespace {
-
-/// What GPUs' allocators give and kernels may count on.
-constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
 /// What kernels copy at once.
 constexpr std::uintptr_t kVectorBytes = 16;
@@ -88,22 +86,9 @@ Result<void> check_used(const ForwardTensors& t) {
 }
 
 Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed, const ForwardTensors& t) {
-  if (!data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
-  if (bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", bytes, needed);
-  const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  std::uintptr_t end;
-  if (begin % kWorkspaceAlignment)
-    return refuse("workspace: address {:#x}; accepted: multiples of {} bytes", begin, kWorkspaceAlignment);
-  if (__builtin_add_overflow(begin, bytes, &end))
-    return refuse("workspace: {} bytes at {:#x} leave the address space", bytes, begin);
-  for (const Argument* a :
-       {&t.q, &t.k, &t.v, &t.out, &t.lse, &t.cu_q, &t.cu_k, &t.alibi, &t.sinks, &t.bias, &t.seqused_k}) {
-    if (begin < a->end && a->begin < end) {
-      return refuse("workspace: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", begin,
-                    end, a->name, a->begin, a->end);
-    }
-  }
-  return {};
+  const Argument* const all[] = {&t.q,    &t.k,     &t.v,     &t.out,  &t.lse,      &t.cu_q,
+                                 &t.cu_k, &t.alibi, &t.sinks, &t.bias, &t.seqused_k};
+  return check_workspace(data, bytes, needed, std::span<const Argument* const>(all));
 }
 
 }  // namespace flashfit::api

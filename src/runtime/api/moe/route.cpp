@@ -10,6 +10,7 @@
 #include "runtime/api/argument.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/live_gpus.hpp"
+#include "runtime/api/moe/router.hpp"
 #include "runtime/api/plan_memo.hpp"
 #include "runtime/api/question.hpp"
 #include "runtime/api/refuse.hpp"
@@ -22,7 +23,7 @@
 namespace flashfit::api {
 namespace {
 
-constexpr std::uint32_t kKnownFlags = FLASHFIT_PTX_ONLY | FLASHFIT_TOPK_FIRST | FLASHFIT_RENORMALIZE;
+constexpr std::uint32_t kKnownFlags = FLASHFIT_PTX_ONLY | kRouterFlags;
 /// The structs' sizes in their first version: no caller has smaller ones.
 constexpr std::size_t kFirstRouteSize = 48, kFirstRouteExplainSize = 64;
 
@@ -38,34 +39,25 @@ Result<void> check_flags(std::uint32_t flags) {
   if (const std::uint32_t unknown = flags & ~kKnownFlags)
     return refuse(
         "flags: {:#x} is unknown; accepted: FLASHFIT_PTX_ONLY ({:#x}), FLASHFIT_TOPK_FIRST ({:#x}), "
-        "FLASHFIT_RENORMALIZE ({:#x})",
-        unknown, FLASHFIT_PTX_ONLY, FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE);
+        "FLASHFIT_RENORMALIZE ({:#x}), FLASHFIT_SIGMOID ({:#x}), FLASHFIT_SQRT_SOFTPLUS ({:#x})",
+        unknown, FLASHFIT_PTX_ONLY, FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_SIGMOID,
+        FLASHFIT_SQRT_SOFTPLUS);
   return {};
 }
 
-void set_router(RouteProblem& p, std::uint32_t flags) {
-  p.router = flags & FLASHFIT_TOPK_FIRST ? Router::kTopKSoftmax : Router::kSoftmax;
-  p.renormalize = flags & FLASHFIT_RENORMALIZE;
-}
-
 struct RouteTensors {
-  Argument logits, weights, ids;
+  Argument logits, weights, ids, bias;
 };
 
 Result<DType> check_dtypes(const RouteTensors& t) {
   if (!is_dtype(t.weights.dtype, kDLFloat, 32))
     return refuse("weights: dtype is {}; accepted: fp32", text(t.weights.dtype));
   if (!is_dtype(t.ids.dtype, kDLInt, 32)) return refuse("ids: dtype is {}; accepted: int32", text(t.ids.dtype));
-  if (is_dtype(t.logits.dtype, kDLFloat, 16)) return DType::kF16;
-  if (is_dtype(t.logits.dtype, kDLBfloat, 16)) return DType::kBF16;
-  if (is_dtype(t.logits.dtype, kDLFloat, 32)) return DType::kF32;
-  return refuse("logits: dtype is {}; accepted: fp16, bf16, fp32", text(t.logits.dtype));
+  return check_logits(t.logits);
 }
 
 Result<void> check_shapes(const RouteTensors& t) {
   const std::int64_t tokens = t.logits.size[0], experts = t.logits.size[1], top_k = t.weights.size[1];
-  if (experts < 1 || experts > kMaxExperts)
-    return refuse("logits: shape is {}; accepted: 1 to {} experts", text(t.logits.shape()), kMaxExperts);
   if (t.weights.size[0] != tokens)
     return refuse("weights: shape is {}; accepted: ({}, top_k), a row for each token", text(t.weights.shape()), tokens);
   const std::int64_t most = experts < kMaxTopK ? experts : kMaxTopK;
@@ -77,12 +69,10 @@ Result<void> check_shapes(const RouteTensors& t) {
 }
 
 Result<void> check_memory(const RouteTensors& t) {
-  if (t.logits.stride[1] != 1)
-    return refuse("logits: strides are {}; accepted: 1 in the last dimension", text(t.logits.strides()));
   for (const Argument* a : {&t.weights, &t.ids})
     if (!is_contiguous(*a)) return refuse("{}: strides are {}; accepted: contiguous", a->name, text(a->strides()));
   const std::pair<const Argument*, const Argument*> apart[] = {
-      {&t.weights, &t.logits}, {&t.ids, &t.logits}, {&t.ids, &t.weights}};
+      {&t.weights, &t.logits}, {&t.ids, &t.logits}, {&t.ids, &t.weights}, {&t.weights, &t.bias}, {&t.ids, &t.bias}};
   for (const auto& [written, other] : apart)
     if (overlap(*written, *other))
       return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
@@ -95,11 +85,14 @@ Result<CheckedRoute> check(const flashfit_moe_route_args* caller_args) {
   const auto args = read_versioned(caller_args, kFirstRouteSize);
   if (!args) return tl::unexpected(args.error());
   Result<void> ok = check_flags(args->flags);
+  if (ok) ok = check_reserved("reserved", args->reserved);
   RouteTensors t;
   if (ok) ok = read_argument("logits", args->logits, 2, "[tokens, experts]", t.logits);
   if (ok) ok = read_argument("weights", args->weights, 2, "[tokens, top_k]", t.weights);
   if (ok) ok = read_argument("ids", args->ids, 2, "[tokens, top_k]", t.ids);
-  for (const Argument* a : {&t.weights, &t.ids})
+  if (ok && args->router_bias) ok = read_argument("router_bias", args->router_bias, 1, "[experts]", t.bias);
+  if (!args->router_bias) t.bias.device = t.logits.device;
+  for (const Argument* a : {&t.weights, &t.ids, &t.bias})
     if (ok &&
         (a->device.device_type != t.logits.device.device_type || a->device.device_id != t.logits.device.device_id))
       ok = refuse("{}: device is {}; accepted: {}, where logits is", a->name, text(a->device), text(t.logits.device));
@@ -118,7 +111,10 @@ Result<CheckedRoute> check(const flashfit_moe_route_args* caller_args) {
   p.tokens = t.logits.size[0];
   p.experts = static_cast<int>(t.logits.size[1]);
   p.top_k = static_cast<int>(t.weights.size[1]);
-  set_router(p, args->flags);
+  ok = set_router(p, {args->flags, args->router_bias != nullptr, args->groups, args->groups_kept, args->scale});
+  if (ok && p.biased) ok = check_router_bias(t.bias, p.experts);
+  if (!ok) return tl::unexpected(std::move(ok.error()));
+  checked.call.bias = static_cast<const float*>(t.bias.data);
   checked.call.logits = t.logits.data;
   checked.call.logits_row = t.logits.stride[0];
   checked.call.weights = static_cast<float*>(t.weights.data);
@@ -133,30 +129,11 @@ Result<CheckedRoute> check(const flashfit_moe_route_args* caller_args) {
 using Memo = PlanMemo<RouteProblem, RoutePlan>;
 thread_local constinit Memo memo{};
 
-Result<const RoutePlan*> plan_on_gpu(const CheckedRoute& checked) {
-  const auto gpu = remembered_gpu("logits", checked.device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  const Memo::Key key{*gpu, *driver, checked.options.ptx_only, checked.call.problem};
-  if (checked.options.variant.empty())
-    if (const RoutePlan* const known = memo.find(key)) return known;
-  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
-  const auto plan = plan_route(checked.call.problem, **gpu, *driver, carried_images(), checked.options);
-  if (!plan) return tl::unexpected(plan.error());
-  if (logging())
-    log_once(fmt::format(
-        "moe.route {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} "
-        "threads",
-        describe(checked.call.problem), checked.call.problem.tokens, checked.device, (*gpu)->name, (*gpu)->cc.str(),
-        str(*driver), plan->row().name, plan->image().target.str(), plan->steps[0].grid.x, plan->row().threads));
-  return memo.keep(checked.options.variant.empty() ? key : Memo::Key{}, *plan);
-}
-
 /// What runs on a GPU for this call; nullptr if nothing does.
 Result<const RoutePlan*> gpu_work(const CheckedRoute& checked) {
   if (auto ok = check_enabled("moe.route", checked.on_gpu); !ok) return tl::unexpected(std::move(ok.error()));
-  if (checked.on_gpu && checked.call.problem.tokens > 0) return plan_on_gpu(checked);
+  if (checked.on_gpu && checked.call.problem.tokens > 0)
+    return plan_route_on_gpu(checked.call.problem, checked.device, checked.options);
   return nullptr;
 }
 
@@ -194,6 +171,26 @@ Result<void> checked_then(const flashfit_moe_route_args* args, Result<void> (*st
 
 }  // namespace
 
+Result<const RoutePlan*> plan_route_on_gpu(const RouteProblem& problem, int device, const PlanOptions& options) {
+  const auto gpu = remembered_gpu("logits", device);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto driver = driver_cuda_version();
+  if (!driver) return tl::unexpected(driver.error());
+  const Memo::Key key{*gpu, *driver, options.ptx_only, problem};
+  if (options.variant.empty())
+    if (const RoutePlan* const known = memo.find(key)) return known;
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
+  const auto plan = plan_route(problem, **gpu, *driver, carried_images(), options);
+  if (!plan) return tl::unexpected(plan.error());
+  if (logging())
+    log_once(
+        fmt::format("moe.route {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} "
+                    "threads",
+                    describe(problem), problem.tokens, device, (*gpu)->name, (*gpu)->cc.str(), str(*driver),
+                    plan->row().name, plan->image().target.str(), plan->steps[0].grid.x, plan->row().threads));
+  return memo.keep(options.variant.empty() ? key : Memo::Key{}, *plan);
+}
+
 Result<void> route(const flashfit_moe_route_args* args) { return checked_then(args, run); }
 
 Result<void> prepare_route(const flashfit_moe_route_args* args) { return checked_then(args, prepare); }
@@ -218,7 +215,8 @@ Result<std::string> route_json(const flashfit_moe_route_explain_args* caller_arg
                        .tokens = args->tokens,
                        .experts = static_cast<int>(args->experts),
                        .top_k = static_cast<int>(args->top_k)};
-  set_router(problem, args->flags);
+  ok = set_router(problem, {.flags = args->flags, .biased = false, .groups = 0, .groups_kept = 0, .scale = 0});
+  if (!ok) return tl::unexpected(std::move(ok.error()));
   const PlanOptions options{args->variant ? args->variant : "", (args->flags & FLASHFIT_PTX_ONLY) != 0};
   JsonText json;
   json.begin_array();

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "flashfit/flashfit.h"
+#include "kernels/moe/route/plan.hpp"
 
 namespace flashfit::api {
 
@@ -16,5 +17,9 @@ Result<void> prepare_route(const flashfit_moe_route_args* args);
 
 /// A list of write_explanation()'s objects. Errors: as of explain_json().
 Result<std::string> route_json(const flashfit_moe_route_explain_args* args);
+
+/// The plan of a call on GPU `device`, planned once for each problem; it lives until this thread has asked for eight
+/// others. Errors: the driver's and the plan's.
+Result<const RoutePlan*> plan_route_on_gpu(const RouteProblem& problem, int device, const PlanOptions& options);
 
 }  // namespace flashfit::api

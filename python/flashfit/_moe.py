@@ -1,0 +1,238 @@
+"""flashfit.fused_moe and flashfit.grouped_mlp: what they take, and their call of arrays of any package. _operations has
+the functions themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ._binding import binding, failure
+from ._calls import Call
+from ._errors import InvalidArgument, InvalidType
+from ._packages import Package
+from ._route import chosen_of, flags_of, groups_of, scale_of
+from ._tensors import bytes_of, shown, whole_numbers_list
+
+_TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT = 8192, 16384, 32768  # FLASHFIT_TRANSPOSED and so on
+_ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
+
+
+class Swiglu(NamedTuple):
+    """SwiGLU with clamps, an activation of fused_moe(): with g' = min(g, limit) and u' = clamp(u, -limit, limit),
+    h = g' / (1 + exp(-alpha g')) (u' + shift). limit None: no clamps. GPT-OSS has Swiglu(1.702, 7.0, 1.0), DeepSeek-V4
+    Swiglu(limit=10.0)."""
+
+    alpha: float = 1.0
+    limit: float | None = None
+    shift: float = 0.0
+
+
+#: FLASHFIT_SWIGLU and so on, by name, with alpha, limit and shift as the C API has them.
+ACTIVATIONS: dict[str, tuple[int, float, float, float]] = {
+    "swiglu": (0, 0.0, 0.0, 0.0),
+    "gpt_oss": (0, 1.702, 7.0, 1.0),
+    "geglu_tanh": (1, 0.0, 0.0, 0.0),
+    "geglu_erf": (2, 0.0, 0.0, 0.0),
+    "silu": (3, 0.0, 0.0, 0.0),
+    "relu2": (4, 0.0, 0.0, 0.0),
+}
+
+
+class Asked(NamedTuple):
+    """What fused_moe() or grouped_mlp() was given beyond x, w13 and w2."""
+
+    router_logits: Any = None
+    topk_weights: Any = None
+    topk_ids: Any = None
+    offsets: Any = None
+    top_k: Any = None
+    router: Any = "softmax"
+    renormalize: Any = True
+    router_bias: Any = None
+    groups: Any = None
+    scale: Any = 1.0
+    b13: Any = None
+    b2: Any = None
+    activation: Any = "swiglu"
+    gate_up: Any = "concatenated"
+    transposed: Any = False
+    weight_on: Any = "output"
+    experts: Any = None
+    shared: Any = None
+
+
+class Numbers(NamedTuple):
+    """What of a call is no tensor, as the C API takes it."""
+
+    flags: int
+    low: int
+    high: int
+    activation: int
+    alpha: float
+    limit: float
+    shift: float
+    top_k: int
+    groups: int
+    groups_kept: int
+    scale: float
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidType(f"activation: its {name} is {shown(value)}; accepted: a number")
+    return float(value)
+
+
+def activation_of(activation: Any) -> tuple[int, float, float, float]:
+    """The C API's activation, alpha, limit and shift."""
+    if isinstance(activation, Swiglu):
+        alpha, shift = _number("alpha", activation.alpha), _number("shift", activation.shift)
+        limit = 0.0 if activation.limit is None else _number("limit", activation.limit)
+        if not (math.isfinite(alpha) and alpha and math.isfinite(shift)):
+            raise InvalidArgument(f"activation: {shown(activation)}; accepted: finite numbers, and alpha other than 0")
+        if activation.limit is not None and not limit > 0:
+            raise InvalidArgument(f"activation: its limit is {limit:g}; accepted: above 0, or None for none")
+        return 0, alpha, limit, shift
+    found = ACTIVATIONS.get(activation) if isinstance(activation, str) else None
+    if found is None:
+        names = ", ".join(f'"{name}"' for name in ACTIVATIONS)
+        raise InvalidArgument(f"activation: {shown(activation)}; accepted: {names}, or a flashfit.Swiglu")
+    return found
+
+
+def _one_of(name: str, value: Any, flags: dict[str, int]) -> int:
+    found = flags.get(value) if isinstance(value, str) else None
+    if found is None:
+        raise InvalidArgument(f"{name}: {shown(value)}; accepted: " + ", ".join(f'"{each}"' for each in flags))
+    return found
+
+
+def layout_of(gate_up: Any, transposed: Any, weight_on: Any) -> int:
+    """The C API's flags of where numbers lie, and what weights multiply."""
+    if transposed is not True and transposed is not False:
+        raise InvalidType(f"transposed: {shown(transposed)}; accepted: True, False")
+    return (
+        _one_of("gate_up", gate_up, {"concatenated": 0, "interleaved": _INTERLEAVED})
+        | _one_of("weight_on", weight_on, {"output": 0, "input": _WEIGHT_ON_INPUT})
+        | (_TRANSPOSED if transposed else 0)
+    )
+
+
+def range_of(experts: Any) -> tuple[int, int] | None:
+    """experts as (low, high); None where it is a map, or None."""
+    if not isinstance(experts, tuple):
+        return None
+    if len(experts) != 2 or any(isinstance(each, bool) or not hasattr(each, "__index__") for each in experts):
+        raise InvalidType(f"experts: {shown(experts)}; accepted: (low, high), or an array of each expert's place")
+    low, high = (each.__index__() for each in experts)
+    if not 0 <= low < high < 2**31:
+        raise InvalidArgument(f"experts: ({low}, {high}); accepted: 0 <= low < high")
+    return low, high
+
+
+def shared_of(shared: Any) -> tuple[Any, Any, Any]:
+    """(w13, w2, gate) of a shared expert."""
+    if shared is None:
+        return None, None, None
+    if not isinstance(shared, (tuple, list)) or len(shared) not in (2, 3) or shared[0] is None or shared[1] is None:
+        raise InvalidType(f"shared: {shown(shared)}; accepted: (w13, w2), (w13, w2, gate), or None for no such expert")
+    return shared[0], shared[1], shared[2] if len(shared) == 3 else None
+
+
+def numbers_of(asked: Asked) -> Numbers:
+    """Refuses what makes no sense, whatever the tensors are."""
+    if asked.offsets is None:
+        given = [name for name in _ROUTED_BY if getattr(asked, name) is not None]
+        if given not in (["router_logits"], ["topk_weights", "topk_ids"]):
+            said = " and ".join(given) if given else "nothing"
+            raise InvalidArgument(
+                f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
+            )
+    flags = layout_of(asked.gate_up, asked.transposed, asked.weight_on)
+    routed = asked.router_logits is not None
+    if not routed:
+        plain = Asked()
+        for name in ("top_k", "router_bias", "groups"):
+            if getattr(asked, name) is not None:
+                raise InvalidArgument(f"{name}: given without router_logits; accepted: None")
+        for name in ("router", "renormalize", "scale"):
+            if getattr(asked, name) != getattr(plain, name):
+                raise InvalidArgument(f"{name}: {shown(getattr(asked, name))} without router_logits; accepted: with it")
+    top_k, groups, kept, scale = 0, 0, 0, 0.0
+    if routed:
+        flags |= flags_of(asked.router, asked.renormalize)
+        if asked.top_k is None:
+            raise InvalidArgument("top_k: None with router_logits; accepted: an integer from 1 to 16")
+        top_k = chosen_of(asked.top_k)
+        if not 1 <= top_k <= 16:
+            raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to 16")
+        groups, kept = groups_of(asked.groups)
+        scale = scale_of(asked.scale)
+    low, high = range_of(asked.experts) or (0, 0)
+    return Numbers(flags, low, high, *activation_of(asked.activation), top_k, groups, kept, scale)
+
+
+def _map_of(package: Package, x: Any, experts: Any) -> Any:
+    """experts where it is a map."""
+    if experts is None or isinstance(experts, tuple):
+        return None
+    return _int32("expert_map", package, x, experts, -1)
+
+
+def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
+    """An int32 array where x is."""
+    if package.owns(values):
+        return package.whole(name, values)
+    return package.array(name, x, whole_numbers_list(name, values, least, "one dimension"), "int32")
+
+
+def moe_with_care(package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+    """fused_moe() and grouped_mlp() of any package's arrays: each is read in Python, and what is odd is refused in
+    words."""
+    numbers = numbers_of(asked)
+    shared = shared_of(asked.shared)
+    given = {"x": x, "w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2, "offsets": asked.offsets}
+    given.update(router_logits=asked.router_logits, topk_weights=asked.topk_weights, topk_ids=asked.topk_ids)
+    given.update(zip(("shared_w13", "shared_w2", "shared_gate"), shared))
+    makes_workspace = callable(workspace) and not package.owns(workspace)
+    if not makes_workspace:
+        given["workspace"] = workspace
+    call = Call(package, "x", x, {name: each for name, each in given.items() if package.owns(each)}, None, None)
+    with call.allocating():
+        result = out
+        if out is None:
+            call.expect_allocator("out: None", f"{package.kind}, as x")
+            result = package.like(x)
+        # int64 ids and 16-bit weights, as frameworks give them, are copied.
+        given["topk_ids"] = asked.topk_ids if asked.topk_ids is None else package.whole("topk_ids", asked.topk_ids)
+        if asked.topk_weights is not None:
+            given["topk_weights"] = package.single("topk_weights", asked.topk_weights)
+        given["router_bias"] = asked.router_bias
+        if asked.router_bias is not None:
+            given["router_bias"] = package.numbers("router_bias", x, asked.router_bias)
+        if asked.offsets is not None:
+            given["offsets"] = _int32("offsets", package, x, asked.offsets, 0)
+        given["expert_map"] = _map_of(package, x, asked.experts)
+    given["out"] = result
+    tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
+    if out is not None:
+        call.read_result("out", out, True)
+    bytes_needed = binding().moe_workspace(tensors, numbers) if call.on_gpu else 0
+    if bytes_needed < 0:
+        raise failure(-bytes_needed)
+    space = (0, 0)
+    if call.on_gpu and bytes_needed:
+        with call.allocating():
+            made = workspace is None
+            scratch = package.scratch(x, bytes_needed) if made else workspace
+            if makes_workspace:
+                scratch = workspace(bytes_needed)
+        memory = call.read_result("workspace", scratch, not made)
+        if (memory.device_type, memory.device_id) != (call.memory.device_type, call.memory.device_id):
+            raise InvalidArgument(f"workspace: device is {memory.device}; accepted: {call.memory.device}, where x is")
+        space = memory.data, bytes_of("workspace", memory)
+    status = binding().moe(tensors, numbers, call.queue, *space)
+    if status:
+        raise failure(status)
+    call.queued()
+    return result

@@ -1,0 +1,442 @@
+"""flashfit.fused_moe and grouped_mlp of torch tensors: operators, their fake, and what takes several calls on GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._binding import binding, failure
+from ._errors import InvalidArgument, Misfit
+from ._frames import MOE_GRADIENTS
+from ._moe import Asked, Swiglu, activation_of, layout_of, moe_with_care, numbers_of, range_of, shared_of
+from ._packages import TORCH
+from ._route import MOST_CHOSEN
+from ._tensors import whole_numbers_list
+from ._torch_calls import check_tensors
+from ._torch_fakes import _HALVES, _require, _shape_words
+from ._torch_operators import Operator
+from ._torch_route import compute_route
+
+#: Tensors that may be None, in the operators' order.
+OPTIONS = (
+    *("router_logits", "topk_weights", "topk_ids", "offsets", "b13", "b2", "router_bias", "expert_map"),
+    *("shared_w13", "shared_w2", "shared_gate"),
+)
+_NUMBERS = (
+    "*, int top_k=0, str router='softmax', bool renormalize=True, int groups=0, int groups_kept=0, float scale=1.0, "
+    "str activation='swiglu', float alpha=1.0, float limit=0.0, float shift=0.0, str gate_up='concatenated', "
+    "bool transposed=False, str weight_on='output', int experts_low=0, int experts_high=0"
+).replace("'", '"')
+
+
+def _asked(
+    tensors: tuple[Any, ...],
+    *,
+    top_k: int = 0,
+    router: str = "softmax",
+    renormalize: bool = True,
+    groups: int = 0,
+    groups_kept: int = 0,
+    scale: float = 1.0,
+    activation: str = "swiglu",
+    alpha: float = 1.0,
+    limit: float = 0.0,
+    shift: float = 0.0,
+    gate_up: str = "concatenated",
+    transposed: bool = False,
+    weight_on: str = "output",
+    experts_low: int = 0,
+    experts_high: int = 0,
+    **named: Any,
+) -> Asked:
+    """An operator's options as fused_moe() has them. Tensors come by place, or by name."""
+    given = dict.fromkeys(OPTIONS)
+    given.update(zip(OPTIONS, tensors))
+    given.update(named)
+    first, second, gate = (given.pop(name) for name in OPTIONS[-3:])
+    experts = given.pop("expert_map")
+    if experts is None and experts_high:
+        experts = (experts_low, experts_high)
+    return Asked(
+        **given,
+        top_k=top_k or None,
+        router=router,
+        renormalize=renormalize,
+        groups=(groups, groups_kept) if groups else None,
+        scale=scale,
+        activation=Swiglu(alpha, limit or None, shift) if activation == "swiglu" else activation,
+        gate_up=gate_up,
+        transposed=transposed,
+        weight_on=weight_on,
+        experts=experts,
+        shared=None if first is None else (first, second, gate) if gate is not None else (first, second),
+    )
+
+
+def _ids_of_rows(offsets: Any, rows: int) -> Any:
+    """Each row's expert, int32 [rows, 1]; -1 of rows of none. Nothing waits for the GPU."""
+    at = torch.arange(rows, device=offsets.device)
+    ids = torch.searchsorted(offsets.to(torch.int64), at, right=True) - 1
+    return torch.where(at < offsets[-1], ids, -1).to(torch.int32)[:, None]
+
+
+def _mapped(ids: Any, places: Any) -> Any:
+    """Ids as places of weights, -1 where there are none."""
+    known = (ids >= 0) & (ids < len(places))
+    return torch.where(known, places[torch.where(known, ids, 0).long()], -1).to(torch.int32)
+
+
+def _on_gpu(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+    """compute_moe() of what no kernel for GPUs does: around the layer there are a few of torch's own operations, and
+    the shared expert is a call of its own, whose result is rounded before it is added."""
+    shared = shared_of(asked.shared)
+    more = asked._replace(shared=None)
+    if asked.offsets is not None:
+        offsets = TORCH.whole("offsets", asked.offsets)
+        ids = _ids_of_rows(offsets, x.shape[0])
+        ones = torch.ones(ids.shape, dtype=torch.float32, device=x.device)
+        more = more._replace(offsets=None, topk_ids=ids, topk_weights=ones, experts=(0, w13.shape[0]))
+    elif asked.experts is not None and not isinstance(asked.experts, tuple):
+        weights, ids = asked.topk_weights, asked.topk_ids
+        if asked.router_logits is not None:
+            numbers_of(asked)
+            given = (asked.router_logits, asked.top_k, asked.router, asked.renormalize)
+            weights, ids = compute_route(*given, None, None, asked.router_bias, asked.groups, asked.scale)
+        plain = Asked()
+        routed = ("router_logits", "top_k", "router", "renormalize", "router_bias", "groups", "scale")
+        more = more._replace(**{name: getattr(plain, name) for name in routed})
+        more = more._replace(topk_ids=_mapped(ids, TORCH.whole("expert_map", asked.experts)), topk_weights=weights)
+        more = more._replace(experts=(0, w13.shape[0]))
+    found = moe_with_care(TORCH, x, w13, w2, more, out, workspace)
+    if shared[0] is None:
+        return found
+    first, second, gate = shared
+    rows = (x.shape[0], 1)
+    weights = torch.ones(rows, dtype=torch.float32, device=x.device)
+    if gate is not None:
+        weights = torch.sigmoid(x.float() @ gate.float())[:, None]
+    alone = Asked(
+        topk_ids=torch.zeros(rows, dtype=torch.int32, device=x.device),
+        topk_weights=weights,
+        activation=asked.activation,
+        gate_up=asked.gate_up,
+        transposed=asked.transposed,
+    )
+    return found.add_(moe_with_care(TORCH, x, first[None], second[None], alone, None, None))
+
+
+def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, workspace: Any = None) -> Any:
+    """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
+    here."""
+    plain = asked.offsets is None and asked.shared is None and (asked.experts is None or range_of(asked.experts))
+    if plain or not (isinstance(x, torch.Tensor) and x.is_cuda):
+        return moe_with_care(TORCH, x, w13, w2, asked, out, workspace)
+    return _on_gpu(x, w13, w2, asked, out, workspace)
+
+
+def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None) -> Any:
+    """out, of the shape, dtype, device and strides that a call gives."""
+    numbers_of(asked)
+    for name, each, ndim, layout in (
+        ("x", x, 2, "[tokens, hidden]"),
+        ("w13", w13, 3, "[experts, outputs, hidden]"),
+        ("w2", w2, 3, "[experts, hidden, intermediate]"),
+    ):
+        if each.dim() != ndim:
+            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {ndim}, {layout}")
+    on_cpu = x.device.type in ("cpu", "meta")
+    if x.dtype not in _HALVES and not (on_cpu and x.dtype == torch.float32):
+        raise InvalidArgument(
+            f"x: dtype is {x.dtype} on {x.device}; "
+            "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
+        )
+    shared = shared_of(asked.shared)
+    alike = {"w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2}
+    alike.update(zip(("shared_w13", "shared_w2", "shared_gate"), shared))
+    for name, each in alike.items():
+        if each is not None and each.dtype != x.dtype:
+            raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {x.dtype}, as x")
+    others = {name: getattr(asked, name) for name in OPTIONS[:4]}
+    for name, each in (*alike.items(), *others.items()):
+        if each is not None and each.device != x.device:
+            raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
+    tokens, hidden = x.shape
+    experts = w13.shape[0]
+    inner = w2.shape[1] if asked.transposed else w2.shape[2]
+    outputs = inner * (1 if asked.activation in ("silu", "relu2") else 2)
+
+    def expect(name: str, each: Any, *shape: Any) -> None:
+        for mine, other in zip(each.shape, shape):
+            _require(mine == other, _shape_words(name, each, str(tuple(shape))))
+
+    turn = slice(None, None, -1 if asked.transposed else 1)
+    expect("w2", w2, experts, *(hidden, inner)[turn])
+    expect("w13", w13, experts, *(outputs, hidden)[turn])
+    if asked.router_logits is not None:
+        expect("router_logits", asked.router_logits, tokens)
+    if asked.topk_ids is not None:
+        if asked.topk_ids.dim() != 2:
+            raise InvalidArgument(f"topk_ids: {asked.topk_ids.dim()} dimensions; accepted: 2, [tokens, top_k]")
+        chosen = asked.topk_ids.shape[1]
+        _require(chosen <= MOST_CHOSEN, _shape_words("topk_ids", asked.topk_ids, f"top_k from 1 to {MOST_CHOSEN}"))
+        expect("topk_ids", asked.topk_ids, tokens)
+        expect("topk_weights", asked.topk_weights, tokens, chosen)
+    if out is not None:
+        expect("out", out, tokens, hidden)
+        return out
+    return torch.empty_like(x)
+
+
+def _allocating(run: Any) -> Any:
+    """An operator's kernel over compute_moe() or fake_moe()."""
+
+    def kernel(x: Any, w13: Any, w2: Any, *tensors: Any, **numbers: Any) -> Any:
+        return run(x, w13, w2, _asked(tensors, **numbers))
+
+    return kernel
+
+
+def _writing(run: Any) -> Any:
+    def kernel(x: Any, w13: Any, w2: Any, out: Any, *tensors: Any, **numbers: Any) -> None:
+        run(x, w13, w2, _asked(tensors, **numbers), out)
+
+    return kernel
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+    """Keeps the call's inputs, and nothing that is as large as its choices are many."""
+    ctx.save_for_backward(*inputs)
+    ctx.numbers = keyword_only_inputs
+
+
+def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
+    """The gradient of router_logits, given that of the weights."""
+    x, at, d = logits.float(), ids.long(), dweights * asked.scale
+    if asked.router == "softmax" and not asked.renormalize:
+        shares = torch.softmax(x, dim=1)
+        chosen = shares.gather(1, at)
+        found = -shares * (d * chosen).sum(dim=1, keepdim=True)
+        return found.scatter_add(1, at, d * chosen).to(logits.dtype)
+    mine = x.gather(1, at)
+    if asked.router in ("softmax", "topk_softmax"):
+        shares = torch.softmax(mine, dim=1)
+        found = shares * (d - (d * shares).sum(dim=1, keepdim=True))
+    else:
+        share = torch.sigmoid(mine)
+        scores = share if asked.router == "sigmoid" else torch.nn.functional.softplus(mine).sqrt()
+        slope = share * torch.sigmoid(-mine) if asked.router == "sigmoid" else share / (2 * scores)
+        if asked.renormalize:
+            total = scores.sum(dim=1, keepdim=True) + 1e-20
+            d = (d - (d * scores).sum(dim=1, keepdim=True) / total) / total
+        found = d * slope
+    return torch.zeros_like(x).scatter(1, at, found).to(logits.dtype)
+
+
+def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
+    """Each token's weights, ids and places of their experts' weights, as the call chose them."""
+    weights, ids = asked.topk_weights, asked.topk_ids
+    if asked.router_logits is not None:
+        groups = asked.groups or (0, 0)
+        options = (asked.router, asked.renormalize, asked.router_bias, *groups, asked.scale)
+        weights, ids = torch.ops.flashfit.moe_route(asked.router_logits, asked.top_k, *options)
+    elif asked.offsets is not None:
+        ids = _ids_of_rows(asked.offsets, x.shape[0])
+        weights = torch.ones(ids.shape, dtype=torch.float32, device=x.device)
+    mapped = isinstance(asked.experts, torch.Tensor)
+    return weights.float().contiguous(), ids, _mapped(ids, asked.experts) if mapped else ids
+
+
+def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
+    """Gradients of the operator's tensors, in their order."""
+    x, w13, w2, *tensors = ctx.saved_tensors
+    asked = _asked(tuple(tensors), **ctx.numbers)
+    names = ("x", "w13", "w2", *OPTIONS)
+    # The dispatcher leaves out what comes last and has its default.
+    wanted = {**dict.fromkeys(names, False), **dict(zip(names, ctx.needs_input_grad))}
+    layout = {name: ctx.numbers.get(name, plain) for name, plain in _LAYOUT.items()}
+    weights, ids, places = _choices(x, w13, asked)
+    owned = range_of(asked.experts)
+    if owned is None and (asked.offsets is not None or asked.experts is not None):
+        owned = (0, w13.shape[0])
+    dout = dout.contiguous()
+    whole = [wanted[name] for name in ("x", "w13", "w2", "b13", "b2")]
+    whole.append(wanted["topk_weights"] or wanted["router_logits"])
+    ranges = dict(zip(("experts_low", "experts_high"), owned or (0, 0)))
+    given = (dout, x, w13, w2, weights, places, asked.b13, asked.b2, whole)
+    dx, dw13, dw2, db13, db2, dweights = torch.ops.flashfit.fused_moe_backward(*given, **layout, **ranges)
+    found = {"x": dx, "w13": dw13, "w2": dw2, "b13": db13, "b2": db2}
+    if wanted["router_logits"]:
+        found["router_logits"] = _router_gradient(asked.router_logits, ids, dweights, asked)
+    if wanted["topk_weights"]:
+        found["topk_weights"] = dweights.to(asked.topk_weights.dtype)
+    first, second, gate = shared_of(asked.shared)
+    if first is not None:
+        shares = torch.ones((x.shape[0], 1), dtype=torch.float32, device=x.device)
+        if gate is not None:
+            shares = torch.sigmoid(x.float() @ gate.float())[:, None]
+        none = torch.zeros(shares.shape, dtype=torch.int32, device=x.device)
+        shared = {**layout, "weight_on": "output"}
+        of_gate = gate is not None and (wanted["shared_gate"] or wanted["x"])
+        whole = [wanted["x"], wanted["shared_w13"], wanted["shared_w2"], False, False, of_gate]
+        given = (dout, x, first[None], second[None], shares, none, None, None, whole)
+        more, dfirst, dsecond, _, _, dshares = torch.ops.flashfit.fused_moe_backward(*given, **shared)
+        found["shared_w13"], found["shared_w2"] = dfirst.squeeze(0), dsecond.squeeze(0)
+        if gate is not None and of_gate:
+            slope = dshares * shares * (1 - shares)
+            found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
+            more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
+        found["x"] = dx + more if wanted["x"] else dx
+    return tuple(found.get(name) if asks else None for name, asks in zip(names, ctx.needs_input_grad))
+
+
+_LAYOUT: dict[str, Any] = {
+    "activation": "swiglu",
+    "alpha": 1.0,
+    "limit": 0.0,
+    "shift": 0.0,
+    "gate_up": "concatenated",
+    "transposed": False,
+    "weight_on": "output",
+}
+
+
+def _gradients(kernel: Any) -> Any:
+    """The backward operator's kernel: `kernel` fills the gradients; those that are not wanted have no elements."""
+
+    def run(
+        dout: Any,
+        x: Any,
+        w13: Any,
+        w2: Any,
+        topk_weights: Any,
+        topk_ids: Any,
+        b13: Any,
+        b2: Any,
+        wanted: list[bool],
+        **numbers: Any,
+    ) -> tuple[Any, ...]:
+        asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
+        of = (x, w13, w2, b13, b2, topk_weights)
+        made = [
+            x.new_empty((0,)) if each is None or not asks else torch.empty_like(each, memory_format=_ROW_MAJOR)
+            for each, asks in zip(of, wanted)
+        ]
+        kernel(dout, x, w13, w2, asked, [each if asks else None for each, asks in zip(made, wanted)])
+        return tuple(made)
+
+    return run
+
+
+_ROW_MAJOR = torch.contiguous_format
+
+
+def _fill(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
+    if x.is_cuda:
+        raise Misfit("x: on a GPU there is no kernel for gradients of experts yet; the CPU computes them")
+    given = {"x": x, "w13": w13, "w2": w2, "dout": dout, "b13": asked.b13, "b2": asked.b2}
+    given["topk_weights"] = TORCH.single("topk_weights", asked.topk_weights)
+    given["topk_ids"] = TORCH.whole("topk_ids", asked.topk_ids)
+    given.update(zip(MOE_GRADIENTS, made))
+    with torch.no_grad():
+        memories = {name: None if each is None else TORCH.read(name, each, 0) for name, each in given.items()}
+    status = binding().moe_backward(memories, numbers_of(asked))
+    if status:
+        raise failure(status)
+
+
+def _fill_nothing(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
+    """What tracers do."""
+
+
+_BACKWARD = Operator(
+    "fused_moe_backward",
+    _gradients(_fill),
+    _gradients(_fill_nothing),
+    inputs=("dout", "x", "w13", "w2", "topk_weights", "topk_ids"),
+    arguments="Tensor? b13, Tensor? b2, bool[] wanted, *, str activation='swiglu', float alpha=1.0, float limit=0.0, "
+    "float shift=0.0, str gate_up='concatenated', bool transposed=False, str weight_on='output', "
+    "int experts_low=0, int experts_high=0".replace("'", '"'),
+    returns="(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    batches=False,
+)
+
+
+def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()) -> Operator:
+    """Shapes are flashfit.fused_moe's; with offsets they are grouped_mlp's. Autocast casts what has x's dtype."""
+    return Operator(
+        name,
+        kernel(compute_moe),
+        kernel(fake_moe),
+        inputs=("x", "w13", "w2"),
+        writes=writes,
+        options=OPTIONS,
+        arguments=_NUMBERS,
+        returns=returns,
+        casts=True,
+        cast_like_inputs=("b13", "b2", "shared_w13", "shared_w2", "shared_gate"),
+        batches=False,
+        autograd=None if writes else (_backward, _setup),
+    )
+
+
+OPERATORS = (
+    _operator("fused_moe", _allocating, "Tensor"),
+    _operator("fused_moe_out", _writing, "()", ("out",)),
+    _BACKWARD,
+)
+
+
+def _tensor(name: str, x: Any, values: Any, least: int) -> Any:
+    if values is None or isinstance(values, torch.Tensor):
+        return values
+    return TORCH.array(name, x, whole_numbers_list(name, values, least, "one dimension"), "int32")
+
+
+def moe_by_operators(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+    """fused_moe() and grouped_mlp() through torch.ops.flashfit. torch.compile traces it without a graph break.
+
+    workspace is None in compiled code.
+    """
+    if workspace is not None:
+        raise InvalidArgument("workspace: given in compiled code or under a mode of torch; accepted: None")
+    layout_of(asked.gate_up, asked.transposed, asked.weight_on)
+    kind, alpha, limit, shift = activation_of(asked.activation)
+    shared = shared_of(asked.shared)
+    owned = range_of(asked.experts)
+    bias = asked.router_bias
+    tensors = {
+        "router_logits": asked.router_logits,
+        "topk_weights": asked.topk_weights,
+        "topk_ids": asked.topk_ids,
+        "offsets": _tensor("offsets", x, asked.offsets, 0),
+        "b13": asked.b13,
+        "b2": asked.b2,
+        "router_bias": bias if bias is None else TORCH.numbers("router_bias", x, bias),
+        "expert_map": None if owned else _tensor("expert_map", x, asked.experts, -1),
+        **dict(zip(OPTIONS[-3:], shared)),
+    }
+    given = {name: each for name, each in tensors.items() if each is not None}
+    check_tensors({"x": x, "w13": w13, "w2": w2, **given}, {"out": out})
+    numbers = numbers_of(asked)
+    options = {
+        "top_k": numbers.top_k,
+        "router": asked.router,
+        "renormalize": asked.renormalize,
+        "groups": numbers.groups,
+        "groups_kept": numbers.groups_kept,
+        "scale": float(asked.scale),
+        "activation": "swiglu" if kind == 0 else asked.activation,
+        "alpha": alpha or 1.0,
+        "limit": limit,
+        "shift": shift,
+        "gate_up": asked.gate_up,
+        "transposed": asked.transposed,
+        "weight_on": asked.weight_on,
+        "experts_low": numbers.low,
+        "experts_high": numbers.high,
+    }
+    if out is None:
+        return torch.ops.flashfit.fused_moe(x, w13, w2, *tensors.values(), **options)
+    torch.ops.flashfit.fused_moe_out(x, w13, w2, out, *tensors.values(), **options)
+    return out

@@ -1,0 +1,52 @@
+#pragma once
+// What the first product's results become (problem.hpp has the formulas), in fp32. NaN stays NaN: a comparison that
+// clamps keeps it, as arch::max would not.
+#include "kernels/arch/arch.hpp"
+#include "kernels/moe/experts/params.hpp"
+
+namespace flashfit {
+
+/// x / (1 + e^-z)
+inline float times_sigmoid(float x, float z) {
+  constexpr float kMinusLog2E = -1.44269504088896341f;
+  return x * arch::reciprocal(1.f + arch::exp2(z * kMinusLog2E));
+}
+
+/// g / 2 (1 + erf(g / sqrt 2)) = g / 2 erfc(-g / sqrt 2), of |g|'s erfc = 2 - erfc(-|g|). erfc within 1.5e-7 (Hastings'
+/// approximation, Abramowitz and Stegun 7.1.26).
+inline float gelu_erf(float g) {
+  const float x = (g < 0.f ? -g : g) * 0.70710678118654752f;
+  const float t = arch::reciprocal(arch::multiply_add(0.3275911f, x, 1.f));
+  float q = arch::multiply_add(1.061405429f, t, -1.453152027f);
+  q = arch::multiply_add(q, t, 1.421413741f);
+  q = arch::multiply_add(q, t, -0.284496736f);
+  q = arch::multiply_add(q, t, 0.254829592f);
+  const float erfc = q * t * arch::exp2(x * x * -1.44269504088896341f);
+  return 0.5f * g * (g < 0.f ? erfc : 2.f - erfc);
+}
+
+/// (1 + tanh y) / 2 = 1 / (1 + e^-2y) with y = sqrt(2 / pi) (g + 0.044715 g^3).
+inline float gelu_tanh(float g) {
+  constexpr float kTwice = 1.5957691216057308f;
+  // Beyond, the result is 0 or g; a square would become infinite.
+  const float c = g > 1e4f ? 1e4f : g < -1e4f ? -1e4f : g;
+  return times_sigmoid(g, c * arch::multiply_add(kTwice * 0.044715f, c * c, kTwice));
+}
+
+inline float activate(const ExpertsProductParams& p, float gate, float up) {
+  if (p.activation == Activation::kSwiglu) {
+    const float g = gate > p.limit ? p.limit : gate;
+    const float u = up > p.limit ? p.limit : up < -p.limit ? -p.limit : up;
+    return times_sigmoid(g, p.alpha * g) * (u + p.shift);
+  }
+  return (p.activation == Activation::kGegluTanh ? gelu_tanh(gate) : gelu_erf(gate)) * up;
+}
+
+/// Without a gate.
+inline float activate(const ExpertsProductParams& p, float up) {
+  if (p.activation == Activation::kSilu) return times_sigmoid(up, up);
+  const float u = up < 0.f ? 0.f : up;
+  return u * u;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,90 @@
+#pragma once
+// The experts' kernels: compile-time configurations, and what they imply. Neutral: the plan takes shared memory from
+// here without `arch`.
+#include "core/base/types.hpp"
+#include "kernels/moe/experts/limits.hpp"
+
+namespace flashfit {
+
+/// One compiled form of the kernel that sorts choices by expert, and adds up what the experts gave (rows.cuh).
+struct ExpertsRowsConfig {
+  DType dtype;
+  constexpr bool operator==(const ExpertsRowsConfig&) const = default;
+};
+
+inline constexpr int kRowsThreads = 256, kRowsWarps = kRowsThreads / 32;
+
+/// Counts of each warp, and where the rows and the tiles of each expert begin.
+constexpr int experts_rows_shared_bytes() { return ((kRowsWarps + 2) * kMostExperts + 2 + 2 * kRowsWarps) * 4; }
+
+/// Which instructions multiply: each has a kernel of its own.
+enum class ExpertsEngine : unsigned char {
+  kMma,    ///< mma.sync, by warps (product.cuh)
+  kWgmma,  ///< wgmma, by warpgroups, of weights that TMA copies: 9.0a alone (wgmma/product.cuh)
+};
+
+/// One compiled form of the grouped product. A block computes tile_rows rows of one expert by tile_columns outputs;
+/// with a gate half of these are gate's and half up's. Slices of `depth` stream through a ring of `stages` slots. Its
+/// warps share the tile: row_warps down, column_warps along the outputs. Over wgmma one more warpgroup copies.
+struct ExpertsProductConfig {
+  ExpertsEngine engine;
+  DType dtype;
+  int tile_rows, tile_columns, depth, row_warps, column_warps, stages, min_blocks;
+  constexpr bool operator==(const ExpertsProductConfig&) const = default;
+};
+
+constexpr int experts_product_threads(const ExpertsProductConfig& c) {
+  return c.row_warps * c.column_warps * 32 + (c.engine == ExpertsEngine::kWgmma ? 128 : 0);
+}
+
+constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
+  return c.stages * (c.tile_rows + c.tile_columns) * c.depth * size_of(c.dtype);
+}
+/// Over wgmma a warpgroup's results leave in two parts.
+constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 1) / 2 * 16; }
+/// Bytes of the ring; the results' way out lies where the ring was. Over wgmma the ring is being filled for the next
+/// tile meanwhile, and each warpgroup has room of its own for 64 outputs; the slots' barriers take another 1,024 bytes
+/// with what aligns them.
+constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
+  if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
+  return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) + 1024;
+}
+
+/// The granule of useless work: rows that a warp multiplies, or leaves out if it has none of the expert's; over wgmma a
+/// tile's rows follow the expert's in steps.
+constexpr int experts_product_granule(const ExpertsProductConfig& c) {
+  return c.engine == ExpertsEngine::kWgmma ? 16 : c.tile_rows / c.row_warps;
+}
+
+/// Why a configuration cannot be compiled, or nullptr.
+constexpr const char* experts_product_config_error(const ExpertsProductConfig& c) {
+  if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
+  if (c.stages < 2 || c.stages > 8) return "stages must be 2 to 8";
+  if (c.engine == ExpertsEngine::kWgmma) {
+    if (c.row_warps != 1 || c.column_warps != 8) return "over wgmma two warpgroups share the outputs";
+    if (c.tile_columns != 256) return "over wgmma a warpgroup has twice 64 outputs";
+    if (c.tile_rows % 16 || c.tile_rows < 16 || c.tile_rows > 192)
+      return "over wgmma tile_rows must be a multiple of 16 from 16 to 192";
+    if (c.depth != 64 || c.stages < 3) return "over wgmma depth must be 64, and stages at least 3";
+    return nullptr;
+  }
+  if (c.row_warps < 1 || c.column_warps < 1 || c.row_warps * c.column_warps > 32) return "warps must be 1 to 32";
+  if (c.tile_rows < kFewestTileRows || c.tile_rows % (16 * c.row_warps))
+    return "tile_rows must be a multiple of 16 for each warp along the rows, and at least kFewestTileRows";
+  if (c.tile_columns % (16 * c.column_warps) || c.tile_columns % 64)
+    return "tile_columns must be a multiple of 64, and of 8 of gate and 8 of up for each warp along the outputs";
+  if (c.tile_columns / c.column_warps > 16 && c.tile_columns / c.column_warps % 32)
+    return "a warp has 8 of gate and 8 of up, or multiples of 16 of both";
+  if (c.depth != 32 && c.depth != 64) return "depth must be 32 or 64";
+  const int threads = experts_product_threads(c);
+  const int at_once = threads / (c.depth / 8), k_at_once = threads / (c.tile_columns / 8);
+  if (at_once % 8 || c.tile_rows % at_once || c.tile_columns / 2 % at_once)
+    return "each pass of copies must be of whole rows of the swizzle's pattern, and all passes the tile";
+  if (k_at_once % 8 || c.depth % k_at_once)
+    return "each pass of copies of transposed weights must be of whole rows of the swizzle's pattern";
+  if (c.tile_rows * c.tile_columns * size_of(c.dtype) > experts_product_shared_bytes(c))
+    return "the results do not fit where the ring was";
+  return nullptr;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,51 @@
+#include "kernels/moe/experts/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace flashfit {
+namespace {
+
+/// FLOP of an SM and clock that a configuration may reach. mma.sync: of the GPU's rate, what a warp may that reads each
+/// fragment for four m16 tiles, or for one. wgmma: of 4,096, which it needs 64 rows for.
+double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
+  if (c.engine == ExpertsEngine::kMma) return gpu.mma_flops_clk_sm * (experts_product_granule(c) >= 64 ? 0.65 : 0.3);
+  return 4096 * 0.65 * std::min(rows / 64, 1.0);
+}
+/// TMA and as many slots as there is room for keep more bytes on their way.
+double share_of_dram(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kMma ? 0.8 : 0.9; }
+/// What an SM reads from L2 in a clock, sustained.
+constexpr double kL2BytesPerClock = 40;
+
+}  // namespace
+
+ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p, const Gpu& gpu) {
+  const double choices = static_cast<double>(p.rows()), experts = p.experts > 0 ? p.experts : 1;
+  const double active = p.owned() * (1 - std::pow(1 - 1 / experts, choices));
+  ExpertsTime time{};
+  if (active <= 0) return time;
+  const double rows = choices * p.owned() / experts / active;  // of an expert that has any
+  const double tiles = active * std::ceil(rows / c.tile_rows);
+  const double granule = experts_product_granule(c), padded = active * std::ceil(rows / granule) * granule;
+  const double hidden = p.hidden, intermediate = p.intermediate, outputs = p.first_outputs();
+  const double weights = hidden * (outputs + intermediate);  // of an expert, elements
+  const double clocks_us = gpu.sms * gpu.clock_ghz * 1e3, bytes = size_of(p.dtype);
+  time.multiplying = 2 * padded * weights /
+                     (clocks_us * rate(c, std::min<double>(std::ceil(rows / granule) * granule, c.tile_rows), gpu));
+  // x and what lies between the products are read from DRAM and written there once; weights too, if an expert's tiles
+  // run side by side.
+  const double between = choices * p.owned() / experts * (2 * intermediate + 2 * hidden) + 2 * hidden * p.tokens;
+  time.reading_dram = bytes * (active * weights + between) / (gpu.dram_gb_s * 1e3 * share_of_dram(c));
+  const double operand = rows * active * (hidden * outputs + intermediate * hidden) / c.tile_columns;
+  time.reading_l2 = bytes * (tiles * weights + operand) / (clocks_us * kL2BytesPerClock);
+  // Between all in a row and all at once.
+  time.all = std::sqrt(time.multiplying * time.multiplying + time.reading_dram * time.reading_dram +
+                       time.reading_l2 * time.reading_l2);
+  if (c.engine == ExpertsEngine::kWgmma) {                                 // one block an SM, which takes whole tiles
+    const double works = tiles * (outputs + hidden) / c.tile_columns / 2;  // of a product
+    time.all *= std::ceil(works / gpu.sms) * gpu.sms / works;
+  }
+  return time;
+}
+
+}  // namespace flashfit

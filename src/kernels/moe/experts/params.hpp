@@ -1,0 +1,61 @@
+#pragma once
+// The arguments of the experts' kernels. Neutral: kernels and hosts share them.
+#include "core/base/divisor.hpp"
+#include "kernels/moe/experts/activation.hpp"
+#include "kernels/moe/experts/limits.hpp"
+
+namespace flashfit {
+
+enum class ExpertsRowsStep : unsigned char {
+  kCount,  ///< a block a chunk of choices: how many are of each expert
+  kPlace,  ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
+  kSum,    ///< a block a token: the weighed sum of what its experts gave
+};
+
+/// Of the kernel that sorts and adds up (rows.cuh).
+struct ExpertsRowsParams {
+  ExpertsRowsStep step;
+  const int* ids;                  ///< [rows]
+  int rows;                        ///< tokens * top_k
+  int low, owned;                  ///< ids from low to low + owned - 1 count
+  int chunks;                      ///< of kSortChunk choices
+  Divisor tile_rows;               ///< of the grouped products' tiles
+  int *counts, *choices, *places;  ///< as in ExpertsWorkspace
+  ExpertTile* tiles;
+  int* tile_count;
+  // Of kSum.
+  const float* weights;  ///< [rows], or nullptr where rows were weighed before
+  const void* y;         ///< [rows, columns]
+  void* out;             ///< [tokens, columns]
+  long long out_row;
+  int top_k, columns;
+};
+
+/// Of the grouped product (product.cuh): out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]) for each
+/// row r of expert e, f the activation of gate and up in the first product, nothing in the second.
+struct ExpertsProductParams {
+  const ExpertTile* tiles;
+  const int* tile_count;
+  const int* choices;  ///< the first product: a's row of row r is that of token choices[r] / top_k; else nullptr
+  Divisor top_k;
+  Divisor columns;  ///< tiles along the outputs
+  const void* a;
+  long long a_row;
+  const void* w;
+  long long w_expert,
+      w_row;         ///< w_row: from one output's weights to the next's; transposed: from one d's to the next's
+  long long w_up;    ///< from a feature's gate to its up
+  const void* bias;  ///< or nullptr
+  long long bias_expert;
+  int bias_step, bias_up;  ///< from one output's to the next's; from gate's to up's
+  const float* weights;    ///< [rows in the order of choices]: what products are multiplied by, or nullptr
+  void* out;               ///< [rows, outputs]
+  int depth, outputs;      ///< multiples of 8; `outputs` counts features: gate and up are one
+  int transposed;          ///< 1: w is [expert, depth, outputs]
+  int paired;              ///< 1: each output has a gate and an up
+  int activates;           ///< 1: the first product
+  Activation activation;
+  float alpha, limit, shift;  ///< of kSwiglu
+};
+
+}  // namespace flashfit

@@ -1,0 +1,252 @@
+#include "kernels/moe/experts/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace flashfit {
+namespace {
+
+bool is_rows(const Image& image) { return image.row->family == &kExpertsRowsFamily; }
+const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.row).config; }
+
+/// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
+bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return c.dtype == p.dtype && (c.engine == ExpertsEngine::kMma || !p.transposed);
+}
+bool serves(const Image& image, const ExpertsProblem& p) {
+  return is_rows(image) ? experts_rows_variant_of(*image.row).config.dtype == p.dtype : serves(config_of(image), p);
+}
+
+/// Whether the name is of a product of the problem's dtype.
+Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
+  std::vector<std::string> suitable;
+  bool known = false;
+  for (const ExpertsProductVariant& v : experts_product_variants()) {
+    const std::string own = name_of(v.config);
+    known = known || own == name;
+    if (serves(v.config, p)) suitable.push_back(own);
+  }
+  if (std::ranges::find(suitable, name) != suitable.end()) return {};
+  return fail(Code::kInvalidArgument, fmt::format("variant {} {}; for {}: {}", name,
+                                                  known ? "has another dtype, or takes no transposed weights"
+                                                        : "is no row of the table of the experts' products",
+                                                  describe(p), fmt::join(suitable, ", ")));
+}
+
+std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
+  const int each = paired ? c.tile_columns / 2 : c.tile_columns;
+  return (outputs + each - 1) / each;
+}
+
+/// Blocks of the two products.
+struct Blocks {
+  std::int64_t first, second;
+};
+Blocks blocks_of(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  const std::int64_t tiles = most_tiles(p, c.tile_rows);
+  return {tiles * columns_of(c, p.intermediate, has_gate(p.activation)), tiles * columns_of(c, p.hidden, false)};
+}
+
+/// What no image of any GPU computes.
+std::optional<Error> misfit_of_problem(const ExpertsProblem& p) {
+  if (p.dtype == DType::kF32)
+    return misfit(fmt::format("{}: on a GPU experts are fp16 or bf16; fp32 runs on the CPU", describe(p)));
+  if (p.hidden % 8 || p.intermediate % 8)
+    return misfit(fmt::format("{}: on a GPU hidden and intermediate are multiples of 8", describe(p)));
+  return std::nullopt;
+}
+
+std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  const Blocks blocks = blocks_of(c, p);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (p.rows() <= kMost && std::max(blocks.first, blocks.second) <= kMost) return std::nullopt;
+  return misfit(fmt::format("{}: {} tokens are more tiles than a launch may have blocks", describe(p), p.tokens));
+}
+
+}  // namespace
+
+std::string describe(const ExpertsProblem& p) {
+  return fmt::format("{} experts, {} of {}, hidden {}, intermediate {}", name_of(p.dtype), p.top_k, p.experts, p.hidden,
+                     p.intermediate);
+}
+
+Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVersion driver,
+                                 std::span<const Image> images, const PlanOptions& options) {
+  images = images_of(kExpertsOperation, images);
+  if (auto error = misfit_of_driver(gpu, driver)) return tl::unexpected(std::move(*error));
+  if (auto error = misfit_of_problem(p)) return tl::unexpected(std::move(*error));
+  if (!options.variant.empty())
+    if (auto known = check_name(options.variant, p); !known) return tl::unexpected(std::move(known.error()));
+  const GpuWithDriver on{gpu, driver, options.ptx_only};
+  const auto sorts = [&](const Image& image) { return is_rows(image) && serves(image, p); };
+  const auto multiplies = [&](const Image& image) {
+    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.row->name == options.variant);
+  };
+  if (std::ranges::none_of(images, sorts) || std::ranges::none_of(images, multiplies))
+    return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the experts)",
+                                             describe(p), images.size())));
+  for (const std::function<bool(const Image&)>& of : {std::function<bool(const Image&)>(sorts), {multiplies}})
+    if (auto error = misfit_of_loading(describe(p), images, on, of)) return tl::unexpected(std::move(*error));
+  ExpertsPlan plan{};
+  for_each_best_image(images, on, sorts, [&](const Image& image) { plan.rows = &image; });
+  for_each_best_image(images, on, multiplies, [&](const Image& image) {
+    const ExpertsTime time = experts_model(config_of(image), p, gpu);
+    if (plan.product != nullptr && plan.time.all <= time.all) return;
+    plan.product = &image;
+    plan.time = time;
+  });
+  if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
+  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms);
+  return plan;
+}
+
+std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p, const Gpu& gpu) {
+  if (!plan) return plan.error().message;
+  const ExpertsProductConfig& c = config_of(*plan->product);
+  return fmt::format("{} runs on {}; tiles of {} rows by {} outputs, as {} tokens give an expert {:.3g} rows",
+                     plan->product->ptx() ? "PTX, compiled by the driver," : "machine code", gpu.cc.str(), c.tile_rows,
+                     c.tile_columns, p.tokens, p.experts == 0 ? 0.0 : static_cast<double>(p.rows()) / p.experts);
+}
+
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident) {
+  Steps steps;
+  if (p.rows() == 0) return steps;
+  const std::int64_t chunks = sort_chunks(p);
+  const bool stay = config_of(product).engine == ExpertsEngine::kWgmma;
+  const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
+  const Blocks blocks = blocks_of(config_of(product), p);
+  if (chunks > 1) steps.add({.image = &rows, .grid = {.x = chunks}});
+  steps.add({.image = &rows, .grid = {.x = chunks}});
+  if (p.owned() > 0) {
+    steps.add({.image = &product, .grid = grid(blocks.first)});
+    steps.add({.image = &product, .grid = grid(blocks.second)});
+  }
+  steps.add({.image = &rows, .grid = {.x = p.tokens}});
+  return steps;
+}
+
+Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode) {
+  return set(config_of(*plan.product), call, encode);
+}
+
+Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, EncodeTensorMap encode) {
+  const ExpertsProblem& p = call.problem;
+  const ExpertsWorkspace at = experts_workspace(p);
+  char* const workspace = static_cast<char*>(call.workspace);
+  const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
+  auto* const tiles = reinterpret_cast<ExpertTile*>(workspace + at.tiles);
+  const bool weighs_input = p.weight_on == WeightOn::kInput, paired = has_gate(p.activation);
+  const bool interleaved = p.gate_up == GateUp::kInterleaved;
+
+  count_step_ = {.step = ExpertsRowsStep::kCount,
+                 .ids = call.topk_ids,
+                 .rows = static_cast<int>(p.rows()),
+                 .low = p.low,
+                 .owned = p.owned(),
+                 .chunks = static_cast<int>(sort_chunks(p)),
+                 .tile_rows = Divisor(c.tile_rows),
+                 .counts = ints(at.counts),
+                 .choices = ints(at.choices),
+                 .places = ints(at.places),
+                 .tiles = tiles,
+                 .tile_count = ints(at.tile_count),
+                 .weights = weighs_input ? nullptr : call.topk_weights,
+                 .y = workspace + at.y,
+                 .out = call.out,
+                 .out_row = call.out_row,
+                 .top_k = p.top_k,
+                 .columns = p.hidden};
+  place_step_ = sum_step_ = count_step_;
+  place_step_.step = ExpertsRowsStep::kPlace;
+  sum_step_.step = ExpertsRowsStep::kSum;
+
+  // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
+  const std::int64_t apart = interleaved ? 1 : p.intermediate;
+  ExpertsProductParams& first = first_.product;
+  first = {.tiles = tiles,
+           .tile_count = ints(at.tile_count),
+           .choices = ints(at.choices),
+           .top_k = Divisor(p.top_k),
+           .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
+           .a = call.x,
+           .a_row = call.x_row,
+           .w = call.w13,
+           .w_expert = call.w13_expert,
+           .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
+           .w_up = p.transposed ? apart : apart * call.w13_row,
+           .bias = call.b13,
+           .bias_expert = call.b13_expert,
+           .bias_step = paired && interleaved ? 2 : 1,
+           .bias_up = static_cast<int>(apart),
+           .weights = weighs_input ? call.topk_weights : nullptr,
+           .out = workspace + at.h,
+           .depth = p.hidden,
+           .outputs = p.intermediate,
+           .transposed = p.transposed,
+           .paired = paired,
+           .activates = 1,
+           .activation = p.activation,
+           .alpha = p.alpha,
+           .limit = p.limit,
+           .shift = p.shift};
+  ExpertsProductParams& second = second_.product;
+  second = first;
+  second.choices = nullptr;
+  second.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
+  second.a = workspace + at.h;
+  second.a_row = p.intermediate;
+  second.w = call.w2;
+  second.w_expert = call.w2_expert;
+  second.w_row = call.w2_row;
+  second.w_up = 0;
+  second.bias = call.b2;
+  second.bias_expert = call.b2_expert;
+  second.bias_step = 1;
+  second.bias_up = 0;
+  second.weights = nullptr;
+  second.out = workspace + at.y;
+  second.depth = p.intermediate;
+  second.outputs = p.hidden;
+  second.paired = 0;
+  second.activates = 0;
+
+  count_ = 0;
+  if (p.rows() == 0) return {};
+  if (sort_chunks(p) > 1) add(&count_step_);
+  add(&place_step_);
+  if (p.owned() > 0) {
+    const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+    for (WgmmaExpertsParams* const params : {&first_, &second_}) {
+      if (wgmma)
+        if (auto ok = encode_weights(*params, p.dtype, p.owned(), encode); !ok) return ok;
+      add(wgmma ? static_cast<const void*>(params) : &params->product);
+    }
+  }
+  add(&sum_step_);
+  return {};
+}
+
+std::optional<std::string> misalignment_of(const ExpertsCall& call) {
+  const auto address = [](const char* name, const void* pointer) -> std::optional<std::string> {
+    if (reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0) return std::nullopt;
+    return fmt::format("{}: address {:#x}; accepted on a GPU: a multiple of 16", name,
+                       reinterpret_cast<std::uintptr_t>(pointer));
+  };
+  const auto stride = [](const char* name, const char* of, std::int64_t elements) -> std::optional<std::string> {
+    if (elements % 8 == 0) return std::nullopt;
+    return fmt::format("{}: {} stride {}; accepted on a GPU: a multiple of 8", name, of, elements);
+  };
+  for (auto wrong : {address("x", call.x), stride("x", "row", call.x_row), address("w13", call.w13),
+                     stride("w13", "expert", call.w13_expert), stride("w13", "row", call.w13_row),
+                     address("w2", call.w2), stride("w2", "expert", call.w2_expert), stride("w2", "row", call.w2_row),
+                     address("out", call.out), stride("out", "row", call.out_row)})
+    if (wrong) return wrong;
+  return std::nullopt;
+}
+
+}  // namespace flashfit

@@ -1,0 +1,73 @@
+#pragma once
+// The experts' plan: a pure function of the problem, the GPU, the driver and the images carried.
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/launch/choice.hpp"
+#include "core/launch/step.hpp"
+#include "kernels/moe/experts/call.hpp"
+#include "kernels/moe/experts/model.hpp"
+#include "kernels/moe/experts/params.hpp"
+#include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/wgmma/weight_map.hpp"
+#include "kernels/moe/experts/workspace.hpp"
+
+namespace flashfit {
+
+struct ExpertsPlan {
+  const Image* rows;     ///< sorts and adds up
+  const Image* product;  ///< multiplies, twice
+  ExpertsTime time;      ///< as the model has it
+  /// Counting if there is more than one chunk, placing, the first and the second product, the sum; none without tokens.
+  Steps steps;
+};
+
+/// The product's row that takes the least time by the model, or the one that options.variant names. Code::kMisfit names
+/// the GPU and what binds: no image for it, a driver too old, fp32, sizes that are no multiples of 8, too many tiles.
+/// Code::kInvalidArgument: options.variant is no product's name, or one of another dtype. The plan points into
+/// `images`.
+Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
+                                 std::span<const Image> images, const PlanOptions& options = {});
+
+/// One sentence: why this plan, or why none.
+std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& problem, const Gpu& gpu);
+
+/// "bf16 experts, 8 of 128, hidden 2048, intermediate 768".
+std::string describe(const ExpertsProblem& problem);
+
+/// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks stay and share the tiles, at most
+/// `resident` of them.
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident);
+
+/// The arguments of a plan's steps.
+class ExpertsArguments {
+ public:
+  ExpertsArguments() = default;
+  ExpertsArguments(const ExpertsArguments&) = delete;
+  ExpertsArguments& operator=(const ExpertsArguments&) = delete;
+
+  /// Those of `call` as the plan was asked for it. Errors: those of `encode`, which is asked for plans over wgmma
+  /// alone.
+  Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
+  /// The same for a product's configuration.
+  Result<void> set(const ExpertsProductConfig& product, const ExpertsCall& call, EncodeTensorMap encode);
+
+  /// One for each step; they point into this.
+  std::span<const void* const> all() const { return {pointers_.data(), count_}; }
+
+ private:
+  void add(const void* argument) { pointers_[count_++] = argument; }
+  ExpertsRowsParams count_step_, place_step_, sum_step_;
+  WgmmaExpertsParams first_, second_;  ///< of mma.sync without the maps
+  std::array<const void*, Steps::kMost> pointers_;
+  std::size_t count_ = 0;
+};
+
+/// Why a GPU's kernels cannot take the call's memory, which they read 16 bytes at a time: "x: row stride 2049 ..."; or
+/// nothing. The problem's sizes are multiples of 8.
+std::optional<std::string> misalignment_of(const ExpertsCall& call);
+
+}  // namespace flashfit

@@ -1,0 +1,290 @@
+#pragma once
+// One of the experts' two products over mma.sync (docs/moe-kernels.md derives it): for each row r of expert e
+//   out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]).
+// A block owns tile_rows rows of one expert and tile_columns outputs; which ones it finds in the list of tiles that the
+// sort made, so that counts may change between replays of a graph. Blocks that share weights are neighbours: an
+// expert's weights are read from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
+// With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
+// in the same thread: the activation needs no other.
+#include "kernels/arch/arch.hpp"
+#include "kernels/layout/fragment.hpp"
+#include "kernels/layout/swizzle.hpp"
+#include "kernels/moe/experts/activation.cuh"
+#include "kernels/moe/experts/config.hpp"
+#include "kernels/moe/experts/params.hpp"
+#include "kernels/moe/experts/slice_copy.cuh"
+#include "kernels/tile/matmul.cuh"
+
+namespace flashfit {
+
+template <ExpertsProductConfig C>
+struct ExpertsProductKernel {
+  static_assert(experts_product_config_error(C) == nullptr && C.engine == ExpertsEngine::kMma);
+  using Params = ExpertsProductParams;
+  using T = Element<C.dtype>;
+  static_assert(arch::kHas<T>, "bf16 needs compute capability 8.0");
+  using TileA = SwizzledTile<T, C.tile_rows, C.depth>;
+  using TileW = SwizzledTile<T, C.tile_columns, C.depth>;           // [outputs, depth]
+  using TileTransposed = SwizzledTile<T, C.depth, C.tile_columns>;  // [depth, outputs]
+  using TileOut = SwizzledTile<T, C.tile_rows, C.tile_columns>;
+  struct Slice {
+    TileA a;
+    union {
+      TileW w;
+      TileTransposed transposed;
+    };
+  };
+  struct Shared {
+    union {
+      Slice ring[C.stages];
+      TileOut out;  ///< on its way out, when the ring is no longer needed
+    };
+  };
+  static_assert(sizeof(Shared) == experts_product_shared_bytes(C));
+  static constexpr int kThreads = experts_product_threads(C), kMinBlocks = C.min_blocks;
+
+  static void run(const Params& p) {
+    const int work = arch::block().x;
+    if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return;
+    const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
+    // The expert's works: all its row tiles for the first tile of outputs, then for the next.
+    const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows, at = work - tile.first_tile * p.columns.by;
+    const int column = at / row_tiles, first = (at - column * row_tiles) * C.tile_rows;
+    const Place place{.expert = tile.expert,
+                      .first_row = tile.first_row + first,
+                      .rows = tile.rows - first,
+                      .first_output = column * (p.paired != 0 ? kHalf : C.tile_columns)};
+    if (p.transposed != 0)
+      multiply<true>(p, place);
+    else
+      multiply<false>(p, place);
+  }
+
+ private:
+  static constexpr int kHalf = C.tile_columns / 2;  // outputs of gate, or of up
+  static constexpr int kM = C.tile_rows / C.row_warps / 16, kN = C.tile_columns / C.column_warps / 8;
+  static constexpr int kWarpHalf = kHalf / C.column_warps;  // a warp's outputs of gate, or of up
+  static constexpr int kNext = kWarpHalf == 8 ? kHalf : 8;  // from an even n8 tile's first output to the odd one's
+  using Sums = float[kM][kN][4];
+
+  /// What a block computes.
+  struct Place {
+    int expert, first_row;
+    int rows;          ///< of the expert from first_row on
+    int first_output;  ///< counts features
+  };
+
+  static int warp_row() { return arch::warp() / C.column_warps * (C.tile_rows / C.row_warps); }
+  static int warp_column() { return arch::warp() % C.column_warps * kWarpHalf; }
+  /// From the warp's first output in the tile to that of its n8 tile n: the first half of them are of gate.
+  static constexpr int column_of(int n) { return n / (kN / 2) * kHalf + n % (kN / 2) * 8; }
+
+  template <bool kTransposed>
+  static void multiply(const Params& p, const Place& place) {
+    Shared& s = arch::shared<Shared>();
+    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), p.depth, [&](int r) {
+      const bool inside = r < place.rows;
+      int row = inside ? place.first_row + r : 0;
+      if (inside && p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
+      return SliceRow{row * p.a_row, inside};
+    });
+    auto copy_w = weights<kTransposed>(p, place);
+    const auto start = [&](int slot, int step) {
+      copy_a.start(s.ring[slot].a, step * C.depth);
+      if constexpr (kTransposed)
+        copy_w.start(s.ring[slot].transposed, step * C.depth);
+      else
+        copy_w.start(s.ring[slot].w, step * C.depth);
+    };
+    const int steps = (p.depth + C.depth - 1) / C.depth;
+#pragma unroll
+    for (int i = 0; i < C.stages - 1; ++i) {
+      if (i < steps) start(i, i);
+      arch::cp_async_commit();
+    }
+    Sums sums = {};
+    const bool has_rows = warp_row() < place.rows;
+    int slot = 0;
+    for (int i = 0; i < steps; ++i) {
+      arch::cp_async_wait<C.stages - 2>();
+      arch::sync_block();  // slice i is there for all; all have left the slot that is filled next
+      if (i + C.stages - 1 < steps) start(slot == 0 ? C.stages - 1 : slot - 1, i + C.stages - 1);
+      arch::cp_async_commit();
+      if (has_rows) multiply_slice<kTransposed>(sums, s.ring[slot]);
+      slot = slot + 1 == C.stages ? 0 : slot + 1;
+    }
+    arch::cp_async_wait<0>();
+    arch::sync_block();  // the ring gives way to the results
+    if (p.paired != 0) {
+      put_activated<kTransposed>(sums, s.out, p, place);
+      arch::sync_block();
+      store<kHalf>(s.out, p, place);
+    } else {
+      put(sums, s.out, p, place);
+      arch::sync_block();
+      store<C.tile_columns>(s.out, p, place);
+    }
+  }
+
+  /// The weights' copies. Interleaved gate and up lie side by side: rows are found by strides; of transposed weights,
+  /// the tile's columns are as they lie, and the two of a feature are in one accumulator.
+  template <bool kTransposed>
+  static auto weights(const Params& p, const Place& place) {
+    const T* const g_w = static_cast<const T*>(p.w) + place.expert * p.w_expert;
+    if constexpr (kTransposed)
+      return ColumnSlices<T, TileTransposed, kThreads>(g_w, p.w_row, p.depth, [&](int c) {
+        if (interleaved(p)) return SliceRow{2 * place.first_output + c, 2 * place.first_output + c < 2 * p.outputs};
+        return row_of_weights(p, place, c, 1);
+      });
+    else
+      return RowSlices<T, TileW, kThreads>(g_w, p.depth, [&](int r) { return row_of_weights(p, place, r, p.w_row); });
+  }
+  /// The tile's output r, of gate and up one after the other.
+  static SliceRow row_of_weights(const Params& p, const Place& place, int r, int64 stride) {
+    if (p.paired == 0) return {(place.first_output + r) * stride, place.first_output + r < p.outputs};
+    const int half = r / kHalf, output = place.first_output + r - half * kHalf;
+    return {output * stride + half * p.w_up, output < p.outputs};
+  }
+  /// Of transposed weights.
+  static bool interleaved(const Params& p) { return p.paired != 0 && p.w_up == 1; }
+
+  template <bool kTransposed>
+  static void multiply_slice(Sums& sums, const Slice& s) {
+    const SharedA<TileA> a(s.a, warp_row());
+    const int lane = arch::lane();
+    if constexpr (kTransposed) {
+      const auto w = arch::in_one_register(
+          s.transposed.data, TileTransposed::offset(LdmatrixMap::down_row(lane), warp_column() + lane / 16 * kNext));
+#pragma unroll
+      for (int k = 0; k < C.depth; k += 16) {
+        FragmentA<kM> fragment;
+        a.load(fragment, k);
+        arch::mma_m16n8k16_trans<T>(
+            sums, fragment, w.s_base,
+            [&](int n) { return TileTransposed::down(TileTransposed::right(w.s_offset, column_of(n)), k); }, Nothing{});
+      }
+    } else {
+      const auto w = arch::in_one_register(
+          s.w.data, TileW::offset(warp_column() + lane % 8 + lane / 16 * kNext, LdmatrixMap::right_col(lane)));
+#pragma unroll
+      for (int k = 0; k < C.depth; k += 16) {
+        FragmentA<kM> fragment;
+        a.load(fragment, k);
+        arch::mma_m16n8k16<T>(
+            sums, fragment, w.s_base, [&](int n) { return TileW::down(TileW::right(w.s_offset, k), column_of(n)); },
+            Nothing{});
+      }
+    }
+  }
+
+  /// What the products of row r of the tile are multiplied by.
+  static float weight_of(const Params& p, const Place& place, int r) {
+    if (p.weights == nullptr || r >= place.rows) return 1.f;
+    return arch::load(p.weights, arch::load(p.choices, place.first_row + r));
+  }
+  static float bias_of(const Params& p, const Place& place, int output, bool up) {
+    if (p.bias == nullptr || output >= p.outputs) return 0.f;
+    return arch::widen(arch::load(static_cast<const T*>(p.bias),
+                                  place.expert * p.bias_expert + int64{output} * p.bias_step + (up ? p.bias_up : 0)));
+  }
+
+  /// The first product's results of gate and up, on their way out.
+  template <bool kTransposed>
+  static void put_activated(const Sums& sums, TileOut& s_out, const Params& p, const Place& place) {
+    float weights[kM][2];
+    read_weights(weights, p, place);
+    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
+    if (kTransposed && interleaved(p)) {
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        const int column = (warp_column() + column_of(n)) / 2 + arch::lane() % 4, output = place.first_output + column;
+        const float gate_bias = bias_of(p, place, output, false), up_bias = bias_of(p, place, output, true);
+#pragma unroll
+        for (int m = 0; m < kM; ++m)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const float gate = arch::multiply_add(sums[m][n][2 * h], weights[m][h], gate_bias);
+            const float up = arch::multiply_add(sums[m][n][2 * h + 1], weights[m][h], up_bias);
+            arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
+                               T{static_cast<unsigned short>(arch::pack<T>(activate(p, gate, up), 0.f))});
+          }
+      }
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < kN / 2; ++n) {
+      const int column = warp_column() + n * 8 + AccumulatorMap::col(arch::lane(), 0);
+      float gate_bias[2], up_bias[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        gate_bias[i] = bias_of(p, place, place.first_output + column + i, false);
+        up_bias[i] = bias_of(p, place, place.first_output + column + i, true);
+      }
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          float activated[2];
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            activated[i] = activate(p, arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], gate_bias[i]),
+                                    arch::multiply_add(sums[m][n + kN / 2][2 * h + i], weights[m][h], up_bias[i]));
+          arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
+                             arch::pack<T>(activated[0], activated[1]));
+        }
+    }
+  }
+
+  /// The second product's results, or those of a first one without gate.
+  static void put(const Sums& sums, TileOut& s_out, const Params& p, const Place& place) {
+    float weights[kM][2];
+    read_weights(weights, p, place);
+    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+      const int column = warp_column() + column_of(n) + AccumulatorMap::col(arch::lane(), 0);
+      float bias[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) bias[i] = bias_of(p, place, place.first_output + column + i, false);
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          float y[2];
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            y[i] = arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], bias[i]);
+            if (p.activates != 0) y[i] = activate(p, y[i]);
+          }
+          arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column), arch::pack<T>(y[0], y[1]));
+        }
+    }
+  }
+
+  static void read_weights(float (&weights)[kM][2], const Params& p, const Place& place) {
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        weights[m][h] = weight_of(p, place, warp_row() + m * 16 + AccumulatorMap::row(arch::lane(), 2 * h));
+  }
+
+  /// The tile's rows to global memory, 16 bytes a thread.
+  template <int kColumns>
+  static void store(const TileOut& s_out, const Params& p, const Place& place) {
+    constexpr int kChunks = kColumns / 8, kAtOnce = kThreads / kChunks;
+    static_assert(kThreads % kChunks == 0);
+    const int column = arch::thread() % kChunks * 8, first = arch::thread() / kChunks;
+    T* const g_out = static_cast<T*>(p.out) + (place.first_row * int64{p.outputs} + place.first_output + column);
+    const bool inside = place.first_output + column < p.outputs;
+#pragma unroll
+    for (int r = 0; r < C.tile_rows; r += kAtOnce) {
+      const int row = first + r;
+      if (row < C.tile_rows)
+        arch::store_if(inside && row < place.rows, g_out, int64{row} * p.outputs,
+                       arch::load_shared<Bytes16>(s_out.data, TileOut::offset(row, column)));
+    }
+  }
+};
+
+}  // namespace flashfit

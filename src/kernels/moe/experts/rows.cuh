@@ -1,0 +1,69 @@
+#pragma once
+// What comes before and after the experts' products: choices sorted by expert (sort.cuh), and each token's sum
+//   out[t] = sum over k of weight[t, k] y[row of (t, k)],
+// in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0.
+#include "kernels/arch/arch.hpp"
+#include "kernels/moe/experts/sort.cuh"
+
+namespace flashfit {
+
+template <ExpertsRowsConfig C>
+struct ExpertsRowsKernel {
+  using Params = ExpertsRowsParams;
+  using T = Element<C.dtype>;
+  static_assert(C.dtype != DType::kF32 && arch::kHas<T>, "bf16 needs compute capability 8.0");
+  using Shared = ExpertsSort::Shared;
+  static_assert(sizeof(Shared) == experts_rows_shared_bytes());
+  static constexpr int kThreads = kRowsThreads, kMinBlocks = 3;
+
+  static void run(const Params& p) {
+    if (p.step == ExpertsRowsStep::kSum)
+      sum(p);
+    else if (p.step == ExpertsRowsStep::kCount)
+      ExpertsSort::count(p, arch::shared<Shared>());
+    else
+      ExpertsSort::place(p, arch::shared<Shared>());
+  }
+
+ private:
+  static constexpr int kAtOnce = 8;  // rows that wait for the memory together
+
+  static void sum(const Params& p) {
+    const int64 token = arch::block().x, first = token * p.top_k;
+    for (int column = arch::thread() * 8; column < p.columns; column += kThreads * 8) {
+      float total[8] = {};
+      for (int k = 0; k < p.top_k; k += kAtOnce) add(p, first + k, p.top_k - k, column, total);
+      Bytes16 words;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
+      arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
+    }
+  }
+
+  /// The first kAtOnce of `left` choices from `first` on.
+  static void add(const Params& p, int64 first, int left, int column, float (&total)[8]) {
+    const T* const g_y = static_cast<const T*>(p.y);
+    int place[kAtOnce];
+    float weight[kAtOnce];
+    Bytes16 y[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      place[i] = i < left ? arch::load(p.places, first + i) : -1;
+      weight[i] = i < left && p.weights != nullptr ? arch::load(p.weights, first + i) : 1.f;
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (place[i] >= 0) y[i] = arch::load<Bytes16>(g_y, int64{place[i]} * p.columns + column);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (place[i] < 0) continue;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const T half{static_cast<unsigned short>(y[i].words[j / 2] >> j % 2 * 16)};
+        total[j] = arch::multiply_add(weight[i], arch::widen(half), total[j]);
+      }
+    }
+  }
+};
+
+}  // namespace flashfit

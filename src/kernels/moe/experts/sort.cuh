@@ -1,0 +1,188 @@
+#pragma once
+// Choices sorted by expert: in which row each lies, so that an expert's rows lie together, in the order of tokens and
+// then of k. A choice's row is
+//   rows of the experts before + its expert's in the chunks before + in this chunk's warps before + in its warp before.
+// Nothing depends on the order in which threads run.
+#include "kernels/arch/arch.hpp"
+#include "kernels/moe/experts/config.hpp"
+#include "kernels/moe/experts/params.hpp"
+
+namespace flashfit {
+
+class ExpertsSort {
+ public:
+  using Params = ExpertsRowsParams;
+
+  struct Shared {
+    int counts[kRowsWarps][kMostExperts];  ///< of each warp; then the first row of the warp's choices of an expert
+    int row_begin[kMostExperts + 1], tile_begin[kMostExperts + 1];
+    int sums[2][kRowsWarps];
+  };
+
+  /// How many choices of the block's chunk are of each expert.
+  static void count(const Params& p, Shared& s) {
+    Choices choices;
+    tally(p, s, choices);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+      if (expert(i) < p.owned)
+        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), make_relative(s, expert(i)));
+  }
+
+  static void place(const Params& p, Shared& s) {
+    Choices choices;
+    tally(p, s, choices);
+    int before[kEach], rows[kEach], tiles[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      before[i] = 0;
+      rows[i] = expert(i) < p.owned ? make_relative(s, expert(i)) : 0;
+      if (p.chunks > 1 && expert(i) < p.owned) add_chunks(p, expert(i), before[i], rows[i]);
+      tiles[i] = p.tile_rows.quotient(rows[i] + p.tile_rows.by - 1);
+    }
+    begin(s.row_begin, s.sums[0], rows, p.owned);
+    begin(s.tile_begin, s.sums[1], tiles, p.owned);
+    arch::sync_block();
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+      if (expert(i) < p.owned)
+        for (int w = 0; w < kRowsWarps; ++w) {
+          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i];
+          arch::store_shared(s.counts[w], expert(i), arch::load_shared(s.counts[w], expert(i)) + from);
+        }
+    arch::sync_block();
+    write_rows(p, s, choices);
+    write_tiles(p, s);
+  }
+
+ private:
+  static constexpr int kEach = kMostExperts / kRowsThreads;  // experts of a thread
+  static constexpr int kGroups = kSortChunk / kRowsThreads;  // choices of a thread
+  static int expert(int i) { return arch::thread() * kEach + i; }
+
+  struct Choices {
+    int first, end;      ///< of the warp; a lane's are first + lane, first + lane + 32, ...
+    uint32 of[kGroups];  ///< which expert's; p.owned or more: none that counts
+    int rank[kGroups];   ///< choices of the same expert before it in the warp
+  };
+
+  /// Counts of each of the block's warps. There for all threads.
+  static void tally(const Params& p, Shared& s, Choices& c) {
+    const int begin = arch::block().x * kSortChunk, left = p.rows - begin, size = left < kSortChunk ? left : kSortChunk;
+    const int of_warp = (size + kRowsThreads - 1) / kRowsThreads * 32;
+    c.first = begin + arch::warp() * of_warp;
+    c.end = c.first + of_warp < begin + size ? c.first + of_warp : begin + size;
+    int* const counts = s.counts[arch::warp()];
+    for (int e = arch::lane(); e < p.owned; e += 32) arch::store_shared(counts, e, 0);
+    arch::sync_warp();
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      if (c.first + g * 32 >= c.end) break;
+      const int at = c.first + g * 32 + arch::lane();
+      // An id below `low` becomes a number far above.
+      c.of[g] = at < c.end ? uint32(arch::load(p.ids, at)) - uint32(p.low) : ~0u;
+      const bool counts_for = c.of[g] < uint32(p.owned);
+      const uint32 same = lanes_alike(c.of[g], counts_for, p.owned);
+      const uint32 lower = same & ((1u << arch::lane()) - 1);
+      const int seen = counts_for ? arch::load_shared(counts, int(c.of[g])) : 0;
+      c.rank[g] = seen + arch::count_bits(lower);
+      arch::sync_warp();
+      if (counts_for && lower == 0) arch::store_shared(counts, int(c.of[g]), seen + arch::count_bits(same));
+      arch::sync_warp();
+    }
+    arch::sync_block();
+  }
+
+  /// The lanes whose expert is this lane's, of those that count.
+  static uint32 lanes_alike(uint32 of, bool counts_for, int owned) {
+    uint32 same = arch::ballot(counts_for);
+    for (int bit = 1; bit < owned; bit *= 2) {
+      const bool set = (of & uint32(bit)) != 0;
+      const uint32 others = arch::ballot(set);
+      same &= set ? others : ~others;
+    }
+    return same;
+  }
+
+  /// A warp's count becomes that of the warps before it. Returns the block's.
+  static int make_relative(Shared& s, int e) {
+    int sum = 0;
+#pragma unroll
+    for (int w = 0; w < kRowsWarps; ++w) {
+      const int mine = arch::load_shared(s.counts[w], e);
+      arch::store_shared(s.counts[w], e, sum);
+      sum += mine;
+    }
+    return sum;
+  }
+
+  /// An expert's choices in the chunks before the block's, and in all. Loads wait for the memory together.
+  static void add_chunks(const Params& p, int e, int& before, int& all) {
+    all = 0;
+#pragma unroll 8
+    for (int c = 0; c < p.chunks; ++c) {
+      const int count = arch::load(p.counts, int64{c} * p.owned + e);
+      before += c < arch::block().x ? count : 0;
+      all += count;
+    }
+  }
+
+  /// s_begin[e]: the sum of each[] over the experts before e, to s_begin[owned], that of all. There after sync_block.
+  static void begin(int* s_begin, int* s_sums, const int (&each)[kEach], int owned) {
+    const int warp = arch::warp();
+    int mine = 0;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) mine += each[i];
+    int upto = mine;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const int lower = arch::shuffle(upto, arch::lane() >= d ? arch::lane() - d : 0);
+      upto += arch::lane() >= d ? lower : 0;
+    }
+    if (arch::lane() == 31) arch::store_shared(s_sums, warp, upto);
+    arch::sync_block();
+    int sum = upto - mine;
+    for (int w = 0; w < warp; ++w) sum += arch::load_shared(s_sums, w);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      if (expert(i) <= owned) arch::store_shared(s_begin, expert(i), sum);
+      sum += each[i];
+    }
+    if (owned == kMostExperts && arch::thread() == kRowsThreads - 1) arch::store_shared(s_begin, owned, sum);
+  }
+
+  static void write_rows(const Params& p, const Shared& s, const Choices& c) {
+    const int* const first_rows = s.counts[arch::warp()];
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const int at = c.first + g * 32 + arch::lane();
+      if (at >= c.end) break;
+      const bool counts_for = c.of[g] < uint32(p.owned);
+      const int row = counts_for ? arch::load_shared(first_rows, int(c.of[g])) + c.rank[g] : -1;
+      arch::store_if(true, p.places, at, row);
+      arch::store_if(counts_for, p.choices, row, at);
+    }
+  }
+
+  /// All blocks write a part of them.
+  static void write_tiles(const Params& p, const Shared& s) {
+    const int all = arch::load_shared(s.tile_begin, p.owned);
+    const int64 threads = int64{arch::grid().x} * kRowsThreads;
+    for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < all; i += threads) {
+      int e = 0, end = p.owned;  // tile i is of an expert from e on, before `end`
+      while (end - e > 1) {
+        const int middle = (e + end) / 2;
+        (arch::load_shared(s.tile_begin, middle) <= i ? e : end) = middle;
+      }
+      const int first_row = arch::load_shared(s.row_begin, e);
+      arch::store_if(true, p.tiles, i,
+                     ExpertTile{.expert = e,
+                                .first_tile = arch::load_shared(s.tile_begin, e),
+                                .first_row = first_row,
+                                .rows = arch::load_shared(s.row_begin, e + 1) - first_row});
+    }
+    arch::store_if(arch::block().x == 0 && arch::thread() == 0, p.tile_count, 0, all);
+  }
+};
+
+}  // namespace flashfit

@@ -1,0 +1,42 @@
+#pragma once
+// The tables of compiled forms of the experts' kernels: the build makes images from them, the plan chooses from them,
+// tests run all of them. Host only.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/launch/kernel_row.hpp"
+#include "kernels/moe/experts/config.hpp"
+
+namespace flashfit {
+
+struct ExpertsRowsVariant {
+  ExpertsRowsConfig config;
+  std::span<const Target> targets;
+};
+struct ExpertsProductVariant {
+  ExpertsProductConfig config;
+  std::span<const Target> targets;
+};
+
+std::span<const ExpertsRowsVariant> experts_rows_variants();
+std::span<const ExpertsProductVariant> experts_product_variants();
+
+/// "experts_rows_bf16"; "experts_mma_bf16_128x128x32_w2x2_s4_b2", "experts_wgmma_...": the names in images,
+/// explanations and variant=.
+std::string name_of(const ExpertsRowsConfig& c);
+std::string name_of(const ExpertsProductConfig& c);
+
+inline constexpr const char* kExpertsOperation = "moe.experts";
+extern const KernelFamily kExpertsRowsFamily, kExpertsMmaFamily, kExpertsWgmmaFamily;
+
+/// A row as the catalogue has it. `variant` must outlive it.
+KernelRow kernel_row_of(const ExpertsRowsVariant& variant);
+KernelRow kernel_row_of(const ExpertsProductVariant& variant);
+/// Both tables.
+std::vector<KernelRow> experts_kernel_rows();
+/// What kernel_row_of() was made of; the row is of that family.
+const ExpertsRowsVariant& experts_rows_variant_of(const KernelRow& row);
+const ExpertsProductVariant& experts_product_variant_of(const KernelRow& row);
+
+}  // namespace flashfit

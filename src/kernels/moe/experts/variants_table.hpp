@@ -1,0 +1,68 @@
+#pragma once
+// The rows of the experts' tables, for who must see them at compile time: tests that instantiate all kernels. Others
+// take experts_rows_variants() and experts_product_variants().
+#include "kernels/moe/experts/variants.hpp"
+
+namespace flashfit {
+namespace experts_rows {
+
+using enum Target::Kind;
+
+// 8.0's machine code runs on 8.6 and 8.9 too. PTX of the oldest target runs on what comes after every machine code.
+inline constexpr Target kTuringOn[] = {{75, kSass}, {80, kSass}, {90, kSass}, {100, kSass}, {120, kSass}, {75, kPtx}};
+inline constexpr Target kAmpereOn[] = {{80, kSass}, {90, kSass}, {100, kSass}, {120, kSass}, {80, kPtx}};
+
+inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
+
+inline constexpr ExpertsRowsVariant kRows[] = {{{DType::kF16}, kTuringOn}, {{DType::kBF16}, kAmpereOn}};
+
+// 64 KB at most, what a block may have on 7.5.
+constexpr ExpertsProductConfig large(DType t) {
+  return {.engine = ExpertsEngine::kMma,
+          .dtype = t,
+          .tile_rows = 128,
+          .tile_columns = 128,
+          .depth = 32,
+          .row_warps = 2,
+          .column_warps = 2,
+          .stages = 4,
+          .min_blocks = 2};
+}
+// Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
+constexpr ExpertsProductConfig small(DType t) {
+  return {.engine = ExpertsEngine::kMma,
+          .dtype = t,
+          .tile_rows = 16,
+          .tile_columns = 64,
+          .depth = 64,
+          .row_warps = 1,
+          .column_warps = 4,
+          .stages = 4,
+          .min_blocks = 4};
+}
+
+// Four slots of 50 KB and the results' way out: what a block may have on 9.0. 144 rows, so that the 256 of an expert
+// that are DeepSeek-V3's on the average are nearly always two tiles.
+constexpr ExpertsProductConfig hopper(DType t) {
+  return {.engine = ExpertsEngine::kWgmma,
+          .dtype = t,
+          .tile_rows = 144,
+          .tile_columns = 256,
+          .depth = 64,
+          .row_warps = 1,
+          .column_warps = 8,
+          .stages = 4,
+          .min_blocks = 1};
+}
+
+inline constexpr ExpertsProductVariant kProducts[] = {
+    {large(DType::kF16), kTuringOn},  {small(DType::kF16), kTuringOn}, {large(DType::kBF16), kAmpereOn},
+    {small(DType::kBF16), kAmpereOn}, {hopper(DType::kF16), kHopper},  {hopper(DType::kBF16), kHopper},
+};
+
+}  // namespace experts_rows
+
+inline constexpr std::span<const ExpertsRowsVariant> kExpertsRowsVariants = experts_rows::kRows;
+inline constexpr std::span<const ExpertsProductVariant> kExpertsProductVariants = experts_rows::kProducts;
+
+}  // namespace flashfit

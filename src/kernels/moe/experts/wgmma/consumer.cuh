@@ -1,0 +1,168 @@
+#pragma once
+// A warpgroup that computes twice 64 of a tile's outputs: of gate and of up, or one after the other.
+#include "kernels/arch/arch.hpp"
+#include "kernels/layout/fragment.hpp"
+#include "kernels/moe/experts/activation.cuh"
+#include "kernels/moe/experts/wgmma/params.hpp"
+#include "kernels/moe/experts/wgmma/shared.cuh"
+#include "kernels/moe/experts/wgmma/works.cuh"
+
+namespace flashfit {
+
+template <ExpertsProductConfig C>
+class WgmmaExpertsConsumer {
+  using Params = WgmmaExpertsParams;
+  using Shared = WgmmaExpertsShared<C>;
+  using T = Element<C.dtype>;
+  using TileW = typename Shared::TileW;
+  using TileA = typename Shared::TileA;
+  using TileOut = typename Shared::TileOut;
+
+ public:
+  static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
+
+ private:
+  /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one activates
+  /// and stores, the other has the tensor cores to itself. Each slice more is one less on its way.
+  static constexpr int kLead = 1;
+  static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
+
+  WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
+      : p_(p.product), s_(s), group_(group), leads_(p.product.depth > kLead * C.depth), at_(0) {}
+
+  void run() {
+    ExpertsWorks<C> works(p_);
+    ExpertsPlace place;
+    while (works.next(place)) {
+      if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
+      multiply<C.tile_rows / 16>(place, (place.rows + 15) / 16);
+    }
+  }
+
+  /// A product of 16 `steps` rows: wgmma takes their number as a constant.
+  template <int kMost>
+  void multiply(const ExpertsPlace& place, int steps) {
+    if constexpr (kMost > 1)
+      if (steps < kMost) return multiply<kMost - 1>(place, steps);
+    compute<16 * kMost>(place);
+  }
+
+  template <int N>
+  void compute(const ExpertsPlace& place) {
+    // Zeros that nobody reads: without, the compiler takes the sums of every N to be alive through the outer loop.
+    float lo[N / 2] = {}, hi[N / 2] = {};
+    arch::wgmma_fence(lo, hi);
+    for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
+      const int slot = at_ % C.stages;
+      arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
+      arch::fence_proxy_async();  // the rows came by generic copies
+      arch::wgmma_fence();
+      const uint64 w = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_].data), 0, 0));
+      const uint64 w2 = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_ + 1].data), 0, 0));
+      const uint64 a = encode(TileA::k_major(arch::shared_address(s_.a[slot].data), 0, 0));
+#pragma unroll
+      for (int i = 0; i < C.depth; i += 16) {
+        arch::wgmma_m64k16<T>(lo, TileW::moved(w, 0, i), TileA::moved(a, 0, i), k + i != 0);
+        arch::wgmma_m64k16<T>(hi, TileW::moved(w2, 0, i), TileA::moved(a, 0, i), k + i != 0);
+      }
+      arch::wgmma_commit();
+      if (leads_ && group_ == 0 && at_ == kLead) arch::named_barrier_arrive(kBegin, 256);
+      arch::wgmma_wait<1>();
+      if (k > 0) release(at_ - 1);
+    }
+    arch::wgmma_wait<0>(lo, hi);
+    release(at_ - 1);
+    // Alone, the two runs of outputs leave one after the other.
+    const bool paired = p_.paired != 0;
+    const int first = (place.column * Shared::kGroups + group_) * (paired ? 64 : 128);
+#pragma unroll 1
+    for (int run = 0; run < (paired ? 1 : 2); ++run)
+      put<N>(place, first + run * 64, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
+        const float x = arch::multiply_add(run == 0 ? lo[i] : hi[i], weight, bias[i / 2 % 2]);
+        if (paired) return activate(p_, x, arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
+        return p_.activates != 0 ? activate(p_, x) : x;
+      });
+  }
+
+  /// The warp has no further use for the slot of the n-th slice.
+  void release(int n) {
+    arch::sync_warp();
+    if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
+  }
+
+  /// 64 outputs from `first` on, to global memory, as many rows at once as there is room for: a thread holds columns,
+  /// and stores 16 bytes of a row.
+  /// result(i, weight of its row, biases of its output and of the one 8 further on) is element i.
+  template <int N, class Result>
+  void put(const ExpertsPlace& place, int first, Result result) {
+    TileOut& s_out = s_.out[group_];
+    const int lane = arch::lane(), thread = arch::thread() % 128, warp_output = thread / 32 * 16;
+    float bias[2], up_bias[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int output = first + WgmmaAccumulatorMap::row(thread, 2 * h);
+      bias[h] = bias_of(place, output, 0);
+      up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
+    }
+    const auto to = arch::in_one_register(
+        s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), warp_output + LdmatrixMap::right_col(lane)));
+    const int column = thread % 8 * 8, row = thread / 8;
+    const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
+    T* g_out = static_cast<T*>(p_.out) + (place.first_row + row) * int64{p_.outputs} + first + column;
+    const bool inside = first + column < p_.outputs;
+#pragma unroll
+    for (int begin = 0; begin < N; begin += TileOut::kRows) {
+      const int rows = begin + TileOut::kRows < N ? TileOut::kRows : N - begin;
+      arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
+#pragma unroll
+      for (int j = 0; j < rows / 16; ++j) {
+        float weights[2][2];  // of the two n8 tiles' rows
+        read_weights(weights, place, begin + 16 * j);
+        uint32 words[4];
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          const int i = begin / 2 + 8 * j + q / 2 * 4 + q % 2 * 2;
+          words[q] = arch::pack<T>(result(i, weights[q / 2][0], bias, up_bias),
+                                   result(i + 1, weights[q / 2][1], bias, up_bias));
+        }
+        arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, 16 * j), words);
+      }
+      arch::named_barrier_sync(1 + group_, 128);
+#pragma unroll
+      for (int r = 0; r < rows; r += 16) {
+        arch::store_if(inside && row + begin + r < place.rows, g_out, 0,
+                       arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r)));
+        g_out += 16 * int64{p_.outputs};
+      }
+    }
+  }
+
+  /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
+  void read_weights(float (&weights)[2][2], const ExpertsPlace& place, int first) const {
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) weights[t][i] = 1.f;
+    if (p_.weights == nullptr) return;
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = first + WgmmaAccumulatorMap::col(arch::thread() % 128, 4 * t + i);
+        if (row < place.rows) weights[t][i] = arch::load(p_.weights, arch::load(p_.choices, place.first_row + row));
+      }
+  }
+  float bias_of(const ExpertsPlace& place, int output, int beside) const {
+    if (p_.bias == nullptr || output >= p_.outputs) return 0.f;
+    return arch::widen(arch::load(static_cast<const T*>(p_.bias),
+                                  place.expert * p_.bias_expert + int64{output} * p_.bias_step + beside));
+  }
+
+  const ExpertsProductParams& p_;
+  Shared& s_;
+  const int group_;
+  const bool leads_;
+  int at_;  // slices so far
+};
+
+}  // namespace flashfit

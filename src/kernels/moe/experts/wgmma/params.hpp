@@ -1,0 +1,14 @@
+#pragma once
+// The argument of the experts' product over wgmma. Neutral: kernels and hosts share it.
+#include "kernels/layout/tensor_map.hpp"
+#include "kernels/moe/experts/params.hpp"
+
+namespace flashfit {
+
+struct WgmmaExpertsParams {
+  /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Boxes of 64 x 64.
+  TensorMap weights;
+  ExpertsProductParams product;
+};
+
+}  // namespace flashfit

@@ -1,0 +1,81 @@
+#include "proof/emulated/experts.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/moe/experts/plan.hpp"
+#include "proof/emu/memory.hpp"
+#include "proof/emu/tensor_map.hpp"
+#include "proof/emulated/steps.hpp"
+
+namespace flashfit::emulated {
+namespace {
+
+/// Bytes that are NaN in every dtype, and as ids and rows are far outside.
+constexpr unsigned char kPoison = 0xff;
+
+/// Blocks that stay: so few that each of them computes several tiles.
+constexpr std::int64_t kResidentBlocks = 3;
+
+struct alignas(256) Line {
+  unsigned char bytes[256];
+};
+
+/// Each part a tensor of its own, so that what leaves it is found.
+void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p, int tile_rows) {
+  const ExpertsWorkspace at = experts_workspace(p);
+  const auto part = [&](const char* name, std::int64_t offset, std::int64_t bytes) {
+    memory.writable(name, static_cast<unsigned char*>(workspace) + offset, static_cast<std::size_t>(bytes));
+  };
+  part("counts", at.counts, sort_chunks(p) * p.owned() * 4);
+  part("choices", at.choices, p.rows() * 4);
+  part("places", at.places, p.rows() * 4);
+  part("tiles", at.tiles, most_tiles(p, tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
+  part("tile_count", at.tile_count, 4);
+  part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
+  part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
+}
+
+}  // namespace
+
+const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all) {
+  const DType dtype = experts_product_variant_of(product.row).config.dtype;
+  const auto found = std::ranges::find(
+      all, dtype, [](const EmulatedKernel& k) { return experts_rows_variant_of(k.row).config.dtype; });
+  if (found == all.end()) throw std::logic_error(product.row.name + ": no kernel sorts for its dtype");
+  return *found;
+}
+
+Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
+                       const emu::Options& options) {
+  ExpertsCall call = data.call();
+  const ExpertsProblem& p = call.problem;
+  const ExpertsProductConfig& config = experts_product_variant_of(product.row).config;
+  std::vector<Line> workspace(static_cast<std::size_t>(workspace_bytes(p) / static_cast<std::int64_t>(sizeof(Line))));
+  std::fill_n(reinterpret_cast<unsigned char*>(workspace.data()), workspace.size() * sizeof(Line), kPoison);
+  call.workspace = workspace.data();
+
+  emu::Memory memory;
+  memory.read_only("x", call.x, data.x.size_in_bytes());
+  memory.read_only("w13", call.w13, data.w13.size_in_bytes());
+  memory.read_only("w2", call.w2, data.w2.size_in_bytes());
+  if (call.b13 != nullptr) memory.read_only("b13", call.b13, data.b13.size_in_bytes());
+  if (call.b2 != nullptr) memory.read_only("b2", call.b2, data.b2.size_in_bytes());
+  memory.read_only("topk_ids", call.topk_ids, static_cast<std::size_t>(p.rows()) * sizeof(int));
+  memory.read_only("topk_weights", call.topk_weights, static_cast<std::size_t>(p.rows()) * sizeof(float));
+  memory.writable("out", call.out, data.out.size_in_bytes());
+  if (p.rows() > 0) add_workspace(memory, call.workspace, p, config.tile_rows);
+
+  const auto image_of = [](const EmulatedKernel& kernel) {
+    return Image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  };
+  const Image rows_image = image_of(rows), product_image = image_of(product);
+  ExpertsArguments arguments;
+  if (auto ok = arguments.set(config, call, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
+  const EmulatedKernel kernels[] = {rows, product};
+  return run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks).all(), arguments.all(), kernels, memory,
+                   options);
+}
+
+}  // namespace flashfit::emulated

@@ -1,0 +1,22 @@
+#pragma once
+// The experts' kernels on the CPU, as forward.hpp has the forward's.
+#include <vector>
+
+#include "proof/emulated/kernel.hpp"
+#include "proof/reference/experts.hpp"
+
+namespace flashfit::emulated {
+
+/// Every row of the two tables, in their order: those that sort and add up, then the products.
+const std::vector<EmulatedKernel>& emulated_experts_rows();
+const std::vector<EmulatedKernel>& emulated_experts_products();
+
+/// Of the same dtype as a product. `all` is emulated_experts_rows(), or the like.
+const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all);
+
+/// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. Error: the
+/// emulator's finding.
+Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
+                       const emu::Options& options);
+
+}  // namespace flashfit::emulated

@@ -1,0 +1,99 @@
+// The experts' kernels under the emulator: every product with the kernel that sorts for it, on its cases, against fp64.
+// The products of bf16 are those of fp16 but for how halves are widened and packed: a sample of their cases is enough,
+// and half of them of large tiles, which take their time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/variants.hpp"
+#include "proof/emu/schedules.hpp"
+#include "proof/emulated/experts.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using emulated::EmulatedKernel, emulated::emulated_experts_products, emulated::emulated_experts_rows;
+using reference::ExpertsCase, reference::ExpertsData;
+
+class Experts : public ::testing::TestWithParam<EmulatedKernel> {
+ protected:
+  const EmulatedKernel& rows() const { return emulated::rows_kernel_for(GetParam(), emulated_experts_rows()); }
+  std::vector<ExpertsCase> cases() const { return cases_for(experts_product_variant_of(GetParam().row).config); }
+};
+
+TEST_P(Experts, IsRightOnAllCases) {
+  const std::vector<emu::Options> orders = schedules();
+  const std::vector<ExpertsCase> all = cases();
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().row).config;
+  const std::size_t each = config.dtype == DType::kBF16 ? 6 : config.tile_rows == kFewestTileRows ? 1 : 2;
+  for (std::size_t i = 0; i < all.size(); i += each) {
+    ExpertsData data = reference::make_data(all[i]);
+    const auto ran = emulated::run(rows(), GetParam(), data, orders[i % orders.size()]);
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+    ASSERT_EQ(reference::defect_of(data), "");
+  }
+}
+
+TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
+  const std::vector<ExpertsCase> all = cases();
+  for (std::size_t i = 0; i < all.size(); i += 37) {
+    std::vector<std::vector<unsigned char>> outs;
+    for (const emu::Options& options : schedules()) {
+      ExpertsData data = reference::make_data(all[i]);
+      const auto ran = emulated::run(rows(), GetParam(), data, options);
+      ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+      outs.push_back(data.out.bytes);
+    }
+    EXPECT_EQ(outs[0], outs[1]) << all[i].name;
+    EXPECT_EQ(outs[0], outs[2]) << all[i].name;
+  }
+}
+
+/// Whatever else is in the batch, a token's result has the same bits: its products are summed in the same order.
+TEST_P(Experts, ATokensResultIsItsOwn) {
+  ExpertsCase spec = cases().front();
+  ExpertsData all = reference::make_data(spec);
+  ASSERT_TRUE(emulated::run(rows(), GetParam(), all, {}));
+  constexpr std::int64_t kFirst = 4;
+  ExpertsData few = all;
+  few.spec.problem.tokens = kFirst;
+  few.out = reference::Grid(spec.problem.dtype, 1, kFirst, spec.problem.hidden, spec.gap);
+  ASSERT_TRUE(emulated::run(rows(), GetParam(), few, {}));
+  for (std::int64_t t = 0; t < kFirst; ++t)
+    for (int c = 0; c < spec.problem.hidden; ++c) ASSERT_EQ(few.out.get(0, t, c), all.out.get(0, t, c));
+}
+
+/// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does
+/// wgmma here. A GPU rounds within a step of 16 as it likes, perhaps not as mma.sync does.)
+TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
+  const DType dtype = experts_product_variant_of(GetParam().row).config.dtype;
+  const auto first = std::ranges::find_if(emulated_experts_products(), [&](const EmulatedKernel& other) {
+    return experts_product_variant_of(other.row).config.dtype == dtype;
+  });
+  if (first->row.name == GetParam().row.name) return;
+  const std::vector<ExpertsCase> all = cases();
+  for (std::size_t i = 1; i < all.size(); i += 23) {
+    ExpertsData own = reference::make_data(all[i]), other = reference::make_data(all[i]);
+    const auto ran = emulated::run(rows(), GetParam(), own, {});
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+    ASSERT_TRUE(emulated::run(rows(), *first, other, {}));
+    EXPECT_EQ(own.out.bytes, other.out.bytes) << all[i].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Experts, ::testing::ValuesIn(emulated_experts_products()),
+                         [](const auto& kernel) { return kernel.param.row.name; });
+
+TEST(Experts, KernelsAreThoseOfTheTables) {
+  ASSERT_EQ(emulated_experts_products().size(), experts_product_variants().size());
+  for (std::size_t i = 0; i < experts_product_variants().size(); ++i)
+    EXPECT_EQ(experts_product_variant_of(emulated_experts_products()[i].row).config,
+              experts_product_variants()[i].config);
+  ASSERT_EQ(emulated_experts_rows().size(), experts_rows_variants().size());
+}
+
+}  // namespace
+}  // namespace flashfit::testing

@@ -1,0 +1,196 @@
+// The experts' plan: pure, so that every GPU of the table is tried.
+#include "kernels/moe/experts/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/images/catalogue.hpp"
+
+namespace flashfit {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<Image> images() {
+  std::vector<Image> all;  // the whole catalogue, as a library carries it
+  for (const KernelRow& row : catalogue())
+    for (const Target& target : row.targets)
+      all.push_back({.row = &row,
+                     .target = target,
+                     .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
+                     .local_bytes = 0,
+                     .bytes = 1000,
+                     .entry = "entry"});
+  return all;
+}
+
+/// Qwen3-30B-A3B.
+ExpertsProblem problem(std::int64_t tokens, DType dtype = DType::kBF16) {
+  return {.dtype = dtype,
+          .tokens = tokens,
+          .experts = 128,
+          .top_k = 8,
+          .hidden = 2048,
+          .intermediate = 768,
+          .low = 0,
+          .high = 128};
+}
+
+const ExpertsProductConfig& config_of(const ExpertsPlan& plan) {
+  return experts_product_variant_of(*plan.product->row).config;
+}
+
+TEST(ExpertsPlan, FitsEveryGpuOfTheTable) {
+  const auto carried = images();
+  for (const Gpu& gpu : gpu_table())
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      const auto plan = plan_experts(problem(100, dtype), gpu, 0, carried);
+      if (gpu.cc < (dtype == DType::kF16 ? ComputeCapability{7, 5} : ComputeCapability{8, 0})) {
+        ASSERT_FALSE(plan) << gpu.name;
+        EXPECT_EQ(plan.error().code, Code::kMisfit);
+        EXPECT_THAT(plan.error().message, HasSubstr("is older than every image of "));
+        continue;
+      }
+      ASSERT_TRUE(plan) << gpu.name << ": " << plan.error().message;
+      EXPECT_EQ(plan->rows->row->name, std::string("experts_rows_") + name_of(dtype));
+      EXPECT_EQ(config_of(*plan).dtype, dtype);
+      EXPECT_LE(plan->product->row->shared_bytes, gpu.shared_bytes_block) << gpu.name;
+    }
+}
+
+TEST(ExpertsPlan, TakesSmallTilesForFewRowsAnExpert) {
+  const auto carried = images();
+  for (const char* const name : {"A100", "L4", "RTX 5090"}) {
+    const Gpu gpu = find_gpu(name).value();
+    for (const std::int64_t tokens : {1, 8, 64, 128})
+      EXPECT_EQ(config_of(*plan_experts(problem(tokens), gpu, 0, carried)).tile_rows, 16) << name << ' ' << tokens;
+    for (const std::int64_t tokens : {2048, 32768})
+      EXPECT_EQ(config_of(*plan_experts(problem(tokens), gpu, 0, carried)).tile_rows, 128) << name << ' ' << tokens;
+  }
+}
+
+TEST(ExpertsPlan, TakesWgmmaOnHopperUnlessItsTilesAreTooFew) {
+  const auto carried = images();
+  for (const char* const name : {"H100", "H200"}) {
+    const Gpu gpu = find_gpu(name).value();
+    // 8 experts' tiles would leave half of the SMs without any.
+    EXPECT_EQ(config_of(*plan_experts(problem(1), gpu, 0, carried)).engine, ExpertsEngine::kMma);
+    for (const std::int64_t tokens : {64, 512, 4096, 32768}) {
+      const auto plan = plan_experts(problem(tokens), gpu, 0, carried);
+      EXPECT_EQ(config_of(*plan).engine, ExpertsEngine::kWgmma) << name << ' ' << tokens;
+      EXPECT_EQ(plan->product->target.str(), "9.0a");
+    }
+    ExpertsProblem turned = problem(32768);
+    turned.transposed = true;
+    EXPECT_EQ(config_of(*plan_experts(turned, gpu, 0, carried)).engine, ExpertsEngine::kMma);
+  }
+}
+
+TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {
+  const auto carried = images();
+  const Gpu gpu = find_gpu("A100").value();
+  const auto few = plan_experts(problem(64), gpu, 0, carried);
+  ASSERT_TRUE(few);
+  ASSERT_EQ(few->steps.size(), 4u);  // one chunk needs no count
+  EXPECT_EQ(few->steps[0].grid.x, 1);
+  EXPECT_EQ(few->steps[1].grid.x, (512 - 128) / 16 * 24 + 128 * 24);  // 32 features of gate and up a tile
+  EXPECT_EQ(few->steps[2].grid.x, ((512 - 128) / 16 + 128) * 32);
+  EXPECT_EQ(few->steps[3].grid.x, 64);
+  const auto many = plan_experts(problem(32768), gpu, 0, carried);
+  ASSERT_TRUE(many);
+  ASSERT_EQ(many->steps.size(), 5u);
+  EXPECT_EQ(many->steps[0].grid.x, 32768 * 8 / kSortChunk);
+  EXPECT_EQ(many->steps[1].grid.x, 32768 * 8 / kSortChunk);
+  EXPECT_EQ(many->steps[4].grid.x, 32768);
+  EXPECT_EQ(plan_experts(problem(0), gpu, 0, carried)->steps.size(), 0u);
+  ExpertsProblem nobody = problem(100);
+  nobody.high = 0;
+  EXPECT_EQ(plan_experts(nobody, gpu, 0, carried)->steps.size(), 2u);  // zeros are written
+}
+
+TEST(ExpertsPlan, BlocksOverWgmmaStay) {
+  const auto carried = images();
+  const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->steps[2].grid.x, 132);
+  EXPECT_EQ(plan->steps[3].grid.x, 132);
+}
+
+TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
+  const auto carried = images();
+  ExpertsProblem p = problem(32768);
+  const Gpu gpu = find_gpu("A100").value();
+  const std::int64_t gated = plan_experts(p, gpu, 0, carried)->steps[2].grid.x;
+  p.activation = Activation::kRelu2;
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->steps[2].grid.x * 2, gated);
+}
+
+TEST(ExpertsPlan, SaysWhatBinds) {
+  const auto carried = images();
+  const Gpu l4 = find_gpu("L4").value();
+  const auto message = [&](const ExpertsProblem& p, const PlanOptions& options = {}, CudaVersion driver = 0) {
+    const auto plan = plan_experts(p, l4, driver, carried, options);
+    return plan ? "fits" : plan.error().message;
+  };
+  EXPECT_THAT(message(problem(8), {}, 11080), HasSubstr("driver: CUDA 11.8 is too old"));
+  EXPECT_THAT(message(problem(8, DType::kF32)), HasSubstr("on a GPU experts are fp16 or bf16"));
+  ExpertsProblem odd = problem(8);
+  odd.intermediate = 100;
+  EXPECT_THAT(message(odd), HasSubstr("intermediate 100: on a GPU hidden and intermediate are multiples of 8"));
+  EXPECT_THAT(message(problem(std::int64_t{1} << 28)), HasSubstr("more tiles than a launch may have blocks"));
+  EXPECT_THAT(message(problem(8), {.variant = "nothing"}),
+              HasSubstr("variant nothing is no row of the table of the experts' products; for bf16 experts, 8 of 128, "
+                        "hidden 2048, intermediate 768: experts_mma_bf16_128x128x32_w2x2_s4_b2, "));
+  EXPECT_THAT(message(problem(8), {.variant = "experts_mma_fp16_16x64x64_w1x4_s4_b4"}), HasSubstr("has another dtype"));
+  ExpertsProblem turned = problem(8);
+  turned.transposed = true;
+  EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"}),
+              HasSubstr("takes no transposed weights"));
+  EXPECT_EQ(message(problem(32768), {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"}), "fits");
+  const auto nothing = plan_experts(problem(8), l4, 0, {});
+  ASSERT_FALSE(nothing);
+  EXPECT_THAT(nothing.error().message, HasSubstr("carries no image for it"));
+}
+
+TEST(ExpertsPlan, SaysWhy) {
+  const auto carried = images();
+  const Gpu l4 = find_gpu("L4").value();
+  const auto plan = plan_experts(problem(64), l4, 0, carried);
+  EXPECT_EQ(reason_for(plan, problem(64), l4),
+            "machine code runs on 8.9; tiles of 16 rows by 64 outputs, as 64 tokens give an expert 4 rows");
+}
+
+TEST(ExpertsModel, MoreOfAnythingTakesLonger) {
+  const Gpu gpu = find_gpu("H200").value();
+  for (const ExpertsProductVariant& v : experts_product_variants()) {
+    double before = 0;
+    for (std::int64_t tokens = 1; tokens < 1 << 20; tokens *= 4) {
+      const ExpertsTime time = experts_model(v.config, problem(tokens, v.config.dtype), gpu);
+      EXPECT_GT(time.all, before) << tokens;
+      before = time.all;
+    }
+  }
+  ExpertsProblem none = problem(100);
+  none.high = 0;
+  EXPECT_EQ(experts_model(experts_product_variants()[0].config, none, gpu).all, 0);
+}
+
+TEST(ExpertsCall, NamesWhatIsNotAligned) {
+  alignas(16) static unsigned char memory[64];
+  ExpertsCall call;
+  call.problem = problem(3);
+  call.x = call.w13 = call.w2 = call.out = memory;
+  EXPECT_EQ(misalignment_of(call), std::nullopt);
+  call.w2_row = 769;
+  EXPECT_EQ(misalignment_of(call), "w2: row stride 769; accepted on a GPU: a multiple of 8");
+  call.w2_row = 768;
+  call.x = memory + 2;
+  EXPECT_THAT(misalignment_of(call).value_or(""), HasSubstr("x: address 0x"));
+}
+
+}  // namespace
+}  // namespace flashfit

@@ -1,0 +1,37 @@
+// The experts' product over wgmma in fp16, compiled from a copy of the sources with one defect, on a sample of its
+// cases, each under one schedule. Exit 0: all right; 1: the first defect found, in one line.
+#include <cstdio>
+
+#include "kernels/moe/experts/cases.hpp"
+#include "proof/emu/schedules.hpp"
+#include "proof/emulated/experts_kernels.cuh"
+
+namespace flashfit::testing {
+namespace {
+
+constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[4];
+static_assert(kVariant.config.engine == ExpertsEngine::kWgmma);
+
+std::string first_defect() {
+  const emulated::EmulatedKernel rows =
+      emulated::emulated_experts_rows_kernel<kExpertsRowsVariants[0].config>(kExpertsRowsVariants[0]);
+  const emulated::EmulatedKernel product = emulated::emulated_experts_product<kVariant.config>(kVariant);
+  const auto all = cases_for(kVariant.config);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 3 != 0 && i + 5 < all.size()) continue;  // the last ones are for tiles' edges
+    reference::ExpertsData data = reference::make_data(all[i]);
+    if (const auto ran = emulated::run(rows, product, data, schedules()[i / 3 % 3]); !ran)
+      return "finding: " + ran.error().message;
+    if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace flashfit::testing
+
+int main() {
+  const std::string defect = flashfit::testing::first_defect();
+  std::puts(defect.empty() ? "no defect" : defect.c_str());
+  return defect.empty() ? 0 : 1;
+}

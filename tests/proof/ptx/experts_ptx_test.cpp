@@ -1,0 +1,98 @@
+// What NVRTC makes of the experts' kernels: the same bits as the fibres' kernels where both are compiled without
+// contraction; and as shipped, right against fp64. One kernel of a call runs from its PTX, the other on fibres.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiled.hpp"
+#include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/variants.hpp"
+#include "proof/emu/schedules.hpp"
+#include "proof/emulated/experts.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using emulated::EmulatedKernel, emulated::emulated_experts_products, emulated::emulated_experts_rows;
+using reference::ExpertsCase, reference::ExpertsData;
+
+constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its instructions differ
+
+bool has(const KernelRow& row, int target) {
+  for (const Target& t : row.targets)
+    if (t.cc == target) return true;
+  return false;
+}
+
+/// Whether the row's kernel needs what 9.0a alone has.
+bool is_hopper(const KernelRow& row) { return row.family == &kExpertsWgmmaFamily; }
+
+void expect_same(const ExpertsData& ptx, const ExpertsData& fibres, int target) {
+  const ExpertsProblem& p = ptx.spec.problem;
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    for (int c = 0; c < p.hidden; ++c) {
+      const double got = ptx.out.get(0, t, c), want = fibres.out.get(0, t, c);
+      if (std::isnan(got) && std::isnan(want)) continue;  // NaN's bits are nobody's promise
+      ASSERT_EQ(got, want) << ptx.spec.name << " for " << target << ": token " << t << " column " << c;
+    }
+}
+
+/// Every `each`-th case from `first` on, with `executed` in the place of `rows` or `product`, whichever it is of.
+void compare_with_fibres(const EmulatedKernel& rows, const EmulatedKernel& product, const KernelRow& row, int target,
+                         std::size_t first, std::size_t each) {
+  const auto program = program_of(row, {.target = target, .own_features = is_hopper(row)});
+  ASSERT_TRUE(program) << program.error().message;
+  const EmulatedKernel executed = kernel_of(row, **program);
+  const bool is_product = row.family == product.row.family;
+  const auto all = cases_for(experts_product_variant_of(product.row).config);
+  for (std::size_t i = first; i < all.size(); i += each) {
+    ExpertsData fibres = reference::make_data(all[i]), ptx = reference::make_data(all[i]);
+    const emu::Options options = schedules()[i % schedules().size()];
+    ASSERT_TRUE(emulated::run(rows, product, fibres, options));
+    const auto ran = emulated::run(is_product ? rows : executed, is_product ? executed : product, ptx, options);
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+    expect_same(ptx, fibres, target);
+  }
+}
+
+class ExpertsPtx : public ::testing::TestWithParam<EmulatedKernel> {
+ protected:
+  const EmulatedKernel& rows() const { return emulated::rows_kernel_for(GetParam(), emulated_experts_rows()); }
+};
+
+TEST_P(ExpertsPtx, GivesTheBitsOfTheFibres) {
+  for (const int target : kTargets)
+    if (has(GetParam().row, target))
+      compare_with_fibres(rows(), GetParam(), GetParam().row, target, static_cast<std::size_t>(target) % 7, 43);
+}
+
+TEST_P(ExpertsPtx, IsRightAsShipped) {
+  const bool hopper = is_hopper(GetParam().row);
+  const auto program =
+      program_of(GetParam().row, {.target = hopper ? 90 : 80, .own_features = hopper, .comparable = false});
+  ASSERT_TRUE(program) << program.error().message;
+  const EmulatedKernel executed = kernel_of(GetParam().row, **program);
+  const auto all = cases_for(experts_product_variant_of(GetParam().row).config);
+  for (std::size_t i = 3; i < all.size(); i += 31) {
+    ExpertsData data = reference::make_data(all[i]);
+    const auto ran = emulated::run(rows(), executed, data, {});
+    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+    EXPECT_EQ(reference::defect_of(data), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, ExpertsPtx, ::testing::ValuesIn(emulated_experts_products()),
+                         [](const auto& kernel) { return kernel.param.row.name; });
+
+TEST(ExpertsRowsPtx, GivesTheBitsOfTheFibres) {
+  for (const EmulatedKernel& product : emulated_experts_products()) {
+    if (experts_product_variant_of(product.row).config.tile_rows != kFewestTileRows) continue;
+    const EmulatedKernel& rows = emulated::rows_kernel_for(product, emulated_experts_rows());
+    for (const int target : kTargets)
+      if (has(rows.row, target)) compare_with_fibres(rows, product, rows.row, target, 5, 67);
+  }
+}
+
+}  // namespace
+}  // namespace flashfit::testing

@@ -1,0 +1,470 @@
+"""flashfit.fused_moe and grouped_mlp on torch tensors: against torch's own layers, operators, fakes, compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flashfit
+import numpy as np
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit import torch_ops  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+assert torch_ops
+
+# Of torch 2.15 in every compiled function.
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
+
+DTYPES = ["float16", "bfloat16", "float32"]
+F = torch.nn.functional
+
+
+def layer(
+    tokens: int = 50, experts: int = 8, hidden: int = 64, between: int = 48, top_k: int = 2, dtype: str = "float32"
+) -> dict[str, Any]:
+    """A call of unit-variance inputs."""
+    generator = torch.Generator().manual_seed(tokens)
+
+    def normal(*shape: int, scale: float = 1) -> Any:
+        return (scale * torch.randn(*shape, generator=generator)).to(getattr(torch, dtype))
+
+    weights, ids = flashfit.moe_route(torch.randn(tokens, experts, generator=generator), top_k)
+    return {
+        "x": normal(tokens, hidden),
+        "w13": normal(experts, 2 * between, hidden, scale=hidden**-0.5),
+        "w2": normal(experts, hidden, between, scale=between**-0.5),
+        "topk_weights": weights,
+        "topk_ids": ids,
+    }
+
+
+def by_torch(x: Any, w13: Any, w2: Any, topk_weights: Any, topk_ids: Any, activation: str = "swiglu") -> Any:
+    """What Transformers' eager experts run: expert by expert, each step in x's dtype, added up in fp32."""
+    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
+    for e in range(len(w13)):
+        token, rank = torch.where(topk_ids == e)
+        g, u = (x[token] @ w13[e].T).chunk(2, dim=-1)
+        if activation == "gpt_oss":
+            g, u = g.clamp(max=7), u.clamp(-7, 7)
+            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
+        elif activation == "swiglu":
+            h = F.silu(g) * u
+        else:
+            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
+        y = h @ w2[e].T
+        out.index_add_(0, token, (y * topk_weights[token, rank, None].to(y.dtype)).to(out.dtype))
+    return out.to(x.dtype)
+
+
+#: Unit variance, and what it hides.
+DATA: dict[str, Any] = {
+    "normal": lambda x: x,
+    "shifted": lambda x: x + 2,
+    "scaled": lambda x: x * 8,
+    "rising": lambda x: x * 2.0 ** (torch.arange(len(x)) % 8 - 4)[:, None],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "geglu_erf"])
+@pytest.mark.parametrize("kind", DATA)
+def test_error_is_at_most_twice_that_of_pytorch(dtype: str, activation: str, kind: str) -> None:
+    call = layer(dtype=dtype)
+    call["x"] = DATA[kind](call["x"].float()).to(call["x"].dtype)
+    exact = by_torch(**{k: v if k == "topk_ids" else v.double() for k, v in call.items()}, activation=activation)
+    theirs = by_torch(**call, activation=activation)
+    ours = flashfit.fused_moe(**call, activation=activation)
+    assert ours.dtype == theirs.dtype
+    size = exact.abs().amax(dim=1, keepdim=True)
+    mine, its = (((found.double() - exact).abs() / size).max() for found in (ours, theirs))
+    assert mine <= 2 * its, f"{mine:.3g} against PyTorch's {its:.3g}"
+
+
+def same(mine: Any, its: Any) -> bool:
+    return bool(torch.equal(mine, its))
+
+
+def options() -> dict[str, dict[str, Any]]:
+    """Calls that take every argument of the operator."""
+    call = layer()
+    plain = {name: call[name] for name in ("x", "w13", "w2")}
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(50, 8, generator=generator)
+    b13, b2 = torch.randn(8, 96, generator=generator), torch.randn(8, 64, generator=generator)
+    shared = (call["w13"][0], call["w2"][0], torch.randn(64, generator=generator))
+    return {
+        "ids": call,
+        "int64 ids, half weights": {
+            **call,
+            "topk_ids": call["topk_ids"].long(),
+            "topk_weights": call["topk_weights"].half(),
+        },
+        "biases": {**call, "b13": b13, "b2": b2, "activation": "gpt_oss", "gate_up": "interleaved"},
+        "logits": {**plain, "router_logits": logits, "top_k": 3, "scale": 2.5},
+        "sigmoid": {
+            **plain,
+            "router_logits": logits,
+            "top_k": 2,
+            "router": "sigmoid",
+            "router_bias": torch.randn(8, generator=generator),
+            "groups": (4, 2),
+        },
+        "a part": {**call, "w13": call["w13"][2:6], "w2": call["w2"][2:6], "experts": (2, 6)},
+        "a map": {**call, "experts": torch.tensor([7, 6, 5, 4, 3, 2, 1, 0])},
+        "shared": {**call, "shared": shared, "weight_on": "input"},
+        "clamped": {**call, "activation": flashfit.Swiglu(1.5, 2.0, 0.5)},
+        "transposed": {
+            **call,
+            "w13": call["w13"].mT.contiguous(),
+            "w2": call["w2"].mT.contiguous(),
+            "transposed": True,
+        },
+    }
+
+
+CALLS = options()
+GROUPS = {"offsets": torch.tensor([0, 9, 9, 20, 20, 31, 40, 44, 48], dtype=torch.int32), "activation": "geglu_erf"}
+
+
+def numpy_of(call: dict[str, Any]) -> dict[str, Any]:
+    def convert(x: Any) -> Any:
+        if isinstance(x, tuple) and not isinstance(x, flashfit.Swiglu):
+            return tuple(map(convert, x))
+        return x.numpy() if isinstance(x, torch.Tensor) else x
+
+    return {name: convert(x) for name, x in call.items()}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_same_as_numpy(name: str) -> None:
+    call = CALLS[name]
+    np.testing.assert_array_equal(flashfit.fused_moe(**call).numpy(), flashfit.fused_moe(**numpy_of(call)))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_compiled_code_is_one_graph_of_the_same_bits(name: str) -> None:
+    call = CALLS[name]
+    torch._dynamo.reset()
+    seen: list[Any] = []
+
+    def backend(graph: Any, _: Any) -> Any:
+        seen.append([node for node in graph.graph.nodes if "fused_moe" in str(node.target)])
+        return graph
+
+    compiled = torch.compile(lambda c: flashfit.fused_moe(**c) * 1, fullgraph=True, backend=backend)
+    assert same(compiled(call), flashfit.fused_moe(**call))
+    assert [len(nodes) for nodes in seen] == [1]
+
+
+def test_compiled_code_of_changing_sizes() -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda c: flashfit.fused_moe(**c) + 1, fullgraph=True, dynamic=True, backend="aot_eager")
+    for tokens in (50, 7, 20):
+        call = layer(tokens=tokens)
+        assert same(compiled(call), flashfit.fused_moe(**call) + 1)
+
+
+def test_grouped_mlp() -> None:
+    given = {name: CALLS["ids"][name] for name in ("x", "w13", "w2")}
+    want = flashfit.grouped_mlp(**given, **GROUPS)
+    np.testing.assert_array_equal(want.numpy(), flashfit.grouped_mlp(**numpy_of({**given, **GROUPS})))
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda c: flashfit.grouped_mlp(**c) * 1, fullgraph=True, backend="eager")
+    assert same(compiled({**given, **GROUPS}), want)
+
+
+def test_what_a_gpu_does_by_several_calls_gives_the_same() -> None:
+    """On the CPU's memory: what is asked of torch around the layer."""
+    from flashfit import _torch_moe
+    from flashfit._moe import Asked
+
+    on_gpu: Any = _torch_moe._on_gpu
+    given = {name: CALLS["ids"][name] for name in ("x", "w13", "w2")}
+    found = on_gpu(*given.values(), Asked(**GROUPS), None, None)
+    assert same(found, flashfit.grouped_mlp(**given, **GROUPS))
+    for name in ("a map", "shared"):
+        call = CALLS[name]
+        asked = Asked(**{key: x for key, x in call.items() if key not in given})
+        found = on_gpu(*(call[key] for key in given), asked, None, None)
+        torch.testing.assert_close(found, flashfit.fused_moe(**call), rtol=1e-5, atol=1e-5)
+    logits = {
+        **given,
+        "router_logits": CALLS["logits"]["router_logits"],
+        "top_k": 2,
+        "experts": torch.arange(8).flip(0),
+    }
+    asked = Asked(**{key: x for key, x in logits.items() if key not in given})
+    assert same(on_gpu(*given.values(), asked, None, None), flashfit.fused_moe(**logits))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_fakes_are_what_calls_give(name: str) -> None:
+    call = CALLS[name]
+    real = flashfit.fused_moe(**call)
+    with FakeTensorMode() as mode:
+
+        def fake(x: Any) -> Any:
+            if isinstance(x, tuple) and not isinstance(x, flashfit.Swiglu):
+                return tuple(map(fake, x))
+            return mode.from_tensor(x) if isinstance(x, torch.Tensor) else x
+
+        mine = flashfit.fused_moe(**{key: fake(x) for key, x in call.items()})
+    assert (mine.shape, mine.stride(), mine.dtype, mine.device) == (real.shape, real.stride(), real.dtype, real.device)
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_opcheck(out: bool) -> None:
+    call = CALLS["ids"]
+    tensors = [call["x"], call["w13"], call["w2"]]
+    op = torch.ops.flashfit.fused_moe_out if out else torch.ops.flashfit.fused_moe
+    if out:
+        tensors.append(torch.zeros(50, 64))
+    options = (None, call["topk_weights"], call["topk_ids"])
+    torch.library.opcheck(op.default, (*tensors, *options), {"activation": "geglu_tanh"})
+
+
+def test_out_is_written_and_its_change_counted() -> None:
+    call = CALLS["ids"]
+    out = torch.full((50, 64), 7.0)
+    version = out._version
+    assert flashfit.fused_moe(**call, out=out) is out
+    assert same(out, flashfit.fused_moe(**call))
+    assert out._version > version
+
+
+def test_autocast_casts_what_has_xs_dtype() -> None:
+    call = CALLS["biases"]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = flashfit.fused_moe(**call)
+    half = {key: x.bfloat16() if key in ("x", "w13", "w2", "b13", "b2") else x for key, x in call.items()}
+    assert same(found, flashfit.fused_moe(**half))
+
+
+def test_refusals() -> None:
+    call = CALLS["ids"]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"x": call["x"].numpy()}, "w13: torch.Tensor; accepted: a NumPy array, as x"),
+        ({"w13": call["w13"].numpy()}, "w13: numpy.ndarray; accepted: a torch tensor, as x"),
+        ({"x": call["x"].to_sparse()}, "x: layout is torch.sparse_coo; accepted: torch.strided"),
+        ({"topk_ids": call["topk_ids"] + 7}, "topk_ids: "),
+    ]
+    for bent, words in wrong:
+        with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
+            flashfit.fused_moe(**{**call, **bent})
+        assert str(caught.value).startswith(words), str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+#: What may be differentiated, and how a call takes it.
+DIFFERENTIATED = ["x", "w13", "w2", "b13", "b2", "topk_weights"]
+
+
+def differentiable(dtype: Any, activation: str, gate_up: str, transposed: bool, weight_on: str) -> dict[str, Any]:
+    """A call with biases; expert 5 has no tokens."""
+    call = layer(dtype="float32", experts=8)
+    generator = torch.Generator().manual_seed(4)
+    call["topk_ids"] = torch.where(call["topk_ids"] == 5, 2, call["topk_ids"])
+    call["b13"], call["b2"] = torch.randn(8, 96, generator=generator), torch.randn(8, 64, generator=generator)
+    if activation == "silu":
+        call["w13"], call["b13"] = call["w13"][:, :48].contiguous(), call["b13"][:, :48].contiguous()
+    if transposed:
+        call["w13"], call["w2"] = call["w13"].mT.contiguous(), call["w2"].mT.contiguous()
+    call = {name: x if name == "topk_ids" else x.to(dtype) for name, x in call.items()}
+    call["topk_weights"] = call["topk_weights"].to(torch.promote_types(dtype, torch.float32))
+    return {**call, "activation": activation, "gate_up": gate_up, "transposed": transposed, "weight_on": weight_on}
+
+
+def differentiable_by_torch(
+    x: Any,
+    w13: Any,
+    w2: Any,
+    topk_weights: Any,
+    topk_ids: Any,
+    b13: Any,
+    b2: Any,
+    activation: str,
+    gate_up: str,
+    transposed: bool,
+    weight_on: str,
+) -> Any:
+    """The layer in torch's own operations, in whatever dtype."""
+    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
+    w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
+    for e in range(len(w13)):
+        token, rank = torch.where(topk_ids == e)
+        weight = topk_weights[token, rank, None].to(x.dtype)
+        z = (x[token] * weight if weight_on == "input" else x[token]) @ w13[e].T + b13[e]
+        g, u = (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=-1)
+        if activation == "silu":
+            h = F.silu(z)
+        elif activation == "gpt_oss":
+            g, u = g.clamp(max=7), u.clamp(-7, 7)
+            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
+        elif activation == "swiglu":
+            h = F.silu(g) * u
+        else:
+            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
+        y = h @ w2[e].T + b2[e]
+        out = out.index_add(0, token, (y if weight_on == "input" else y * weight).to(out.dtype))
+    return out.to(x.dtype)
+
+
+def gradients_of(function: Any, call: dict[str, Any], dout: Any, names: list[str]) -> dict[str, Any]:
+    given = {name: x.clone().requires_grad_() if name in names else x for name, x in call.items()}
+    out = function(**given)
+    found = torch.autograd.grad(out, [given[name] for name in names], dout.to(out.dtype))
+    return dict(zip(names, found))
+
+
+def expect_gradients(ours: dict[str, Any], theirs: dict[str, Any], exact: dict[str, Any]) -> None:
+    """Each gradient's error is at most twice PyTorch's in the same dtype, both against fp64."""
+    for name, want in exact.items():
+        assert ours[name].shape == want.shape
+        size = want.abs().max()
+        mine, its = ((each[name].double() - want).abs().max() / size for each in (ours, theirs))
+        assert mine <= 2 * its + 2.0**-24, f"{name}: {mine:.3g} against PyTorch's {its:.3g}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu"])
+@pytest.mark.parametrize(
+    ("gate_up", "transposed", "weight_on"),
+    [("concatenated", False, "output"), ("interleaved", True, "output"), ("concatenated", True, "input")],
+)
+def test_gradients(dtype: str, activation: str, gate_up: str, transposed: bool, weight_on: str) -> None:
+    if activation == "silu" and gate_up == "interleaved":
+        return
+    options = (activation, gate_up, transposed, weight_on)
+    call = differentiable(getattr(torch, dtype), *options)
+    double = {name: x.double() if isinstance(x, torch.Tensor) and name != "topk_ids" else x for name, x in call.items()}
+    dout = torch.randn(call["x"].shape, generator=torch.Generator().manual_seed(8)).to(call["x"].dtype)
+    exact = gradients_of(differentiable_by_torch, double, dout, DIFFERENTIATED)
+    theirs = gradients_of(differentiable_by_torch, call, dout, DIFFERENTIATED)
+    ours = gradients_of(flashfit.fused_moe, call, dout, DIFFERENTIATED)
+    expect_gradients(ours, theirs, exact)
+    assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens
+
+
+def routed_by_torch(logits: Any, top_k: int, router: str, renormalize: bool, scale: float, ids: Any) -> Any:
+    """Weights of the chosen experts in torch's own operations, in fp32 or fp64."""
+    x = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if router == "topk_softmax":
+        return torch.softmax(x.gather(1, ids), dim=1) * scale
+    scores = {"softmax": lambda: torch.softmax(x, dim=1), "sigmoid": lambda: torch.sigmoid(x)}
+    of_all = scores.get(router, lambda: F.softplus(x).sqrt())()
+    weights = of_all.gather(1, ids)
+    return (weights / weights.sum(dim=1, keepdim=True) if renormalize else weights) * scale
+
+
+@pytest.mark.parametrize("router", ["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_gradients_of_logits_through_each_router(router: Any, renormalize: bool, dtype: str) -> None:
+    call = {name: layer()[name] for name in ("x", "w13", "w2")}
+    logits = torch.randn(50, 8, generator=torch.Generator().manual_seed(2)).to(getattr(torch, dtype))
+    options: dict[str, Any] = {"router": router, "renormalize": renormalize, "scale": 2.5}
+    ids = flashfit.moe_route(logits, 3, **options)[1]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+
+    def by_torch_routed(router_logits: Any, **others: Any) -> Any:
+        weights = routed_by_torch(router_logits, 3, **options, ids=ids.long())
+        return by_torch(**others, topk_weights=weights, topk_ids=ids)
+
+    def ours_routed(router_logits: Any, **others: Any) -> Any:
+        return flashfit.fused_moe(**others, router_logits=router_logits, top_k=3, **options)
+
+    names = ["router_logits", "x", "w13", "w2"]
+    given = {**call, "router_logits": logits}
+    exact = gradients_of(by_torch_routed, {name: x.double() for name, x in given.items()}, dout, names)
+    theirs = gradients_of(by_torch_routed, given, dout, names)
+    expect_gradients(gradients_of(ours_routed, given, dout, names), theirs, exact)
+
+
+def test_gradients_of_a_shared_expert_and_its_gate() -> None:
+    call = CALLS["ids"]
+    shared = CALLS["shared"]["shared"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    names = ["x", "w13", "first", "second", "gate"]
+    given = {**call, **dict(zip(names[2:], shared))}
+
+    def plain(first: Any, second: Any, gate: Any, **others: Any) -> Any:
+        g, u = (others["x"] @ first.T).chunk(2, dim=-1)
+        return by_torch(**others) + torch.sigmoid(others["x"] @ gate)[:, None] * ((F.silu(g) * u) @ second.T)
+
+    def ours(first: Any, second: Any, gate: Any, **others: Any) -> Any:
+        return flashfit.fused_moe(**others, shared=(first, second, gate))
+
+    double = {name: x if name == "topk_ids" else x.double() for name, x in given.items()}
+    exact = gradients_of(plain, double, dout, names)
+    expect_gradients(gradients_of(ours, given, dout, names), gradients_of(plain, given, dout, names), exact)
+
+
+def test_gradients_of_a_part_a_map_and_groups() -> None:
+    call = CALLS["ids"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    names = ["x", "w13", "w2", "topk_weights"]
+    whole = gradients_of(flashfit.fused_moe, call, dout, names)
+    low = {**call, "w13": call["w13"][:3], "w2": call["w2"][:3], "experts": (0, 3)}
+    high = {**call, "w13": call["w13"][3:], "w2": call["w2"][3:], "experts": [-1, -1, -1, 0, 1, 2, 3, 4]}
+    parts = [gradients_of(flashfit.fused_moe, part, dout, names) for part in (low, high)]
+    torch.testing.assert_close(torch.cat([part["w13"] for part in parts]), whole["w13"])
+    torch.testing.assert_close(parts[0]["x"] + parts[1]["x"], whole["x"])
+    torch.testing.assert_close(parts[0]["topk_weights"] + parts[1]["topk_weights"], whole["topk_weights"])
+    plain = {name: call[name] for name in names[:3]}
+    ids = torch.repeat_interleave(torch.arange(8), GROUPS["offsets"].diff())
+    ids = torch.cat([ids, torch.full((50 - len(ids),), -1)])[:, None]
+    ones = {"topk_ids": ids, "topk_weights": torch.ones(50, 1), "experts": (0, 8), "activation": "geglu_erf"}
+    mine = gradients_of(flashfit.grouped_mlp, {**plain, **GROUPS}, dout, names[:3])
+    for name, its in gradients_of(flashfit.fused_moe, {**plain, **ones}, dout, names[:3]).items():
+        assert same(mine[name], its)
+
+
+def test_only_what_is_wanted_is_computed_and_expanded_gradients_are_taken() -> None:
+    call = CALLS["ids"]
+    x = call["x"].clone().requires_grad_()
+    flashfit.fused_moe(**{**call, "x": x}).sum().backward()  # whose gradient has strides of 0
+    want = gradients_of(flashfit.fused_moe, call, torch.ones(50, 64), ["x", "w2"])
+    assert same(x.grad, want["x"])
+
+
+def test_gradients_in_compiled_code() -> None:
+    torch._dynamo.reset()
+    call = CALLS["ids"]
+    dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
+    compiled = torch.compile(flashfit.fused_moe, fullgraph=True, backend="aot_eager")
+    names = ["x", "w13", "topk_weights"]
+    want = gradients_of(flashfit.fused_moe, call, dout, names)
+    for name, mine in gradients_of(compiled, call, dout, names).items():
+        assert same(mine, want[name])
+
+
+def test_opcheck_with_gradients() -> None:
+    call = CALLS["biases"]
+    tensors = [call[name].clone().requires_grad_() for name in ("x", "w13", "w2")]
+    options = (None, call["topk_weights"], call["topk_ids"], None, call["b13"], call["b2"])
+    torch.library.opcheck(torch.ops.flashfit.fused_moe.default, (*tensors, *options))
+
+
+@pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double precision")
+def test_gradcheck_by_differences() -> None:
+    """In fp32, so that differences are coarse: it is the formula that is held here."""
+    call = layer(tokens=5, experts=3, hidden=8, between=8)
+    x = call["x"].clone().requires_grad_()
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+    def function(x: Any, logits: Any) -> Any:
+        return flashfit.fused_moe(x, call["w13"], call["w2"], router_logits=logits, top_k=2)
+
+    assert torch.autograd.gradcheck(function, (x, logits), eps=1e-2, atol=2e-3, rtol=2e-2, check_undefined_grad=False)
+
+
+def test_fakes_refuse_with_the_words_of_a_call() -> None:
+    call = CALLS["ids"]
+    for bent in ({"w2": call["w2"][:, :60]}, {"w13": call["w13"][:, :90]}, {"x": call["x"].half()}):
+        with pytest.raises(flashfit.InvalidArgument) as real:
+            flashfit.fused_moe(**{**call, **bent})
+        with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
+            flashfit.fused_moe(**{key: mode.from_tensor(x) for key, x in {**call, **bent}.items()})
+        assert str(fake.value).split(";")[0].replace("torch.float32", "fp32") == str(real.value).split(";")[0]
