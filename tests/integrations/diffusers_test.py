@@ -125,6 +125,19 @@ def test_compiled_whole() -> None:
     assert any("compiled" in line for line in took())
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_backend_by_itself(causal: bool, masked: bool) -> None:
+    q, k, v = (torch.randn(2, n, 2, 16) for n in (6, 9, 9))
+    mask = torch.arange(9) < torch.tensor([[5], [9]]) if masked else None
+    given = {"attn_mask": mask, "is_causal": causal and not masked, "scale": 0.3}
+    ours = dispatch.dispatch_attention_fn(q, k, v, **given)
+    assert (len(took()), left()) == (1, [])
+    fit.uninstall()
+    torch.testing.assert_close(ours, dispatch.dispatch_attention_fn(q, k, v, **given))
+    assert not torch.allclose(ours, dispatch.dispatch_attention_fn(q, k, v, scale=0.2))
+
+
 def test_what_is_left_is_the_native_backends() -> None:
     q = torch.randn(2, 6, 2, 16)
     torch.manual_seed(0)
