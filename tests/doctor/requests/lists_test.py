@@ -58,6 +58,10 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch==2.7.1+cpu", L40, ["FF211"]),
         ("torch==2.7.1+rocm6.3", L40, ["FF211"]),
         ("torch", [*L40, "--driver", "535"], ["FF756"]),
+        # With vllm installers take 2.8.0 of CUDA 12.8; with a later vllm nothing is left that serves the driver.
+        ("torch\nvllm==0.11.0", [*L40, "--driver", "535"], []),
+        ("vllm==0.33.0\ntorch>=2.4", [*L40, "--driver", "535"], ["FF105"]),
+        ("torchvision<0.28\ntorch>=2.4", [*L40, "--driver", "535"], ["FF756"]),
         ("torch>=2.12", [*L40, "--driver", "535"], ["FF105"]),
         ("torch<2.11", [*L40, "--driver", "535"], []),
         ("torch", L40, []),
