@@ -88,7 +88,9 @@ const ErrorClass kClasses[] = {
                    R"((?P<library>libcuda\.so\.1): cannot open shared object file)"},
                   {"libnvidia-ml.so.1: cannot open",
                    R"((?P<library>libnvidia-ml\.so\.1): cannot open shared object file)"},
-                  {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"}},
+                  {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"},
+                  {"you might not have a CUDA gpu",
+                   R"(CUDA driver initialization failed, you might not have a CUDA gpu)"}},
      .concluded = "no driver or no GPU is there for this process[ ({library} is the driver's own)]: a container that "
                   "was given none, CUDA_VISIBLE_DEVICES that hides all, or a machine without one",
      .unknown = "which of these",

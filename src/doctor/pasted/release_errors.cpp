@@ -94,6 +94,19 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF406", "FF402", "FF401"},
      .subject = "{library}",
      .source = "torch/torch7#1249, 2kpr/ComfyUI-PMRF#11, ali-vilab/ACE_plus#138, hollowstrawberry/kohya-colab#32"},
+    {.name = "companion-of-another-release",
+     .code = "FF843",
+     .title = "two packages of one maker are of releases that do not go together",
+     .patterns =
+         {{" is not compatible with ",
+           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) v?(?P<built>\d[\w.+]*) is not compatible with (?P<other>[\w.-]*[A-Za-z][\w.-]*) v?(?P<here>\d[\w.+]*\w)\. Please (?:update|upgrade|downgrade))"}},
+     .concluded =
+         "{library} {built} says itself that it does not work with {other} {here}, which is installed beside it. "
+         "GPU and driver were not asked",
+     .mend = "the release of {other} that the message names, or of {library} that goes with {other} {here}",
+     .explained_by = {"FF406"},
+     .subject = "{other}",
+     .source = "nunchux-ai/nunchaku#551, nunchux-ai/ComfyUI-nunchaku#449"},
     {.name = "torch-older-than-wanted",
      .code = "FF843",
      .title = "a package refuses this PyTorch as too old",

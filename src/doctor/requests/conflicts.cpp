@@ -48,6 +48,11 @@ class Conflicts {
     }
   }
 
+  std::vector<Version> torches_left() {
+    judge(kTorch);
+    return std::move(left_);
+  }
+
   std::vector<Conflict> find() {
     if (by_name_.empty()) return {};
     judge(kTorch);
@@ -256,6 +261,10 @@ Places compared(const RequestList& list, const Places& places, const doctor::Que
       those.push_back(i);
   }
   return those;
+}
+
+std::vector<Version> torches_left(const RequestList& list, const Places& compared, const doctor::Question& question) {
+  return Conflicts(list, compared, question, nullptr).torches_left();
 }
 
 std::vector<Conflict> find_conflicts(const RequestList& list, const Places& compared, const doctor::Question& question,

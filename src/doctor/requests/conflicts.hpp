@@ -28,6 +28,10 @@ Places compared(const RequestList& list, const Places& places, const doctor::Que
 std::vector<Conflict> find_conflicts(const RequestList& list, const Places& compared, const doctor::Question& question,
                                      const Change* change);
 
+/// The releases of PyTorch that compared() requests leave together, the newest first: what installers choose from.
+std::vector<doctor::Version> torches_left(const RequestList& list, const Places& compared,
+                                          const doctor::Question& question);
+
 /// Whether a request's marker holds there, as far as that is known.
 bool holds(const Request& request, const doctor::Question& question);
 

@@ -39,7 +39,8 @@ class Judge {
       : list_(list),
         options_(options),
         at_hand_(std::filesystem::path(target.target).parent_path().string()),
-        places_(requests_by_base(list)) {
+        places_(requests_by_base(list)),
+        torches_(list.bases.size()) {
     for (std::size_t i = 0; i < list.bases.size(); ++i)
       questions_.push_back(question_of(list, i, places_[i], asked, options.named));
   }
@@ -78,6 +79,18 @@ class Judge {
   }
 
  private:
+  /// The releases of PyTorch that the requests of a base leave; none where one is named already, or they are too many.
+  const std::vector<doctor::Version>& torches_of(std::size_t base) {
+    std::optional<std::vector<doctor::Version>>& torches = torches_[base];
+    if (!torches) {
+      const Places those = compared(list_, places_[base], questions_[base]);
+      torches.emplace();
+      if (!questions_[base].torch && those.size() <= kMostCompared)
+        torches = torches_left(list_, those, questions_[base]);
+    }
+    return *torches;
+  }
+
   /// What requests of one base ask of each other.
   void judge_together() {
     bool all_compared = true;
@@ -176,7 +189,8 @@ class Judge {
       add_all(request, std::move(problems), request.text);
     }
     if (request.package.name == "torch" && request.package.url.empty())
-      add_all(request, torch_problems(request.package, build_of(indexes), question), request.text);
+      add_all(request, torch_problems(request.package, build_of(indexes), question, torches_of(request.base)),
+              request.text);
   }
 
   static std::vector<Problem> inspect_name(const WheelLink& wheel, const Question& question) {
@@ -239,6 +253,7 @@ class Judge {
   const ListOptions& options_;
   AtHand at_hand_;
   const std::vector<Places> places_;
+  std::vector<std::optional<std::vector<doctor::Version>>> torches_;  ///< of each base, once asked for
   std::vector<Question> questions_;
   std::vector<Placed> problems_;
   std::size_t by_name_ = 0, by_content_ = 0, left_out_ = 0;

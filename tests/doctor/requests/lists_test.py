@@ -58,6 +58,10 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch==2.7.1+cpu", L40, ["FF211"]),
         ("torch==2.7.1+rocm6.3", L40, ["FF211"]),
         ("torch", [*L40, "--driver", "535"], ["FF756"]),
+        # With vllm installers take 2.8.0 of CUDA 12.8; with a later vllm nothing is left that serves the driver.
+        ("torch\nvllm==0.11.0", [*L40, "--driver", "535"], []),
+        ("vllm==0.33.0\ntorch>=2.4", [*L40, "--driver", "535"], ["FF105"]),
+        ("torchvision<0.28\ntorch>=2.4", [*L40, "--driver", "535"], ["FF756"]),
         ("torch>=2.12", [*L40, "--driver", "535"], ["FF105"]),
         ("torch<2.11", [*L40, "--driver", "535"], []),
         ("torch", L40, []),
@@ -204,6 +208,43 @@ def test_a_remedy_is_one_that_the_same_rules_let_pass(tmp_path: Path, text: str,
     lines[problem["line"] - 1] = problem["fix"]
     write(file, "\n".join(lines) + "\n")
     assert problem["line"] not in [p[0] for p in problems(judged(file, *L40)[1]["targets"][0])]
+
+
+#: Lists that installers take, as people freeze and write them.
+SOUND = {
+    "vllm 0.11": "vllm==0.11.0 torch==2.8.0 torchvision==0.23.0 torchaudio==2.8.0 xformers==0.0.32.post1 triton==3.4.0 "
+    "flashinfer-python==0.3.1 flash-attn==2.8.3 numba==0.61.2 nvidia-cudnn-cu12==9.10.2.21 nvidia-nccl-cu12==2.27.3 "
+    "nvidia-cublas-cu12==12.8.4.1",
+    "vllm 0.16": "vllm==0.16.0 torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 triton==3.5.1 "
+    "flashinfer-python==0.6.3",
+    "sglang 0.5.9": "sglang==0.5.9 torch==2.9.1 torchaudio==2.9.1 sgl-kernel==0.3.21 torchcodec==0.8.0 torchao==0.9.0 "
+    "flashinfer_python==0.6.3 flashinfer_cubin==0.6.3",
+    "a frozen 2.9": "torch==2.9.1 torchvision==0.24.1 triton==3.5.1 nvidia-cudnn-cu12==9.10.2.21 "
+    "nvidia-nccl-cu12==2.27.5 nvidia-cublas-cu12==12.8.4.1 nvidia-cuda-runtime-cu12==12.8.90 "
+    "bitsandbytes==0.48.2 accelerate==1.10.1",
+    "another build": "torch==2.9.1+cu130 torchvision==0.24.1+cu130 triton==3.5.1 nvidia-cudnn-cu13==9.13.0.50",
+    "ranges": "torch>=2.4 torchvision>=0.19 torchaudio>=2.4 xformers triton vllm>=0.6",
+    "bounds": "torch>=2.8,<2.10 torchvision>=0.23,<0.25 triton>=3.4,<3.6 lmdeploy<0.13",
+    "comfyui": "torch torchvision torchaudio torchsde numpy>=1.25.0 einops transformers>=4.50.3 kornia>=0.7.1 spandrel",
+    "whisperx": "torch==2.8.0 torchaudio==2.8.0 torchvision==0.23.0 ctranslate2>=4.5.0 faster-whisper>=1.1.1 "
+    "triton>=3.3.0",
+    "jax": "jax==0.6.2 jaxlib==0.6.2 jax-cuda12-plugin==0.6.2 jax-cuda12-pjrt==0.6.2 flax==0.10.6 optax==0.2.5",
+    "jax and its extra": "jax[cuda12]==0.6.2 jaxlib>=0.6.2",
+    "onnxruntime beside torch": "torch==2.6.0 onnxruntime-gpu==1.22.0 nvidia-cudnn-cu12==9.1.0.70 rembg==2.0.66",
+    "tensorrt": "torch==2.9.0 torch-tensorrt==2.9.0 tensorrt==10.13.3.9 nvidia-modelopt==0.37.0",
+    "recommenders": "torch==2.8.0 fbgemm-gpu==1.3.0 torchrec==1.3.0 tensordict==0.9.1",
+    "reinforcement": "torch==2.8.0 torchrl==0.9.2 tensordict==0.9.1",
+    "older": "torch==2.0.1 torchvision==0.15.2 torchaudio==2.0.2 triton==2.0.0 xformers==0.0.22 deepspeed==0.10.0",
+    "later than what is known": "torch==2.14.1 vllm==0.99.0 torchvision==0.99.0 sglang==9.9 triton==3.8.0",
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_list_that_installers_take_fits(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / "requirements.txt", "\n".join(SOUND[name].split()) + "\n")
+    status, report = judged(file, *L40)
+    assert problems(report["targets"][0]) == []
+    assert status == 0
 
 
 def test_a_list_of_very_many_packages_that_ask_for_each_other_is_not_wholly_compared(tmp_path: Path) -> None:
