@@ -18,8 +18,13 @@ static void (*find(const char* name))(void) {
 }
 #define DRIVER(name, ...) ((int (*)(__VA_ARGS__))find(#name))
 
-/* *workspace: what the call needed beside its tensors, for the caller to free once the stream has passed it; NULL if
- * nothing, as on the CPU. */
+/* What a call needs beside its tensors, for the caller to free once the stream has passed the call. */
+static void* allocate(void* workspace, uint64_t bytes) {
+  if (DRIVER(cuMemAlloc_v2, void**, size_t)(workspace, bytes)) return NULL;
+  return *(void**)workspace;
+}
+
+/* *workspace: what was allocated; NULL if nothing, as on the CPU. */
 static int attention(void* q, void* k, void* v, void* out, DLDeviceType where, void* stream, void** workspace) {
   int64_t shape[4] = {1, kRows, kHeads, kDim};
   DLDataType fp16 = {kDLFloat, 16, 1};
@@ -27,18 +32,10 @@ static int attention(void* q, void* k, void* v, void* out, DLDeviceType where, v
   DLTensor tq = {q, device, 4, fp16, shape, NULL, 0}, tk = {k, device, 4, fp16, shape, NULL, 0};
   DLTensor tv = {v, device, 4, fp16, shape, NULL, 0}, to = {out, device, 4, fp16, shape, NULL, 0};
   flashfit_attention_args args = {.struct_size = sizeof args, .q = &tq, .k = &tk, .v = &tv, .out = &to};
-  flashfit_status status;
-  uint64_t needed;
   args.stream = stream;
   *workspace = NULL;
-  status = flashfit_attention_try(&args, &needed); /* runs, unless it needs memory */
-  if (!status && needed) {
-    if (DRIVER(cuMemAlloc_v2, void**, size_t)(workspace, needed)) return puts("no device memory"), 1;
-    args.workspace = *workspace;
-    args.workspace_bytes = needed;
-    status = flashfit_attention_forward(&args);
-  }
-  return status ? fprintf(stderr, "%s\n", flashfit_last_error()), 1 : 0;
+  if (!flashfit_attention_run(&args, allocate, workspace)) return 0;
+  return fprintf(stderr, "%s\n", flashfit_last_error()), 1;
 }
 
 static float value(uint16_t h) { /* fp16 to fp32, 0 for subnormals */

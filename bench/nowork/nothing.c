@@ -1,11 +1,11 @@
-/* What bench/call_cost.py calls in place of flashfit_attention_try, to time the Python binding alone: reads what a
+/* What bench/call_cost.py calls in place of flashfit_attention_run, to time the Python binding alone: reads what a
  * call would read of each tensor, and does nothing. */
 #include "flashfit/flashfit.h"
 
-FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args, uint64_t* needed);
+FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args, flashfit_allocate allocate, void* context);
 
-FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args, uint64_t* needed) {
-  *needed = 0;
+FLASHFIT_API int flashfit_nothing(const flashfit_attention_args* args, flashfit_allocate allocate, void* context) {
+  (void)allocate, (void)context;
   const DLTensor* const tensors[] = {args->q,           args->k, args->v, args->out, args->lse, args->cu_seqlens_q,
                                      args->cu_seqlens_k};
   volatile int64_t read = 0;

@@ -50,7 +50,7 @@ FLASHFIT_API uint32_t flashfit_version(void);
 /* What the library that is loaded can do, by name; ends with NULL; static. Names are added, never changed:
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
- *   attention.prepare, attention.try, attention.workspace, explain, explain.tile
+ *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
  *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
  *                      .scale; moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
@@ -140,11 +140,16 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
  * arguments, except for the workspace, and gives the same errors; launches nothing. */
 FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
 
-/* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one, in one call
- * where it needs none. *needed is 0: as flashfit_attention_forward. Else the call needs a workspace of so many bytes
- * and args has none, or a smaller one: FLASHFIT_OK too, but nothing was launched or written. Call again with that many.
- */
-FLASHFIT_API flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed);
+/* Gives a call the workspace that it needs: the address of that many bytes, as args->workspace has to be, which stay
+ * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. */
+typedef void* (*flashfit_allocate)(void* context, uint64_t bytes);
+
+/* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one: where it
+ * does and args->workspace is NULL, allocate(context, bytes) is called once, after all checks and before anything is
+ * launched. If it gives NULL: FLASHFIT_OUT_OF_MEMORY, and nothing was launched. allocate may be NULL: then this is
+ * flashfit_attention_forward. */
+FLASHFIT_API flashfit_status flashfit_attention_run(const flashfit_attention_args* args, flashfit_allocate allocate,
+                                                    void* context);
 
 /* All of flashfit_attention_forward but the launch: the same checks, except for the workspace, and the kernel loaded on
  * that GPU, so that the first call takes no longer than later ones. On the CPU it only checks. */

@@ -308,18 +308,16 @@ inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const
 
 /// attention() that asks for a workspace only where the call needs one: `allocate(std::uint64_t bytes)` then gives the
 /// address of that much memory on the tensors' device, 256-byte aligned, which stays the caller's and is no other
-/// call's until the stream has passed this one; nullptr is an error. Costs what attention() does where none is needed.
+/// call's until the stream has passed this one; nullptr is an error. It must not throw: that ends the program.
 template <class Allocate>
 Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                          const AttentionOptions& options, Allocate&& allocate) {
+  using Function = std::remove_reference_t<Allocate>;
+  const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
+    return (*static_cast<Function*>(context))(bytes);
+  };
   return detail::with_args(q, k, v, out, options, [&](const flashfit_attention_args* args) {
-    std::uint64_t needed = 0;
-    const Status status = flashfit_attention_try(args, &needed);
-    if (status != FLASHFIT_OK || needed == 0) return status;
-    flashfit_attention_args again = *args;
-    again.workspace = allocate(needed);
-    again.workspace_bytes = needed;
-    return flashfit_attention_forward(&again);
+    return flashfit_attention_run(args, call, const_cast<std::remove_const_t<Function>*>(std::addressof(allocate)));
   });
 }
 

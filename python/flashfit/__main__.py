@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
 from ._command import command, this_python
 from ._errors import FlashfitError
+
+#: Verbs that are not the command's, since they are about Python's packages: the module whose main() each is.
+_VERBS = {"shim": "_stand_in.shim", "hub-kernel": "_stand_in.hub_kernel", "trace": "trace.main"}
 
 
 def main() -> int:
@@ -19,6 +23,9 @@ def main() -> int:
             print(f"flashfit: selftest needs NumPy: {error}", file=sys.stderr)
             return 3
         return selftest.main(words[1:])
+    verb = _VERBS.get(words[0]) if words else None
+    if verb is not None:
+        return int(importlib.import_module(f".{verb}", __package__).main(words[1:]))
     asks = bool(words) and words[0] in ("doctor", "choose")
 
     def given(option: str) -> bool:

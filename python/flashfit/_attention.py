@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, TypeVar
 
-from ._binding import UNREADABLE, binding, failure
+from ._binding import binding, failure
 from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._options import Asked, flags_of, four_dimensions, numbers_of
@@ -151,20 +151,24 @@ def attend_with_care(
         None if bias_memory is None else four_dimensions(bias_memory),
         None if seqused is None else read("seqused_k", seqused),
     )
-    space = None if more.workspace is None or makes_workspace else scratch_of(more.workspace, True)
-    status = binding().attend(*plain, (*options, *(space or (0, 0))))
-    if status < UNREADABLE and space is None:
-        needed = UNREADABLE - status
+    kept = []  # until the call is queued: its package hands the memory on only to work that is queued behind it
+
+    def allocate(count: int) -> int:
         if makes_workspace:
-            scratch = more.workspace(needed)
+            scratch = more.workspace(count)
         else:
             with call.allocating():
-                scratch = package.scratch(q, needed)
-        space = scratch_of(scratch, makes_workspace)
-        status = binding().attend(*plain, (*options, *space))
-        # Now the memory may go: its package hands it on only to work that is queued behind this call's.
-    if status < UNREADABLE and space:
-        raise InvalidArgument(f"workspace: {space[1]} bytes; accepted: {UNREADABLE - status} or more")
+                scratch = package.scratch(q, count)
+        address, size = scratch_of(scratch, makes_workspace)
+        if size < count:
+            raise InvalidArgument(f"workspace: {size} bytes; accepted: {count} or more")
+        kept.append(scratch)
+        return address
+
+    if more.workspace is None or makes_workspace:
+        status = binding().attend(*plain, (*options, 0, 0, allocate))
+    else:
+        status = binding().attend(*plain, (*options, *scratch_of(more.workspace, True), None))
     if status:
         raise failure(status, heads_first)
     call.queued()

@@ -32,9 +32,10 @@ __all__ = ["UNREADABLE", "Binding", "binding", "compiled_module", "failure"]
 _MODULE = "_flashfit_native"
 
 #: attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, options):
-#: flashfit_attention_try's status; UNREADABLE if a tensor has to be given as a Memory; below it, UNREADABLE less the
-#: bytes of a workspace that the caller has to give. options may be left out: (window_left, window_right, softcap,
-#: alibi_slopes, sinks, bias, seqused_k, workspace's address, workspace_bytes).
+#: flashfit_attention_run's status; UNREADABLE if a tensor has to be given as a Memory. options may be left out:
+#: (window_left, window_right, softcap, alibi_slopes, sinks, bias, seqused_k, workspace's address, workspace_bytes,
+#: allocate). allocate(bytes), or None, gives the address of a workspace where one is needed and none was given; what it
+#: raises leaves attend().
 Attend = Callable[..., int]
 #: route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status, or UNREADABLE. options may
 #: be left out: (router_bias, groups, groups_kept, scale).
@@ -82,7 +83,7 @@ class Binding:
         self.attend: Attend
         self.route: Route
         if self.native:
-            functions = (loaded.attention_try, loaded.c.flashfit_moe_route)
+            functions = (loaded.attention_run, loaded.c.flashfit_moe_route)
             self.native.connect(*(ctypes.cast(each, ctypes.c_void_p).value for each in functions))
             self.name, self.attend, self.route = "native", self.native.attend, self.native.route
         else:

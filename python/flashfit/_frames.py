@@ -7,15 +7,14 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ._library import library
+from ._library import ALLOCATE, library
 from ._tensors import Memory
 
 # By the number of dimensions, a DLTensor followed by its sizes and strides.
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
-_NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0)
-#: attend() could not read a tensor: it has to be given as a Memory. Below it: UNREADABLE less the bytes of a workspace
-#: that the call needs and was not given.
+_NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0, None)
+#: attend() could not read a tensor: it has to be given as a Memory.
 UNREADABLE = -1
 
 
@@ -115,6 +114,19 @@ def _address(text: Any) -> int:
     return 0 if text is None else ctypes.addressof(text)
 
 
+def _kept_from_c(allocate: Callable[[int], int], raised: list[BaseException]) -> Callable[[Any, int], int | None]:
+    """A flashfit_allocate that puts what `allocate` raises into `raised`: no exception may pass through C."""
+
+    def give(_: Any, count: int) -> int | None:
+        try:
+            return allocate(count)
+        except BaseException as error:
+            raised.append(error)
+            return None
+
+    return give
+
+
 def frames_attend(*arguments: Any) -> int:
     """What `_flashfit_native.attend` does, for Memory and None alone."""
     *tensors, flags, scale, stream, variant, heads_first = arguments[:12]
@@ -122,15 +134,18 @@ def frames_attend(*arguments: Any) -> int:
     tensors += options[3:7]
     if _unreadable(stream, tensors):
         return UNREADABLE
-    left, right, softcap, *_, workspace, workspace_bytes = options
+    left, right, softcap, *_, workspace, workspace_bytes, allocate = options
     with _attention_frames.take() as frame:
         places = [frame.put_tensor(i, memory, heads_first and i < 4) for i, memory in enumerate(tensors)]
         name = _text(variant)
         plain = (flags, *places[:7], stream, _address(name), scale, 0, workspace, workspace_bytes)
         frame.put_args(*plain, left, right, *places[7:], softcap, 0)
-        needed = ctypes.c_uint64()
-        status = int(library().attention_try(frame.address, ctypes.byref(needed)))
-        return UNREADABLE - needed.value if needed.value else status
+        raised: list[BaseException] = []
+        give = ALLOCATE() if allocate is None else ALLOCATE(_kept_from_c(allocate, raised))
+        status = int(library().attention_run(frame.address, give, None))
+        if raised:
+            raise raised[0]
+        return status
 
 
 def frames_route(

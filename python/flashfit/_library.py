@@ -75,6 +75,10 @@ class RouteExplainArgs(ctypes.Structure):
     ]
 
 
+#: flashfit_allocate
+ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+
+
 class Library:
     """The C API with its prototypes."""
 
@@ -88,7 +92,7 @@ class Library:
         self.c.flashfit_version.argtypes = []
         self.c.flashfit_last_error.restype = ctypes.c_char_p
         self.c.flashfit_last_error.argtypes = []
-        self.c.flashfit_attention_try.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
+        self.c.flashfit_attention_run.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_route.argtypes = [ctypes.c_void_p]
         self.c.flashfit_fused_moe.argtypes = [ctypes.c_void_p]
         self.c.flashfit_fused_moe_workspace.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
@@ -102,7 +106,7 @@ class Library:
         self.c.flashfit_gpus_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_free.argtypes = [ctypes.c_void_p]
         self.c.flashfit_free.restype = None
-        self.attention_try = self.c.flashfit_attention_try
+        self.attention_run = self.c.flashfit_attention_run
         number = int(self.c.flashfit_version())
         version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
         if version != __version__:

@@ -8,6 +8,7 @@ import operator
 from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
+from ._gradients import Problem, misfit_of, operator_of
 from ._library import ExplainArgs, RouteExplainArgs, library
 from ._route import flags_of
 
@@ -61,7 +62,9 @@ def explain(
     heads_q, heads_kv, head_dim and causal are attention()'s; seqlen_k and heads_kv default to seqlen_q and heads_q.
     Names and defaults are those of the command `flashfit explain`.
     cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
-    docs/plan.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
+    docs/plan.md describes for each GPU. Its `backward` says whose gradients torch tensors get there: `by`, PyTorch's
+    operator, or None with the `reason` why calls that need gradients are refused. Raises InvalidArgument or InvalidType
+    for what is no problem or no GPU.
     """
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
@@ -77,7 +80,17 @@ def explain(
         cuda_version=_size("cuda_version", cuda_version, 32),
     )
     c = library().c
-    return _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
+    found = _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
+    for each in found:
+        each["backward"] = _backward(each["compute_capability"], int(args.head_dim))
+    return found
+
+
+def _backward(compute_capability: str, head_dim: int) -> dict[str, str | None]:
+    major, _, minor = compute_capability.partition(".")
+    problem = Problem((int(major), int(minor)), head_dim, head_dim)
+    misfit = misfit_of(problem)
+    return {"by": operator_of(problem)} if misfit is None else {"by": None, "reason": misfit.words}
 
 
 def moe_route_explain(

@@ -55,6 +55,16 @@ def _is_plain(q: Any, k: Any, v: Any, out: Any, asked: Asked | None) -> bool:
     return bool(_native.is_plain(q, k, v, out, *asked.tensors()))
 
 
+def _refuse_gradients(given: dict[str, Any]) -> None:
+    """A stream, a variant and a workspace bypass the operators, and so autograd."""
+    for name, x in given.items():
+        if isinstance(x, torch.Tensor) and x.requires_grad and torch.is_grad_enabled():
+            raise InvalidArgument(
+                f"{name}: requires grad in a call with stream, variant or workspace; accepted: None of them, or a call "
+                "under torch.no_grad()"
+            )
+
+
 def attention(
     q: Any,
     k: Any,
@@ -73,6 +83,7 @@ def attention(
     """flashfit.attention() with its arguments in their order."""
     if not _is_compiling():
         if stream is not None or variant is not None or (asked is not None and asked.workspace is not None):
+            _refuse_gradients({"q": q, "k": k, "v": v, "out": out, **(asked._asdict() if asked else {})})
             arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
             return attend_with_care(TORCH, *arguments, stream, variant, asked)
         found = NotImplemented

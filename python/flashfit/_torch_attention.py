@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from ._tensors import full_name, lengths_list, numbers_list, offsets_list
 from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
+from ._torch_gradients import differentiate
 from ._torch_operators import Operator
 
 
@@ -23,9 +25,11 @@ def _asked(
     window_right: int = -1,
     softcap: float = 0.0,
     batch_invariant: bool = False,
+    deterministic: bool = False,
     **named: Any,
 ) -> Asked:
-    """An operator's options as flashfit.attention has them. Tensors come by place, or by name."""
+    """An operator's options as flashfit.attention has them. Tensors come by place, or by name. deterministic is the
+    backward's alone."""
     named.update(zip(TENSORS, tensors))
     return Asked((window_left, window_right), softcap, batch_invariant=batch_invariant, **named)
 
@@ -79,10 +83,12 @@ def _operator(name: str, returns: str) -> Operator:
         writes=("out",) if has_out else (),
         options=("cu_seqlens_q", "cu_seqlens_k", *TENSORS),
         arguments='*, bool causal=False, float? softmax_scale=None, str layout="bshd", SymInt window_left=-1, '
-        "SymInt window_right=-1, float softcap=0.0, bool batch_invariant=False",
+        "SymInt window_right=-1, float softcap=0.0, bool batch_invariant=False, bool deterministic=False",
         returns=returns,
         casts=True,
         cast_halves=("bias",),
+        differentiate=None if has_out else partial(differentiate, return_lse),
+        refusal="requires grad in a call with out=, which has no backward; accepted: out=None, or torch.no_grad()",
     )
 
 
@@ -171,6 +177,7 @@ def call(
     cu_seqlens_k: Any = None,
     seqused_k: Any = None,
     batch_invariant: bool = False,
+    deterministic: bool = False,
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
@@ -180,7 +187,8 @@ def call(
     """flashfit.attention of torch tensors through torch.ops.flashfit. torch.compile traces it without a graph break.
 
     As flashfit.attention, but for variant, which is None. In compiled code stream is None too, and what may be a list
-    is a tensor.
+    is a tensor. deterministic: the gradients' bits are the same in every run, as the result's always are; also where
+    torch.use_deterministic_algorithms asks for it.
     """
     compiling = torch.compiler.is_compiling()
     check_tensors({"q": q, "k": k, "v": v}, {"out": out})
@@ -201,5 +209,7 @@ def call(
     tensors, numbers = _options_of(q, asked, compiling)
     tensors = (cu_seqlens_q, cu_seqlens_k, *tensors)
     options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout, **numbers}
+    if deterministic:
+        options["deterministic"] = True
     with queue_of(q, stream):
         return _run(q, k, v, out, tensors, return_lse, options)

@@ -64,7 +64,7 @@ def compute(
         slopes, sinks, bias, seqused_k = asked.tensors()
         if bias is not None and bias.dim() < 4 and bias.layout is torch.strided:
             bias = bias[(None,) * (4 - bias.dim())]
-        options = (left, right, softcap, slopes, sinks, bias, seqused_k, 0, 0)
+        options = (left, right, softcap, slopes, sinks, bias, seqused_k, 0, 0, None)
         plain = (q, k, v, result, lse, cu_seqlens_q, cu_seqlens_k, flags | more, scale, None, None, heads_first)
         status = _attend(*plain, options)
     if status == 0:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._torch_rules import autocast, batch, guard_gradients
+from ._torch_rules import NO_BACKWARD, autocast, batch, guard_gradients
 
 
 class Operator(NamedTuple):
@@ -29,6 +29,8 @@ class Operator(NamedTuple):
     batches: bool = True  # whether a mapped dimension may join the inputs' first
     #: (backward, setup_context) as torch.library.register_autograd takes them; None: gradients are refused
     autograd: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    differentiate: Callable[..., Any] | None = None  # of (keys, arguments, options): the call with its node of autograd
+    refusal: str = NO_BACKWARD  # why a tensor may not require grad, and what is accepted
 
     @property
     def tensors(self) -> tuple[str, ...]:

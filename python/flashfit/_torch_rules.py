@@ -23,34 +23,49 @@ _HALVES = (torch.float16, torch.bfloat16)
 _is_grad_enabled = torch.is_grad_enabled
 
 
-def _refuse_gradient(name: str, x: Any) -> None:
-    if x.requires_grad and _is_grad_enabled():
-        raise InvalidArgument(
-            f"{name}: requires grad, and flashfit has no backward yet; "
-            "accepted: tensors without, or a call under torch.no_grad()"
-        )
-    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None:
+#: What a tensor that requires grad is told where nothing differentiates.
+NO_BACKWARD = (
+    "requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
+)
+_peek_transform = torch._C._functorch.peek_interpreter_stack
+
+
+def _refuse_tangent(name: str, x: Any) -> None:
+    if forward_ad.unpack_dual(x).tangent is not None:
         raise InvalidArgument(
             f"{name}: has a tangent, and flashfit has no forward-mode derivative; accepted: tensors without"
         )
 
 
 def guard_gradients(op: Any, operator: Operator) -> Any:
-    """The autograd kernel: refuses what would need a derivative, for a result without history would be wrong silently.
+    """The autograd kernel: a call that needs gradients goes to the operator's differentiate(), or is refused where
+    there is none, for a result without history would be wrong silently.
 
     A second trip through the dispatcher would double the cost of a call, so where the CPU's or CUDA's kernel is all
-    that is left below autograd, it is called directly. A backward will take the place of the refusal.
+    that is left below autograd, it is called directly.
     """
     nothing_between = set()
-    names, kernel = operator.tensors, operator.kernel
+    names, kernel, differentiate = operator.tensors, operator.kernel, operator.differentiate
     written = slice(len(operator.inputs), len(operator.inputs) + len(operator.writes))
 
     def guarded(keys: Any, *given: Any, **options: Any) -> Any:
-        dual = forward_ad._current_level >= 0
+        dual, wanting = forward_ad._current_level >= 0, None
         if dual or _is_grad_enabled():
             for name, x in zip(names, given):
-                if x is not None and (dual or x.requires_grad):
-                    _refuse_gradient(name, x)
+                if x is not None:
+                    if dual:
+                        _refuse_tangent(name, x)
+                    if wanting is None and x.requires_grad and _is_grad_enabled():
+                        wanting = name
+        if wanting is not None:
+            if differentiate is None:
+                raise InvalidArgument(f"{wanting}: {operator.refusal}")
+            if _peek_transform() is not None:
+                raise InvalidArgument(
+                    f"{wanting}: requires grad under a transform of torch.func, and flashfit has no rule for it; "
+                    "accepted: torch.autograd, or tensors without"
+                )
+            return differentiate(keys, given, options)
         for result in given[written]:
             if not result.is_inference():
                 graph.increment_version(result)  # so that a backward that saved it notices

@@ -11,7 +11,7 @@ import threading
 
 import torch
 
-from . import _torch_attention, _torch_moe, _torch_route
+from . import _torch_attention, _torch_gradients, _torch_moe, _torch_route
 from ._torch_attention import call
 from ._torch_operators import register
 from ._torch_route import moe_route
@@ -24,7 +24,8 @@ def _register_once() -> None:
     shared = vars(torch.ops).setdefault("_flashfit_registered", {"lock": threading.Lock()})
     with shared["lock"]:
         if "library" not in shared:
-            shared["library"] = register((*_torch_attention.OPERATORS, *_torch_route.OPERATORS, *_torch_moe.OPERATORS))
+            attention = (*_torch_attention.OPERATORS, *_torch_gradients.OPERATORS)
+            shared["library"] = register((*attention, *_torch_route.OPERATORS, *_torch_moe.OPERATORS))
 
 
 _register_once()

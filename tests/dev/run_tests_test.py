@@ -237,7 +237,7 @@ def test_dev_hands_its_options_over(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     (tmp_path / "dev").write_bytes((ROOT / "dev").read_bytes())
     (tmp_path / "dev").chmod(0o755)
-    for name in ("run", "test"):
+    for name in ("run", "test", "hosts", "hosts_alone"):
         (tmp_path / "requirements").mkdir(exist_ok=True)
         (tmp_path / f"requirements/{name}.txt").write_text("numpy==1\n")
     said = subprocess.run([str(tmp_path / "dev"), "test", "--ci"], capture_output=True, text=True, check=True).stdout

@@ -43,7 +43,14 @@ class Wheel:
         begin = f"{name.replace('-', '_')}-{version}-".lower()
         found = sorted(f for f in cache().glob("*.whl") if f.name.lower().startswith(begin))
         fitting = [f for f in found if f.stem.endswith((machine, "-any")) and ("musllinux" in f.stem) == musl]
+        fitting = [f for f in fitting if self.is_for_python(f)]
         return fitting[-1] if fitting else None
+
+    def is_for_python(self, file: Path) -> bool:
+        """By its tags: one release may be there for several Pythons."""
+        pythons, abi = file.stem.split("-")[-3:-1]
+        own = f"cp{self.python.replace('.', '')}"
+        return abi == "abi3" or any(tag == own or tag.startswith("py") for tag in pythons.split("."))
 
 
 #: Reads all but cubins of CUDA 12.0 to 12.2 and of compute capabilities below 5.0.

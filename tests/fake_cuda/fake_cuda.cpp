@@ -395,6 +395,19 @@ int cuLaunchKernelEx(const LaunchConfig* config, Kernel* kernel, void** params, 
   return kSuccess;
 }
 
+/// Writes nothing: addresses of GPUs' memory lead nowhere.
+int cuMemsetD32Async(std::uint64_t address, unsigned value, std::size_t words, Stream* stream) {
+  if (const int code = enter(index_of("cuMemsetD32Async"))) return code;
+  const Locked lock;
+  constexpr const char* kCall = "cuMemsetD32Async";
+  if (stack.empty()) return complain(kCall, "no context is current", kInvalidContext);
+  if (stream && !state().streams.contains(stream)) return kInvalidHandle;
+  if (address == 0 || address % 4 || words == 0) return complain(kCall, "memory of whole words", kInvalidValue);
+  if (state().cleared.size() >= state().keep) state().cleared.clear();
+  state().cleared.push_back({address, value, words, stream, state().launches.size()});
+  return kSuccess;
+}
+
 /// The map is no real one: its address, its type and its extents, so that a test sees that it arrived.
 int cuTensorMapEncodeTiled(void* map, int dtype, std::uint32_t rank, void* base, const std::uint64_t* dims,
                            const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* element_strides,

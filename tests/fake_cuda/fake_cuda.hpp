@@ -22,25 +22,11 @@ namespace fake_cuda {
 
 /// Every function that the fake has, by its name in the binary interface.
 inline constexpr const char* kFunctions[] = {
-    "cuInit",
-    "cuDriverGetVersion",
-    "cuDeviceGetCount",
-    "cuDeviceGet",
-    "cuDeviceGetName",
-    "cuDeviceGetAttribute",
-    "cuDevicePrimaryCtxRetain",
-    "cuCtxGetCurrent",
-    "cuCtxGetDevice",
-    "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent_v2",
-    "cuThreadExchangeStreamCaptureMode",
-    "cuStreamGetCtx",
-    "cuLaunchKernelEx",
-    "cuLibraryLoadData",
-    "cuLibraryUnload",
-    "cuLibraryGetKernel",
-    "cuKernelSetAttribute",
-    "cuTensorMapEncodeTiled",
+    "cuInit",          "cuDriverGetVersion",   "cuDeviceGetCount",         "cuDeviceGet",
+    "cuDeviceGetName", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent",
+    "cuCtxGetDevice",  "cuCtxPushCurrent_v2",  "cuCtxPopCurrent_v2",       "cuThreadExchangeStreamCaptureMode",
+    "cuStreamGetCtx",  "cuLaunchKernelEx",     "cuMemsetD32Async",         "cuLibraryLoadData",
+    "cuLibraryUnload", "cuLibraryGetKernel",   "cuKernelSetAttribute",     "cuTensorMapEncodeTiled",
 };
 inline constexpr int kFunctionCount = sizeof kFunctions / sizeof *kFunctions;
 
@@ -109,6 +95,15 @@ struct Launch {
   std::vector<std::byte> params;  ///< State::param_bytes of them
 };
 
+/// Memory that was set to one value.
+struct Cleared {
+  std::uint64_t address;
+  unsigned value;
+  std::size_t words;
+  const void* stream;
+  std::size_t before;  ///< the number of the next launch
+};
+
 /// What a graph that was captured does when it is replayed, a launch each; empty functions do nothing.
 struct Graph {
   std::vector<std::function<void()>> work;
@@ -144,6 +139,7 @@ struct State {
   std::map<const void*, Graph*> captures;  ///< by stream: being captured
   Function functions[kFunctionCount];
   std::vector<Launch> launches;
+  std::vector<Cleared> cleared;
   std::vector<std::string> complaints;  ///< every argument that no correct caller passes
   std::atomic<bool> capture_broken{false};
   int pid = 0;  ///< of the process that called cuInit

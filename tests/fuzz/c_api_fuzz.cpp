@@ -24,7 +24,9 @@ void check_status(const Answer& answer, const Expected& e) {
       answer.message.rfind("variant", 0) != 0 && answer.message.rfind("workspace", 0) != 0 && e.device >= 0 &&
       e.device < static_cast<int>(fake_cuda::fake().gpus.size()))
     finding("a sound call on a GPU was refused", answer);
-  if (status == FLASHFIT_NO_GPU || status == FLASHFIT_OUT_OF_MEMORY) finding("a failure without a cause", answer);
+  const bool no_workspace = answer.message.rfind("workspace: allocate gave NULL", 0) == 0;
+  if (status == FLASHFIT_NO_GPU || (status == FLASHFIT_OUT_OF_MEMORY && !no_workspace))
+    finding("a failure without a cause", answer);
 }
 
 void check_written(const Arena& arena, const Answer& answer, const Expected& e, bool compute) {
@@ -81,14 +83,30 @@ auto calls(flashfit_status (*function)(const Args*), bool compute) {
   return [=](const Args* args, const Expected&) { return Called{ask([&] { return function(args); }), compute}; };
 }
 
-/// Of a function that says what workspace the call needs; `tries`: it also computes where none is needed.
-auto calls(flashfit_status (*function)(const flashfit_attention_args*, std::uint64_t*), bool tries) {
+/// Of flashfit_attention_workspace.
+auto calls(flashfit_status (*function)(const flashfit_attention_args*, std::uint64_t*), bool compute) {
   return [=](const flashfit_attention_args* args, const Expected& e) {
     std::uint64_t needed = ~std::uint64_t{0};
     const Answer answer = ask([&] { return function(args, &needed); });
     const bool may_need = answer.status == FLASHFIT_OK && e.on_gpu && e.writes;
     if (needed != 0 && !may_need) finding("a workspace of " + std::to_string(needed) + " bytes", answer);
-    return Called{answer, tries && needed == 0};
+    return Called{answer, compute};
+  };
+}
+
+/// Of flashfit_attention_run with an allocator that has nothing: a call that asks it must fail and launch nothing.
+auto calls(flashfit_status (*function)(const flashfit_attention_args*, flashfit_allocate, void*), bool compute) {
+  return [=](const flashfit_attention_args* args, const Expected& e) {
+    int asked = 0;
+    const flashfit_allocate allocate = [](void* context, std::uint64_t) -> void* {
+      ++*static_cast<int*>(context);
+      return nullptr;
+    };
+    const Answer answer = ask([&] { return function(args, allocate, &asked); });
+    const bool may_need = e.on_gpu && e.writes && args && !args->workspace;
+    if (asked > (may_need ? 1 : 0)) finding("an allocator asked " + std::to_string(asked) + " times", answer);
+    if (asked && answer.status != FLASHFIT_OUT_OF_MEMORY) finding("no workspace, but no such failure", answer);
+    return Called{answer, compute && !asked};
   };
 }
 
@@ -172,7 +190,7 @@ void documents(Bytes& bytes) {
       ask([&] { return flashfit_moe_route_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a document was accepted", {});
   if (ask([&] { return flashfit_attention_workspace(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
-      ask([&] { return flashfit_attention_try(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_attention_run(nullptr, nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_explain(nullptr, nullptr, bytes.byte(), nullptr); }).status !=
           FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a number was accepted", {});
@@ -215,7 +233,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       documents(bytes);
       break;
     case 8:
-      attention(bytes, flashfit_attention_try, true);
+      attention(bytes, flashfit_attention_run, true);
       break;
     default:
       attention(bytes, flashfit_attention_forward, true);

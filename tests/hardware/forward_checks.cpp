@@ -56,6 +56,8 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Forw
   std::byte* const lse = moved.up(bytes_of(data.lse));
   std::byte* const cu_q = moved.up(bytes_of(data.cu_seqlens_q));
   std::byte* const cu_k = moved.up(bytes_of(data.cu_seqlens_k));
+  std::vector<int> none_taken(1, 0);
+  std::byte* const taken = moved.up(bytes_of(none_taken));
   if (!outcome.passed) return;
   const auto at = [&](const void* pointer, int i) {
     return there[i] + (static_cast<const std::byte*>(pointer) - bytes_of(*host[i]).data());
@@ -66,11 +68,13 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Forw
   if (call.cu_seqlens_q != nullptr) call.cu_seqlens_q = reinterpret_cast<const std::int32_t*>(cu_q);
   if (call.cu_seqlens_k != nullptr) call.cu_seqlens_k = reinterpret_cast<const std::int32_t*>(cu_k);
   const ForwardParams p = forward_params(call, *slots_for(call.problem, config.block_m));
-  ForwardArguments arguments;
-  if (const Result<void> r = arguments.set(config, call, p, encode_tensor_map); !r) outcome.fail(r.error().message);
-  if (!outcome.passed) return;
   const std::int64_t tiles = std::int64_t{p.slots} * p.heads.by;
   const std::int64_t blocks = config.engine == ForwardEngine::kWgmma ? std::min(tiles, kStayingBlocks) : tiles;
+  ForwardArguments arguments;
+  int* const counter = call.problem.variable_length && blocks < tiles ? reinterpret_cast<int*>(taken) : nullptr;
+  if (const Result<void> r = arguments.set(config, call, p, encode_tensor_map, counter); !r)
+    outcome.fail(r.error().message);
+  if (!outcome.passed) return;
   if (const Result<void> r = device.run(kernel, {static_cast<int>(blocks)}, arguments.all()[0]); !r)
     outcome.fail("on the GPU: " + r.error().message);
   if (!outcome.passed) return;

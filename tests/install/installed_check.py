@@ -185,7 +185,10 @@ def check_torch_out() -> None:
             close(out, reference.attention(q, k, v, layout="bhsd")[0], 1e-5)
             assert out.is_inference() or out._version > 0
     wanting = q.clone().requires_grad_()
-    for x, words in ((wanting, "q: requires grad"), (q.double(), "q: dtype is "), (q[0], "q: 3 dimensions")):
+    flashfit.attention(wanting, k, v, layout="bhsd").sum().backward()
+    assert wanting.grad.shape == q.shape
+    assert bool(wanting.grad.isfinite().all())
+    for x, words in ((q.double(), "q: dtype is "), (q[0], "q: 3 dimensions")):
         message = ""
         try:
             flashfit.attention(x, k, v, layout="bhsd")

@@ -58,10 +58,10 @@ def test_a_window_may_be_a_tensor() -> None:
 
 def test_gradients_are_refused_by_the_callers_name() -> None:
     qkv = normal(2, 5, 3, 2, 32).requires_grad_()
-    with pytest.raises(flashfit.FlashfitError, match=r"^qkv\[:, :, 0\]: requires grad.*; accepted: "):
-        flash_attn.flash_attn_qkvpacked_func(qkv)
+    with pytest.raises(flashfit.FlashfitError, match=r"^softcap: 3 in a call that needs gradients.*; accepted: None"):
+        flash_attn.flash_attn_qkvpacked_func(qkv, softcap=3.0)
     with torch.no_grad():
-        assert flash_attn.flash_attn_qkvpacked_func(qkv).shape == (2, 5, 2, 32)
+        assert flash_attn.flash_attn_qkvpacked_func(qkv, softcap=3.0).shape == (2, 5, 2, 32)
 
 
 @pytest.mark.filterwarnings("ignore")

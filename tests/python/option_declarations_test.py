@@ -36,6 +36,7 @@ class Operation(NamedTuple):
 
 
 CURRENT = "operators run on torch's current stream, with the variant that the plan chooses"
+OF_GRADIENTS = "of PyTorch's backward: flash_attn's functions and torch_ops.call ask for it"
 ATTENTION = Operation(
     function=flashfit.attention,
     c_struct="flashfit_attention_args",
@@ -60,6 +61,7 @@ ATTENTION = Operation(
         ("fakes", "ptx_only"): "for tests of the C API",
         **{(place, name): CURRENT for place in ("torch", "fakes") for name in ("stream", "variant")},
         ("torch", "workspace"): "the operator allocates it",
+        **{(place, "deterministic"): OF_GRADIENTS for place in ("C", "C++", "Python", "fakes")},
     },
 )
 ROUTE = Operation(

@@ -90,10 +90,8 @@ def test_gradients() -> None:
     q, k, v = tensors((1, 4, 2, 32), (1, 4, 2, 32))
     want = flashfit.attention(q, k, v)
     k.requires_grad_()
-    words = (
-        "k: requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
-    )
-    assert refused(q, k, v) == words
+    assert torch.equal(flashfit.attention(q, k, v), want)
+    assert flashfit.attention(q, k, v).requires_grad
     with torch.no_grad():
         assert torch.equal(flashfit.attention(q, k, v), want)
     with torch.inference_mode():

@@ -12,32 +12,38 @@ import flashfit
 import numpy as np
 import pytest
 from flashfit import _attention
-from flashfit._binding import UNREADABLE, binding, compiled_module
+from flashfit._binding import binding, compiled_module
 from flashfit._frames import frames_attend
-from flashfit._library import library
+from flashfit._library import ALLOCATE, library
 from flashfit._packages import package_of
 from flashfit._packages.dlpack_arrays import DLPack
 from flashfit._tensors import Memory
 
 NEEDED = 4096
-Try = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+INVALID_ARGUMENT, OUT_OF_MEMORY = 1, 5
+Run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ALLOCATE, ctypes.c_void_p)
 WORKSPACE_AT = 88  # of flashfit_attention_args: void* and uint64_t
 
 
 class CApi:
-    """flashfit_attention_try of calls that need NEEDED bytes."""
+    """flashfit_attention_run of calls that need NEEDED bytes."""
 
     def __init__(self, needed: int = NEEDED, status: int = 0) -> None:
-        self.given: list[tuple[int, int]] = []  # (address, bytes) of every call
+        self.given: list[tuple[int, int]] = []  # (address, bytes) that every call computed with
+        self.calls = 0
         self.needed, self._status = needed, status
-        self.function = Try(self._call)
+        self.function = Run(self._call)
         self.address = ctypes.cast(self.function, ctypes.c_void_p).value
 
-    def _call(self, args: int, needed: int) -> int:
-        space = (ctypes.c_uint64 * 2).from_address(args + WORKSPACE_AT)
-        self.given.append((space[0], space[1]))
-        ctypes.c_uint64.from_address(needed).value = 0 if space[1] >= self.needed else self.needed
-        return self._status
+    def _call(self, args: int, allocate: Any, context: int | None) -> int:
+        self.calls += 1
+        address, count = (ctypes.c_uint64 * 2).from_address(args + WORKSPACE_AT)
+        if self.needed and not address and allocate:
+            address, count = allocate(context, self.needed), self.needed
+            if not address:
+                return OUT_OF_MEMORY
+        self.given.append((address, count))
+        return self._status if count >= self.needed else INVALID_ARGUMENT
 
 
 def cuda_array(
@@ -58,7 +64,7 @@ def on_gpu_1(shape: tuple[int, ...]) -> Any:
 def c_api(monkeypatch: pytest.MonkeyPatch) -> CApi:
     """What careful calls reach, by ctypes."""
     api = CApi()
-    monkeypatch.setattr(library(), "attention_try", api.function)
+    monkeypatch.setattr(library(), "attention_run", api.function)
     monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
     return api
 
@@ -89,15 +95,13 @@ def test_a_function_is_asked_once_and_only_where_memory_is_needed(c_api: CApi) -
 
     call(workspace=allocate)
     assert asked == [NEEDED]
-    assert c_api.given == [(0, 0), (0xB000, NEEDED)]
+    assert (c_api.given, c_api.calls) == ([(0xB000, NEEDED)], 1)  # one call: nothing is checked twice
     c_api.needed = 0
     call(workspace=allocate)
     assert asked == [NEEDED]
 
 
 def test_too_small_is_said(c_api: CApi) -> None:
-    assert refused(workspace=cuda_array((100,))) == "workspace: 200 bytes; accepted: 4096 or more"
-    assert refused(workspace=cuda_array((0,), 0)) == "workspace: 0 bytes; accepted: 4096 or more"
     assert refused(workspace=lambda count: cuda_array((count // 4,))) == "workspace: 2048 bytes; accepted: 4096 or more"
 
 
@@ -106,7 +110,7 @@ def test_what_cannot_allocate_says_so(c_api: CApi) -> None:
         "workspace: None; accepted: an object with __cuda_array_interface__ of 4096 bytes, as q, or a function that "
         "makes one, since flashfit allocates no memory for it"
     )
-    assert c_api.given == [(0, 0)]
+    assert c_api.given == []
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ MEMORY = Memory(0x7000, 2, 0, 2, 16, (1, 1, 2, 64), (128, 128, 64, 1))
 
 def attend_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
     if way == "ctypes":
-        monkeypatch.setattr(library(), "attention_try", api.function)
+        monkeypatch.setattr(library(), "attention_run", api.function)
         return frames_attend
     native = binding().native
     if native is None:
@@ -149,13 +153,29 @@ def attend_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("way", ["ctypes", "native"])
-def test_what_is_needed_comes_back_below_unreadable(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_function_that_was_given_is_asked(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     api = CApi()
     attend = attend_of(way, api, monkeypatch)
     plain = (MEMORY, MEMORY, MEMORY, MEMORY, None, None, None, 0, 0.0, 5, None, False)
-    assert attend(*plain) == UNREADABLE - NEEDED
-    assert attend(*plain, (0, 0, 0.0, None, None, None, None, 0xB000, NEEDED)) == 0
-    assert api.given == [(0, 0), (0xB000, NEEDED)]
+    options = (0, 0, 0.0, None, None, None, None)
+    assert attend(*plain) == INVALID_ARGUMENT  # no memory, and nobody to ask
+    assert attend(*plain, (*options, 0xB000, NEEDED, None)) == 0
+    assert attend(*plain, (*options, 0, 0, lambda count: 0xD000 + count)) == 0
+    assert api.given == [(0, 0), (0xB000, NEEDED), (0xD000 + NEEDED, NEEDED)]
+
+
+@pytest.mark.parametrize("way", ["ctypes", "native"])
+def test_what_the_function_raises_reaches_the_caller(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = CApi()
+    attend = attend_of(way, api, monkeypatch)
+    plain = (MEMORY, MEMORY, MEMORY, MEMORY, None, None, None, 0, 0.0, 5, None, False)
+
+    def allocate(count: int) -> int:
+        raise KeyError(count)
+
+    with pytest.raises(KeyError, match=str(NEEDED)):
+        attend(*plain, (0, 0, 0.0, None, None, None, None, 0, 0, allocate))
+    assert api.given == []
 
 
 @pytest.mark.parametrize("way", ["ctypes", "native"])
@@ -198,7 +218,7 @@ def test_torch_allocates_what_a_plain_call_needs() -> None:
     for times in (1, 2):
         assert plain.attend().shape == plain.q.shape
         assert len(made) == times
-        assert api.given[-2:] == [(0, 0), (made[-1].data_ptr(), NEEDED)]
+        assert api.given == [(each.data_ptr(), NEEDED) for each in made]
 
 
 def test_torch_is_not_asked_for_what_is_not_needed() -> None:

@@ -41,8 +41,8 @@ MOST_SECONDS = 5000
 #: What CI leaves out where there is no time for it: with nothing cached, most of it.
 IF_TIME_IS_LEFT = ("build, sanitized", "C++ tests, sanitized")
 #: Seconds after which CI begins no more of what no earlier run has a kept verdict on; --all has no such limit.
-TIDY_SECONDS = 280
-MUTANT_SECONDS = 150  # a list of defects
+TIDY_SECONDS = 180
+MUTANT_SECONDS = 70  # a list of defects
 
 
 @dataclass

@@ -20,7 +20,7 @@ SHAPE = (2, 256, 8, 64)
 
 
 def _attend(places: list[int], device: tuple[int, int], stream: int) -> str:
-    """flashfit_attention_try of a dense fp16 problem, which needs no workspace; what it says, "" for nothing."""
+    """flashfit_attention_run of a dense fp16 problem, which needs no workspace; what it says, "" for nothing."""
     tensors = [Memory(place, *device, FLOAT, 16, SHAPE, row_major(SHAPE)) for place in places]
     status = frames_attend(*tensors, None, None, None, 0, 0.0, stream, None, False)
     return str(library().error(status)) if status > 0 else "" if status == 0 else f"status {status}"

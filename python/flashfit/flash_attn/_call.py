@@ -27,6 +27,18 @@ def _window(window_size: Any) -> tuple[Any, Any]:
     return left, right
 
 
+def _wants_gradients(*tensors: Any) -> bool:
+    import torch
+
+    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
+
+
+def _with_deterministic_backward(*tensors: Any, **options: Any) -> Any:
+    from ..torch_ops import call
+
+    return call(*tensors, **options, deterministic=True)
+
+
 def _no_probabilities(q: Any) -> Any:
     """S_dmask: FlashAttention-2 returns no elements without dropout."""
     return q.new_empty((0,)) if TORCH.owns(q) else q[:0].reshape(0)
@@ -44,16 +56,21 @@ def attend(
     softcap: Any,
     alibi_slopes: Any,
     return_lse: bool,
+    sinks: Any = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     seqused_k: Any = None,
+    deterministic: Any = False,
 ) -> Any:
     """out, or (out, softmax_lse). `names` has what the caller calls flashfit.attention's arguments."""
     window = _window(window_size)
+    call: Any = attention
     if TORCH.owns(q):
         q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
+        if deterministic and _wants_gradients(q, k, v):
+            call = _with_deterministic_backward
     try:
-        result: Any = attention(
+        result: Any = call(
             q,
             k,
             v,
@@ -63,10 +80,11 @@ def attend(
             window=None if window == (-1, -1) else window,
             softcap=None if type(softcap) is float and softcap == 0 else softcap,
             alibi_slopes=alibi_slopes,
+            sinks=sinks,
             cu_seqlens_q=cu_seqlens_q,
             cu_seqlens_k=cu_seqlens_k,
             seqused_k=seqused_k,
-            return_lse=return_lse,  # type: ignore[call-overload]
+            return_lse=return_lse,
         )
     except FlashfitError as error:
         name, colon, words = str(error).partition(": ")

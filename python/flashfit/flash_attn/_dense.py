@@ -63,7 +63,7 @@ def flash_attn_func(
     softmax_scale: above 0; None for 1 / sqrt(head_dim).
     causal: query i sees key j iff j <= i + seqlen_k - seqlen_q: aligned at the bottom right. A query that sees no key
         gives 0, and -inf in softmax_lse.
-    deterministic: every result is, whatever is given.
+    deterministic: gradients have the same bits in every run, as every result has whatever is given.
     window_size: (left, right), in keys: query i sees keys i + seqlen_k - seqlen_q - left to i + seqlen_k - seqlen_q +
         right, both included; -1 for no limit on that side. With causal, right counts as 0.
     softcap: above 0: scores become softcap * tanh(score / softcap); 0.0 for none.
@@ -86,6 +86,7 @@ def flash_attn_func(
         window_size=window_size,
         softcap=softcap,
         alibi_slopes=alibi_slopes,
+        deterministic=deterministic,
         return_lse=bool(return_attn_probs),
     )
     return with_probabilities(q, result, return_attn_probs)
@@ -152,6 +153,7 @@ def flash_attn_kvpacked_func(
         window_size=window_size,
         softcap=softcap,
         alibi_slopes=alibi_slopes,
+        deterministic=deterministic,
         return_lse=bool(return_attn_probs),
     )
     return with_probabilities(q, result, return_attn_probs)
@@ -215,6 +217,7 @@ def flash_attn_qkvpacked_func(
         window_size=window_size,
         softcap=softcap,
         alibi_slopes=alibi_slopes,
+        deterministic=deterministic,
         return_lse=bool(return_attn_probs),
     )
     return with_probabilities(q, result, return_attn_probs)

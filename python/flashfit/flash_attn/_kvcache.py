@@ -13,7 +13,7 @@ from ._options import refuse_unsupported
 T = TypeVar("T")
 
 
-def _lengths(q: Any, cache_seqlens: Any) -> Any:
+def lengths_of(q: Any, cache_seqlens: Any) -> Any:
     """One number for all sequences as a number for each."""
     if not isinstance(cache_seqlens, int) or isinstance(cache_seqlens, bool):
         return cache_seqlens
@@ -134,5 +134,5 @@ def flash_attn_with_kvcache(
         softcap=softcap,
         alibi_slopes=alibi_slopes,
         return_lse=bool(return_softmax_lse),
-        seqused_k=_lengths(q, cache_seqlens),
+        seqused_k=lengths_of(q, cache_seqlens),
     )

@@ -56,13 +56,13 @@ def index_first_axis(input: T, indices: T) -> T:  # noqa: A002 - FlashAttention-
 def index_put_first_axis(values: T, indices: T, first_axis_dim: int) -> T:
     """The inverse of index_first_axis: zeros with values in the rows `indices`.
 
-    values: [n, ...], any dtype; indices: [n], int64, all different, each below first_axis_dim. Returns
+    values: [n, ...], any dtype; indices: [n], int32 or int64, all different, each below first_axis_dim. Returns
     [first_axis_dim, ...]. Raises InvalidType for what is not a torch tensor, InvalidArgument for other shapes.
     """
     rows, wanted = _tensor("values", values, 1), _tensor("indices", indices, 1)
     if wanted.shape != rows.shape[:1]:
         raise InvalidArgument(f"indices: shape is {tuple(wanted.shape)}; accepted: ({rows.shape[0]},), the rows given")
-    result: T = rows.new_zeros((first_axis_dim, *rows.shape[1:])).index_copy(0, wanted, rows)
+    result: T = rows.new_zeros((first_axis_dim, *rows.shape[1:])).index_copy(0, wanted.long(), rows)
     return result
 
 
@@ -109,8 +109,8 @@ def unpad_input_for_concatenated_sequences(hidden_states: T, attention_mask_in_l
 def pad_input(hidden_states: T, indices: T, batch: int, seqlen: int) -> T:
     """The inverse of unpad_input: tokens back in their places, 0 elsewhere.
 
-    hidden_states: [total, ...], any dtype; indices: int64 [total], from unpad_input. Returns [batch, seqlen, ...].
-    Raises InvalidType for what is not a torch tensor, InvalidArgument for indices of another shape.
+    hidden_states: [total, ...], any dtype; indices: int32 or int64 [total], from unpad_input. Returns [batch, seqlen,
+    ...]. Raises InvalidType for what is not a torch tensor, InvalidArgument for indices of another shape.
     """
     rows: Any = _tensor("hidden_states", hidden_states, 1)
     result: T = index_put_first_axis(rows, indices, batch * seqlen).unflatten(0, (batch, seqlen))

@@ -56,6 +56,7 @@ const char* missing_loading(void* lib, Driver& d) {
   if (!find(lib, "cuLibraryGetKernel", d.cuLibraryGetKernel)) return "cuLibraryGetKernel";
   if (!find(lib, "cuKernelSetAttribute", d.cuKernelSetAttribute)) return "cuKernelSetAttribute";
   if (!find(lib, "cuLaunchKernelEx", d.cuLaunchKernelEx)) return "cuLaunchKernelEx";
+  if (!find(lib, "cuMemsetD32Async", d.cuMemsetD32Async)) return "cuMemsetD32Async";
   return nullptr;
 }
 

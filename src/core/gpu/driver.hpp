@@ -90,6 +90,7 @@ struct Driver {
   cu::Status (*cuLibraryGetKernel)(cu::Kernel*, cu::Library, const char* name);
   cu::Status (*cuKernelSetAttribute)(int attribute, int value, cu::Kernel, cu::Device);
   cu::Status (*cuLaunchKernelEx)(const cu::LaunchConfig*, cu::Kernel, void** params, void** extra);
+  cu::Status (*cuMemsetD32Async)(std::uint64_t address, unsigned value, std::size_t words, cu::Stream);
 
   /// From CUDA 12.0 on too, and asked for by kernels that use TMA alone: nullptr if the driver has none.
   cu::Status (*cuTensorMapEncodeTiled)(void* map, int dtype, std::uint32_t rank, void* base, const std::uint64_t* dims,

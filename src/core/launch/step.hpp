@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "core/launch/image.hpp"
@@ -25,6 +26,18 @@ struct Step {
   /// launch_dependents() or ended, and sees that step's writes after its own grid_dependency_wait()
   /// (kernels/arch/arch.hpp).
   bool dependent = false;
+  /// Memory that is set to 0 right before the step: so many 32-bit words from the address on that lies `address_at`
+  /// bytes into the step's argument. Not together with `dependent`.
+  struct Cleared {
+    int words = 0;
+    int address_at = 0;
+    bool operator==(const Cleared&) const = default;
+    void* in(const void* argument) const {
+      void* address;
+      std::memcpy(&address, static_cast<const char*>(argument) + address_at, sizeof address);
+      return address;
+    }
+  } cleared = {};
 };
 
 /// The steps of a plan, in the order in which they are queued. Plain data: plans are remembered and copied.

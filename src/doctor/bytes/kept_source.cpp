@@ -32,6 +32,22 @@ void KeptSource::want(std::uint64_t at, std::uint64_t size) {
   merge(std::move(ranges));
 }
 
+void KeptSource::want_ahead(std::uint64_t at, std::uint64_t size) {
+  at = std::min(at, size_);
+  Part added{at, at + std::min(size, size_ - at), {}};
+  // What has not begun grows; what has begun stays as it is, and ends before the new part.
+  std::erase_if(parts_, [&](const Part& p) {
+    const bool joins = p.bytes.empty() && p.begin <= added.end && added.begin <= p.end;
+    if (joins) added = {std::min(added.begin, p.begin), std::max(added.end, p.end), {}};
+    return joins;
+  });
+  for (const Part& p : parts_)
+    if (p.begin < added.end && added.begin < p.end) added.begin = p.end;
+  if (added.begin >= added.end) return;
+  const auto behind = std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return p.begin > added.begin; });
+  parts_.insert(behind, std::move(added));
+}
+
 void KeptSource::merge(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
   parts_.clear();

@@ -17,6 +17,9 @@ class KeptSource final : public Source {
   /// Keeps [at, at + size), cut to what there is, in the next pass. What was kept before is forgotten with the first
   /// want() after a pass.
   void want(std::uint64_t at, std::uint64_t size);
+  /// The same for the pass that is under way, of what begins behind all that was fed; the chunk fed last may be fed
+  /// once more, for what begins in it.
+  void want_ahead(std::uint64_t at, std::uint64_t size);
   void feed(std::uint64_t at, Bytes chunk);
   /// Bytes that a pass keeps.
   std::uint64_t wanted() const;

@@ -2,37 +2,68 @@
 
 #include <algorithm>
 
-#include "doctor/binaries/elf.hpp"
+#include "doctor/binaries/elf_dynamic_entries.hpp"
 #include "doctor/facts/binary_format.hpp"
 
 namespace flashfit::doctor {
 namespace {
 
-// Symbols come early in a library and texts that patchelf moves come last: the largest of PyTorch's end at 8.1 MB, and
-// its last tables fill 7.1 MB.
-constexpr std::uint64_t kKeptHead = std::uint64_t{10} << 20, kKeptTail = std::uint64_t{8} << 20;
+// Symbols and their versions come early in a library: the largest of PyTorch's end at 11.6 MB. Texts that patchelf
+// moves come last: the dynamic segment tells where, else the end of the file is kept.
+constexpr std::uint64_t kKeptHead = std::uint64_t{12} << 20, kKeptTail = std::uint64_t{8} << 20;
+// Of tables whose size the dynamic segment does not say.
+constexpr std::uint64_t kKeptSymbols = std::uint64_t{4} << 20, kKeptVersions = std::uint64_t{256} << 10;
+constexpr std::uint64_t kKeptHash = std::uint64_t{1} << 20;
 // Of members with larger tables one is read at a time: of two that lie, each would take some 350 MB.
 constexpr std::uint64_t kMostBesideOthers = std::uint64_t{40} << 20;
 constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 20, kMostSections = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostTexts = std::uint64_t{24} << 20;
 
-/// The dynamic segment, which lies behind all GPU code: its place stands at the start of the file.
-void want_dynamic_segment(Bytes head, KeptSource& kept) {
+/// The segments, as far as the start of the file has their table.
+Elf segments_in(Bytes head) {
   constexpr std::uint64_t kHeaderSize = 56;
+  Elf elf;
   Reader header(head, 32);
   const std::uint64_t at = header.u64();
   header.skip(16);
   const std::uint16_t count = header.u16();
-  if (!is_elf(head) || !header.ok()) return;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (!within(at, (i + 1) * kHeaderSize, head.size())) return;
-    Reader segment(head, at + i * kHeaderSize);
-    const std::uint32_t type = segment.u32();
-    segment.skip(4);
-    const std::uint64_t offset = segment.u64();
-    segment.skip(16);
-    const std::uint64_t size = segment.u64();
-    if (type == kSegmentDynamic && size < kMostDynamic) kept.want(offset, size);
+  if (!is_elf(head) || !header.ok()) return elf;
+  for (std::uint64_t i = 0; i < count && within(at, (i + 1) * kHeaderSize, head.size()); ++i) {
+    Reader entry(head, at + i * kHeaderSize);
+    ElfSegment segment{.type = entry.u32(), .flags = entry.u32(), .offset = entry.u64(), .address = entry.u64()};
+    entry.skip(8);  // the physical address
+    segment.size = entry.u64();
+    segment.memory_size = entry.u64();
+    elf.segments.push_back(segment);
   }
+  return elf;
+}
+
+/// Wants, in a pass that has come to the end of the dynamic segment, the tables behind it that the segment names.
+/// Whether it names texts at all: without them nothing can be read of the others.
+bool want_tables(const Elf& elf, KeptSource& kept) {
+  const auto entries = read_elf_dynamic_entries(kept, elf);
+  if (!entries) return false;
+  const auto want = [&](std::uint64_t tag, std::uint64_t size) {
+    const auto address = dynamic_value(*entries, tag);
+    const auto offset = address ? offset_of_address(elf, *address) : std::nullopt;
+    if (offset) kept.want_ahead(*offset, size);
+    return offset.has_value();
+  };
+  want(kDynamicSymbols, kKeptSymbols);
+  for (const std::uint64_t tag : {kDynamicHash, kDynamicGnuHash}) want(tag, kKeptHash);
+  for (const std::uint64_t tag : {kDynamicVersions, kDynamicVersionNeeds, kDynamicVersionDefinitions})
+    want(tag, kKeptVersions);
+  return want(kDynamicTexts, std::min(dynamic_value(*entries, kDynamicTextSize).value_or(0), kMostTexts));
+}
+
+/// Null: there is none, or one so large that it is none.
+const ElfSegment* dynamic_segment(const Elf& elf) {
+  const auto found = std::find_if(elf.segments.begin(), elf.segments.end(), [](const ElfSegment& segment) {
+    return segment.type == kSegmentDynamic && segment.size < kMostDynamic &&
+           segment.offset < std::uint64_t{1} << 62;  // far from where sums overflow
+  });
+  return found == elf.segments.end() ? nullptr : &*found;
 }
 
 /// The section table, which tells which parts are read next: linkers put it last, patchelf anywhere. Parts that are
@@ -65,15 +96,24 @@ Result<void> ProgramBytes::first_pass() {
   if (!head) return tl::unexpected(head.error());
   const bool cubin = is_cubin_head(*head);
   if (at_random && cubin) return {};
+  const std::uint64_t tail = content_.size() - std::min(content_.size(), kKeptTail);
+  const Elf elf = at_random ? Elf{} : segments_in(*head);
+  const ElfSegment* const dynamic = dynamic_segment(elf);
+  bool follows = dynamic != nullptr && dynamic->offset + dynamic->size <= tail;
   if (!at_random) {
     kept_.want(0, kKeptHead);
-    kept_.want(content_.size() - std::min(content_.size(), kKeptTail), kKeptTail);
-    want_dynamic_segment(*head, kept_);
+    if (!follows) kept_.want(tail, kKeptTail);
+    if (dynamic != nullptr) kept_.want(dynamic->offset, dynamic->size);
     want_section_table(*head, kept_);
   }
   CodeSearch search(cubin ? 0 : content_.size());
   auto passed = content_.read_through([&](std::uint64_t at, Bytes chunk) -> Result<std::uint64_t> {
     kept_.feed(at, chunk);
+    if (follows && at + chunk.size() >= dynamic->offset + dynamic->size) {
+      follows = false;
+      if (!want_tables(elf, kept_)) kept_.want_ahead(tail, kKeptTail);
+      kept_.feed(at, chunk);
+    }
     if (cubin) return at + chunk.size();
     if (auto fed = search.feed(at, chunk); !fed) return tl::unexpected(fed.error());
     if (!at_random) return at + chunk.size();

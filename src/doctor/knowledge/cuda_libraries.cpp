@@ -1,6 +1,7 @@
 #include "doctor/knowledge/cuda_libraries.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "doctor/knowledge/cuda_library_rows.hpp"
 
@@ -56,19 +57,29 @@ constexpr CudaLibrary kLibraries[] = {
     {"libnvToolsExt.so.1", 11, "nvidia-nvtx-cu11", "nvidia/nvtx/lib"},
 };
 
+/// "libcudnn.so.9" of "libcudnn_adv.so.9": the package brings the parts with the library that opens them.
+std::string main_library(std::string_view soname) {
+  constexpr std::string_view kPart = "libcudnn_";
+  const std::size_t so = soname.find(".so.");
+  if (!soname.starts_with(kPart) || so == std::string_view::npos) return std::string(soname);
+  return "libcudnn" + std::string(soname.substr(so));
+}
+
 }  // namespace
 
 const CudaLibrary* find_cuda_library(std::string_view soname, int cuda) {
   const CudaLibrary* found = nullptr;
+  const std::string name = main_library(soname);
   for (const CudaLibrary& library : kLibraries)
-    if (library.soname == soname && (found == nullptr || library.cuda == cuda)) found = &library;
+    if (library.soname == name && (found == nullptr || library.cuda == cuda)) found = &library;
   return found;
 }
 
 std::vector<const CudaLibrary*> cuda_libraries_named(std::string_view soname) {
   std::vector<const CudaLibrary*> found;
+  const std::string name = main_library(soname);
   for (const CudaLibrary& library : kLibraries)
-    if (library.soname == soname) found.push_back(&library);
+    if (library.soname == name) found.push_back(&library);
   std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->cuda < b->cuda; });
   return found;
 }

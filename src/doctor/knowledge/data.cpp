@@ -74,16 +74,34 @@ TorchTargets read_targets(const DataReader& row) {
   return targets;
 }
 
-CompanionRelease read_release(const DataReader& row) {
-  CompanionRelease release{.release = row.at("release").text(), .torch_text = row.at("torch").text()};
+/// "==2.9.1" -> "==2.9.*": names of C++, and the classes behind them, are those of a minor version.
+Specifier of_minor(Specifier clause) {
+  constexpr std::size_t kMinor = 2;
+  if (clause.op != Specifier::Operator::kEqual || clause.wildcard || clause.version.release.size() <= kMinor)
+    return clause;
+  clause.version.release.resize(kMinor);
+  clause.wildcard = true;
+  return clause;
+}
+
+CompanionRelease read_release(const DataReader& row, const std::string& other) {
+  CompanionRelease release{.release = row.at("release").text(), .other_text = row.at(other.c_str()).text()};
   release.versions = row.at("versions").parsed(&parse_specifiers);
-  release.torch = row.at("torch").parsed(&parse_specifiers);
+  release.other = row.at(other.c_str()).parsed(&parse_specifiers);
+  for (const Specifier& clause : release.other) release.loads.push_back(of_minor(clause));
   return release;
 }
 
 Companion read_companion(const DataReader& row) {
   Companion companion{.package = row.at("package").text(), .source = row.at("source").text()};
-  for (const DataReader& one : row.at("releases").items()) companion.releases.push_back(read_release(one));
+  if (row.has("other")) companion.other = row.at("other").text();
+  if (row.has("runs")) {
+    companion.runs = row.at("runs").text();
+    companion.code = row.at("code").text();
+    if (companion.code != "FF406" && companion.code != "FF712") row.at("code").refuse("FF406, FF712");
+  }
+  for (const DataReader& one : row.at("releases").items())
+    companion.releases.push_back(read_release(one, companion.other));
   return companion;
 }
 
@@ -162,8 +180,9 @@ KnowledgeData& in_use() {
 }  // namespace
 
 const Companion* KnowledgeData::companion(std::string_view package) const {
-  const auto found =
-      std::find_if(companions.begin(), companions.end(), [&](const Companion& one) { return one.package == package; });
+  const auto found = std::find_if(companions.begin(), companions.end(), [&](const Companion& one) {
+    return one.package == package && one.other == "torch" && one.runs.empty();
+  });
   return found == companions.end() ? nullptr : &*found;
 }
 

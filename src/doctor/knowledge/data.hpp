@@ -21,17 +21,25 @@ struct TorchTargets {
   std::string list;  ///< machine code, with '+' PTX, too: "7.5 8.0 12.0+"
 };
 
-/// Releases of a package that are built against a PyTorch, and must be loaded under it.
+/// Releases of a package that ask for certain releases of another one.
 struct CompanionRelease {
   std::string release;     ///< the newest of them: "0.24.1"
-  Specifiers versions;     ///< which they are: "==0.24.*"
-  std::string torch_text;  ///< "==2.9.*"
-  Specifiers torch;        ///< the PyTorchs that take them
+  Specifiers versions;     ///< which they are: ">=0.24.1,<=0.24.1"
+  std::string other_text;  ///< "==2.9.1"
+  Specifiers other;        ///< the releases of the other package that they ask for, as installers compare
+  Specifiers loads;  ///< those that their code loads under: of "==2.9.1" all of 2.9, whose names of C++ are the same
+
+  bool asks_for(const Version& theirs) const { return refusing(other, theirs) == nullptr; }
+  bool loads_under(const Version& theirs) const { return refusing(loads, theirs) == nullptr; }
 };
+/// A package, and another one that goes with some of its releases alone: PyTorch for what is compiled against it.
 struct Companion {
   std::string package;                     ///< normalised: "torchvision"
+  std::string other = "torch";             ///< normalised
   std::vector<CompanionRelease> releases;  ///< newest first
   std::string source;
+  /// Beside another release it runs all the same: how, and the code of that finding. Empty: it does not.
+  std::string runs, code;
 };
 
 /// A package that has code for some GPUs in some containers on purpose, and does not call what it lacks; or one that
@@ -74,7 +82,7 @@ struct KnowledgeData {
   std::vector<StableFunction> stable_functions;  ///< by name
   std::vector<CxxFunction> cxx_functions;        ///< by name
 
-  /// Null: not known.
+  /// What is known of its PyTorch, without which it does not run; null: nothing.
   const Companion* companion(std::string_view package) const;
   bool lacks_sources(std::string_view package) const;
   /// Whether it picks its kernels by the GPU.

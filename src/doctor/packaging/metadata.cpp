@@ -77,10 +77,12 @@ Result<WheelFile> parse_wheel_file(std::string_view text) {
   for (const Header& h : *headers) {
     if (h.key != "tag") continue;
     const auto tags = parse_tags(h.value);
-    if (!tags) return fail(Code::kInvalidArgument, "WHEEL: " + tags.error().message);
-    if (file.tags.size() + tags->size() > kMostTags)
+    if (file.tags.size() + file.unread.size() + (tags ? tags->size() : 1) > kMostTags)
       return fail(Code::kInvalidArgument, fmt::format("WHEEL has more than {} tags", kMostTags));
-    file.tags.insert(file.tags.end(), tags->begin(), tags->end());
+    if (tags)
+      file.tags.insert(file.tags.end(), tags->begin(), tags->end());
+    else
+      file.unread.push_back("WHEEL: " + tags.error().message);
   }
   return file;
 }
@@ -104,8 +106,11 @@ std::vector<std::string> disagreements(const WheelName& name, const Metadata& me
 }
 
 std::vector<std::string> disagreements(const WheelName& name, const WheelFile& file) {
-  std::vector<std::string> out;
-  if (file.tags.empty()) return {"WHEEL names no tag"};
+  std::vector<std::string> out = file.unread;
+  if (file.tags.empty()) {
+    if (out.empty()) out.emplace_back("WHEEL names no tag");
+    return out;
+  }
   for (const auto which : {&WheelTag::python, &WheelTag::abi, &WheelTag::platform})
     compare(out, part(name.tags, which), part(file.tags, which));
   if (name.build != file.build)

@@ -29,9 +29,10 @@ struct WheelFile {
   std::string generator, build;
   bool pure = false;  ///< Root-Is-Purelib
   std::vector<WheelTag> tags;
+  std::vector<std::string> unread;  ///< one line for each Tag that cannot be read
 };
 
-/// Error: "malformed: WHAT at OFFSET", one line for a missing Wheel-Version or a bad Tag, or for more than kMostTags.
+/// Error: "malformed: WHAT at OFFSET", one line for a missing Wheel-Version, or for more than kMostTags.
 Result<WheelFile> parse_wheel_file(std::string_view text);
 
 /// "" if Requires-Python takes this Python or cannot be told, else "needs Python >=3.12; yours is 3.11.4".

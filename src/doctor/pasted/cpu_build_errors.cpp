@@ -210,6 +210,18 @@ const ErrorClass kClasses[] = {
             "nvidia-smi",
      .explained_by = {"FF704", "FF211", "FF701", "FF703"},
      .source = "hkchengrex/Cutie#37, kleinlee/DH_live#22, greatlog/SWAHR-HumanPose#12"},
+    {.name = "gpu-number-absent",
+     .code = "FF806",
+     .title = "a GPU is asked for by a number that this process does not have",
+     .nature = Nature::kNoMisfit,
+     .patterns = {{"invalid device ordinal", R"(invalid device ordinal)"},
+                  {"cudaErrorInvalidDevice", R"(cudaErrorInvalidDevice\b)"}},
+     .concluded =
+         "the program names a GPU by its number, and this process sees fewer: numbers begin at 0 and count what "
+         "CUDA_VISIBLE_DEVICES, the container or the job leaves. Every file may fit",
+     .unknown = "which number: the line that raised it names the device, or a launcher gave each process its own",
+     .mend = "nvidia-smi -L; echo $CUDA_VISIBLE_DEVICES; then as many processes as GPUs, or the device cuda:0",
+     .source = "CUDA Runtime API, cudaErrorInvalidDevice"},
     {.name = "no-device-for-program",
      .code = "FF806",
      .title = "the program finds no GPU",

@@ -88,7 +88,9 @@ const ErrorClass kClasses[] = {
                    R"((?P<library>libcuda\.so\.1): cannot open shared object file)"},
                   {"libnvidia-ml.so.1: cannot open",
                    R"((?P<library>libnvidia-ml\.so\.1): cannot open shared object file)"},
-                  {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"}},
+                  {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"},
+                  {"you might not have a CUDA gpu",
+                   R"(CUDA driver initialization failed, you might not have a CUDA gpu)"}},
      .concluded = "no driver or no GPU is there for this process[ ({library} is the driver's own)]: a container that "
                   "was given none, CUDA_VISIBLE_DEVICES that hides all, or a machine without one",
      .unknown = "which of these",
@@ -133,7 +135,8 @@ const ErrorClass kClasses[] = {
                   {"CUDA unknown error", R"(CUDA unknown error)"},
                   {"CUDA_ERROR_UNKNOWN", R"(CUDA_ERROR_UNKNOWN)"},
                   {"CUDA error: unknown error", R"(CUDA error: unknown error)"},
-                  {"Error 999: unknown error", R"(Error 999: unknown error)"}},
+                  {"Error 999: unknown error", R"(Error 999: unknown error)"},
+                  {"cuda driver library", R"(cuda driver library (?:init failure:|failed to [\w ]+?) 999)"}},
      .concluded = "the driver answered 999 at its start or after a kernel; no file is known to be at fault",
      .unknown = "the cause: the module nvidia_uvm that is not loaded, a machine that slept, or an environment changed "
                 "after the start are the usual ones",

@@ -208,7 +208,8 @@ const ErrorClass kClasses[] = {
                    R"((?P<library>CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_EXECUTION_FAILED)"},
                   {"_STATUS_ALLOC_FAILED", R"((?P<library>CUBLAS|CUDNN)_STATUS_ALLOC_FAILED)"},
                   {"DNN library initialization failed", R"((?P<library>DNN) library initialization failed)"},
-                  {"_STATUS_NOT_SUPPORTED", R"((?P<library>CUBLAS|CUDNN)_STATUS_NOT_SUPPORTED)"}},
+                  {"_STATUS_NOT_SUPPORTED", R"((?P<library>CUBLAS|CUDNN)_STATUS_NOT_SUPPORTED)"},
+                  {"cublasLt ran into an error", R"((?P<library>cublasLt) ran into an error)"}},
      .concluded = "{library} could not make its handle or run a call: mostly the GPU's memory is full, an earlier "
                   "kernel failed, "
                   "or the copy that was loaded is of another release than the program was built with",

@@ -31,9 +31,14 @@ const ErrorClass kClasses[] = {
            R"(quantization method (?P<method>[\w-]+) is not supported for the current GPU\. Minimum capability: (?P<wants>\d+)\. Current capability: (?P<capability>\d+))"},
           {"Quantization scheme is not supported",
            R"(Quantization scheme is not supported.*[Mm]in(?:imum)? capability: (?P<wants>\d+)\D+Current capability: (?P<capability>\d+))"},
-          {"Quantization scheme is not supported", R"(Quantization scheme is not supported)"}},
-     .concluded = "the kernels of this quantisation[ ({method})] are for compute capability [{wants}|a later one] and "
-                  "later[, and this GPU is {capability}]: no installation changes that",
+          {"Quantization scheme is not supported", R"(Quantization scheme is not supported)"},
+          {"not supported for this architecture",
+           R"((?P<method>(?i:int8|fp8|nvfp4|fp4)) not supported for this architecture)"},
+          {" not supported on ", R"((?P<method>(?i:int8|fp8|nvfp4|fp4)) not supported on (?i:sm)_?\d+)"}},
+     .concluded =
+         "the kernels of this quantisation[ ({method})] are for [compute capability {wants} and "
+         "later|certain GPUs, older or newer than this one][, and this GPU is {capability}]: no installation of "
+         "the same release changes that",
      .unknown = "whether another backend of the library has kernels of the same quantisation for this GPU",
      .mend = "the model in another quantisation, or unquantised in float16; or a GPU of compute capability "
              "[{wants}|that is asked for] or later",

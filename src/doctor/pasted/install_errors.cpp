@@ -27,14 +27,19 @@ const ErrorClass kClasses[] = {
      .patterns =
          {{"No matching distribution found for", R"(No matching distribution found for (?P<requirement>[^\s]+))"},
           {"Could not find a version that satisfies",
-           R"(Could not find a version that satisfies the requirement (?P<requirement>[^\s]+) \(from versions: (?P<versions>[^)]*)\))"}},
+           R"(Could not find a version that satisfies the requirement (?P<requirement>[^\s]+) \(from versions: (?P<versions>[^)]*)\))"},
+          {"can't be installed because it doesn't have",
+           R"(Distribution `(?P<requirement>\S+?)(?: @ [^`]*)?` can't be installed because it doesn't have a source distribution or wheel)"},
+          {"only has wheels for the following",
+           R"(only has wheels (?:for|with) the following (?:platforms?|Python (?:version|implementation|ABI) tags?)s?: (?P<versions>.+))",
+           true}},
      .concluded =
          "of {requirement} the index has nothing that this Python on this system takes[; for it there is: {versions}]",
      .unknown = "whether the version does not exist, or exists for another Python",
      .mend = "pip download --no-deps --only-binary :all: --python-version 3.12 '{requirement}' tells whether another "
              "Python is served",
      .explained_by = {"FF201", "FF202", "FF203"},
-     .source = "pip, \"Finding packages\""},
+     .source = "pip, \"Finding packages\"; astral-sh/uv#10843"},
     {.name = "no-build-variant",
      .code = "FF852",
      .title = "the kernel hub has no build for this PyTorch",
@@ -60,13 +65,15 @@ const ErrorClass kClasses[] = {
           {"Could not find the bitsandbytes CUDA binary",
            R"(Could not find the bitsandbytes CUDA binary at .*?(?P<file>[^\s'"(]*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
           {"Required library version not found",
-           R"(Required library version not found: (?P<file>libbitsandbytes_cuda(?P<cuda>\d+)\w*\.so))"}},
-     .concluded = "bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
-                  "for it. GPU and driver have no part in it",
+           R"(Required library version not found: (?P<file>libs?bitsandbytes_(?:cuda(?P<cuda>\d+)\w*|cpu)\.(?:so|dll)))"}},
+     .concluded = "[bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
+                  "for it. GPU and driver have no part in it|bitsandbytes found no CUDA in this environment and looked "
+                  "for {file}, its library for CPUs, which this release does not carry either: releases before 0.43 "
+                  "have none for Windows]",
      .unknown = "which versions it carries: the names of libbitsandbytes_cuda*.so beside it say",
      .explained_by = {"FF707"},
      .subject = "cuda{cuda}",
-     .source = "bitsandbytes-foundation/bitsandbytes#1848"},
+     .source = "bitsandbytes-foundation/bitsandbytes#1848, #138, #228, jllllll/bitsandbytes#4"},
     {.name = "built-for-another-python",
      .code = "FF842",
      .title = "a module for another Python",

@@ -23,7 +23,7 @@ const ErrorClass kClasses[] = {
           {"undefined symbol: cu",
            R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft)\w+)(?:, version (?P<library>[\w.]+))?)"}},
      .concluded = "{file} needs {symbol}[ of {library}], and the copy of [{library}|that library of NVIDIA's] that was "
-                  "loaded lacks it: the two are of different releases, and mostly the copy is the older one",
+                  "loaded lacks it: the two are of different releases",
      .unknown = "where that copy lies: in a folder of LD_LIBRARY_PATH or of the system, which go before what pip "
                 "installed, or in an NVIDIA package of another release than PyTorch asks for",
      .mend = "unset LD_LIBRARY_PATH, then the program again; if the error stays, `pip check` names the NVIDIA packages "
@@ -73,24 +73,28 @@ const ErrorClass kClasses[] = {
      .title = "an extension that is compiled at its first use is not there",
      .consequence = true,
      .patterns = {{"torch_extensions",
-                   R"((?P<file>\S*torch_extensions\S*[/\\](?P<module>\w+)\.(?:so|pyd)): cannot open)"}},
+                   R"((?P<file>\S*torch_extensions\S*[/\\](?P<module>\w+)\.(?:so|pyd)): cannot open)"},
+                  // In a traceback: the module's own fault, if it has one, is another kind and goes before.
+                  {"_import_module_from_library", R"(in _import_module_from_library)"},
+                  {"No module named '", R"(No module named '(?P<module>\w+)')", true}},
      .concluded =
-         "PyTorch compiles {module} at its first use and keeps it in {file}: that was not written, as the compiler "
-         "failed before, or another process has left a half-made folder",
+         "PyTorch compiles [{module}|the module] at its first use and keeps it in [{file}|~/.cache/torch_extensions]: "
+         "that was not written, as the compiler failed before, or another process has left a half-made folder",
      .unknown = "the compiler's own error, which stands before this line or in an earlier run",
      .mend =
          "rm -rf ~/.cache/torch_extensions, then the program again: what the compiler says is the error to ask about",
      .explained_by = {"FF706", "FF405"},
-     .source = "databrickslabs/dolly#119, deepspeedai/DeepSpeed#5277"},
+     .source = "databrickslabs/dolly#119, deepspeedai/DeepSpeed#5277, NVlabs/nvdiffrast#46"},
     {.name = "driver-lacks-function",
      .code = "FF815",
      .title = "the driver lacks a function that a library asks for",
      .proof = Proof::kFiles,
      .patterns = {{"undefined symbol: cu", R"((?:(?P<file>[^\s:'"]+): )?undefined symbol: (?P<symbol>cu[A-Z]\w+)\b)"},
-                  {"undefined symbol: nvml", R"((?P<file>[^\s:'"]+): undefined symbol: (?P<symbol>nvml[A-Z]\w+)\b)"}},
-     .concluded =
-         "{symbol} is the driver's own function. The driver that was loaded is older than it, or a toolkit's stub "
-         "stands for it, or [{file}|the library] does not name the driver among what it needs",
+                  {"undefined symbol: nvml", R"((?P<file>[^\s:'"]+): undefined symbol: (?P<symbol>nvml[A-Z]\w+)\b)"},
+                  {"NVMLError_FunctionNotFound", R"(NVMLError_FunctionNotFound)"}},
+     .concluded = "[{symbol}|a function of NVML that was asked for] is the driver's own function. The driver that was "
+                  "loaded is older than it, or a toolkit's stub "
+                  "stands for it, or [{file}|the library] does not name the driver among what it needs",
      .unknown =
          "which of these: nvidia-smi shows the driver's CUDA, and NVIDIA's page of the function says since which "
          "CUDA it is there",
@@ -165,22 +169,22 @@ const ErrorClass kClasses[] = {
      .code = "FF831",
      .title = "a library is not there",
      .proof = Proof::kFiles,
-     .patterns = {{"cannot open shared object file",
-                   R"((?:^|[\s'"(])(?P<library>[\w./+-]*lib[\w.+-]+\.so[\w.]*): cannot open shared object file)"},
-                  {"cannot open shared object file",
-                   R"((?P<library>[\w./+-]+\.so[\w.]*): cannot open shared object file)"},
-                  {"Could not load library", R"(Could not load library (?P<library>[\w./+-]+\.so[\w.]*))"},
-                  {"Error loading shared library",
-                   R"(Error loading shared library (?P<library>[\w./+-]+\.so[\w.]*): No such file)"},
-                  {"Unable to load any of", R"(Unable to load any of \{(?P<library>lib[\w.+-]+))"},
-                  {"is not found or cannot be loaded",
-                   R"(Library (?P<library>[\w.+-]+) is not found or cannot be loaded)"},
-                  {"Could not load dynamic library", R"(Could not load dynamic library '(?P<library>[^']+)'; dlerror)"},
-                  {"CuPy failed to load", R"(CuPy failed to load (?P<library>[\w.+-]+))"},
-                  {"Could not locate", R"(Could not locate (?P<library>[\w.+-]+\.dll))"},
-                  {"Could not find module '", R"(Could not find module '(?P<library>[^']+\.dll)')"},
-                  {"DLL load failed", R"(DLL load failed(?: while importing (?P<module>[\w.]+))?: (?P<why>.+))"},
-                  {"[WinError 126]", R"re(\[WinError 126\](?:.*Error loading "(?P<library>[^"]+)")?)re"}},
+     .patterns =
+         {{"cannot open shared object file",
+           R"((?:^|[\s'"(])(?P<library>[\w./+-]*lib[\w.+-]+\.so[\w.]*): cannot open shared object file)"},
+          {"cannot open shared object file", R"((?P<library>[\w./+-]+\.so[\w.]*): cannot open shared object file)"},
+          {"Could not load library", R"(Could not load library (?P<library>[\w./+-]+\.so[\w.]*))"},
+          {"Error loading shared library",
+           R"(Error loading shared library (?P<library>[\w./+-]+\.so[\w.]*): No such file)"},
+          {"Unable to load any of", R"(Unable to load any of \{(?P<library>lib[\w.+-]+))"},
+          {"is not found or cannot be loaded", R"(Library (?P<library>[\w.+-]+) is not found or cannot be loaded)"},
+          {"Could not load dynamic library", R"(Could not load dynamic library '(?P<library>[^']+)'; dlerror)"},
+          {"not found in the system path", R"((?P<library>lib[\w.+-]+\.so)[\w.*\[\]-]* not found in the system path)"},
+          {"CuPy failed to load", R"(CuPy failed to load (?P<library>[\w.+-]+))"},
+          {"Could not locate", R"(Could not locate (?P<library>[\w.+-]+\.dll))"},
+          {"Could not find module '", R"(Could not find module '(?P<library>[^']+\.dll)')"},
+          {"DLL load failed", R"(DLL load failed(?: while importing (?P<module>[\w.]+))?: (?P<why>.+))"},
+          {"[WinError 126]", R"re(\[WinError 126\](?:.*Error loading "(?P<library>[^"]+)")?)re"}},
      .concluded = "[{library} was looked for and not found|the module {module}, or a DLL that it needs, was not found "
                   "({why})|a DLL was not found]",
      .unknown = "[whether another folder has {library}|which DLL it is: Windows does not say]",

@@ -81,13 +81,13 @@ NamedFact companion_fact(const std::string& package, const std::string& text, co
       companion.releases.begin(), companion.releases.end(),
       [&](const CompanionRelease& release) { return refusing(release.versions, version->public_part()) == nullptr; });
   if (of_release == companion.releases.end()) return {};
-  if (refusing(of_release->torch, torch.version.public_part()) == nullptr)
+  if (of_release->loads_under(torch.version.public_part()))
     return {fmt::format("{} {} goes with torch {}", package, text, torch.text), "", ""};
   std::string command;
   for (const CompanionRelease& release : companion.releases | std::views::reverse)
-    if (refusing(release.torch, torch.version.public_part()) == nullptr)
+    if (release.asks_for(torch.version.public_part()))
       command = companion_install(package, release.release, torch.version.local, true);
-  return {fmt::format("{} {} is built for torch {}, and the text has torch {}", package, text, of_release->torch_text,
+  return {fmt::format("{} {} is built for torch {}, and the text has torch {}", package, text, of_release->other_text,
                       torch.text),
           "FF406", command};
 }

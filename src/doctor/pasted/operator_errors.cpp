@@ -211,7 +211,6 @@ const ErrorClass kClasses[] = {
      .title = "DeepSpeed could not build its operator",
      .consequence = true,
      .patterns = {{"Unable to JIT load the", R"(Unable to JIT load the (?P<module>\w+) op due to)"},
-                  {"Error building extension '", R"(Error building extension '(?P<module>\w+)')"},
                   {"'ds_opt_adam'", R"(object has no attribute '(?P<module>ds_opt_adam)')"}},
      .concluded =
          "{module} is compiled at its first use, and that failed: the compiler's own error stands before this line",
@@ -219,6 +218,18 @@ const ErrorClass kClasses[] = {
      .mend = "ds_report (it says for each operator what is missing)",
      .explained_by = {"FF706", "FF405"},
      .source = "deepspeedai/DeepSpeed#5277, #1846, #3808"},
+    {.name = "extension-not-built",
+     .code = "FF817",
+     .title = "an extension could not be compiled at its first use",
+     .consequence = true,
+     .patterns = {{"Error building extension '", R"(Error building extension '(?P<module>\w+)')"},
+                  {"Error compiling objects for extension", R"(Error compiling objects for extension)"}},
+     .concluded =
+         "[{module}|an extension] was compiled on this machine, and that failed: the compiler's own error stands "
+         "before this line, or among the lines of ninja behind it",
+     .unknown = "that error, where the text does not have it: lines with \"error:\", \"fatal\" or \"FAILED:\" do",
+     .explained_by = {"FF706", "FF405"},
+     .source = "nerfstudio-project/gsplat#461, NVIDIA/MinkowskiEngine#346, deepspeedai/DeepSpeed#1846"},
     {.name = "flash-attn-not-seen",
      .code = "FF817",
      .title = "Transformers was asked for flash-attn and does not see it",

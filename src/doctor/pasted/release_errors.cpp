@@ -94,6 +94,37 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF406", "FF402", "FF401"},
      .subject = "{library}",
      .source = "torch/torch7#1249, 2kpr/ComfyUI-PMRF#11, ali-vilab/ACE_plus#138, hollowstrawberry/kohya-colab#32"},
+    {.name = "companion-of-another-release",
+     .code = "FF843",
+     .title = "two packages of one maker are of releases that do not go together",
+     .patterns =
+         {{" is not compatible with ",
+           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) v?(?P<built>\d[\w.+]*) is not compatible with (?P<other>[\w.-]*[A-Za-z][\w.-]*) v?(?P<here>\d[\w.+]*\w)\. Please (?:update|upgrade|downgrade))"}},
+     .concluded =
+         "{library} {built} says itself that it does not work with {other} {here}, which is installed beside it. "
+         "GPU and driver were not asked",
+     .mend = "the release of {other} that the message names, or of {library} that goes with {other} {here}",
+     .explained_by = {"FF406"},
+     .subject = "{other}",
+     .source = "nunchux-ai/nunchaku#551, nunchux-ai/ComfyUI-nunchaku#449"},
+    {.name = "torch-older-than-wanted",
+     .code = "FF843",
+     .title = "a package refuses this PyTorch as too old",
+     .patterns =
+         {{"is required but found",
+           R"((?i)(?:Disabling PyTorch because )?PyTorch ?>= ?(?P<wanted>[\d.]+\d) is required but found (?P<here>[\w.+]+\w))"},
+          {"upgrade torch to at least", R"(upgrade torch to at least v?(?P<wanted>[\d.]+\d))"},
+          {"torch version",
+           R"((?i)requires (?:a )?(?:py)?torch version (?:of )?(?:at least |>= ?)(?P<wanted>[\d.]+\d))"}},
+     .concluded =
+         "the package wants PyTorch {wanted} or later[, and {here} is installed]: it says so itself, and goes on "
+         "without PyTorch or ends. No kernel was asked for",
+     .mend =
+         "a PyTorch of {wanted} or later with the companions of its release (torchvision, torchaudio, xformers), or an "
+         "older release of the package",
+     .explained_by = {"FF406", "FF402"},
+     .subject = "torch",
+     .source = "huggingface/transformers, src/transformers/utils/import_utils.py"},
     {.name = "requirements-conflict",
      .code = "FF851",
      .title = "no releases serve all that was asked for",

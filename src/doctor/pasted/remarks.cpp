@@ -118,6 +118,30 @@ Lines of_ffmpeg(const std::string& name) {
   return {};
 }
 
+/// "tensorrt_llm" of "_ZN12tensorrt_llm7kernels4gemmEv": the outermost namespace; "" if it has none.
+std::string namespace_of(const std::string& symbol) {
+  static const Regex kNested(R"(^_ZNK?(?P<length>\d{1,2})(?P<rest>[A-Za-z_]\w*))");
+  Fields fields;
+  if (!kNested.finds(symbol, fields)) return "";
+  const auto length = static_cast<std::size_t>(number(fields["length"]));
+  return length < fields["rest"].size() ? fields["rest"].substr(0, length) : "";
+}
+
+/// Functions that were taken out of a library of NVIDIA's. Source: cuSPARSE's release notes of CUDA 11.0 and 12.0.
+Lines removed_function(const Diagnosis& diagnosis, const Question&) {
+  static const Regex kIn11(R"(^cusparse[SDCZ](?:csrmv(?:_mp)?|csrmm2?|hybmv|doti|dotci|csr2hyb|hyb2csr|cscmm)$)");
+  static const Regex kIn12(
+      R"(^cusparse[SDCZ](?:gthrz?|sctr|axpyi|roti|csrsv2_\w+|csrsm2_\w+|csrgemm2|csrgemm2_\w+|csr2csc)$)");
+  const std::string symbol = field(diagnosis, "symbol");
+  Fields fields;
+  const int cuda = kIn11.finds(symbol, fields) ? 11 : kIn12.finds(symbol, fields) ? 12 : 0;
+  if (cuda == 0) return {};
+  return {
+      fmt::format("CUDA {} has {} no more: the file was built with an older CUDA, and the copy that was loaded is "
+                  "the newer of the two; built again, from sources that know CUDA {}, it would load",
+                  cuda, symbol, cuda)};
+}
+
 Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   const std::string symbol = field(diagnosis, "symbol");
   if (symbol.starts_with("Py") || symbol.starts_with("_Py"))
@@ -132,6 +156,13 @@ Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   if (is_ffmpeg_symbol(symbol))
     return {"the name is FFmpeg's: another release of FFmpeg was loaded than the one that the file was built for"};
   if (!doctor::is_torch_symbol(symbol)) {
+    const std::string own = namespace_of(symbol), file = field(diagnosis, "file");
+    if (!own.empty() && file.find("/" + own + "/") != std::string::npos)
+      return {
+          fmt::format("the name is {0}'s own, as the file is: the files of {0} are of two releases or builds (one "
+                      "was copied in, or left by an earlier installation), or the part with it was left out of the "
+                      "build; installed anew, it is whole",
+                      own)};
     // A function of nobody's namespace that takes PyTorch's types.
     if (symbol.find("N2at") == std::string::npos && symbol.find("N3c10") == std::string::npos) return {};
     return {
@@ -237,6 +268,13 @@ Lines missing_library(const Diagnosis& diagnosis, const Question&) {
   const std::size_t slash = path.find_last_of("/\\");
   const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
   if (Lines lines = of_ffmpeg(name); !lines.empty()) return lines;
+  if (name.starts_with("libpython"))
+    return {
+        fmt::format("{} is Python itself as a shared library: a module was linked with it, which modules need not "
+                    "be. This Python is built without it, or has it in a folder that the loader does not search: "
+                    "the folder that python -c 'import sysconfig; print(sysconfig.get_config_var(\"LIBDIR\"))' "
+                    "prints goes into LD_LIBRARY_PATH, or the system's package (libpython3.x) brings it",
+                    printable(name))};
   const auto libraries = doctor::cuda_libraries_named(name);
   if (libraries.empty()) {
     const std::string cuda = toolkit_in_name(name);
@@ -306,6 +344,7 @@ struct OfKind {
 };
 constexpr OfKind kRemarks[] = {
     {"undefined-symbol", missing_symbol},
+    {"nvidia-library-versions", removed_function},
     {"driver-too-old", old_driver},
     {"requirement-of-another-torch", other_release},
     {"architecture-unknown-to-tool", known_to_toolkits},

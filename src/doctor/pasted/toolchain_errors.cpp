@@ -109,6 +109,17 @@ const ErrorClass kClasses[] = {
      .mend = "export CUDA_HOME=/usr/local/cuda (one folder, no colon)",
      .explained_by = {"FF706"},
      .source = "open-mmlab/mmcv#693"},
+    {.name = "compiler-killed",
+     .code = "FF865",
+     .title = "the system ended the compiler: the machine's memory is full",
+     .nature = Nature::kNoMisfit,
+     .patterns = {{"died due to signal 9", R"('(?P<tool>\w+)' died due to signal 9)"},
+                  {"Killed signal terminated program", R"(Killed signal terminated program (?P<tool>[\w+]+))"},
+                  {"virtual memory exhausted", R"(virtual memory exhausted)"}},
+     .concluded = "[{tool}|the compiler] was killed while it compiled: kernels take gigabytes each, and as many are "
+                  "compiled at once as there are processors. Nothing in the sources or the toolkit is at fault",
+     .mend = "MAX_JOBS=1 before the command (PyTorch's builds; NVCC_THREADS=1, too), or a machine with more memory",
+     .source = "Dao-AILab/flash-attention, README; PyTorch, torch.utils.cpp_extension, MAX_JOBS"},
     {.name = "no-ninja",
      .code = "FF865",
      .title = "extensions are compiled here, and ninja is missing",
@@ -212,13 +223,25 @@ const ErrorClass kClasses[] = {
              "the stub)",
      .explained_by = {"FF706"},
      .source = "microsoft/WSL#8587"},
+    {.name = "nvvm-of-another-time",
+     .code = "FF860",
+     .title = "Numba and the CUDA toolkit are too far apart",
+     .patterns = {{"No supported GPU compute capabilities found",
+                   R"((?P<why>No supported GPU compute capabilities found))"}},
+     .concluded = "Numba found a CUDA toolkit that it does not serve: each release has a list of toolkits with the "
+                  "GPUs that they "
+                  "compile for, and this toolkit is older than all of them, or newer",
+     .unknown = "which toolkit it found: numba -s names it (CUDA_HOME, conda's cudatoolkit, pip's nvidia-cuda-nvcc)",
+     .mend =
+         "a toolkit that this Numba serves (from 0.58 on CUDA 11.2 or later), or the Numba that serves this toolkit",
+     .explained_by = {"FF706", "FF705"},
+     .subject = "nvvm",
+     .source = "zhangyp15/MonoFlex#52, flatironinstitute/finufft#356, numba/numba#6227"},
     {.name = "nvvm-absent",
      .code = "FF866",
      .title = "Numba finds no compiler of CUDA",
      .patterns = {{"libNVVM cannot be found", R"((?P<library>libNVVM) cannot be found)"},
                   {"NvvmSupportError", R"(NvvmSupportError: (?P<why>.+))"},
-                  {"No supported GPU compute capabilities found",
-                   R"((?P<why>No supported GPU compute capabilities found))"},
                   {"requires ptxcompiler and cubinlinker", R"(requires (?P<library>ptxcompiler and cubinlinker))"}},
      .concluded =
          "Numba compiles kernels with NVVM, which is part of the CUDA toolkit and of no PyTorch: none was found[: "
@@ -282,7 +305,8 @@ const ErrorClass kClasses[] = {
                    R"(failed to open (?P<library>libnvrtc-builtins\.(?:alt\.)?so[\d.]*\d|libnvrtc-builtins\.so))"},
                   {"libnvrtc-builtins", R"(Make sure that (?P<library>libnvrtc-builtins\.so[\d.]*\d) is installed)"},
                   {"nvrtc-builtins64_", R"((?P<library>nvrtc-builtins64_\d+\.dll))"},
-                  {"NVRTC_ERROR_BUILTIN_OPERATION_FAILURE", R"(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"}},
+                  {"NVRTC_ERROR_BUILTIN_OPERATION_FAILURE", R"(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)"},
+                  {"failed to load builtins", R"(nvrtc: error: failed to load builtins)"}},
      .concluded =
          "kernels are compiled when the program runs: NVRTC opens [{library}|libnvrtc-builtins] by its exact version, "
          "and no folder of the loader has that one. An NVRTC of another version, from LD_LIBRARY_PATH or another "

@@ -25,8 +25,10 @@ std::vector<doctor::Problem> wheel_problems(const std::string& file_name, const 
 std::vector<doctor::Problem> label_problems(const doctor::Requirement& package, const doctor::Question& question);
 
 /// Those of a request for PyTorch: there is such a release, it has wheels for the Python, and the CUDA of its build
-/// serves driver and GPUs. `build` is build_of().
+/// serves driver and GPUs. `build` is build_of(); `left` are the releases that the other requests leave, the newest
+/// first, none where that is not known.
 std::vector<doctor::Problem> torch_problems(const doctor::Requirement& package, const std::string& build,
-                                            const doctor::Question& question);
+                                            const doctor::Question& question,
+                                            const std::vector<doctor::Version>& left = {});
 
 }  // namespace flashfit::doctor::requests

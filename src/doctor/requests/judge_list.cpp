@@ -11,6 +11,7 @@
 #include "doctor/packaging/marker.hpp"
 #include "doctor/packaging/metadata.hpp"
 #include "doctor/requests/at_hand.hpp"
+#include "doctor/requests/by_base.hpp"
 #include "doctor/requests/by_name.hpp"
 #include "doctor/requests/companions.hpp"
 #include "doctor/requests/sha256.hpp"
@@ -35,9 +36,13 @@ struct Placed {
 class Judge {
  public:
   Judge(const RequestList& list, const doctor::Target& target, const Question& asked, const ListOptions& options)
-      : list_(list), options_(options), at_hand_(std::filesystem::path(target.target).parent_path().string()) {
+      : list_(list),
+        options_(options),
+        at_hand_(std::filesystem::path(target.target).parent_path().string()),
+        places_(requests_by_base(list)),
+        torches_(list.bases.size()) {
     for (std::size_t i = 0; i < list.bases.size(); ++i)
-      questions_.push_back(question_of(list, i, asked, options.named));
+      questions_.push_back(question_of(list, i, places_[i], asked, options.named));
   }
 
   std::vector<Placed> run() {
@@ -58,11 +63,7 @@ class Judge {
       judge_request(request, questions_[request.base]);
       if (problems_.size() > kMostProblems) break;
     }
-    for (std::size_t base = 0; base < list_.bases.size(); ++base)
-      for (Conflict& conflict : companion_conflicts(list_, base, questions_[base])) {
-        const Request& request = list_.requests[conflict.request];
-        add(request, std::move(conflict.problem), request.text);
-      }
+    judge_together();
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const Placed& a, const Placed& b) { return a.problem.severity > b.problem.severity; });
     problems_.resize(std::min(problems_.size(), kMostProblems));
@@ -78,6 +79,40 @@ class Judge {
   }
 
  private:
+  /// The releases of PyTorch that the requests of a base leave; none where one is named already, or they are too many.
+  const std::vector<doctor::Version>& torches_of(std::size_t base) {
+    std::optional<std::vector<doctor::Version>>& torches = torches_[base];
+    if (!torches) {
+      const Places those = compared(list_, places_[base], questions_[base]);
+      torches.emplace();
+      if (!questions_[base].torch && those.size() <= kMostCompared)
+        torches = torches_left(list_, those, questions_[base]);
+    }
+    return *torches;
+  }
+
+  /// What requests of one base ask of each other.
+  void judge_together() {
+    bool all_compared = true;
+    std::size_t left = kMostCompared;
+    for (std::size_t base = 0; base < list_.bases.size(); ++base) {
+      auto conflicts = companion_conflicts(list_, places_[base], questions_[base], left);
+      all_compared &= conflicts.has_value();
+      if (!conflicts) continue;
+      for (Conflict& conflict : *conflicts) {
+        const Request& request = list_.requests[conflict.request];
+        add(request, std::move(conflict.problem), request.text);
+      }
+    }
+    if (!all_compared)
+      problems_.push_back({{"FF751", Severity::kUnknown,
+                            fmt::format("more than {} requests for packages that ask for releases of each other: not "
+                                        "all were compared",
+                                        kMostCompared),
+                            "", ""},
+                           1});
+  }
+
   void add(const Request& request, Problem problem, const std::string& member) {
     problem.member = problem.member.empty() ? member : member + "!" + problem.member;
     problems_.push_back({std::move(problem), request.line});
@@ -148,10 +183,14 @@ class Judge {
     } else if (request.sources) {
       add(request, {"FF754", Severity::kNote, "sources: what is compiled from them is not known before"}, request.text);
     } else {
-      add_all(request, label_problems(request.package, question), request.text);
+      std::vector<Problem> problems = label_problems(request.package, question);
+      // What it asks of PyTorch is judged together with the other requests.
+      if (has_companion(request)) std::erase_if(problems, [](const Problem& p) { return p.code == "FF406"; });
+      add_all(request, std::move(problems), request.text);
     }
     if (request.package.name == "torch" && request.package.url.empty())
-      add_all(request, torch_problems(request.package, build_of(indexes), question), request.text);
+      add_all(request, torch_problems(request.package, build_of(indexes), question, torches_of(request.base)),
+              request.text);
   }
 
   static std::vector<Problem> inspect_name(const WheelLink& wheel, const Question& question) {
@@ -213,6 +252,8 @@ class Judge {
   const RequestList& list_;
   const ListOptions& options_;
   AtHand at_hand_;
+  const std::vector<Places> places_;
+  std::vector<std::optional<std::vector<doctor::Version>>> torches_;  ///< of each base, once asked for
   std::vector<Question> questions_;
   std::vector<Placed> problems_;
   std::size_t by_name_ = 0, by_content_ = 0, left_out_ = 0;

@@ -6,10 +6,11 @@
 namespace flashfit::doctor::requests {
 namespace {
 
-/// The release that the requests of this base pin, with the build that their index names: "2.6.0+cu126"; "" for none.
-std::string pinned_torch(const RequestList& list, std::size_t base) {
-  for (const Request& request : list.requests) {
-    if (request.base != base || request.package.name != "torch" || !request.package.marker.empty()) continue;
+/// The release that these requests pin, with the build that their index names: "2.6.0+cu126"; "" for none.
+std::string pinned_torch(const RequestList& list, const Places& places) {
+  for (const std::size_t place : places) {
+    const Request& request = list.requests[place];
+    if (request.package.name != "torch" || !request.package.marker.empty()) continue;
     const auto version = pinned(request.package);
     if (!version) continue;
     const std::string build = build_of(list.indexes[request.indexes]);
@@ -39,7 +40,8 @@ void take_base(const Base& base, doctor::Question& question, Named named) {
 
 }  // namespace
 
-doctor::Question question_of(const RequestList& list, std::size_t base, const doctor::Question& asked, Named named) {
+doctor::Question question_of(const RequestList& list, std::size_t base, const Places& places,
+                             const doctor::Question& asked, Named named) {
   doctor::Question question = asked;
   const Base& image = list.bases[base];
   const auto glibc = question.platform;
@@ -49,7 +51,7 @@ doctor::Question question_of(const RequestList& list, std::size_t base, const do
     question.platform->minor = glibc->minor;
   }
   if (question.torch) return question;
-  std::string torch = pinned_torch(list, base);
+  std::string torch = pinned_torch(list, places);
   question.whose_torch = torch.empty() ? "the base image's" : "the list's";
   if (torch.empty())
     torch = image.torch +

@@ -72,6 +72,15 @@ bool takes_python(const TorchRelease& release, const Question& question) {
          question.python->minor <= release.last_python;
 }
 
+/// The newest patch of the release that is left, or of all; nothing if none is left.
+std::optional<doctor::Version> patch_of(const TorchRelease& release, const std::vector<doctor::Version>& left) {
+  if (left.empty()) return doctor::parse_version(release.str()).value_or(doctor::Version{});
+  const auto found = std::find_if(left.begin(), left.end(), [&](const doctor::Version& version) {
+    return doctor::torch_release_of(version) == &release;
+  });
+  return found == left.end() ? std::nullopt : std::optional(*found);
+}
+
 std::vector<Problem> judge_pinned(const doctor::Version& version, const std::string& build, const Question& question) {
   std::vector<Problem> problems;
   if (std::string why = doctor::no_torch_release(version); !why.empty()) {
@@ -109,17 +118,18 @@ std::vector<Problem> judge_pinned(const doctor::Version& version, const std::str
 }  // namespace
 
 std::vector<Problem> torch_problems(const doctor::Requirement& package, const std::string& build,
-                                    const Question& question) {
+                                    const Question& question, const std::vector<doctor::Version>& left) {
   if (const auto version = pinned(package)) return judge_pinned(*version, build, question);
   if (!is_for(question)) return {};
-  // What pip takes is the newest that the request and the Python allow; other packages may narrow it further.
+  // What pip takes is the newest that the requests and the Python allow; other packages may narrow it further.
   std::vector<Problem> of_newest;
   std::string newest;
   for (const TorchRelease& release : std::views::reverse(doctor::torch_releases())) {
     if (release.first_python == 0) continue;  // older than what is known of wheels
-    const std::string text = release.str();
-    const auto version = doctor::parse_version(text);
-    if (!takes_python(release, question) || doctor::refusing(package.versions, *version) != nullptr) continue;
+    const auto version = patch_of(release, left);
+    if (!version || !takes_python(release, question) || doctor::refusing(package.versions, *version) != nullptr)
+      continue;
+    const std::string& text = version->text;
     std::vector<Problem> found = judge_pinned(*version, build, question);
     if (newest.empty()) {
       newest = text;

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <map>
 
+#include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/knowledge/stable_abi.hpp"
@@ -90,6 +91,19 @@ void check_python_abi(const Target& target, const Question& question, std::vecto
 
 namespace {
 
+/// Whether a folder on the way to a package's module has a name that no import can have, as those that builds leave in
+/// ("build/lib.linux-x86_64-3.10"): it is not imported from there, under any Python.
+bool is_in_no_package(const Target& target, std::string_view path) {
+  if (target.kind != TargetKind::kWheel && target.kind != TargetKind::kDistribution) return false;
+  auto folders = split(path, '/');
+  folders.pop_back();
+  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
+    // Eggs are in the search path, and x-1.0.data/platlib is installed elsewhere.
+    const bool passed = folder.ends_with(".egg") || (folder == folders.front() && folder.ends_with(".data"));
+    return !passed && folder.find_first_of(".-") != std::string_view::npos;
+  });
+}
+
 /// PyTorch loads a library of operators itself (torch.ops.load_library), under any Python: its ending is what
 /// setuptools gives to all. A module that Python imports asks for some name of the interpreter's.
 bool is_operator_library(const Binary& binary) {
@@ -103,7 +117,8 @@ void check_python_modules(const Target& target, const Question& question, std::v
   for (const Binary& binary : target.binaries) {
     const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
     if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
-    if (is_alien(binary, question.platform) || is_operator_library(binary)) continue;
+    if (is_alien(binary, question.platform) || is_operator_library(binary) || is_in_no_package(target, binary.path))
+      continue;
     Family& family = families[module->stem];
     family.any |= module->minor < 0;
     family.stable |= module->stable;

@@ -75,16 +75,19 @@ std::optional<RefusedTorch> refused_torch(const Target& target, const Question& 
   // Of libraries on the stable interface alone the functions decide.
   if (!target.binaries.empty() && !uses_cxx_of_torch(target)) return std::nullopt;
   const CompanionRelease* const release = known_release(target);
-  const Specifier* const clause = release == nullptr ? nullptr : refusing(release->torch, yours.public_part());
-  if (clause == nullptr) return std::nullopt;
-  return RefusedTorch{.text = clause->text, .known_alone = true, .other_build = true};
+  if (release == nullptr || release->loads_under(yours.public_part())) return std::nullopt;
+  return RefusedTorch{
+      .text = refusing(release->other, yours.public_part())->text, .known_alone = true, .other_build = true};
 }
 
 std::string release_for(std::string_view package, const TorchFacts& torch) {
   const Companion* const companion = knowledge_data().companion(package);
   if (companion == nullptr || !torch.version) return "";
+  const Version yours = torch.version->public_part();
   for (const CompanionRelease& release : companion->releases)
-    if (refusing(release.torch, torch.version->public_part()) == nullptr) return release.release;
+    if (release.asks_for(yours)) return release.release;
+  for (const CompanionRelease& release : companion->releases)
+    if (release.loads_under(yours)) return release.release;
   return "";
 }
 

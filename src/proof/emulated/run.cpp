@@ -43,12 +43,16 @@ emu::Memory memory_of(const reference::ForwardData& data, const ForwardParams& p
 constexpr std::int64_t kResidentBlocks = 3;
 
 Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call, const ForwardParams& params,
-                          const emu::Memory& memory, emu::Options options) {
+                          emu::Memory memory, emu::Options options) {
   const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   const Steps steps = forward_steps(image, call.problem, params.slots, params.splits, kResidentBlocks);
   ForwardArguments arguments;
   const ForwardConfig& config = forward_variant_of(kernel.row).config;
-  if (auto ok = arguments.set(config, call, params, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
+  int taken = 1 << 20;  // a launch that does not clear it computes nothing
+  memory.writable("taken", &taken, sizeof taken);
+  if (auto ok = arguments.set(config, call, params, emu::encode_tensor_map, shares_counter(steps) ? &taken : nullptr);
+      !ok)
+    return tl::unexpected(ok.error());
   return run_steps(steps.all(), arguments.all(), {&kernel, 1}, memory, std::move(options));
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace flashfit::emulated {
 
@@ -17,6 +19,8 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     const Grid& grid = steps[i].grid;
     if (grid.x == 0) continue;
     options.kernel = name;
+    if (const int words = steps[i].cleared.words)
+      std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
     const auto ran = kernel->launch({static_cast<int>(grid.x), grid.y, grid.z}, params[i], memory, options);
     if (!ran) return ran;
     all += *ran;

@@ -141,7 +141,7 @@ int flashfit_has_feature(const char* name) {
 }
 
 flashfit_status flashfit_attention_forward(const flashfit_attention_args* args) {
-  return api::guarded([&] { return api::attention(args, api::dispatch_forward); });
+  return flashfit_attention_run(args, nullptr, nullptr);
 }
 
 flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes) {
@@ -154,13 +154,10 @@ flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args
   });
 }
 
-flashfit_status flashfit_attention_try(const flashfit_attention_args* args, uint64_t* needed) {
-  return api::guarded([&]() -> Result<void> {
-    if (!needed) return api::refuse("needed: NULL; accepted: where to put the workspace's size");
-    *needed = 0;
-    return api::attention(args, [&](const api::CheckedForward& checked) {
-      return api::dispatch_try(checked).map([&](std::uint64_t bytes) { *needed = bytes; });
-    });
+flashfit_status flashfit_attention_run(const flashfit_attention_args* args, flashfit_allocate allocate, void* context) {
+  return api::guarded([&] {
+    return api::attention(
+        args, [&](const api::CheckedForward& checked) { return api::dispatch_forward(checked, {allocate, context}); });
   });
 }
 

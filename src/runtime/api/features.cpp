@@ -29,7 +29,7 @@ constexpr const char* kAlways[] = {
     "attention.forward.varlen",
     "attention.forward.window",
     "attention.prepare",
-    "attention.try",
+    "attention.run",
     "attention.workspace",
     "cpu.bf16",
     "cpu.fp16",

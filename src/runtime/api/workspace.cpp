@@ -13,7 +13,7 @@ constexpr std::uintptr_t kWorkspaceAlignment = 256;
 Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed,
                              std::span<const Argument* const> tensors) {
   if (!data) return refuse("workspace: NULL; accepted: {} bytes of device memory", needed);
-  if (bytes < needed) return refuse("workspace_bytes: {}; accepted: {} or more", bytes, needed);
+  if (bytes < needed) return refuse("workspace: {} bytes; accepted: {} or more", bytes, needed);
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t end;
   if (begin % kWorkspaceAlignment)

@@ -328,6 +328,13 @@ Result<void> launch(std::span<const Step> steps, std::span<const void* const> pa
     if (!launches(steps[i])) continue;
     Result<void> r = (*l)->with(*steps[i].image, device, [&](Errand& errand, cu::Kernel kernel) -> Result<void> {
       if (Result<void> ok = (*l)->check_stream(device, static_cast<cu::Stream>(stream)); !ok) return ok;
+      if (const Step::Cleared& c = steps[i].cleared; c.words != 0) {
+        const auto address = reinterpret_cast<std::uintptr_t>(c.in(params[i]));
+        if (Result<void> ok = errand("cuMemsetD32Async", errand.driver.cuMemsetD32Async(
+                                                             address, 0, c.words, static_cast<cu::Stream>(stream)));
+            !ok)
+          return ok;
+      }
       return errand("cuLaunchKernelEx", launch_kernel(errand.driver, kernel, shape_of(steps[i], stream), params[i]));
     });
     if (!r) return r;

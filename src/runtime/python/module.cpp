@@ -1,4 +1,4 @@
-// _flashfit_native: the shortest way from Python objects to flashfit_attention_try and flashfit_moe_route. It words
+// _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
 #include <new>
@@ -10,12 +10,12 @@
 namespace flashfit::python {
 namespace {
 
-using Try = decltype(&flashfit_attention_try);
+using Attend = decltype(&flashfit_attention_run);
 using Route = decltype(&flashfit_moe_route);
 
 /// Of one interpreter.
 struct State {
-  Try attention_try = nullptr;
+  Attend attention_run = nullptr;
   Route moe_route = nullptr;
   TensorTypes types;
   Eager eager;
@@ -31,16 +31,16 @@ bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, bool connecte
   return false;
 }
 bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& state) {
-  return expect(name, count, wanted, state.attention_try != nullptr);
+  return expect(name, count, wanted, state.attention_run != nullptr);
 }
 
 PyObject* connect(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  enum { kAttentionTry, kMoeRoute, kCount };
+  enum { kAttentionRun, kMoeRoute, kCount };
   void* functions[kCount] = {};
   if (!expect("connect", count == kMoeRoute ? Py_ssize_t{kCount} : count, kCount, true)) return nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) functions[i] = PyLong_AsVoidPtr(args[i]);
   if (PyErr_Occurred()) return nullptr;
-  state_of(module).attention_try = reinterpret_cast<Try>(functions[kAttentionTry]);
+  state_of(module).attention_run = reinterpret_cast<Attend>(functions[kAttentionRun]);
   state_of(module).moe_route = reinterpret_cast<Route>(functions[kMoeRoute]);
   return Py_NewRef(Py_None);
 }
@@ -91,10 +91,52 @@ enum Place {
 
 constexpr int kUnreadable = -1;
 
+/// Where a call's workspace comes from: a Python function that gives its address, or else torch. What is allocated goes
+/// when this does: work that uses the memory again is queued behind the call's.
+class Workspace {
+ public:
+  Workspace(State& state, PyObject* allocate, const Tensor& q) : state_(state), allocate_(allocate), q_(q) {}
+
+  /// The status of a call that may ask for its workspace; an exception of the function that was asked is set then.
+  int run(const flashfit_attention_args& args, bool allocates) {
+    thread_ = PyEval_SaveThread();
+    const flashfit_status status = state_.attention_run(&args, allocates ? give : nullptr, this);
+    PyEval_RestoreThread(thread_);
+    return status;
+  }
+
+ private:
+  static void* give(void* context, std::uint64_t bytes) {
+    Workspace& workspace = *static_cast<Workspace*>(context);
+    PyEval_RestoreThread(workspace.thread_);
+    void* const data = workspace.allocate_ ? workspace.ask(bytes) : workspace.take_of_torch(bytes);
+    workspace.thread_ = PyEval_SaveThread();
+    return data;
+  }
+
+  void* ask(std::uint64_t bytes) {
+    const Owned address(PyObject_CallFunction(allocate_, "K", static_cast<unsigned long long>(bytes)));
+    return address ? PyLong_AsVoidPtr(address.get()) : nullptr;
+  }
+
+  void* take_of_torch(std::uint64_t bytes) {
+    memory_ = state_.eager.scratch(bytes, static_cast<int>(q_.get().device.device_id));
+    return memory_ && tensor_.read(memory_.get(), state_.types, false) ? tensor_.get().data : nullptr;
+  }
+
+  State& state_;
+  PyObject* allocate_;
+  const Tensor& q_;
+  Owned memory_;
+  Tensor tensor_;
+  PyThreadState* thread_ = nullptr;
+};
+
 /// A call of the library and the tensors that its arguments point to.
 struct Call {
   flashfit_attention_args args{};
   Tensor tensors[kTensors];
+  PyObject* allocate = nullptr;  ///< a function that gives the address of so many bytes
 
   /// False if the object is neither None nor a tensor that can be read.
   bool read(State& state, Place place, PyObject* object, bool heads_first) {
@@ -119,33 +161,12 @@ struct Call {
     return tensor.read(object, state.types, heads_first);
   }
 
-  /// The status of a call that has its stream; `needed` is 0, or nothing was done for want of so large a workspace.
-  int attempt(State& state, std::uint64_t& needed) {
-    flashfit_status status;
-    needed = 0;
-    Py_BEGIN_ALLOW_THREADS;
-    status = state.attention_try(&args, &needed);
-    Py_END_ALLOW_THREADS;
-    return status;
-  }
-
-  /// The status of the call, kUnreadable, or kUnreadable less the bytes of a workspace that the caller has to give. Has
-  /// all but its stream, and the workspace that goes with it, if `find_stream`.
-  long long run(State& state, bool find_stream) {
+  /// The status of the call, or kUnreadable. With `find_stream` it lacks its stream, which torch knows, and torch gives
+  /// its workspace.
+  int run(State& state, bool find_stream) {
     if (find_stream && !current_stream(tensors[kQ], state.types, &args.stream)) return kUnreadable;
     args.struct_size = sizeof args;
-    std::uint64_t needed;
-    int status = attempt(state, needed);
-    if (needed == 0) return status;
-    if (!find_stream) return kUnreadable - static_cast<long long>(needed);
-    // Work that uses the memory again is queued behind this call's.
-    const Owned memory = state.eager.scratch(needed, static_cast<int>(tensors[kQ].get().device.device_id));
-    Tensor scratch;
-    if (!memory || !scratch.read(memory.get(), state.types, false)) return kUnreadable;
-    args.workspace = scratch.get().data;
-    args.workspace_bytes = needed;
-    status = attempt(state, needed);
-    return needed == 0 ? status : kUnreadable;
+    return Workspace(state, allocate, tensors[kQ]).run(args, allocate || find_stream);
   }
 };
 
@@ -156,9 +177,9 @@ struct Options {
   /// Of attend()'s last argument, a tuple. False if it holds a tensor that cannot be read, or, with an exception, if it
   /// is none.
   bool read(State& state, PyObject* options, Call& call) {
-    enum { kLeft, kRight, kSoftcap, kFirst, kMemory = kFirst + kPlaces - kTensors, kBytes, kCount };
+    enum { kLeft, kRight, kSoftcap, kFirst, kMemory = kFirst + kPlaces - kTensors, kBytes, kAllocate, kCount };
     if (!PyTuple_Check(options) || PyTuple_Size(options) != kCount) {
-      PyErr_SetString(PyExc_TypeError, "attend: options; accepted: a tuple of 9");
+      PyErr_SetString(PyExc_TypeError, "attend: options; accepted: a tuple of 10");
       return false;
     }
     call.args.window_left = PyLong_AsLongLong(PyTuple_GetItem(options, kLeft));
@@ -167,6 +188,8 @@ struct Options {
     call.args.workspace = PyLong_AsVoidPtr(PyTuple_GetItem(options, kMemory));
     call.args.workspace_bytes = PyLong_AsUnsignedLongLong(PyTuple_GetItem(options, kBytes));
     if (PyErr_Occurred()) return false;
+    PyObject* const allocate = PyTuple_GetItem(options, kAllocate);
+    call.allocate = allocate == Py_None ? nullptr : allocate;
     for (int i = 0; i < kPlaces - kTensors; ++i) {
       const auto place = static_cast<Place>(kTensors + i);
       if (!call.read(state, place, tensors[i], PyTuple_GetItem(options, kFirst + i), false)) return false;
@@ -176,8 +199,8 @@ struct Options {
 };
 
 PyObject* run(State& state, Call& call, bool find_stream) {
-  const long long status = call.run(state, find_stream);
-  return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(status);
+  const int status = call.run(state, find_stream);
+  return PyErr_Occurred() ? nullptr : PyLong_FromLong(status);
 }
 
 PyObject* run_with(State& state, Call& call, bool find_stream, PyObject* given) {
@@ -306,7 +329,7 @@ PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize
 
 PyMethodDef methods[] = {
     {"connect", fastcall(connect), METH_FASTCALL,
-     "connect(attention_try, moe_route): addresses of flashfit_attention_try and flashfit_moe_route in the library "
+     "connect(attention_run, moe_route): addresses of flashfit_attention_run and flashfit_moe_route in the library "
      "that is loaded. moe_route may be left out where route() is not called."},
     {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
      "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
@@ -319,12 +342,13 @@ PyMethodDef methods[] = {
      "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
     {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, "
-     "options): flashfit_attention_try's status; -1 if a tensor cannot be read; -1 less the bytes of a workspace that "
-     "is needed and not given. Tensors: None, objects whose type has DLPack's C exchange API, torch tensors, or (data, "
+     "options): flashfit_attention_run's status; -1 if a tensor cannot be read. Tensors: None, objects whose type has "
+     "DLPack's C exchange API, torch tensors, or (data, "
      "device type, device index, DLPack code, bits, shape, strides). "
      "stream: a CUstream, or None for the current one of q's package. variant: bytes or None. heads_first: q, k, v and "
      "out have heads before tokens. options may be left out: (window_left, window_right, softcap, alibi_slopes, sinks, "
-     "bias, seqused_k, workspace's address, workspace_bytes). With stream None the workspace is found here."},
+     "bias, seqused_k, workspace's address, workspace_bytes, allocate). allocate(bytes), or None, gives the address of "
+     "a workspace where one is needed and none was given; with stream None torch does."},
     {"route", fastcall(route), METH_FASTCALL,
      "route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status; -1 if a tensor cannot "
      "be read. Tensors, stream and variant as attend() takes them. options may be left out: (router_bias, groups, "

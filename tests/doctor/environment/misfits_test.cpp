@@ -91,10 +91,10 @@ TEST_F(Misfits, ACompanionsOwnLibraryIsHeldAgainstTorchsSymbols) {
 
 TEST_F(Misfits, WithoutAReleaseOrASourceNoCommandIsMadeUp) {
   install(make_torch("2.9.1+cu128"));
-  install({"fbgemm_gpu", "1.3.0", {{"fbgemm_gpu/_C" + kModule, make_module({{"8.0"}}, of_torch({"_ZN2at5otherEv"}))}}});
+  install({"pyg_lib", "0.4.0", {{"pyg_lib/_C" + kModule, make_module({{"8.0"}}, of_torch({"_ZN2at5otherEv"}))}}});
   const Environment found = look({"A100"});
-  EXPECT_THAT(culprits_of(found), ElementsAre("fbgemm-gpu"));
-  EXPECT_EQ(mend_of(found, "fbgemm-gpu"), "");
+  EXPECT_THAT(culprits_of(found), ElementsAre("pyg-lib"));
+  EXPECT_EQ(mend_of(found, "pyg-lib"), "");
 }
 
 TEST_F(Misfits, APackageThatDoesWithoutItsLibrariesIsDegradedAtMost) {

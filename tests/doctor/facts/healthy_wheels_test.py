@@ -2,7 +2,8 @@
 
 Beside the environments of tests/doctor/environment/real_environments_test.py, which are judged as a whole: here each
 wheel is judged by itself, as before it is installed. What is found against one is a false alarm. They are small, and
-need the network once (about 240 MB): without it each is skipped and named.
+need the network once (about 240 MB): without it each is skipped and named. A second list is larger (about 2 GB) and
+fetched with FLASHFIT_TEST_WHEELS=all.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Healthy:
     platforms: tuple[str, ...] = PLATFORMS
     python: str = "3.11"
     megabytes: int = 1
+    large: bool = False  #: taken if it is in the cache, or where all are fetched
 
     @property
     def name(self) -> str:
@@ -105,9 +107,74 @@ HEALTHY = [
 ]
 
 
-@pytest.mark.parametrize("case", HEALTHY, ids=[h.name for h in HEALTHY])
+def more(requirement: str, asked: str = "--gpu H100 --gpu L40 --driver 580", megabytes: int = 1) -> Healthy:
+    """Of a second list, chosen apart from the rules: each is judged for CPython 3.12, and fetched on request alone."""
+    return Healthy(requirement, asked, python="3.12", megabytes=megabytes, large=True)
+
+
+def beside(torch: str, gpus: str = "--gpu H100 --gpu L40") -> str:
+    return f"{gpus} --driver 580 --torch {torch}"
+
+
+HEALTHY += [
+    # PyTorch's extensions, each beside its PyTorch
+    more("torchvision==0.24.1", beside("2.9.1"), 8),
+    more("torchvision==0.29.0", beside("2.14.0"), 8),
+    more("torchaudio==2.9.1", beside("2.9.1"), 2),
+    more("torchaudio==2.11.0", beside("2.11.0"), 2),
+    more("torchcodec==0.9.1", beside("2.9.1"), 2),
+    more("tensordict==0.9.1", beside("2.8.0")),
+    more("torchrl==0.9.2", beside("2.8.0"), 1),
+    more("torchao==0.15.0", beside("2.9.1", "--gpu L40"), 7),
+    more("torch-tensorrt==2.9.0", beside("2.9.0+cu130"), 4),
+    more("xgrammar==0.1.27", beside("2.8.0"), 9),
+    more("bitsandbytes==0.48.2", beside("2.8.0"), 60),
+    more("lmdeploy==0.10.2", beside("2.8.0"), 112),
+    more("fbgemm-gpu==1.4.0", beside("2.9.0", "--gpu H100"), 280),
+    more("flashinfer-python==0.5.3", beside("2.9.1"), 7),
+    more("vllm-flash-attn==2.6.1", beside("2.4.0", "--gpu H100 --gpu A100"), 76),
+    more("xformers==0.0.33.post2", beside("2.9.1"), 123),
+    more("liger-kernel==0.6.2", beside("2.8.0")),
+    more("tilelang==0.1.6", beside("2.8.0"), 72),
+    # NVIDIA's
+    more("nvidia-cuda-nvcc-cu12==12.4.131", megabytes=20),
+    more("nvidia-nvcomp-cu12==4.2.0.14", megabytes=45),
+    more("pynvjitlink-cu12==0.6.0", megabytes=27),
+    more("rmm-cu12==25.8.0", megabytes=2),
+    more("librmm-cu12==25.8.0", megabytes=3),
+    more("kvikio-cu12==25.8.0", megabytes=1),
+    more("libkvikio-cu12==25.8.0", megabytes=2),
+    more("libucx-cu12==1.18.1", megabytes=28),
+    more("nvidia-cudnn-frontend==1.14.1", megabytes=2),
+    more("nvidia-nvimgcodec-cu12==0.6.0.32", megabytes=33),
+    more("cuda-core==0.3.2", megabytes=1),
+    more("cuda-bindings==13.0.1", megabytes=12),
+    more("nvidia-nvshmem-cu12==3.3.20", megabytes=124),
+    more("jax-cuda12-plugin==0.7.2", megabytes=5),
+    more("jax-cuda13-plugin==0.8.0", megabytes=5),
+    # other users of GPUs
+    more("triton==3.2.0", megabytes=254),
+    more("faiss-gpu-cu12==1.12.0", "--gpu L40 --gpu A100 --driver 580", 46),
+    more("taichi==1.7.4", megabytes=56),
+    more("mitsuba==3.6.4", megabytes=47),
+    more("drjit==1.0.5", megabytes=6),
+    more("ctranslate2==4.5.0", megabytes=38),
+    more("cupy-cuda13x==13.6.0", megabytes=60),
+    more("lightgbm==4.6.0", megabytes=4),
+    more("pycolmap==3.12.3", megabytes=16),
+    more("apache-tvm-ffi==0.1.0", megabytes=2),
+    # bystanders
+    more("tensorstore==0.1.75", megabytes=18),
+    more("pyarrow==21.0.0", megabytes=43),
+    more("polars==1.33.0", megabytes=38),
+    more("av==15.1.0", megabytes=40),
+    more("onnxruntime==1.23.0", megabytes=17),
+]
+
+
+@pytest.mark.parametrize("case", HEALTHY, ids=[f"{h.name} {h.python}" for h in HEALTHY])
 def test_nothing_is_found_against_a_healthy_wheel(case: Healthy) -> None:
-    wheel = fetch(Wheel(case.requirement, case.platforms, case.python, case.megabytes))
+    wheel = fetch(Wheel(case.requirement, case.platforms, case.python, case.megabytes, case.large))
     words = [*case.asked.split(), *PLACES[case.platforms].split(), "--python", case.python, "--json", "--no-cache"]
     ran = run("doctor", wheel, *words)
     assert ran.stderr == ""
@@ -118,5 +185,9 @@ def test_nothing_is_found_against_a_healthy_wheel(case: Healthy) -> None:
 
 
 def test_there_are_forty_of_small_size() -> None:
-    assert len({h.name for h in HEALTHY}) == len(HEALTHY) >= 40
-    assert sum(h.megabytes for h in HEALTHY) < 500
+    names = [f"{h.name} {h.python}" for h in HEALTHY]
+    assert len(set(names)) == len(names)
+    small = [h for h in HEALTHY if not h.large]
+    assert len(small) >= 40
+    assert len(HEALTHY) - len(small) >= 40
+    assert sum(h.megabytes for h in small) < 500

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "doctor/knowledge/built_in.hpp"
@@ -41,7 +42,17 @@ TEST(Knowledge, BuiltInIsWhole) {
           << companion.package << " " << release.release << " is none of its own row";
     }
   }
-  ASSERT_NE(data->companion("torchvision"), nullptr);
+  const Companion* const torchvision = data->companion("torchvision");
+  ASSERT_NE(torchvision, nullptr);
+  const auto of_2_9_1 = std::find_if(torchvision->releases.begin(), torchvision->releases.end(),
+                                     [](const CompanionRelease& release) { return release.other_text == "==2.9.1"; });
+  ASSERT_NE(of_2_9_1, torchvision->releases.end());
+  const Version patch = parse_version("2.9.0").value(), next = parse_version("2.10.0").value();
+  EXPECT_FALSE(of_2_9_1->asks_for(patch)) << "installers refuse it";
+  EXPECT_TRUE(of_2_9_1->loads_under(patch)) << "names of C++ are those of a minor version";
+  EXPECT_FALSE(of_2_9_1->loads_under(next));
+  EXPECT_EQ(data->companion("torchao"), nullptr) << "it runs without what it lacks";
+  EXPECT_EQ(data->companion("onnxruntime-gpu"), nullptr) << "of cuDNN, not of PyTorch";
   EXPECT_EQ(data->companion("numpy"), nullptr);
   EXPECT_TRUE(data->lacks_sources("torchvision"));
   EXPECT_FALSE(data->lacks_sources("flash-attn"));
@@ -68,8 +79,12 @@ TEST(Knowledge, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(refusal(changed("\"targets\": \"", "\"targets\": \"123456 ")),
               StartsWith("torch.targets[0].targets: \"123456 "));
   EXPECT_THAT(refusal(changed("\"from\": \"2.0\"", "\"from\": \"3.0\"")), StartsWith("torch.targets[0].from"));
-  EXPECT_THAT(refusal(changed("\"torch\": \"==2.14.*\"", "\"torch\": \"=2.14\"")),
+  EXPECT_THAT(refusal(changed("\"torch\": \"==2.14.0\"", "\"torch\": \"=2.14\"")),
               StartsWith("companions[0].releases[1]"));
+  EXPECT_THAT(refusal(changed("\"other\": \"triton\"", "\"other\": \"tritium\"")),
+              HasSubstr("].releases[0].tritium: missing; accepted: a text"));
+  EXPECT_THAT(refusal(changed("\"code\": \"FF712\"", "\"code\": \"FF713\"")),
+              HasSubstr("].code: \"FF713\"; accepted: FF406, FF712"));
   EXPECT_THAT(refusal(changed("\"kind\": \"refuses\"", "\"kind\": \"refused\"")), HasSubstr("].kind: \"refused\"; "));
   EXPECT_THAT(refusal(changed("\"checked\": \"2.8.3\"", "\"chekced\": \"2.8.3\"")),
               HasSubstr("].chekced: \"2.8.3\"; "));

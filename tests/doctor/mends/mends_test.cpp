@@ -79,17 +79,23 @@ TEST(Mends, ThePackageChangesRatherThanPyTorch) {
   vision.metadata += "Requires-Dist: torch==2.8.0\n";
   EXPECT_EQ(mend(vision, {"L40", "2.9.1"}), "pip install torchvision==0.24.1");
   // Of one whose releases nobody lists, and of which the index has no source, PyTorch is what is left.
-  Target gemm = extension("sgl_kernel-0.3.5", 80, TorchAbi::kCxx11);
-  gemm.metadata += "Requires-Dist: torch==2.8.0\n";
-  EXPECT_THAT(mend(gemm, {"L40", "2.9.1"}),
+  Target graph = extension("pyg_lib-0.4.0", 80, TorchAbi::kCxx11);
+  graph.metadata += "Requires-Dist: torch==2.8.0\n";
+  EXPECT_THAT(mend(graph, {"L40", "2.9.1"}),
               StartsWith("python3.11 -m venv venv-torch2.8.0 && venv-torch2.8.0/bin/pip install torch==2.8.0 "));
 }
 
 TEST(Mends, ACommandThatLeavesAMisfitIsNotPrinted) {
   // PyTorch 2.8.0, which it names, would not change that it has no code for the GPU.
-  Target gemm = extension("sgl_kernel-0.3.5", 90, TorchAbi::kCxx11);
-  gemm.metadata += "Requires-Dist: torch==2.8.0\n";
-  EXPECT_EQ(mend(gemm, {"L40", "2.9.1"}), "");
+  Target graph = extension("pyg_lib-0.4.0", 90, TorchAbi::kCxx11);
+  graph.metadata += "Requires-Dist: torch==2.8.0\n";
+  EXPECT_EQ(mend(graph, {"L40", "2.9.1"}), "");
+  // Nor is it known that another release has such code: names do not tell.
+  for (const int code : {80, 90}) {
+    Target vision = extension("torchvision-0.23.0", code, TorchAbi::kCxx11);
+    vision.metadata += "Requires-Dist: torch==2.8.0\n";
+    EXPECT_EQ(mend(vision, {"L40", "2.9.1"}), code == 80 ? "pip install torchvision==0.24.1" : "");
+  }
   // Nor does a release for the PyTorch that is there change that its name is for another Python.
   Target vision = extension("torchvision-0.23.0", 80, TorchAbi::kCxx11);
   vision.metadata += "Requires-Dist: torch==2.8.0\nRequires-Python: >=3.12\n";

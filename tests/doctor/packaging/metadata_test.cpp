@@ -95,7 +95,9 @@ TEST(WheelFile, DisagreesWithTheName) {
   EXPECT_THAT(disagreements(name, *same), IsEmpty());
   EXPECT_THAT(disagreements(name, *parse_wheel_file("Wheel-Version: 1.0\n")), ElementsAre("WHEEL names no tag"));
   EXPECT_FALSE(parse_wheel_file("Generator: x\n"));
-  EXPECT_FALSE(parse_wheel_file("Wheel-Version: 1.0\nTag: nonsense\n"));
+  // Installers read no Tag: nvidia-nvcomp-cu12 4.2.0.14 has such a one.
+  EXPECT_THAT(disagreements(name, *parse_wheel_file("Wheel-Version: 1.0\nTag: py3-manylinux_2_28_x86_64\n")),
+              ElementsAre(HasSubstr("'py3-manylinux_2_28_x86_64': needs three parts")));
   EXPECT_THAT(disagreements(name, *parse_metadata("Name: pytorch\nVersion: 2.1.3\n")),
               ElementsAre("the file name says torch, METADATA says pytorch",
                           "the file name says version 2.1.2, METADATA says 2.1.3"));

@@ -58,7 +58,7 @@ TEST(Tables, AnErrorGoesBeforeAWarningAndThatBeforeAConsequence) {
   const std::string error = "OSError: x.so: invalid ELF header\n";
   EXPECT_EQ(diagnose(consequence + warning + error).error.kind->name, "other-machine");
   EXPECT_EQ(diagnose(consequence + warning).error.kind->name, "llama-cpp-cpu-build");
-  EXPECT_EQ(diagnose(consequence).error.kind->name, "deepspeed-op-not-built");
+  EXPECT_EQ(diagnose(consequence).error.kind->name, "extension-not-built");
 }
 
 TEST(Templates, TakeFieldsAndLeaveOutWhatIsNotKnown) {

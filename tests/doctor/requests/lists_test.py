@@ -58,6 +58,10 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch==2.7.1+cpu", L40, ["FF211"]),
         ("torch==2.7.1+rocm6.3", L40, ["FF211"]),
         ("torch", [*L40, "--driver", "535"], ["FF756"]),
+        # With vllm installers take 2.8.0 of CUDA 12.8; with a later vllm nothing is left that serves the driver.
+        ("torch\nvllm==0.11.0", [*L40, "--driver", "535"], []),
+        ("vllm==0.33.0\ntorch>=2.4", [*L40, "--driver", "535"], ["FF105"]),
+        ("torchvision<0.28\ntorch>=2.4", [*L40, "--driver", "535"], ["FF756"]),
         ("torch>=2.12", [*L40, "--driver", "535"], ["FF105"]),
         ("torch<2.11", [*L40, "--driver", "535"], []),
         ("torch", L40, []),
@@ -87,6 +91,49 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torchaudio==2.11.0\ntorchvision==0.29.2", L40, []),
         ("torch>=2.99\ntorchvision==0.23.0", L40, []),
         ("torchvision==0.23.0; sys_platform == 'win32'\ntorchaudio==2.9.1", L40, []),
+        # The patch release, too: Requires-Dist of torchvision 0.24.1 is torch==2.9.1
+        ("torch==2.9.0\ntorchvision==0.24.1", L40, ["FF406"]),
+        ("torch==2.9.1+cu126\ntorchvision==0.24.1+cu126", L40, []),
+        ("torch==2.9.1\nvllm==0.11.0", L40, ["FF406"]),
+        ("torch==2.9.1\nvllm==0.15.1", L40, []),
+        ("vllm==0.15.1\ntorchvision==0.24.0", L40, ["FF406"]),
+        ("vllm==0.11.0\nxformers==0.0.33.post1", L40, ["FF406"]),
+        ("vllm==0.11.0\nxformers", L40, []),
+        ("vllm==0.11.2\nflashinfer-python==0.6.1", L40, ["FF406"]),
+        ("torch==2.9.1\nvllm>=0.30", L40, ["FF406"]),
+        ("vllm>=0.30\ntorch==2.15.0", L40, []),  # a release that is not known yet may ask for it
+        ("vllm==0.99.0\ntorch==2.9.1", L40, []),
+        ("sglang==0.5.9\nsgl-kernel==0.3.16.post5", L40, ["FF406"]),
+        ("sglang==0.5.9\nsgl-kernel==0.3.21", L40, []),
+        ("torch==2.9.1\nsgl-kernel==0.3.16.post5", L40, ["FF406"]),
+        ("torch==2.9.1\ntriton==3.1.0", L40, ["FF406"]),
+        ("torch==2.9.1\ntriton==3.5.1", L40, []),
+        ("torch==2.9.1\ntriton", L40, []),
+        ("triton==3.1.0\ntorch==2.9.1+cpu", L40, ["FF211"]),
+        ("torch==2.9.1\ntriton==3.1.0", ["--gpu", "L40", "--python", "3.11", "--platform", "win_amd64"], []),
+        ("triton\nvllm==0.11.0\ntriton==3.1.0", L40, ["FF406"]),  # by the PyTorch that vllm asks for
+        ("torch>=2.8\ntriton==3.1.0", L40, ["FF406"]),
+        ("torch>=2.14\ntriton==99.0", L40, []),
+        ("torch\ntriton==3.1.0", L40, []),
+        ("torch==2.9.1\nnvidia-cudnn-cu12==8.9.7.29", L40, ["FF406"]),
+        ("torch==2.9.1\nnvidia-cudnn-cu12==9.10.2.21", L40, []),
+        # Other builds ask for other libraries of NVIDIA's.
+        ("torch==2.9.1+cu130\nnvidia-cudnn-cu12==8.9.7.29", L40, []),
+        ("torch==2.9.1\ntorch-tensorrt==2.8.0", L40, ["FF406"]),
+        ("torch-tensorrt==2.9.0\ntensorrt==10.3.0", L40, ["FF406"]),
+        ("torch-tensorrt==2.9.0\ntensorrt>10.13.1", L40, []),
+        ("torch-tensorrt==2.9.0\ntensorrt>=10.13.5,<10.14", L40, []),
+        ("torch==2.9.1\nfbgemm-gpu==1.3.0", L40, ["FF406"]),
+        ("torch==2.9.1\nfbgemm-gpu==1.4.0", L40, []),
+        ("torch==2.9.1\ntorchao==0.16.0", L40, ["FF406"]),
+        ("torch==2.10.0\ntorchao==0.16.0", L40, []),
+        ("torch==2.9.1\nlmdeploy==0.12.0", L40, ["FF406"]),
+        ("nvidia-cudnn-cu12==9.1.0.70\nonnxruntime-gpu==1.17.1", L40, ["FF712"]),
+        ("onnxruntime-gpu==1.23.2\nnvidia-cudnn-cu12==9.1.0.70", L40, []),
+        ("torch==2.5.1\nonnxruntime-gpu==1.17.1", L40, ["FF712"]),
+        ("torch==2.5.1\nonnxruntime-gpu==1.23.2", L40, []),
+        ("jax==0.5.0\njaxlib==0.4.30", L40, ["FF406"]),
+        ("jax==0.5.0\njaxlib==0.5.0\njax-cuda12-plugin==0.5.0\njax-cuda12-pjrt==0.4.30", L40, ["FF406"]),
         ("jaxlib==0.4.30", L40, []),
         ("gibberish=>1", L40, ["FF751"]),
         ("torch==2.6.0 --hash", L40, ["FF751"]),
@@ -106,8 +153,116 @@ def test_a_list_whose_packages_are_built_for_two_pytorchs_says_which(tmp_path: P
     status, report = judged(file, *L40)
     assert (status, report["verdict"]) == (1, "misfit")
     (problem,) = report["targets"][0]["problems"]
-    assert problem["message"] == "is built for torch ==2.9.*; line 1, torchvision==0.23.0, for torch ==2.8.*"
+    assert problem["message"] == "is built for torch ==2.9.1; line 1, torchvision==0.23.0, for torch ==2.8.0"
     assert problem["fix"] == "torchaudio==2.8.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        (
+            "torch==2.9.1\ntriton==3.1.0\n",
+            "the list's torch 2.9.1 asks for triton ==3.5.1",
+            "triton==3.5.1",
+        ),
+        (
+            "vllm==0.11.0\ntriton==3.1.0\n",
+            "torch 2.8.0 (line 1, vllm==0.11.0, for torch ==2.8.0) asks for",
+            "triton==3.4.0",
+        ),
+        (
+            "vllm==0.11.2\nflashinfer-python==0.6.1\n",
+            "asks for flashinfer-python ==0.5.2",
+            "flashinfer-python==0.5.2",
+        ),
+        # The newest for this PyTorch is 0.24.1, which another request excludes.
+        (
+            "torch~=2.9.0\nxformers==0.0.33\ntorchvision==0.23.0\n",
+            "is built for torch ==2.8.0; line 2",
+            "torchvision==0.24.0",
+        ),
+        (
+            "torch==2.9.1\ntorchao==0.16.0\n",
+            "runs, but without its compiled kernels: made for torch ==2.10.0; the list's is 2.9.1",
+            "torchao==0.15.0",
+        ),
+        (
+            "onnxruntime-gpu==1.17.1\nnvidia-cudnn-cu12==9.1.0.70\n",
+            "runs, but on the CPU: made for nvidia-cudnn-cu12 <9; the list asks for nvidia-cudnn-cu12==9.1.0.70",
+            "onnxruntime-gpu==1.26.0",
+        ),
+        # No release of it goes with both others.
+        ("torch==2.9.1\nvllm==0.15.1\nxformers==0.0.30\ntorch-tensorrt==2.9.0\ntorchtext==0.18.0\n", "", ""),
+    ],
+)
+def test_a_remedy_is_one_that_the_same_rules_let_pass(tmp_path: Path, text: str, message: str, fix: str) -> None:
+    file = write(tmp_path / "requirements.txt", text)
+    found = [p for p in judged(file, *L40)[1]["targets"][0]["problems"] if message in p["message"]]
+    assert found
+    problem = found[-1]
+    assert problem["fix"] == fix or not message
+    if not problem["fix"]:
+        return
+    # Asked again with the remedy, nothing stands against that request.
+    lines = text.splitlines()
+    lines[problem["line"] - 1] = problem["fix"]
+    write(file, "\n".join(lines) + "\n")
+    assert problem["line"] not in [p[0] for p in problems(judged(file, *L40)[1]["targets"][0])]
+
+
+#: Lists that installers take, as people freeze and write them.
+SOUND = {
+    "vllm 0.11": "vllm==0.11.0 torch==2.8.0 torchvision==0.23.0 torchaudio==2.8.0 xformers==0.0.32.post1 triton==3.4.0 "
+    "flashinfer-python==0.3.1 flash-attn==2.8.3 numba==0.61.2 nvidia-cudnn-cu12==9.10.2.21 nvidia-nccl-cu12==2.27.3 "
+    "nvidia-cublas-cu12==12.8.4.1",
+    "vllm 0.16": "vllm==0.16.0 torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 triton==3.5.1 "
+    "flashinfer-python==0.6.3",
+    "sglang 0.5.9": "sglang==0.5.9 torch==2.9.1 torchaudio==2.9.1 sgl-kernel==0.3.21 torchcodec==0.8.0 torchao==0.9.0 "
+    "flashinfer_python==0.6.3 flashinfer_cubin==0.6.3",
+    "a frozen 2.9": "torch==2.9.1 torchvision==0.24.1 triton==3.5.1 nvidia-cudnn-cu12==9.10.2.21 "
+    "nvidia-nccl-cu12==2.27.5 nvidia-cublas-cu12==12.8.4.1 nvidia-cuda-runtime-cu12==12.8.90 "
+    "bitsandbytes==0.48.2 accelerate==1.10.1",
+    "another build": "torch==2.9.1+cu130 torchvision==0.24.1+cu130 triton==3.5.1 nvidia-cudnn-cu13==9.13.0.50",
+    "ranges": "torch>=2.4 torchvision>=0.19 torchaudio>=2.4 xformers triton vllm>=0.6",
+    "bounds": "torch>=2.8,<2.10 torchvision>=0.23,<0.25 triton>=3.4,<3.6 lmdeploy<0.13",
+    "comfyui": "torch torchvision torchaudio torchsde numpy>=1.25.0 einops transformers>=4.50.3 kornia>=0.7.1 spandrel",
+    "whisperx": "torch==2.8.0 torchaudio==2.8.0 torchvision==0.23.0 ctranslate2>=4.5.0 faster-whisper>=1.1.1 "
+    "triton>=3.3.0",
+    "jax": "jax==0.6.2 jaxlib==0.6.2 jax-cuda12-plugin==0.6.2 jax-cuda12-pjrt==0.6.2 flax==0.10.6 optax==0.2.5",
+    "jax and its extra": "jax[cuda12]==0.6.2 jaxlib>=0.6.2",
+    "onnxruntime beside torch": "torch==2.6.0 onnxruntime-gpu==1.22.0 nvidia-cudnn-cu12==9.1.0.70 rembg==2.0.66",
+    "tensorrt": "torch==2.9.0 torch-tensorrt==2.9.0 tensorrt==10.13.3.9 nvidia-modelopt==0.37.0",
+    "recommenders": "torch==2.8.0 fbgemm-gpu==1.3.0 torchrec==1.3.0 tensordict==0.9.1",
+    "reinforcement": "torch==2.8.0 torchrl==0.9.2 tensordict==0.9.1",
+    "older": "torch==2.0.1 torchvision==0.15.2 torchaudio==2.0.2 triton==2.0.0 xformers==0.0.22 deepspeed==0.10.0",
+    "later than what is known": "torch==2.14.1 vllm==0.99.0 torchvision==0.99.0 sglang==9.9 triton==3.8.0",
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_list_that_installers_take_fits(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / "requirements.txt", "\n".join(SOUND[name].split()) + "\n")
+    status, report = judged(file, *L40)
+    assert problems(report["targets"][0]) == []
+    assert status == 0
+
+
+def test_a_list_of_very_many_packages_that_ask_for_each_other_is_not_wholly_compared(tmp_path: Path) -> None:
+    file = write(tmp_path / "requirements.txt", "".join(f"vllm>=0.4.{i}\n" for i in range(50_000)))
+    found = problems(judged(file, *L40)[1]["targets"][0])
+    assert [p[1] for p in found] == ["FF751"]
+    assert found[0][3].startswith("more than 2000 requests for packages that ask for releases of each other")
+
+
+def test_a_lock_may_pair_patch_releases_that_no_installer_would(tmp_path: Path) -> None:
+    text = "".join(
+        f'[[packages]]\nname = "{name}"\nversion = "{version}"\n'
+        for name, version in (("torch", "2.9.0"), ("torchvision", "0.24.1"))
+    )
+    file = write(tmp_path / "pylock.toml", f'lock-version = "1.0"\ncreated-by = "by hand"\n{text}')
+    assert [p[1] for p in problems(judged(file, *L40)[1]["targets"][0]) if p[1] == "FF406"] == []
+    write(file, file.read_text().replace("0.24.1", "0.23.0"))
+    assert [p[1] for p in problems(judged(file, *L40)[1]["targets"][0]) if p[1] == "FF406"] == ["FF406"]
 
 
 def test_the_release_that_would_fit_is_named(tmp_path: Path) -> None:

@@ -102,6 +102,19 @@ TEST(PythonModules, OperatorsThatPyTorchLoadsAreNone) {
               ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.11"));
 }
 
+/// tilelang 0.1.6 carries the build folders of five Pythons.
+TEST(PythonModules, WhatNoImportReachesIsNone) {
+  for (const char* const path : {"x/build/lib.linux-x86_64-3.10/x/_C.cpython-310-x86_64-linux-gnu.so",
+                                 "x/build/temp.linux-x86_64-cpython-39/_C.cpython-39-x86_64-linux-gnu.so"})
+    EXPECT_THAT(judged(check_python_modules, abi3({}, path), on_python("3.11")), IsEmpty()) << path;
+  for (const char* const path :
+       {"x-1.0.data/platlib/x/_C.cpython-310-x86_64-linux-gnu.so",
+        "x-1.0-py3.10.egg/x/_C.cpython-310-x86_64-linux-gnu.so", "_C.cpython-310-x86_64-linux-gnu.so"})
+    EXPECT_THAT(judged(check_python_modules, abi3({}, path), on_python("3.11")),
+                ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.11"))
+        << path;
+}
+
 TEST(PythonModules, OneOfAFamilyIsEnough) {
   Target target = abi3({}, "a/_C.cpython-310-x86_64-linux-gnu.so");
   target.binaries.push_back({.path = "a/_C.cpython-311-x86_64-linux-gnu.so"});

@@ -112,7 +112,7 @@ TEST(Torch, ReleasesThatAreKnownToBeBuiltForOnePyTorch) {
   };
   const std::string tags = "-cp311-cp311-manylinux_2_28_x86_64.whl";
   EXPECT_THAT(by_name("torchvision-0.23.0" + tags, "2.9.1+cu128"),
-              ElementsAre("FF406 misfit is built for torch ==2.8.*; yours is 2.9.1+cu128"));
+              ElementsAre("FF406 misfit is built for torch ==2.8.0; yours is 2.9.1+cu128"));
   EXPECT_THAT(by_name("torchcodec-0.7.0" + tags, "2.9.1"),
               ElementsAre("FF406 misfit is built for torch ==2.8.*; yours is 2.9.1"));
   for (const auto& [name, torch] :

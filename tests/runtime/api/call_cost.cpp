@@ -36,8 +36,6 @@ void run() {
   std::printf("%-44s %6s %6s\n", "ns a call", "least", "median");
   time("check of dense GPU tensors", [&] { (void)api::check_forward(&gpu.args); });
   time("call, dense GPU tensors, to launch()", [&] { gpu.run(); });
-  std::uint64_t needed = 0;
-  time("the same by flashfit_attention_try", [&] { flashfit_attention_try(&gpu.args, &needed); });
   time("call, variable length, to launch()", [&] { ragged.run(); });
   time("call, CPU tensors without rows", [&] { none.run(); });
   if (gpu.run() || ragged.run() || none.run()) std::printf("%s\n", flashfit_last_error());

@@ -1,6 +1,8 @@
 // A plan that needs workspace: plan_double.cpp's asks for 1000 bytes, whatever the problem.
 #include <gmock/gmock.h>
 
+#include <vector>
+
 #include "gpu_double.hpp"
 #include "tensors.hpp"
 
@@ -46,7 +48,7 @@ TEST_F(Workspace, IsRefusedInWords) {
   refused("workspace: NULL; accepted: 1000 bytes of device memory");
   call_.args = given;
   call_.args.workspace_bytes = 999;
-  refused("workspace_bytes: 999; accepted: 1000 or more");
+  refused("workspace: 999 bytes; accepted: 1000 or more");
   call_.args = given;
   call_.args.workspace = memory_ + 16;
   refused("workspace: address 0x[0-9a-f]+; accepted: multiples of 256 bytes");
@@ -74,38 +76,46 @@ TEST_F(Workspace, IsNothingToCallsThatNeedNone) {
   }
 }
 
-TEST_F(Workspace, TryRunsWhatHasIt) {
-  std::uint64_t needed = 1;
-  EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_OK) << flashfit_last_error();
-  EXPECT_EQ(needed, 0u);
-  EXPECT_EQ(gpu_double::launched.size(), 1u);
+/// Gives the memory that `context` points to, and counts.
+struct Source {
+  void* memory;
+  std::vector<std::uint64_t> asked = {};
+  static void* give(void* context, std::uint64_t bytes) {
+    auto& source = *static_cast<Source*>(context);
+    source.asked.push_back(bytes);
+    return source.memory;
+  }
+};
+
+TEST_F(Workspace, AnAllocatorIsAskedOnceWhereNoneWasGiven) {
+  Source source{memory_};
+  EXPECT_EQ(flashfit_attention_run(&call_.args, Source::give, &source), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_THAT(source.asked, testing::IsEmpty());
+  call_.args.workspace = nullptr, call_.args.workspace_bytes = 0;
+  EXPECT_EQ(flashfit_attention_run(&call_.args, Source::give, &source), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_THAT(source.asked, testing::ElementsAre(1000));
+  EXPECT_EQ(gpu_double::launched.size(), 2u);
 }
 
-TEST_F(Workspace, TrySaysWhatIsMissingAndLaunchesNothing) {
-  const auto wants = [&] {
-    std::uint64_t needed = 0;
-    EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_OK) << flashfit_last_error();
-    EXPECT_TRUE(gpu_double::launched.empty());
-    return needed;
-  };
-  call_.args.workspace_bytes = 999;
-  EXPECT_EQ(wants(), 1000u);
-  call_.args.workspace_bytes = 0;
-  EXPECT_EQ(wants(), 1000u);
+TEST_F(Workspace, AnAllocatorIsAskedForNothingByCallsThatFailOrNeedNone) {
+  Source source{memory_};
+  Call cpu = Call::dense();
+  EXPECT_EQ(flashfit_attention_run(&cpu.args, Source::give, &source), FLASHFIT_OK) << flashfit_last_error();
   call_.args.workspace = nullptr;
-  EXPECT_EQ(wants(), 1000u);
-  call_.args.workspace_bytes = sizeof memory_;
-  EXPECT_EQ(wants(), 1000u);
+  call_.args.softmax_scale = -1;
+  EXPECT_EQ(flashfit_attention_run(&call_.args, Source::give, &source), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(source.asked, testing::IsEmpty());
 }
 
-TEST_F(Workspace, TryRefusesInWords) {
-  std::uint64_t needed = 1;
-  call_.args.workspace = memory_ + 16;  // large enough, but off its alignment
-  EXPECT_EQ(flashfit_attention_try(&call_.args, &needed), FLASHFIT_INVALID_ARGUMENT);
+TEST_F(Workspace, WhatAnAllocatorGivesIsCheckedToo) {
+  call_.args.workspace = nullptr;
+  Source odd{memory_ + 16}, empty{nullptr};
+  EXPECT_EQ(flashfit_attention_run(&call_.args, Source::give, &odd), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_THAT(flashfit_last_error(), testing::StartsWith("workspace: address 0x"));
-  EXPECT_EQ(needed, 0u);
-  EXPECT_EQ(flashfit_attention_try(&call_.args, nullptr), FLASHFIT_INVALID_ARGUMENT);
-  EXPECT_STREQ(flashfit_last_error(), "needed: NULL; accepted: where to put the workspace's size");
+  EXPECT_EQ(flashfit_attention_run(&call_.args, Source::give, &empty), FLASHFIT_OUT_OF_MEMORY);
+  EXPECT_STREQ(flashfit_last_error(), "workspace: allocate gave NULL; accepted: 1000 bytes of device memory");
+  EXPECT_EQ(flashfit_attention_run(&call_.args, nullptr, nullptr), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(flashfit_last_error(), "workspace: NULL; accepted: 1000 bytes of device memory");
   EXPECT_TRUE(gpu_double::launched.empty());
 }
 

@@ -353,6 +353,29 @@ TEST_F(Loader, StepsAreLaunchedInOrderEachWithItsArgument) {
   EXPECT_FALSE(a.dependent);
 }
 
+TEST_F(Loader, MemoryIsClearedRightBeforeTheStepThatAsksForIt) {
+  const Image &first = fresh(), &second = fresh();
+  const Params params = some_params();  // q is 0x1000
+  const Step steps[] = {
+      {.image = &first, .grid = kGrid},
+      {.image = &second, .grid = kGrid, .cleared = {.words = 3, .address_at = int{offsetof(Params, q)}}}};
+  const void* const arguments[] = {&params, &params};
+  fake().cleared.clear();
+  ASSERT_TRUE(flashfit::launch(steps, arguments, 0, nullptr));
+  ASSERT_EQ(fake().cleared.size(), 1u);
+  const fake_cuda::Cleared& c = fake().cleared[0];
+  EXPECT_EQ(c.address, 0x1000u);
+  EXPECT_EQ(c.value, 0u);
+  EXPECT_EQ(c.words, 3u);
+  EXPECT_EQ(c.before, 1u);
+  fake().launches.clear();
+  fake().fail("cuMemsetD32Async", 1);
+  const Result<void> failed = flashfit::launch(steps, arguments, 0, nullptr);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, testing::StartsWith("cuMemsetD32Async: "));
+  EXPECT_EQ(fake().launches.size(), 1u) << "the step must not run on memory that was not cleared";
+}
+
 TEST_F(Loader, NothingIsQueuedBeforeAllImagesAreReady) {
   const Image &first = fresh(), &second = fresh();
   const Params params = some_params();

@@ -1,5 +1,7 @@
 #include "runtime/api/attention/dispatch.hpp"
 
+#include <fmt/format.h>
+
 #include "kernels/attention/forward/plan/steps.hpp"
 #include "runtime/api/attention/decisions.hpp"
 #include "runtime/api/attention/gpu_plan.hpp"
@@ -23,36 +25,42 @@ Result<const ForwardPlan*> gpu_work(const CheckedForward& checked) {
   return nullptr;
 }
 
-/// Does what gpu_work() found, or the CPU's part.
-Result<void> run(const CheckedForward& checked, const ForwardPlan* plan) {
-  if (!plan) {
-    if (!has_rows(checked.call.problem)) return {};
-    if (logging()) log_cpu(checked);
-    return cpu::attention_forward(checked.call);
+Result<void> run_on_cpu(const CheckedForward& checked) {
+  if (!has_rows(checked.call.problem)) return {};
+  if (logging()) log_cpu(checked);
+  return cpu::attention_forward(checked.call);
+}
+
+/// The workspace of a call that needs `needed` bytes: the caller's, or else what its allocator gives.
+Result<void*> find_workspace(const CheckedForward& checked, std::uint64_t needed, const Allocator& allocator) {
+  void* data = checked.workspace;
+  std::uint64_t bytes = checked.workspace_bytes;
+  if (!data && allocator.allocate) {
+    data = allocator.allocate(allocator.context, needed);
+    bytes = needed;
+    if (!data)
+      return fail(Code::kOutOfMemory,
+                  fmt::format("workspace: allocate gave NULL; accepted: {} bytes of device memory", needed));
   }
-  const ForwardPlan& work = *plan;
-  if (work.workspace_bytes) {
-    auto ok = check_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, checked.tensors);
-    if (!ok) return ok;
-  }
-  ForwardArguments arguments;
-  if (auto ok = arguments.set(work, checked.call, checked.workspace, encode_tensor_map); !ok) return ok;
-  return launch(work.steps.all(), arguments.all(), checked.device, checked.stream);
+  return check_workspace(data, bytes, needed, checked.tensors).map([&] { return data; });
 }
 
 }  // namespace
 
-Result<void> dispatch_forward(const CheckedForward& checked) {
-  const auto plan = gpu_work(checked);
-  return plan ? run(checked, *plan) : tl::unexpected(plan.error());
-}
-
-Result<std::uint64_t> dispatch_try(const CheckedForward& checked) {
+Result<void> dispatch_forward(const CheckedForward& checked, const Allocator& allocator) {
   const auto plan = gpu_work(checked);
   if (!plan) return tl::unexpected(plan.error());
-  const std::uint64_t needed = *plan ? (*plan)->workspace_bytes : 0;
-  if (needed && (!checked.workspace || checked.workspace_bytes < needed)) return needed;
-  return run(checked, *plan).map([] { return std::uint64_t{0}; });
+  if (!*plan) return run_on_cpu(checked);
+  const ForwardPlan& work = **plan;
+  void* workspace = nullptr;
+  if (work.workspace_bytes) {
+    const auto found = find_workspace(checked, work.workspace_bytes, allocator);
+    if (!found) return tl::unexpected(found.error());
+    workspace = *found;
+  }
+  ForwardArguments arguments;
+  if (auto ok = arguments.set(work, checked.call, workspace, encode_tensor_map); !ok) return ok;
+  return launch(work.steps.all(), arguments.all(), checked.device, checked.stream);
 }
 
 Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked) {

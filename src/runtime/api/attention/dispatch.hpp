@@ -3,18 +3,22 @@
 #include <cstdint>
 
 #include "core/base/error.hpp"
+#include "flashfit/flashfit.h"
 #include "runtime/api/attention/tensor_check.hpp"
 
 namespace flashfit::api {
 
-/// Computes (CPU) or queues on the stream (GPU). On a GPU nothing waits and no memory is allocated, neither the host's
-/// nor, but for the first call of an image, the driver's. Errors of all three: kDisabled, and those of the backends;
-/// kInvalidArgument also for a workspace that does not serve the plan.
-Result<void> dispatch_forward(const CheckedForward& checked);
+/// What flashfit_attention_run() was given for calls without a workspace; allocate may be NULL.
+struct Allocator {
+  flashfit_allocate allocate;
+  void* context;
+};
 
-/// dispatch_forward(), unless the call needs a workspace and has none or a smaller one: then the bytes that it needs,
-/// and nothing is launched.
-Result<std::uint64_t> dispatch_try(const CheckedForward& checked);
+/// Computes (CPU) or queues on the stream (GPU). On a GPU nothing waits and no memory is allocated, neither the host's
+/// nor, but for the first call of an image, the driver's; a workspace comes from the caller. Errors of all three:
+/// kDisabled, and those of the backends; kInvalidArgument also for a workspace that does not serve the plan,
+/// kOutOfMemory where the allocator gives none.
+Result<void> dispatch_forward(const CheckedForward& checked, const Allocator& allocator);
 
 /// The workspace bytes that dispatch_forward() needs.
 Result<std::uint64_t> dispatch_workspace(const CheckedForward& checked);

@@ -56,15 +56,16 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
+  const Steps steps = forward_steps(image, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks);
   return ForwardPlan{
       .variant = &variant_of(image),
       .problem = r.problem,
       .packed = false,
-      .steps = forward_steps(image, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks),
+      .steps = steps,
       .slots = *slots,
       .splits = splits.splits,
       .split_tiles = splits.tiles,
-      .workspace_bytes = workspace_bytes(c, splits.splits, r.problem),
+      .workspace_bytes = shares_counter(steps) ? sizeof(int) : workspace_bytes(c, splits.splits, r.problem),
       .registers = registers.count,
       .registers_estimated = registers.estimated,
       .model = forward_model(c, resident, registers.spill_bytes, chosen_for, r.gpu, splits.splits)};

@@ -111,11 +111,8 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double works = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
   const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
   const double of_one = start + tiles * wgmma_tile_time(c, gpu);
-  const double heads = double(p.batch) * p.heads_q, pairs = heads * ceil_div(works / heads, 2);
-  const WorkOrder order = work_order(p);
-  const double of_an_sm = order == WorkOrder::kAsNumbered     ? ceil_div(works, gpu.sms)
-                          : order == WorkOrder::kLongestFirst ? std::max(1.0, works / gpu.sms)
-                                                              : (works == heads ? 1 : 2) * ceil_div(pairs, gpu.sms);
+  const bool cost_the_same = !p.variable_length && work_order(p) == WorkOrder::kAsNumbered;
+  const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
   model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;

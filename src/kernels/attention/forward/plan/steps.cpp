@@ -1,6 +1,7 @@
 #include "kernels/attention/forward/plan/steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
@@ -23,7 +24,11 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
                     std::int64_t resident) {
   Steps steps;
   if (forward_variant_of(*image.row).config.engine == ForwardEngine::kWgmma) {
-    steps.add({.image = &image, .grid = {.x = std::min(slots * p.heads_q, resident)}});
+    const std::int64_t works = slots * p.heads_q;
+    Step step{.image = &image, .grid = {.x = std::min(works, resident)}};
+    if (p.variable_length && works > resident)
+      step.cleared = {.words = 1, .address_at = offsetof(WgmmaForwardParams, taken)};
+    steps.add(step);
     return steps;
   }
   steps.add({.image = &image, .grid = {.x = slots * p.heads_q, .y = splits}});
@@ -36,13 +41,14 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
 Result<void> ForwardArguments::set(const ForwardPlan& plan, const ForwardCall& call, void* workspace,
                                    EncodeTensorMap encode) {
   const auto of_launch = [&](const ForwardCall& c) {
-    return set(plan.variant->config, c, forward_params(c, plan.slots, key_splits(plan, workspace)), encode);
+    return set(plan.variant->config, c, forward_params(c, plan.slots, key_splits(plan, workspace)), encode,
+               shares_counter(plan.steps) ? static_cast<int*>(workspace) : nullptr);
   };
   return plan.packed ? of_launch(pack_heads(call)) : of_launch(call);
 }
 
 Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCall& call, const ForwardParams& params,
-                                   EncodeTensorMap encode) {
+                                   EncodeTensorMap encode, int* taken) {
   if (config.engine == ForwardEngine::kWgmma) {
     pointers_ = {&wgmma_, nullptr};
     if (params.slots == 0) return {};  // nothing is launched
@@ -50,8 +56,8 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
     wgmma_.scale_log2 = params.softmax_scale * kLog2E;
     wgmma_.works = params.slots * params.heads.by;
     wgmma_.order = work_order(call.problem);
-    wgmma_.all_heads = Divisor(params.heads.by * params.batch);
-    wgmma_.pairs = Divisor((params.tiles.by + 1) / 2);
+    wgmma_.all_heads = params.heads.by * params.batch;
+    wgmma_.taken = taken;
     return encode_maps(wgmma_, config, call, encode);
   }
   parts_ = params;

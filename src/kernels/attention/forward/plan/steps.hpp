@@ -13,9 +13,13 @@
 namespace flashfit {
 
 /// The launches of `image` for a problem whose keys are cut in `splits` parts: ForwardPlan::steps. Over wgmma blocks
-/// stay and share the tiles, at most `resident` of them.
+/// stay and share the tiles, at most `resident` of them; of sequences of different lengths each takes the next one that
+/// nobody has, as the host does not know what they cost.
 Steps forward_steps(const Image& image, const ForwardProblem& problem, std::int64_t slots, int splits,
                     std::int64_t resident);
+
+/// Whether blocks of these steps take tiles by a counter in the workspace, an int.
+inline bool shares_counter(const Steps& steps) { return steps[0].cleared.words != 0; }
 
 /// The arguments of a plan's steps.
 class ForwardArguments {
@@ -27,9 +31,9 @@ class ForwardArguments {
   /// Those of `call` as the plan was asked for it. Its keys' parts put their results in the caller's `workspace` of at
   /// least plan.workspace_bytes. Errors: those of `encode`.
   Result<void> set(const ForwardPlan& plan, const ForwardCall& call, void* workspace, EncodeTensorMap encode);
-  /// Those of `call` as it is launched, with `params` made of it.
+  /// Those of `call` as it is launched, with `params` made of it; `taken`: the counter of steps that share one.
   Result<void> set(const ForwardConfig& config, const ForwardCall& call, const ForwardParams& params,
-                   EncodeTensorMap encode);
+                   EncodeTensorMap encode, int* taken);
 
   std::span<const void* const> all() const { return pointers_; }
 

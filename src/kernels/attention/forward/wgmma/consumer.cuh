@@ -78,7 +78,8 @@ class WgmmaConsumer {
 
   void attend(Job job, Outputs& o, Weights& w, Unfinished& last) {
     const Visibility visible(p_.forward, job.work.queries, job.work.keys);
-    const int group_row = job.work.first_row + group_ * kRows, warp_row = job.work.first_row + Warp::first_row();
+    const int group_row = job.work.first_row + arch::warp() / 4 * kRows,
+              warp_row = job.work.first_row + Warp::first_row();
     const int group_last = (group_row + kRows < job.work.queries ? group_row + kRows : job.work.queries) - 1;
     const int first_key = visible.first(group_last);  // as from the last row on all have seen one
     Rows rows{.first = at_ - job.tiles.begin,

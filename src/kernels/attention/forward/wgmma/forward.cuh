@@ -1,13 +1,14 @@
 #pragma once
 // Fused attention forward over wgmma and TMA, for 9.0a (docs/kernels.md, "The forward on Hopper").
-// A block stays on its SM and computes one tile of block_m query rows after another: its jobs. One warp finds and
-// copies them; each of block_m / 64 warpgroups has 64 of the rows:
+// A block stays on its SM and computes one tile of block_m query rows after another: its jobs. One warp finds them,
+// another copies their tiles; each of block_m / 64 warpgroups has 64 of the rows:
 //   S(j) = Q K(j)^T and O += P(j - 1) V(j - 1) run together on the tensor cores; P(j) = exp2(S(j) c - b) is made
 //   under the second of them, and under the products of the other warpgroups. The last P V of a job runs together with
 //   the first Q K^T of the next.
 // A row's base b is the maximum over its first tile of keys. Later ones are trusted not to pass it by much: their sums
 // show whether one did (late_bases.cuh).
 #include "kernels/attention/forward/wgmma/consumer.cuh"
+#include "kernels/attention/forward/wgmma/finder.cuh"
 #include "kernels/attention/forward/wgmma/producer.cuh"
 
 namespace flashfit {
@@ -24,13 +25,15 @@ struct WgmmaForwardKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
-    // 65,536 registers: 168 a thread, or 128, until consumers take what the producer's warpgroup gives.
+    // A launch has 168 registers a thread, or 128 for 512 threads, until consumers take what the others' warpgroup
+    // gives.
     if (arch::warp() < C.warps) {
       arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
       WgmmaConsumer<C>::run(p, s);
     } else {
       arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
       if (arch::warp() == C.warps) WgmmaProducer<C>::run(p, s);
+      if (arch::warp() == C.warps + 1) find_jobs<C>(p, s);
     }
   }
 };

@@ -1,6 +1,5 @@
 #pragma once
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
-#include "core/base/divisor.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
@@ -8,12 +7,19 @@ namespace flashfit {
 
 /// In which order blocks take tiles of query rows.
 enum class WorkOrder : unsigned char {
-  kAsNumbered,  ///< head after head (schedule.cuh): they cost about the same
+  /// As schedule.cuh numbers them. Of sequences of one length: head after head, they cost about the same. Else the
+  /// longest of a sequence first, whatever their head.
+  kAsNumbered,
+  /// Of sequences of different lengths: head after head of a sequence, so that blocks that run at the same time share
+  /// keys.
+  kByHead,
   /// The longest first, whatever their head: all blocks end together. For heads whose keys and values stay in L2.
   kLongestFirst,
   /// Head after head, a long tile and then a short one, which together cost what all such pairs do: few heads at a time
   /// are in L2.
   kPairs,
+  /// The same, but what the last one to two rounds have is dealt longest first, so that all blocks end together.
+  kPairsThenLongest,
 };
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,
@@ -24,8 +30,10 @@ struct WgmmaForwardParams {
   float scale_log2;  ///< a product of q and k times this is a score in units of log2
   int works;         ///< tiles of query rows: slots * heads, which the blocks share
   WorkOrder order;
-  Divisor all_heads;  ///< of all sequences
-  Divisor pairs;      ///< of a head's tiles, the odd one with itself
+  int all_heads;  ///< of all sequences
+  /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
+  /// turns, which is as good where all tiles' costs are known.
+  int* taken;
 };
 
 }  // namespace flashfit

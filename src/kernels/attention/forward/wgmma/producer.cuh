@@ -1,6 +1,6 @@
 #pragma once
-// The warp that finds the block's jobs and copies their Q, K and V tiles into shared memory, by TMA, as far ahead as
-// there are slots.
+// The warp that copies the Q, K and V tiles of the block's jobs into shared memory, by TMA, as far ahead as there are
+// slots.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
@@ -14,10 +14,12 @@ class WgmmaProducer {
 
  public:
   static void run(const Params& p, Shared& s) {
-    Jobs<C> jobs(p);
     int at = 0;  // key tiles so far
     for (int turn = 0;; ++turn) {
-      const Job job = jobs.next();
+      const int found = turn % Shared::kFoundSlots;
+      s.of_found[found].wait_full(turn / Shared::kFoundSlots);
+      const Job job = s.found[found].get();
+      s.of_found[found].release();
       if (arch::elect_one()) copy(p, s, job, at, turn);
       arch::sync_warp();
       if (job.work.queries == 0) break;
@@ -27,7 +29,7 @@ class WgmmaProducer {
 
  private:
   static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
-    const auto& [work, tiles] = job;
+    const Work& work = job.work;
     const int kv_head = p.forward.group.quotient(work.head);
     const int sequence = p.forward.cu_seqlens_q == nullptr ? work.sequence : 0;
     const auto hand_over = [&] {
@@ -39,15 +41,20 @@ class WgmmaProducer {
       else
         fill(s.rows[slot].q, p.q, work.q_offset + work.first_row, work.head, sequence, s.of_rows[slot].full);
     };
-    // Where there are two slots for Q, one is free before there is room for keys.
-    if (Shared::kRowSlots > 1 || tiles.begin == tiles.end) hand_over();
-    for (int j = tiles.begin; j < tiles.end; ++j, ++at) {
-      const int slot = at % C.stages, row = work.k_offset + j * C.block_n;
-      s.of_k[slot].wait_empty(at / C.stages);
-      fill(s.k[slot], p.k, row, kv_head, sequence, s.of_k[slot].full);
-      if (Shared::kRowSlots == 1 && j == tiles.begin) hand_over();
-      s.of_v[slot].wait_empty(at / C.stages);
-      fill(s.v[slot], p.v, row, kv_head, sequence, s.of_v[slot].full);
+    const auto copy_k = [&](int row) {
+      s.of_k[at % C.stages].wait_empty(at / C.stages);
+      fill(s.k[at % C.stages], p.k, row, kv_head, sequence, s.of_k[at % C.stages].full);
+    };
+    int row = work.k_offset + job.tiles.begin * C.block_n;
+    const int end = at + job.tiles.end - job.tiles.begin;
+    // Where there are three slots for Q, one is free before there is room for keys.
+    const bool keys_first = Shared::kRowSlots == 1 && at != end;
+    if (keys_first) copy_k(row);
+    hand_over();
+    for (bool has_k = keys_first; at != end; ++at, row += C.block_n, has_k = false) {
+      if (!has_k) copy_k(row);
+      s.of_v[at % C.stages].wait_empty(at / C.stages);
+      fill(s.v[at % C.stages], p.v, row, kv_head, sequence, s.of_v[at % C.stages].full);
     }
   }
 

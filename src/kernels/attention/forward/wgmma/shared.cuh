@@ -47,6 +47,9 @@ struct WgmmaShared {
   TileV v[C.stages];
   JobSlot jobs[kRowSlots];  ///< what rows are of
   Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
+  static constexpr int kFoundSlots = 2;
+  JobSlot found[kFoundSlots];  ///< jobs that are yet to be copied
+  Handover of_found[kFoundSlots];
 
   /// By one thread.
   void init() {
@@ -55,6 +58,7 @@ struct WgmmaShared {
       of_k[i].init(C.warps);
       of_v[i].init(C.warps);
     }
+    for (Handover& each : of_found) each.init(1);
     arch::fence_mbarrier_init();
   }
 };

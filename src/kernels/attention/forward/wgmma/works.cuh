@@ -8,23 +8,101 @@
 
 namespace flashfit {
 
-/// The block's `turn`-th tile, by find_work()'s number; p.works if it has none that late, none_now if not in this turn.
-inline int tile_number(const WgmmaForwardParams& p, int turn, int none_now) {
-  const int blocks = arch::grid().x, block = arch::block().x, tiles = p.forward.tiles.by;
-  if (p.order == WorkOrder::kPairs) {
-    const int pair = turn / 2 * blocks + block, head = p.pairs.quotient(pair);
-    const int at = pair - head * p.pairs.by, tile = turn % 2 == 0 ? at : tiles - 1 - at;
-    if (head >= p.all_heads.by) return p.works;
-    return turn % 2 != 0 && tile == at ? none_now : head * tiles + tile;
+/// Of sequences of different lengths: the number, as find_work() counts, of the tile with this number where a
+/// sequence's heads come one after another.
+template <int BlockM>
+int head_by_head(const ForwardParams& p, int number) {
+  const auto slots_before = [&](int sequence) {
+    return first_slot<BlockM>(bounded_offset(p.cu_seqlens_q, sequence, p.seqlen_q), sequence);
+  };
+  const int sequence = find_sequence<BlockM>(p, p.heads.quotient(number)), before = slots_before(sequence);
+  const int slots = slots_before(sequence + 1) - before, within = number - before * p.heads.by;
+  if (within < 0 || within >= slots * p.heads.by) return number;  // behind the last sequence, or offsets fall
+  const int head = within / slots;
+  return (before + within - head * slots) * p.heads.by + head;
+}
+
+constexpr int kNoneNow = -1, kNoneLeft = -2;
+
+/// The number of the block's tile when `count` tiles are dealt in rounds: kNoneNow if this round, the last, has none
+/// for it, kNoneLeft if there was no such round. Every second round is dealt backwards, so that no block has the longer
+/// tile of every round.
+inline int dealt(int round, int count) {
+  const int blocks = arch::grid().x, block = arch::block().x, first = round * blocks;
+  if (first >= count) return kNoneLeft;
+  const int i = first + (round % 2 == 0 ? block : blocks - 1 - block);
+  return i < count ? i : kNoneNow;
+}
+
+/// The number of the block's tile when each takes the next one that nobody has: kNoneLeft if there is none. All lanes
+/// of a warp ask together.
+inline int taken(const WgmmaForwardParams& p, int turn) {
+  int i = arch::block().x;
+  if (turn != 0) {
+    if (arch::lane() == 0) i = arch::grid().x + arch::atomic_add<arch::MemoryOrder::kRelaxed>(p.taken, 0, 1);
+    i = arch::shuffle(i, 0);
   }
-  const int first = turn * blocks;
-  if (first >= p.works) return p.works;
-  // Every second round is dealt backwards, so that no block has the longer tile of every round.
-  const int i = first + (turn % 2 == 0 ? block : blocks - 1 - block);
-  if (i >= p.works) return none_now;
-  if (p.order == WorkOrder::kAsNumbered) return i;
-  const int tile = p.all_heads.quotient(i);
-  return (i - tile * p.all_heads.by) * tiles + tile;
+  return i < p.works ? i : kNoneLeft;
+}
+
+/// The tiles under a causal mask in pairs of equal cost: the longest of a head with its shortest, and so on; of an odd
+/// number of tiles the longest is alone.
+class TilePairs {
+ public:
+  /// A shuffle, so that the compiler does not keep all this in registers from turn to turn: there are few.
+  explicit TilePairs(const WgmmaForwardParams& p)
+      : tiles_(p.forward.tiles.by), of_head_((tiles_ + 1) / 2), blocks_(arch::shuffle(arch::grid().x, 0)) {
+    const int pairs = p.all_heads * of_head_, rounds = pairs / blocks_;
+    ends_together_ = p.order == WorkOrder::kPairsThenLongest;
+    rounds_ = !ends_together_ || rounds == 0 || rounds * blocks_ == pairs ? rounds : rounds - 1;
+    rest_ = pairs - rounds_ * blocks_;
+    first_ = rounds_ * blocks_ / of_head_;
+    begun_ = rounds_ * blocks_ - first_ * of_head_;
+    heads_ = p.all_heads - first_ - 1;
+  }
+
+  /// The number of the block's tile: for some rounds a pair's longer tile and in the next turn its shorter one, and
+  /// then the tiles of all other pairs, likewise or the longest first.
+  int dealt(int turn) const {
+    if (turn >= 2 * rounds_ && ends_together_) return of_rest(flashfit::dealt(turn - 2 * rounds_, 2 * rest_));
+    const int pair = turn / 2 * blocks_ + arch::block().x, head = pair / of_head_;
+    if (pair >= rounds_ * blocks_ + rest_) return kNoneLeft;
+    return number(head, pair - head * of_head_, turn % 2 != 0);
+  }
+
+ private:
+  int of_rest(int i) const {
+    if (i < 0) return i;
+    const bool is_short = i >= rest_;
+    const int k = is_short ? 2 * rest_ - 1 - i : i;
+    // The first head has but its shorter pairs left.
+    const int before = begun_ * heads_;
+    if (k < before) return number(first_ + 1 + k % heads_, k / heads_, is_short);
+    return number(first_ + (k - before) % (heads_ + 1), begun_ + (k - before) / (heads_ + 1), is_short);
+  }
+  int number(int head, int at, bool is_short) const {
+    const int tile = is_short ? tiles_ - 1 - at + tiles_ % 2 : at;
+    return tile < tiles_ ? head * tiles_ + tile : kNoneNow;
+  }
+
+  int tiles_, of_head_, blocks_;
+  bool ends_together_;         // the last rounds are dealt longest first
+  int rounds_, rest_;          // pairs of each block, and pairs that are left then
+  int first_, begun_, heads_;  // head that the rest begins in, its pairs that are dealt, heads after it
+};
+
+/// The block's `turn`-th tile, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp ask together.
+template <int BlockM>
+int tile_number(const WgmmaForwardParams& p, int turn) {
+  if (p.order >= WorkOrder::kPairs) return TilePairs(p).dealt(turn);
+  const int i = p.taken != nullptr ? taken(p, turn) : dealt(turn, p.works);
+  if (i < 0 || p.order == WorkOrder::kAsNumbered) return i;
+  if (p.order == WorkOrder::kByHead) return head_by_head<BlockM>(p.forward, i);
+  // The longest first. Two tiles of a head side by side: more blocks share keys than if all other heads came in
+  // between.
+  const int tiles = p.forward.tiles.by, span = 2 * p.all_heads, first = i / span * 2, within = i - first / 2 * span;
+  const int width = tiles - first < 2 ? 1 : 2, head = within / width;
+  return head * tiles + first + within - head * width;
 }
 
 /// What the producer tells the consumers of a tile of query rows.
@@ -50,6 +128,14 @@ struct JobSlot {
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) to.at[i] = arch::load_shared(words.at, i);
     return __builtin_bit_cast(Job, to);
   }
+  /// By all lanes of a warp: a shuffle tells the compiler that they get the same, which it keeps once for all of them.
+  Job get_uniform() const {
+    Words to;
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i)
+      to.at[i] = arch::shuffle(arch::load_shared(words.at, i), 0);
+    return __builtin_bit_cast(Job, to);
+  }
 };
 
 /// The key tiles that some row of the block sees.
@@ -68,8 +154,7 @@ class Jobs {
   explicit Jobs(const WgmmaForwardParams& p) : p_(p), turn_(0) {}
 
   Job next() {
-    constexpr int kNoneNow = -1;
-    for (int number; (number = tile_number(p_, turn_++, kNoneNow)) != p_.works;) {
+    for (int number; (number = tile_number<C.block_m>(p_, turn_++)) != kNoneLeft;) {
       if (number == kNoneNow) continue;
       const Work work = find_work<C.block_m>(p_.forward, number);
       if (work.queries != 0) return {work, key_tiles<C>(p_.forward, work)};

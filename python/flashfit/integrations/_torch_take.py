@@ -1,0 +1,164 @@
+"""A call of attention with PyTorch's meaning, by flashfit where it serves it: what sdpa, diffusers and xformers share.
+
+All tensors are "bhsd": query [..., heads, rows, head_dim], key and value [..., heads_kv, keys, head_dim]. torch.compile
+traces these functions, but for the checks of what it keeps away from them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .._errors import CudaError, FlashfitError, OutOfMemory
+from .._operations import attention
+from ._torch_fit import constant, misfit, misfit_of_gradients
+from ._torch_words import words
+
+Note = Callable[[str, str], None]
+
+_is_compiling = torch.compiler.is_dynamo_compiling
+_plain_types: dict[type, bool] = {}
+
+
+def is_plain_type(kind: type) -> bool:
+    """Whether flashfit's operators serve such tensors: those of no subclass that dispatches by itself, and those that
+    torch.compile traces with."""
+    found = _plain_types.get(kind)
+    if found is None:
+        disabled = torch._C._disabled_torch_dispatch_impl
+        found = getattr(kind, "__torch_dispatch__", disabled) is disabled or kind.__module__ in (
+            "torch._subclasses.fake_tensor",
+            "torch._subclasses.functional_tensor",
+        )
+        _plain_types[kind] = found
+    return found
+
+
+def place_of(x: Any) -> str:
+    """ "cpu", "cuda:0", "mps:0"."""
+    return "cpu" if x.device.type == "cpu" else f"{x.device.type}:{x.get_device()}"
+
+
+def wants_gradients(*tensors: Any) -> bool:
+    """Whether a result of these tensors is to have a history."""
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+
+
+def _in_a_transform(tensors: dict[str, Any]) -> str:
+    for name, x in tensors.items():
+        if x is not None and not is_plain_type(type(x)):
+            return f"{name}: a {type(x).__name__}"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode derivatives"
+    return ""
+
+
+def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool) -> str:
+    """Why a call goes on to the host, which also says what is wrong with it; "" if flashfit takes it."""
+    if dropout_p:
+        return f"dropout_p: {dropout_p:g}"
+    if not _is_compiling():
+        reason = _in_a_transform({"query": q, "key": k, "value": v, "attn_mask": mask})
+        if reason:
+            return reason
+    dims = q.dim()
+    if dims not in (3, 4) or k.dim() != dims or v.dim() != dims:
+        return f"query: {dims} dimensions"
+    if q.layout is not torch.strided or k.layout is not torch.strided or v.layout is not torch.strided:
+        return "query, key or value is not strided"
+    if k.dtype != q.dtype or v.dtype != q.dtype or k.device != q.device or v.device != q.device:
+        return "query, key and value differ in dtype or device"
+    if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return f"query: dtype is {q.dtype}"
+    if 0 in q.shape or 0 in k.shape or 0 in v.shape:
+        return "no elements"
+    if k.shape[-1] != q.shape[-1] or v.shape[:-1] != k.shape[:-1] or (dims == 4 and k.shape[0] != q.shape[0]):
+        return "shapes that broadcast"
+    heads, of_k = q.shape[-3], k.shape[-3]
+    if heads != of_k and not (enable_gqa and dims == 4 and heads % of_k == 0):
+        return "heads that broadcast"
+    if scale is not None and not scale > 0:
+        return f"scale: {scale}"
+    if mask is not None:
+        if is_causal:
+            return "attn_mask and is_causal"
+        if mask.dtype not in (torch.bool, q.dtype, torch.float32) or mask.device != q.device:
+            return f"attn_mask: {mask.dtype} on {mask.device}"
+        whole = (*q.shape[:-1], k.shape[-2])
+        if mask.dim() > dims or any(n not in (1, m) for n, m in zip(mask.shape[::-1], whole[::-1])):
+            return "attn_mask: its shape"
+        if wants_gradients(mask):
+            return "attn_mask: requires grad"
+    if wants_gradients(q, k, v):
+        reason = misfit_of_gradients(place_of(q), q.shape[-1], v.shape[-1], 0.0, mask is not None)
+        if reason:
+            return reason
+    return misfit(place_of(q), str(q.dtype), q.shape[-1], v.shape[-1])
+
+
+def attend(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
+    """The call by flashfit. PyTorch's causal mask begins at the first key, flashfit's ends with the last."""
+    dims, window = q.dim(), None
+    if is_causal and q.shape[-2] != k.shape[-2]:
+        if q.shape[-2] < k.shape[-2]:  # nobody sees the keys behind
+            k, v = k[..., : q.shape[-2], :], v[..., : q.shape[-2], :]
+        else:
+            is_causal, window = False, (-1, q.shape[-2] - k.shape[-2])
+    if dims == 3:
+        q, k, v = q[None], k[None], v[None]
+    out = attention(q, k, v, causal=is_causal, softmax_scale=scale, window=window, bias=mask, layout="bhsd")
+    return out[0] if dims == 3 else out
+
+
+def noting(note: Note) -> Callable[..., None]:
+    """What notes a call in a log, in the words of its tensors; traced, in words that are constants."""
+
+    @constant
+    def of_trace(call: str, reason: str) -> None:
+        note(call, reason)
+
+    def log(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str, reason: str = "") -> None:
+        if _is_compiling():  # sizes may be symbolic
+            of_trace(f"{q.dtype} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
+        else:
+            note(words(q, k, heads, causal, mask, more), reason)
+
+    return log
+
+
+def taker(note: Note) -> Callable[..., Any]:
+    """A function of (q, k, v, mask, dropout_p, is_causal, scale, enable_gqa) that gives flashfit's result, or
+    NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call."""
+    log = noting(note)
+
+    def take(
+        q: Any,
+        k: Any,
+        v: Any,
+        mask: Any,
+        dropout_p: float,
+        is_causal: bool,
+        scale: Any,
+        enable_gqa: bool,
+        left: str = "",
+    ) -> Any:
+        reason = left or why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        if reason:
+            log(q, k, -3, is_causal, mask, "", reason)
+            return NotImplemented
+        more = "gradients by PyTorch's flash attention" if wants_gradients(q, k, v) else ""
+        try:
+            out = attend(q, k, v, mask, is_causal, scale)
+        except FlashfitError as error:
+            if _is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
+                raise
+            log(q, k, -3, is_causal, mask, "", str(error))
+            return NotImplemented
+        log(q, k, -3, is_causal, mask, more)
+        return out
+
+    return take

@@ -1,0 +1,39 @@
+"""A call on torch tensors in the words of the log, the same for calls that are alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._tensors import shown
+
+_DTYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64"}
+#: By what the words depend on: making them costs more than a small call.
+_made: dict[tuple[Any, ...], str] = {}
+
+
+def _number(size: Any) -> Any:
+    return size if type(size) is int else "?"  # symbolic sizes stay symbolic
+
+
+def words(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str = "") -> str:
+    """ "fp16 on cpu, 8/2 heads of 64, causal, bool mask". heads: the dimension that they are in."""
+    if not isinstance(q, torch.Tensor) or not isinstance(k, torch.Tensor) or q.dim() < 3 or k.dim() < 3:
+        return f"q {shown(q)}, k {shown(k)}"
+    sizes = tuple(_number(n) for n in (q.shape[heads], k.shape[heads], q.shape[-1]))
+    of_mask = None if mask is None else getattr(mask, "dtype", type(mask))
+    key = (q.dtype, q.device.type, sizes, causal, of_mask, more)
+    found = _made.get(key)
+    if found is None:
+        of_q, of_k, head_dim = sizes
+        count = f"{of_q}" if of_q == of_k else f"{of_q}/{of_k}"
+        parts = [
+            f"{_DTYPES.get(q.dtype, q.dtype)} on {q.device.type}",
+            f"{count} heads of {head_dim}",
+            *(["causal"] if causal else []),
+            *([] if of_mask is None else [f"{_DTYPES.get(of_mask, str(of_mask).replace('torch.', ''))} mask"]),
+            *([more] if more else []),
+        ]
+        found = _made[key] = ", ".join(parts)
+    return found

@@ -1,0 +1,79 @@
+"""Attention of diffusers' transformers (Flux, Wan, Qwen-Image and others), which call its `dispatch_attention_fn`.
+
+Its list of backends is closed, so the one that is on unless another is asked for, `native`, is taken: that of PyTorch's
+scaled_dot_product_attention. Backends that are asked for by name stay. Models of its class `Attention` call PyTorch's
+function themselves, which is flashfit.integrations.sdpa's to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._host import Host
+
+
+def _put_in() -> Callable[[], None]:
+    from diffusers.models.attention_dispatch import AttentionBackendName, _AttentionBackendRegistry
+
+    from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from ._torch_take import taker
+
+    backends = _AttentionBackendRegistry._backends
+    native = backends[AttentionBackendName.NATIVE]
+    take = taker(HOST.notes.note)
+
+    def fit_native(
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: Any = None,
+        enable_gqa: bool = False,
+        return_lse: bool = False,
+        _parallel_config: Any = None,
+        **others: Any,
+    ) -> Any:
+        """As diffusers calls it: query [batch, rows, heads, head_dim], key and value [batch, keys, heads_kv, head_dim];
+        attn_mask [batch, keys], or what PyTorch's function takes."""
+        left = ""
+        if _parallel_config is not None:
+            left = "_parallel_config: context parallelism"
+        elif return_lse:
+            left = "return_lse: True"
+        elif others:
+            left = f"{next(iter(others))}: not an argument of the backend when this was written"
+        mask = attn_mask
+        if mask is not None and mask.dim() == 2 and mask.shape[0] == query.shape[0] and mask.shape[1] == key.shape[1]:
+            mask = mask[:, None, None]
+        heads_first = (x.transpose(1, 2) for x in (query, key, value))
+        out = take(*heads_first, mask, dropout_p, is_causal, scale, enable_gqa, left)
+        if out is not NotImplemented:
+            return out.transpose(1, 2)
+        return native(
+            query=query,
+            key=key,
+            value=value,
+            attn_mask=attn_mask,
+            dropout_p=dropout_p,
+            is_causal=is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+            return_lse=return_lse,
+            _parallel_config=_parallel_config,
+            **others,
+        )
+
+    backends[AttentionBackendName.NATIVE] = fit_native
+
+    def take_out() -> None:
+        if backends.get(AttentionBackendName.NATIVE) is fit_native:
+            backends[AttentionBackendName.NATIVE] = native
+
+    return take_out
+
+
+HOST = Host("diffusers", _put_in)
+install, uninstall, installed, log = HOST.install, HOST.uninstall, HOST.installed, HOST.log

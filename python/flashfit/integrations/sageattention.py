@@ -1,0 +1,153 @@
+"""SageAttention's functions by flashfit, with exact kernels: there are none of eight bits here yet.
+
+`sageattn` and `sageattn_varlen` have that package's parameters. install() puts them into the package, or stands in for
+it where it is not installed, so that a host's `from sageattention import sageattn` finds them; a host that has imported
+the package's own function before keeps that one. The default layout is SageAttention's, "HND": heads before rows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from .._errors import InvalidArgument, InvalidType
+from .._tensors import shown
+from ._host import Host
+
+_LAYOUTS = {"HND": "bhsd", "NHD": "bshd"}
+#: Of its quantisation, which exact kernels have not: they change no meaning.
+_OF_QUANTISATION = frozenset(
+    (
+        "smooth_k",
+        "smooth_v",
+        "qk_quant_gran",
+        "pv_accum_dtype",
+        "quantization_backend",
+    )
+)
+
+
+def _check_others(others: dict[str, Any]) -> None:
+    for name in others:
+        if name not in _OF_QUANTISATION:
+            raise InvalidType(f"{name}: not an argument of sageattn; accepted: {', '.join(sorted(_OF_QUANTISATION))}")
+
+
+def _check_causal(rows: int, keys: int) -> None:
+    if rows != keys:
+        raise InvalidArgument(
+            f"is_causal: True with {rows} queries and {keys} keys, of which SageAttention says nothing; accepted: as "
+            "many keys as queries"
+        )
+
+
+def sageattn(
+    q: Any,
+    k: Any,
+    v: Any,
+    tensor_layout: str = "HND",
+    is_causal: bool = False,
+    sm_scale: float | None = None,
+    return_lse: bool = False,
+    **others: Any,
+) -> Any:
+    """softmax(sm_scale q k^T) v, exactly.
+
+    q: [batch, heads_q, rows, head_dim] in tensor_layout "HND", [batch, rows, heads_q, head_dim] in "NHD"; k and v alike
+        with heads_kv and keys: torch tensors, fp16 or bf16, on the CPU fp32 too. heads_q is a multiple of heads_kv.
+    is_causal: with as many keys as rows. sm_scale: None for 1 / sqrt(head_dim).
+    others: options of the quantisation, such as smooth_k, which change nothing here.
+
+    Returns out, as q; with return_lse=True (out, lse), lse fp32 [batch, heads_q, rows], the natural logarithm of each
+    softmax's denominator. Raises InvalidArgument, InvalidType and what flashfit.attention raises.
+    """
+    from .._operations import attention
+
+    _check_others(others)
+    layout: Any = _LAYOUTS.get(tensor_layout) if isinstance(tensor_layout, str) else None
+    if layout is None:
+        raise InvalidArgument(f'tensor_layout: {shown(tensor_layout)}; accepted: "HND", "NHD"')
+    if is_causal and q.dim() == 4 and k.dim() == 4:
+        rows = 2 if layout == "bhsd" else 1
+        _check_causal(q.shape[rows], k.shape[rows])
+    result: Any = attention(
+        q,
+        k,
+        v,
+        layout=layout,
+        causal=bool(is_causal),
+        softmax_scale=sm_scale,
+        return_lse=bool(return_lse),  # type: ignore[call-overload]
+    )
+    out = result[0] if return_lse else result
+    HOST.notes.note(f"sageattn of {shown(q)}" if not hasattr(q, "device") else _words(q, k, layout, is_causal))
+    return (out, result[1]) if return_lse else out
+
+
+def sageattn_varlen(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    is_causal: bool = False,
+    sm_scale: float | None = None,
+    **others: Any,
+) -> Any:
+    """sageattn of sequences of any lengths, one after another.
+
+    q: [total_q, heads_q, head_dim]; k, v: [total_k, heads_kv, head_dim]; cu_seqlens: int32 or int64 [batch + 1]; the
+    longest lengths are not needed. is_causal: of sequences with as many keys as queries, which cannot be seen without
+    waiting for a GPU: with others the mask ends with the last key. Returns out, as q.
+    """
+    from .._operations import attention
+
+    _check_others(others)
+    offsets = {"cu_seqlens_q": cu_seqlens_q.int(), "cu_seqlens_k": cu_seqlens_k.int()}
+    out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
+    HOST.notes.note(_words(q, k, "bshd", is_causal) + ", variable lengths")
+    return out
+
+
+def _words(q: Any, k: Any, layout: str, is_causal: Any) -> str:
+    from ._torch_words import words
+
+    return words(q, k, 1 if layout == "bhsd" else -2, bool(is_causal), None)
+
+
+def _put_in() -> Callable[[], None]:
+    from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+
+    name, ours = "sageattention", {"sageattn": sageattn, "sageattn_varlen": sageattn_varlen}
+    if name in sys.modules or importlib.util.find_spec(name) is not None:
+        module: Any = importlib.import_module(name)
+        before = {each: getattr(module, each) for each in ours if hasattr(module, each)}
+        vars(module).update(ours)
+
+        def give_back() -> None:
+            for each, function in ours.items():
+                if getattr(module, each, None) is function:
+                    delattr(module, each)
+                    vars(module).update({each: before[each]} if each in before else {})
+
+        return give_back
+    stand_in = ModuleType(name, "SageAttention's functions by flashfit: flashfit.integrations.sageattention.")
+    stand_in.__spec__ = ModuleSpec(name, None)  # so that importlib.util.find_spec finds it
+    vars(stand_in).update(ours)
+    sys.modules[name] = stand_in
+
+    def take_out() -> None:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+
+    return take_out
+
+
+HOST = Host("sageattention", _put_in)
+install, uninstall, installed, log = HOST.install, HOST.uninstall, HOST.installed, HOST.log

@@ -1,0 +1,94 @@
+"""Every F.scaled_dot_product_attention of an unmodified model, however it was imported.
+
+The call is taken at PyTorch's dispatcher, where all of these meet: Python's function under any name, torch.compile,
+autocast, nn.MultiheadAttention where it calls that function, and C++ that calls at::scaled_dot_product_attention. So
+cuDNN's place on Hopper, where PyTorch prefers it, is taken too. What flashfit does not take goes on to PyTorch, which
+then does what it did before. Code that torch.compile made before install() or uninstall() is compiled again; programs
+of torch.export keep PyTorch's attention, and need no flashfit. docs/use-it-in.md says what is left.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._host import Host
+
+
+def _put_in() -> Callable[[], None]:
+    import torch
+
+    from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from ._torch_take import taker
+
+    op = torch.ops.aten.scaled_dot_product_attention.default
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    is_compiling = torch.compiler.is_compiling
+    is_exporting = getattr(torch.compiler, "is_exporting", None)
+    take = taker(HOST.notes.note)
+
+    def why_left_to_export() -> str:
+        if not is_compiling():
+            return ""
+        if is_exporting is None:
+            return "compiled by a torch that does not tell it from an export"
+        return "torch.export: the program would need flashfit" if is_exporting() else ""
+
+    def kernel(
+        q: Any,
+        k: Any,
+        v: Any,
+        attn_mask: Any = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        scale: Any = None,
+        enable_gqa: bool = False,
+    ) -> Any:
+        left = why_left_to_export()
+        out = take(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa, left)
+        if out is not NotImplemented:
+            return out
+        more = {"enable_gqa": True} if enable_gqa else {}  # torch 2.4 has no such argument
+        return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
+
+    library = torch.library.Library("aten", "IMPL")
+    for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
+        library.impl("scaled_dot_product_attention", kernel, key)
+    forget_tag = _mark_compiled_code()
+
+    def take_out() -> None:
+        library._destroy()
+        forget_tag()
+
+    return take_out
+
+
+def _mark_compiled_code() -> Callable[[], None]:
+    """Code that was compiled before calls PyTorch's attention, or flashfit's: it is made anew, in this process and, by
+    the tag of its caches' keys, from the disk. Returns what does so on the way back."""
+    import torch
+
+    def forget() -> None:
+        if "torch._dynamo" in sys.modules:
+            torch._dynamo.reset()
+
+    forget()
+    try:
+        config: Any = importlib.import_module("torch.compiler.config")
+        before = config.cache_key_tag
+    except (ImportError, AttributeError):  # an older torch
+        return forget
+    config.cache_key_tag = f"{before}flashfit.integrations.sdpa"
+
+    def back() -> None:
+        config.cache_key_tag = before
+        forget()
+
+    return back
+
+
+HOST = Host("sdpa", _put_in)
+install, uninstall, installed, log = HOST.install, HOST.uninstall, HOST.installed, HOST.log

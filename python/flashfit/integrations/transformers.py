@@ -1,0 +1,170 @@
+"""Attention of Transformers' models: attn_implementation="fit_attention".
+
+Transformers 5 keeps a registry of attention functions and one of the masks that they want; both get the name. It has no
+"flash" in it, since Transformers takes such names for packages of FlashAttention. What flashfit does not take goes on
+to Transformers' own function for scaled_dot_product_attention, or, with a softcap or sinks, which that drops, to the
+model's eager one. docs/use-it-in.md says what was tried.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .._errors import CudaError, FlashfitError, OutOfMemory, Unsupported
+from ._host import Host, off
+
+#: What a model's attn_implementation is called.
+NAME = "fit_attention"
+
+#: What continuous batching gives: a cache in pages.
+_OF_PAGES = ("block_table", "cache")
+
+
+def _put_in() -> Callable[[], None]:
+    import torch
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.masking_utils import sdpa_mask
+
+    from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from .._operations import attention
+    from ._torch_fit import misfit, misfit_of_gradients
+    from ._torch_take import noting, place_of, wants_gradients
+
+    setting = off(HOST.name)
+    note = noting(HOST.notes.note)
+    is_compiling = torch.compiler.is_dynamo_compiling
+
+    def log(q: Any, k: Any, causal: Any, mask: Any, more: str, reason: str = "") -> None:
+        note(q, k, 1, causal, mask, more, reason)
+
+    def why_left(
+        q: Any, k: Any, v: Any, mask: Any, dropout: float, position_bias: Any, softcap: Any, sinks: Any
+    ) -> str:
+        if setting:
+            return f"{setting} turns it off"
+        if dropout:
+            return f"dropout: {dropout:g}"
+        place = place_of(q)
+        for name, x in (("position_bias", position_bias), ("attention_mask", mask)):
+            if wants_gradients(x):
+                return f"{name}: requires grad"
+        if wants_gradients(q, k, v, sinks):
+            has_bias = mask is not None or position_bias is not None
+            reason = misfit_of_gradients(place, q.shape[-1], v.shape[-1], float(softcap or 0), has_bias)
+            if reason:
+                return reason
+        return misfit(place, str(q.dtype), q.shape[-1], v.shape[-1])
+
+    def of_transformers(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
+        """What would have answered without flashfit."""
+        if options.get("softcap") is None and options.get("s_aux") is None:
+            options = {name: x for name, x in options.items() if name not in ("softcap", "s_aux")}
+            return sdpa_attention_forward(module, q, k, v, mask, dropout=dropout, **options)
+        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+        if eager is None:
+            name = "softcap" if options.get("softcap") is not None else "s_aux"
+            raise Unsupported(
+                f"{name}: given to {type(module).__name__}, which has no eager attention for what flashfit leaves; "
+                "accepted: None, or a call that flashfit takes: no dropout, torch.no_grad()"
+            )
+        causal = options.pop("is_causal", None)
+        causal = getattr(module, "is_causal", True) if causal is None else causal
+        if mask is None and causal and q.shape[2] > 1:
+            k, v = k[:, :, : q.shape[2]], v[:, :, : q.shape[2]]
+            mask = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).tril()[None, None]
+        if mask is not None and mask.dtype == torch.bool:
+            mask = torch.zeros((), dtype=q.dtype, device=q.device).where(mask, torch.finfo(q.dtype).min)
+        return eager(module, q, k, v, mask, dropout=dropout, **options)
+
+    def fit_attention(
+        module: Any,
+        query: Any,
+        key: Any,
+        value: Any,
+        attention_mask: Any,
+        dropout: float = 0.0,
+        scaling: Any = None,
+        is_causal: Any = None,
+        position_bias: Any = None,
+        softcap: Any = None,
+        s_aux: Any = None,
+        **others: Any,
+    ) -> Any:
+        """As Transformers calls attention: query [batch, heads, rows, head_dim], key and value [batch, heads_kv, keys,
+        head_dim]; returns [batch, rows, heads, head_dim] and no weights, which are never in memory."""
+        for name in _OF_PAGES:
+            if others.get(name) is not None:
+                raise Unsupported(
+                    f"{name}: given by continuous batching, and flashfit reads no pages yet; accepted: None, or "
+                    'attn_implementation="sdpa" for continuous batching'
+                )
+        reason = why_left(query, key, value, attention_mask, dropout, position_bias, softcap, s_aux)
+        rows = query.shape[2]
+        wants = wants_gradients(query, key, value)
+        of_module = getattr(module, "is_causal", True) if is_causal is None else is_causal
+        causal = rows > 1 and attention_mask is None and bool(of_module)
+        more = ", ".join(
+            word
+            for word, given in (
+                ("position bias", position_bias is not None),
+                ("softcap", softcap is not None),
+                ("sinks", s_aux is not None),
+                ("gradients by PyTorch's flash attention", wants and not reason),
+            )
+            if given
+        )
+        if not reason:
+            k, v, bias = key, value, attention_mask
+            if position_bias is not None:
+                bias = position_bias
+                if attention_mask is not None:
+                    of_mask = attention_mask
+                    bias = (
+                        torch.where(of_mask, position_bias, -torch.inf)
+                        if of_mask.dtype == torch.bool
+                        else position_bias + of_mask
+                    )
+            # A prefill into an empty static cache: its keys behind the rows are not there yet.
+            if causal and k.shape[2] != rows:
+                k, v = k[:, :, :rows], v[:, :, :rows]
+                bias = None if bias is None else bias[..., :rows]
+            try:
+                out = attention(
+                    query,
+                    k,
+                    v,
+                    layout="bhsd",
+                    causal=causal,
+                    softmax_scale=scaling,
+                    softcap=softcap,
+                    bias=bias,
+                    sinks=None if s_aux is None else s_aux.float(),
+                )
+            except FlashfitError as error:
+                if is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
+                    raise
+                reason = str(error)
+            else:
+                log(query, key, causal, attention_mask, more)
+                return out.transpose(1, 2), None
+        log(query, key, causal, attention_mask, more, reason)
+        options = {"scaling": scaling, "is_causal": is_causal, "softcap": softcap, "s_aux": s_aux, **others}
+        if position_bias is not None:
+            options["position_bias"] = position_bias
+        return of_transformers(module, query, key, value, attention_mask, dropout, **options)
+
+    AttentionInterface.register(NAME, fit_attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+    def take_out() -> None:
+        for registry in (AttentionInterface, AttentionMaskInterface):
+            registry._global_mapping.pop(NAME, None)
+
+    return take_out
+
+
+HOST = Host("transformers", _put_in, even_if_off=True)
+install, uninstall, installed, log = HOST.install, HOST.uninstall, HOST.installed, HOST.log

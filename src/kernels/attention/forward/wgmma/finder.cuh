@@ -1,0 +1,26 @@
+#pragma once
+// The warp that finds the block's jobs, ahead of the one that copies their tiles: of sequences of different lengths
+// that takes about as long as the products of two key tiles.
+#include "kernels/arch/arch.hpp"
+#include "kernels/attention/forward/wgmma/shared.cuh"
+#include "kernels/attention/forward/wgmma/works.cuh"
+
+namespace flashfit {
+
+template <ForwardConfig C>
+void find_jobs(const WgmmaForwardParams& p, WgmmaShared<C>& s) {
+  Jobs<C> jobs(p);
+  for (int n = 0;; ++n) {
+    const Job job = jobs.next();
+    const int slot = n % s.kFoundSlots;
+    s.of_found[slot].wait_empty(n / s.kFoundSlots);
+    if (arch::lane() == 0) {
+      s.found[slot].put(job);
+      arch::mbarrier_arrive(s.of_found[slot].full);
+    }
+    arch::sync_warp();
+    if (job.work.queries == 0) break;
+  }
+}
+
+}  // namespace flashfit

@@ -1,0 +1,359 @@
+"""flashfit.integrations.sdpa: what it takes is as right as PyTorch's own, what it leaves is PyTorch's own, and once it
+is out nothing is left of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit.integrations import sdpa  # noqa: E402
+from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
+
+F = torch.nn.functional
+#: As models have it who imported the function before.
+attend: Callable[..., Any] = F.scaled_dot_product_attention
+bound = functools.partial(F.scaled_dot_product_attention, is_causal=True)
+# Of torch 2.15 in every compiled function.
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0", "ignore:.isinstance.treespec")
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    sdpa.HOST.notes.clear()
+    with sdpa.installed() as taken:
+        assert taken
+        yield
+    sdpa.HOST.notes.clear()
+
+
+def normal(*shape: int, seed: int = 0, dtype: Any = None) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator).to(dtype or torch.float32)
+
+
+def problem(rows: int = 12, keys: int = 12, heads: int = 4, dtype: Any = None) -> tuple[Any, Any, Any]:
+    return (
+        normal(2, 4, rows, 16, seed=1, dtype=dtype),
+        normal(2, heads, keys, 16, seed=2, dtype=dtype),
+        normal(2, heads, keys, 16, seed=3, dtype=dtype),
+    )
+
+
+def took() -> list[str]:
+    return [line for line in sdpa.log() if line.startswith("sdpa: took")]
+
+
+def left() -> list[str]:
+    return [line for line in sdpa.log() if line.startswith("sdpa: left")]
+
+
+HIDING = normal(2, 1, 12, 12, seed=4) > -0.5
+ADDED = normal(4, 12, 12, seed=5)
+CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "full": (problem(), {}),
+    "scale": (problem(), {"scale": 0.3}),
+    "causal": (problem(), {"is_causal": True}),
+    "causal, more keys": (problem(12, 17), {"is_causal": True}),
+    "causal, more rows": (problem(17, 12), {"is_causal": True}),
+    "bool mask": (problem(), {"attn_mask": HIDING}),
+    "float mask": (problem(), {"attn_mask": ADDED}),
+    "mask of a row that sees no key": (problem(), {"attn_mask": torch.arange(12).view(12, 1) > 0}),
+    "three dimensions": (tuple(x[0] for x in problem()), {"is_causal": True}),
+    "three dimensions and a mask": (tuple(x[0] for x in problem()), {"attn_mask": ADDED}),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", CASES)
+def test_taken(installed: None, name: str, dtype: Any) -> None:
+    tensors, options = CASES[name]
+    given = [x.to(dtype) for x in tensors]
+    mask = options.get("attn_mask")
+    if mask is not None and mask.dtype != torch.bool:
+        options = {**options, "attn_mask": mask.to(dtype)}
+    found = attend(*given, **options)
+    assert (len(took()), left()) == (1, [])
+    sdpa.uninstall()
+    own = attend(*given, **options)
+    exact = {name: x.double() if isinstance(x, torch.Tensor) and x.dtype == dtype else x for name, x in options.items()}
+    want = attend(*(x.double() for x in given), **exact)
+    assert (found.shape, found.dtype) == (own.shape, own.dtype)
+    floor = torch.finfo(dtype).eps / 2 * float(want.abs().max())
+    assert float((found - want).abs().max()) <= 2 * float((own - want).abs().max()) + floor
+
+
+def test_grouped_heads(installed: None) -> None:
+    q, k, v = problem(heads=2)
+    found = attend(q, k, v, enable_gqa=True)
+    assert took() == ["sdpa: took: fp32 on cpu, 4/2 heads of 16 (1 call)"]
+    torch.testing.assert_close(found, attend(q, *(x.repeat_interleave(2, 1) for x in (k, v))))
+
+
+class Watched(torch.Tensor):  # type: ignore[misc]
+    """A subclass that dispatches by itself, as DTensor does."""
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise AssertionError("not reached")
+
+
+LEFT: dict[str, tuple[Callable[[], Any], str]] = {
+    "dropout": (lambda: attend(*problem(), dropout_p=0.5), "dropout_p: 0.5"),
+    "fp64": (lambda: attend(*(x.double() for x in problem())), "query: dtype is torch.float64"),
+    "broadcast heads": (lambda: attend(*problem(heads=1)), "heads that broadcast"),
+    "a mask that needs a gradient": (
+        lambda: attend(*problem(), attn_mask=ADDED.clone().requires_grad_()),
+        "attn_mask: requires grad",
+    ),
+    "five dimensions": (lambda: attend(*(x[None] for x in problem())), "query: 5 dimensions"),
+    "no keys": (lambda: attend(*problem(keys=0)), "no elements"),
+    "gradients of another head_dim": (
+        lambda: attend(problem()[0].requires_grad_(), problem()[1], problem()[2][..., :8]),
+        "v: head_dim 8 in a call that needs gradients, which come from PyTorch's flash attention; accepted: head_dim "
+        "16, as q, or a call under torch.no_grad()",
+    ),
+    "torch.func": (
+        lambda: torch.func.grad(lambda q: attend(q, *problem()[1:]).sum())(problem()[0]),
+        "a transform of torch.func",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left(installed: None, name: str) -> None:
+    call, reason = LEFT[name]
+    torch.manual_seed(0)
+    found = call()
+    assert took() == []
+    (line,) = left()
+    assert line.endswith(f": {reason} (1 call)")
+    sdpa.uninstall()
+    torch.manual_seed(0)
+    assert torch.equal(found, call())
+
+
+def test_what_pytorch_refuses_it_refuses_still(installed: None) -> None:
+    q, k, v = problem()
+    with pytest.raises(RuntimeError):
+        attend(q, k[..., :8], v)
+
+
+def test_every_way_to_the_function(installed: None) -> None:
+    q, k, v = problem()
+    ways: dict[str, Callable[[], Any]] = {
+        "by name": lambda: attend(q, k, v, is_causal=True),
+        "partial": lambda: bound(q, k, v),
+        "module": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
+        "operator": lambda: torch.ops.aten.scaled_dot_product_attention(q, k, v, is_causal=True),
+        "traced": lambda: torch.jit.trace(lambda *x: bound(*x), (q, k, v))(q, k, v),
+        "sdpa_kernel": lambda: by_kernel(torch.nn.attention.SDPBackend.MATH),
+    }
+
+    def by_kernel(backend: Any) -> Any:
+        with torch.nn.attention.sdpa_kernel(backend):
+            return bound(q, k, v)
+
+    want = ways["by name"]()
+    for name, way in ways.items():
+        sdpa.HOST.notes.clear()
+        with pytest.warns() if name == "traced" else pytest.MonkeyPatch.context():
+            assert torch.equal(way(), want)
+        assert took(), name
+
+
+def test_multihead_attention(installed: None) -> None:
+    module = torch.nn.MultiheadAttention(32, 4, batch_first=True)
+    x = normal(2, 6, 32)
+    found = module(x, x, x, need_weights=False)[0]
+    assert took() == ["sdpa: took: fp32 on cpu, 4 heads of 8, gradients by PyTorch's flash attention (1 call)"]
+    sdpa.uninstall()
+    torch.testing.assert_close(found, module(x, x, x, need_weights=False)[0])
+
+
+def test_autocast(installed: None) -> None:
+    q, k, v = problem()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = attend(q, k, v)
+    assert found.dtype == torch.bfloat16
+    assert took() == ["sdpa: took: bf16 on cpu, 4 heads of 16 (1 call)"]
+
+
+def test_inference_mode(installed: None) -> None:
+    with torch.inference_mode():
+        q, k, v = problem()
+        attend(q, k, v)
+    assert len(took()) == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled(installed: None, backend: str, dynamic: bool) -> None:
+    def block(q: Any, k: Any, v: Any) -> Any:
+        return attend(q * 2, k, v, is_causal=True) + attend(q, k, v, attn_mask=HIDING)
+
+    compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=dynamic)
+    found = compiled(*problem())
+    assert took()
+    assert left() == []
+    torch.testing.assert_close(found, block(*problem()))
+    sdpa.uninstall()
+    torch.testing.assert_close(compiled(*problem()), found)
+
+
+def operators_of(function: Callable[..., Any], *tensors: Any) -> list[str]:
+    """What a compiled function calls."""
+    seen: list[str] = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        from torch._dynamo.backends.common import aot_autograd
+
+        def note(graph: Any, _: Any) -> Any:
+            seen.extend(str(node.target) for node in graph.graph.nodes if node.op == "call_function")
+            return graph
+
+        return aot_autograd(fw_compiler=note)(module, inputs)
+
+    torch.compile(function, backend=backend, fullgraph=True)(*tensors)
+    return seen
+
+
+def test_compiled_code_is_made_anew_on_the_way_in_and_out() -> None:
+    def block(q: Any, k: Any, v: Any) -> Any:
+        return attend(q, k, v)
+
+    compiled = torch.compile(block, backend="aot_eager", fullgraph=True)
+    want = compiled(*problem())
+    tag = torch.compiler.config.cache_key_tag
+    sdpa.HOST.notes.clear()
+    with sdpa.installed():
+        assert torch.compiler.config.cache_key_tag != tag
+        torch.testing.assert_close(compiled(*problem()), want)
+        assert took()
+        assert any("flashfit" in name for name in operators_of(block, *problem()))
+    assert torch.compiler.config.cache_key_tag == tag
+    assert torch.equal(compiled(*problem()), want)
+    assert not any("flashfit" in name for name in operators_of(block, *problem()))
+
+
+class Block(torch.nn.Module):  # type: ignore[misc]
+    """For torch.export."""
+
+    def forward(self, q: Any, k: Any, v: Any) -> Any:
+        return attend(q, k, v)
+
+
+def test_an_exported_program_needs_no_flashfit(installed: None) -> None:
+    programs = [torch.export.export(Block(), problem(), strict=strict) for strict in (False, True)]
+    assert took() == []
+    assert left()
+    for program in programs:
+        for each in (program, program.run_decompositions()):
+            names = [str(node.target) for node in each.graph.nodes]
+            assert not any("flashfit" in name for name in names)
+            assert any("scaled_dot_product" in name for name in names)
+        sdpa.HOST.notes.clear()
+        program.module()(*problem())  # where flashfit is installed, its calls are taken as any other
+        assert took()
+
+
+def test_a_training_step(installed: None) -> None:
+    def step() -> list[Any]:
+        torch.manual_seed(0)
+        layer = torch.nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+        layer(normal(2, 6, 32)).square().sum().backward()
+        return [p.grad for p in layer.parameters()]
+
+    found = step()
+    assert any("gradients by PyTorch's flash attention" in line for line in took())
+    sdpa.uninstall()
+    for mine, its in zip(found, step()):
+        torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-5)
+
+
+def test_a_training_step_with_dropout_is_pytorchs(installed: None) -> None:
+    def step() -> list[Any]:
+        torch.manual_seed(0)
+        layer = torch.nn.TransformerEncoderLayer(32, 4, 64, dropout=0.3, batch_first=True)
+        layer(normal(2, 6, 32)).square().sum().backward()
+        return [p.grad for p in layer.parameters()]
+
+    found = step()
+    assert left()
+    sdpa.uninstall()
+    assert all(torch.equal(mine, its) for mine, its in zip(found, step()))
+
+
+def test_threads(installed: None) -> None:
+    q, k, v = problem()
+    want = attend(q, k, v)
+    found: list[bool] = []
+
+    def work() -> None:
+        found.extend(torch.equal(attend(q, k, v), want) for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [True] * 80
+    assert took() == ["sdpa: took: fp32 on cpu, 4 heads of 16 (81 calls)"]
+
+
+def test_uninstalled_leaves_no_trace() -> None:
+    name = "aten::scaled_dot_product_attention"
+
+    def kernels() -> list[bool]:
+        keys = ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA")
+        return [torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys]
+
+    before, own = kernels(), attend(*problem())
+    for _ in range(2):
+        with sdpa.installed():
+            assert kernels() == [True] * 4
+    assert kernels() == before
+    sdpa.HOST.notes.clear()
+    assert torch.equal(attend(*problem()), own)
+    assert sdpa.log() == []
+
+
+def test_a_subclass_that_dispatches_is_left() -> None:
+    assert not is_plain_type(Watched)
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        assert is_plain_type(kind)
+
+
+def test_a_misfit_goes_on_to_pytorch(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flashfit import Misfit
+    from flashfit.integrations import _torch_take
+
+    def misfit(*_: Any, **__: Any) -> Any:
+        raise Misfit("no variant fits")
+
+    monkeypatch.setattr(_torch_take, "attention", misfit)
+    found = attend(*problem())
+    assert left() == ["sdpa: left: fp32 on cpu, 4 heads of 16: no variant fits (1 call)"]
+    sdpa.uninstall()
+    assert torch.equal(found, attend(*problem()))
+
+
+def test_the_switch() -> None:
+    code = """
+import torch
+from flashfit.integrations import sdpa
+print(sdpa.install())
+x = torch.ones(1, 1, 2, 8)
+torch.nn.functional.scaled_dot_product_attention(x, x, x)
+print(sdpa.log())
+"""
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "FLASHFIT_DISABLE_SDPA": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "False\n['sdpa: left: every call: FLASHFIT_DISABLE_SDPA=1 turns it off (1 call)']\n"

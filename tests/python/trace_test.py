@@ -1,0 +1,144 @@
+"""python -m flashfit trace: what it sees of a program, and that the program runs as it would without."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flashfit._stand_in import shim
+from flashfit.trace import report
+from flashfit.trace.calls import Call, Shape
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import sys
+import torch
+from helper import attend
+
+print(sys.argv[1:], __name__)
+q = torch.randn(2, 8, 64, 32).half()
+with torch.no_grad():
+    for _ in range(3):
+        attend(q, is_causal=True)
+    attend(q[:, :, :1], q, attn_mask=torch.ones(1, 64, dtype=torch.bool))
+    torch.compile(attend, backend="aot_eager")(q)
+x = torch.randn(1, 2, 8, 16, requires_grad=True)
+attend(x, dropout_p=0.5).sum().backward()
+sys.exit(5)
+"""
+HELPER = """
+import torch
+
+def attend(q, k=None, **options):
+    k = q if k is None else k
+    return torch.nn.functional.scaled_dot_product_attention(q, k, k, **options)
+"""
+
+
+def trace(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flashfit", "trace", *words]
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), **more}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_program(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "helper.py").write_text(HELPER)
+    files = ("--json", "trace.json", "--html", "trace.html")
+    done = trace(tmp_path, "--gpu", "L4", *files, "program.py", "a", "--b")
+    assert (done.returncode, done.stdout) == (5, "['a', '--b'] __main__\n"), done.stderr[-2000:]
+    found = json.loads((tmp_path / "trace.json").read_text())
+    assert 0 < found["attention_seconds"] < found["seconds"]
+    assert found["attention_share"] == found["attention_seconds"] / found["seconds"]
+    eager = [call for call in found["calls"] if not call["compiled"]]
+    by_options = {(call["causal"], *call["options"]): call for call in eager}
+    causal, masked = by_options[(True,)], by_options[(False, "bool mask")]
+    dropped = by_options[(False, "dropout 0.5", "gradients")]
+    assert len(eager) == 3
+    assert causal["count"] == 3
+    assert causal["seconds"] > 0
+    sizes = ("batch", "seqlen_q", "seqlen_k", "heads_q", "heads_kv", "head_dim", "dtype", "device")
+    assert [causal[name] for name in sizes] == [2, 64, 64, 8, 8, 32, "fp16", "cpu"]
+    assert (masked["seqlen_q"], masked["seqlen_k"]) == (1, 64)
+    assert causal["ran"] == ["_scaled_dot_product_flash_attention_for_cpu"]
+    assert dropped["ran"] == ["formula (math)"]
+    assert causal["flashfit"] == {"takes": True, "reason": ""}
+    assert dropped["flashfit"] == {"takes": False, "reason": "dropout_p: 0.5"}
+    assert causal["where"].endswith("helper.py:6")
+    (on,) = causal["on"]
+    assert (on["gpu"], on["fits"]) == ("L4", True)
+    assert dropped["on"] == [{"gpu": "L4", "fits": False, "reason": "dtype is fp32; accepted: fp16, bf16"}]
+    (compiled, *_) = (call for call in found["calls"] if call["compiled"])
+    assert (compiled["ran"], compiled["seconds"]) == (["compiled code"], 0.0)
+    assert "3 times" in done.stderr
+    assert "flashfit would leave it: dropout_p: 0.5" in done.stderr
+    assert "<td>3</td>" in (tmp_path / "trace.html").read_text()
+
+
+def test_packages_that_a_program_imports(tmp_path: Path) -> None:
+    shim.write(tmp_path)
+    (tmp_path / "program.py").write_text(
+        "import torch\n"
+        "from flash_attn import flash_attn_func, flash_attn_varlen_func\n"
+        "q = torch.randn(1, 16, 4, 32).half()\n"
+        "flash_attn_func(q, q, q, causal=True, window_size=(3, 0))\n"
+        "cu = torch.tensor([0, 7, 16], dtype=torch.int32)\n"
+        "flash_attn_varlen_func(q[0], q[0], q[0], cu, cu, 9, 9)\n"
+    )
+    done = trace(tmp_path, "--json", "trace.json", "program.py")
+    assert done.returncode == 0, done.stderr[-2000:]
+    calls = {call["function"]: call for call in json.loads((tmp_path / "trace.json").read_text())["calls"]}
+    assert set(calls) == {"flash_attn_func", "flash_attn_varlen_func"}
+    assert calls["flash_attn_func"]["causal"]
+    assert calls["flash_attn_func"]["options"] == ["window_size (3, 0)"]
+    assert calls["flash_attn_varlen_func"]["options"] == ["2 sequences"]
+    for call in calls.values():
+        assert (call["count"], call["ran"], call["heads_q"]) == (1, ["flash_attn"], 4)
+
+
+def test_a_program_without_attention(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print('nothing')\n")
+    done = trace(tmp_path, "program.py")
+    assert (done.returncode, done.stdout) == (0, "nothing\n")
+    assert done.stderr.endswith("no call of attention was seen\n")
+
+
+@pytest.mark.parametrize(("body", "status"), [("raise SystemExit('why')", 1), ("raise SystemExit", 0)])
+def test_the_programs_status(tmp_path: Path, body: str, status: int) -> None:
+    (tmp_path / "program.py").write_text(body)
+    assert trace(tmp_path, "program.py").returncode == status
+
+
+def test_what_cannot_be_run(tmp_path: Path) -> None:
+    done = trace(tmp_path, "absent.py")
+    assert (done.returncode, done.stderr) == (3, "flashfit: script: absent.py; accepted: a Python file\n")
+
+
+def found_of(**more: Any) -> dict[str, Any]:
+    sizes = {"batch": 1, "seqlen_q": 8, "seqlen_k": 8, "heads_q": 4, "heads_kv": 2, "head_dim": 64, "head_dim_v": 64}
+    shape = Shape(dtype="fp16", device="cuda:0", causal=False, options=("<mask>",), **{**sizes, **more})
+    call = Call("attend", shape, "/a<b>.py:1", "", False, count=1, seconds=0.5, ran={"x"})
+    return report.document("s<1>.py", 2.0, [call], ["L4", "9.9"])
+
+
+def test_pages_escape_what_programs_say() -> None:
+    page = report.page(found_of())
+    assert "<b>" not in page
+    assert "&lt;mask&gt;" in page
+    assert "s&lt;1&gt;.py" in page
+    assert "25.0 %" in page
+
+
+def test_sizes_that_are_not_known_and_gpus_that_are_not() -> None:
+    symbolic = found_of(seqlen_q=0)["calls"][0]["on"]
+    assert {each["reason"] for each in symbolic} == {"a size that was not known, or is 0"}
+    known = found_of()["calls"][0]["on"]
+    assert known[0]["fits"]
+    assert not known[1]["fits"]
+    assert "9.9" in known[1]["reason"]
