@@ -80,6 +80,16 @@ class Conflicts {
     return found == by_name_.end() ? kNone : found->second;
   }
 
+  /// Of a package whose releases are not known those that matter; the one version where a request pins it.
+  std::vector<Version> possible(std::string_view other) const {
+    std::vector<doctor::Specifiers> wishes;
+    for (const std::size_t place : requests_for(other)) {
+      if (auto one = pinned(package(place))) return {std::move(*one)};
+      wishes.push_back(package(place).versions);
+    }
+    return possible_versions(other, wishes);
+  }
+
   /// What the list's own requests for the package leave of its releases; none if none of those is known.
   void take(std::string_view other) {
     wanted_.clear();
@@ -90,9 +100,7 @@ class Conflicts {
       wanted_ = question_.whose_torch + " is " + (question_.torch->version ? question_.torch->version->text : "");
       return;
     }
-    std::vector<doctor::Specifiers> wishes;
-    for (const std::size_t place : requests_for(other)) wishes.push_back(package(place).versions);
-    left_ = other == kTorch ? every_torch() : possible_versions(other, wishes);
+    left_ = other == kTorch ? doctor::knowledge_data().torch_versions : possible(other);
     for (const std::size_t place : requests_for(other)) {
       const Requirement& wish = package(place);
       if (!wish.versions.empty()) {
@@ -187,7 +195,7 @@ class Conflicts {
   /// for.
   bool may_be_newer(const Asker& asker) const {
     if (asker.place ? !takes_newer(package(*asker.place))
-                    : torches_.size() == 1 || torches_.front() != every_torch().front())
+                    : torches_.size() == 1 || torches_.front() != doctor::knowledge_data().torch_versions.front())
       return false;
     const doctor::Specifiers& newest = asker.releases.front()->other;
     return std::any_of(left_.begin(), left_.end(), [&](const Version& version) {
@@ -249,11 +257,7 @@ bool holds(const Request& request, const doctor::Question& question) {
 }
 
 Places compared(const RequestList& list, const Places& places, const doctor::Question& question) {
-  std::set<std::string, std::less<>> known;
-  for (const Companion& companion : doctor::knowledge_data().companions) {
-    known.insert(companion.package);
-    known.insert(companion.other);
-  }
+  const auto& known = doctor::knowledge_data().related;
   Places those;
   for (const std::size_t i : places) {
     const Request& request = list.requests[i];
