@@ -39,6 +39,7 @@ struct Companion {
   std::string other = "torch";             ///< normalised
   std::vector<CompanionRelease> releases;  ///< newest first
   std::string source;
+  bool on_linux_alone = false;  ///< there are wheels for Linux alone; what is compiled elsewhere asks for others
   /// Beside another release it runs all the same: how, and the code of that finding. Empty: it does not.
   std::string runs, code;
 };

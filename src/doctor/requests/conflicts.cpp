@@ -25,6 +25,12 @@ using doctor::Version;
 
 constexpr std::string_view kTorch = "torch";
 
+/// Not on Linux, as far as a platform was named.
+bool is_elsewhere(const doctor::Question& question) {
+  using System = doctor::Platform::System;
+  return question.platform && question.platform->system != System::kGlibc && question.platform->system != System::kMusl;
+}
+
 bool is_of_index_for_linux(const doctor::Question& question) {
   return question.platform && question.platform->system == doctor::Platform::System::kGlibc &&
          question.platform->arch == "x86_64";
@@ -127,7 +133,7 @@ class Conflicts {
   std::vector<Asker> askers_for(std::string_view other) const {
     std::vector<Asker> askers;
     for (const Companion& companion : doctor::knowledge_data().companions) {
-      if (companion.other != other) continue;
+      if (companion.other != other || (companion.on_linux_alone && is_elsewhere(question_))) continue;
       if (companion.package == kTorch) {
         if (auto torch = torch_as_asker(companion)) askers.push_back(std::move(*torch));
         continue;
