@@ -97,6 +97,38 @@ def test_grouped_heads(installed: None) -> None:
     torch.testing.assert_close(found, attend(q, *(x.repeat_interleave(2, 1) for x in (k, v))))
 
 
+def test_what_was_decided_is_of_calls_that_are_alike_alone(installed: None) -> None:
+    q, k, v = problem()
+    needs = q.clone().requires_grad_()
+    row = torch.ones(1, 12, dtype=torch.bool)
+    learnt = ADDED.clone().requires_grad_()
+    calls: list[tuple[bool, Callable[[], Any]]] = [
+        (True, lambda: attend(q, k, v)),
+        (True, lambda: attend(needs, k, v)),
+        (False, lambda: attend(q, k, v, dropout_p=0.5)),
+        (True, lambda: attend(q, k, v, attn_mask=row)),
+        (False, lambda: attend(q, k, v, attn_mask=learnt)),
+        (True, lambda: attend(q, k, v, attn_mask=ADDED)),
+        (False, lambda: attend(q.double(), k.double(), v.double())),
+        (False, lambda: attend(needs, k, v[..., :8])),
+        (True, lambda: attend(q, k, v[..., :8])),
+        (True, lambda: attend(q, k, v, scale=0.5)),
+        (False, lambda: attend(q, k[:, :1], v[:, :1])),
+        (True, lambda: attend(q, k[:, :1], v[:, :1], enable_gqa=True)),
+    ]
+    for grad in (True, False, True):
+        for taken, call in calls:
+            before = sum(int(line.split("(")[-1].split()[0]) for line in took())
+            with torch.set_grad_enabled(grad):
+                out = call()
+            after = sum(int(line.split("(")[-1].split()[0]) for line in took())
+            if grad:
+                assert after - before == taken
+            else:  # what was left for its gradients alone is taken now
+                assert after - before in ((1,) if taken else (0, 1))
+            assert out.requires_grad is (grad and call in (calls[1][1], calls[4][1], calls[7][1]))
+
+
 class Watched(torch.Tensor):  # type: ignore[misc]
     """A subclass that dispatches by itself, as DTensor does."""
 

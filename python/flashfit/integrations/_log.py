@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+from collections.abc import Callable
 from threading import Lock
 
 _logger = logging.getLogger("flashfit.integrations")
@@ -15,17 +17,23 @@ class Log:
     def __init__(self, host: str) -> None:
         self._host = host
         self._lock = Lock()
-        self._counts: dict[tuple[str, str], int] = {}
+        self.cleared = 0  #: how often: counters from before count for nothing
+        self._counts: dict[tuple[str, str], itertools.count[int]] = {}
 
-    def note(self, call: str, reason: str = "") -> None:
-        """A call in words, which are the same for calls that are alike; `reason` is why it was left, "" where it was
-        taken."""
+    def counter(self, call: str, reason: str = "") -> Callable[[], int]:
+        """What counts one more such call, quickly and from any thread: of a call in words, which are the same for calls
+        that are alike; `reason` is why it was left, "" where it was taken. The line is there from now on."""
         key = (call, reason)
         with self._lock:
-            before = self._counts.get(key, 0)
-            self._counts[key] = before + 1
-        if not before:
-            _logger.info("%s", self._line(call, reason))
+            found = self._counts.get(key)
+            if found is None:
+                found = self._counts[key] = itertools.count()
+                _logger.info("%s", self._line(call, reason))
+        return found.__next__
+
+    def note(self, call: str, reason: str = "") -> None:
+        """Counts such a call."""
+        self.counter(call, reason)()
 
     def _line(self, call: str, reason: str) -> str:
         return f"{self._host}: left: {call}: {reason}" if reason else f"{self._host}: took: {call}"
@@ -33,10 +41,11 @@ class Log:
     def lines(self) -> list[str]:
         """`sdpa: took: fp16 on cpu, 8 heads of 64, causal (12 calls)`, `sdpa: left: ...: dropout_p: 0.1 (1 call)`."""
         with self._lock:
-            seen = list(self._counts.items())
-        return [f"{self._line(*key)} ({n} call{'s' if n > 1 else ''})" for key, n in seen]
+            seen = [(key, int(repr(count)[len("count(") : -1])) for key, count in self._counts.items()]
+        return [f"{self._line(*key)} ({n} call{'s' if n != 1 else ''})" for key, n in seen if n]
 
     def clear(self) -> None:
-        """Forgets all lines."""
+        """Forgets all lines, and counts anew."""
         with self._lock:
             self._counts.clear()
+            self.cleared += 1

@@ -13,6 +13,7 @@ import torch
 
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
+from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
 from ._torch_words import words
 
@@ -130,10 +131,37 @@ def noting(note: Note) -> Callable[..., None]:
     return log
 
 
-def taker(note: Note) -> Callable[..., Any]:
+def taker(notes: Log) -> Callable[..., Any]:
     """A function of (q, k, v, mask, dropout_p, is_causal, scale, enable_gqa) that gives flashfit's result, or
-    NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call."""
-    log = noting(note)
+    NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call.
+
+    What was decided about a call is kept, for looking at its tensors costs more than a small call does.
+    """
+    log = noting(notes.note)
+    decided: dict[tuple[Any, ...], tuple[str, Callable[[], int]]] = {}
+    plain = (torch.Tensor, torch.nn.Parameter)
+    functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
+    tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    most = 4096  # of calls that differ
+
+    def decide(
+        q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
+    ) -> tuple[str, Callable[[], int]]:
+        """Why a call is left, "" if it is not, and what counts it."""
+        needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+        key = (
+            *(q.dtype, k.dtype, v.dtype, q.device, k.device, v.device, q.layout, k.layout, v.layout),
+            *(q.shape, k.shape, v.shape, dropout_p, is_causal, scale, enable_gqa, needs, notes.cleared),
+            None if mask is None else (mask.dtype, mask.shape, mask.device, mask.requires_grad, grad_enabled()),
+        )
+        found = decided.get(key)
+        if found is None:
+            reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+            more = "gradients by PyTorch's flash attention" if needs and not reason else ""
+            if len(decided) >= most:
+                decided.clear()
+            found = decided[key] = reason, notes.counter(words(q, k, -3, is_causal, mask, more), reason)
+        return found
 
     def take(
         q: Any,
@@ -146,19 +174,33 @@ def taker(note: Note) -> Callable[..., Any]:
         enable_gqa: bool,
         left: str = "",
     ) -> Any:
-        reason = left or why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
-        if reason:
-            log(q, k, -3, is_causal, mask, "", reason)
-            return NotImplemented
-        more = "gradients by PyTorch's flash attention" if wants_gradients(q, k, v) else ""
-        try:
-            out = attend(q, k, v, mask, is_causal, scale)
-        except FlashfitError as error:
-            if _is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
-                raise
-            log(q, k, -3, is_causal, mask, "", str(error))
-            return NotImplemented
-        log(q, k, -3, is_causal, mask, more)
-        return out
+        quickly = (
+            not left
+            and not tracing()
+            and type(q) in plain
+            and type(k) in plain
+            and type(v) in plain
+            and (mask is None or type(mask) is torch.Tensor)
+            and functorch() is None
+            and forward_ad._current_level < 0
+        )
+        if quickly:
+            reason, count = decide(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        else:
+            reason = left or why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        if not reason:
+            try:
+                out = attend(q, k, v, mask, is_causal, scale)
+            except FlashfitError as error:
+                if _is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
+                    raise
+                log(q, k, -3, is_causal, mask, "", str(error))
+                return NotImplemented
+        if quickly:
+            count()
+        else:
+            more = "gradients by PyTorch's flash attention" if not reason and wants_gradients(q, k, v) else ""
+            log(q, k, -3, is_causal, mask, more, reason)
+        return NotImplemented if reason else out
 
     return take

@@ -21,7 +21,7 @@ def _put_in() -> Callable[[], None]:
 
     backends = _AttentionBackendRegistry._backends
     native = backends[AttentionBackendName.NATIVE]
-    take = taker(HOST.notes.note)
+    take = taker(HOST.notes)
 
     def fit_native(
         query: Any,

@@ -27,7 +27,7 @@ def _put_in() -> Callable[[], None]:
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     is_compiling = torch.compiler.is_compiling
     is_exporting = getattr(torch.compiler, "is_exporting", None)
-    take = taker(HOST.notes.note)
+    take = taker(HOST.notes)
 
     def why_left_to_export() -> str:
         if not is_compiling():
