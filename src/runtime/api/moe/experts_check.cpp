@@ -115,7 +115,7 @@ Result<void> check_activation(const Args& a, ExpertsProblem& p) {
     float value;
   } numbers[] = {{"alpha", a.alpha}, {"limit", a.limit}, {"shift", a.shift}};
   for (const auto& each : numbers)
-    if (!std::isfinite(each.value) && !(each.name[0] == 'l' && each.value > 0))
+    if (const bool no_limit = each.name[0] == 'l' && each.value > 0; !no_limit && !std::isfinite(each.value))
       return refuse("{}: {}; accepted: finite numbers", each.name, each.value);
   if (p.activation != Activation::kSwiglu)
     for (const auto& each : numbers)
