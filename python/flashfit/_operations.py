@@ -218,15 +218,15 @@ def moe_route(
         __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
     top_k: experts a token, 1 to 16 and to experts.
     router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
-        = softmax(logits[t][ids[t]]), as gpt-oss has it; on the CPU also "sigmoid", as DeepSeek-V3 has it, and
-        "sqrt_softplus", as DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is
+        = softmax(logits[t][ids[t]]), as gpt-oss has it; "sigmoid", as DeepSeek-V3 has it, and, on
+        the CPU, "sqrt_softplus", as DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is
         1 / (1 + exp(-logit)), or sqrt(log(1 + exp(logit))).
     renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
     router_bias: of the latter two: fp32 [experts], an array or a list; ids are those of the largest score +
         router_bias, and weights those of the scores alone.
     groups: likewise: (groups, kept): the experts in so many equal groups, of which a token's are in the kept ones,
-        those with the largest sum of their two largest score + router_bias.
-    scale: multiplies weights. On the CPU.
+        those with the largest sum of their two largest score + router_bias; on a GPU to 32 groups.
+    scale: multiplies weights.
     weights, ids: where to write, fp32 and int32 [tokens, top_k], contiguous, of logits' package and where logits is;
         None for new arrays (a JAX array never changes: None). Objects that only have __dlpack__ or
         __cuda_array_interface__ need both: flashfit allocates no memory for them.

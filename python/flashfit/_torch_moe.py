@@ -16,7 +16,6 @@ from ._tensors import whole_numbers_list
 from ._torch_calls import check_tensors
 from ._torch_fakes import _HALVES, _require, _shape_words
 from ._torch_operators import Operator
-from ._torch_route import compute_route
 
 #: Tensors that may be None, in the operators' order.
 OPTIONS = (
@@ -87,31 +86,11 @@ def _mapped(ids: Any, places: Any) -> Any:
     return torch.where(known, places[torch.where(known, ids, 0).long()], -1).to(torch.int32)
 
 
-def _on_gpu(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
-    """compute_moe() of what no kernel for GPUs does: around the layer there are a few of torch's own operations, and
-    the shared expert is a call of its own, whose result is rounded before it is added."""
-    shared = shared_of(asked.shared)
-    more = asked._replace(shared=None)
-    if asked.offsets is not None:
-        offsets = TORCH.whole("offsets", asked.offsets)
-        ids = _ids_of_rows(offsets, x.shape[0])
-        ones = torch.ones(ids.shape, dtype=torch.float32, device=x.device)
-        more = more._replace(offsets=None, topk_ids=ids, topk_weights=ones, experts=(0, w13.shape[0]))
-    elif asked.experts is not None and not isinstance(asked.experts, tuple):
-        weights, ids = asked.topk_weights, asked.topk_ids
-        if asked.router_logits is not None:
-            numbers_of(asked)
-            given = (asked.router_logits, asked.top_k, asked.router, asked.renormalize)
-            weights, ids = compute_route(*given, None, None, asked.router_bias, asked.groups, asked.scale)
-        plain = Asked()
-        routed = ("router_logits", "top_k", "router", "renormalize", "router_bias", "groups", "scale")
-        more = more._replace(**{name: getattr(plain, name) for name in routed})
-        more = more._replace(topk_ids=_mapped(ids, TORCH.whole("expert_map", asked.experts)), topk_weights=weights)
-        more = more._replace(experts=(0, w13.shape[0]))
-    found = moe_with_care(TORCH, x, w13, w2, more, out, workspace)
-    if shared[0] is None:
-        return found
-    first, second, gate = shared
+def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+    """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
+    before it is added."""
+    first, second, gate = shared_of(asked.shared)
+    found = moe_with_care(TORCH, x, w13, w2, asked._replace(shared=None), out, workspace)
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
@@ -129,10 +108,9 @@ def _on_gpu(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -
 def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, workspace: Any = None) -> Any:
     """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
     here."""
-    plain = asked.offsets is None and asked.shared is None and (asked.experts is None or range_of(asked.experts))
-    if plain or not (isinstance(x, torch.Tensor) and x.is_cuda):
+    if asked.shared is None or not (isinstance(x, torch.Tensor) and x.is_cuda):
         return moe_with_care(TORCH, x, w13, w2, asked, out, workspace)
-    return _on_gpu(x, w13, w2, asked, out, workspace)
+    return _with_shared(x, w13, w2, asked, out, workspace)
 
 
 def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None) -> Any:

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
@@ -275,9 +276,11 @@ TEST(Cli, ImagesAndGpusParse) {
   EXPECT_EQ(images.status, 0);
   const Json list = Json::parse(images.out);
   for (const Json& image : list) {
-    const bool route = image["operation"] == "moe.route";
-    EXPECT_TRUE(route || image["operation"] == "attention.forward");
-    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(route ? "route_warp_" : "fwd_"));
+    const std::map<std::string, std::string> starts = {
+        {"attention.forward", "fwd_"}, {"moe.route", "route_warp_"}, {"moe.experts", "experts_"}};
+    const auto start = starts.find(image["operation"].get<std::string>());
+    ASSERT_NE(start, starts.end()) << image;
+    EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(start->second));
     EXPECT_GT(image["bytes"], 0);
   }
   EXPECT_THAT(run("images").out, HasSubstr(std::to_string(list.size()) + " images, "));

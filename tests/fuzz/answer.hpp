@@ -53,8 +53,6 @@ inline bool names_an_argument(std::string_view message) {
                                          "cuda_version",
                                          "stream",
                                          "workspace",
-                                         "workspace_bytes",
-                                         "needed",
                                          "bytes",
                                          "plans",
                                          "capacity",
@@ -71,7 +69,11 @@ inline bool names_an_argument(std::string_view message) {
                                          "ids",
                                          "tokens",
                                          "experts",
-                                         "top_k"};
+                                         "top_k",
+                                         "router_bias",
+                                         "groups",
+                                         "groups_kept",
+                                         "scale"};
   const std::string_view name = message.substr(0, message.find_first_of(": '"));
   for (const std::string_view known : kNames)
     if (name == known) return true;

@@ -22,6 +22,7 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Imag
   std::byte* const logits = moved.up(bytes_of(data.logits));
   std::byte* const weights = moved.up(bytes_of(data.weights));
   std::byte* const ids = moved.up(bytes_of(data.ids));
+  std::byte* const bias = data.bias.empty() ? nullptr : moved.up(bytes_of(data.bias));
   if (!outcome.passed) return;
   const auto at = [](std::byte* there, const void* pointer, const void* here) {
     return there + (static_cast<const std::byte*>(pointer) - static_cast<const std::byte*>(here));
@@ -29,6 +30,7 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Imag
   p.logits = at(logits, p.logits, data.logits.data());
   p.weights = reinterpret_cast<float*>(at(weights, p.weights, data.weights.data()));
   p.ids = reinterpret_cast<int*>(at(ids, p.ids, data.ids.data()));
+  p.bias = reinterpret_cast<const float*>(bias);
   const Steps steps = route_steps(image, call.problem);
   if (const Result<void> r = device.run(kernel, {static_cast<int>(steps[0].grid.x)}, &p); !r)
     outcome.fail("on the GPU: " + r.error().message);
@@ -47,7 +49,7 @@ Outcome route(const Place& place, const emulated::EmulatedKernel& kernel) {
   outcome.kept["images"] = images.size();
   const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   Agreement weights;
-  for (const RouteCase& spec : reference::route_cases(config.dtype, config.experts)) {
+  for (const RouteCase& spec : reference::route_gpu_cases(config.dtype, config.experts)) {
     RouteData emulated = reference::make_data(spec);
     if (const auto ran = emulated::run(kernel, emulated, {}); !ran) outcome.fail(ran.error().message);
     for (const auto& [target, loaded] : images) {

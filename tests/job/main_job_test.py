@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ("== 1. This machine", "== 2. The shapes", "== 3. A real model on real text", "== 4. The proof")
+SECTIONS = (
+    *("== 1. This machine", "== 2. The shapes", "== 3. A real model on real text"),
+    *("== 4. The same model as a mixture of experts", "== 5. The proof"),
+)
 
 
 def run(*arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
@@ -44,6 +47,7 @@ def test_the_report_holds_every_check(whole: tuple[subprocess.CompletedProcess[s
     names = [check["what"] for check in report["checks"]]
     assert sum("layer" in name for name in names) >= 12
     assert sum("cosine" in name for name in names) >= 2
+    assert sum("experts, 8 a token, layer" in name for name in names) == 6
     assert sum(name.startswith("B") for name in names) == 7
     for answers in report["choices"].values():
         assert [answer["gpu"] for answer in answers][-3:] == ["L4", "L40", "H100"] or len(answers) >= 3

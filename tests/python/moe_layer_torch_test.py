@@ -180,23 +180,13 @@ def test_what_a_gpu_does_by_several_calls_gives_the_same() -> None:
     from flashfit import _torch_moe
     from flashfit._moe import Asked
 
-    on_gpu: Any = _torch_moe._on_gpu
-    given = {name: CALLS["ids"][name] for name in ("x", "w13", "w2")}
-    found = on_gpu(*given.values(), Asked(**GROUPS), None, None)
-    assert same(found, flashfit.grouped_mlp(**given, **GROUPS))
-    for name in ("a map", "shared"):
-        call = CALLS[name]
-        asked = Asked(**{key: x for key, x in call.items() if key not in given})
-        found = on_gpu(*(call[key] for key in given), asked, None, None)
-        torch.testing.assert_close(found, flashfit.fused_moe(**call), rtol=1e-5, atol=1e-5)
-    logits = {
-        **given,
-        "router_logits": CALLS["logits"]["router_logits"],
-        "top_k": 2,
-        "experts": torch.arange(8).flip(0),
-    }
-    asked = Asked(**{key: x for key, x in logits.items() if key not in given})
-    assert same(on_gpu(*given.values(), asked, None, None), flashfit.fused_moe(**logits))
+    with_shared: Any = _torch_moe._with_shared
+    call = CALLS["shared"]
+    for shared in (call["shared"], call["shared"][:2]):
+        mine = {**call, "shared": shared}
+        asked = Asked(**{key: x for key, x in mine.items() if key not in ("x", "w13", "w2")})
+        found = with_shared(call["x"], call["w13"], call["w2"], asked, None, None)
+        torch.testing.assert_close(found, flashfit.fused_moe(**mine), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", CALLS)

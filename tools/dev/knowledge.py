@@ -57,6 +57,8 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "jax-cuda12-plugin": ("0.4.30", ("jax-cuda12-pjrt",)),
     "jax-cuda13-plugin": ("0.7", ("jax-cuda13-pjrt",)),
 }
+#: Their wheels are for Linux alone.
+ON_LINUX_ALONE = ("vllm",)
 PLATFORMS = (
     *(f"manylinux_2_{minor}_x86_64" for minor in (39, 35, 34, 31, 28, 27, 24, 17)),
     "manylinux2014_x86_64",
@@ -173,6 +175,8 @@ def remake(companions: list[dict[str, Any]], package: str, everything: bool) -> 
             row = {"package": package, "source": OF_INDEX}
             if other != "torch":
                 row["other"] = other
+            if package in ON_LINUX_ALONE:
+                row["on_linux_alone"] = True
             companions.append(row)
         # Rows of another source say more than Requires-Dist does.
         if row is not None and row["source"].startswith(OF_INDEX):

@@ -95,6 +95,8 @@ CompanionRelease read_release(const DataReader& row, const std::string& other) {
 Companion read_companion(const DataReader& row) {
   Companion companion{.package = row.at("package").text(), .source = row.at("source").text()};
   if (row.has("other")) companion.other = row.at("other").text();
+  if (row.has("installed")) companion.installed = row.at("installed").text();
+  if (row.has("on_linux_alone")) companion.on_linux_alone = row.at("on_linux_alone").flag();
   if (row.has("runs")) {
     companion.runs = row.at("runs").text();
     companion.code = row.at("code").text();
@@ -171,6 +173,20 @@ const T* find_name(const std::vector<T>& list, std::string_view name) {
   return found == list.end() || found->name != name ? nullptr : &*found;
 }
 
+void derive(KnowledgeData& data) {
+  for (const TorchRelease& release : data.torch_releases)
+    for (std::uint64_t patch = 0; patch <= std::min<std::uint64_t>(release.last_patch, 99); ++patch)
+      if (auto version = parse_version(fmt::format("{}.{}.{}", release.major, release.minor, patch)))
+        data.torch_versions.push_back(std::move(*version));
+  sort_newest_first(data.torch_versions);
+  for (const Companion& companion : data.companions) {
+    data.related.insert(companion.package);
+    data.related.insert(companion.other);
+    for (const CompanionRelease& release : companion.releases) add_ends(release.other, data.ends[companion.other]);
+  }
+  for (auto& [package, ends] : data.ends) sort_newest_first(ends);
+}
+
 KnowledgeData& in_use() {
   // What is built in is sound: a test holds it.
   static KnowledgeData data = parse_knowledge(built_in_knowledge()).value_or(KnowledgeData{});
@@ -237,7 +253,25 @@ Result<KnowledgeData> parse_knowledge(std::string_view text) {
   // Files that people made before it was part of this one lack it.
   if (root.has("cxx_functions")) data.cxx_functions = read_cxx_functions(root.at("cxx_functions"));
   if (!wrong.empty()) return fail(Code::kInvalidArgument, std::move(wrong));
+  derive(data);
   return data;
+}
+
+void sort_newest_first(std::vector<Version>& versions) {
+  std::sort(versions.begin(), versions.end(), [](const Version& a, const Version& b) { return b < a; });
+  versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
+}
+
+void add_ends(const Specifiers& clauses, std::vector<Version>& ends) {
+  for (const Specifier& clause : clauses) {
+    Version above = clause.version;
+    above.release.insert(above.release.end(), {0, 0, 0, 1});
+    above.pre.reset();
+    above.post.reset();
+    above.dev.reset();
+    ends.push_back(clause.version);
+    ends.push_back(std::move(above));
+  }
 }
 
 std::string words_of_date(const KnowledgeData& data) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ struct Companion {
   std::string other = "torch";             ///< normalised
   std::vector<CompanionRelease> releases;  ///< newest first
   std::string source;
+  bool on_linux_alone = false;  ///< there are wheels for Linux alone; what is compiled elsewhere asks for others
+  std::string installed;        ///< what comes of another release that is installed beside it; "": not known
   /// Beside another release it runs all the same: how, and the code of that finding. Empty: it does not.
   std::string runs, code;
 };
@@ -82,6 +85,12 @@ struct KnowledgeData {
   std::vector<StableFunction> stable_functions;  ///< by name
   std::vector<CxxFunction> cxx_functions;        ///< by name
 
+  // What follows from these, made once.
+  std::vector<Version> torch_versions;         ///< every patch of PyTorch's releases, the newest first
+  std::set<std::string, std::less<>> related;  ///< packages that ask for releases of others, and those others
+  /// Of each such other: versions at the ends of what is asked for (add_ends()), the newest first.
+  std::map<std::string, std::vector<Version>, std::less<>> ends;
+
   /// What is known of its PyTorch, without which it does not run; null: nothing.
   const Companion* companion(std::string_view package) const;
   bool lacks_sources(std::string_view package) const;
@@ -93,6 +102,12 @@ struct KnowledgeData {
   /// Null: every release has it, or it is unknown.
   const CxxFunction* cxx_function(std::string_view name) const;
 };
+
+/// Adds versions at the ends of what the clauses take, some of which may not exist: where sets of clauses have a
+/// version in common, one of their ends, or 0, is in all of them.
+void add_ends(const Specifiers& clauses, std::vector<Version>& ends);
+/// Each once.
+void sort_newest_first(std::vector<Version>& versions);
 
 /// "known on 2026-11-23", with the user's file if it is one: for messages about what is newer.
 std::string words_of_date(const KnowledgeData& data);

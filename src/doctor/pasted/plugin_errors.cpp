@@ -109,7 +109,8 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns = {{"hared object file",
                    R"((?i)could not find (?:the )?shared object files?(?: for)?:? +(?P<library>.+?)\.?$)"},
-                  {"Could not find lib", R"(Could not find (?P<library>lib[\w.+-]+\.(?:so|dll|dylib)\b[\w.]*))"}},
+                  {"AssertionError: Could not find lib",
+                   R"(AssertionError: Could not find (?P<library>lib[\w.+-]+\.(?:so|dll|dylib)\b[\w.]*))"}},
      .concluded =
          "{library} is what the package looks for among its own files, by their names, and it is not there: that part "
          "is compiled at installation, or is a package of its own, and was left out; or a folder of its sources goes "

@@ -44,13 +44,14 @@ void add_other_releases(const RequestList& list, const Places& places, const doc
     }
 }
 
-/// Releases of the package that may go with the others, the newest first, as requirements: "torchvision==0.24.1".
-std::vector<std::string> releases_of(const std::string& package) {
-  std::vector<std::string> all;
+/// Releases of the package that may go with the others, the newest first.
+std::vector<Version> releases_of(const std::string& package) {
+  std::vector<Version> all = every_named(package);
   for (const Companion& companion : doctor::knowledge_data().companions)
     if (companion.package == package)
-      for (const CompanionRelease& release : companion.releases) all.push_back(package + "==" + release.release);
-  for (const Version& version : every_named(package)) all.push_back(package + "==" + version.text);
+      for (const CompanionRelease& release : companion.releases)
+        if (auto version = doctor::parse_version(release.release)) all.push_back(std::move(*version));
+  doctor::sort_newest_first(all);
   return all;
 }
 
@@ -62,19 +63,21 @@ std::string release_that_fits(const RequestList& list, const Places& compared, c
   const auto stands = [](const std::vector<Conflict>& conflicts, std::size_t request) {
     return std::any_of(conflicts.begin(), conflicts.end(), [&](const Conflict& c) { return c.request == request; });
   };
-  std::vector<std::string> releases = releases_of(list.requests[place].package.name);
+  const std::string& name = list.requests[place].package.name;
+  std::vector<Version> releases = releases_of(name);
   releases.resize(std::min(releases.size(), kMostTried));
-  for (const std::string& release : releases) {
-    auto package = doctor::parse_requirement(release);
+  for (const Version& version : releases) {
+    const std::string release = name + "==" + version.text;
+    const auto package = doctor::parse_requirement(release);
     if (!package) continue;
-    const auto labels = label_problems(*package, question);
-    if (std::any_of(labels.begin(), labels.end(),
-                    [](const Problem& p) { return p.severity > doctor::Severity::kNote && p.code != "FF406"; }))
-      continue;
-    const Change change{place, std::move(*package)};
+    const Change change{place, *package};
     const std::vector<Conflict> after = find_conflicts(list, compared, question, &change);
-    if (std::all_of(after.begin(), after.end(),
-                    [&](const Conflict& c) { return c.request != place && stands(before, c.request); }))
+    if (!std::all_of(after.begin(), after.end(),
+                     [&](const Conflict& c) { return c.request != place && stands(before, c.request); }))
+      continue;
+    const auto labels = label_problems(*package, question);
+    if (std::none_of(labels.begin(), labels.end(),
+                     [](const Problem& p) { return p.severity > doctor::Severity::kNote && p.code != "FF406"; }))
       return release;
   }
   return "";

@@ -25,6 +25,12 @@ using doctor::Version;
 
 constexpr std::string_view kTorch = "torch";
 
+/// Not on Linux, as far as a platform was named.
+bool is_elsewhere(const doctor::Question& question) {
+  using System = doctor::Platform::System;
+  return question.platform && question.platform->system != System::kGlibc && question.platform->system != System::kMusl;
+}
+
 bool is_of_index_for_linux(const doctor::Question& question) {
   return question.platform && question.platform->system == doctor::Platform::System::kGlibc &&
          question.platform->arch == "x86_64";
@@ -80,6 +86,16 @@ class Conflicts {
     return found == by_name_.end() ? kNone : found->second;
   }
 
+  /// Of a package whose releases are not known those that matter; the one version where a request pins it.
+  std::vector<Version> possible(std::string_view other) const {
+    std::vector<doctor::Specifiers> wishes;
+    for (const std::size_t place : requests_for(other)) {
+      if (auto one = pinned(package(place))) return {std::move(*one)};
+      wishes.push_back(package(place).versions);
+    }
+    return possible_versions(other, wishes);
+  }
+
   /// What the list's own requests for the package leave of its releases; none if none of those is known.
   void take(std::string_view other) {
     wanted_.clear();
@@ -90,9 +106,7 @@ class Conflicts {
       wanted_ = question_.whose_torch + " is " + (question_.torch->version ? question_.torch->version->text : "");
       return;
     }
-    std::vector<doctor::Specifiers> wishes;
-    for (const std::size_t place : requests_for(other)) wishes.push_back(package(place).versions);
-    left_ = other == kTorch ? every_torch() : possible_versions(other, wishes);
+    left_ = other == kTorch ? doctor::knowledge_data().torch_versions : possible(other);
     for (const std::size_t place : requests_for(other)) {
       const Requirement& wish = package(place);
       if (!wish.versions.empty()) {
@@ -119,7 +133,7 @@ class Conflicts {
   std::vector<Asker> askers_for(std::string_view other) const {
     std::vector<Asker> askers;
     for (const Companion& companion : doctor::knowledge_data().companions) {
-      if (companion.other != other) continue;
+      if (companion.other != other || (companion.on_linux_alone && is_elsewhere(question_))) continue;
       if (companion.package == kTorch) {
         if (auto torch = torch_as_asker(companion)) askers.push_back(std::move(*torch));
         continue;
@@ -187,7 +201,7 @@ class Conflicts {
   /// for.
   bool may_be_newer(const Asker& asker) const {
     if (asker.place ? !takes_newer(package(*asker.place))
-                    : torches_.size() == 1 || torches_.front() != every_torch().front())
+                    : torches_.size() == 1 || torches_.front() != doctor::knowledge_data().torch_versions.front())
       return false;
     const doctor::Specifiers& newest = asker.releases.front()->other;
     return std::any_of(left_.begin(), left_.end(), [&](const Version& version) {
@@ -249,11 +263,7 @@ bool holds(const Request& request, const doctor::Question& question) {
 }
 
 Places compared(const RequestList& list, const Places& places, const doctor::Question& question) {
-  std::set<std::string, std::less<>> known;
-  for (const Companion& companion : doctor::knowledge_data().companions) {
-    known.insert(companion.package);
-    known.insert(companion.other);
-  }
+  const auto& known = doctor::knowledge_data().related;
   Places those;
   for (const std::size_t i : places) {
     const Request& request = list.requests[i];

@@ -8,9 +8,6 @@
 
 namespace flashfit::doctor::requests {
 
-/// Every release of PyTorch that is known, each patch of it, the newest first.
-std::vector<doctor::Version> every_torch();
-
 /// The releases of `other` that packages ask for by number, the newest first.
 std::vector<doctor::Version> every_named(std::string_view other);
 

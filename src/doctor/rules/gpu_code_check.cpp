@@ -1,4 +1,4 @@
-// FF101 to FF104, FF107 to FF112: SASS and PTX against each GPU and the driver, container by container.
+// FF101 to FF104, FF106 to FF111: SASS and PTX against each GPU and the driver, container by container.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

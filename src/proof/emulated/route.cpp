@@ -10,6 +10,7 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::RouteData& data,
   const RouteCall call = data.call();
   emu::Memory memory;
   memory.read_only("logits", call.logits, data.logits_bytes());
+  if (call.bias != nullptr) memory.read_only("bias", call.bias, data.bias.size() * sizeof(float));
   memory.writable("weights", call.weights, data.results_bytes());
   memory.writable("ids", call.ids, data.results_bytes());
   const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};

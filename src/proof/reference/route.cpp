@@ -318,6 +318,18 @@ std::vector<RouteCase> route_alone_cases(DType dtype, int most) {
            .gap = i % 2 ? 5 : 0});
       ++i;
     }
+  // Scores of 1 that fp32 cannot tell apart: experts are chosen by their logits.
+  cases.push_back({.name = "steep, by logits alone",
+                   .problem = {.dtype = dtype, .tokens = 6, .experts = most, .top_k = 8, .router = Router::kSigmoid},
+                   .logits = Logits::kSteep});
+  return cases;
+}
+
+std::vector<RouteCase> route_gpu_cases(DType dtype, int most) {
+  std::vector<RouteCase> cases = route_cases(dtype, most);
+  cases[0].problem.scale = 2.5F;
+  for (RouteCase& c : route_alone_cases(dtype, most))
+    if (c.problem.router == Router::kSigmoid && c.problem.experts <= most) cases.push_back(std::move(c));
   return cases;
 }
 

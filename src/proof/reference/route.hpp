@@ -56,4 +56,7 @@ std::vector<RouteCase> route_cases(DType dtype, int most);
 /// scale.
 std::vector<RouteCase> route_alone_cases(DType dtype, int most);
 
+/// Of both lists, those that a kernel for GPUs takes.
+std::vector<RouteCase> route_gpu_cases(DType dtype, int most);
+
 }  // namespace flashfit::reference

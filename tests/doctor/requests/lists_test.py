@@ -96,6 +96,7 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch==2.9.1+cu126\ntorchvision==0.24.1+cu126", L40, []),
         ("torch==2.9.1\nvllm==0.11.0", L40, ["FF406"]),
         ("torch==2.9.1\nvllm==0.15.1", L40, []),
+        ("torch==2.9.1\nvllm==0.11.0", ["--gpu", "L40", "--python", "3.11", "--platform", "win_amd64"], []),
         ("vllm==0.15.1\ntorchvision==0.24.0", L40, ["FF406"]),
         ("vllm==0.11.0\nxformers==0.0.33.post1", L40, ["FF406"]),
         ("vllm==0.11.0\nxformers", L40, []),

@@ -22,7 +22,7 @@ class RoutePtx : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   std::vector<RouteCase> cases() const {
     const RouteConfig& c = route_variant_of(GetParam().row).config;
-    return reference::route_cases(c.dtype, c.experts);
+    return reference::route_gpu_cases(c.dtype, c.experts);
   }
 };
 

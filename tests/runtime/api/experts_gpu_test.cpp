@@ -166,10 +166,10 @@ TEST_F(ExpertsOnGpu, SayWhatNoKernelDoes) {
       "shared_w13: add the shared expert's result: on a GPU there is no kernel for it yet; the CPU computes it");
   args.shared_w13 = args.shared_w2 = nullptr;
   args.topk_ids = args.topk_weights = nullptr;
-  args.router_logits = &logits.dl, args.top_k = 2, args.flags = FLASHFIT_SIGMOID;
+  args.router_logits = &logits.dl, args.top_k = 2, args.flags = FLASHFIT_SQRT_SOFTPLUS;
   EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_MISFIT);
   EXPECT_STREQ(flashfit_last_error(),
-               "bf16 routing to 2 of 4 experts: no kernel for GPUs computes the router sigmoid yet; the CPU does");
+               "bf16 routing to 2 of 4 experts: no kernel for GPUs computes the router sqrt_softplus yet; the CPU does");
 }
 
 TEST_F(ExpertsOnGpu, RefuseMemoryThatKernelsCannotRead) {

@@ -43,7 +43,7 @@ TEST_F(WorkspaceCpp, AllocatorIsAskedOnce) {
 TEST_F(WorkspaceCpp, NoMemoryIsAnError) {
   const auto done = run(nullptr);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().message, "workspace: NULL; accepted: 1000 bytes of device memory");
+  EXPECT_EQ(done.error().message, "workspace: allocate gave NULL; accepted: 1000 bytes of device memory");
   EXPECT_EQ(launched_, 0);
 }
 

@@ -6,6 +6,7 @@
 namespace flashfit {
 
 inline constexpr int kMaxExperts = 512, kMaxTopK = 16;
+inline constexpr int kMaxGroups = 32;  ///< of experts, in the kernel: a lane has one's sum
 
 /// One compiled form of the router's kernel, for up to `experts` experts. A block routes `warps` tokens, one a warp; a
 /// lane holds experts / 32 of its token's logits.
@@ -34,6 +35,12 @@ struct RouteParams {
   int tokens, experts;   ///< at most the configuration's experts
   int top_k;             ///< at most experts and kMaxTopK
   int share_of_all;      ///< 1: a weight is its share of the softmax over all experts; 0: over the chosen ones
+  float scale;           ///< multiplies weights
+  // Instead of a softmax:
+  int sigmoid;                             ///< 1: an expert's score is the sigmoid of its logit
+  const float* bias;                       ///< [experts]: experts are chosen by score + bias; or nullptr
+  int groups, group_experts, groups_kept;  ///< at most kMaxGroups of group_experts each
+  int renormalize;                         ///< 1: weights are divided by their sum
 };
 
 }  // namespace flashfit

@@ -36,9 +36,8 @@ std::string describe(const RouteProblem& p) {
 }
 
 const char* lacking_on_gpus(const RouteProblem& p) {
-  if (p.router == Router::kSigmoid) return "the router sigmoid";
   if (p.router == Router::kSqrtSoftplus) return "the router sqrt_softplus";
-  return p.scale != 1 ? "a scale" : nullptr;
+  return p.groups > kMaxGroups ? "more than 32 groups" : nullptr;
 }
 
 Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
@@ -85,7 +84,14 @@ RouteParams route_params(const RouteCall& call) {
           .tokens = static_cast<int>(p.tokens),
           .experts = p.experts,
           .top_k = p.top_k,
-          .share_of_all = p.share_of_all()};
+          .share_of_all = p.share_of_all(),
+          .scale = p.scale,
+          .sigmoid = p.router == Router::kSigmoid,
+          .bias = call.bias,
+          .groups = p.groups,
+          .group_experts = p.experts / p.groups,
+          .groups_kept = p.groups_kept,
+          .renormalize = p.renormalize};
 }
 
 std::string reason_for(const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu) {

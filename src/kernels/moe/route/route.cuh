@@ -4,7 +4,9 @@
 // times: the warp's largest, the lowest id among equal ones; that lane drops it. Lane r keeps the choice of rank r.
 // Then with m the largest logit
 //   weight_r = exp(logit_r - m) / sum of exp(logit - m),
-// the sum over all experts or over the chosen ones. Every sum is taken in one order: results are the same in each run.
+// the sum over all experts or over the chosen ones. With a sigmoid, orders are those of scores and biases where these
+// choose, groups that are not kept have none, and a weight is its expert's score. Every sum is taken in one order:
+// results are the same in each run.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/route/config.hpp"
 #include "kernels/moe/route/exp.cuh"
@@ -27,25 +29,90 @@ struct RouteKernel {
     if (token >= p.tokens) return;
     uint32 orders[kEach];
     read(p, token, orders);
+    if (p.sigmoid) return weigh_scores(p, token, orders);
     const float largest = logit_of(arch::warp_max(largest_of(orders)));
     float sum = p.share_of_all ? sum_of_all(orders, largest) : 0.0f;
 
     uint32 mine = 0;
     int id = 0;
+    choose(p, orders, mine, id);
+    const bool ranked = arch::lane() < p.top_k;
+    const float share = ranked ? exp_nonpositive(logit_of(mine) - largest) : 0.0f;
+    if (!p.share_of_all) sum = sum_of_lanes(share);
+    const int64 at = token * p.top_k + arch::lane();
+    arch::store_if(ranked, p.weights, at, share / sum * p.scale);
+    arch::store_if(ranked, p.ids, at, id);
+  }
+
+ private:
+  static void weigh_scores(const Params& p, int64 token, uint32 (&orders)[kEach]) {
+    const bool by_groups = p.groups_kept < p.groups;
+    // Else by the order of logits, which scores near 1 lose to rounding.
+    if (p.bias != nullptr || by_groups) order_by_scores(p, orders);
+    if (by_groups) keep_groups(p, orders);
+    uint32 mine = 0;
+    int id = 0;
+    choose(p, orders, mine, id);
+    const bool holds = arch::lane() < p.top_k;
+    const float score = holds ? sigmoid(logit(p, token, id)) : 0.0f;
+    const float divisor = p.renormalize ? sum_of_lanes(score) + 1e-20f : 1.0f;
+    const int64 at = token * p.top_k + arch::lane();
+    arch::store_if(holds, p.weights, at, score / divisor * p.scale);
+    arch::store_if(holds, p.ids, at, id);
+  }
+
+  /// 1 / (1 + exp(-x)), of the exponential that cannot overflow.
+  static float sigmoid(float x) {
+    const float e = exp_nonpositive(x < 0.0f ? x : -x);
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  }
+
+  static void order_by_scores(const Params& p, uint32 (&orders)[kEach]) {
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      if (orders[i] == 0) continue;
+      const float score = sigmoid(logit_of(orders[i]));
+      orders[i] = order_of(p.bias == nullptr ? score : score + arch::load(p.bias, expert(i)));
+    }
+  }
+
+  /// Experts of other groups than the kept ones have no order: those of the largest sums of their two largest, the
+  /// lower group first where two are equal. Lane g has group g's sum.
+  static void keep_groups(const Params& p, uint32 (&orders)[kEach]) {
+    int group[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) group[i] = expert(i) / p.group_experts;
+    uint32 sum = 0;
+    for (int g = 0; g < p.groups; ++g) {
+      uint32 of_group[kEach];
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) of_group[i] = group[i] == g ? orders[i] : 0;
+      const uint32 first = arch::warp_max(largest_of(of_group));
+      take_lowest(of_group, first);
+      const uint32 second = arch::warp_max(largest_of(of_group));
+      const float both = logit_of(first) + (p.group_experts > 1 ? logit_of(second) : 0.0f);
+      if (arch::lane() == g) sum = order_of(both);
+    }
+    uint32 kept = 0;
+    for (int i = 0; i < p.groups_kept; ++i) {
+      const uint32 best = arch::warp_max(sum);
+      const int first_group = arch::warp_min(sum == best ? arch::lane() : kMaxGroups);
+      kept |= 1u << first_group;
+      if (arch::lane() == first_group) sum = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) orders[i] = group[i] < p.groups && (kept >> group[i] & 1u) ? orders[i] : 0;
+  }
+
+  /// Lane r gets the order and the id of rank r.
+  static void choose(const Params& p, uint32 (&orders)[kEach], uint32& mine, int& id) {
     for (int rank = 0; rank < p.top_k; ++rank) {
       const uint32 order = arch::warp_max(largest_of(orders));
       const int chosen = take_lowest(orders, order);
       if (arch::lane() == rank) mine = order, id = chosen;
     }
-    const bool ranked = arch::lane() < p.top_k;
-    const float share = ranked ? exp_nonpositive(logit_of(mine) - largest) : 0.0f;
-    if (!p.share_of_all) sum = sum_of_lanes(share);
-    const int64 at = token * p.top_k + arch::lane();
-    arch::store_if(ranked, p.weights, at, share / sum);
-    arch::store_if(ranked, p.ids, at, id);
   }
 
- private:
   static constexpr int expert(int i) { return i * 32 + arch::lane(); }
 
   static float to_float(float x) { return x; }
@@ -54,12 +121,14 @@ struct RouteKernel {
     return arch::widen(x);
   }
 
+  static float logit(const Params& p, int64 token, int expert) {
+    return to_float(arch::load(static_cast<const T*>(p.logits), token * p.logits_row + expert));
+  }
+
   /// 0 where there is no expert.
   static void read(const Params& p, int64 token, uint32 (&orders)[kEach]) {
-    const T* const logits = static_cast<const T*>(p.logits);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i)
-      orders[i] = expert(i) < p.experts ? order_of(to_float(arch::load(logits, token * p.logits_row + expert(i)))) : 0;
+    for (int i = 0; i < kEach; ++i) orders[i] = expert(i) < p.experts ? order_of(logit(p, token, expert(i))) : 0;
   }
 
   static uint32 largest_of(const uint32 (&orders)[kEach]) {

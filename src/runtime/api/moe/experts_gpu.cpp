@@ -89,17 +89,18 @@ Result<void> run_on_gpu(const CheckedExperts& c) {
   auto* const memory = static_cast<std::byte*>(c.workspace);
   ExpertsCall call = c.call;
   call.workspace = memory;
+  RouteCall routing = c.route;
   if (*route != nullptr) {
-    RouteCall routing = c.route;
-    routing.ids = reinterpret_cast<std::int32_t*>(memory + at.ids);
-    routing.weights = reinterpret_cast<float*>(memory + at.weights);
+    call.topk_ids = routing.ids = reinterpret_cast<std::int32_t*>(memory + at.ids);
+    call.topk_weights = routing.weights = reinterpret_cast<float*>(memory + at.weights);
+  }
+  ExpertsArguments arguments;  // before anything is launched: they may be refused
+  if (auto ok = arguments.set(**plan, call, encode_tensor_map); !ok) return ok;
+  if (*route != nullptr) {
     const RouteParams params = route_params(routing);
     const void* const argument[] = {&params};
     if (auto ok = launch((*route)->steps.all(), argument, c.device, c.stream); !ok) return ok;
-    call.topk_ids = routing.ids, call.topk_weights = routing.weights;
   }
-  ExpertsArguments arguments;
-  if (auto ok = arguments.set(**plan, call, encode_tensor_map); !ok) return ok;
   return launch((*plan)->steps.all(), arguments.all(), c.device, c.stream);
 }
 

@@ -18,7 +18,7 @@ using reference::RouteCase, reference::RouteData;
 class Route : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   const RouteConfig& config() const { return route_variant_of(GetParam().row).config; }
-  std::vector<RouteCase> cases() const { return reference::route_cases(config().dtype, config().experts); }
+  std::vector<RouteCase> cases() const { return reference::route_gpu_cases(config().dtype, config().experts); }
 };
 
 TEST_P(Route, IsRightOnAllCases) {
