@@ -10,7 +10,7 @@ import flashfit
 import torch
 from flashfit import torch_ops
 
-from tools.gpu import ordering, tensors
+from tools.gpu import experts, ordering, tensors
 from tools.gpu.correctness import same_bits
 from tools.gpu.ordering import CASE, ROUTER, TOP_K, Operation, alike, logits, poison
 
@@ -166,7 +166,13 @@ def workspaces() -> Checks:
     yield "two streams at once", same
 
 
+def layers() -> Checks:
+    """Layers of experts."""
+    yield from experts.near()
+    yield from experts.captured()
+
+
 def checks() -> Checks:
-    for part in (operators, streams, compiled, graphs, workspaces):
+    for part in (operators, streams, compiled, graphs, workspaces, layers):
         for what, passed in part():
             yield f"torch.ops: {part.__name__}: {what}", passed
