@@ -263,6 +263,38 @@ def test_both_registries_have_the_name_or_neither() -> None:
         assert fit.NAME not in registry
 
 
+def test_what_was_decided_is_of_calls_that_are_alike_alone() -> None:
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    attend, module = ALL_ATTENTION_FUNCTIONS[fit.NAME], torch.nn.Module()
+    q = torch.randn(1, 2, 5, 8)
+    needs, sinks = q.clone().requires_grad_(), torch.zeros(2)
+    bias = torch.zeros(1, 2, 5, 5)
+    learnt = bias.clone().requires_grad_()
+    mask = torch.ones(1, 1, 5, 5, dtype=torch.bool)
+    calls: list[tuple[bool, tuple[Any, ...], dict[str, Any]]] = [
+        (True, (q, q, q, None), {}),
+        (True, (needs, q, q, None), {}),
+        (False, (q, q, q, None), {"dropout": 0.1}),
+        (True, (q, q, q, mask), {}),
+        (True, (q, q, q, mask), {"position_bias": bias}),
+        (False, (q, q, q, mask), {"position_bias": learnt}),
+        (True, (q, q, q, None), {"s_aux": sinks}),
+        (False, (needs, q, q[..., :4], None), {}),
+        (True, (q, q, q[..., :4], None), {}),
+        (False, (q.double(), q.double(), q.double(), None), {}),
+    ]
+    for _ in range(2):
+        for taken, given, options in calls:
+            before = sum(int(line.split("(")[-1].split()[0]) for line in took())
+            attend(module, *given, **options)
+            after = sum(int(line.split("(")[-1].split()[0]) for line in took())
+            assert after - before == taken, (options, fit.log())
+    module.is_causal = False
+    attend(module, q, q, q, None)
+    assert "transformers: took: fp32 on cpu, 2 heads of 8 (1 call)" in took()
+
+
 def test_pages_are_refused_by_name() -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

@@ -32,13 +32,14 @@ def _put_in() -> Callable[[], None]:
     from .._operations import attention
     from ._torch_fit import misfit, misfit_of_gradients
     from ._torch_take import noting, place_of, wants_gradients
+    from ._torch_words import words
 
     setting = off(HOST.name)
     note = noting(HOST.notes.note)
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    def log(q: Any, k: Any, causal: Any, mask: Any, more: str, reason: str = "") -> None:
-        note(q, k, 1, causal, mask, more, reason)
+    #: What was decided about calls that are alike: looking at their tensors costs more than a small call does.
+    decided: dict[tuple[Any, ...], tuple[str, str, Callable[[], int] | None]] = {}
 
     def why_left(
         q: Any, k: Any, v: Any, mask: Any, dropout: float, position_bias: Any, softcap: Any, sinks: Any
@@ -57,6 +58,38 @@ def _put_in() -> Callable[[], None]:
             if reason:
                 return reason
         return misfit(place, str(q.dtype), q.shape[-1], v.shape[-1])
+
+    def in_words(position_bias: Any, softcap: Any, sinks: Any, gradients: bool) -> str:
+        """The options of a call."""
+        given = {
+            "position bias": position_bias is not None,
+            "softcap": softcap is not None,
+            "sinks": sinks is not None,
+            "gradients by PyTorch's flash attention": gradients,
+        }
+        return ", ".join([word for word, there in given.items() if there])
+
+    def decide(
+        q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: float, position_bias: Any, softcap: Any, sinks: Any
+    ) -> tuple[str, str, Callable[[], int] | None]:
+        """Why a call is left, "" if it is not; its options in words; what counts it, None while it is traced."""
+        needs = wants_gradients(q, k, v)
+        if is_compiling():
+            reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
+            return reason, in_words(position_bias, softcap, sinks, needs and not reason), None
+        key = (
+            *(q.dtype, q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
+            None if mask is None else (mask.dtype, wants_gradients(mask)),
+            *(None if x is None else wants_gradients(x) for x in (position_bias, sinks)),
+            HOST.notes.cleared,
+        )
+        found = decided.get(key)
+        if found is None:
+            reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
+            more = in_words(position_bias, softcap, sinks, needs and not reason)
+            count = HOST.notes.counter(words(q, k, 1, causal, mask, more), reason)
+            found = decided[key] = reason, more, count
+        return found
 
     def of_transformers(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
         """What would have answered without flashfit."""
@@ -101,21 +134,10 @@ def _put_in() -> Callable[[], None]:
                     f"{name}: given by continuous batching, and flashfit reads no pages yet; accepted: None, or "
                     'attn_implementation="sdpa" for continuous batching'
                 )
-        reason = why_left(query, key, value, attention_mask, dropout, position_bias, softcap, s_aux)
         rows = query.shape[2]
-        wants = wants_gradients(query, key, value)
         of_module = getattr(module, "is_causal", True) if is_causal is None else is_causal
         causal = rows > 1 and attention_mask is None and bool(of_module)
-        more = ", ".join(
-            word
-            for word, given in (
-                ("position bias", position_bias is not None),
-                ("softcap", softcap is not None),
-                ("sinks", s_aux is not None),
-                ("gradients by PyTorch's flash attention", wants and not reason),
-            )
-            if given
-        )
+        reason, more, count = decide(query, key, value, attention_mask, causal, dropout, position_bias, softcap, s_aux)
         if not reason:
             k, v, bias = key, value, attention_mask
             if position_bias is not None:
@@ -146,11 +168,17 @@ def _put_in() -> Callable[[], None]:
             except FlashfitError as error:
                 if is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
                     raise
-                reason = str(error)
+                reason, count = str(error), None
             else:
-                log(query, key, causal, attention_mask, more)
+                if count is None:
+                    note(query, key, 1, causal, attention_mask, more)
+                else:
+                    count()
                 return out.transpose(1, 2), None
-        log(query, key, causal, attention_mask, more, reason)
+        if count is None:
+            note(query, key, 1, causal, attention_mask, more, reason)
+        else:
+            count()
         options = {"scaling": scaling, "is_causal": is_causal, "softcap": softcap, "s_aux": s_aux, **others}
         if position_bias is not None:
             options["position_bias"] = position_bias

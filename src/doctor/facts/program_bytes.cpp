@@ -8,9 +8,9 @@
 namespace flashfit::doctor {
 namespace {
 
-// Symbols and their versions come early in a library: the largest of PyTorch's end at 11.6 MB. Texts that patchelf
+// Symbols and their versions come early in a library: the largest of PyTorch's end at 10.8 MB. Texts that patchelf
 // moves come last: the dynamic segment tells where, else the end of the file is kept.
-constexpr std::uint64_t kKeptHead = std::uint64_t{12} << 20, kKeptTail = std::uint64_t{8} << 20;
+constexpr std::uint64_t kKeptHead = std::uint64_t{11} << 20, kKeptTail = std::uint64_t{8} << 20;
 // Of tables whose size the dynamic segment does not say.
 constexpr std::uint64_t kKeptSymbols = std::uint64_t{4} << 20, kKeptVersions = std::uint64_t{256} << 10;
 constexpr std::uint64_t kKeptHash = std::uint64_t{1} << 20;

@@ -95,6 +95,7 @@ CompanionRelease read_release(const DataReader& row, const std::string& other) {
 Companion read_companion(const DataReader& row) {
   Companion companion{.package = row.at("package").text(), .source = row.at("source").text()};
   if (row.has("other")) companion.other = row.at("other").text();
+  if (row.has("installed")) companion.installed = row.at("installed").text();
   if (row.has("on_linux_alone")) companion.on_linux_alone = row.at("on_linux_alone").flag();
   if (row.has("runs")) {
     companion.runs = row.at("runs").text();

@@ -40,6 +40,7 @@ struct Companion {
   std::vector<CompanionRelease> releases;  ///< newest first
   std::string source;
   bool on_linux_alone = false;  ///< there are wheels for Linux alone; what is compiled elsewhere asks for others
+  std::string installed;        ///< what comes of another release that is installed beside it; "": not known
   /// Beside another release it runs all the same: how, and the code of that finding. Empty: it does not.
   std::string runs, code;
 };

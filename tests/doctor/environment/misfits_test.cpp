@@ -89,6 +89,26 @@ TEST_F(Misfits, ACompanionsOwnLibraryIsHeldAgainstTorchsSymbols) {
             "pip install uv && uv pip install --python python3 --torch-backend=cu128 --no-deps torchaudio==2.9.1");
 }
 
+TEST_F(Misfits, ATritonThatThisTorchDoesNotAskForIsTold) {
+  MadePackage torch = make_torch("2.9.1+cu128");
+  torch.requirements = {"triton==3.5.1; platform_system == 'Linux'", "triton==2.0.0; platform_system == 'Windows'"};
+  install(torch);
+  install({"triton", "3.1.0", {{"triton/__init__.py", {}}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(lines_of(found, "triton"),
+              ElementsAre(HasSubstr("FF406 degraded torch 2.9.1+cu128 asks for triton ==3.5.1, and 3.1.0 is "
+                                    "installed: torch.compile")));
+  EXPECT_EQ(mend_of(found, "triton"), "pip install triton==3.5.1");
+}
+
+TEST_F(Misfits, TheTritonThatThisTorchAsksForFits) {
+  MadePackage torch = make_torch("2.9.1+cu128");
+  torch.requirements = {"triton==3.5.1; platform_system == 'Linux'"};
+  install(torch);
+  install({"triton", "3.5.1", {{"triton/__init__.py", {}}}});
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+}
+
 TEST_F(Misfits, WithoutAReleaseOrASourceNoCommandIsMadeUp) {
   install(make_torch("2.9.1+cu128"));
   install({"pyg_lib", "0.4.0", {{"pyg_lib/_C" + kModule, make_module({{"8.0"}}, of_torch({"_ZN2at5otherEv"}))}}});
