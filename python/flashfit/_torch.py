@@ -173,13 +173,19 @@ def moe_route(
     )
 
 
+def _all_plain(tensors: list[Any]) -> bool:
+    """is_plain() takes eight at once."""
+    return all(_native.is_plain(*tensors[i : i + 8]) for i in range(0, len(tensors), 8))
+
+
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
     if not _is_compiling():
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)
-        odd = any(each is not None and not isinstance(each, torch.Tensor) for each in given)
-        if odd or workspace is not None or (_native and _native.is_plain(*given)):
+        given = [each for each in given if each is not None]
+        odd = not all(isinstance(each, torch.Tensor) for each in given)
+        if odd or workspace is not None or (_native and _all_plain(given)):
             found = compute_moe(x, w13, w2, asked, out, workspace)
             if out is not None:
                 _count_change((out,))

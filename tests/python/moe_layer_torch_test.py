@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 torch: Any = pytest.importorskip("torch")
-from flashfit import torch_ops  # noqa: E402
+from flashfit import _torch, torch_ops  # noqa: E402
+from flashfit._binding import binding  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 assert torch_ops
 
@@ -230,6 +232,32 @@ def test_autocast_casts_what_has_xs_dtype() -> None:
         found = flashfit.fused_moe(**call)
     half = {key: x.bfloat16() if key in ("x", "w13", "w2", "b13", "b2") else x for key, x in call.items()}
     assert same(found, flashfit.fused_moe(**half))
+
+
+def test_plain_calls_bypass_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not binding().native:
+        pytest.skip("no compiled module: every call goes through the operators")
+    seen: list[str] = []
+
+    class Noting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
+            seen.append(str(function))
+            return function(*given, **(named or {}))
+
+    eager: Any = _torch
+    way = eager.compute_moe
+
+    def compute(*given: Any) -> Any:
+        seen.append("plain")
+        return way(*given)
+
+    monkeypatch.setattr(_torch, "compute_moe", compute)
+    for call in CALLS.values():  # the largest has more than eight tensors
+        flashfit.fused_moe(**call)
+    assert seen == ["plain"] * len(CALLS)
+    with Noting():
+        flashfit.fused_moe(**CALLS["ids"])
+    assert seen[len(CALLS) :] == ["flashfit.fused_moe.default"]
 
 
 def test_refusals() -> None:
