@@ -180,6 +180,8 @@ def _all_plain(tensors: list[Any]) -> bool:
 
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
+    if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
+        asked = asked._replace(router_bias=asked.router_bias.detach())
     if not _is_compiling():
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)

@@ -447,6 +447,16 @@ def test_only_what_is_wanted_is_computed_and_expanded_gradients_are_taken() -> N
     assert same(x.grad, want["x"])
 
 
+def test_a_bias_that_chooses_may_be_a_parameter() -> None:
+    call = CALLS["sigmoid"]
+    bias = torch.nn.Parameter(call["router_bias"])
+    assert same(flashfit.fused_moe(**{**call, "router_bias": bias}), flashfit.fused_moe(**call))
+    x = call["x"].clone().requires_grad_()
+    flashfit.fused_moe(**{**call, "router_bias": bias, "x": x}).sum().backward()
+    assert x.grad is not None
+    assert bias.grad is None
+
+
 def test_gradients_in_compiled_code() -> None:
     torch._dynamo.reset()
     call = CALLS["ids"]
