@@ -69,9 +69,13 @@ TITLES = {
     "decode": "Decoding",
     "options": "Windows, softcap, ALiBi, biases, sinks",
     "route": "The router of a mixture of experts",
+    "moe": "Layers of experts",
 }
 #: Whose need a group is that is not in the list of attention's cases.
-NEEDS = {"route": "the experts of each token, at the sizes of Mixtral, Qwen3-MoE, Qwen3-Next and DeepSeek-V3"}
+NEEDS = {
+    "route": "the experts of each token, at the sizes of Mixtral, Qwen3-MoE, Qwen3-Next and DeepSeek-V3",
+    "moe": "layers of experts of eight models, from one token to prompts, with even and uneven choices",
+}
 
 Result = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -139,6 +143,14 @@ def rate(entry: Mapping[str, Any]) -> str:
     return f"{speed:.0f} TFLOP/s" if speed >= 10 else f"{1e3 * speed:.0f} GFLOP/s"
 
 
+def of_bandwidth(entry: Entry, ceilings: Mapping[str, Any] | None) -> str:
+    """The bytes that a case cannot leave out, a second, of what the run's copies and reads of memory reached."""
+    if not ceilings:
+        return "-"
+    reached = float(entry["work"]["bytes"]) / float(entry["median_us"]) / 1e3
+    return f"{reached / float(ceilings['memory_gb_per_s']['value']):.0%}"
+
+
 def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [headers, ["---"] * len(headers), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
@@ -154,26 +166,31 @@ def wrapped(text: str) -> list[str]:
     return lines
 
 
-def group_table(entries: Sequence[Entry]) -> list[str]:
-    """A table row for each case: the time, and each peer's time over it."""
+def group_table(entries: Sequence[Entry], ceilings: Mapping[str, Any] | None = None) -> list[str]:
+    """A table row for each case: the time, and each peer's time over it. Layers of experts are bound by memory or by
+    arithmetic, as their tokens are many: they have both."""
     named = dict.fromkeys(name for entry in entries for name in entry.get("peers", {}))
     peers = [name for name in named if not name.startswith(FORCED)]
     other = ["fastest other kernel"] if len(peers) < len(named) else []
     timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
+    memory = ["of bandwidth"] if any(entry["group"] == "moe" for entry in entries) else []
     rows: list[list[str]] = []
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
         if "median_us" not in entry:
-            rows.append([name, entry.get("message") or "right, not timed", "", *("" for _ in [*bound, *timed, *other])])
+            rows.append(
+                [name, entry.get("message") or "right, not timed", "", *("" for _ in [*memory, *bound, *timed, *other])]
+            )
             continue
         beside = entry["peers"]
         share = [f"{entry['share']:.0%}" if entry.get("share") is not None else "-" for _ in bound]
         cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else "-" for p in timed]
         kernels = [peer["ratio"] for n, peer in beside.items() if n.startswith(FORCED) and "ratio" in peer]
         forced = [f"{min(kernels):.3f}, of {len(kernels)}" if kernels else "-" for _ in other]
-        rows.append([name, us(entry), rate(entry), *share, *cells, *forced])
-    return markdown(["case", "flashfit us", "rate", *bound, *timed, *other], rows)
+        moved = [of_bandwidth(entry, ceilings) for _ in memory]
+        rows.append([name, us(entry), rate(entry), *moved, *share, *cells, *forced])
+    return markdown(["case", "flashfit us", "rate", *memory, *bound, *timed, *other], rows)
 
 
 OVER_ITS_BOUND = re.compile(r"error (\S+) against fp64 is above (\S+)")
@@ -259,7 +276,7 @@ def group_page(files: Mapping[str, Result], group: str) -> str:
     lines += ["", *wrapped(f"{COLUMNS} {DASH if said else ''} [How it is measured](README.md)."), ""]
     for name, (result, entries) in found.items():
         lines += [f"## {place(result)}, {name.removesuffix('.json')}", "", *wrapped(how(result)), ""]
-        lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries)]
+        lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries, result.get("ceilings"))]
         lines += [*(unevenness(entries) if group == "uneven" else []), ""]
     lines += said
     return "\n".join([*lines[:-1], f"<!-- end of {group} -->", ""])

@@ -150,6 +150,23 @@ def test_a_case_has_every_peer() -> None:
     assert "noise of a ratio 0.4%; 2026-11-22. Made by `python -m flashfit.bench`." in said
 
 
+def test_layers_of_experts_have_both_rates() -> None:
+    """TFLOP/s, and the share of the bandwidth that the run measured; a file without ceilings has a dash."""
+    cases = entry("moe/a", work={"flop": 5e9, "exp": 1, "bytes": 4e6}), entry("moe/b", median_us=20.0)
+    on_gpu = {**result(*cases), "ceilings": {"memory_gb_per_s": {"value": 800.0}}}
+    text = tables.group_page({"bench_x_moe.json": on_gpu}, "moe")
+    assert "# Speed: Layers of experts" in text
+    assert "| case | flashfit us | rate | of bandwidth | of its bound |" in text
+    assert "| a | 10 | 500 TFLOP/s | 50% | 25% |" in text
+    assert "| b | 20 | 250 TFLOP/s | 25% | 25% |" in text
+    assert "| a | 10 | 500 TFLOP/s | - | 25% |" in page(*cases, group="moe")
+    assert "of bandwidth" not in page(entry())
+    wrong = {key: value for key, value in entry("moe/c").items() if key != "median_us"}
+    row = next(line for line in page(wrong, *cases, group="moe").splitlines() if line.startswith("| c |"))
+    assert row.count("|") == 6
+    assert "[Layers of experts](moe.md) | layers of experts of eight models" in tables.pages_table({"x": on_gpu})
+
+
 def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
     peers = {"sdpa-flash": beside(1.5), "flashfit fwd_a": beside(1.2), "flashfit fwd_b": beside(1.1)}
     text = page(entry(peers=peers))

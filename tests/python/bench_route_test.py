@@ -250,7 +250,7 @@ def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[s
     assert error.startswith(said)
     assert error.count("\n") == 1
     if "rout" in words:
-        assert error.rstrip().endswith(", route")
+        assert error.rstrip().endswith(", route, moe")
 
 
 def test_the_rest_of_the_list_is_attentions(run: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .._errors import FlashfitError, InvalidArgument
 from . import cases as case_list
-from . import route
+from . import moe, route
 from .machine import describe, without_folders
 from .operation import ATTENTION, Operation
 from .options import Parser, device_of, span, whole
@@ -19,14 +19,20 @@ from .profile import Profiler
 from .results import ResultFile
 from .session import able, interrupt, method_on, run, use_threads, versions
 
+#: Operations that are not attention, each with a group of its own.
+OTHERS: dict[str, Operation] = {route.GROUP: route.ROUTE, moe.GROUP: moe.MOE}
+
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = Parser(prog="python -m flashfit.bench", description="flashfit beside other attention, or other routers")
+    parser = Parser(
+        prog="python -m flashfit.bench",
+        description="flashfit beside other attention, other routers, other layers of experts",
+    )
     parser.add_argument(
         "--group",
         action="append",
         default=[],
-        help=f"of flashfit bench --list, repeatable; or {route.GROUP}, alone (default: all of the list)",
+        help=f"of flashfit bench --list, repeatable; or {' or '.join(OTHERS)}, alone (default: all of the list)",
     )
     parser.add_argument(
         "--filter", action="append", default=[], help="part of the names to measure; repeatable: any of them"
@@ -46,14 +52,13 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def operation_of(groups: Sequence[str]) -> Operation:
     """Whose cases are measured: a file holds those of one."""
-    if route.GROUP not in groups:
+    own = next((group for group in groups if group in OTHERS), None)
+    if own is None:
         return ATTENTION
-    beside = [group for group in groups if group != route.GROUP]
+    beside = [group for group in groups if group != own]
     if beside:
-        raise InvalidArgument(
-            f"group: {beside[0]!r} beside {route.GROUP!r}, whose files are others; accepted: one run each"
-        )
-    return route.ROUTE
+        raise InvalidArgument(f"group: {beside[0]!r} beside {own!r}, whose files are others; accepted: one run each")
+    return OTHERS[own]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -69,7 +74,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 raise InvalidArgument("--l2: flushed; accepted on a CPU: warm")
         operation = operation_of(options.group)
         peers, absent = chosen_peers(device, options.peers.split(",") if options.peers else (), operation.peers())
-        cases = case_list.chosen(operation.listed(), options.group, options.filter, [route.GROUP])
+        cases = case_list.chosen(operation.listed(device), options.group, options.filter, list(OTHERS))
         timing = {"warmup": options.warmup, "repeats": options.repeats, "case_seconds": options.case_seconds}
         method = method_on(device, peers, options.l2 == "flushed", operation=operation, **timing)
         cases = able(cases, method)

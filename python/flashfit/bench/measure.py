@@ -67,6 +67,8 @@ def measured(case: AnyCase, method: Method, seed: int = 0) -> dict[str, Any]:
     with reported(whole, method):
         entry["variant"] = method.variant(case)
         inputs = method.operation.make(method.arrays, case, seed)
+        case = method.operation.weighed(case, inputs)
+        entry["work"] = dict(case.work)
         expected = method.operation.expected(method.arrays, case, inputs, seed)
         parts = prepared(case, method, inputs, expected)
         samples, clocks, reasons = timed(case, method, inputs, parts, seed) if case.timed else ({}, [], set())

@@ -28,8 +28,8 @@ class Operation:
 
     schema: int | str  #: of its result files
 
-    def listed(self) -> Sequence[AnyCase]:
-        """Every case."""
+    def listed(self, device: str) -> Sequence[AnyCase]:
+        """Every case; a CPU's may be smaller than a GPU's ("cuda")."""
         raise NotImplementedError
 
     def peers(self) -> list[Peer]:
@@ -43,6 +43,10 @@ class Operation:
     def fill(self, arrays: Arrays, inputs: Any, case: Any, seed: int) -> None:
         """Other random numbers in the inputs, and what nobody computes in the output."""
         raise NotImplementedError
+
+    def weighed(self, case: Any, inputs: Any) -> Any:
+        """The case with the work that only these inputs tell: of experts, how many are chosen."""
+        return case
 
     def expected(self, arrays: Arrays, case: Any, inputs: Any, seed: int) -> Judge:
         """fp64 of what the inputs hold now."""
@@ -62,7 +66,7 @@ class Attention(Operation):
 
     schema = SCHEMA
 
-    def listed(self) -> Sequence[Case]:
+    def listed(self, device: str) -> Sequence[Case]:
         return case_list.listed()
 
     def peers(self) -> list[Peer]:

@@ -122,7 +122,7 @@ class Route(Operation):
 
     schema = "route 1"
 
-    def listed(self) -> Sequence[RouteCase]:
+    def listed(self, device: str) -> Sequence[RouteCase]:
         return cases()
 
     def peers(self) -> list[Peer]:

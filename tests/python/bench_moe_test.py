@@ -1,0 +1,294 @@
+"""flashfit.bench of layers of experts: the cases, what is right there, and the file that it writes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import signal
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import flashfit
+import pytest
+from flashfit.bench import command
+from flashfit.bench.arrays import TorchArrays
+from flashfit.bench.measure import measured
+from flashfit.bench.moe import MOE, MoeCase, cases, popularity
+from flashfit.bench.parts import Method
+from flashfit.bench.peers import Peer
+from flashfit.bench.results import ResultFile
+
+from tests.python.bench_parts import on_a_gpu
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, RESULTS = ROOT / "docs", ROOT / "bench" / "results"
+SCHEMA, BASE = (
+    json.loads((DOCS / name).read_text(encoding="utf-8")) for name in ("results_moe.schema.json", "results.schema.json")
+)
+needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no PyTorch, and NumPy has no bf16")
+
+
+def case(tokens: int = 40, experts: int = 8, routing: str = "random") -> MoeCase:
+    first = cases("cpu")[0]
+    small: dict[str, Any] = {
+        "tokens": tokens,
+        "experts": experts,
+        "top_k": 2,
+        "hidden": 64,
+        "intermediate": 32,
+        "routing": routing,
+    }
+    return replace(first, name=f"moe/T{tokens} E{experts} {routing}", **small).touching(experts)
+
+
+class MadeUp(Peer):
+    """flashfit under another name, whose result is spoiled."""
+
+    package = "made-up"
+
+    def __init__(self, name: str, spoil: Callable[[Any], Any] = lambda out: out) -> None:
+        self.name = name
+        self._spoil = spoil
+
+    def missing(self, device: str) -> str:
+        return ""
+
+    def prepare(self, case: Any, inputs: Any) -> Callable[[], Any]:
+        given = {"router_logits": inputs.logits, "top_k": case.top_k}
+        return lambda: self._spoil(flashfit.fused_moe(inputs.x, inputs.w13, inputs.w2, **given))
+
+
+def method(*peers: Peer, repeats: int = 2) -> Method:
+    return Method(TorchArrays("cpu"), peers, repeats=repeats, warmup=0, operation=MOE)
+
+
+def test_the_list() -> None:
+    every = cases()
+    assert len({each.name for each in every}) == len(every) == 72
+    assert {each.group for each in every} == {"moe"}
+    assert [(each.experts, each.tokens, each.routing) for each in every[:9]] == [
+        (experts, tokens, "random")
+        for experts, most in ((128, 32768), (8, 32768), (256, 16384))
+        for tokens in (64, 4096, most)
+    ]
+    assert {each.tokens for each in every if each.routing == "zipf"} == {256, 4096, 16384, 32768}
+    assert {each.tokens for each in every if each.routing == "random"} == {1, 8, 64, 256, 4096, 16384, 32768}
+    assert len({(each.experts, each.top_k, each.hidden, each.intermediate) for each in every}) == 8
+    one = every[0].touching(126)
+    weights, rows = 126 * 3 * 2048 * 768, 2 * 64 * 2048
+    assert one.work == {
+        "flop": 6 * 64 * 8 * 2048 * 768,
+        "exp": 64 * 128 + 64 * 8 * 768,
+        "bytes": 2 * (weights + rows) + 4 * 64 * 128,
+    }
+
+
+def test_everything_fits_into_78_gib() -> None:
+    """Weights, and ten tensors of a row a choice: a graph's pool and the eager call's, each with x's rows, y, y
+    weighed, y in order, and what lies between the products."""
+    for each in cases():
+        weights = each.experts * 3 * each.hidden * each.intermediate
+        rows = each.tokens * each.top_k * (each.hidden + each.intermediate)
+        assert 2 * (weights + 10 * rows) < 78 << 30, each.name
+
+
+def test_a_cpu_has_stand_ins() -> None:
+    small = cases("cpu")
+    assert len({each.name for each in small}) == len(small) == 40
+    assert not {each.name for each in small} & {each.name for each in cases()}
+    assert max(each.work["flop"] for each in small) < 5e9
+    assert all(each.hidden % 16 == each.intermediate % 16 == 0 for each in small)
+
+
+@needs_torch
+@pytest.mark.parametrize("routing", ["random", "zipf"])
+def test_a_case_is_checked_and_timed_beside_pytorch(routing: str) -> None:
+    entry = measured(case(routing=routing), method(*MOE.peers()))
+    assert entry["correct"], entry
+    peer = entry["peers"]["torch-grouped"]
+    assert peer["correct"], peer
+    assert 0 < entry["error"] <= entry["error_bound"] < 0.2
+    assert peer["error"] <= entry["error_bound"]
+    assert len(entry["samples_us"]) == len(peer["samples_us"]) == 2
+
+
+@needs_torch
+def test_the_work_is_of_the_experts_that_were_chosen() -> None:
+    """Of one token, top_k of them; a case that nothing measured has the most that there can be."""
+    one = case(tokens=1)
+    entry = measured(one, method())
+    assert entry["work"] == one.touching(2).work
+    assert entry["work"]["bytes"] < one.work["bytes"]
+    arrays = TorchArrays("cpu")
+    inputs = MOE.make(arrays, case(tokens=3), 0)
+    inputs.logits[:] = 0
+    inputs.logits[:, 3:5] = 1
+    assert MOE.weighed(case(tokens=40), inputs).work == case(tokens=40).touching(2).work
+
+
+@needs_torch
+def test_uneven_choices_are_uneven() -> None:
+    """The most popular of 64 experts is chosen several times as often as an expert of a random case."""
+    counts = {}
+    for routing in ("random", "zipf"):
+        each = case(4000, 64, routing)
+        ids = MOE.make(TorchArrays("cpu"), each, 0).logits.topk(2, -1).indices.reshape(-1)
+        counts[routing] = sorted(ids.bincount(minlength=64).tolist())
+    assert counts["random"][-1] < 2 * counts["random"][0]
+    assert counts["zipf"][-1] > 5 * counts["random"][-1]
+    assert sorted(popularity(case(routing="zipf")))[-1] == 0
+
+
+def changed(row: int, by: float) -> Callable[[Any], Any]:
+    def spoil(out: Any) -> Any:
+        out[row] += by
+        return out
+
+    return spoil
+
+
+SPOILT: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "the first token": (changed(0, 0.2), "against fp64 is above"),
+    "the last token": (changed(-1, 0.2), "against fp64 is above"),
+    "a factor": (lambda out: out * 1.05, "against fp64 is above"),
+    "other tokens": (lambda out: out.roll(1, 0), "against fp64 is above"),
+    "NaN beside the sample": (changed(slice(None, None, 3), float("nan")), "holds NaN"),  # type: ignore[arg-type]
+    "a token too few": (lambda out: out[1:], "the result has shape (299, 64), not (300, 64)"),
+}
+
+
+@needs_torch
+@pytest.mark.parametrize("name", SPOILT)
+def test_what_is_wrong_has_no_times(name: str) -> None:
+    spoil, said = SPOILT[name]
+    peer = measured(case(300), method(MadeUp("wrong", spoil)))["peers"]["wrong"]
+    assert not peer["correct"]
+    assert said in peer["message"]
+    assert not {"samples_us", "ratio"} & set(peer)
+
+
+@needs_torch
+def test_flashfit_wrong_is_never_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = flashfit.fused_moe
+
+    def wrong(*given: Any, **options: Any) -> Any:
+        return right(*given, **options).mul_(1.05)
+
+    monkeypatch.setattr(flashfit, "fused_moe", wrong)
+    entry = measured(case(), method(*MOE.peers()))
+    assert not entry["correct"]
+    assert not {"samples_us", "median_us", "peers"} & set(entry)
+
+
+@needs_torch
+def test_a_call_has_its_out_and_workspace_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: the first call asks for a workspace, every other one gets the same memory."""
+    right, spaces = flashfit.fused_moe, []
+
+    def on_gpu(*given: Any, workspace: Any, **options: Any) -> Any:
+        spaces.append(workspace(1000) if callable(workspace) else workspace)
+        return right(*given, **options)
+
+    monkeypatch.setattr(flashfit, "fused_moe", on_gpu)
+    arrays = TorchArrays("cpu")
+    inputs = MOE.make(arrays, case(), 0)
+    call = MOE.prepare(case(), inputs)
+    assert call() is call() is inputs.out
+    assert len(spaces) == 3
+    assert all(space is inputs.workspace for space in spaces)
+    assert (inputs.workspace.numel(), str(inputs.workspace.dtype)) == (1000, "torch.uint8")
+    inputs.workspace.zero_()
+    MOE.fill(arrays, inputs, case(), 1)
+    assert arrays.all_nan(inputs.out)
+    assert bool((inputs.workspace == 255).all())
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
+    """The command on a CPU, short; its status and the file."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def of(*words: str) -> tuple[int, Any]:
+        file = tmp_path / "result.json"
+        few = ("--device", "cpu", "--repeats", "2", "--warmup", "0", "--threads", "1")
+        status = command.main([*few, "--json", str(file), *words])
+        return status, json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+    return of
+
+
+def faults(result: Any) -> list[str]:
+    jsonschema, referencing = (importlib.import_module(name) for name in ("jsonschema", "referencing"))
+    jsonschema_of: Any = importlib.import_module("referencing.jsonschema").DRAFT202012
+    base = referencing.Resource.from_contents(BASE, default_specification=jsonschema_of)
+    registry = referencing.Registry().with_resource("results.schema.json", base)
+    found = jsonschema.Draft202012Validator(SCHEMA, registry=registry).iter_errors(
+        json.loads(json.dumps(result, allow_nan=False))
+    )
+    return [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in found]
+
+
+@needs_torch
+def test_a_run_writes_what_its_schema_allows(run: Any) -> None:
+    status, result = run("--group", "moe", "--filter", "Qwen3-30B-A3B T1 ", "--filter", "OLMoE-1B-7B T256 zipf")
+    assert status == 0
+    assert [entry["problem"]["tokens"] for entry in result["cases"]] == [256, 1]
+    assert (result["schema"], result["made"]["complete"]) == ("moe 1", True)
+    assert all(entry["peers"]["torch-grouped"]["correct"] for entry in result["cases"])
+    assert faults(result) == []
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("bench_*_moe*.json")), ids=lambda path: path.name)
+def test_committed_files_are_allowed(path: Path) -> None:
+    assert faults(json.loads(path.read_text(encoding="utf-8"))) == []
+
+
+@needs_torch
+def test_what_is_broken_is_not_allowed() -> None:
+    on_gpu = on_a_gpu(MadeUp("good"), MadeUp("wrong", SPOILT["a factor"][0]))
+    on_gpu.operation, on_gpu.arrays = MOE, TorchArrays("cpu")
+    on_gpu.ceilings = {**on_gpu.ceilings, "tensor_tflops": {"bf16": {"value": 1e3}}}
+    gpu = {"name": "A GPU", "compute_capability": "9.0", "sms": 132}
+    result = ResultFile(None, "a test", {"system": "Linux", "cpu": "a CPU", "cores": 2, "gpu": gpu}, {}, MOE.schema)
+    result.content["method"] = {"warmup": 1, "repeats": 3, "l2": "warm", "clock": "events", "noise": None}
+    result.cases.append(measured(case(), on_gpu))
+    entry = result.cases[0]
+    assert (entry["correct"], entry["launch"], entry["bound_us"]["binds"]) == (True, "graph", "memory")
+    assert [peer["correct"] for peer in entry["peers"].values()] == [True, False]
+    assert faults(result.content) == []
+    damages: list[Callable[[Any], Any]] = [
+        lambda result: result.update(schema=1),
+        lambda result: result["made"].pop("complete"),
+        lambda result: result["cases"][0].update(group="grid"),
+        lambda result: result["cases"][0]["problem"].pop("hidden"),
+        lambda result: result["cases"][0]["problem"].update(routing="even"),
+        lambda result: result["cases"][0]["problem"].update(head_dim=64),
+        lambda result: result["cases"][0].update(share=1.2),
+        lambda result: result["cases"][0].update(correct=False),
+        lambda result: result["cases"][0]["peers"]["good"].update(ratio_interval=[1.0]),
+        lambda result: result["cases"][0]["samples_us"].append(-1.0),
+    ]
+    for damage in damages:
+        broken = deepcopy(result.content)
+        damage(broken)
+        assert faults(broken), "nothing found"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--group", "moe", "--group", "grid"), "bench: group: 'grid' beside 'moe', whose files are others; accepted"),
+        (("--group", "moe", "--group", "route"), "bench: group: 'route' beside 'moe', whose files are others"),
+        (("--group", "moe", "--filter", "T9 "), "bench: filter: 'moe T9 ' leaves no case; accepted: parts of names"),
+        (("--group", "moe", "--peers", "torch-topk"), "bench: peers: 'torch-topk'; accepted: none, torch-grouped"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:
+    assert run(*words) == (2, None)
+    error = capsys.readouterr().err
+    assert error.startswith(said)
+    assert error.count("\n") == 1
