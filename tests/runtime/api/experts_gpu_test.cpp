@@ -168,8 +168,9 @@ TEST_F(ExpertsOnGpu, SayWhatNoKernelDoes) {
   args.topk_ids = args.topk_weights = nullptr;
   args.router_logits = &logits.dl, args.top_k = 2, args.flags = FLASHFIT_SQRT_SOFTPLUS;
   EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_MISFIT);
-  EXPECT_STREQ(flashfit_last_error(),
-               "bf16 routing to 2 of 4 experts: no kernel for GPUs computes the router sqrt_softplus yet; the CPU does");
+  EXPECT_STREQ(
+      flashfit_last_error(),
+      "bf16 routing to 2 of 4 experts: no kernel for GPUs computes the router sqrt_softplus yet; the CPU does");
 }
 
 TEST_F(ExpertsOnGpu, RefuseMemoryThatKernelsCannotRead) {
