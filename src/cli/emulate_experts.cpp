@@ -97,9 +97,8 @@ int run(const EmulateExperts& e) {
   const reference::ExpertsCase spec = e.data_case();
   const std::vector<Image> images = images_to_emulate(kExpertsOperation);
   const auto plan = [&](const Gpu& gpu, CudaVersion driver) {
-    return plan_experts(spec.problem, gpu, driver, images, {.variant = e.how.variant}).map([&](const ExpertsPlan& p) {
-      return Chosen{p.product, blocks_of(p, spec.problem)};
-    });
+    const auto planned = plan_experts(as_called(spec.problem), gpu, driver, images, {.variant = e.how.variant});
+    return planned.map([&](const ExpertsPlan& p) { return Chosen{p.product, blocks_of(p, spec.problem)}; });
   };
   std::optional<Case> made;
   const auto emulate = [&](const Image& image, const emu::Options& options, std::string& defect) {

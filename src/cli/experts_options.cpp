@@ -54,7 +54,7 @@ void ExpertsOptions::add_to(CLI::App& app) {
   add_whole_number(app, "--intermediate", intermediate, 1, kMostFeatures,
                    fmt::format("features between the products (default {})", intermediate));
   add_whole_number(app, "--experts-low", low, 0, kMostExperts, "the first expert whose weights are there (default 0)");
-  add_whole_number(app, "--experts-high", high, 0, kMostExperts, "the one after the last (default --experts)");
+  add_whole_number(app, "--experts-high", high, 1, kMostExperts, "the one after the last (default --experts)");
   app.add_option("--activation", activation, "swiglu (default), geglu_tanh, geglu_erf, silu or relu2")
       ->type_name("NAME");
   add_number(app, "--alpha", alpha, -kLargest, false, "of swiglu (default 1)");
@@ -76,7 +76,7 @@ ExpertsProblem ExpertsOptions::problem() const {
           fmt::format("must be at most {} with --top-k {}", kMostRows / top_k, top_k));
   const std::int64_t end = high < 0 ? experts : high;
   if (end > experts) wrong("--experts-high", std::to_string(end), fmt::format("must be at most --experts {}", experts));
-  if (low > end) wrong("--experts-low", std::to_string(low), fmt::format("must be at most --experts-high {}", end));
+  if (low >= end) wrong("--experts-low", std::to_string(low), fmt::format("must be less than --experts-high {}", end));
   ExpertsProblem p{.tokens = tokens,
                    .experts = static_cast<int>(experts),
                    .top_k = static_cast<int>(top_k),
@@ -98,6 +98,11 @@ ExpertsProblem ExpertsOptions::problem() const {
   if (limit > 0) p.limit = static_cast<float>(limit);
   p.transposed = transposed, p.bias13 = bias13, p.bias2 = bias2;
   return p;
+}
+
+ExpertsProblem as_called(ExpertsProblem problem) {
+  problem.experts = problem.high;
+  return problem;
 }
 
 }  // namespace flashfit::cli

@@ -19,4 +19,7 @@ struct ExpertsOptions {
   ExpertsProblem problem() const;  ///< wrong() where options contradict each other
 };
 
+/// The problem as a call of the library has it: which experts follow the last one owned it is not told.
+ExpertsProblem as_called(ExpertsProblem problem);
+
 }  // namespace flashfit::cli

@@ -46,14 +46,14 @@ Answer answer_of(const Result<ExpertsPlan>& plan, const ExpertsProblem& problem,
 }
 
 int run(const ExplainExperts& e) {
-  const ExpertsProblem problem = e.problem.problem();
+  const ExpertsProblem asked = e.problem.problem(), problem = as_called(asked);
   const auto explain = [&](JsonText& json, const Gpu& gpu, CudaVersion driver) {
     const auto plan = plan_experts(problem, gpu, driver, carried_images(), {.variant = e.how.variant});
     refuse_wrong_name(plan);
     write_explanation(json, plan, problem, gpu);
     return answer_of(plan, problem, gpu);
   };
-  return explain_each(e.how, fmt::format("{}, {} tokens", describe(problem), problem.tokens),
+  return explain_each(e.how, fmt::format("{}, {} tokens", describe(asked), asked.tokens),
                       {{"variant"},
                        {"image"},
                        {"regs", true},

@@ -95,6 +95,11 @@ TEST(Cli, ExplainsTheExperts) {
   const Json list = Json::parse(all.out);
   EXPECT_EQ(list.size(), gpu_table().size());
   for (const Json& gpu : list) EXPECT_EQ(gpu["operation"], "moe.experts");
+  // As a call is planned, which knows no expert behind the last that it owns.
+  const Ran part = run(layer + "--gpu L4 --experts-low 0 --experts-high 32 --tokens 64 --json");
+  const Ran alone =
+      run("explain moe.experts --gpu L4 --experts 32 --top-k 8 --hidden 2048 --intermediate 768 --tokens 64 --json");
+  EXPECT_EQ(part.out, alone.out);
   const Ran fp32 = run(layer + "--gpu L4 --dtype fp32");
   EXPECT_EQ(fp32.status, 1);
   EXPECT_THAT(fp32.out, HasSubstr("on a GPU experts are fp16 or bf16; fp32 runs on the CPU"));

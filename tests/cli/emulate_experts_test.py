@@ -45,10 +45,10 @@ def runs(*arguments: str) -> list[dict[str, Any]]:
     ids=" ".join,
 )
 def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
-    (run,) = runs("--gpu", "L4", "--tokens", "20", "--hidden", "64", "--intermediate", "40", *arguments)
+    (run,) = runs("--gpu", "H100", "--tokens", "20", "--hidden", "64", "--intermediate", "40", *arguments)
     assert run["clean"] is True
     assert run["finding"] is None
-    assert run["gpu"] == "L4"
+    assert run["gpu"] == "H100"
     assert run["variant"].startswith(OF_MMA)
     assert run["counts"]["mma"] > 0
     assert run["grid"] == run["counts"]["blocks"]
@@ -62,7 +62,7 @@ def test_the_variant_over_wgmma_runs_too() -> None:
 
 
 def test_the_variant_is_the_one_that_explain_names() -> None:
-    asked = ["--gpu", "L4", "--experts", "4", "--tokens", "33", "--hidden", "64", "--intermediate", "40"]
+    asked = ["--gpu", "H100", "--experts", "4", "--tokens", "33", "--hidden", "64", "--intermediate", "40"]
     explained = subprocess.run(
         [COMMAND, "explain", "moe.experts", *asked, "--json"], capture_output=True, text=True, check=False
     )
@@ -75,7 +75,7 @@ def test_the_variant_is_the_one_that_explain_names() -> None:
 
 
 def test_people_are_told_what_ran() -> None:
-    ran = emulate("--gpu", "L4", "--tokens", "9", "--hidden", "64", "--intermediate", "40")
+    ran = emulate("--gpu", "H100", "--tokens", "9", "--hidden", "64", "--intermediate", "40")
     assert ran.returncode == 0
     lines = ran.stdout.splitlines()
     assert lines[0] == "problem   bf16 experts, 2 of 8, hidden 64, intermediate 40, 9 tokens"
@@ -86,7 +86,7 @@ def test_people_are_told_what_ran() -> None:
 
 
 def test_without_tokens_nothing_is_launched() -> None:
-    (run,) = runs("--gpu", "L4", "--tokens", "0")
+    (run,) = runs("--gpu", "H100", "--tokens", "0")
     assert (run["grid"], run["clean"]) == (0, True)
 
 
@@ -95,7 +95,7 @@ def test_without_tokens_nothing_is_launched() -> None:
     [("fp16", "defective: block (0,0,0) warp 0 lane 0: reads past"), ("bf16", "(random, seed 1): wrong numbers: ")],
 )
 def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
-    ran = emulate("--gpu", "L4", "--dtype", dtype, command=DEFECTIVE)
+    ran = emulate("--gpu", "H100", "--dtype", dtype, command=DEFECTIVE)
     assert ran.returncode == 1
     assert said in ran.stdout.splitlines()[-1]
 
@@ -107,7 +107,7 @@ def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
         ("--choices odd", "--choices 'odd': must be random, same, repeated, skewed or foreign"),
         ("--alpha 0", "--alpha '0': must be a number from -1e+30 to 1e+30, and not 0"),
         ("--limit nan", "--limit 'nan': must be a number from 0 to 1e+30"),
-        ("--experts-low 6 --experts-high 5", "--experts-low '6': must be at most --experts-high 5"),
+        ("--experts-low 6 --experts-high 5", "--experts-low '6': must be less than --experts-high 5"),
         (
             "--gate-up interleaved --activation silu",
             "--gate-up 'interleaved': must be concatenated with --activation silu, which has no gate",
@@ -125,12 +125,12 @@ def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
         ),
         (
             "--hidden 129",
-            "--gpu 'L4': bf16 experts, 2 of 8, hidden 129, intermediate 96: on a GPU hidden and intermediate are "
+            "--gpu 'H100': bf16 experts, 2 of 8, hidden 129, intermediate 96: on a GPU hidden and intermediate are "
             "multiples of 8",
         ),
     ],
 )
 def test_wrong_use_is_one_line(arguments: str, line: str) -> None:
-    ran = emulate("--gpu", "L4", *arguments.split())
+    ran = emulate("--gpu", "H100", *arguments.split())
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines()[0] == f"flashfit: {line}"
