@@ -384,10 +384,26 @@ typedef struct flashfit_moe_route_explain_args {
   uint32_t reserved;    /* 0 */
 } flashfit_moe_route_explain_args;
 
+/* Since 0.4. What flashfit_fused_moe would run on a GPU and why, for any GPU in the table, on any machine. */
+typedef struct flashfit_fused_moe_explain_args {
+  uint32_t struct_size;
+  uint32_t flags;    /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY */
+  const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
+  const char* dtype; /* "fp16", "bf16", "fp32" */
+  int64_t tokens, experts, top_k;    /* experts: all, 1 to 512; tokens * top_k below 2^31 */
+  int64_t hidden, intermediate;      /* 1 to 2^20 */
+  const char* variant;               /* force a row of `flashfit images` by name; or NULL */
+  int32_t cuda_version;              /* as of flashfit_explain_args */
+  int32_t experts_low, experts_high; /* of the experts those whose weights are there; both 0: all */
+  int32_t activation;                /* FLASHFIT_SWIGLU, ... */
+} flashfit_fused_moe_explain_args;
+
 /* JSON documents (docs/plan.md, docs/images.md describe the keys). *json is freed by flashfit_free. */
 FLASHFIT_API flashfit_status flashfit_explain_json(const flashfit_explain_args* args, char** json);
 /* docs/routing.md describes the keys. */
 FLASHFIT_API flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json);
+/* docs/moe.md describes the keys. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_explain_json(const flashfit_fused_moe_explain_args* args, char** json);
 FLASHFIT_API flashfit_status flashfit_images_json(char** json);
 /* This machine: GPUs, driver; no GPU is a fact, not an error. */
 FLASHFIT_API flashfit_status flashfit_gpus_json(char** json);

@@ -583,6 +583,31 @@ inline Expected<std::string> moe_route_explain_json(const RouteQuestion& questio
   args.cuda_version = question.cuda_version;
   return detail::document([&](char** json) { return flashfit_moe_route_explain_json(&args, json); });
 }
+/// A question about a layer of experts. Members are those of flashfit_fused_moe_explain_args; of the options the
+/// activation, the layout's flags, experts_low, experts_high, variant and ptx_only are looked at.
+struct ExpertsQuestion {
+  std::string gpu;  ///< "L4", "8.9", "all"; "": the GPUs of this machine
+  std::string dtype = "bf16";
+  std::int64_t tokens = 1, experts = 1, top_k = 1, hidden = 1, intermediate = 1;
+  ExpertsOptions options;
+  std::int32_t cuda_version = 0;
+};
+inline Expected<std::string> fused_moe_explain_json(const ExpertsQuestion& question) {
+  const ExpertsOptions& options = question.options;
+  flashfit_fused_moe_explain_args args{};
+  args.struct_size = sizeof args;
+  args.flags = (options.transposed ? FLASHFIT_TRANSPOSED : 0U) | (options.interleaved ? FLASHFIT_INTERLEAVED : 0U) |
+               (options.weight_on_input ? FLASHFIT_WEIGHT_ON_INPUT : 0U) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0U);
+  args.gpu = question.gpu.empty() ? nullptr : question.gpu.c_str();
+  args.dtype = question.dtype.c_str();
+  args.tokens = question.tokens, args.experts = question.experts, args.top_k = question.top_k;
+  args.hidden = question.hidden, args.intermediate = question.intermediate;
+  args.variant = options.variant;
+  args.cuda_version = question.cuda_version;
+  args.experts_low = options.experts_low, args.experts_high = options.experts_high;
+  args.activation = static_cast<std::int32_t>(options.activation);
+  return detail::document([&](char** json) { return flashfit_fused_moe_explain_json(&args, json); });
+}
 inline Expected<std::string> images_json() { return detail::document(flashfit_images_json); }
 /// This machine: GPUs, driver; no GPU is a fact, not an error.
 inline Expected<std::string> gpus_json() { return detail::document(flashfit_gpus_json); }

@@ -21,7 +21,7 @@ from ._errors import (
 )
 from ._moe import Swiglu
 from ._operations import attention, fused_moe, grouped_mlp, moe_route
-from ._reports import explain, gpus, images, moe_route_explain
+from ._reports import explain, fused_moe_explain, gpus, images, moe_route_explain
 from ._version import __version__
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "doctor",
     "explain",
     "fused_moe",
+    "fused_moe_explain",
     "gpus",
     "grouped_mlp",
     "images",

@@ -75,6 +75,27 @@ class RouteExplainArgs(ctypes.Structure):
     ]
 
 
+class ExpertsExplainArgs(ctypes.Structure):
+    """flashfit_fused_moe_explain_args."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("gpu", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("tokens", ctypes.c_int64),
+        ("experts", ctypes.c_int64),
+        ("top_k", ctypes.c_int64),
+        ("hidden", ctypes.c_int64),
+        ("intermediate", ctypes.c_int64),
+        ("variant", ctypes.c_char_p),
+        ("cuda_version", ctypes.c_int32),
+        ("experts_low", ctypes.c_int32),
+        ("experts_high", ctypes.c_int32),
+        ("activation", ctypes.c_int32),
+    ]
+
+
 #: flashfit_allocate
 ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 
@@ -100,6 +121,10 @@ class Library:
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_moe_route_explain_json.argtypes = [
             ctypes.POINTER(RouteExplainArgs),
+            ctypes.POINTER(ctypes.c_void_p),
+        ]
+        self.c.flashfit_fused_moe_explain_json.argtypes = [
+            ctypes.POINTER(ExpertsExplainArgs),
             ctypes.POINTER(ctypes.c_void_p),
         ]
         self.c.flashfit_images_json.argtypes = [ctypes.POINTER(ctypes.c_void_p)]

@@ -9,7 +9,8 @@ from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
 from ._gradients import Problem, misfit_of, operator_of
-from ._library import ExplainArgs, RouteExplainArgs, library
+from ._library import ExpertsExplainArgs, ExplainArgs, RouteExplainArgs, library
+from ._moe import Swiglu, activation_of, layout_of
 from ._route import flags_of
 
 
@@ -125,6 +126,53 @@ def moe_route_explain(
     )
     c = library().c
     return _document(lambda text: int(c.flashfit_moe_route_explain_json(ctypes.byref(args), text)))
+
+
+def fused_moe_explain(
+    gpu: str | None = None,
+    *,
+    dtype: str = "bf16",
+    tokens: int = 1,
+    experts: int,
+    top_k: int,
+    hidden: int,
+    intermediate: int,
+    activation: str | Swiglu = "swiglu",
+    gate_up: Literal["concatenated", "interleaved"] = "concatenated",
+    transposed: bool = False,
+    weight_on: Literal["output", "input"] = "output",
+    experts_low: int = 0,
+    experts_high: int = 0,
+    cuda_version: int = 0,
+    variant: str | None = None,
+) -> Any:
+    """What fused_moe() would run on a GPU and why, or why nothing fits; needs no GPU.
+
+    gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16", "bf16" or "fp32". experts: all of them, of
+    which the weights of experts_low to experts_high - 1 are there (both 0: all). tokens, top_k, activation, gate_up,
+    transposed and weight_on are fused_moe()'s; hidden and intermediate the layer's sizes. cuda_version: the driver's,
+    12090 for 12.9; 0 for this machine's, or new enough. variant: a row of images() by name. Returns a list with the
+    object that docs/moe.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no
+    GPU.
+    """
+    args = ExpertsExplainArgs(
+        struct_size=ctypes.sizeof(ExpertsExplainArgs),
+        flags=layout_of(gate_up, transposed, weight_on),
+        gpu=_text("gpu", gpu, optional=True),
+        dtype=_text("dtype", dtype),
+        tokens=_size("tokens", tokens),
+        experts=_size("experts", experts),
+        top_k=_size("top_k", top_k),
+        hidden=_size("hidden", hidden),
+        intermediate=_size("intermediate", intermediate),
+        variant=_text("variant", variant, optional=True),
+        cuda_version=_size("cuda_version", cuda_version, 32),
+        experts_low=_size("experts_low", experts_low, 32),
+        experts_high=_size("experts_high", experts_high, 32),
+        activation=activation_of(activation)[0],
+    )
+    c = library().c
+    return _document(lambda text: int(c.flashfit_fused_moe_explain_json(ctypes.byref(args), text)))
 
 
 def images() -> Any:

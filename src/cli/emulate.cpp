@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/command.hpp"
+#include "cli/emulate_experts.hpp"
 #include "cli/emulate_images.hpp"
 #include "cli/emulate_options.hpp"
 #include "cli/emulate_ptx.hpp"
@@ -129,6 +130,7 @@ void add_emulate(CLI::App& app, int& status) {
   ptx->add_to(*command);
   command->footer(kExample);
   add_emulate_route(*command, status);
+  add_emulate_experts(*command, status);
   command->callback([command, e, ptx, &status] {
     if (!command->get_subcommands().empty()) return;
     check_options(*command, !ptx->file.empty());

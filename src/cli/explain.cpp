@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "cli/explain_experts.hpp"
 #include "cli/explain_route.hpp"
 #include "cli/indented.hpp"
 #include "cli/options.hpp"
@@ -230,6 +231,7 @@ void add_explain(CLI::App& app, int& status) {
   command->add_flag("--json", e->json, "a list of objects, one a GPU (--sweep: one a tile)");
   command->footer(kExample);
   add_explain_route(*command, status);
+  add_explain_experts(*command, status);
   command->callback([e, command, &status] {
     if (command->get_subcommands().empty()) status = run(*e);
   });

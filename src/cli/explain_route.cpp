@@ -5,11 +5,8 @@
 
 #include <memory>
 
-#include "cli/indented.hpp"
-#include "cli/options.hpp"
-#include "cli/problem_options.hpp"
+#include "cli/explain_each.hpp"
 #include "cli/route_options.hpp"
-#include "cli/table.hpp"
 #include "kernels/moe/route/plan.hpp"
 #include "runtime/images/carried.hpp"
 
@@ -23,40 +20,24 @@ Examples:
 Exit status: 0 it fits, 1 it does not (a named GPU, or every one of all), 2 wrong use, 3 not written.)";
 
 struct ExplainRoute {
-  GpuOptions gpu;
+  ExplainOptions how;
   RouteOptions problem;
-  std::string variant;
-  bool json = false;
 };
 
 int run(const ExplainRoute& e) {
   const RouteProblem problem = e.problem.problem();
-  CudaVersion driver = 0;
-  const std::vector<Gpu> gpus = e.gpu.gpus(driver);
-  JsonText json;
-  json.begin_array();
-  std::vector<std::vector<std::string>> rows;
-  std::size_t fit = 0;
-  for (const Gpu& gpu : gpus) {
-    const auto plan = plan_route(problem, gpu, driver, carried_images(), {.variant = e.variant});
-    // A name that no GPU could take is wrong use, not a misfit.
-    if (!plan && plan.error().code == Code::kInvalidArgument) wrong("--" + plan.error().message);
+  const auto explain = [&](JsonText& json, const Gpu& gpu, CudaVersion driver) -> Answer {
+    const auto plan = plan_route(problem, gpu, driver, carried_images(), {.variant = e.how.variant});
+    refuse_wrong_name(plan);
     write_explanation(json, plan, problem, gpu);
     const auto registers = plan ? registers_of(*plan) : std::nullopt;
-    rows.push_back({gpu.name, gpu.cc.str(), plan ? plan->row().name : "does not fit",
-                    plan ? plan->image().target.str() : "-", registers ? std::to_string(*registers) : "-",
-                    plan ? std::to_string(plan->steps[0].grid.x) : "-", reason_for(plan, problem, gpu)});
-    fit += plan.has_value();
-  }
-  json.end_array();
-  if (e.json) {
-    fmt::print("{}\n", indented(json.take().value()));
-  } else {
-    fmt::print("{:<9} {}, {} tokens\n", "problem", describe(problem), problem.tokens);
-    fmt::print("{}",
-               table({{"gpu"}, {"cc"}, {"variant"}, {"image"}, {"regs", true}, {"grid", true}, {"reason"}}, rows));
-  }
-  return fit == gpus.size() || (e.gpu.all() && fit > 0) ? kOk : kDoesNotFit;
+    return {plan.has_value(),
+            {plan ? plan->row().name : "does not fit", plan ? plan->image().target.str() : "-",
+             registers ? std::to_string(*registers) : "-", plan ? std::to_string(plan->steps[0].grid.x) : "-",
+             reason_for(plan, problem, gpu)}};
+  };
+  return explain_each(e.how, fmt::format("{}, {} tokens", describe(problem), problem.tokens),
+                      {{"variant"}, {"image"}, {"regs", true}, {"grid", true}, {"reason"}}, explain);
 }
 
 }  // namespace
@@ -64,10 +45,9 @@ int run(const ExplainRoute& e) {
 void add_explain_route(CLI::App& explain, int& status) {
   CLI::App* command = explain.add_subcommand("moe.route", "The router of a mixture of experts instead of attention");
   const auto e = std::make_shared<ExplainRoute>();
-  e->gpu.add_to(*command);
+  e->how.add_gpu_to(*command);
   e->problem.add_to(*command);
-  command->add_option("--variant", e->variant, "force this variant of `flashfit images`")->type_name("NAME");
-  command->add_flag("--json", e->json, "a list of objects, one a GPU");
+  e->how.add_rest_to(*command);
   command->footer(kExample);
   command->callback([e, &status] { status = run(*e); });
 }

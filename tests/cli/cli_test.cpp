@@ -85,6 +85,26 @@ TEST(Cli, ExplainsTheRouter) {
   EXPECT_THAT(all.out, HasSubstr("\"gpu\": \"H200\""));
 }
 
+TEST(Cli, ExplainsTheExperts) {
+  const std::string layer = "explain moe.experts --experts 128 --top-k 8 --hidden 2048 --intermediate 768 ";
+  const Ran one = run(layer + "--gpu L4 --tokens 4096");
+  EXPECT_EQ(one.err, "");
+  EXPECT_THAT(one.out, HasSubstr("bf16 experts, 8 of 128, hidden 2048, intermediate 768, 4096 tokens"));
+  const Ran all = run(layer + "--gpu all --activation geglu_tanh --json");
+  EXPECT_EQ(all.err, "");
+  const Json list = Json::parse(all.out);
+  EXPECT_EQ(list.size(), gpu_table().size());
+  for (const Json& gpu : list) EXPECT_EQ(gpu["operation"], "moe.experts");
+  // As a call is planned, which knows no expert behind the last that it owns.
+  const Ran part = run(layer + "--gpu L4 --experts-low 0 --experts-high 32 --tokens 64 --json");
+  const Ran alone =
+      run("explain moe.experts --gpu L4 --experts 32 --top-k 8 --hidden 2048 --intermediate 768 --tokens 64 --json");
+  EXPECT_EQ(part.out, alone.out);
+  const Ran fp32 = run(layer + "--gpu L4 --dtype fp32");
+  EXPECT_EQ(fp32.status, 1);
+  EXPECT_THAT(fp32.out, HasSubstr("on a GPU experts are fp16 or bf16; fp32 runs on the CPU"));
+}
+
 TEST(Cli, WithoutACommandThoseOfThisBuildAreNamed) {
   const Ran ran = run("");
   EXPECT_EQ(ran.status, 2);
@@ -122,6 +142,12 @@ TEST(Cli, WrongUse) {
       {"explain moe.route --gpu L4 --experts 4 --top-k 5", "--top-k '5': must be at most --experts 4"},
       {"explain moe.route --gpu L4 --dtype int8", "--dtype 'int8': must be fp16, bf16 or fp32"},
       {"explain moe.route --gpu L4 --variant x", "--variant x is no row of the router's table; for fp32 routing to 2"},
+      {"explain moe.experts --gpu L4 --activation gelu",
+       "--activation 'gelu': must be swiglu, geglu_tanh, geglu_erf, silu or relu2"},
+      {"explain moe.experts --gpu L4 --tokens 1073741824 --top-k 8",
+       "--tokens '1073741824': must be at most 268435455 with --top-k 8"},
+      {"explain moe.experts --gpu L4 --experts-high 9", "--experts-high '9': must be at most --experts 8"},
+      {"explain moe.experts --gpu L4 --variant x", "--variant x is no row of the table of the experts' products; for"},
       {"explain --gpu L4 --window-left -1", "--window-left '-1': must be a whole number from 0"},
       {"explain --gpu L4 --head-dim-v 0", "--head-dim-v '0': must be a whole number from 1 to 1024"},
       {"explain --gpu L4 --driver 12", "--driver '12': give a driver branch or release"},

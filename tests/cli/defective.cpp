@@ -1,6 +1,6 @@
 // `flashfit emulate` with kernels that are wrong on purpose: a forward of head_dim 32 ends with a finding, one of 64
 // leaves its output as it was, one of 128 writes it wrong; a router of up to 128 experts ends with a finding, others
-// write nothing.
+// write nothing; products of experts of fp16 end with a finding, others leave the result as it was.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,7 +8,9 @@
 #include <exception>
 
 #include "cli/command.hpp"
+#include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/route/variants.hpp"
+#include "proof/emulated/experts.hpp"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/route.hpp"
 
@@ -45,6 +47,25 @@ const std::vector<EmulatedKernel>& emulated_routes() {
     std::vector<EmulatedKernel> all;
     for (const RouteVariant& v : route_variants())
       all.push_back({kernel_row_of(v), v.config.experts <= 128 ? launch<32> : launch<64>});
+    return all;
+  }();
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_experts_rows() {
+  static const std::vector<EmulatedKernel> kernels = [] {
+    std::vector<EmulatedKernel> all;
+    for (const ExpertsRowsVariant& v : experts_rows_variants()) all.push_back({kernel_row_of(v), launch<64>});
+    return all;
+  }();
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_experts_products() {
+  static const std::vector<EmulatedKernel> kernels = [] {
+    std::vector<EmulatedKernel> all;
+    for (const ExpertsProductVariant& v : experts_product_variants())
+      all.push_back({kernel_row_of(v), v.config.dtype == DType::kF16 ? launch<32> : launch<64>});
     return all;
   }();
   return kernels;

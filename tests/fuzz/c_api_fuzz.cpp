@@ -187,7 +187,8 @@ void documents(Bytes& bytes) {
   flashfit_free(nullptr);
   if (ask([&] { return flashfit_gpus_json(nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
-      ask([&] { return flashfit_moe_route_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
+      ask([&] { return flashfit_moe_route_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
+      ask([&] { return flashfit_fused_moe_explain_json(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT)
     finding("nowhere to put a document was accepted", {});
   if (ask([&] { return flashfit_attention_workspace(nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||
       ask([&] { return flashfit_attention_run(nullptr, nullptr, nullptr); }).status != FLASHFIT_INVALID_ARGUMENT ||

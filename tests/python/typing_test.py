@@ -66,6 +66,7 @@ MENTIONS = {
     "gpus": ["driver"],
     "moe_route": ["[tokens, experts]", "fp16", "bf16", "fp32", "int32", "Returns", "Raises", "InvalidArgument"],
     "fused_moe": ["[tokens, hidden]", "fp16", "bf16", "fp32", "int32", "Returns", "Raises", "InvalidArgument"],
+    "fused_moe_explain": ["fused_moe()", "Returns", "Raises", "InvalidArgument"],
     "Swiglu": ["alpha", "limit", "shift", "fused_moe()"],
     "grouped_mlp": ["[rows, hidden]", "fp16", "bf16", "fp32", "int32", "Returns", "Raises", "InvalidArgument"],
     "moe_route_explain": ["moe_route()", "Returns", "Raises", "InvalidArgument"],

@@ -15,9 +15,6 @@ namespace {
 /// Bytes that are NaN in every dtype, and as ids and rows are far outside.
 constexpr unsigned char kPoison = 0xff;
 
-/// Blocks that stay: so few that each of them computes several tiles.
-constexpr std::int64_t kResidentBlocks = 3;
-
 struct alignas(256) Line {
   unsigned char bytes[256];
 };

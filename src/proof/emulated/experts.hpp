@@ -1,5 +1,6 @@
 #pragma once
 // The experts' kernels on the CPU, as forward.hpp has the forward's.
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -14,6 +15,9 @@ const std::vector<EmulatedKernel>& emulated_experts_products();
 
 /// Of the same dtype as a product. `all` is emulated_experts_rows(), or the like.
 const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all);
+
+/// Over wgmma blocks stay and share the tiles: so few that each of them computes several.
+inline constexpr std::int64_t kResidentBlocks = 3;
 
 /// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. `adjust`
 /// may change the call before, also to one with a map or offsets. Error: the emulator's finding.

@@ -14,6 +14,7 @@
 #include "runtime/api/features.hpp"
 #include "runtime/api/moe/experts.hpp"
 #include "runtime/api/moe/experts_backward.hpp"
+#include "runtime/api/moe/experts_question.hpp"
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
@@ -175,6 +176,10 @@ flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route_args* args) 
 
 flashfit_status flashfit_moe_route_explain_json(const flashfit_moe_route_explain_args* args, char** json) {
   return api::hand_over(json, [&] { return api::route_json(args); });
+}
+
+flashfit_status flashfit_fused_moe_explain_json(const flashfit_fused_moe_explain_args* args, char** json) {
+  return api::hand_over(json, [&] { return api::experts_json(args); });
 }
 
 flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args) {

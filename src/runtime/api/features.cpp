@@ -40,6 +40,7 @@ constexpr const char* kAlways[] = {
     "explain.tile",
     "moe.layer",
     "moe.layer.backward",
+    "moe.layer.explain",
     "moe.layer.grouped",
     "moe.layer.map",
     "moe.layer.part",

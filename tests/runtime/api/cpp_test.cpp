@@ -250,6 +250,13 @@ TEST(Routing, ChoosesExpertsAndAnswersQuestions) {
   EXPECT_NE(flashfit::moe_route_explain_json(question)->find("moe.route"), std::string::npos);
   question.top_k = 9;
   EXPECT_EQ(flashfit::moe_route_explain_json(question).error().message, "top_k: 9; accepted: 1 to 8");
+
+  flashfit::ExpertsQuestion layer;
+  layer.gpu = "L4", layer.experts = 8, layer.top_k = 2, layer.hidden = 64, layer.intermediate = 32;
+  EXPECT_NE(flashfit::fused_moe_explain_json(layer)->find("moe.experts"), std::string::npos);
+  layer.options.experts_high = 9;
+  EXPECT_EQ(flashfit::fused_moe_explain_json(layer).error().message,
+            "experts_low: 0, experts_high: 9; accepted: 0 <= experts_low < experts_high <= 8, or both 0");
 }
 
 TEST(Library, SaysWhatItIs) {

@@ -230,5 +230,55 @@ TEST(Experts, OutHasMemoryOfItsOwn) {
   EXPECT_STREQ(flashfit_last_error(), "args: NULL; accepted: a filled struct");
 }
 
+flashfit_fused_moe_explain_args question() {
+  flashfit_fused_moe_explain_args a{};
+  a.struct_size = sizeof a;
+  a.gpu = "L4", a.dtype = "bf16", a.tokens = 64, a.experts = 128, a.top_k = 8, a.hidden = 2048, a.intermediate = 768;
+  return a;
+}
+
+TEST(ExpertsQuestion, IsAnsweredForAnyGpu) {
+  flashfit_fused_moe_explain_args a = question();
+  char* json = nullptr;
+  ASSERT_EQ(flashfit_fused_moe_explain_json(&a, &json), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_THAT(json, testing::StartsWith(R"([{"gpu":"L4","compute_capability":"8.9","fits":)"));
+  EXPECT_THAT(json, testing::HasSubstr("bf16 experts, 8 of 128"));
+  flashfit_free(json);
+  a.gpu = "all", a.experts_low = 32, a.experts_high = 64, a.dtype = "fp32";
+  ASSERT_EQ(flashfit_fused_moe_explain_json(&a, &json), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_THAT(json, testing::HasSubstr(R"("gpu":"H200")"));
+  EXPECT_THAT(json, testing::HasSubstr("fp32 experts, 8 of 64, hidden 2048, intermediate 768: on a GPU experts are"));
+  flashfit_free(json);
+}
+
+TEST(ExpertsQuestion, RefusesWhatIsWrong) {
+  const auto refused = [](const std::function<void(flashfit_fused_moe_explain_args&)>& bend) -> std::string {
+    flashfit_fused_moe_explain_args a = question();
+    bend(a);
+    char* json = nullptr;
+    EXPECT_EQ(flashfit_fused_moe_explain_json(&a, &json), FLASHFIT_INVALID_ARGUMENT);
+    EXPECT_EQ(json, nullptr);
+    return flashfit_last_error();
+  };
+  EXPECT_EQ(refused([](auto& a) { a.experts = 513; }), "experts: 513; accepted: 1 to 512");
+  EXPECT_EQ(refused([](auto& a) { a.top_k = 17; }), "top_k: 17; accepted: 1 to 16");
+  EXPECT_EQ(refused([](auto& a) { a.top_k = 0; }), "top_k: 0; accepted: 1 to 16");
+  EXPECT_EQ(refused([](auto& a) { a.tokens = 1 << 28; }), "tokens: 268435456; accepted: 0 to 268435455");
+  EXPECT_EQ(refused([](auto& a) { a.hidden = 0; }), "hidden: 0; accepted: 1 to 1048576");
+  EXPECT_EQ(refused([](auto& a) { a.intermediate = -1; }), "intermediate: -1; accepted: 1 to 1048576");
+  EXPECT_EQ(refused([](auto& a) { a.dtype = "fp8"; }), R"(dtype: "fp8"; accepted: "fp16", "bf16", "fp32")");
+  EXPECT_EQ(refused([](auto& a) { a.cuda_version = -1; }), "cuda_version: -1; accepted: 12090 for 12.9, or 0");
+  EXPECT_EQ(refused([](auto& a) { a.activation = 5; }),
+            "activation: 5; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)");
+  EXPECT_EQ(refused([](auto& a) { a.experts_low = 3, a.experts_high = 3; }),
+            "experts_low: 3, experts_high: 3; accepted: 0 <= experts_low < experts_high <= 128, or both 0");
+  EXPECT_EQ(refused([](auto& a) { a.flags = FLASHFIT_INTERLEAVED, a.activation = FLASHFIT_SILU; }),
+            "flags: FLASHFIT_INTERLEAVED (0x4000) with silu, which has no gate");
+  EXPECT_THAT(refused([](auto& a) { a.flags = FLASHFIT_CAUSAL; }), testing::HasSubstr("is unknown; accepted: "));
+  EXPECT_THAT(refused([](auto& a) { a.variant = "x"; }), testing::StartsWith("variant x is no row of the table"));
+  EXPECT_THAT(refused([](auto& a) { a.gpu = "L5"; }), testing::HasSubstr("L5"));
+  EXPECT_THAT(refused([](auto& a) { a.struct_size = 80; }), testing::HasSubstr("struct_size"));
+}
+
 }  // namespace
 }  // namespace flashfit::test

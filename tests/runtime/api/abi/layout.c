@@ -187,6 +187,22 @@ AT(flashfit_fused_moe_backward_args, alpha, 156);
 AT(flashfit_fused_moe_backward_args, limit, 160);
 AT(flashfit_fused_moe_backward_args, shift, 164);
 
+HOLDS(sizeof(flashfit_fused_moe_explain_args) == 88);
+AT(flashfit_fused_moe_explain_args, struct_size, 0);
+AT(flashfit_fused_moe_explain_args, flags, 4);
+AT(flashfit_fused_moe_explain_args, gpu, 8);
+AT(flashfit_fused_moe_explain_args, dtype, 16);
+AT(flashfit_fused_moe_explain_args, tokens, 24);
+AT(flashfit_fused_moe_explain_args, experts, 32);
+AT(flashfit_fused_moe_explain_args, top_k, 40);
+AT(flashfit_fused_moe_explain_args, hidden, 48);
+AT(flashfit_fused_moe_explain_args, intermediate, 56);
+AT(flashfit_fused_moe_explain_args, variant, 64);
+AT(flashfit_fused_moe_explain_args, cuda_version, 72);
+AT(flashfit_fused_moe_explain_args, experts_low, 76);
+AT(flashfit_fused_moe_explain_args, experts_high, 80);
+AT(flashfit_fused_moe_explain_args, activation, 84);
+
 HOLDS(sizeof(flashfit_moe_route_explain_args) == 64);
 AT(flashfit_moe_route_explain_args, struct_size, 0);
 AT(flashfit_moe_route_explain_args, flags, 4);

@@ -1,0 +1,136 @@
+"""`flashfit emulate moe.experts`: what it runs and says, on kernels that are right and on kernels that are not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
+DEFECTIVE = str(Path(COMMAND).parents[1] / "tests/flashfit_defective")
+INPUTS = ["normal", "shifted", "scaled", "rising", "nan-tokens", "nan-expert", "nan-of-no-choice"]
+CHOICES = ["random", "same", "repeated", "skewed", "foreign"]
+ACTIVATIONS = ["swiglu", "geglu_tanh", "geglu_erf", "silu", "relu2"]
+OF_MMA = "experts_mma_bf16_"
+
+
+def emulate(*arguments: str, command: str = COMMAND) -> subprocess.CompletedProcess[str]:
+    argv = [command, "emulate", "moe.experts", *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+
+
+def runs(*arguments: str) -> list[dict[str, Any]]:
+    ran = emulate(*arguments, "--json")
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    found = json.loads(ran.stdout)
+    assert isinstance(found, list)
+    return found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--inputs", name] for name in INPUTS]
+    + [["--choices", name] for name in CHOICES]
+    + [["--activation", name] for name in ACTIVATIONS]
+    + [
+        ["--alpha", "1.702", "--limit", "0.5", "--shift", "1", "--gate-up", "interleaved", "--b13", "--b2"],
+        ["--transposed", "--weight-on", "input"],
+        ["--experts-low", "2", "--experts-high", "5", "--schedule", "reversed"],
+    ],
+    ids=" ".join,
+)
+def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
+    (run,) = runs("--gpu", "H100", "--tokens", "20", "--hidden", "64", "--intermediate", "40", *arguments)
+    assert run["clean"] is True
+    assert run["finding"] is None
+    assert run["gpu"] == "H100"
+    assert run["variant"].startswith(OF_MMA)
+    assert run["counts"]["mma"] > 0
+    assert run["grid"] == run["counts"]["blocks"]
+
+
+def test_the_variant_over_wgmma_runs_too() -> None:
+    name = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"
+    (run,) = runs("--gpu", "H100", "--tokens", "20", "--hidden", "64", "--intermediate", "40", "--variant", name)
+    assert (run["variant"], run["clean"]) == (name, True)
+    assert run["counts"]["wgmma"] > 0
+
+
+def test_the_variant_is_the_one_that_explain_names() -> None:
+    asked = ["--gpu", "H100", "--experts", "4", "--tokens", "33", "--hidden", "64", "--intermediate", "40"]
+    explained = subprocess.run(
+        [COMMAND, "explain", "moe.experts", *asked, "--json"], capture_output=True, text=True, check=False
+    )
+    (said,) = json.loads(explained.stdout)
+    ran = runs(*asked, "--repeat", "2", "--seed", "5")
+    assert [run["seed"] for run in ran] == [5, 6]
+    if said["fits"]:  # else this build carries no images, and any variant of the table is run
+        assert {run["variant"] for run in ran} == {said["variant"]}
+        assert {run["grid"] for run in ran} == {sum(launch["grid"] for launch in said["launches"])}
+
+
+def test_people_are_told_what_ran() -> None:
+    ran = emulate("--gpu", "H100", "--tokens", "9", "--hidden", "64", "--intermediate", "40")
+    assert ran.returncode == 0
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "problem   bf16 experts, 2 of 8, hidden 64, intermediate 40, 9 tokens"
+    assert lines[-1] == "finding   none"
+    assert [line.split()[0] for line in lines if line[0] != " "] == (
+        ["problem", "gpu", "variant", "block", "ran", "counts", "banks", "finding"]
+    )
+
+
+def test_without_tokens_nothing_is_launched() -> None:
+    (run,) = runs("--gpu", "H100", "--tokens", "0")
+    assert (run["grid"], run["clean"]) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [("fp16", "defective: block (0,0,0) warp 0 lane 0: reads past"), ("bf16", "(random, seed 1): wrong numbers: ")],
+)
+def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
+    ran = emulate("--gpu", "H100", "--dtype", dtype, command=DEFECTIVE)
+    assert ran.returncode == 1
+    assert said in ran.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--top-k 9", "--top-k '9': must be at most --experts 8, as --choices random are distinct"),
+        ("--choices odd", "--choices 'odd': must be random, same, repeated, skewed or foreign"),
+        ("--alpha 0", "--alpha '0': must be a number from -1e+30 to 1e+30, and not 0"),
+        ("--limit nan", "--limit 'nan': must be a number from 0 to 1e+30"),
+        ("--experts-low 6 --experts-high 5", "--experts-low '6': must be less than --experts-high 5"),
+        (
+            "--gate-up interleaved --activation silu",
+            "--gate-up 'interleaved': must be concatenated with --activation silu, which has no gate",
+        ),
+        ("--limit 2 --activation silu", "--activation 'silu': must be swiglu with --alpha, --limit or --shift"),
+        (
+            "--tokens 1000000",
+            "--tokens '1000000': must be at most 13563 with --top-k 2 --hidden 128 --intermediate 96: the emulator "
+            "takes 1000000000 products",
+        ),
+        (
+            "--experts 512 --hidden 2048",
+            "--hidden '2048': must be less with --experts 512 --intermediate 96: the emulator takes 50000000 weights, "
+            "these are 301989888",
+        ),
+        (
+            "--hidden 129",
+            "--gpu 'H100': bf16 experts, 2 of 8, hidden 129, intermediate 96: on a GPU hidden and intermediate are "
+            "multiples of 8",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line(arguments: str, line: str) -> None:
+    ran = emulate("--gpu", "H100", *arguments.split())
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines()[0] == f"flashfit: {line}"
