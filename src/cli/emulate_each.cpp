@@ -38,11 +38,11 @@ void EmulateEachOptions::add_rest_to(CLI::App& app) {
   how.add_to(app);
 }
 
-int emulate_each(const EmulateEachOptions& e, const std::string& problem,
+int emulate_each(const EmulateEachOptions& options, const std::string& problem,
                  const std::function<Result<Chosen>(const Gpu&, CudaVersion)>& plan, const Emulation& emulate) {
   CudaVersion driver = 0;
-  const std::vector<Gpu> gpus = e.gpu.gpus(driver);
-  e.how.runs(0);  // wrong words are said before anything else is
+  const std::vector<Gpu> gpus = options.gpu.gpus(driver);
+  options.how.runs(0);  // wrong words are said before anything else is
   std::vector<Json> objects;
   std::int64_t wrong_runs = 0, all = 0;
   bool begun = false;
@@ -50,31 +50,31 @@ int emulate_each(const EmulateEachOptions& e, const std::string& problem,
     const Result<Chosen> chosen = plan(gpu, driver);
     if (!chosen) {
       if (chosen.error().code == Code::kInvalidArgument) wrong("--" + chosen.error().message);
-      if (!e.gpu.all()) wrong("--gpu", gpu.name, chosen.error().message);
+      if (!options.gpu.all()) wrong("--gpu", gpu.name, chosen.error().message);
     }
-    if (!begun && !e.how.json) print_line("problem", problem);
+    if (!begun && !options.how.json) print_line("problem", problem);
     begun = true;
     if (!chosen) {
-      if (!e.how.json) print_line("misfit", fmt::format("{}: {}", gpu.name, chosen.error().message));
+      if (!options.how.json) print_line("misfit", fmt::format("{}: {}", gpu.name, chosen.error().message));
       continue;
     }
-    const std::vector<emu::Options> runs = e.how.runs(static_cast<std::size_t>(gpu.shared_bytes_block));
-    for (const emu::Options& options : runs) {
-      Run r{.gpu = gpu, .image = *chosen->image, .blocks = chosen->blocks, .options = options};
+    const std::vector<emu::Options> runs = options.how.runs(static_cast<std::size_t>(gpu.shared_bytes_block));
+    for (const emu::Options& each : runs) {
+      Run r{.gpu = gpu, .image = *chosen->image, .blocks = chosen->blocks, .options = each};
       {
         const Ticker ticker(fmt::format("run {}, {} on {}", all + 1, r.row().name, gpu.name));
         emulate_one(r, emulate);
       }
       ++all;
       wrong_runs += !r.finding.empty();
-      if (e.how.json)
+      if (options.how.json)
         objects.push_back(json_of(r));
       else
-        print(r, &options == &runs.front());
+        print(r, &each == &runs.front());
     }
   }
   if (all == 0) wrong("--gpu", "all", "no GPU of the table fits this problem");
-  if (e.how.json)
+  if (options.how.json)
     fmt::print("{}\n", Json(objects).dump(2));
   else if (all > 1)
     print_line("runs", fmt::format("{}, {} with a finding", all, wrong_runs));

@@ -35,8 +35,9 @@ void add_number(CLI::App& app, const std::string& option, double& value, double 
   const auto set = [=, &value](const std::string& text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || !(number >= low && number <= kLargest) ||
-        (number == 0 && !zero))
+    const bool is_number = error == std::errc{} && end == text.data() + text.size();
+    const bool accepted = is_number && number >= low && number <= kLargest && (number != 0 || zero);
+    if (!accepted)
       wrong(option, text, fmt::format("must be a number from {} to {}{}", low, kLargest, zero ? "" : ", and not 0"));
     value = number;
   };

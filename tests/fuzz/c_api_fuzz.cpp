@@ -6,6 +6,7 @@
 
 #include "answer.hpp"
 #include "attention_input.hpp"
+#include "experts_explain_input.hpp"
 #include "explain_input.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "oracle.hpp"
@@ -200,6 +201,7 @@ void documents(Bytes& bytes) {
     finding("a feature of no such name", {});
   if (*flashfit_status_name(static_cast<flashfit_status>(bytes.below(256))) != 'F')
     finding("a status without a name", {});
+  if (!bytes.empty()) explain<ExpertsExplainInput>(bytes, flashfit_fused_moe_explain_json, [](const auto&...) {});
 }
 
 }  // namespace

@@ -272,6 +272,8 @@ TEST(ExpertsQuestion, RefusesWhatIsWrong) {
             "activation: 5; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)");
   EXPECT_EQ(refused([](auto& a) { a.experts_low = 3, a.experts_high = 3; }),
             "experts_low: 3, experts_high: 3; accepted: 0 <= experts_low < experts_high <= 128, or both 0");
+  EXPECT_EQ(refused([](auto& a) { a.experts_high = 129; }),
+            "experts_low: 0, experts_high: 129; accepted: 0 <= experts_low < experts_high <= 128, or both 0");
   EXPECT_EQ(refused([](auto& a) { a.flags = FLASHFIT_INTERLEAVED, a.activation = FLASHFIT_SILU; }),
             "flags: FLASHFIT_INTERLEAVED (0x4000) with silu, which has no gate");
   EXPECT_THAT(refused([](auto& a) { a.flags = FLASHFIT_CAUSAL; }), testing::HasSubstr("is unknown; accepted: "));
