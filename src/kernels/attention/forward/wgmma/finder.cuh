@@ -14,6 +14,7 @@ void find_jobs(const WgmmaForwardParams& p, WgmmaShared<C>& s) {
     const Job job = jobs.next();
     const int slot = n % s.kFoundSlots;
     s.of_found[slot].wait_empty(n / s.kFoundSlots);
+    arch::sync_warp();  // else the slot may be filled and emptied again before a slow lane has looked
     if (arch::lane() == 0) {
       s.found[slot].put(job);
       arch::mbarrier_arrive(s.of_found[slot].full);
