@@ -102,6 +102,7 @@ class Workspace {
     thread_ = PyEval_SaveThread();
     const flashfit_status status = state_.attention_run(&args, allocates ? give : nullptr, this);
     PyEval_RestoreThread(thread_);
+    if (type_) PyErr_Restore(type_, value_, traceback_);
     return status;
   }
 
@@ -110,6 +111,8 @@ class Workspace {
     Workspace& workspace = *static_cast<Workspace*>(context);
     PyEval_RestoreThread(workspace.thread_);
     void* const data = workspace.allocate_ ? workspace.ask(bytes) : workspace.take_of_torch(bytes);
+    // No exception is set while other code runs.
+    if (!data) PyErr_Fetch(&workspace.type_, &workspace.value_, &workspace.traceback_);
     workspace.thread_ = PyEval_SaveThread();
     return data;
   }
@@ -130,6 +133,7 @@ class Workspace {
   Owned memory_;
   Tensor tensor_;
   PyThreadState* thread_ = nullptr;
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;  // of what the function raised
 };
 
 /// A call of the library and the tensors that its arguments point to.
