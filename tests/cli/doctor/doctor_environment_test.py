@@ -49,7 +49,7 @@ def report(*words: str | Path, status: int = 0, **env: Any) -> Any:
 
 
 def test_the_environment_that_runs_this_fits() -> None:
-    """But for xformers, which tests of flashfit.integrations bring: its kernels are CUDA's, and PyTorch is the CPU's."""
+    """But for xformers, which tests of flashfit.integrations bring: its kernels are CUDA's, torch the CPU's."""
     ran = run("doctor", "--env", sys.prefix, "--no-cache")
     first = ran.stdout.splitlines()[0]
     if importlib.util.find_spec("xformers"):
