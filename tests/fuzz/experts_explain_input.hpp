@@ -64,11 +64,12 @@ class ExpertsExplainInput {
     if (a.struct_size < sizeof a || a.struct_size > 4096 || a.struct_size % 8) return false;
     if (a.flags & ~kKnown || !in(FLASHFIT_SWIGLU, a.activation, FLASHFIT_RELU2)) return false;
     if (a.flags & FLASHFIT_INTERLEAVED && a.activation >= FLASHFIT_SILU) return false;
+    if (!in(1, a.experts, 512)) return false;
     const bool part = a.experts_low != 0 || a.experts_high != 0;
     if (part && !(in(0, a.experts_low, a.experts - 1) && in(a.experts_low + 1, a.experts_high, a.experts)))
       return false;
-    return in(1, a.experts, 512) && in(1, a.top_k, 16) && in(0, a.tokens, 2147483647 / a.top_k) &&
-           in(1, a.hidden, 1 << 20) && in(1, a.intermediate, 1 << 20) && a.cuda_version >= 0 &&
+    return in(1, a.top_k, 16) && in(0, a.tokens, 2147483647 / a.top_k) && in(1, a.hidden, 1 << 20) &&
+           in(1, a.intermediate, 1 << 20) && a.cuda_version >= 0 &&
            std::ranges::count(kGpus, a.gpu ? a.gpu : "all") == 1 && a.dtype &&
            std::ranges::count(kDTypes, a.dtype) == 1;
   }
