@@ -128,14 +128,6 @@ struct JobSlot {
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) to.at[i] = arch::load_shared(words.at, i);
     return __builtin_bit_cast(Job, to);
   }
-  /// By all lanes of a warp: a shuffle tells the compiler that they get the same, which it keeps once for all of them.
-  Job get_uniform() const {
-    Words to;
-#pragma unroll
-    for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i)
-      to.at[i] = arch::shuffle(arch::load_shared(words.at, i), 0);
-    return __builtin_bit_cast(Job, to);
-  }
 };
 
 /// The key tiles that some row of the block sees.
