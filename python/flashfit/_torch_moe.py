@@ -15,7 +15,8 @@ from ._route import MOST_CHOSEN
 from ._tensors import whole_numbers_list
 from ._torch_calls import check_tensors
 from ._torch_fakes import _HALVES, _require, _shape_words
-from ._torch_operators import Operator
+from ._torch_operators import Gradients, Operator
+from ._torch_rules import NO_OUT, NO_SECOND
 
 #: Tensors that may be None, in the operators' order.
 OPTIONS = (
@@ -182,12 +183,6 @@ def _writing(run: Any) -> Any:
     return kernel
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
-    """Keeps the call's inputs, and nothing that is as large as its choices are many."""
-    ctx.save_for_backward(*inputs)
-    ctx.numbers = keyword_only_inputs
-
-
 def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
     """The gradient of router_logits, given that of the weights."""
     x, at, d = logits.float(), ids.long(), dweights * asked.scale
@@ -225,14 +220,12 @@ def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
     return weights.float().contiguous(), ids, _mapped(ids, asked.experts) if mapped else ids
 
 
-def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
+def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     """Gradients of the operator's tensors, in their order."""
     x, w13, w2, *tensors = ctx.saved_tensors
-    asked = _asked(tuple(tensors), **ctx.numbers)
-    names = ("x", "w13", "w2", *OPTIONS)
-    # The dispatcher leaves out what comes last and has its default.
-    wanted = {**dict.fromkeys(names, False), **dict(zip(names, ctx.needs_input_grad))}
-    layout = {name: ctx.numbers.get(name, plain) for name, plain in _LAYOUT.items()}
+    asked = _asked(tuple(tensors), **ctx.options)
+    wanted = dict(zip(("x", "w13", "w2", *OPTIONS), needs))
+    layout = {name: ctx.options.get(name, plain) for name, plain in _LAYOUT.items()}
     weights, ids, places = _choices(x, w13, asked)
     owned = range_of(asked.experts)
     if owned is None and (asked.offsets is not None or asked.experts is not None):
@@ -265,7 +258,7 @@ def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
             found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
             more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
         found["x"] = dx + more if wanted["x"] else dx
-    return tuple(found.get(name) if asks else None for name, asks in zip(names, ctx.needs_input_grad))
+    return tuple(found.get(name) if asks else None for name, asks in wanted.items())
 
 
 _LAYOUT: dict[str, Any] = {
@@ -337,6 +330,7 @@ _BACKWARD = Operator(
     "int experts_low=0, int experts_high=0".replace("'", '"'),
     returns="(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     batches=False,
+    refusal=NO_SECOND,
 )
 
 
@@ -354,7 +348,9 @@ def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()
         casts=True,
         cast_like_inputs=("b13", "b2", "shared_w13", "shared_w2", "shared_gate"),
         batches=False,
-        autograd=None if writes else (_backward, _setup),
+        # Inputs alone are saved: what lies between the products is as large as the choices are many.
+        gradients=None if writes else Gradients(name, _backward),
+        refusal=NO_OUT,
     )
 
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 
 
 DTYPES = ["float16", "bfloat16", "float32"]
 F = torch.nn.functional
+forward_ad: Any = torch.autograd.forward_ad
 
 
 def layer(
@@ -466,6 +467,29 @@ def test_gradients_in_compiled_code() -> None:
     want = gradients_of(flashfit.fused_moe, call, dout, names)
     for name, mine in gradients_of(compiled, call, dout, names).items():
         assert same(mine, want[name])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit")  # of torch's own derivatives
+def test_derivatives_that_do_not_exist_are_refused() -> None:
+    """A result without history, or without a tangent, would be wrong silently."""
+    call = {name: CALLS["ids"][name] for name in ("w13", "w2", "topk_weights", "topk_ids")}
+    x = CALLS["ids"]["x"]
+
+    def layer_of(x: Any, **options: Any) -> Any:
+        return flashfit.fused_moe(x, **call, **options)
+
+    wanting = x.clone().requires_grad_()
+    refused: dict[str, Any] = {
+        "requires grad in a call with out=, which has no backward": lambda: layer_of(wanting, out=torch.empty_like(x)),
+        "requires grad under a transform of torch.func": lambda: torch.func.grad(lambda y: layer_of(y).sum())(x),
+        "has a tangent, and flashfit has no forward-mode": lambda: layer_of(forward_ad.make_dual(x, x)),
+        "requires grad, and flashfit has no second derivative": lambda: torch.autograd.grad(
+            layer_of(wanting).sum(), wanting, create_graph=True
+        ),
+    }
+    for words, differentiate in refused.items():
+        with forward_ad.dual_level(), pytest.raises(flashfit.InvalidArgument, match="^x: " + words):
+            differentiate()
 
 
 def test_opcheck_with_gradients() -> None:

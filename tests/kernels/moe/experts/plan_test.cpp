@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -16,16 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<Image> images() {
-  std::vector<Image> all;  // the whole catalogue, as a library carries it
-  for (const KernelRow& row : catalogue())
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row,
-                     .target = target,
-                     .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
-                     .local_bytes = 0,
-                     .bytes = 1000,
-                     .entry = "entry"});
-  return all;
+  return test::every_image(catalogue(), [](const KernelRow&) { return 128; });
 }
 
 /// Qwen3-30B-A3B.
