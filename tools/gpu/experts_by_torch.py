@@ -37,7 +37,7 @@ def layer(
 
 def by_torch(x: Any, w13: Any, w2: Any, topk_weights: Any, topk_ids: Any, activation: str = "swiglu") -> Any:
     """What Transformers' eager experts run: expert by expert, each step in x's dtype, added up in fp32."""
-    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
+    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     for e in range(len(w13)):
         token, rank = torch.where(topk_ids == e)
         g, u = (x[token] @ w13[e].T).chunk(2, dim=-1)
@@ -95,7 +95,7 @@ def differentiable_by_torch(
     weight_on: str,
 ) -> Any:
     """The layer in torch's own operations, in whatever dtype."""
-    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
+    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
     for e in range(len(w13)):
         token, rank = torch.where(topk_ids == e)
