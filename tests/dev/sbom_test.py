@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,30 @@ def test_a_file_of_no_package_is_refused(tmp_path: Path) -> None:
     stranger = tmp_path / "libstranger.a"
     stranger.touch()
     with pytest.raises(sbom.UnknownError, match=r"libstranger.a is linked and comes from no package"):
-        list(sbom.of_debian({stranger}))
+        list(sbom.of_debian({stranger}, Path("/")))
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="dpkg is of Debian and Ubuntu")
+def test_a_tree_of_another_processor_has_records_of_its_own(tmp_path: Path) -> None:
+    records = tmp_path / "var/lib/dpkg"
+    (records / "info").mkdir(parents=True)
+    (records / "updates").mkdir()
+    (records / "info/format").write_text("1\n")
+    stanzas = []
+    for name, source, version in (
+        ("libx1.2-dev", "x1.2", "1:1.2.3+dfsg1-4"),
+        ("libgcc", "gcc-12-cross (15)", "12.2-1"),
+    ):
+        (tmp_path / name).touch()
+        (records / f"info/{name}:arm64.list").write_text(f"/.\n/{name}\n")
+        stanzas.append(
+            f"Package: {name}\nSource: {source}\nVersion: {version}\nArchitecture: arm64\nMulti-Arch: same\n"
+            "Maintainer: nobody\nDescription: a test\nStatus: install ok installed\n"
+        )
+    (records / "status").write_text("\n".join(stanzas))
+    found = set(sbom.of_debian({tmp_path / "libx1.2-dev", tmp_path / "libgcc"}, tmp_path))
+    assert {(s.name, s.version) for s in found} == {("x", "1.2.3"), ("gcc", "12.2")}
+    assert "pkg:deb/debian/libx1.2-dev@1:1.2.3+dfsg1-4?arch=arm64" in {s.purl for s in found}
 
 
 def test_what_tools_made_is_known_by_its_stamp(tmp_path: Path) -> None:

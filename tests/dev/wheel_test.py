@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -107,6 +108,16 @@ def test_a_file_that_names_a_folder_of_this_machine_is_refused(tmp_path: Path) -
     with pytest.raises(wheel.WheelError, match=r"flashfit/libflashfit.so names /"):
         wheel.check_no_folders(path)
     wheel.check_no_folders(a_wheel(tmp_path, "flashfit/__init__.py"))
+
+
+def test_one_variable_says_where_the_project_is() -> None:
+    assert wheel.addresses("") == []
+    lines = wheel.addresses("https://host/owner/flashfit")
+    assert "Project-URL: Issues, https://host/owner/flashfit/issues" in lines
+    assert "Project-URL: Changelog, https://host/owner/flashfit/blob/main/CHANGELOG.md" in lines
+    assert all(re.fullmatch(r"Project-URL: \w+, https://host/owner/flashfit\S*", line) for line in lines)
+    pages = [line.rpartition("/blob/main/")[2] for line in lines if "/blob/main/" in line]
+    assert all((wheel.ROOT / page).is_file() for page in pages)
 
 
 def test_times_are_the_commits_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:

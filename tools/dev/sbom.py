@@ -108,41 +108,44 @@ def files_of(build: Path) -> set[Path]:
             found.update(re.findall(r"^CHART_JS:\w+=(.*)$", cache, re.MULTILINE))
     paths = {Path(os.path.normpath(build / name)) for name in found}
     # Headers compiled beforehand stand for those that every file reads.
-    paths |= {Path(f) for n, files in read.items() if n.endswith(".gch") for f in files if f.startswith("/usr")}
+    paths |= {Path(f) for n, files in read.items() if n.endswith(".gch") for f in files if f.startswith("/")}
     # Python's headers declare what is there when the module is loaded; they come with whatever Python made the build.
     own = {ROOT, build, *(folder for p in paths if p.name == "Python.h" for folder in [p.parent])}
     return {p.resolve() for p in paths if own.isdisjoint(p.parents) and p.is_file()}
 
 
-def of_debian(files: set[Path]) -> Iterator[Source]:
-    """The source packages that the files come from."""
+def of_debian(files: set[Path], root: Path) -> Iterator[Source]:
+    """The source packages that the files come from; those below `root` by dpkg's records there."""
+    folders = ["dpkg-query", "--admindir", str(root / "var/lib/dpkg")]
     asked = subprocess.run(
-        ["dpkg-query", "--search", *map(str, sorted(files))], capture_output=True, text=True, check=False
+        [*folders, "--search", *(f"/{f.relative_to(root)}" for f in sorted(files))],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     owners = dict(line.rpartition(": ")[::2][::-1] for line in asked.stdout.splitlines())
-    if strangers := sorted(str(f) for f in files if str(f) not in owners):
+    if strangers := sorted(str(f) for f in files if f"/{f.relative_to(root)}" not in owners):
         raise UnknownError(f"{strangers[0]} is linked and comes from no package")
     packages = sorted({owner.partition(",")[0] for owner in owners.values()})
-    form = "${source:Package} ${source:Upstream-Version} ${Version} ${Architecture} ${Package}\n"
-    shown = subprocess.run(
-        ["dpkg-query", "--show", "-f", form, *packages], capture_output=True, text=True, check=True
-    ).stdout
-    for line in shown.splitlines():
-        source, upstream, version, machine, package = line.split()
-        name = source if source in WORKS else re.sub(r"-?[\d.]+$", "", source)
-        upstream = re.split(r"[+~](?:ds|dfsg|~)", upstream)[0]
+    form = "${source:Package} ${Version} ${Architecture} ${Package}\n"
+    shown = subprocess.run([*folders, "--show", "-f", form, *packages], capture_output=True, text=True, check=True)
+    for line in shown.stdout.splitlines():
+        source, version, machine, package = line.split()
+        if source == "cross-toolchain-base":
+            source = "linux" if package.startswith("linux-") else "glibc"
+        name = source if source in WORKS else re.sub(r"-?[\d.]+(-cross)?$", "", source)
+        upstream = re.split(r"[+~](?:ds|dfsg|~)", version.partition(":")[2] or version)[0].partition("-")[0]
         yield Source(name, upstream, f"pkg:deb/debian/{package}@{version}?arch={machine}")
 
 
 def of_cache(file: Path) -> Source | None:
     """What tools/dev made of a package from PyPI, by the stamp beside it."""
     for folder in list(file.parents)[:3]:
-        for stamp in folder.glob("isal-*"):
-            version = stamp.name.partition("-")[2]
-            return Source("isal", version, f"pkg:pypi/isal@{version}")
-        for stamp in folder.glob("glibc-*-by-zig-*"):
-            _, release, *_, zig = stamp.name.split("-")
-            return Source("glibc", release, f"pkg:pypi/ziglang@{zig}")
+        for stamp in folder.glob("*-*"):
+            if made := re.fullmatch(r"isal-([\d.]+)", stamp.name):
+                return Source("isal", made[1], f"pkg:pypi/isal@{made[1]}")
+            if made := re.fullmatch(r"glibc-([\d.]+)-\w+-by-zig-([\d.]+)", stamp.name):
+                return Source("glibc", made[1], f"pkg:pypi/ziglang@{made[2]}")
     return None
 
 
@@ -191,8 +194,18 @@ def render(sources: Iterable[Source], version: str, seconds: int) -> str:
 def sources_of(build: Path) -> list[Source]:
     """What is linked into the wheel's files of BUILD, sorted."""
     files = files_of(build)
-    made = {f: source for f in files if (source := of_cache(f))}
-    return sorted({*made.values(), *of_debian(files - made.keys())}, key=lambda s: (s.name, s.purl))
+    found = {source for f in files if (source := of_cache(f))}
+    files = {f for f in files if not of_cache(f)}
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    # A build for another processor takes packages from a tree of their own.
+    if other := re.search(r"^FLASHFIT_SYSROOT:\w+=(.+)$", cache, re.MULTILINE):
+        root = Path(other[1]).resolve()
+        theirs = {f for f in files if root in f.parents}
+        found.update(of_debian(theirs, root))
+        files -= theirs
+    if files:
+        found.update(of_debian(files, Path("/")))
+    return sorted(found, key=lambda s: (s.name, s.purl))
 
 
 def document(build: Path, version: str) -> str:

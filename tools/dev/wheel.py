@@ -2,7 +2,9 @@
 
 The same commit gives the same bytes in every folder: times are the commit's, and nothing in a file names a folder.
 
-usage: python -m tools.dev.wheel BUILD OUTPUT GLIBC_TO_LINK_WITH (tools/dev/glibc.sh makes it)
+usage: python -m tools.dev.wheel BUILD OUTPUT GLIBC_TO_LINK_WITH COMMAND
+tools/dev/glibc.sh makes the third; COMMAND is a flashfit that runs here, as that of a BUILD for another processor does
+not.
 """
 
 from __future__ import annotations
@@ -61,6 +63,8 @@ def pack(build: Path, folder: Path, glibc: Path) -> Path:
     """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
     # Where this names another environment's scikit-build-core, CMake's cache would be thrown away and all built anew.
     (build / ".skbuild-info.json").unlink(missing_ok=True)
+    if (build / "CMakeCache.txt").exists() and "FLASHFIT_SYSROOT" in (build / "CMakeCache.txt").read_text("utf-8"):
+        os.environ["_PYTHON_HOST_PLATFORM"] = "linux-aarch64"  # what Python's builds for another processor are told by
     python("-c", BUILD_WHEEL, folder, build, glibc)
     forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX", "-U", "FLASHFIT_GLIBC"]
     subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
@@ -84,12 +88,33 @@ def check_limited_api(wheel: Path) -> None:
         python("-m", "abi3audit", "--strict", "--assume-minimum-abi3", "3.10", module)
 
 
-def add_sbom(wheel: Path, build: Path) -> None:
-    """Puts the list of what is linked in where PEP 770 wants it, and gives all files the same modes everywhere."""
+def addresses(home: str) -> list[str]:
+    """The lines of the metadata that say where the project is; none until it is somewhere."""
+    if not home:
+        return []
+    places = {
+        "Homepage": home,
+        "Documentation": f"{home}/blob/main/docs/README.md",
+        "Changelog": f"{home}/blob/main/CHANGELOG.md",
+        "Issues": f"{home}/issues",
+        "Source": home,
+    }
+    return [f"Project-URL: {label}, {address}" for label, address in places.items()]
+
+
+def complete(wheel: Path, build: Path) -> None:
+    """Adds to a wheel what scikit-build-core does not: where the project is, and the list of what is linked in, where
+    PEP 770 wants it. All files get the same modes everywhere."""
+    home = re.search(r'^home = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    if home is None:
+        raise WheelError('pyproject.toml has no line home = "..."')
     with tempfile.TemporaryDirectory() as folder:
         python("-m", "wheel", "unpack", wheel, "--dest", folder)
         (tree,) = Path(folder).iterdir()
         (info,) = tree.glob("*.dist-info")
+        metadata = (info / "METADATA").read_text(encoding="utf-8")
+        head, _, description = metadata.partition("\n\n")
+        (info / "METADATA").write_text("\n".join([head, *addresses(home[1])]) + f"\n\n{description}", encoding="utf-8")
         (info / "sboms").mkdir()
         version = info.name[len("flashfit-") : -len(".dist-info")]
         (info / "sboms/flashfit.cdx.json").write_text(sbom.document(build, version), encoding="utf-8")
@@ -140,23 +165,24 @@ def check_by_doctor(command: Path, wheel: Path) -> None:
             raise WheelError(f"{wheel.name} does not fit Python {python}, says our own doctor: {why}")
 
 
-def main(build: Path, output: Path, glibc: Path) -> int:
-    """Leaves the wheel in OUTPUT, in place of former ones of this version, and prints a line about it."""
+def main(build: Path, output: Path, glibc: Path, command: Path) -> int:
+    """Leaves the wheel in OUTPUT, in place of former ones of this version and processor; prints a line about it."""
     output.mkdir(parents=True, exist_ok=True)
     set_time()
     with tempfile.TemporaryDirectory(dir=output) as folder:
         try:
             wheel = pack(build, Path(folder), glibc)
-            add_sbom(wheel, build)
+            complete(wheel, build)
             check_contents(wheel)
             check_no_folders(wheel)
             check_limited_api(wheel)
-            named = python("-m", "wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
-            check_by_doctor(build / "bin/flashfit", Path(folder, named))
+            tag = platform(wheel)
+            named = python("-m", "wheel", "tags", "--remove", "--platform-tag", tag, wheel).strip()
+            check_by_doctor(command, Path(folder, named))
         except (WheelError, sbom.UnknownError) as refused:
             print(f"dev: wheel: {refused}", file=sys.stderr)
             return 1
-        for former in output.glob(f"{named.split('-py3-')[0]}-*.whl"):
+        for former in output.glob(f"{named.split('-py3-')[0]}-*_{tag.split('_', 3)[3]}.whl"):
             former.unlink()
         made = Path(folder, named).rename(output / named)
     print(f"{os.path.relpath(made)}  {made.stat().st_size / 1e6:.1f} MB")
