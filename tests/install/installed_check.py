@@ -100,7 +100,8 @@ def check_sbom() -> None:
 def check_command() -> None:
     import flashfit
 
-    command = Path(sysconfig.get_path("scripts"), "flashfit")
+    # Under an emulator (tools/dev/emulated.sh) a script starts it.
+    command = os.environ.get("FLASHFIT_COMMAND") or Path(sysconfig.get_path("scripts"), "flashfit")
     output = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
     assert output.strip() == f"flashfit {flashfit.__version__}"
 
