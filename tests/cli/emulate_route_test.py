@@ -85,7 +85,7 @@ def test_a_defective_kernel_is_a_finding(experts: str, said: str) -> None:
         (["--gpu", "H100", "--top-k", "9"], "flashfit: --top-k '9': must be at most --experts 8"),
         (
             ["--gpu", "H100", "--logits", "odd"],
-            "flashfit: --logits 'odd': must be normal, ties, equal, shifted, steep, nan, infinite or hidden",
+            "flashfit: --logits 'odd': must be normal, ties, equal, shifted, steep, nan, infinite, hidden or tiny",
         ),
         (
             ["--gpu", "H100", "--tokens", "1000000", "--experts", "512"],
