@@ -31,7 +31,7 @@ class PlainLayer(MoeLayer):
             token, rank = torch.where(ids == e)
             gate, up = F.linear(x[token], self.w13[e]).chunk(2, dim=1)
             y = F.linear(F.silu(gate) * up, self.w2[e])
-            out = out.index_add(0, token, y * weights[token, rank, None])
+            out = out.index_add(0, token, (y * weights[token, rank, None]).to(out.dtype))
         return out
 
 
