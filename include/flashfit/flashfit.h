@@ -51,8 +51,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
  *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
- *   moe.route          with .topk_first, .renormalize, .sigmoid, .bias, .groups, .scale, on the CPU also
- *                      .sqrt_softplus; moe.route.prepare, moe.route.explain
+ *   moe.route          with .topk_first, .renormalize, .sigmoid, .sqrt_softplus, .bias, .groups, .scale;
+ *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
  *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.run,
  *                      moe.layer.workspace
@@ -223,7 +223,7 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
 #define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
 /* Scores that see one expert alone, instead of a softmax: one of them, and not with FLASHFIT_TOPK_FIRST. */
 #define FLASHFIT_SIGMOID 2048u       /* score = 1 / (1 + exp(-logit)) */
-#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))); on the CPU */
+#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))) */
 
 /* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
  *

@@ -346,7 +346,7 @@ struct RouteOptions {
 
   // Scores that see one expert alone, one of the two: experts are then chosen by score + router_bias.
   bool sigmoid = false;                      ///< 1 / (1 + exp(-logit))
-  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit))); on the CPU
+  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit)))
   const Tensor* router_bias = nullptr;       ///< fp32 [experts], contiguous
   std::int32_t groups = 0, groups_kept = 0;  ///< equal parts of the experts, and how many a token keeps; 0: one group
   float scale = 0;                           ///< of all routers: multiplies weights; 0: 1

@@ -53,7 +53,7 @@ def test_a_defective_kernel_is_a_finding(experts: str, said: str) -> None:
     ("arguments", "line"),
     [
         ("--top-k 9", "--top-k '9': must be at most --experts 8"),
-        ("--logits odd", "--logits 'odd': must be normal, ties, equal, shifted, steep, nan, infinite or hidden"),
+        ("--logits odd", "--logits 'odd': must be normal, ties, equal, shifted, steep, nan, infinite, hidden or tiny"),
         (
             "--tokens 1000000 --experts 512",
             "--tokens '1000000': must be at most 195312 with --experts 512: the emulator takes 100000000 logits",

@@ -108,8 +108,10 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   const auto carried = images();
   const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->steps[2].grid.x, 132);
+  ASSERT_EQ(plan->steps.size(), 6u);
+  EXPECT_EQ(plan->steps[2].grid.x, 32768);  // rows gathered, a block a token
   EXPECT_EQ(plan->steps[3].grid.x, 132);
+  EXPECT_EQ(plan->steps[4].grid.x, 132);
 }
 
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
