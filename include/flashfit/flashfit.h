@@ -111,7 +111,8 @@ typedef struct flashfit_attention_args {
   const DLTensor* cu_seqlens_q; /* or NULL */
   const DLTensor* cu_seqlens_k; /* or NULL */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   float softmax_scale; /* > 0 and finite; 0 means 1 / sqrt(head_dim) */
   uint32_t reserved;   /* 0 */
   /* Since 0.2. Scratch memory on the tensors' device, 256-byte aligned, that overlaps none of them and is no other
@@ -175,7 +176,7 @@ typedef struct flashfit_explain_args {
   int32_t cuda_version;
   uint32_t reserved; /* 0 */
   /* Since 0.2. */
-  const char* variant;      /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;      /* force a variant of `flashfit images` by name; or NULL */
   int64_t total_q, total_k; /* rows over all sequences, with FLASHFIT_VARIABLE_LENGTH; else 0 */
   /* What if: would a kernel of this tile fit, whether or not it is carried? 16 to 4096 rows and keys, 1 to 32 warps,
    * 2 to 8 stages, 0 meaning 4 warps and 2 stages; all 0: no such question. Not with variant or FLASHFIT_PTX_ONLY. */
@@ -245,7 +246,8 @@ typedef struct flashfit_moe_route_args {
   const DLTensor* weights; /* fp32 [tokens, top_k], contiguous; top_k from 1 to experts, at most 16 */
   const DLTensor* ids;     /* int32 [tokens, top_k], contiguous */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   /* With FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS: fp32 [experts], contiguous: added to the scores by
    * which experts are chosen, never to weights; or NULL. */
   const DLTensor* router_bias;
@@ -316,7 +318,8 @@ typedef struct flashfit_fused_moe_args {
   const DLTensor* shared_w2;
   const DLTensor* shared_gate; /* [hidden]: the shared y is multiplied by sigmoid(x[t] shared_gate); or NULL */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   /* As of flashfit_attention_args; at least as many bytes as flashfit_fused_moe_workspace says. */
   void* workspace;
   uint64_t workspace_bytes;
@@ -386,7 +389,7 @@ typedef struct flashfit_moe_route_explain_args {
   const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t tokens, experts, top_k;
-  const char* variant;  /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;  /* force a variant of `flashfit images` by name; or NULL */
   int32_t cuda_version; /* as of flashfit_explain_args */
   uint32_t reserved;    /* 0 */
 } flashfit_moe_route_explain_args;
@@ -399,7 +402,7 @@ typedef struct flashfit_fused_moe_explain_args {
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t tokens, experts, top_k;    /* experts: all, 1 to 512; tokens * top_k below 2^31 */
   int64_t hidden, intermediate;      /* 1 to 2^20 */
-  const char* variant;               /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;               /* force a variant of `flashfit images` by name; or NULL */
   int32_t cuda_version;              /* as of flashfit_explain_args */
   int32_t experts_low, experts_high; /* of the experts those whose weights are there; both 0: all */
   int32_t activation;                /* FLASHFIT_SWIGLU, ... */

@@ -211,7 +211,7 @@ struct AttentionOptions {
   const Tensor* cu_seqlens_q = nullptr;  ///< int32 [batch + 1], contiguous; both or neither: variable length
   const Tensor* cu_seqlens_k = nullptr;
   flashfit_stream stream = nullptr;   ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;      ///< forces a row of `flashfit images`
+  const char* variant = nullptr;      ///< forces a variant of `flashfit images`
   bool ptx_only = false;              ///< PTX even where machine code fits
   void* workspace = nullptr;          ///< on the tensors' device, 256-byte aligned
   std::uint64_t workspace_bytes = 0;  ///< at least what workspace() says
@@ -341,7 +341,7 @@ struct RouteOptions {
   bool topk_first = false;           ///< the softmax is over the chosen experts, not over all
   bool renormalize = false;          ///< a token's weights are divided by their sum
   flashfit_stream stream = nullptr;  ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;     ///< forces a row of `flashfit images`
+  const char* variant = nullptr;     ///< forces a variant of `flashfit images`
   bool ptx_only = false;             ///< PTX even where machine code fits
 
   // Scores that see one expert alone, one of the two: experts are then chosen by score + router_bias.
@@ -428,7 +428,7 @@ struct ExpertsOptions {
   const Tensor* shared_w2 = nullptr;
   const Tensor* shared_gate = nullptr;  ///< [hidden]
   flashfit_stream stream = nullptr;     ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;        ///< forces a row of `flashfit images`
+  const char* variant = nullptr;        ///< forces a variant of `flashfit images`
   bool ptx_only = false;                ///< PTX even where machine code fits
   void* workspace = nullptr;            ///< on the tensors' device, 256-byte aligned
   std::uint64_t workspace_bytes = 0;    ///< at least what fused_moe_workspace() says
@@ -524,7 +524,7 @@ struct Question {
   bool variable_length = false;           ///< rows are total_q and total_k; seqlen_q and seqlen_k stay 0
   std::int64_t total_q = 0, total_k = 0;  ///< over all sequences
   int cuda_version = 0;                   ///< of the driver: 12090 is 12.9; 0: this machine's, or new enough
-  std::string variant;                    ///< forces a row of `flashfit images`; "": chooses
+  std::string variant;                    ///< forces a variant of `flashfit images`; "": chooses
   int block_m = 0, block_n = 0, warps = 0, stages = 0;  ///< what if; 0: no such question
   std::int64_t head_dim_v = 0;                          ///< of v and out; 0: as head_dim
   std::optional<Window> window;

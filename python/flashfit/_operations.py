@@ -162,7 +162,7 @@ def attention(
         contiguous, of any dtype; or a function that is called with the bytes, where the call needs any, and returns
         one: what has only __dlpack__ or __cuda_array_interface__ needs this. It is the caller's to keep until the
         stream has passed the call. In compiled code: None.
-    variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
+    variant: one of images(), by name, for tests and tuning; None to let flashfit choose.
     others: no argument has another name; those of other libraries (is_causal, attn_mask) are answered with ours.
 
     torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
@@ -233,7 +233,7 @@ def moe_route(
     stream: for GPU arrays: None for the current stream of torch or CuPy, or the one that __cuda_array_interface__
         names, else the legacy default stream; or a torch.cuda.Stream, an object with __cuda_stream__, or an integer
         handle. For CPU arrays: None.
-    variant: a row of images() by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
+    variant: one of images(), by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
 
     torch.compile, torch.export and fake tensors go through torch.ops.flashfit.moe_route (docs/pytorch.md).
 

@@ -115,7 +115,7 @@ def moe_route_explain(
 
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: of logits, "fp16", "bf16" or "fp32". tokens,
     experts, top_k, router and renormalize are moe_route()'s. cuda_version: the driver's, 12090 for 12.9; 0 for this
-    machine's, or new enough. variant: a row of images() by name. Returns a list with the object that docs/routing.md
+    machine's, or new enough. variant: one of images(), by name. Returns a list with the object that docs/routing.md
     describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
     args = RouteExplainArgs(
@@ -156,7 +156,7 @@ def fused_moe_explain(
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16", "bf16" or "fp32". experts: all of them, of
     which the weights of experts_low to experts_high - 1 are there (both 0: all). tokens, top_k, activation, gate_up,
     transposed and weight_on are fused_moe()'s; hidden and intermediate the layer's sizes. cuda_version: the driver's,
-    12090 for 12.9; 0 for this machine's, or new enough. variant: a row of images() by name. Returns a list with the
+    12090 for 12.9; 0 for this machine's, or new enough. variant: one of images(), by name. Returns a list with the
     object that docs/moe.md describes for each GPU. Its `backward` says whose products give torch tensors' gradients
     there: `by`, PyTorch's operator. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """

@@ -61,7 +61,7 @@ int run(const EmulateRoute& e) {
   };
   const auto emulate = [&](const Image& image, const emu::Options& options, std::string& defect) {
     const auto& all = emulated::emulated_routes();
-    const auto kernel = std::ranges::find(all, image.row->name, [](const auto& k) { return k.row.name; });
+    const auto kernel = std::ranges::find(all, image.variant->name, [](const auto& k) { return k.variant.name; });
     reference::RouteData data = reference::make_data(spec);
     Result<emu::Stats> ran = emulated::run(*kernel, data, options);
     if (ran) defect = reference::defect_of(data);

@@ -191,7 +191,7 @@ WRONG = [
     (["--gpu", "L4", "--dtype", "fp32"], "--gpu 'L4': "),
     (["--gpu", "L4", "--dtype", "fp17"], "--dtype 'fp17': must be fp16, bf16 or fp32"),
     (["--gpu", "L4", "--head-dim", "513"], "--gpu 'L4': "),
-    (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no row of the table"),
+    (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no variant of the table"),
     (["--gpu", "L4", "--schedule", "fair"], "--schedule 'fair': must be round-robin, reversed or random"),
     (["--gpu", "L4", "--numerics", "fp64"], "--numerics 'fp64': must be fp32 or tensor-core"),
     (["--gpu", "L4", "--layout", "sbhd"], "--layout 'sbhd': must be bshd, "),

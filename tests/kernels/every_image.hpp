@@ -7,8 +7,8 @@
 namespace flashfit::test {
 
 /// registers: of machine code; PTX has none.
-inline Image uncompiled_image(const KernelRow& row, const Target& target, int registers) {
-  return {.row = &row,
+inline Image uncompiled_image(const KernelVariant& variant, const Target& target, int registers) {
+  return {.variant = &variant,
           .target = target,
           .registers = target.kind == Target::Kind::kPtx ? 0 : registers,
           .local_bytes = 0,
@@ -16,12 +16,13 @@ inline Image uncompiled_image(const KernelRow& row, const Target& target, int re
           .entry = "entry"};
 }
 
-/// Each of `rows`, which outlive the images, for each of its targets. registers(row): of its machine code.
-template <class Rows, class Registers>
-std::vector<Image> every_image(const Rows& rows, Registers registers) {
+/// Each of `variants`, which outlive the images, for each of its targets. registers(variant): of its machine code.
+template <class Variants, class Registers>
+std::vector<Image> every_image(const Variants& variants, Registers registers) {
   std::vector<Image> images;
-  for (const KernelRow& row : rows)
-    for (const Target& target : row.targets) images.push_back(uncompiled_image(row, target, registers(row)));
+  for (const KernelVariant& variant : variants)
+    for (const Target& target : variant.targets)
+      images.push_back(uncompiled_image(variant, target, registers(variant)));
   return images;
 }
 

@@ -47,7 +47,7 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"experts_low": 9, "experts_high": 5}, ValueError, "experts_low: 9, experts_high: 5; accepted: 0 <= "),
         ({"dtype": "int8"}, ValueError, 'dtype: "int8"; accepted: "fp16", "bf16", "fp32"'),
         ({"gpu": 89}, TypeError, "gpu: 89; accepted: a string"),
-        ({"variant": "nothing"}, ValueError, "variant nothing is no row of the table of the experts' products"),
+        ({"variant": "nothing"}, ValueError, "variant nothing is no variant of the experts' products"),
     ):
         with pytest.raises(kind) as caught:
             flashfit.fused_moe_explain(**{"gpu": "L4", **LAYER, **bent})

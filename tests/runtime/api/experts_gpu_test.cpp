@@ -43,7 +43,7 @@ class ExpertsOnGpu : public testing::Test {
   }
   std::vector<std::string> names() {
     std::vector<std::string> all;
-    for (const auto& l : launched) all.push_back(l.image->row->name);
+    for (const auto& l : launched) all.push_back(l.image->variant->name);
     return all;
   }
   const DLDataType bf16 = dl_dtype(DType::kBF16);
@@ -157,7 +157,7 @@ TEST_F(ExpertsOnGpu, TakeTheVariantThatIsAskedFor) {
   EXPECT_EQ(names()[1], args.variant);
   args.variant = "experts";
   EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_INVALID_ARGUMENT);
-  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("is no row of the table of the experts' products"));
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("is no variant of the experts' products"));
 }
 
 TEST_F(ExpertsOnGpu, WantAWorkspace) {

@@ -32,7 +32,7 @@ TEST_F(RouteOnGpu, IsOneLaunchOnTheCallersStream) {
   args.flags = FLASHFIT_RENORMALIZE;
   ASSERT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
   ASSERT_EQ(launched.size(), 1u);
-  EXPECT_EQ(launched[0].image->row->name, "route_warp_bf16_e256_w4");
+  EXPECT_EQ(launched[0].image->variant->name, "route_warp_bf16_e256_w4");
   EXPECT_EQ(launched[0].stream, this);
   EXPECT_EQ(launched[0].grid, (Grid{.x = 3}));
   const auto& p = launched[0].as<RouteParams>();
@@ -54,7 +54,7 @@ TEST_F(RouteOnGpu, TakesTheVariantAndPtxThatAreAskedFor) {
   args.variant = "route_warp_bf16_e512_w4";
   args.flags = FLASHFIT_PTX_ONLY;
   ASSERT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
-  EXPECT_EQ(launched.at(0).image->row->name, args.variant);
+  EXPECT_EQ(launched.at(0).image->variant->name, args.variant);
   EXPECT_EQ(launched[0].image->target.str(), "8.0+PTX");
   args.variant = "route_warp_bf16_e128_w4";
   EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_INVALID_ARGUMENT);
@@ -76,7 +76,7 @@ TEST_F(RouteOnGpu, PreparesWithoutALaunch) {
   ASSERT_EQ(flashfit_moe_route_prepare(&args), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_TRUE(launched.empty());
   ASSERT_EQ(prepared.size(), 1u);
-  EXPECT_EQ(prepared[0]->row->name, "route_warp_bf16_e256_w4");
+  EXPECT_EQ(prepared[0]->variant->name, "route_warp_bf16_e256_w4");
 }
 
 TEST_F(RouteOnGpu, LaunchesNothingWithoutTokens) {

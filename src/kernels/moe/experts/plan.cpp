@@ -11,15 +11,15 @@
 namespace flashfit {
 namespace {
 
-bool is_rows(const Image& image) { return image.row->family == &kExpertsRowsFamily; }
-const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.row).config; }
+bool is_rows(const Image& image) { return image.variant->family == &kExpertsRowsFamily; }
+const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.variant).config; }
 
 /// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
 bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   return c.dtype == p.dtype && (c.engine == ExpertsEngine::kMma || !p.transposed);
 }
 bool serves(const Image& image, const ExpertsProblem& p) {
-  return is_rows(image) ? experts_rows_variant_of(*image.row).config.dtype == p.dtype : serves(config_of(image), p);
+  return is_rows(image) ? experts_rows_variant_of(*image.variant).config.dtype == p.dtype : serves(config_of(image), p);
 }
 
 /// Whether the name is of a product of the problem's dtype.
@@ -34,7 +34,7 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
   if (std::ranges::find(suitable, name) != suitable.end()) return {};
   return fail(Code::kInvalidArgument, fmt::format("variant {} {}; for {}: {}", name,
                                                   known ? "has another dtype, or takes no transposed weights"
-                                                        : "is no row of the table of the experts' products",
+                                                        : "is no variant of the experts' products",
                                                   describe(p), fmt::join(suitable, ", ")));
 }
 
@@ -93,7 +93,7 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
   const GpuWithDriver on{gpu, driver, options.ptx_only};
   const auto sorts = [&](const Image& image) { return is_rows(image) && serves(image, p); };
   const auto multiplies = [&](const Image& image) {
-    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.row->name == options.variant);
+    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.variant->name == options.variant);
   };
   if (std::ranges::none_of(images, sorts) || std::ranges::none_of(images, multiplies))
     return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the experts)",

@@ -26,9 +26,9 @@ struct ExpertsPlan {
   Steps steps;
 };
 
-/// The product's row that takes the least time by the model, or the one that options.variant names. Code::kMisfit names
-/// the GPU and what binds: no image for it, a driver too old, fp32, sizes that are no multiples of 8, too many tiles.
-/// Code::kInvalidArgument: options.variant is no product's name, or one of another dtype. The plan points into
+/// The product's variant that takes the least time by the model, or the one that options.variant names. Code::kMisfit
+/// names the GPU and what binds: no image for it, a driver too old, fp32, sizes that are no multiples of 8, too many
+/// tiles. Code::kInvalidArgument: options.variant is no product's name, or one of another dtype. The plan points into
 /// `images`.
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});

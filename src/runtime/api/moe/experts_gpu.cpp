@@ -43,7 +43,7 @@ Result<const ExpertsPlan*> plan_on_gpu(const CheckedExperts& c) {
   if (logging())
     log_once(fmt::format("moe.layer {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}",
                          flashfit::describe(p), p.tokens, c.device, (*gpu)->name, (*gpu)->cc.str(), str(*driver),
-                         plan->product->row->name, plan->product->target.str()));
+                         plan->product->variant->name, plan->product->target.str()));
   return memo.keep(c.options.variant.empty() ? key : Memo::Key{}, *plan);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Images that no compiler made, so that plans do not depend on what a build carries:
-// every row of the table for every target of it.
+// every variant of the table for every target of it.
 #include <algorithm>
 #include <vector>
 
@@ -10,20 +10,21 @@
 
 namespace flashfit::test {
 
-/// Registers of an image: a rule of the tests' own, near what compilers give and within what the row promises.
+/// Registers of an image: a rule of the tests' own, near what compilers give and within what the variant promises.
 inline int synthetic_registers(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kWgmma) return 65536 / forward_threads(c) / 8 * 8;
   const int wanted = (c.head_dim_v / c.column_warps + c.block_n) / 2 * (c.block_m * c.column_warps / c.warps / 16) + 90;
   return std::min({wanted, 248, 65536 / (c.warps * 32 * c.min_blocks) / 8 * 8});
 }
 
-inline Image synthetic_image(const KernelRow& row, Target target) {
-  return uncompiled_image(row, target, synthetic_registers(forward_variant_of(row).config));
+inline Image synthetic_image(const KernelVariant& variant, Target target) {
+  return uncompiled_image(variant, target, synthetic_registers(forward_variant_of(variant).config));
 }
 
 inline std::vector<Image> full_catalogue() {
-  return every_image(rows_of(kForwardOperation),
-                     [](const KernelRow& row) { return synthetic_registers(forward_variant_of(row).config); });
+  return every_image(variants_of(kForwardOperation), [](const KernelVariant& variant) {
+    return synthetic_registers(forward_variant_of(variant).config);
+  });
 }
 
 /// The images of one target.
