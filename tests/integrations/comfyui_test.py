@@ -155,6 +155,22 @@ def test_an_argument_that_is_new_is_left_by_name_and_a_scale_is_not(host: Any) -
     assert (scaled - attention_pytorch(q * 0.5 * HEAD_DIM**0.5, k, v, HEADS)).abs().max() < 2e-6
 
 
+def test_a_training_step(host: Any) -> None:
+    """ComfyUI trains LoRAs through the same functions."""
+    (patched,) = comfyui.FlashfitAttention().patch(Patcher())
+    function = host.REGISTERED_ATTENTION_FUNCTIONS["pytorch"]
+    found = []
+    both: tuple[dict[str, Any], ...] = (patched.model_options["transformer_options"], {})
+    for options in both:
+        tensors = [x.requires_grad_() for x in inputs(False)]
+        function(*tensors, HEADS, transformer_options=options).square().sum().backward()
+        found.append([x.grad for x in tensors])
+    for ours, its in zip(*found):
+        torch.testing.assert_close(ours, its, rtol=1e-4, atol=1e-5)
+    (line,) = comfyui.log()
+    assert "gradients by PyTorch's flash attention" in line
+
+
 def test_the_node_changes_the_override_of_a_clone_alone(host: Any) -> None:
     model = Patcher()
     (patched,) = comfyui.FlashfitAttention().patch(model)
