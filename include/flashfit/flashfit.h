@@ -51,10 +51,11 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
  *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
- *   moe.route          with .topk_first, .renormalize, .sigmoid, .bias, .groups, .scale, on the CPU also
- *                      .sqrt_softplus; moe.route.prepare, moe.route.explain
+ *   moe.route          with .topk_first, .renormalize, .sigmoid, .sqrt_softplus, .bias, .groups, .scale;
+ *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
- *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.workspace
+ *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.run,
+ *                      moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -141,7 +142,8 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
 FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
 
 /* Gives a call the workspace that it needs: the address of that many bytes, as args->workspace has to be, which stay
- * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. */
+ * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. Of
+ * flashfit_attention_run and flashfit_fused_moe_run. */
 typedef void* (*flashfit_allocate)(void* context, uint64_t bytes);
 
 /* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one: where it
@@ -220,7 +222,7 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
 #define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
 /* Scores that see one expert alone, instead of a softmax: one of them, and not with FLASHFIT_TOPK_FIRST. */
 #define FLASHFIT_SIGMOID 2048u       /* score = 1 / (1 + exp(-logit)) */
-#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))); on the CPU */
+#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))) */
 
 /* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
  *
@@ -337,6 +339,11 @@ FLASHFIT_API flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe
 /* *bytes: the workspace that the same call of flashfit_fused_moe needs, whatever its tensors hold; 0 on the CPU. Checks
  * the same arguments, except for the workspace, and launches nothing. */
 FLASHFIT_API flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes);
+
+/* Since 0.4. flashfit_fused_moe for callers that allocate a workspace only where a call needs one; allocate and context
+ * as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_run(const flashfit_fused_moe_args* args, flashfit_allocate allocate,
+                                                    void* context);
 
 /* Since 0.3. Gradients of flashfit_fused_moe with topk_ids and topk_weights, given out's, dout. z and h are computed
  * again, so that a caller keeps nothing but the call's inputs. Sums in fp32, each gradient rounded once; the same bits

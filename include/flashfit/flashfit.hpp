@@ -284,6 +284,18 @@ Expected<std::string> document(Function function) {
   return std::string(json);
 }
 
+/// `run(args, ..., ...)`, flashfit_attention_run or flashfit_fused_moe_run, as a function of its args alone, with
+/// `allocate` as what gives the workspace.
+template <class Allocate, class Run>
+auto asking(Allocate& allocate, Run run) {
+  return [&allocate, run](const auto* args) {
+    const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
+      return (*static_cast<Allocate*>(context))(bytes);
+    };
+    return run(args, call, const_cast<std::remove_const_t<Allocate>*>(std::addressof(allocate)));
+  };
+}
+
 }  // namespace detail
 
 /// out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
@@ -312,13 +324,7 @@ inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const
 template <class Allocate>
 Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                          const AttentionOptions& options, Allocate&& allocate) {
-  using Function = std::remove_reference_t<Allocate>;
-  const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
-    return (*static_cast<Function*>(context))(bytes);
-  };
-  return detail::with_args(q, k, v, out, options, [&](const flashfit_attention_args* args) {
-    return flashfit_attention_run(args, call, const_cast<std::remove_const_t<Function>*>(std::addressof(allocate)));
-  });
+  return detail::with_args(q, k, v, out, options, detail::asking(allocate, flashfit_attention_run));
 }
 
 /// All of attention() but the launch: checks, but for the workspace, and loads the kernel.
@@ -340,7 +346,7 @@ struct RouteOptions {
 
   // Scores that see one expert alone, one of the two: experts are then chosen by score + router_bias.
   bool sigmoid = false;                      ///< 1 / (1 + exp(-logit))
-  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit))); on the CPU
+  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit)))
   const Tensor* router_bias = nullptr;       ///< fp32 [experts], contiguous
   std::int32_t groups = 0, groups_kept = 0;  ///< equal parts of the experts, and how many a token keeps; 0: one group
   float scale = 0;                           ///< of all routers: multiplies weights; 0: 1
@@ -484,6 +490,13 @@ Expected<void> with_moe_args(const Tensor& x, const Tensor& w13, const Tensor& w
 inline Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
                                 const ExpertsOptions& options) {
   return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe);
+}
+
+/// fused_moe() that asks for a workspace only where the call needs one: `allocate` as of attention().
+template <class Allocate>
+Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                         const ExpertsOptions& options, Allocate&& allocate) {
+  return detail::with_moe_args(x, w13, w2, out, options, detail::asking(allocate, flashfit_fused_moe_run));
 }
 
 /// All of fused_moe() but the launches: checks, but for the workspace, and loads the kernels.

@@ -22,7 +22,6 @@ from ._frames import (
     frames_attend,
     frames_moe,
     frames_moe_backward,
-    frames_moe_workspace,
     frames_route,
 )
 from ._library import default_paths, library
@@ -73,7 +72,6 @@ class Binding:
     #: The layer of experts is called by ctypes: it takes hundreds of microseconds at least.
     moe_tensors = MOE_TENSORS
     moe = staticmethod(frames_moe)
-    moe_workspace = staticmethod(frames_moe_workspace)
     moe_backward = staticmethod(frames_moe_backward)
 
     def __init__(self) -> None:

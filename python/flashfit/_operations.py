@@ -218,9 +218,9 @@ def moe_route(
         __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
     top_k: experts a token, 1 to 16 and to experts.
     router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
-        = softmax(logits[t][ids[t]]), as gpt-oss has it; "sigmoid", as DeepSeek-V3 has it, and, on
-        the CPU, "sqrt_softplus", as DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is
-        1 / (1 + exp(-logit)), or sqrt(log(1 + exp(logit))).
+        = softmax(logits[t][ids[t]]), as gpt-oss has it; "sigmoid", as DeepSeek-V3 has it, and "sqrt_softplus", as
+        DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is 1 / (1 + exp(-logit)), or
+        sqrt(log(1 + exp(logit))).
     renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
     router_bias: of the latter two: fp32 [experts], an array or a list; ids are those of the largest score +
         router_bias, and weights those of the scores alone.

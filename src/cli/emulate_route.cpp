@@ -29,10 +29,10 @@ struct NamedLogits {
   const char* name;
   Logits logits;
 };
-constexpr NamedLogits kLogits[] = {{"normal", Logits::kNormal},     {"ties", Logits::kTies},
-                                   {"equal", Logits::kEqual},       {"shifted", Logits::kShifted},
-                                   {"steep", Logits::kSteep},       {"nan", Logits::kNan},
-                                   {"infinite", Logits::kInfinite}, {"hidden", Logits::kHidden}};
+constexpr NamedLogits kLogits[] = {
+    {"normal", Logits::kNormal},     {"ties", Logits::kTies},     {"equal", Logits::kEqual},
+    {"shifted", Logits::kShifted},   {"steep", Logits::kSteep},   {"nan", Logits::kNan},
+    {"infinite", Logits::kInfinite}, {"hidden", Logits::kHidden}, {"tiny", Logits::kTiny}};
 
 constexpr std::int64_t kMostLogits = 100'000'000;  // some minutes
 

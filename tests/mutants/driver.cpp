@@ -71,7 +71,7 @@ void add(std::vector<Try>& to, const ForwardConfig& c, std::vector<ForwardCase> 
 /// Of the kernel's own head_dim and of narrower ones, which leave columns of its tiles over: whole chunks of 8 and
 /// whole panels in 16 bytes at once, others an element at a time.
 std::vector<Try> tries_of(const ForwardConfig& c) {
-  const bool general = c.kind == ForwardKind::kGeneral;
+  const bool general = c.kind == ForwardKind::kGeneral && c.engine == ForwardEngine::kMma;
   std::vector<Try> tries;
   add(tries, c, forward_cases(c.dtype, c.head_dim, Size::kSmall), general ? 6 : 3, true);
   add(tries, c, listed_cases("hard", c.dtype, c.head_dim, 1e7), 2, false);

@@ -1,11 +1,12 @@
 // Two kernels over wgmma, compiled from a copy of the sources with one defect: one that has room for its output beside
-// Q and one that has not.
+// Q, with softcap, and one that has not.
 #include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
 namespace {
 
-constexpr ForwardVariant kApart{variant_rows::wgmma(DType::kF16, 64, 64, 8, 64), variant_rows::kHopper};
+constexpr ForwardVariant kApart{variant_rows::general(variant_rows::wgmma(DType::kF16, 64, 64, 8, 64)),
+                                variant_rows::kHopper};
 constexpr ForwardVariant kInTurns{variant_rows::wgmma(DType::kBF16, 256, 256, 8, 64), variant_rows::kHopper};
 
 }  // namespace

@@ -30,6 +30,7 @@ void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p
   part("places", at.places, p.rows() * 4);
   part("tiles", at.tiles, most_tiles(p, tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
   part("tile_count", at.tile_count, 4);
+  part("taken", at.taken, 8);
   part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
   part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
 }

@@ -45,6 +45,7 @@ constexpr const char* kAlways[] = {
     "moe.layer.map",
     "moe.layer.part",
     "moe.layer.prepare",
+    "moe.layer.run",
     "moe.layer.shared",
     "moe.layer.workspace",
     "moe.route",

@@ -61,6 +61,17 @@ TEST_F(RouteOnGpu, TakesTheVariantAndPtxThatAreAskedFor) {
   EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("has another dtype or too few experts"));
 }
 
+TEST_F(RouteOnGpu, RefusesMoreGroupsThanAWarpHasLanes) {
+  args.flags = FLASHFIT_SQRT_SOFTPLUS;
+  args.groups = 40, args.groups_kept = 4;
+  EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_MISFIT);
+  EXPECT_STREQ(flashfit_last_error(),
+               "bf16 routing to 8 of 200 experts: no kernel for GPUs computes more than 32 groups yet; the CPU does");
+  EXPECT_TRUE(launched.empty());
+  args.groups = 25;
+  EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
+}
+
 TEST_F(RouteOnGpu, PreparesWithoutALaunch) {
   ASSERT_EQ(flashfit_moe_route_prepare(&args), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_TRUE(launched.empty());

@@ -12,7 +12,7 @@
 #include "kernels/moe/experts/model.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
-#include "kernels/moe/experts/wgmma/weight_map.hpp"
+#include "kernels/moe/experts/wgmma/tensor_maps.hpp"
 #include "kernels/moe/experts/workspace.hpp"
 
 namespace flashfit {
@@ -21,7 +21,8 @@ struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
-  /// Counting if there is more than one chunk, placing, the first and the second product, the sum; none without tokens.
+  /// Counting if there is more than one chunk, placing, gathering for wgmma, the first and the second product, the sum;
+  /// none without tokens.
   Steps steps;
 };
 
@@ -60,7 +61,7 @@ class ExpertsArguments {
 
  private:
   void add(const void* argument) { pointers_[count_++] = argument; }
-  ExpertsRowsParams count_step_, place_step_, sum_step_;
+  ExpertsRowsParams count_step_, place_step_, gather_step_, sum_step_;
   WgmmaExpertsParams first_, second_;  ///< of mma.sync without the maps
   std::array<const void*, Steps::kMost> pointers_;
   std::size_t count_ = 0;

@@ -64,6 +64,7 @@ KernelRow kernel_row_of(const ExpertsProductVariant& v) {
           .threads = experts_product_threads(c),
           .shared_bytes = experts_product_shared_bytes(c),
           .params_bytes = static_cast<int>(wgmma ? sizeof(WgmmaExpertsParams) : sizeof(ExpertsProductParams)),
+          .spill_bytes = v.spill_bytes,
           .serves = serves(c.dtype)};
 }
 

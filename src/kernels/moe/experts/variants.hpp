@@ -17,6 +17,7 @@ struct ExpertsRowsVariant {
 struct ExpertsProductVariant {
   ExpertsProductConfig config;
   std::span<const Target> targets;
+  int spill_bytes = 0;  ///< spilled or local bytes a thread that the build accepts
 };
 
 std::span<const ExpertsRowsVariant> experts_rows_variants();

@@ -35,10 +35,7 @@ std::string describe(const RouteProblem& p) {
   return fmt::format("{} routing to {} of {} experts", name_of(p.dtype), p.top_k, p.experts);
 }
 
-const char* lacking_on_gpus(const RouteProblem& p) {
-  if (p.router == Router::kSqrtSoftplus) return "the router sqrt_softplus";
-  return p.groups > kMaxGroups ? "more than 32 groups" : nullptr;
-}
+const char* lacking_on_gpus(const RouteProblem& p) { return p.groups > kMaxGroups ? "more than 32 groups" : nullptr; }
 
 Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
                              const PlanOptions& options) {
@@ -86,7 +83,9 @@ RouteParams route_params(const RouteCall& call) {
           .top_k = p.top_k,
           .share_of_all = p.share_of_all(),
           .scale = p.scale,
-          .sigmoid = p.router == Router::kSigmoid,
+          .score = p.router == Router::kSigmoid        ? Score::kSigmoid
+                   : p.router == Router::kSqrtSoftplus ? Score::kSqrtSoftplus
+                                                       : Score::kNone,
           .bias = call.bias,
           .groups = p.groups,
           .group_experts = p.experts / p.groups,

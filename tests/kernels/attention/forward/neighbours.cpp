@@ -18,6 +18,7 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
   spec.head_dim_v = c.head_dim_v;
   spec.seqlens_q = {kQueries};
   spec.seqlens_k = {kKeys};
+  if (c.kind == ForwardKind::kGeneral) spec.options.softcap = 700;
   ForwardData data = make_data(spec);
   for (std::int64_t d = 0; d < spec.head_dim; ++d) {
     for (std::int64_t row = 0; row < kQueries; ++row)

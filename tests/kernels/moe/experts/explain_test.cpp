@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/every_image.hpp"
 #include "kernels/moe/experts/variants.hpp"
 
 namespace flashfit {
@@ -20,18 +21,7 @@ using ::testing::ElementsAre;
 /// The catalogue's rows as a library carries them.
 struct Carried {
   std::vector<KernelRow> rows = experts_kernel_rows();
-  std::vector<Image> images;
-
-  Carried() {
-    for (const KernelRow& row : rows)
-      for (const Target& target : row.targets)
-        images.push_back({.row = &row,
-                          .target = target,
-                          .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
-                          .local_bytes = 0,
-                          .bytes = 1000,
-                          .entry = "entry"});
-  }
+  std::vector<Image> images = test::every_image(rows, [](const KernelRow&) { return 128; });
 };
 
 ExpertsProblem problem(std::int64_t tokens) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -16,16 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<Image> images() {
-  std::vector<Image> all;  // the whole catalogue, as a library carries it
-  for (const KernelRow& row : catalogue())
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row,
-                     .target = target,
-                     .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
-                     .local_bytes = 0,
-                     .bytes = 1000,
-                     .entry = "entry"});
-  return all;
+  return test::every_image(catalogue(), [](const KernelRow&) { return 128; });
 }
 
 /// Qwen3-30B-A3B.
@@ -116,8 +108,10 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   const auto carried = images();
   const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->steps[2].grid.x, 132);
+  ASSERT_EQ(plan->steps.size(), 6u);
+  EXPECT_EQ(plan->steps[2].grid.x, 32768);  // rows gathered, a block a token
   EXPECT_EQ(plan->steps[3].grid.x, 132);
+  EXPECT_EQ(plan->steps[4].grid.x, 132);
 }
 
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {

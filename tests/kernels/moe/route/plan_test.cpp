@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -12,16 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<Image> images() {
-  std::vector<Image> all;  // the whole catalogue, as a library carries it
-  for (const KernelRow& row : catalogue())
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row,
-                     .target = target,
-                     .registers = target.kind == Target::Kind::kPtx ? 0 : 40,
-                     .local_bytes = 0,
-                     .bytes = 1000,
-                     .entry = "entry"});
-  return all;
+  return test::every_image(catalogue(), [](const KernelRow&) { return 40; });
 }
 
 RouteProblem problem(int experts, int top_k = 1, std::int64_t tokens = 100, DType dtype = DType::kBF16) {

@@ -8,16 +8,22 @@
 #include "kernels/attention/forward/plan/steps.hpp"
 
 namespace flashfit {
+namespace {
+
+/// Whether it has what general rows over mma.sync alone do.
+bool needs_general_mma(const ForwardProblem& p) {
+  return p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+}
+
+}  // namespace
 
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
-  if (c.engine == ForwardEngine::kWgmma && p.no_tensor_maps) return false;
+  if (c.engine == ForwardEngine::kWgmma && (p.no_tensor_maps || needs_general_mma(p))) return false;
   return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
          (c.kind == ForwardKind::kGeneral || !needs_general(p));
 }
 
-bool needs_general(const ForwardProblem& p) {
-  return p.softcap || p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
-}
+bool needs_general(const ForwardProblem& p) { return p.softcap || needs_general_mma(p); }
 
 bool of_problem(const Request& r, const Image& image) {
   return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));

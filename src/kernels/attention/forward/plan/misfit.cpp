@@ -18,7 +18,9 @@ std::string shape(const ForwardProblem& p) {
 }
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
-                     c.kind == ForwardKind::kGeneral ? "" : ", plain");
+                     c.kind == ForwardKind::kPlain       ? ", plain"
+                     : c.engine == ForwardEngine::kWgmma ? ", plain or with softcap"
+                                                         : "");
 }
 
 }  // namespace

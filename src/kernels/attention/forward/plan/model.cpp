@@ -98,25 +98,37 @@ constexpr double kExposedOfTwo = 0.65, kExposedOfThree = 0.52;
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
+// Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
+// a reciprocal (wgmma/softcap.cuh). Not measured yet.
+constexpr double kExponentialsPlain = 1, kExponentialsSoftcap = 2.25;
+
 /// Cycles of a block over wgmma and one key tile.
-double wgmma_tile_time(const ForwardConfig& c, const Gpu& gpu) {
-  const double scores = double(c.block_m) * c.block_n;
-  const double tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
-  const double weights = scores / exponentials_clk(gpu.cc);
-  return std::max(tensor, weights) + (c.warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
-}
+struct WgmmaTile {
+  double tensor, weights;
+
+  WgmmaTile(const ForwardConfig& c, const Gpu& gpu) {
+    const double scores = double(c.block_m) * c.block_n;
+    tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
+    weights = scores * (c.kind == ForwardKind::kGeneral ? kExponentialsSoftcap : kExponentialsPlain) /
+              exponentials_clk(gpu.cc);
+  }
+  double time(int warps) const {
+    return std::max(tensor, weights) + (warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
+  }
+};
 
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
 void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, double tiles, const Gpu& gpu) {
   const double works = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
   const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
-  const double of_one = start + tiles * wgmma_tile_time(c, gpu);
+  const WgmmaTile tile(c, gpu);
+  const double of_one = start + tiles * tile.time(c.warps);
   const bool cost_the_same = !p.variable_length && work_order(p) == WorkOrder::kAsNumbered;
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
   model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
-  model.bound = dram > compute ? "DRAM" : c.head_dim + c.head_dim_v <= 128 ? "exponentials" : "tensor cores";
+  model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
 /// Cycles a tile when `resident` blocks share the SM.

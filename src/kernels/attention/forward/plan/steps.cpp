@@ -53,7 +53,8 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
     pointers_ = {&wgmma_, nullptr};
     if (params.slots == 0) return {};  // nothing is launched
     wgmma_.forward = params;
-    wgmma_.scale_log2 = params.softmax_scale * kLog2E;
+    wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap : params.softmax_scale) * kLog2E;
+    wgmma_.softcap_x = params.softcap > 0 ? 2 * params.softmax_scale * kLog2E / params.softcap : 0;
     wgmma_.works = params.slots * params.heads.by;
     wgmma_.order = work_order(call.problem);
     wgmma_.all_heads = params.heads.by * params.batch;

@@ -4,8 +4,8 @@
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
+#include "kernels/attention/forward/wgmma/softcap.cuh"
 #include "kernels/attention/mask.cuh"
-#include "kernels/attention/score.cuh"
 #include "kernels/attention/softmax.cuh"
 #include "kernels/layout/fragment.hpp"
 
@@ -20,7 +20,14 @@ class WgmmaConsumer {
   using TileK = typename Shared::TileK;
   using TileV = typename Shared::TileV;
   using Warp = WarpTile<C>;
-  static constexpr bool kGeneral = C.kind == ForwardKind::kGeneral;
+  static constexpr bool kHasSoftcap = C.kind == ForwardKind::kGeneral;
+  static constexpr int kShareReciprocal = C.head_dim_v <= 128 ? 4 : 2;  // more take registers that there are not
+  /// The end of rows is that of plain ones: those with a base past kMostBase are computed again.
+  static constexpr ForwardConfig kPlainForm = [] {
+    ForwardConfig plain = C;
+    plain.kind = ForwardKind::kPlain;
+    return plain;
+  }();
   static constexpr int kRows = 64;  // of a warpgroup
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
@@ -128,13 +135,12 @@ class WgmmaConsumer {
   /// Scores of the warp's rows with keys from first_key on, of key tile j, from products.
   template <class Products>
   void finish_scores(Products& c, const Rows& rows, int j, int first_key) const {
-    if (!kGeneral && j >= rows.whole.begin && j < rows.whole.end) return;
+    if (kHasSoftcap && p_.softcap_x > 0) cap_products<kShareReciprocal>(c, p_.softcap_x);
+    if (j >= rows.whole.begin && j < rows.whole.end) return;
     const Work work = job().work;
-    const int warp_row = work.first_row + Warp::first_row();
-    if constexpr (kGeneral) score_tile(c, warp_row, first_key, Scoring<T>(p_.forward, work));
-    mask(c, warp_row, first_key, Visibility(p_.forward, work.queries, work.keys));
+    mask(c, work.first_row + Warp::first_row(), first_key, Visibility(p_.forward, work.queries, work.keys));
   }
-  float scale_log2() const { return kGeneral ? 1.f : p_.scale_log2; }
+  float scale_log2() const { return p_.scale_log2; }
 
   /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the job before.
   /// The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two copies.
@@ -209,7 +215,7 @@ class WgmmaConsumer {
   /// The outputs of the job of that turn.
   void store(Outputs& o, const Unfinished& last, int turn) {
     const int slot = turn % Shared::kRowSlots;
-    Output<C>::store(s_.rows[slot].o, as_m16(o), last.rows, s_.jobs[slot].get().work, p_.forward);
+    Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, s_.jobs[slot].get().work, p_.forward);
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();
     zero(o);

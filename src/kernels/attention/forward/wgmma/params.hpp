@@ -27,13 +27,14 @@ enum class WorkOrder : unsigned char {
 struct WgmmaForwardParams {
   TensorMap q, k, v;
   ForwardParams forward;
-  float scale_log2;  ///< a product of q and k times this is a score in units of log2
+  float scale_log2;  ///< a product of q and k, with softcap its tanh, times this is a score in units of log2
   int works;         ///< tiles of query rows: slots * heads, which the blocks share
   WorkOrder order;
   int all_heads;  ///< of all sequences
   /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
   /// turns, which is as good where all tiles' costs are known.
   int* taken;
+  float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
 };
 
 }  // namespace flashfit

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/launch/image.hpp"
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit::test {
@@ -18,19 +18,12 @@ inline int synthetic_registers(const ForwardConfig& c) {
 }
 
 inline Image synthetic_image(const KernelRow& row, Target target) {
-  return {.row = &row,
-          .target = target,
-          .registers = target.kind == Target::Kind::kPtx ? 0 : synthetic_registers(forward_variant_of(row).config),
-          .local_bytes = 0,
-          .bytes = 90000,
-          .entry = "entry"};
+  return uncompiled_image(row, target, synthetic_registers(forward_variant_of(row).config));
 }
 
 inline std::vector<Image> full_catalogue() {
-  std::vector<Image> images;
-  for (const KernelRow& row : rows_of(kForwardOperation))
-    for (const Target& target : row.targets) images.push_back(synthetic_image(row, target));
-  return images;
+  return every_image(rows_of(kForwardOperation),
+                     [](const KernelRow& row) { return synthetic_registers(forward_variant_of(row).config); });
 }
 
 /// The images of one target.

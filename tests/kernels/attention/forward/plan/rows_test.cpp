@@ -78,6 +78,29 @@ TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(row_of(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
+TEST(Rows, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
+  const Gpu h100 = find_gpu("H100").value();
+  const auto row = [&](int head_dim, const auto& ask) {
+    ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
+    p.softcap = true;
+    ask(p);
+    return row_of(p, h100);
+  };
+  const auto nothing_more = [](ForwardProblem&) {};
+  for (const auto& [head_dim, of_row] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
+    const ForwardConfig& c = row(head_dim, nothing_more);
+    EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
+    EXPECT_EQ(c.kind, ForwardKind::kGeneral) << head_dim;
+    EXPECT_EQ(c.head_dim, of_row) << head_dim;
+  }
+  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
+  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(row(100, nothing_more).engine, ForwardEngine::kMma);
+}
+
 // The order of the rules, apart from what the model happens to say of the rows that there are.
 TEST(Better, CodeThenPaddingThenKindThenTime) {
   constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
