@@ -10,6 +10,15 @@ function(flashfit_portable target)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--as-needed LINKER:--gc-sections)
 endfunction()
 
+# flashfit_places_from_root(TARGET...): where code names places of the source (__FILE__), they are paths from the
+# repository's root, so that the same sources give the same bytes in every folder. ccache makes some paths relative to
+# the build's folder.
+function(flashfit_places_from_root)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=../=)
+  endforeach()
+endfunction()
+
 set(FLASHFIT_GLIBC "" CACHE PATH "Folder that tools/dev/glibc.sh made: the wheel's files are linked with that glibc")
 
 # flashfit_for_wheel(VARIABLE TARGET): sets VARIABLE to what the wheel holds of TARGET, which is portable: TARGET
