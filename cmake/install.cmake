@@ -23,16 +23,20 @@ install(FILES ${CMAKE_CURRENT_LIST_DIR}/flashfitConfig.cmake ${PROJECT_BINARY_DI
   DESTINATION ${package})
 
 # The wheel's, in the folders that scikit-build-core names. A wheel holds no links: the library goes by its bare name.
-set(compiled flashfit flashfit_cli)
+flashfit_for_wheel(wheel_library flashfit)
+flashfit_for_wheel(wheel_command flashfit_cli)
+set(compiled ${wheel_library} ${wheel_command})
 if(TARGET flashfit_python)
-  list(APPEND compiled flashfit_python)
+  flashfit_for_wheel(wheel_module flashfit_python)
+  list(APPEND compiled ${wheel_module})
 endif()
 add_custom_target(flashfit_wheel DEPENDS ${compiled})
 if(SKBUILD)
-  install(PROGRAMS $<TARGET_FILE:flashfit> DESTINATION flashfit RENAME libflashfit.so COMPONENT python EXCLUDE_FROM_ALL)
-  install(TARGETS flashfit_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
+  install(PROGRAMS $<TARGET_FILE:${wheel_library}> DESTINATION flashfit RENAME libflashfit.so COMPONENT python
+          EXCLUDE_FROM_ALL)
+  install(PROGRAMS $<TARGET_FILE:${wheel_command}> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
   if(TARGET flashfit_python)
-    install(TARGETS flashfit_python LIBRARY DESTINATION flashfit COMPONENT python EXCLUDE_FROM_ALL)
+    install(TARGETS ${wheel_module} LIBRARY DESTINATION flashfit COMPONENT python EXCLUDE_FROM_ALL)
   endif()
 endif()
 

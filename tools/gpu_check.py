@@ -35,11 +35,13 @@ from tools.gpu import (  # noqa: E402
     agreement,
     correctness,
     devices,
+    expert_gradients,
     grid,
     grid_cases,
     hard,
     ordering,
     packages,
+    random_experts,
     speed,
     torch_ops,
 )
@@ -246,6 +248,13 @@ def time_host(report: Report) -> None:
     table(["a call keeps the host", "us, median [95 %]"], rows)
 
 
+def layers_of_experts() -> Iterator[tuple[str, bool]]:
+    """Their gradients, and problems of random sizes and options."""
+    yield from ((f"gradients: {name}", passed) for name, passed, _ in expert_gradients.checks())
+    for words, wrong in random_experts.defects("cuda", range(200)):
+        yield f"random {words}{': ' * bool(wrong)}{wrong}", not wrong
+
+
 def check_devices(report: Report) -> None:
     lacking = report.found["devices_missing"] = devices.missing()
     if lacking:
@@ -304,6 +313,7 @@ def main() -> int:
                 report.part(name, 60, partial(report.checks, part(), "ordering"))
             report.part("Agreement with the emulator", 300, lambda: agree(report))
             report.part("PyTorch's operators", 240, partial(report.checks, torch_ops.checks(), "torch_ops"))
+            report.part("Layers of experts", 240, partial(report.checks, layers_of_experts(), "experts", many=True))
     if arguments.only in (None, "devices") and device == "cuda":
         report.part("Devices", 240, lambda: check_devices(report))
     if arguments.only in (None, "speed") and device == "cuda":

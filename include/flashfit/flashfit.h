@@ -51,10 +51,11 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   attention.forward  with .causal, .varlen (cu_seqlens), .gqa (heads_kv below heads_q), .lse, .strided, .head_dim_v
  *                      (another head_dim of v), .window, .softcap, .alibi, .sinks, .bias, .seqused_k, .batch_invariant
  *   attention.prepare, attention.run, attention.workspace, explain, explain.tile
- *   moe.route          with .topk_first, .renormalize, .sigmoid, .bias, .groups, .scale, on the CPU also
- *                      .sqrt_softplus; moe.route.prepare, moe.route.explain
+ *   moe.route          with .topk_first, .renormalize, .sigmoid, .sqrt_softplus, .bias, .groups, .scale;
+ *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
- *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.workspace
+ *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.run,
+ *                      moe.layer.workspace
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -110,7 +111,8 @@ typedef struct flashfit_attention_args {
   const DLTensor* cu_seqlens_q; /* or NULL */
   const DLTensor* cu_seqlens_k; /* or NULL */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   float softmax_scale; /* > 0 and finite; 0 means 1 / sqrt(head_dim) */
   uint32_t reserved;   /* 0 */
   /* Since 0.2. Scratch memory on the tensors' device, 256-byte aligned, that overlaps none of them and is no other
@@ -141,7 +143,8 @@ FLASHFIT_API flashfit_status flashfit_attention_forward(const flashfit_attention
 FLASHFIT_API flashfit_status flashfit_attention_workspace(const flashfit_attention_args* args, uint64_t* bytes);
 
 /* Gives a call the workspace that it needs: the address of that many bytes, as args->workspace has to be, which stay
- * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. */
+ * the caller's; NULL fails the call. Called on the caller's thread; no exception may leave it. Of
+ * flashfit_attention_run and flashfit_fused_moe_run. */
 typedef void* (*flashfit_allocate)(void* context, uint64_t bytes);
 
 /* Since 0.3. flashfit_attention_forward for callers that allocate a workspace only where a call needs one: where it
@@ -173,7 +176,7 @@ typedef struct flashfit_explain_args {
   int32_t cuda_version;
   uint32_t reserved; /* 0 */
   /* Since 0.2. */
-  const char* variant;      /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;      /* force a variant of `flashfit images` by name; or NULL */
   int64_t total_q, total_k; /* rows over all sequences, with FLASHFIT_VARIABLE_LENGTH; else 0 */
   /* What if: would a kernel of this tile fit, whether or not it is carried? 16 to 4096 rows and keys, 1 to 32 warps,
    * 2 to 8 stages, 0 meaning 4 warps and 2 stages; all 0: no such question. Not with variant or FLASHFIT_PTX_ONLY. */
@@ -220,7 +223,7 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
 #define FLASHFIT_RENORMALIZE 512u /* a token's weights are divided by their sum; with FLASHFIT_TOPK_FIRST it is 1 */
 /* Scores that see one expert alone, instead of a softmax: one of them, and not with FLASHFIT_TOPK_FIRST. */
 #define FLASHFIT_SIGMOID 2048u       /* score = 1 / (1 + exp(-logit)) */
-#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))); on the CPU */
+#define FLASHFIT_SQRT_SOFTPLUS 4096u /* score = sqrt(log(1 + exp(logit))) */
 
 /* Since 0.3. The router of a mixture of experts: each token's top_k experts and their weights.
  *
@@ -243,7 +246,8 @@ typedef struct flashfit_moe_route_args {
   const DLTensor* weights; /* fp32 [tokens, top_k], contiguous; top_k from 1 to experts, at most 16 */
   const DLTensor* ids;     /* int32 [tokens, top_k], contiguous */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   /* With FLASHFIT_SIGMOID or FLASHFIT_SQRT_SOFTPLUS: fp32 [experts], contiguous: added to the scores by
    * which experts are chosen, never to weights; or NULL. */
   const DLTensor* router_bias;
@@ -314,7 +318,8 @@ typedef struct flashfit_fused_moe_args {
   const DLTensor* shared_w2;
   const DLTensor* shared_gate; /* [hidden]: the shared y is multiplied by sigmoid(x[t] shared_gate); or NULL */
   flashfit_stream stream;
-  const char* variant; /* force a row of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  const char*
+      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
   /* As of flashfit_attention_args; at least as many bytes as flashfit_fused_moe_workspace says. */
   void* workspace;
   uint64_t workspace_bytes;
@@ -337,6 +342,11 @@ FLASHFIT_API flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe
 /* *bytes: the workspace that the same call of flashfit_fused_moe needs, whatever its tensors hold; 0 on the CPU. Checks
  * the same arguments, except for the workspace, and launches nothing. */
 FLASHFIT_API flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes);
+
+/* Since 0.4. flashfit_fused_moe for callers that allocate a workspace only where a call needs one; allocate and context
+ * as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_fused_moe_run(const flashfit_fused_moe_args* args, flashfit_allocate allocate,
+                                                    void* context);
 
 /* Since 0.3. Gradients of flashfit_fused_moe with topk_ids and topk_weights, given out's, dout. z and h are computed
  * again, so that a caller keeps nothing but the call's inputs. Sums in fp32, each gradient rounded once; the same bits
@@ -379,7 +389,7 @@ typedef struct flashfit_moe_route_explain_args {
   const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t tokens, experts, top_k;
-  const char* variant;  /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;  /* force a variant of `flashfit images` by name; or NULL */
   int32_t cuda_version; /* as of flashfit_explain_args */
   uint32_t reserved;    /* 0 */
 } flashfit_moe_route_explain_args;
@@ -392,7 +402,7 @@ typedef struct flashfit_fused_moe_explain_args {
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t tokens, experts, top_k;    /* experts: all, 1 to 512; tokens * top_k below 2^31 */
   int64_t hidden, intermediate;      /* 1 to 2^20 */
-  const char* variant;               /* force a row of `flashfit images` by name; or NULL */
+  const char* variant;               /* force a variant of `flashfit images` by name; or NULL */
   int32_t cuda_version;              /* as of flashfit_explain_args */
   int32_t experts_low, experts_high; /* of the experts those whose weights are there; both 0: all */
   int32_t activation;                /* FLASHFIT_SWIGLU, ... */

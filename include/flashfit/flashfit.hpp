@@ -211,7 +211,7 @@ struct AttentionOptions {
   const Tensor* cu_seqlens_q = nullptr;  ///< int32 [batch + 1], contiguous; both or neither: variable length
   const Tensor* cu_seqlens_k = nullptr;
   flashfit_stream stream = nullptr;   ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;      ///< forces a row of `flashfit images`
+  const char* variant = nullptr;      ///< forces a variant of `flashfit images`
   bool ptx_only = false;              ///< PTX even where machine code fits
   void* workspace = nullptr;          ///< on the tensors' device, 256-byte aligned
   std::uint64_t workspace_bytes = 0;  ///< at least what workspace() says
@@ -284,6 +284,18 @@ Expected<std::string> document(Function function) {
   return std::string(json);
 }
 
+/// `run(args, ..., ...)`, flashfit_attention_run or flashfit_fused_moe_run, as a function of its args alone, with
+/// `allocate` as what gives the workspace.
+template <class Allocate, class Run>
+auto asking(Allocate& allocate, Run run) {
+  return [&allocate, run](const auto* args) {
+    const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
+      return (*static_cast<Allocate*>(context))(bytes);
+    };
+    return run(args, call, const_cast<std::remove_const_t<Allocate>*>(std::addressof(allocate)));
+  };
+}
+
 }  // namespace detail
 
 /// out = softmax(softmax_scale * q k^T) v over visible keys; a query that sees no key gives 0 and LSE = -inf.
@@ -312,13 +324,7 @@ inline Expected<std::uint64_t> workspace(const Tensor& q, const Tensor& k, const
 template <class Allocate>
 Expected<void> attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                          const AttentionOptions& options, Allocate&& allocate) {
-  using Function = std::remove_reference_t<Allocate>;
-  const flashfit_allocate call = [](void* context, std::uint64_t bytes) noexcept -> void* {
-    return (*static_cast<Function*>(context))(bytes);
-  };
-  return detail::with_args(q, k, v, out, options, [&](const flashfit_attention_args* args) {
-    return flashfit_attention_run(args, call, const_cast<std::remove_const_t<Function>*>(std::addressof(allocate)));
-  });
+  return detail::with_args(q, k, v, out, options, detail::asking(allocate, flashfit_attention_run));
 }
 
 /// All of attention() but the launch: checks, but for the workspace, and loads the kernel.
@@ -335,12 +341,12 @@ struct RouteOptions {
   bool topk_first = false;           ///< the softmax is over the chosen experts, not over all
   bool renormalize = false;          ///< a token's weights are divided by their sum
   flashfit_stream stream = nullptr;  ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;     ///< forces a row of `flashfit images`
+  const char* variant = nullptr;     ///< forces a variant of `flashfit images`
   bool ptx_only = false;             ///< PTX even where machine code fits
 
   // Scores that see one expert alone, one of the two: experts are then chosen by score + router_bias.
   bool sigmoid = false;                      ///< 1 / (1 + exp(-logit))
-  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit))); on the CPU
+  bool sqrt_softplus = false;                ///< sqrt(log(1 + exp(logit)))
   const Tensor* router_bias = nullptr;       ///< fp32 [experts], contiguous
   std::int32_t groups = 0, groups_kept = 0;  ///< equal parts of the experts, and how many a token keeps; 0: one group
   float scale = 0;                           ///< of all routers: multiplies weights; 0: 1
@@ -422,7 +428,7 @@ struct ExpertsOptions {
   const Tensor* shared_w2 = nullptr;
   const Tensor* shared_gate = nullptr;  ///< [hidden]
   flashfit_stream stream = nullptr;     ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
-  const char* variant = nullptr;        ///< forces a row of `flashfit images`
+  const char* variant = nullptr;        ///< forces a variant of `flashfit images`
   bool ptx_only = false;                ///< PTX even where machine code fits
   void* workspace = nullptr;            ///< on the tensors' device, 256-byte aligned
   std::uint64_t workspace_bytes = 0;    ///< at least what fused_moe_workspace() says
@@ -486,6 +492,13 @@ inline Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor
   return detail::with_moe_args(x, w13, w2, out, options, flashfit_fused_moe);
 }
 
+/// fused_moe() that asks for a workspace only where the call needs one: `allocate` as of attention().
+template <class Allocate>
+Expected<void> fused_moe(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
+                         const ExpertsOptions& options, Allocate&& allocate) {
+  return detail::with_moe_args(x, w13, w2, out, options, detail::asking(allocate, flashfit_fused_moe_run));
+}
+
 /// All of fused_moe() but the launches: checks, but for the workspace, and loads the kernels.
 inline Expected<void> fused_moe_prepare(const Tensor& x, const Tensor& w13, const Tensor& w2, const Tensor& out,
                                         const ExpertsOptions& options) {
@@ -511,7 +524,7 @@ struct Question {
   bool variable_length = false;           ///< rows are total_q and total_k; seqlen_q and seqlen_k stay 0
   std::int64_t total_q = 0, total_k = 0;  ///< over all sequences
   int cuda_version = 0;                   ///< of the driver: 12090 is 12.9; 0: this machine's, or new enough
-  std::string variant;                    ///< forces a row of `flashfit images`; "": chooses
+  std::string variant;                    ///< forces a variant of `flashfit images`; "": chooses
   int block_m = 0, block_n = 0, warps = 0, stages = 0;  ///< what if; 0: no such question
   std::int64_t head_dim_v = 0;                          ///< of v and out; 0: as head_dim
   std::optional<Window> window;

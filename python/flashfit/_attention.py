@@ -10,7 +10,7 @@ from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._options import Asked, flags_of, four_dimensions, numbers_of
 from ._packages import Package
-from ._tensors import bytes_of, shown
+from ._tensors import shown
 
 T = TypeVar("T")
 
@@ -94,18 +94,8 @@ def attend_with_care(
     more_flags, left, right, softcap = numbers_of(more)
     given = {"q": q, "k": k, "v": v, "out": out, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     given.update(alibi_slopes=more.alibi_slopes, sinks=more.sinks, bias=more.bias, seqused_k=more.seqused_k)
-    makes_workspace = callable(more.workspace) and not package.owns(more.workspace)
-    if not makes_workspace:
-        given["workspace"] = more.workspace
-    call = Call(package, "q", q, given, stream, variant)
+    call = Call(package, "q", q, given, stream, variant, more.workspace)
     read, q_memory = call.read, call.memory
-
-    def scratch_of(x: Any, of_caller: bool) -> tuple[int, int]:
-        memory = call.read_result("workspace", x, of_caller)
-        if (memory.device_type, memory.device_id) != (q_memory.device_type, q_memory.device_id):
-            raise InvalidArgument(f"workspace: device is {memory.device}; accepted: {q_memory.device}, where q is")
-        return memory.data, bytes_of("workspace", memory)
-
     k_memory, v_memory = read("k", k), read("v", v)
     check_ndim(len(q_memory.shape), layout, ragged)
     check_ndim(len(k_memory.shape), layout, ragged, "k")
@@ -151,24 +141,7 @@ def attend_with_care(
         None if bias_memory is None else four_dimensions(bias_memory),
         None if seqused is None else read("seqused_k", seqused),
     )
-    kept = []  # until the call is queued: its package hands the memory on only to work that is queued behind it
-
-    def allocate(count: int) -> int:
-        if makes_workspace:
-            scratch = more.workspace(count)
-        else:
-            with call.allocating():
-                scratch = package.scratch(q, count)
-        address, size = scratch_of(scratch, makes_workspace)
-        if size < count:
-            raise InvalidArgument(f"workspace: {size} bytes; accepted: {count} or more")
-        kept.append(scratch)
-        return address
-
-    if more.workspace is None or makes_workspace:
-        status = binding().attend(*plain, (*options, 0, 0, allocate))
-    else:
-        status = binding().attend(*plain, (*options, *scratch_of(more.workspace, True), None))
+    status = binding().attend(*plain, (*options, *call.workspace()))
     if status:
         raise failure(status, heads_first)
     call.queued()

@@ -22,7 +22,6 @@ from ._frames import (
     frames_attend,
     frames_moe,
     frames_moe_backward,
-    frames_moe_workspace,
     frames_route,
 )
 from ._library import default_paths, library
@@ -51,7 +50,7 @@ def compiled_module(path: Path) -> ModuleType | None:
     try:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    except ImportError:  # a free-threaded Python, or an interpreter with a lock of its own
+    except ImportError:  # an interpreter with a lock of its own
         return None
     return module
 
@@ -59,6 +58,8 @@ def compiled_module(path: Path) -> ModuleType | None:
 def _find_module(beside: Path) -> ModuleType | None:
     """The compiled module: beside the library, or where this package's own library would be."""
     if sys.version_info < (3, 10):  # METH_FASTCALL joined the limited API then
+        return None
+    if "t" in getattr(sys, "abiflags", ""):  # free-threaded: objects lie otherwise in memory, and loading does not ask
         return None
     folders = [beside.parent, *(path.parent for path in default_paths())]
     path = next((f for folder in folders if (f := folder / f"{_MODULE}.abi3.so").is_file()), None)
@@ -71,7 +72,6 @@ class Binding:
     #: The layer of experts is called by ctypes: it takes hundreds of microseconds at least.
     moe_tensors = MOE_TENSORS
     moe = staticmethod(frames_moe)
-    moe_workspace = staticmethod(frames_moe_workspace)
     moe_backward = staticmethod(frames_moe_backward)
 
     def __init__(self) -> None:

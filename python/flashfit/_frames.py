@@ -127,6 +127,16 @@ def _kept_from_c(allocate: Callable[[int], int], raised: list[BaseException]) ->
     return give
 
 
+def _run(function: Any, frame: _Frame, allocate: Callable[[int], int] | None) -> int:
+    """The status of flashfit_attention_run or flashfit_fused_moe_run; raises what `allocate` raises."""
+    raised: list[BaseException] = []
+    give = ALLOCATE() if allocate is None else ALLOCATE(_kept_from_c(allocate, raised))
+    status = int(function(frame.address, give, None))
+    if raised:
+        raise raised[0]
+    return status
+
+
 def frames_attend(*arguments: Any) -> int:
     """What `_flashfit_native.attend` does, for Memory and None alone."""
     *tensors, flags, scale, stream, variant, heads_first = arguments[:12]
@@ -140,12 +150,7 @@ def frames_attend(*arguments: Any) -> int:
         name = _text(variant)
         plain = (flags, *places[:7], stream, _address(name), scale, 0, workspace, workspace_bytes)
         frame.put_args(*plain, left, right, *places[7:], softcap, 0)
-        raised: list[BaseException] = []
-        give = ALLOCATE() if allocate is None else ALLOCATE(_kept_from_c(allocate, raised))
-        status = int(library().attention_run(frame.address, give, None))
-        if raised:
-            raise raised[0]
-        return status
+        return _run(library().attention_run, frame, allocate)
 
 
 def frames_route(
@@ -170,32 +175,14 @@ def frames_route(
         return int(library().c.flashfit_moe_route(frame.address))
 
 
-def _with_moe_args(
-    tensors: dict[str, Memory | None], numbers: Any, stream: int, space: tuple[int, int], call: Callable[[int], int]
-) -> int:
-    """call(the address of a filled flashfit_fused_moe_args). numbers: _moe.Numbers."""
+def frames_moe(tensors: dict[str, Memory | None], numbers: Any, stream: int, space: Any) -> int:
+    """flashfit_fused_moe_run's status. numbers: _moe.Numbers; space: (workspace's address, its bytes, allocate), as
+    attend() has them last."""
+    *workspace, allocate = space
     with _moe_frames.take() as frame:
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
-        frame.put_args(numbers[0], *places, stream, 0, *space, *numbers[1:])
-        return call(frame.address)
-
-
-def frames_moe(
-    tensors: dict[str, Memory | None], numbers: Any, stream: int, workspace: int, workspace_bytes: int
-) -> int:
-    """flashfit_fused_moe's status."""
-    space = (workspace, workspace_bytes)
-    return _with_moe_args(tensors, numbers, stream, space, lambda args: int(library().c.flashfit_fused_moe(args)))
-
-
-def frames_moe_workspace(tensors: dict[str, Memory | None], numbers: Any) -> int:
-    """The bytes that the call needs; below 0: less its status."""
-    needed = ctypes.c_uint64()
-
-    def ask(args: int) -> int:
-        return int(library().c.flashfit_fused_moe_workspace(args, ctypes.byref(needed)))
-
-    return -_with_moe_args(tensors, numbers, 0, (0, 0), ask) or needed.value
+        frame.put_args(numbers[0], *places, stream, 0, *workspace, *numbers[1:])
+        return _run(library().fused_moe_run, frame, allocate)
 
 
 def frames_moe_backward(tensors: dict[str, Memory | None], numbers: Any) -> int:

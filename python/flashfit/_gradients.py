@@ -1,7 +1,7 @@
-"""Whose backward gives the gradients of a call of attention: PyTorch's flash attention, fed with flashfit's output and
-LSE, where it takes the problem. flashfit has no backward of its own yet.
+"""Whose code gives gradients: of attention PyTorch's flash attention, fed with flashfit's output and LSE, where it
+takes the problem; of layers of experts PyTorch's products on a GPU, and flashfit's own code on the CPU.
 
-A pure function of the problem, so that explain() answers for any GPU without one, and without torch.
+Pure functions of the problem, so that explain() answers for any GPU without one, and without torch.
 """
 
 from __future__ import annotations
@@ -79,3 +79,18 @@ def misfit_of(problem: Problem) -> Misfit | None:
         if given:
             return Misfit(name, "given on a GPU", "None")
     return None
+
+
+#: The operators of PyTorch that multiply for the gradients of layers of experts: all experts at once, or one by one.
+GROUPED = "aten::_grouped_mm"
+ONE_BY_ONE = "aten::mm"
+#: The first release whose grouped product for bf16 asks nothing of the host, by the major number of the GPU's compute
+#: capability: 2.8 has Hopper's alone. Elsewhere PyTorch's grouped product is itself a loop.
+_GROUPED_SINCE = {9: (2, 8), 10: (2, 9)}
+
+
+def experts_operator(capability: tuple[int, int], dtype: str, release: tuple[int, ...] | None = None) -> str:
+    """Which of the two multiplies on a GPU; release: PyTorch's, such as (2, 11), None for a new one."""
+    since = _GROUPED_SINCE.get(capability[0])
+    fits = dtype == "bf16" and since is not None and (release is None or release >= since)
+    return GROUPED if fits else ONE_BY_ONE

@@ -115,8 +115,7 @@ class Library:
         self.c.flashfit_last_error.argtypes = []
         self.c.flashfit_attention_run.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_route.argtypes = [ctypes.c_void_p]
-        self.c.flashfit_fused_moe.argtypes = [ctypes.c_void_p]
-        self.c.flashfit_fused_moe_workspace.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
+        self.c.flashfit_fused_moe_run.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_fused_moe_backward.argtypes = [ctypes.c_void_p]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_moe_route_explain_json.argtypes = [
@@ -132,6 +131,7 @@ class Library:
         self.c.flashfit_free.argtypes = [ctypes.c_void_p]
         self.c.flashfit_free.restype = None
         self.attention_run = self.c.flashfit_attention_run
+        self.fused_moe_run = self.c.flashfit_fused_moe_run
         number = int(self.c.flashfit_version())
         version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
         if version != __version__:

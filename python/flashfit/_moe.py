@@ -11,7 +11,7 @@ from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
 from ._route import chosen_of, flags_of, groups_of, scale_of
-from ._tensors import bytes_of, shown, whole_numbers_list
+from ._tensors import shown, whole_numbers_list
 
 _TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT = 8192, 16384, 32768  # FLASHFIT_TRANSPOSED and so on
 _ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
@@ -194,10 +194,8 @@ def moe_with_care(package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out
     given = {"x": x, "w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2, "offsets": asked.offsets}
     given.update(router_logits=asked.router_logits, topk_weights=asked.topk_weights, topk_ids=asked.topk_ids)
     given.update(zip(("shared_w13", "shared_w2", "shared_gate"), shared))
-    makes_workspace = callable(workspace) and not package.owns(workspace)
-    if not makes_workspace:
-        given["workspace"] = workspace
-    call = Call(package, "x", x, {name: each for name, each in given.items() if package.owns(each)}, None, None)
+    arrays = {name: each for name, each in given.items() if package.owns(each)}
+    call = Call(package, "x", x, arrays, None, None, workspace)
     with call.allocating():
         result = out
         if out is None:
@@ -217,21 +215,7 @@ def moe_with_care(package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out
     tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
     if out is not None:
         call.read_result("out", out, True)
-    bytes_needed = binding().moe_workspace(tensors, numbers) if call.on_gpu else 0
-    if bytes_needed < 0:
-        raise failure(-bytes_needed)
-    space = (0, 0)
-    if call.on_gpu and bytes_needed:
-        with call.allocating():
-            made = workspace is None
-            scratch = package.scratch(x, bytes_needed) if made else workspace
-            if makes_workspace:
-                scratch = workspace(bytes_needed)
-        memory = call.read_result("workspace", scratch, not made)
-        if (memory.device_type, memory.device_id) != (call.memory.device_type, call.memory.device_id):
-            raise InvalidArgument(f"workspace: device is {memory.device}; accepted: {call.memory.device}, where x is")
-        space = memory.data, bytes_of("workspace", memory)
-    status = binding().moe(tensors, numbers, call.queue, *space)
+    status = binding().moe(tensors, numbers, call.queue, call.workspace())
     if status:
         raise failure(status)
     call.queued()

@@ -162,7 +162,7 @@ def attention(
         contiguous, of any dtype; or a function that is called with the bytes, where the call needs any, and returns
         one: what has only __dlpack__ or __cuda_array_interface__ needs this. It is the caller's to keep until the
         stream has passed the call. In compiled code: None.
-    variant: a row of images() by name, for tests and tuning; None to let flashfit choose.
+    variant: one of images(), by name, for tests and tuning; None to let flashfit choose.
     others: no argument has another name; those of other libraries (is_causal, attn_mask) are answered with ours.
 
     torch.compile, torch.export, autocast and fake tensors go through torch.ops.flashfit (docs/pytorch.md).
@@ -218,9 +218,9 @@ def moe_route(
         __cuda_array_interface__; fp16, bf16 or fp32; on the CPU or on an NVIDIA GPU; any stride of rows, 0 as well.
     top_k: experts a token, 1 to 16 and to experts.
     router: "softmax": weights[t] = softmax(logits[t])[ids[t]], as Qwen and Mixtral have it; "topk_softmax": weights[t]
-        = softmax(logits[t][ids[t]]), as gpt-oss has it; "sigmoid", as DeepSeek-V3 has it, and, on
-        the CPU, "sqrt_softplus", as DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is
-        1 / (1 + exp(-logit)), or sqrt(log(1 + exp(logit))).
+        = softmax(logits[t][ids[t]]), as gpt-oss has it; "sigmoid", as DeepSeek-V3 has it, and "sqrt_softplus", as
+        DeepSeek-V4 does: weights[t] = score[ids[t]], where each expert's score is 1 / (1 + exp(-logit)), or
+        sqrt(log(1 + exp(logit))).
     renormalize: a token's weights are divided by their sum; with "topk_softmax" that is 1 anyway.
     router_bias: of the latter two: fp32 [experts], an array or a list; ids are those of the largest score +
         router_bias, and weights those of the scores alone.
@@ -233,7 +233,7 @@ def moe_route(
     stream: for GPU arrays: None for the current stream of torch or CuPy, or the one that __cuda_array_interface__
         names, else the legacy default stream; or a torch.cuda.Stream, an object with __cuda_stream__, or an integer
         handle. For CPU arrays: None.
-    variant: a row of images() by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
+    variant: one of images(), by name, for tests and tuning; None to let flashfit choose. For CPU arrays: None.
 
     torch.compile, torch.export and fake tensors go through torch.ops.flashfit.moe_route (docs/pytorch.md).
 

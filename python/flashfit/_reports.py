@@ -8,7 +8,7 @@ import operator
 from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
-from ._gradients import Problem, misfit_of, operator_of
+from ._gradients import Problem, experts_operator, misfit_of, operator_of
 from ._library import ExpertsExplainArgs, ExplainArgs, RouteExplainArgs, library
 from ._moe import Swiglu, activation_of, layout_of
 from ._route import flags_of
@@ -83,13 +83,18 @@ def explain(
     c = library().c
     found = _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
     for each in found:
-        each["backward"] = _backward(each["compute_capability"], int(args.head_dim))
+        each["backward"] = _backward(_capability(each), int(args.head_dim))
     return found
 
 
-def _backward(compute_capability: str, head_dim: int) -> dict[str, str | None]:
-    major, _, minor = compute_capability.partition(".")
-    problem = Problem((int(major), int(minor)), head_dim, head_dim)
+def _capability(gpu: dict[str, Any]) -> tuple[int, int]:
+    """The compute capability of an explained GPU."""
+    major, _, minor = gpu["compute_capability"].partition(".")
+    return int(major), int(minor)
+
+
+def _backward(capability: tuple[int, int], head_dim: int) -> dict[str, str | None]:
+    problem = Problem(capability, head_dim, head_dim)
     misfit = misfit_of(problem)
     return {"by": operator_of(problem)} if misfit is None else {"by": None, "reason": misfit.words}
 
@@ -110,7 +115,7 @@ def moe_route_explain(
 
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: of logits, "fp16", "bf16" or "fp32". tokens,
     experts, top_k, router and renormalize are moe_route()'s. cuda_version: the driver's, 12090 for 12.9; 0 for this
-    machine's, or new enough. variant: a row of images() by name. Returns a list with the object that docs/routing.md
+    machine's, or new enough. variant: one of images(), by name. Returns a list with the object that docs/routing.md
     describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
     args = RouteExplainArgs(
@@ -151,9 +156,9 @@ def fused_moe_explain(
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16", "bf16" or "fp32". experts: all of them, of
     which the weights of experts_low to experts_high - 1 are there (both 0: all). tokens, top_k, activation, gate_up,
     transposed and weight_on are fused_moe()'s; hidden and intermediate the layer's sizes. cuda_version: the driver's,
-    12090 for 12.9; 0 for this machine's, or new enough. variant: a row of images() by name. Returns a list with the
-    object that docs/moe.md describes for each GPU. Raises InvalidArgument or InvalidType for what is no problem or no
-    GPU.
+    12090 for 12.9; 0 for this machine's, or new enough. variant: one of images(), by name. Returns a list with the
+    object that docs/moe.md describes for each GPU. Its `backward` says whose products give torch tensors' gradients
+    there: `by`, PyTorch's operator. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
     args = ExpertsExplainArgs(
         struct_size=ctypes.sizeof(ExpertsExplainArgs),
@@ -172,7 +177,11 @@ def fused_moe_explain(
         activation=activation_of(activation)[0],
     )
     c = library().c
-    return _document(lambda text: int(c.flashfit_fused_moe_explain_json(ctypes.byref(args), text)))
+    found = _document(lambda text: int(c.flashfit_fused_moe_explain_json(ctypes.byref(args), text)))
+    for each in found:
+        by = experts_operator(_capability(each), dtype) if each["fits"] else None
+        each["backward"] = {"by": by} if by else {"by": None, "reason": each["reason"]}
+    return found
 
 
 def images() -> Any:

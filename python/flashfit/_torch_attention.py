@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,8 +13,9 @@ from ._tensors import full_name, lengths_list, numbers_list, offsets_list
 from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
-from ._torch_gradients import differentiate
+from ._torch_gradients import gradients
 from ._torch_operators import Operator
+from ._torch_rules import NO_OUT
 
 
 def _asked(
@@ -87,8 +87,8 @@ def _operator(name: str, returns: str) -> Operator:
         returns=returns,
         casts=True,
         cast_halves=("bias",),
-        differentiate=None if has_out else partial(differentiate, return_lse),
-        refusal="requires grad in a call with out=, which has no backward; accepted: out=None, or torch.no_grad()",
+        gradients=None if has_out else gradients(return_lse),
+        refusal=NO_OUT,
     )
 
 

@@ -18,9 +18,9 @@ from ._attention import heads_are_first
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
 from ._options import TENSORS
-from ._torch_operators import Operator
+from ._torch_operators import Gradients, Operator
+from ._torch_rules import NO_SECOND
 
-_AFTER_AUTOGRAD = torch._C._after_autograd_keyset
 _TENSORS = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", *TENSORS)
 _WITH_GRADIENTS = ("q", "k", "v", "sinks")
 #: The first release whose backward reads the LSE of variable lengths as [heads, total]; older ones pad it.
@@ -59,35 +59,18 @@ def _check(tensors: tuple[Any, ...], options: dict[str, Any]) -> None:
         )
 
 
-class _Attention(torch.autograd.Function):  # type: ignore[misc]
-    """One node of autograd's graph: flashfit's forward, PyTorch's backward."""
-
-    @staticmethod
-    def forward(ctx: Any, keys: Any, return_lse: bool, options: dict[str, Any], *tensors: Any) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():
-            op = torch.ops.flashfit.attention_lse.default
-            out, lse = op.redispatch(keys & _AFTER_AUTOGRAD, *tensors, **options)
-        ctx.save_for_backward(out, lse, *tensors)
-        ctx.options = {key: x for key, x in options.items() if key not in ("softcap", "batch_invariant")}
-        if not return_lse:
-            return out
-        ctx.mark_non_differentiable(lse)  # as PyTorch's and FlashAttention's is
-        return out, lse
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
-        out, lse, *tensors = ctx.saved_tensors
-        given = torch.ops.flashfit.attention_backward.default(grad, *tensors[:3], out, lse, *tensors[3:], **ctx.options)
-        wanted = dict(zip(_WITH_GRADIENTS, given))
-        needs = dict(zip(_TENSORS, ctx.needs_input_grad[3:]))
-        return None, None, None, *(wanted[name] if needs[name] else None for name in _TENSORS)
+def _gradients_of(ctx: Any, needs: tuple[bool, ...], grad: Any) -> tuple[Any, ...]:
+    out, lse, *tensors = ctx.saved_tensors
+    options = {key: x for key, x in ctx.options.items() if key not in ("softcap", "batch_invariant")}
+    given = torch.ops.flashfit.attention_backward.default(grad, *tensors[:3], out, lse, *tensors[3:], **options)
+    wanted = dict(zip(_WITH_GRADIENTS, given))
+    return tuple(wanted[name] if needed else None for name, needed in zip(_TENSORS, needs))
 
 
-def differentiate(return_lse: bool, keys: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """attention or attention_lse of tensors that require grad: the autograd kernel below which nothing tracks."""
-    tensors = (*given, *(None,) * (len(_TENSORS) - len(given)))
-    _check(tensors, options)
-    return _Attention.apply(keys, return_lse, options, *tensors)
+def gradients(return_lse: bool) -> Gradients:
+    """Of attention, or of attention_lse, whose LSE has none, as PyTorch's and FlashAttention's has not."""
+    results = 2 if return_lse else 1
+    return Gradients("attention_lse", _gradients_of, results, saves_results=True, check=_check)
 
 
 @contextmanager
@@ -294,6 +277,6 @@ OPERATORS = (
         arguments='*, bool causal=False, float? softmax_scale=None, str layout="bshd", SymInt window_left=-1, '
         "SymInt window_right=-1, bool deterministic=False",
         returns="(Tensor, Tensor, Tensor, Tensor)",
-        refusal="requires grad, and flashfit has no second derivative; accepted: create_graph=False",
+        refusal=NO_SECOND,
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._errors import InvalidArgument, Misfit
+from ._errors import InvalidArgument
 from ._frames import MOE_GRADIENTS
 from ._moe import Asked, Swiglu, activation_of, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
@@ -15,7 +15,9 @@ from ._route import MOST_CHOSEN
 from ._tensors import whole_numbers_list
 from ._torch_calls import check_tensors
 from ._torch_fakes import _HALVES, _require, _shape_words
-from ._torch_operators import Operator
+from ._torch_moe_gradients import experts_gradients
+from ._torch_operators import Gradients, Operator
+from ._torch_rules import NO_OUT, NO_SECOND
 
 #: Tensors that may be None, in the operators' order.
 OPTIONS = (
@@ -182,12 +184,6 @@ def _writing(run: Any) -> Any:
     return kernel
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
-    """Keeps the call's inputs, and nothing that is as large as its choices are many."""
-    ctx.save_for_backward(*inputs)
-    ctx.numbers = keyword_only_inputs
-
-
 def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
     """The gradient of router_logits, given that of the weights."""
     x, at, d = logits.float(), ids.long(), dweights * asked.scale
@@ -225,14 +221,12 @@ def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
     return weights.float().contiguous(), ids, _mapped(ids, asked.experts) if mapped else ids
 
 
-def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
+def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     """Gradients of the operator's tensors, in their order."""
     x, w13, w2, *tensors = ctx.saved_tensors
-    asked = _asked(tuple(tensors), **ctx.numbers)
-    names = ("x", "w13", "w2", *OPTIONS)
-    # The dispatcher leaves out what comes last and has its default.
-    wanted = {**dict.fromkeys(names, False), **dict(zip(names, ctx.needs_input_grad))}
-    layout = {name: ctx.numbers.get(name, plain) for name, plain in _LAYOUT.items()}
+    asked = _asked(tuple(tensors), **ctx.options)
+    wanted = dict(zip(("x", "w13", "w2", *OPTIONS), needs))
+    layout = {name: ctx.options.get(name, plain) for name, plain in _LAYOUT.items()}
     weights, ids, places = _choices(x, w13, asked)
     owned = range_of(asked.experts)
     if owned is None and (asked.offsets is not None or asked.experts is not None):
@@ -265,7 +259,7 @@ def _backward(ctx: Any, dout: Any) -> tuple[Any, ...]:
             found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
             more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
         found["x"] = dx + more if wanted["x"] else dx
-    return tuple(found.get(name) if asks else None for name, asks in zip(names, ctx.needs_input_grad))
+    return tuple(found.get(name) if asks else None for name, asks in wanted.items())
 
 
 _LAYOUT: dict[str, Any] = {
@@ -279,10 +273,11 @@ _LAYOUT: dict[str, Any] = {
 }
 
 
-def _gradients(kernel: Any) -> Any:
-    """The backward operator's kernel: `kernel` fills the gradients; those that are not wanted have no elements."""
+def _gradients(run: Any) -> Any:
+    """The backward operator's kernel over `run`, which gives the gradients; those that are not wanted have no
+    elements."""
 
-    def run(
+    def kernel(
         dout: Any,
         x: Any,
         w13: Any,
@@ -295,48 +290,56 @@ def _gradients(kernel: Any) -> Any:
         **numbers: Any,
     ) -> tuple[Any, ...]:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
-        of = (x, w13, w2, b13, b2, topk_weights)
-        made = [
-            x.new_empty((0,)) if each is None or not asks else torch.empty_like(each, memory_format=_ROW_MAJOR)
-            for each, asks in zip(of, wanted)
-        ]
-        kernel(dout, x, w13, w2, asked, [each if asks else None for each, asks in zip(made, wanted)])
-        return tuple(made)
+        found: tuple[Any, ...] = run(dout, x, w13, w2, asked, wanted)
+        return found
 
-    return run
+    return kernel
+
+
+def _new_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+    """Memory for them, which is all that tracers want."""
+    of = (x, w13, w2, asked.b13, asked.b2, asked.topk_weights)
+    return tuple(
+        x.new_empty((0,)) if each is None or not asks else torch.empty_like(each, memory_format=_ROW_MAJOR)
+        for each, asks in zip(of, wanted)
+    )
 
 
 _ROW_MAJOR = torch.contiguous_format
 
 
-def _fill(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
-    if x.is_cuda:
-        raise Misfit("x: on a GPU there is no kernel for gradients of experts yet; the CPU computes them")
+def has_own_gradients(x: Any) -> bool:
+    """Whether flashfit computes gradients where x is by itself; else PyTorch multiplies for them."""
+    return not x.is_cuda
+
+
+def _compute_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+    if not has_own_gradients(x):
+        return experts_gradients(dout, x, w13, w2, asked, wanted)
+    made = _new_gradients(dout, x, w13, w2, asked, wanted)
     given = {"x": x, "w13": w13, "w2": w2, "dout": dout, "b13": asked.b13, "b2": asked.b2}
     given["topk_weights"] = TORCH.single("topk_weights", asked.topk_weights)
     given["topk_ids"] = TORCH.whole("topk_ids", asked.topk_ids)
-    given.update(zip(MOE_GRADIENTS, made))
+    given.update((name, each if asks else None) for name, each, asks in zip(MOE_GRADIENTS, made, wanted))
     with torch.no_grad():
         memories = {name: None if each is None else TORCH.read(name, each, 0) for name, each in given.items()}
     status = binding().moe_backward(memories, numbers_of(asked))
     if status:
         raise failure(status)
-
-
-def _fill_nothing(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, made: list[Any]) -> None:
-    """What tracers do."""
+    return made
 
 
 _BACKWARD = Operator(
     "fused_moe_backward",
-    _gradients(_fill),
-    _gradients(_fill_nothing),
+    _gradients(_compute_gradients),
+    _gradients(_new_gradients),
     inputs=("dout", "x", "w13", "w2", "topk_weights", "topk_ids"),
     arguments="Tensor? b13, Tensor? b2, bool[] wanted, *, str activation='swiglu', float alpha=1.0, float limit=0.0, "
     "float shift=0.0, str gate_up='concatenated', bool transposed=False, str weight_on='output', "
     "int experts_low=0, int experts_high=0".replace("'", '"'),
     returns="(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     batches=False,
+    refusal=NO_SECOND,
 )
 
 
@@ -354,7 +357,9 @@ def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()
         casts=True,
         cast_like_inputs=("b13", "b2", "shared_w13", "shared_w2", "shared_gate"),
         batches=False,
-        autograd=None if writes else (_backward, _setup),
+        # Inputs alone are saved: what lies between the products is as large as the choices are many.
+        gradients=None if writes else Gradients(name, _backward),
+        refusal=NO_OUT,
     )
 
 

@@ -10,6 +10,18 @@ import torch
 from ._torch_rules import NO_BACKWARD, autocast, batch, guard_gradients
 
 
+class Gradients(NamedTuple):
+    """How autograd differentiates an operator whose arguments by place are tensors alone."""
+
+    forward: str  # the operator that a call runs then; its first result is the one that has gradients
+    #: of (ctx, needs, grad): each tensor's gradient, in the operator's order, where needs says True. ctx.options has
+    #: what was given by name, ctx.saved_tensors the tensors, None where one was left out, after what saves_results says
+    backward: Callable[..., tuple[Any, ...]]
+    results: int = 1  # of those of `forward`, how many the caller gets
+    saves_results: bool = False  # whether ctx.saved_tensors begins with all of them
+    check: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = None  # refuses tensors and options that have none
+
+
 class Operator(NamedTuple):
     """One operator. Its tensors are positional, in the order of the fields: transforms look for those that they map or
     trace among the positional arguments alone; and no result is a keyword, as dynamo of torch 2.4 expects operators to
@@ -27,10 +39,8 @@ class Operator(NamedTuple):
     cast_halves: tuple[str, ...] = ()  # options to which it gives it where they are of the other 16-bit type
     cast_like_inputs: tuple[str, ...] = ()  # options to which it gives it as to inputs
     batches: bool = True  # whether a mapped dimension may join the inputs' first
-    #: (backward, setup_context) as torch.library.register_autograd takes them; None: gradients are refused
-    autograd: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-    differentiate: Callable[..., Any] | None = None  # of (keys, arguments, options): the call with its node of autograd
-    refusal: str = NO_BACKWARD  # why a tensor may not require grad, and what is accepted
+    gradients: Gradients | None = None
+    refusal: str = NO_BACKWARD  # without gradients: why a tensor may not require grad, and what is accepted
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -61,11 +71,7 @@ def register(operators: Sequence[Operator]) -> Any:
             library.impl(name, operator.kernel, device)
             if operator.casts:
                 library.impl(name, autocast(op, operator, device.lower()), f"Autocast{device}")
-        if operator.autograd:
-            backward, setup = operator.autograd
-            torch.library.register_autograd(f"flashfit::{name}", backward, setup_context=setup, lib=library)
-        else:
-            library.impl(name, guard_gradients(op, operator), "Autograd", with_keyset=True)
+        library.impl(name, guard_gradients(op, operator), "Autograd", with_keyset=True)
         torch.library.register_fake(f"flashfit::{name}", operator.fake, lib=library)
         if (
             operator.batches and not operator.writes and hasattr(torch.library, "register_vmap")

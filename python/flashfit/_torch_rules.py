@@ -11,7 +11,7 @@ from torch.autograd import forward_ad, graph
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from ._torch_operators import Operator
+    from ._torch_operators import Gradients, Operator
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 _KERNEL_KEYS = (_Key.CPU, _Key.CUDA)
@@ -27,6 +27,8 @@ _is_grad_enabled = torch.is_grad_enabled
 NO_BACKWARD = (
     "requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
 )
+NO_SECOND = "requires grad, and flashfit has no second derivative; accepted: create_graph=False"
+NO_OUT = "requires grad in a call with out=, which has no backward; accepted: out=None, or torch.no_grad()"
 _peek_transform = torch._C._functorch.peek_interpreter_stack
 
 
@@ -37,15 +39,35 @@ def _refuse_tangent(name: str, x: Any) -> None:
         )
 
 
+class _Node(torch.autograd.Function):  # type: ignore[misc]
+    """An operator in autograd's graph, by its Gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, gradients: Gradients, keys: Any, options: dict[str, Any], *tensors: Any) -> Any:
+        op = getattr(torch.ops.flashfit, gradients.forward).default
+        with torch._C._AutoDispatchBelowAutograd():
+            found = op.redispatch(keys & _AFTER_AUTOGRAD, *tensors, **options)
+        results = found if isinstance(found, tuple) else (found,)
+        ctx.save_for_backward(*(results if gradients.saves_results else ()), *tensors)
+        ctx.gradients, ctx.options = gradients, options
+        given = results[: gradients.results]
+        ctx.mark_non_differentiable(*given[1:])
+        return given[0] if len(given) == 1 else given
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
+        return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
+
+
 def guard_gradients(op: Any, operator: Operator) -> Any:
-    """The autograd kernel: a call that needs gradients goes to the operator's differentiate(), or is refused where
-    there is none, for a result without history would be wrong silently.
+    """The autograd kernel: a call that needs gradients becomes a node of autograd's graph, or is refused where there
+    are none, for a result without history would be wrong silently.
 
     A second trip through the dispatcher would double the cost of a call, so where the CPU's or CUDA's kernel is all
     that is left below autograd, it is called directly.
     """
     nothing_between = set()
-    names, kernel, differentiate = operator.tensors, operator.kernel, operator.differentiate
+    names, kernel, gradients = operator.tensors, operator.kernel, operator.gradients
     written = slice(len(operator.inputs), len(operator.inputs) + len(operator.writes))
 
     def guarded(keys: Any, *given: Any, **options: Any) -> Any:
@@ -58,14 +80,18 @@ def guard_gradients(op: Any, operator: Operator) -> Any:
                     if wanting is None and x.requires_grad and _is_grad_enabled():
                         wanting = name
         if wanting is not None:
-            if differentiate is None:
+            if gradients is None:
                 raise InvalidArgument(f"{wanting}: {operator.refusal}")
             if _peek_transform() is not None:
                 raise InvalidArgument(
                     f"{wanting}: requires grad under a transform of torch.func, and flashfit has no rule for it; "
                     "accepted: torch.autograd, or tensors without"
                 )
-            return differentiate(keys, given, options)
+            # The dispatcher leaves out what comes last and has its default.
+            tensors = (*given, *(None,) * (len(names) - len(given)))
+            if gradients.check is not None:
+                gradients.check(tensors, options)
+            return _Node.apply(gradients, keys, options, *tensors)
         for result in given[written]:
             if not result.is_inference():
                 graph.increment_version(result)  # so that a backward that saved it notices

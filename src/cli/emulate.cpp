@@ -35,14 +35,14 @@ Examples:
                    --arg 1000 --repeat 20 --save sum=sum.npy
 No GPU is needed. Exit status: 0 all is well, 1 a finding or wrong numbers, 2 wrong use, 3 not written.)";
 
-const emulated::EmulatedKernel& kernel_of(const KernelRow& row) {
-  return *std::ranges::find(emulated::emulated_forwards(), row.name, [](const auto& k) { return k.row.name; });
+const emulated::EmulatedKernel& kernel_of(const KernelVariant& variant) {
+  return *std::ranges::find(emulated::emulated_forwards(), variant.name, [](const auto& k) { return k.variant.name; });
 }
 
 ForwardNumbers emulate(Run& run, const reference::ForwardData& fresh, const reference::Expected& expected) {
   reference::ForwardData data = make_data(fresh.spec);
   const auto start = Clock::now();
-  const Result<emu::Stats> ran = emulated::run(kernel_of(run.row()), data, run.options);
+  const Result<emu::Stats> ran = emulated::run(kernel_of(run.kernel_variant()), data, run.options);
   run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   ForwardNumbers n{
       .flop = forward_flop(data.spec), .out_bound = expected.out_bound, .lse_bound = expected.lse_bound, .verdict = {}};
@@ -54,8 +54,8 @@ ForwardNumbers emulate(Run& run, const reference::ForwardData& fresh, const refe
   run.stats = *ran;
   n.verdict = check(data, expected);
   if (!n.verdict.ok)
-    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", run.row().name, name_of(run.options.schedule),
-                              run.options.seed, n.verdict.message);
+    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", run.kernel_variant().name,
+                              name_of(run.options.schedule), run.options.seed, n.verdict.message);
   return n;
 }
 
@@ -99,8 +99,8 @@ int run(const EmulateOptions& e) {
       Run r{.gpu = *gpu, .image = plan.image(), .blocks = plan.grid(), .options = options};
       ForwardNumbers numbers;
       {
-        const Ticker ticker(
-            fmt::format("run {} of {}, {} on {}", all + 1, plans.size() * runs.size(), r.row().name, gpu->name));
+        const Ticker ticker(fmt::format("run {} of {}, {} on {}", all + 1, plans.size() * runs.size(),
+                                        r.kernel_variant().name, gpu->name));
         numbers = emulate(r, data, expected);
       }
       ++all;

@@ -27,8 +27,8 @@ void emulate_one(Run& run, const Emulation& emulate) {
   run.ended = true;
   run.stats = *ran;
   if (!defect.empty())
-    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", run.row().name, name_of(run.options.schedule),
-                              run.options.seed, defect);
+    run.finding = fmt::format("{} ({}, seed {}): wrong numbers: {}", run.kernel_variant().name,
+                              name_of(run.options.schedule), run.options.seed, defect);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ int emulate_each(const EmulateEachOptions& options, const std::string& problem,
     for (const emu::Options& each : runs) {
       Run r{.gpu = gpu, .image = *chosen->image, .blocks = chosen->blocks, .options = each};
       {
-        const Ticker ticker(fmt::format("run {}, {} on {}", all + 1, r.row().name, gpu.name));
+        const Ticker ticker(fmt::format("run {}, {} on {}", all + 1, r.kernel_variant().name, gpu.name));
         emulate_one(r, emulate);
       }
       ++all;

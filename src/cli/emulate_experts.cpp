@@ -104,7 +104,7 @@ int run(const EmulateExperts& e) {
   const auto emulate = [&](const Image& image, const emu::Options& options, std::string& defect) {
     if (!made) made.emplace(spec);
     const auto& all = emulated::emulated_experts_products();
-    const auto product = std::ranges::find(all, image.row->name, [](const auto& k) { return k.row.name; });
+    const auto product = std::ranges::find(all, image.variant->name, [](const auto& k) { return k.variant.name; });
     reference::ExpertsData data = made->data;
     Result<emu::Stats> ran =
         emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()), *product, data, options);

@@ -8,9 +8,9 @@ namespace flashfit::cli {
 std::vector<Image> images_to_emulate(std::string_view operation) {
   if (!carried_images().empty()) return {carried_images().begin(), carried_images().end()};
   std::vector<Image> all;
-  for (const KernelRow& row : rows_of(operation))
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
+  for (const KernelVariant& variant : variants_of(operation))
+    for (const Target& target : variant.targets)
+      all.push_back({.variant = &variant, .target = target, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}});
   return all;
 }
 

@@ -14,10 +14,10 @@ using Json = nlohmann::ordered_json;
 void print_choice(const Run& r) {
   print_line("gpu", fmt::format("{} ({})", r.gpu.name, r.gpu.cc.str()));
   print_line("variant",
-             fmt::format("{} for {}{}", r.row().name, r.image.target.str(),
+             fmt::format("{} for {}{}", r.kernel_variant().name, r.image.target.str(),
                          carried_images().empty() ? " (this build carries no images: any of the table's)" : ""));
-  print_line("block", fmt::format("{} threads, {} of {} B shared memory", r.row().threads, r.row().shared_bytes,
-                                  r.gpu.shared_bytes_block));
+  print_line("block", fmt::format("{} threads, {} of {} B shared memory", r.kernel_variant().threads,
+                                  r.kernel_variant().shared_bytes, r.gpu.shared_bytes_block));
 }
 
 void print_ran(const Run& r, const std::string& more) {
@@ -40,11 +40,11 @@ Json json_of(const Run& r) {
   for (const emu::Counter& c : emu::kCounters) counts[c.name] = r.stats.*c.value;
   return {{"gpu", r.gpu.name},
           {"compute_capability", r.gpu.cc.str()},
-          {"variant", r.row().name},
+          {"variant", r.kernel_variant().name},
           {"target", r.image.target.str()},
           {"grid", r.blocks},
-          {"threads", r.row().threads},
-          {"shared_memory_bytes", r.row().shared_bytes},
+          {"threads", r.kernel_variant().threads},
+          {"shared_memory_bytes", r.kernel_variant().shared_bytes},
           {"shared_memory_limit_bytes", r.gpu.shared_bytes_block},
           {"schedule", name_of(r.options.schedule)},
           {"seed", r.options.seed},

@@ -22,7 +22,7 @@ struct Run {
   std::string finding;  ///< "": none
   bool ended = false;   ///< the kernel came to its end, right or wrong
 
-  const KernelRow& row() const { return *image.row; }
+  const KernelVariant& kernel_variant() const { return *image.variant; }
 };
 
 /// What a forward gives beside its Run.

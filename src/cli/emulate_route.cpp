@@ -29,10 +29,10 @@ struct NamedLogits {
   const char* name;
   Logits logits;
 };
-constexpr NamedLogits kLogits[] = {{"normal", Logits::kNormal},     {"ties", Logits::kTies},
-                                   {"equal", Logits::kEqual},       {"shifted", Logits::kShifted},
-                                   {"steep", Logits::kSteep},       {"nan", Logits::kNan},
-                                   {"infinite", Logits::kInfinite}, {"hidden", Logits::kHidden}};
+constexpr NamedLogits kLogits[] = {
+    {"normal", Logits::kNormal},     {"ties", Logits::kTies},     {"equal", Logits::kEqual},
+    {"shifted", Logits::kShifted},   {"steep", Logits::kSteep},   {"nan", Logits::kNan},
+    {"infinite", Logits::kInfinite}, {"hidden", Logits::kHidden}, {"tiny", Logits::kTiny}};
 
 constexpr std::int64_t kMostLogits = 100'000'000;  // some minutes
 
@@ -61,7 +61,7 @@ int run(const EmulateRoute& e) {
   };
   const auto emulate = [&](const Image& image, const emu::Options& options, std::string& defect) {
     const auto& all = emulated::emulated_routes();
-    const auto kernel = std::ranges::find(all, image.row->name, [](const auto& k) { return k.row.name; });
+    const auto kernel = std::ranges::find(all, image.variant->name, [](const auto& k) { return k.variant.name; });
     reference::RouteData data = reference::make_data(spec);
     Result<emu::Stats> ran = emulated::run(*kernel, data, options);
     if (ran) defect = reference::defect_of(data);

@@ -147,7 +147,7 @@ int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vect
              "tile", config.block_m, config.block_n, config.warps, config.stages, text(first.threads),
              text(first.registers_per_thread), *first.registers_estimated ? " (estimated)" : "",
              *first.shared_memory_bytes, *first.shared_memory_bytes,
-             first.variant ? "; row " + *first.variant : "; not a row of the table");
+             first.variant ? "; row " + *first.variant : "; not a variant of the table");
   std::vector<std::vector<std::string>> rows;
   for (const Explanation& x : all)
     rows.push_back({x.gpu.name, x.gpu.cc.str(), x.fits ? "fits" : "does not fit",

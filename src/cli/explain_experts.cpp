@@ -39,8 +39,8 @@ Answer answer_of(const Result<ExpertsPlan>& plan, const ExpertsProblem& problem,
   const auto registers = registers_of(product);
   const char* const bound = binds(plan->time);
   return {true,
-          {product.row->name, product.target.str(), registers ? std::to_string(*registers) : "-",
-           human_bytes(static_cast<std::size_t>(product.row->shared_bytes)), grids(*plan),
+          {product.variant->name, product.target.str(), registers ? std::to_string(*registers) : "-",
+           human_bytes(static_cast<std::size_t>(product.variant->shared_bytes)), grids(*plan),
            human_bytes(static_cast<std::size_t>(workspace_bytes(problem))), fmt::format("{:.1f} us", plan->time.all),
            bound ? bound : "-", reason}};
 }

@@ -32,7 +32,7 @@ int run(const ExplainRoute& e) {
     write_explanation(json, plan, problem, gpu);
     const auto registers = plan ? registers_of(*plan) : std::nullopt;
     return {plan.has_value(),
-            {plan ? plan->row().name : "does not fit", plan ? plan->image().target.str() : "-",
+            {plan ? plan->kernel_variant().name : "does not fit", plan ? plan->image().target.str() : "-",
              registers ? std::to_string(*registers) : "-", plan ? std::to_string(plan->steps[0].grid.x) : "-",
              reason_for(plan, problem, gpu)}};
   };

@@ -19,8 +19,8 @@ void print_table() {
   std::size_t total = 0;
   for (const Image& i : carried_images()) {
     total += i.bytes;
-    rows.push_back({i.row->name, i.target.str(), i.registers ? std::to_string(i.registers) : "-",
-                    std::to_string(i.local_bytes), human_bytes(i.row->shared_bytes), human_bytes(i.bytes)});
+    rows.push_back({i.variant->name, i.target.str(), i.registers ? std::to_string(i.registers) : "-",
+                    std::to_string(i.local_bytes), human_bytes(i.variant->shared_bytes), human_bytes(i.bytes)});
   }
   if (!rows.empty())
     fmt::print(

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <fstream>
 
+#include "measure/revision.hpp"
+
 namespace flashfit::measure {
 namespace {
 
@@ -26,6 +28,8 @@ int cores() {
 }
 
 }  // namespace
+
+std::string revision() { return kRevision; }
 
 nlohmann::ordered_json machine_json(nlohmann::ordered_json gpu) {
   utsname name{};

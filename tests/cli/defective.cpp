@@ -34,9 +34,9 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
   static const std::vector<EmulatedKernel> kernels = [] {
     std::vector<EmulatedKernel> all;
     for (const ForwardVariant& v : forward_variants())
-      all.push_back({kernel_row_of(v), v.config.head_dim == 32   ? launch<32>
-                                       : v.config.head_dim == 64 ? launch<64>
-                                                                 : launch<128>});
+      all.push_back({kernel_variant_of(v), v.config.head_dim == 32   ? launch<32>
+                                           : v.config.head_dim == 64 ? launch<64>
+                                                                     : launch<128>});
     return all;
   }();
   return kernels;
@@ -46,7 +46,7 @@ const std::vector<EmulatedKernel>& emulated_routes() {
   static const std::vector<EmulatedKernel> kernels = [] {
     std::vector<EmulatedKernel> all;
     for (const RouteVariant& v : route_variants())
-      all.push_back({kernel_row_of(v), v.config.experts <= 128 ? launch<32> : launch<64>});
+      all.push_back({kernel_variant_of(v), v.config.experts <= 128 ? launch<32> : launch<64>});
     return all;
   }();
   return kernels;
@@ -55,7 +55,7 @@ const std::vector<EmulatedKernel>& emulated_routes() {
 const std::vector<EmulatedKernel>& emulated_experts_rows() {
   static const std::vector<EmulatedKernel> kernels = [] {
     std::vector<EmulatedKernel> all;
-    for (const ExpertsRowsVariant& v : experts_rows_variants()) all.push_back({kernel_row_of(v), launch<64>});
+    for (const ExpertsRowsVariant& v : experts_rows_variants()) all.push_back({kernel_variant_of(v), launch<64>});
     return all;
   }();
   return kernels;
@@ -65,7 +65,7 @@ const std::vector<EmulatedKernel>& emulated_experts_products() {
   static const std::vector<EmulatedKernel> kernels = [] {
     std::vector<EmulatedKernel> all;
     for (const ExpertsProductVariant& v : experts_product_variants())
-      all.push_back({kernel_row_of(v), v.config.dtype == DType::kF16 ? launch<32> : launch<64>});
+      all.push_back({kernel_variant_of(v), v.config.dtype == DType::kF16 ? launch<32> : launch<64>});
     return all;
   }();
   return kernels;

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
-DEFECTIVE = str(Path(COMMAND).parents[1] / "tests/flashfit_defective")
+from tests.cli.emulating import Emulate
+
 INPUTS = ["normal", "shifted", "scaled", "rising", "nan-tokens", "nan-expert", "nan-of-no-choice"]
 CHOICES = ["random", "same", "repeated", "skewed", "foreign"]
 ACTIVATIONS = ["swiglu", "geglu_tanh", "geglu_erf", "silu", "relu2"]
 OF_MMA = "experts_mma_bf16_"
-
-
-def emulate(*arguments: str, command: str = COMMAND) -> subprocess.CompletedProcess[str]:
-    argv = [command, "emulate", "moe.experts", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-
-
-def runs(*arguments: str) -> list[dict[str, Any]]:
-    ran = emulate(*arguments, "--json")
-    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
-    found = json.loads(ran.stdout)
-    assert isinstance(found, list)
-    return found
+SMALL = ("--hidden", "64", "--intermediate", "40")
+emulate = Emulate("moe.experts")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +27,7 @@ def runs(*arguments: str) -> list[dict[str, Any]]:
     ids=" ".join,
 )
 def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
-    (run,) = runs("--gpu", "H100", "--tokens", "20", "--hidden", "64", "--intermediate", "40", *arguments)
+    (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, *arguments)
     assert run["clean"] is True
     assert run["finding"] is None
     assert run["gpu"] == "H100"
@@ -56,18 +38,15 @@ def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
 
 def test_the_variant_over_wgmma_runs_too() -> None:
     name = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"
-    (run,) = runs("--gpu", "H100", "--tokens", "20", "--hidden", "64", "--intermediate", "40", "--variant", name)
+    (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, "--variant", name)
     assert (run["variant"], run["clean"]) == (name, True)
     assert run["counts"]["wgmma"] > 0
 
 
 def test_the_variant_is_the_one_that_explain_names() -> None:
-    asked = ["--gpu", "H100", "--experts", "4", "--tokens", "33", "--hidden", "64", "--intermediate", "40"]
-    explained = subprocess.run(
-        [COMMAND, "explain", "moe.experts", *asked, "--json"], capture_output=True, text=True, check=False
-    )
-    (said,) = json.loads(explained.stdout)
-    ran = runs(*asked, "--repeat", "2", "--seed", "5")
+    asked = ["--gpu", "H100", "--experts", "4", "--tokens", "33", *SMALL]
+    said = emulate.explained(*asked)
+    ran = emulate.runs(*asked, "--repeat", "2", "--seed", "5")
     assert [run["seed"] for run in ran] == [5, 6]
     if said["fits"]:  # else this build carries no images, and any variant of the table is run
         assert {run["variant"] for run in ran} == {said["variant"]}
@@ -75,19 +54,12 @@ def test_the_variant_is_the_one_that_explain_names() -> None:
 
 
 def test_people_are_told_what_ran() -> None:
-    ran = emulate("--gpu", "H100", "--tokens", "9", "--hidden", "64", "--intermediate", "40")
-    assert ran.returncode == 0
-    lines = ran.stdout.splitlines()
-    assert lines[0] == "problem   bf16 experts, 2 of 8, hidden 64, intermediate 40, 9 tokens"
-    assert lines[-1] == "finding   none"
-    assert [line.split()[0] for line in lines if line[0] != " "] == (
-        ["problem", "gpu", "variant", "block", "ran", "counts", "banks", "finding"]
-    )
+    problem = "bf16 experts, 2 of 8, hidden 64, intermediate 40, 9 tokens"
+    emulate.expect_words(problem, "--gpu", "H100", "--tokens", "9", *SMALL)
 
 
 def test_without_tokens_nothing_is_launched() -> None:
-    (run,) = runs("--gpu", "H100", "--tokens", "0")
-    assert (run["grid"], run["clean"]) == (0, True)
+    emulate.expect_no_launch()
 
 
 @pytest.mark.parametrize(
@@ -95,9 +67,7 @@ def test_without_tokens_nothing_is_launched() -> None:
     [("fp16", "defective: block (0,0,0) warp 0 lane 0: reads past"), ("bf16", "(random, seed 1): wrong numbers: ")],
 )
 def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
-    ran = emulate("--gpu", "H100", "--dtype", dtype, command=DEFECTIVE)
-    assert ran.returncode == 1
-    assert said in ran.stdout.splitlines()[-1]
+    emulate.expect_finding(said, "--dtype", dtype)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +101,4 @@ def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
     ],
 )
 def test_wrong_use_is_one_line(arguments: str, line: str) -> None:
-    ran = emulate("--gpu", "H100", *arguments.split())
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.splitlines()[0] == f"flashfit: {line}"
+    emulate.expect_refusal(line, *arguments.split())

@@ -1,24 +1,16 @@
-"""`flashfit emulate` as people and scripts use it: exit status, stdout, stderr, JSON.
-
-The command is build/bin/flashfit, or what FLASHFIT_COMMAND names; the one with defective kernels lies in that build's
-tests/flashfit_defective.
-"""
+"""`flashfit emulate` of attention as people and scripts use it: exit status, stdout, stderr, JSON."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
-DEFECTIVE = str(Path(COMMAND).parents[1] / "tests/flashfit_defective")
+from tests.cli.emulating import COMMAND, DEFECTIVE, Emulate
+
 SMALL = ["--seqlen", "70", "--heads", "2"]
 KEYS = {
     "gpu",
@@ -46,27 +38,18 @@ KEYS = {
 }
 
 
-def emulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, "emulate", *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
-def runs(*arguments: str) -> list[dict[str, Any]]:
-    ran = emulate(*arguments, "--json")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    found = json.loads(ran.stdout)
-    assert isinstance(found, list)
-    return found
+emulate = Emulate()
 
 
 OPTIONS = ("--window-left", "20", "--softcap", "15", "--alibi", "--sinks", "--batch-invariant")
 
 
 def test_options() -> None:
-    dense = runs("--gpu", "A100", *SMALL, "--causal", *OPTIONS, "--bias", "bool", "--seqused-k", "40")
+    dense = emulate.runs("--gpu", "A100", *SMALL, "--causal", *OPTIONS, "--bias", "bool", "--seqused-k", "40")
     assert dense[0]["clean"] is True
-    ragged = runs("--gpu", "A100", "--heads", "2", "--seqlens", "5,30", *OPTIONS, "--seqused-k", "5,0")
+    ragged = emulate.runs("--gpu", "A100", "--heads", "2", "--seqlens", "5,30", *OPTIONS, "--seqused-k", "5,0")
     assert ragged[0]["clean"] is True
-    values = runs("--gpu", "A100", *SMALL, "--head-dim-v", "40")
+    values = emulate.runs("--gpu", "A100", *SMALL, "--head-dim-v", "40")
     assert values[0]["clean"] is True
 
 
@@ -115,7 +98,7 @@ def test_the_variant_is_what_explain_says() -> None:
         [COMMAND, "explain", *problem, "--json"], capture_output=True, text=True, timeout=60, check=False
     )
     (explained,) = json.loads(said.stdout)
-    (run,) = runs(*problem)
+    (run,) = emulate.runs(*problem)
     if "(0 images in all)" in (explained["reason"] or ""):  # a build without kernels for GPUs: any row of the table
         assert (run["target"], run["variant"][:17]) == ("8.0", "fwd_mma_fp16_d64_")
         assert "this build carries no images" in emulate(*problem).stdout
@@ -125,8 +108,8 @@ def test_the_variant_is_what_explain_says() -> None:
 
 
 def test_counts_follow_from_the_problem() -> None:
-    (one,) = runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "1")
-    (two,) = runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "2")
+    (one,) = emulate.runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "1")
+    (two,) = emulate.runs("--gpu", "8.0", "--head-dim", "64", "--seqlen", "64", "--heads", "2")
     assert set(one) == KEYS
     for name, count in one["counts"].items():
         if name != "switches":
@@ -139,16 +122,16 @@ def test_counts_follow_from_the_problem() -> None:
 
 
 def test_a_seed_repeats_its_run_and_none_changes_the_result() -> None:
-    first, second = runs("--gpu", "H100", *SMALL, "--seed", "5", "--repeat", "2")
-    (again,) = runs("--gpu", "H100", *SMALL, "--seed", "5")
+    first, second = emulate.runs("--gpu", "H100", *SMALL, "--seed", "5", "--repeat", "2")
+    (again,) = emulate.runs("--gpu", "H100", *SMALL, "--seed", "5")
     assert (first["seed"], second["seed"]) == (5, 6)
     assert again["counts"] == first["counts"]
     assert (second["error"], second["lse_error"]) == (first["error"], first["lse_error"])
 
 
 def test_numerics_are_told_apart() -> None:
-    (plain,) = runs("--gpu", "H100", *SMALL)
-    (exact,) = runs("--gpu", "H100", *SMALL, "--numerics", "tensor-core")
+    (plain,) = emulate.runs("--gpu", "H100", *SMALL)
+    (exact,) = emulate.runs("--gpu", "H100", *SMALL, "--numerics", "tensor-core")
     assert (plain["numerics"], exact["numerics"]) == ("fp32", "tensor-core")
     assert plain["lse_error"] != exact["lse_error"]
 
@@ -189,7 +172,7 @@ def test_any_sound_problem_is_clean(
         if ragged
         else ["--seqlen", str(lengths[0][0]), "--seqlen-k", str(lengths[0][1]), "--batch", str(len(lengths))]
     )
-    (run,) = runs(
+    (run,) = emulate.runs(
         *("--gpu", gpu, "--head-dim", str(head_dim), "--heads", str(heads[0]), "--kv-heads", str(heads[1])),
         *shape,
         *(["--causal"] if causal else []),
@@ -208,7 +191,7 @@ WRONG = [
     (["--gpu", "L4", "--dtype", "fp32"], "--gpu 'L4': "),
     (["--gpu", "L4", "--dtype", "fp17"], "--dtype 'fp17': must be fp16, bf16 or fp32"),
     (["--gpu", "L4", "--head-dim", "513"], "--gpu 'L4': "),
-    (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no row of the table"),
+    (["--gpu", "L4", "--variant", "nonsense"], "--variant 'nonsense' is no variant of the table"),
     (["--gpu", "L4", "--schedule", "fair"], "--schedule 'fair': must be round-robin, reversed or random"),
     (["--gpu", "L4", "--numerics", "fp64"], "--numerics 'fp64': must be fp32 or tensor-core"),
     (["--gpu", "L4", "--layout", "sbhd"], "--layout 'sbhd': must be bshd, "),

@@ -34,7 +34,13 @@ def table() -> list[Package]:
 
 
 PACKAGES = table()
-NEEDED = {"run": "run", "test": "test", "test-debian": "test", "fuzz": "fuzz"}  # what asks for a purpose
+NEEDED = {
+    "run": "run",
+    "test": "test",
+    "test-debian": "test",
+    "fuzz": "fuzz",
+    "aarch64": "aarch64",
+}  # what asks for a purpose
 WITH_FILES = [p for p in PACKAGES if p.words[0].split(":")[0] in ("header", "library", "cmake", "file")]
 WITH_COMMANDS = [p for p in PACKAGES if p.words[0].startswith("command:")]
 
@@ -122,7 +128,7 @@ def debian(tmp_path: Path) -> Machine:
     return Machine(tmp_path, "debian 12")
 
 
-@pytest.mark.parametrize("needs", ["run", "test", "fuzz"])
+@pytest.mark.parametrize("needs", ["run", "test", "fuzz", "aarch64"])
 def test_is_silent_where_nothing_is_missing(debian: Machine, needs: str) -> None:
     result = debian.run(needs)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

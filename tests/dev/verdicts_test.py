@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tools.dev import reach, verdicts
 
+ROOT = Path(__file__).resolve().parents[2]
 PYTHON_TEST = "tests/plan/cases_test.py"
 
 
@@ -72,7 +74,10 @@ class Repository:
         (self.root / name).write_text(text)
 
     def tests(self) -> list[verdicts.Test]:
-        for cached in (reach.digest_of, reach.digest_below, reach.common, reach.led_to, reach.scripts_by_name):
+        for cached in (
+            *(reach.digest_of, reach.digest_of_program, reach.digest_below, reach.common, reach.led_to),
+            reach.scripts_by_name,
+        ):
             cached.cache_clear()
         build = verdicts.Build(self.build)
         return [*build.tests(), *verdicts.python_tests(build)]
@@ -128,6 +133,23 @@ def test_a_change_touches(repository: Repository, changed: str, touched: set[str
     assert {t.name for t in passed.left_to_run(tests)} == {"walks"}, "it is given the whole repository"
     repository.write(changed, (repository.root / changed).read_text() + "\n# changed\n")
     assert {t.name for t in passed.left_to_run(repository.tests())} == {"walks", *touched}
+
+
+def test_a_commit_alone_touches_nothing(tmp_path: Path) -> None:
+    """Of this build's command, as if it were of another commit, and as if one byte of its code were another."""
+    command = ROOT / "build/bin/flashfit"
+    revision = (ROOT / "build/lib/revision").read_bytes().strip()
+    found = command.read_bytes()
+    field = revision.ljust(64, b"\0")
+    assert found.count(field) == 1
+    (build_id,) = re.findall(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", found, re.DOTALL)
+    other = found.replace(field, (b"f" * 40 + b"-dirty").ljust(64, b"\0")).replace(build_id, bytes(20))
+    changed = bytearray(other)
+    changed[found.index(field) - 1] ^= 1
+    for name, content in (("other", other), ("changed", bytes(changed))):
+        (tmp_path / name).write_bytes(content)
+    digests = [reach.digest_of_program(f) for f in (command, tmp_path / "other", tmp_path / "changed")]
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_new_file_of_a_folder_counts(repository: Repository) -> None:

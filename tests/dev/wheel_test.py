@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -36,7 +38,8 @@ def test_nothing_else_is_there(tmp_path: Path, name: str) -> None:
     ("tag", "libraries", "message"),
     [
         ("linux_x86_64", {}, "serves this system alone"),
-        ("manylinux_2_34_x86_64", {"libzstd.so.1": "/usr/lib/libzstd.so.1"}, r"beside the C library: libzstd.so.1$"),
+        ("manylinux_2_28_x86_64", {"libzstd.so.1": "/usr/lib/libzstd.so.1"}, r"beside the C library: libzstd.so.1$"),
+        ("manylinux_2_29_x86_64", {}, r"needs glibc 2.29, newer than 2.28$"),
     ],
 )
 def test_what_serves_few_systems_is_refused(
@@ -64,7 +67,7 @@ def test_our_own_doctor_is_asked_about_every_python(tmp_path: Path, body: str, m
     command = tmp_path / "flashfit"
     command.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n{body}\n')
     command.chmod(0o755)
-    path = Path("flashfit-1.0-py3-none-manylinux_2_34_x86_64.whl")
+    path = Path("flashfit-1.0-py3-none-manylinux_2_28_x86_64.whl")
     if message:
         with pytest.raises(wheel.WheelError, match=message):
             wheel.check_by_doctor(command, path)
@@ -72,7 +75,7 @@ def test_our_own_doctor_is_asked_about_every_python(tmp_path: Path, body: str, m
         wheel.check_by_doctor(command, path)
         asked = (tmp_path / "asked").read_text().splitlines()
         assert len(asked) == len(wheel.PYTHONS)
-        assert all("--platform linux_x86_64 --glibc 2.34 --gpu all" in line for line in asked)
+        assert all("--platform linux_x86_64 --glibc 2.28 --gpu all" in line for line in asked)
     with pytest.raises(wheel.WheelError, match="does not name its oldest C library"):
         wheel.check_by_doctor(command, Path("flashfit-1.0-py3-none-linux_x86_64.whl"))
 
@@ -88,7 +91,42 @@ def test_a_build_is_kept_whatever_environment_packed_it_last(tmp_path: Path, mon
 
     monkeypatch.setattr(wheel, "python", build)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
-    assert wheel.pack(tmp_path, tmp_path).suffix == ".whl"
+    assert wheel.pack(tmp_path, tmp_path, tmp_path).suffix == ".whl"
+
+
+@pytest.mark.parametrize("tag", ["manylinux_2_17_x86_64", "manylinux_2_28_aarch64"])
+def test_the_name_promises_what_was_linked_for(monkeypatch: pytest.MonkeyPatch, tag: str) -> None:
+    monkeypatch.setattr(wheel, "python", lambda *_: json.dumps({"overall_tag": tag, "external_libs": {}}))
+    assert wheel.platform(Path("a.whl")) == f"manylinux_2_28_{tag.split('_', 3)[3]}"
+
+
+def test_a_file_that_names_a_folder_of_this_machine_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("flashfit/__init__.py", "")
+        file.writestr("flashfit/libflashfit.so", f"assertion in {wheel.ROOT}/src/a.cpp")
+    with pytest.raises(wheel.WheelError, match=r"flashfit/libflashfit.so names /"):
+        wheel.check_no_folders(path)
+    wheel.check_no_folders(a_wheel(tmp_path, "flashfit/__init__.py"))
+
+
+def test_one_variable_says_where_the_project_is() -> None:
+    assert wheel.addresses("") == []
+    lines = wheel.addresses("https://host/owner/flashfit")
+    assert "Project-URL: Issues, https://host/owner/flashfit/issues" in lines
+    assert "Project-URL: Changelog, https://host/owner/flashfit/blob/main/CHANGELOG.md" in lines
+    assert all(re.fullmatch(r"Project-URL: \w+, https://host/owner/flashfit\S*", line) for line in lines)
+    pages = [line.rpartition("/blob/main/")[2] for line in lines if "/blob/main/" in line]
+    assert all((wheel.ROOT / page).is_file() for page in pages)
+
+
+def test_times_are_the_commits_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    wheel.set_time()
+    assert os.environ["SOURCE_DATE_EPOCH"] == "1000000000"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    wheel.set_time()
+    assert int(os.environ.pop("SOURCE_DATE_EPOCH")) >= 315532800
 
 
 def test_a_tool_that_fails_is_quoted() -> None:

@@ -14,7 +14,7 @@ PAGE = "docs/adding-an-operation.md"
 # What is of the router by its name, or names what is.
 OF_ROUTER = re.compile(r"(^|[/_])routes?([._/-]|$)|kernels/moe(?!/experts)")
 NAMES_ROUTER = re.compile(
-    r"moe[._/]+route|RouteProblem|RouteCall|RouteConfig|RouteData|emulated_route|route_kernel_rows|route_checks"
+    r"moe[._/]+route|RouteProblem|RouteCall|RouteConfig|RouteData|emulated_route|route_kernel_variants|route_checks"
     r"|fake_route|_route\b|mutants_route|route_ptx|logit_order|kernels/moe(?!/experts)|routing\.md|route\.cpp|\broute\b.*-inl|route_test|explain_route|flashfit_moe\b"
 )
 KINDS = (".cpp", ".hpp", ".cuh", ".h", ".c", ".py", ".txt", ".md", ".json", ".in")

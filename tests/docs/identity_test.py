@@ -18,6 +18,8 @@ BY_NAME = re.compile(r"(pip|pipx|uv add|uv tool)[\w ]* install[\w =-]* ['\"]?fla
 def test_versions_agree() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == __version__  # type: ignore[index]
+    project = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    assert re.findall(r"^project\(flashfit VERSION (\S+)", project, re.MULTILINE) == [__version__]
     changes = re.findall(r"^## (\S+?),? ?(not released yet)?$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     released = [version for version, not_yet in changes if not not_yet]
     assert released[0] == __version__

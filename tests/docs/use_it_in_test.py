@@ -21,6 +21,7 @@ EXAMPLES = {
     "diffusers_model.py": (("torch", "diffusers"), "diffusers"),
     "xformers_call.py": (("torch", "xformers"), "xformers"),
     "sageattention_call.py": (("torch",), "sageattention"),
+    "seedvr_program.py": (("torch",), "seedvr"),
     "flash_attn_by_name.sh": (("torch",), ""),
 }
 

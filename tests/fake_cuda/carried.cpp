@@ -1,4 +1,4 @@
-// In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every row of the catalogue,
+// In place of the library's images: one of machine code (8.9) and one of PTX (8.0) for every variant of the catalogue,
 // in a form that the fake driver takes.
 #include "runtime/images/carried.hpp"
 
@@ -10,10 +10,10 @@ namespace {
 
 std::vector<Image> made_images() {
   std::vector<Image> images;
-  for (const KernelRow& row : catalogue()) {
-    const std::string entry = "kernel_" + row.name;
-    images.push_back({&row, {89, Target::Kind::kSass}, 168, 0, 1000, entry});
-    images.push_back({&row, {80, Target::Kind::kPtx}, 0, 0, 1000, entry});
+  for (const KernelVariant& variant : catalogue()) {
+    const std::string entry = "kernel_" + variant.name;
+    images.push_back({&variant, {89, Target::Kind::kSass}, 168, 0, 1000, entry});
+    images.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, 1000, entry});
   }
   return images;
 }

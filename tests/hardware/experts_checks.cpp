@@ -22,7 +22,7 @@ namespace {
 using reference::ExpertsCase, reference::ExpertsData;
 
 Image image_of(const emulated::EmulatedKernel& kernel) {
-  return {.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  return {.variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
 }
 
 /// The two kernels of a call.
@@ -57,7 +57,7 @@ void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, Outcom
   const Steps steps = experts_steps(rows, product, call.problem, device.gpu().sms);
   ExpertsArguments arguments;
   if (const Result<void> r =
-          arguments.set(experts_product_variant_of(pair.product.row).config, call, encode_tensor_map);
+          arguments.set(experts_product_variant_of(pair.product.variant).config, call, encode_tensor_map);
       !r)
     outcome.fail(r.error().message);
   for (std::size_t i = 0; i < steps.size() && outcome.passed; ++i) {
@@ -83,13 +83,13 @@ Outcome experts(const Place& place, const emulated::EmulatedKernel& product) {
   Outcome outcome;
   const emulated::EmulatedKernel& rows = emulated::rows_kernel_for(product, emulated::emulated_experts_rows());
   const bool rehearsal = place.device == nullptr;
-  const auto images_of_row = [&](const KernelRow& row) {
-    return rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, row, outcome);
+  const auto images_of = [&](const KernelVariant& variant) {
+    return rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, variant, outcome);
   };
-  const std::vector<LoadedImage> of_rows = images_of_row(rows.row), of_product = images_of_row(product.row);
+  const std::vector<LoadedImage> of_rows = images_of(rows.variant), of_product = images_of(product.variant);
   outcome.kept["images"] = of_product.size();
   if (of_rows.empty()) outcome.fail("no image sorts for it");
-  const std::vector<ExpertsCase> cases = testing::cases_for(experts_product_variant_of(product.row).config);
+  const std::vector<ExpertsCase> cases = testing::cases_for(experts_product_variant_of(product.variant).config);
   Agreement same;
   for (std::size_t i = 0; i < cases.size() && outcome.passed; i += rehearsal ? 16 : 1) {
     ExpertsData emulated = reference::make_data(cases[i]);
@@ -120,7 +120,8 @@ Outcome experts(const Place& place, const emulated::EmulatedKernel& product) {
 std::vector<Check> experts_checks() {
   std::vector<Check> checks;
   for (const emulated::EmulatedKernel& kernel : emulated::emulated_experts_products())
-    checks.push_back({"experts", kernel.row.name, [&kernel](const Place& place) { return experts(place, kernel); }});
+    checks.push_back(
+        {"experts", kernel.variant.name, [&kernel](const Place& place) { return experts(place, kernel); }});
   return checks;
 }
 

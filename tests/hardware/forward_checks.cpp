@@ -129,11 +129,11 @@ void compare_case(const char* name, const ForwardData& gpu, const std::vector<Em
 
 Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
   Outcome outcome;
-  const ForwardConfig& config = forward_variant_of(kernel.row).config;
+  const ForwardConfig& config = forward_variant_of(kernel.variant).config;
   const bool rehearsal = place.device == nullptr;
   const emu::Options exact{.tensor_core = emu::tensor_core_of(place.cc.decimal())};
   const std::vector<LoadedImage> images =
-      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, kernel.row, outcome);
+      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, kernel.variant, outcome);
   outcome.kept["images"] = images.size();
   if (images.empty()) return outcome;
   for (const ForwardCase& spec : cases_for(config)) {
@@ -162,7 +162,8 @@ Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
 std::vector<Check> forward_checks() {
   std::vector<Check> checks;
   for (const emulated::EmulatedKernel& kernel : emulated::emulated_forwards())
-    checks.push_back({"forward", kernel.row.name, [&kernel](const Place& place) { return forward(place, kernel); }});
+    checks.push_back(
+        {"forward", kernel.variant.name, [&kernel](const Place& place) { return forward(place, kernel); }});
   return checks;
 }
 

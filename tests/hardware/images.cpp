@@ -6,13 +6,13 @@
 
 namespace flashfit::hardware {
 
-std::vector<LoadedImage> load_images(lab::Device& device, const KernelRow& row, Outcome& outcome) {
+std::vector<LoadedImage> load_images(lab::Device& device, const KernelVariant& variant, Outcome& outcome) {
   std::vector<LoadedImage> images;
   for (const Image& image : carried_images()) {
-    if (image.row->name != row.name || !runs_on(image.target, device.gpu().cc)) continue;
+    if (image.variant->name != variant.name || !runs_on(image.target, device.gpu().cc)) continue;
     const Result<std::vector<std::byte>> bytes = image_bytes(image);
     const Result<lab::LoadedKernel> loaded =
-        bytes ? device.load(*bytes, image.entry, image.row->threads, image.row->shared_bytes)
+        bytes ? device.load(*bytes, image.entry, image.variant->threads, image.variant->shared_bytes)
               : Result<lab::LoadedKernel>(tl::unexpected(bytes.error()));
     if (loaded)
       images.push_back({image.target.str(), *loaded});

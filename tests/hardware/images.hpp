@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 #include "hardware/check.hpp"
 
 namespace flashfit::hardware {
@@ -36,7 +36,7 @@ struct LoadedImage {
   lab::LoadedKernel kernel;
 };
 
-/// Every image of the row that runs on this GPU.
-std::vector<LoadedImage> load_images(lab::Device& device, const KernelRow& row, Outcome& outcome);
+/// Every image of the variant that runs on this GPU.
+std::vector<LoadedImage> load_images(lab::Device& device, const KernelVariant& variant, Outcome& outcome);
 
 }  // namespace flashfit::hardware

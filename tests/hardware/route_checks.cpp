@@ -42,12 +42,13 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Imag
 
 Outcome route(const Place& place, const emulated::EmulatedKernel& kernel) {
   Outcome outcome;
-  const RouteConfig& config = route_variant_of(kernel.row).config;
+  const RouteConfig& config = route_variant_of(kernel.variant).config;
   const bool rehearsal = place.device == nullptr;
   const std::vector<LoadedImage> images =
-      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, kernel.row, outcome);
+      rehearsal ? std::vector<LoadedImage>{{"rehearsal", {}}} : load_images(*place.device, kernel.variant, outcome);
   outcome.kept["images"] = images.size();
-  const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Image image{
+      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   Agreement weights;
   for (const RouteCase& spec : reference::route_gpu_cases(config.dtype, config.experts)) {
     RouteData emulated = reference::make_data(spec);
@@ -76,7 +77,7 @@ Outcome route(const Place& place, const emulated::EmulatedKernel& kernel) {
 std::vector<Check> route_checks() {
   std::vector<Check> checks;
   for (const emulated::EmulatedKernel& kernel : emulated::emulated_routes())
-    checks.push_back({"route", kernel.row.name, [&kernel](const Place& place) { return route(place, kernel); }});
+    checks.push_back({"route", kernel.variant.name, [&kernel](const Place& place) { return route(place, kernel); }});
   return checks;
 }
 

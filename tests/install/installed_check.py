@@ -23,6 +23,8 @@ from typing import Any
 
 #: What a Python must not need for `import flashfit`.
 OPTIONAL = ("numpy", "torch", "cupy", "jax", "ml_dtypes")
+#: What the wheel's name promises.
+OLDEST_GLIBC = (2, 28)
 
 
 def has(package: str) -> bool:
@@ -82,12 +84,24 @@ def check_doctor() -> None:
         assert serious == [("FF221", "_flashfit_native.abi3.so")], report
     libraries = {Path(b.path).name: b for b in target.binaries}
     assert libraries.keys() >= {"libflashfit.so", "_flashfit_native.abi3.so"}, libraries.keys()
+    needed = {name: tuple(map(int, b.glibc.split("."))) for name, b in libraries.items()}
+    assert max(needed.values()) <= OLDEST_GLIBC, needed
+
+
+def check_sbom() -> None:
+    """The list of what is linked in is where PEP 770 wants it, and says whose each part is."""
+    text = importlib.metadata.distribution("flashfit").read_text("sboms/flashfit.cdx.json")
+    assert text, "there is no sboms/flashfit.cdx.json"
+    parts = json.loads(text)["components"]
+    assert {p["name"] for p in parts} >= {"gcc", "glibc", "isal", "libzstd", "lz4", "re2"}, parts
+    assert all(p["version"] and p["licenses"] and p["purl"].startswith("pkg:") for p in parts), parts
 
 
 def check_command() -> None:
     import flashfit
 
-    command = Path(sysconfig.get_path("scripts"), "flashfit")
+    # Under an emulator (tools/dev/emulated.sh) a script starts it.
+    command = os.environ.get("FLASHFIT_COMMAND") or Path(sysconfig.get_path("scripts"), "flashfit")
     output = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
     assert output.strip() == f"flashfit {flashfit.__version__}"
 
@@ -261,6 +275,7 @@ def main() -> None:
         check_import_needs_nothing,
         check_installed_files,
         check_record,
+        check_sbom,
         check_doctor,
         check_command,
         check_binding,

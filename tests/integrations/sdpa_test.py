@@ -172,6 +172,38 @@ def test_left(installed: None, name: str) -> None:
     assert torch.equal(found, call())
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_call_whose_like_was_taken_is_looked_at_again(installed: None) -> None:
+    """Such a call goes straight to the C API, unless something of it has another meaning there."""
+    q, k, v = problem()
+    longer = problem(rows=20)[0]
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((q, k, v), {}),
+        ((q, k, v[..., :8]), {}),
+        ((q, k, v), {"is_causal": True}),
+        ((longer, k, v), {"is_causal": True}),  # PyTorch's mask begins at the first key
+        ((q[:, :, :5], k, v), {"is_causal": True}),
+        ((q[:, :, :5], k, v), {}),
+        ((q, k, v), {"scale": 0.25}),  # what it is by itself, of head_dim 16
+        ((q, k, v), {"scale": 0.3}),
+        ((q[0], k[0], v[0]), {}),
+        ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
+        ((q.transpose(-1, -2).contiguous().transpose(-1, -2), k, v), {}),  # strides that flashfit refuses
+    ]
+    for _ in range(3):
+        for tensors, options in calls:
+            exact = attend(*(x.double() for x in tensors), **options)
+            torch.testing.assert_close(attend(*tensors, **options).double(), exact, rtol=0, atol=2e-6)
+    assert [int(line.split("(")[-1].split()[0]) for line in took()] == [18, 9, 3]
+    with pytest.raises(RuntimeError):
+        attend(q, k.double(), v)
+    mapped = torch.func.vmap(attend)(q[None], k[None], v[None])
+    torch.testing.assert_close(mapped[0], attend(q, k, v), rtol=0, atol=2e-6)
+    needs = q.clone().requires_grad_()
+    attend(needs, k, v).sum().backward()
+    assert needs.grad is not None
+
+
 def test_what_pytorch_refuses_it_refuses_still(installed: None) -> None:
     q, k, v = problem()
     with pytest.raises(RuntimeError):

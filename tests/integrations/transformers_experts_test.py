@@ -14,45 +14,9 @@ transformers: Any = pytest.importorskip("transformers", minversion="5.0")
 pytest.importorskip("transformers.integrations.moe")
 from flashfit.integrations import transformers_experts as fit  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0", "ignore::DeprecationWarning")
+from tests.integrations.tiny_models import MODELS, TOKENS, model_of  # noqa: E402
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 100,
-    "hidden_size": 64,
-    "intermediate_size": 48,
-    "moe_intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "head_dim": 16,
-    "num_experts": 8,
-    "num_local_experts": 8,
-    "num_experts_per_tok": 2,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-    "initializer_range": 0.3,
-}
-LATENT: dict[str, Any] = {
-    "n_routed_experts": 8,
-    "n_group": 4,
-    "topk_group": 2,
-    "first_k_dense_replace": 1,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 8,
-    "qk_nope_head_dim": 8,
-    "v_head_dim": 16,
-    "head_dim": 8,
-}
-#: Model -> its options, and what its gate is found to be.
-MODELS: dict[str, tuple[dict[str, Any], str]] = {
-    "Mixtral": ({}, "swiglu"),
-    "Qwen3Moe": ({"norm_topk_prob": True}, "swiglu"),
-    "Olmoe": ({}, "swiglu"),
-    "GptOss": ({}, "Swiglu(alpha=1.702, limit=7.0, shift=1.0)"),
-    "DeepseekV3": (LATENT, "swiglu"),
-}
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0", "ignore::DeprecationWarning")
 
 
 @pytest.fixture(autouse=True)
@@ -64,24 +28,18 @@ def installed() -> Iterator[None]:
     fit.HOST.notes.clear()
 
 
-def model_of(name: str, dtype: Any) -> tuple[Any, Any]:
+def pair_of(name: str, dtype: Any) -> tuple[Any, Any]:
     """The model of random weights whose experts are flashfit's, and the same with its own."""
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(**{**SIZES, **MODELS[name][0]})
-    config._attn_implementation = "eager"
-    own = getattr(transformers, f"{name}ForCausalLM")(config).to(dtype).eval()
+    own = model_of(name, dtype)
     mine = copy.deepcopy(own)
     own.set_experts_implementation("eager")
     mine.set_experts_implementation(fit.NAME)
     return mine, own
 
 
-TOKENS = torch.arange(40).reshape(2, 20) % 97 + 2
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_are_as_near_to_fp64_as_the_models_own(name: str) -> None:
-    mine, own = model_of(name, torch.float32)
+    mine, own = pair_of(name, torch.float32)
     with torch.no_grad():
         ours, theirs = mine(TOKENS).logits, own(TOKENS).logits
         exact = own.double()(TOKENS).logits
@@ -94,7 +52,7 @@ def test_logits_are_as_near_to_fp64_as_the_models_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Mixtral", "GptOss"])
 def test_gradients_are_the_models_own(name: str) -> None:
-    mine, own = model_of(name, torch.float32)
+    mine, own = pair_of(name, torch.float32)
     for model in (mine, own):
         model(TOKENS, labels=TOKENS).loss.backward()
     grads = dict(own.named_parameters())
@@ -109,7 +67,7 @@ def experts_of(model: Any) -> Any:
 
 
 def test_a_gate_that_flashfit_lacks_is_left_and_said() -> None:
-    mine, own = model_of("Mixtral", torch.float32)
+    mine, own = pair_of("Mixtral", torch.float32)
     kind = type(experts_of(mine))
     before = kind._apply_gate
     kind._apply_gate = lambda self, z: torch.tanh(z.chunk(2, dim=-1)[0]) * z.chunk(2, dim=-1)[1]
@@ -122,7 +80,7 @@ def test_a_gate_that_flashfit_lacks_is_left_and_said() -> None:
 
 
 def test_ids_of_other_ranks_add_nothing() -> None:
-    mine, _ = model_of("Mixtral", torch.float32)
+    mine, _ = pair_of("Mixtral", torch.float32)
     layer, x = experts_of(mine), torch.randn(6, 64)
     ids = torch.tensor([[0, 8], [8, 8], [3, 1], [8, 2], [7, 8], [5, 4]])
     with torch.no_grad():
@@ -136,7 +94,7 @@ def test_turned_off_it_is_the_models_own(monkeypatch: pytest.MonkeyPatch) -> Non
     fit.uninstall()
     monkeypatch.setenv("FLASHFIT_DISABLE_TRANSFORMERS_EXPERTS", "1")
     assert not fit.install()
-    mine, own = model_of("Mixtral", torch.float32)
+    mine, own = pair_of("Mixtral", torch.float32)
     with torch.no_grad():
         assert torch.equal(mine(TOKENS).logits, own(TOKENS).logits)
     assert "FLASHFIT_DISABLE_TRANSFORMERS_EXPERTS=1 turns it off" in "".join(fit.log())

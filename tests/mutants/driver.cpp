@@ -92,7 +92,7 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   many.spec.variable_length = true;
   many.spec.seqlens_q = many.spec.seqlens_k = std::vector<std::int64_t>(70, 3);
   if (std::string defect = defect_on(kernel, many, 0); !defect.empty()) return defect;
-  if (const ForwardConfig& c = forward_variant_of(kernel.row).config;
+  if (const ForwardConfig& c = forward_variant_of(kernel.variant).config;
       c.engine == ForwardEngine::kWgmma && c.head_dim <= 64) {
     Try heads{spec};  // so many that a block takes pairs of their tiles, of which one has no partner
     heads.spec.causal = true;
@@ -114,7 +114,7 @@ std::string first_defect(std::size_t each) {
   constexpr std::size_t kRounds = 7;
   const std::vector<EmulatedKernel>& kernels = emulated_forwards();
   std::vector<std::vector<Try>> tries;
-  for (const EmulatedKernel& kernel : kernels) tries.push_back(tries_of(forward_variant_of(kernel.row).config));
+  for (const EmulatedKernel& kernel : kernels) tries.push_back(tries_of(forward_variant_of(kernel.variant).config));
   for (std::size_t round = 0; round < kRounds; ++round) {
     for (std::size_t k = 0; k < kernels.size(); ++k)
       for (std::size_t i = round * each; i < tries[k].size(); i += kRounds * each)

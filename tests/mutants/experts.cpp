@@ -17,7 +17,7 @@ std::string first_defect() {
       emulated::emulated_experts_product<kExpertsProductVariants[1].config>(kExpertsProductVariants[1]),
       emulated::emulated_experts_product<kExpertsProductVariants[0].config>(kExpertsProductVariants[0])};
   for (const EmulatedKernel& product : products) {
-    const auto all = cases_for(experts_product_variant_of(product.row).config);
+    const auto all = cases_for(experts_product_variant_of(product.variant).config);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i % 3 != 0 && i + 8 < all.size()) continue;  // the last ones are for tiles' edges
       reference::ExpertsData data = reference::make_data(all[i]);

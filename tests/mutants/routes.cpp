@@ -13,7 +13,7 @@ std::string first_defect() {
   const EmulatedKernel kernels[] = {emulated_route<kRouteVariants[0].config>(kRouteVariants[0]),
                                     emulated_route<kRouteVariants[7].config>(kRouteVariants[7])};
   for (const EmulatedKernel& kernel : kernels) {
-    const RouteConfig& c = route_variant_of(kernel.row).config;
+    const RouteConfig& c = route_variant_of(kernel.variant).config;
     for (const reference::RouteCase& spec : reference::route_gpu_cases(c.dtype, c.experts))
       for (const emu::Options& options : schedules()) {
         reference::RouteData data = reference::make_data(spec);

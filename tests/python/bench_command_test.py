@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,16 +13,16 @@ from typing import Any
 import flashfit
 import pytest
 from flashfit import _command
-from flashfit.bench import cases, command, measure, options, peers, session
+from flashfit.bench import cases, measure, options, peers, session
 from flashfit.bench.parts import BrokenDeviceError
 from flashfit.bench.progress import Progress
 from flashfit.bench.results import ResultFile
 
-from tests.python.bench_parts import MadeUp, case, on_a_gpu
+from tests.python.bench_parts import MadeUp, case, on_a_gpu, runner
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = [case("origin/a"), case("origin/b", causal=True), case("grid/c", dtype="fp32"), case("edges/d", timed=False)]
-FEW = ("--device", "cpu", "--repeats", "4", "--warmup", "1")
+FEW = ("--repeats", "4", "--warmup", "1")
 
 
 def interrupting(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,14 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
     """The command with LIST for its list and one peer; its status and the file."""
     monkeypatch.setattr(cases, "listed", lambda: LIST)
     monkeypatch.setattr(peers, "all_peers", lambda: [MadeUp("twin")])
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def of(*words: str) -> tuple[int, Any]:
-        file = tmp_path / "result.json"
-        status = command.main([*FEW, "--json", str(file), *words])
-        return status, json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-
-    return of
+    return runner(monkeypatch, tmp_path, *FEW)
 
 
 def test_a_run_writes_every_case(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,7 +254,6 @@ def test_peers_that_are_not_installed_are_named() -> None:
 
 def test_beside_pytorch_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     few = [
         case("grid/a", dtype="bf16", heads_kv=1),
         case("grid/b", dtype="fp32", causal=True),
@@ -271,9 +262,8 @@ def test_beside_pytorch_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         case("ragged/e", lengths=(3, 40), dtype="bf16"),
     ]
     monkeypatch.setattr(cases, "listed", lambda: few)
-    file = tmp_path / "result.json"
-    assert command.main([*FEW, "--json", str(file), "--threads", "1"]) == 0
-    result = json.loads(file.read_text(encoding="utf-8"))
+    status, result = runner(monkeypatch, tmp_path, *FEW)("--threads", "1")
+    assert status == 0
     assert "torch" in result["versions"]
     beside = {e["name"]: e["peers"] for e in result["cases"]}
     for name in ("grid/a", "grid/b", "decode/c"):

@@ -5,30 +5,34 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import signal
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import flashfit
 import pytest
-from flashfit.bench import command
 from flashfit.bench.arrays import TorchArrays
 from flashfit.bench.measure import measured
 from flashfit.bench.moe import MOE, MoeCase, cases, popularity
 from flashfit.bench.parts import Method
 from flashfit.bench.peers import Peer
-from flashfit.bench.results import ResultFile
 
-from tests.python.bench_parts import on_a_gpu
+from tests.python.bench_parts import (
+    DAMAGES,
+    MadeUp,
+    expect_no_times,
+    expect_one_line,
+    expect_seen,
+    expect_wrong,
+    faults,
+    file_of,
+    on_a_gpu,
+    runner,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS, RESULTS = ROOT / "docs", ROOT / "bench" / "results"
-SCHEMA, BASE = (
-    json.loads((DOCS / name).read_text(encoding="utf-8")) for name in ("results_moe.schema.json", "results.schema.json")
-)
+RESULTS, SCHEMA = ROOT / "bench" / "results", "docs/results_moe.schema.json"
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no PyTorch, and NumPy has no bf16")
 
 
@@ -45,21 +49,9 @@ def case(tokens: int = 40, experts: int = 8, routing: str = "random") -> MoeCase
     return replace(first, name=f"moe/T{tokens} E{experts} {routing}", **small).touching(experts)
 
 
-class MadeUp(Peer):
-    """flashfit under another name, whose result is spoiled."""
-
-    package = "made-up"
-
-    def __init__(self, name: str, spoil: Callable[[Any], Any] = lambda out: out) -> None:
-        self.name = name
-        self._spoil = spoil
-
-    def missing(self, device: str) -> str:
-        return ""
-
-    def prepare(self, case: Any, inputs: Any) -> Callable[[], Any]:
-        given = {"router_logits": inputs.logits, "top_k": case.top_k}
-        return lambda: self._spoil(flashfit.fused_moe(inputs.x, inputs.w13, inputs.w2, **given))
+def run_experts(case: Any, inputs: Any) -> Any:
+    given = {"router_logits": inputs.logits, "top_k": case.top_k}
+    return flashfit.fused_moe(inputs.x, inputs.w13, inputs.w2, **given)
 
 
 def method(*peers: Peer, repeats: int = 2) -> Method:
@@ -165,10 +157,8 @@ SPOILT: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_is_wrong_has_no_times(name: str) -> None:
     spoil, said = SPOILT[name]
-    peer = measured(case(300), method(MadeUp("wrong", spoil)))["peers"]["wrong"]
-    assert not peer["correct"]
-    assert said in peer["message"]
-    assert not {"samples_us", "ratio"} & set(peer)
+    peer = measured(case(300), method(MadeUp("wrong", spoil, run_experts)))["peers"]["wrong"]
+    expect_no_times(peer, said)
 
 
 @needs_torch
@@ -180,8 +170,7 @@ def test_flashfit_wrong_is_never_a_time(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(flashfit, "fused_moe", wrong)
     entry = measured(case(), method(*MOE.peers()))
-    assert not entry["correct"]
-    assert not {"samples_us", "median_us", "peers"} & set(entry)
+    expect_wrong(entry)
 
 
 @needs_torch
@@ -209,27 +198,7 @@ def test_a_call_has_its_out_and_workspace_given_once(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
-    """The command on a CPU, short; its status and the file."""
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def of(*words: str) -> tuple[int, Any]:
-        file = tmp_path / "result.json"
-        few = ("--device", "cpu", "--repeats", "2", "--warmup", "0", "--threads", "1")
-        status = command.main([*few, "--json", str(file), *words])
-        return status, json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-
-    return of
-
-
-def faults(result: Any) -> list[str]:
-    jsonschema, referencing = (importlib.import_module(name) for name in ("jsonschema", "referencing"))
-    jsonschema_of: Any = importlib.import_module("referencing.jsonschema").DRAFT202012
-    base = referencing.Resource.from_contents(BASE, default_specification=jsonschema_of)
-    registry = referencing.Registry().with_resource("results.schema.json", base)
-    found = jsonschema.Draft202012Validator(SCHEMA, registry=registry).iter_errors(
-        json.loads(json.dumps(result, allow_nan=False))
-    )
-    return [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in found]
+    return runner(monkeypatch, tmp_path, "--repeats", "2", "--warmup", "0", "--threads", "1")
 
 
 @needs_torch
@@ -239,43 +208,25 @@ def test_a_run_writes_what_its_schema_allows(run: Any) -> None:
     assert [entry["problem"]["tokens"] for entry in result["cases"]] == [256, 1]
     assert (result["schema"], result["made"]["complete"]) == ("moe 1", True)
     assert all(entry["peers"]["torch-grouped"]["correct"] for entry in result["cases"])
-    assert faults(result) == []
+    assert faults(result, SCHEMA) == []
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("bench_*_moe*.json")), ids=lambda path: path.name)
 def test_committed_files_are_allowed(path: Path) -> None:
-    assert faults(json.loads(path.read_text(encoding="utf-8"))) == []
+    assert faults(json.loads(path.read_text(encoding="utf-8")), SCHEMA) == []
 
 
 @needs_torch
 def test_what_is_broken_is_not_allowed() -> None:
-    on_gpu = on_a_gpu(MadeUp("good"), MadeUp("wrong", SPOILT["a factor"][0]))
+    on_gpu = on_a_gpu(MadeUp("good", compute=run_experts), MadeUp("wrong", SPOILT["a factor"][0], run_experts))
     on_gpu.operation, on_gpu.arrays = MOE, TorchArrays("cpu")
     on_gpu.ceilings = {**on_gpu.ceilings, "tensor_tflops": {"bf16": {"value": 1e3}}}
-    gpu = {"name": "A GPU", "compute_capability": "9.0", "sms": 132}
-    result = ResultFile(None, "a test", {"system": "Linux", "cpu": "a CPU", "cores": 2, "gpu": gpu}, {}, MOE.schema)
-    result.content["method"] = {"warmup": 1, "repeats": 3, "l2": "warm", "clock": "events", "noise": None}
-    result.cases.append(measured(case(), on_gpu))
-    entry = result.cases[0]
-    assert (entry["correct"], entry["launch"], entry["bound_us"]["binds"]) == (True, "graph", "memory")
-    assert [peer["correct"] for peer in entry["peers"].values()] == [True, False]
-    assert faults(result.content) == []
+    content = file_of(MOE, measured(case(), on_gpu))
     damages: list[Callable[[Any], Any]] = [
-        lambda result: result.update(schema=1),
-        lambda result: result["made"].pop("complete"),
-        lambda result: result["cases"][0].update(group="grid"),
         lambda result: result["cases"][0]["problem"].pop("hidden"),
         lambda result: result["cases"][0]["problem"].update(routing="even"),
-        lambda result: result["cases"][0]["problem"].update(head_dim=64),
-        lambda result: result["cases"][0].update(share=1.2),
-        lambda result: result["cases"][0].update(correct=False),
-        lambda result: result["cases"][0]["peers"]["good"].update(ratio_interval=[1.0]),
-        lambda result: result["cases"][0]["samples_us"].append(-1.0),
     ]
-    for damage in damages:
-        broken = deepcopy(result.content)
-        damage(broken)
-        assert faults(broken), "nothing found"
+    expect_seen(content, SCHEMA, [*DAMAGES, *damages])
 
 
 @pytest.mark.parametrize(
@@ -288,7 +239,5 @@ def test_what_is_broken_is_not_allowed() -> None:
     ],
 )
 def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:
-    assert run(*words) == (2, None)
-    error = capsys.readouterr().err
-    assert error.startswith(said)
-    assert error.count("\n") == 1
+    ran, error = run(*words), capsys.readouterr().err
+    expect_one_line(ran, error, said)

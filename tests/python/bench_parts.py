@@ -1,14 +1,25 @@
-"""What the tests of flashfit.bench share: small cases, peers that are made up, a GPU that is none."""
+"""What the tests of flashfit.bench share: small cases, peers that are made up, a GPU that is none, runs of the command
+and what a schema forbids."""
 
 from __future__ import annotations
 
+import importlib
+import json
+import signal
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
 from typing import Any, Callable
 
-from flashfit.bench import timing
+import pytest
+from flashfit.bench import command, timing
 from flashfit.bench.arrays import Inputs, NumPyArrays
 from flashfit.bench.cases import Case, of_json
 from flashfit.bench.parts import Method
 from flashfit.bench.peers import CannotError, Peer
+from flashfit.bench.results import ResultFile
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def case(name: str = "origin/small", lengths: tuple[int, ...] | None = None, **given: Any) -> Case:
@@ -24,28 +35,36 @@ def case(name: str = "origin/small", lengths: tuple[int, ...] | None = None, **g
     return of_json({**entry, "problem": {**problem, **rows}, "work": {"flop": 1e6, "exp": 1e4, "bytes": 1e5}})
 
 
+def _attend(case: Case, inputs: Inputs) -> Any:
+    import flashfit
+
+    offsets: dict[str, Any] = {"cu_seqlens_q": inputs.cu_seqlens_q, "cu_seqlens_k": inputs.cu_seqlens_k}
+    scale = case.softmax_scale
+    return flashfit.attention(inputs.q, inputs.k, inputs.v, causal=case.causal, softmax_scale=scale, **offsets)
+
+
 class MadeUp(Peer):
-    """flashfit under another name, after which `spoil` is called."""
+    """flashfit under another name, after which `spoil` is called. compute(case, inputs) is flashfit's call."""
 
     package = "made-up"
 
-    def __init__(self, name: str, spoil: Callable[[Any], Any] = lambda out: out) -> None:
+    def __init__(
+        self,
+        name: str,
+        spoil: Callable[[Any], Any] = lambda out: out,
+        compute: Callable[[Any, Any], Any] = _attend,
+    ) -> None:
         self.name = name
         self.calls = 0
-        self._spoil = spoil
+        self._spoil, self._compute = spoil, compute
 
     def missing(self, device: str) -> str:
         return ""
 
-    def prepare(self, case: Case, inputs: Inputs) -> Callable[[], Any]:
-        import flashfit
-
+    def prepare(self, case: Any, inputs: Any) -> Callable[[], Any]:
         def call() -> Any:
             self.calls += 1
-            offsets: dict[str, Any] = {"cu_seqlens_q": inputs.cu_seqlens_q, "cu_seqlens_k": inputs.cu_seqlens_k}
-            scale = case.softmax_scale
-            out = flashfit.attention(inputs.q, inputs.k, inputs.v, causal=case.causal, softmax_scale=scale, **offsets)
-            return self._spoil(out)
+            return self._spoil(self._compute(case, inputs))
 
         return call
 
@@ -53,7 +72,7 @@ class MadeUp(Peer):
 class Refusing(MadeUp):
     """Says that it cannot."""
 
-    def prepare(self, case: Case, inputs: Inputs) -> Callable[[], Any]:
+    def prepare(self, case: Any, inputs: Any) -> Callable[[], Any]:
         raise CannotError(f"no {case.dtype} here")
 
 
@@ -103,3 +122,86 @@ def on_a_gpu(*peers: Any, ceiling: float = 1e3, gpu: AGpu | None = None) -> Any:
     found.ceilings = {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": {"value": 1e2}}
     found.variant = lambda case: "fwd_x"
     return found
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> Callable[..., tuple[int, Any]]:
+    """`python -m flashfit.bench` with these options on a CPU; given more of them, its status and the file, or None."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    path = folder / "result.json"
+
+    def run(*words: str) -> tuple[int, Any]:
+        status = command.main(["--device", "cpu", *options, "--json", str(path), *words])
+        return status, json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    return run
+
+
+def faults(result: Any, schema: str) -> list[str]:
+    """What a file's schema, such as "docs/results.schema.json", does not allow in it."""
+    jsonschema, referencing = (importlib.import_module(name) for name in ("jsonschema", "referencing"))
+    draft: Any = importlib.import_module("referencing.jsonschema").DRAFT202012
+    base, asked = (
+        json.loads((ROOT / name).read_text(encoding="utf-8")) for name in ("docs/results.schema.json", schema)
+    )
+    resource = referencing.Resource.from_contents(base, default_specification=draft)
+    registry = referencing.Registry().with_resource("results.schema.json", resource)
+    found = jsonschema.Draft202012Validator(asked, registry=registry).iter_errors(
+        json.loads(json.dumps(result, allow_nan=False))
+    )
+    return [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in found]
+
+
+def file_of(operation: Any, *cases: Any) -> Any:
+    """A result file of another operation than attention, as if a GPU had given these cases."""
+    gpu = {"name": "A GPU", "compute_capability": "9.0", "sms": 132}
+    machine = {"system": "Linux", "cpu": "a CPU", "cores": 2, "gpu": gpu}
+    result = ResultFile(None, "a test", machine, {}, operation.schema)
+    result.content["method"] = {"warmup": 1, "repeats": 3, "l2": "warm", "clock": "events", "noise": None}
+    result.cases.extend(cases)
+    return result.content
+
+
+#: What no file of such an operation may have.
+DAMAGES: list[Callable[[Any], Any]] = [
+    lambda result: result.update(schema=1),
+    lambda result: result["made"].pop("complete"),
+    lambda result: result["cases"][0].update(group="grid"),
+    lambda result: result["cases"][0]["problem"].pop("dtype"),
+    lambda result: result["cases"][0]["problem"].update(head_dim=64),
+    lambda result: result["cases"][0].update(share=1.2),
+    lambda result: result["cases"][0].update(correct=False),
+    lambda result: result["cases"][0]["peers"]["good"].update(ratio_interval=[1.0]),
+    lambda result: result["cases"][0]["samples_us"].append(-1.0),
+]
+
+
+def expect_seen(content: Any, schema: str, damages: Sequence[Callable[[Any], Any]]) -> None:
+    """That the schema allows `content`, whose first case has the peers good and wrong, and none of the damages."""
+    entry = content["cases"][0]
+    assert (entry["correct"], entry["launch"], entry["bound_us"]["binds"]) == (True, "graph", "memory")
+    assert [peer["correct"] for peer in entry["peers"].values()] == [True, False]
+    assert faults(content, schema) == []
+    for damage in damages:
+        broken = deepcopy(content)
+        damage(broken)
+        assert faults(broken, schema), "nothing found"
+
+
+def expect_no_times(entry: Any, said: str) -> None:
+    """That a peer whose results are wrong has a message with `said`, and no times."""
+    assert not entry["correct"]
+    assert said in entry["message"]
+    assert not {"samples_us", "ratio"} & set(entry)
+
+
+def expect_wrong(entry: Any) -> None:
+    """That a case which flashfit gets wrong has neither times nor peers."""
+    assert not entry["correct"]
+    assert not {"samples_us", "median_us", "peers"} & set(entry)
+
+
+def expect_one_line(ran: tuple[int, Any], error: str, said: str) -> None:
+    """That wrong use ended with status 2, no file and one line that begins so."""
+    assert ran == (2, None)
+    assert error.startswith(said)
+    assert error.count("\n") == 1

@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import signal
 import subprocess
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,22 +15,27 @@ import flashfit
 import numpy as np
 import pytest
 from flashfit import _command
-from flashfit.bench import command
 from flashfit.bench.arrays import NumPyArrays, TorchArrays
 from flashfit.bench.measure import measured, noise
 from flashfit.bench.parts import Method
 from flashfit.bench.peers import Peer
-from flashfit.bench.results import ResultFile
 from flashfit.bench.route import ROUTE, RouteCase, cases
 
-from tests.python.bench_parts import on_a_gpu
+from tests.python.bench_parts import (
+    DAMAGES,
+    MadeUp,
+    expect_no_times,
+    expect_one_line,
+    expect_seen,
+    expect_wrong,
+    faults,
+    file_of,
+    on_a_gpu,
+    runner,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS, RESULTS = ROOT / "docs", ROOT / "bench" / "results"
-SCHEMA, BASE = (
-    json.loads((DOCS / name).read_text(encoding="utf-8"))
-    for name in ("results_route.schema.json", "results.schema.json")
-)
+RESULTS, SCHEMA = ROOT / "bench" / "results", "docs/results_route.schema.json"
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no PyTorch")
 
 
@@ -42,20 +45,12 @@ def case(tokens: int = 50, experts: int = 20, top_k: int = 4, dtype: str = "fp32
     return replace(first, name=f"route/T{tokens} E{experts}", tokens=tokens, experts=experts, top_k=top_k, work=work)
 
 
-class MadeUp(Peer):
-    """flashfit under another name, whose results are spoiled."""
+def route(case: Any, inputs: Any) -> Any:
+    return flashfit.moe_route(inputs.logits, case.top_k)
 
-    package = "made-up"
 
-    def __init__(self, name: str, spoil: Callable[[Any, Any], Any] = lambda weights, ids: (weights, ids)) -> None:
-        self.name = name
-        self._spoil = spoil
-
-    def missing(self, device: str) -> str:
-        return ""
-
-    def prepare(self, case: Any, inputs: Any) -> Callable[[], Any]:
-        return lambda: self._spoil(*flashfit.moe_route(inputs.logits, case.top_k))
+def made_up(name: str, spoil: Callable[[Any, Any], Any] = lambda weights, ids: (weights, ids)) -> MadeUp:
+    return MadeUp(name, lambda result: spoil(*result), route)
 
 
 def method(*peers: Peer, arrays: Any = None, repeats: int = 4) -> Method:
@@ -82,7 +77,7 @@ def test_the_list() -> None:
 
 
 def test_a_case_is_checked_and_timed_beside_its_peers() -> None:
-    entry = measured(case(), method(MadeUp("twin")))
+    entry = measured(case(), method(made_up("twin")))
     assert entry["correct"], entry
     assert 0 <= entry["error"] <= entry["error_bound"] < 1e-5
     assert len(entry["samples_us"]) == len(entry["peers"]["twin"]["samples_us"]) == 4
@@ -125,10 +120,8 @@ SPOILT: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_is_wrong_has_no_times(name: str) -> None:
     spoil, said = SPOILT[name]
-    peer = measured(case(), method(MadeUp("wrong", spoil)))["peers"]["wrong"]
-    assert not peer["correct"]
-    assert said in peer["message"]
-    assert not {"samples_us", "ratio"} & set(peer)
+    peer = measured(case(), method(made_up("wrong", spoil)))["peers"]["wrong"]
+    expect_no_times(peer, said)
 
 
 def test_of_a_long_case_no_token_is_left_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +132,7 @@ def test_of_a_long_case_no_token_is_left_unwritten(monkeypatch: pytest.MonkeyPat
         weights[1::2] = np.nan
         return weights, ids
 
-    assert "NaN" in measured(case(1000), method(MadeUp("wrong", spoil)))["peers"]["wrong"]["message"]
+    assert "NaN" in measured(case(1000), method(made_up("wrong", spoil)))["peers"]["wrong"]["message"]
 
 
 def test_flashfit_wrong_is_never_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,34 +144,13 @@ def test_flashfit_wrong_is_never_a_time(monkeypatch: pytest.MonkeyPatch) -> None
         return weights, ids
 
     monkeypatch.setattr(flashfit, "moe_route", wrong)
-    entry = measured(case(), method(MadeUp("good")))
-    assert not entry["correct"]
-    assert not {"samples_us", "median_us", "peers"} & set(entry)
+    entry = measured(case(), method(made_up("good")))
+    expect_wrong(entry)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
-    """The command on a CPU, short; its status and the file."""
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def of(*words: str) -> tuple[int, Any]:
-        file = tmp_path / "result.json"
-        few = ("--device", "cpu", "--repeats", "3", "--warmup", "1", "--threads", "1")
-        status = command.main([*few, "--json", str(file), *words])
-        return status, json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-
-    return of
-
-
-def faults(result: Any) -> list[str]:
-    jsonschema, referencing = (importlib.import_module(name) for name in ("jsonschema", "referencing"))
-    jsonschema_of: Any = importlib.import_module("referencing.jsonschema").DRAFT202012
-    base = referencing.Resource.from_contents(BASE, default_specification=jsonschema_of)
-    registry = referencing.Registry().with_resource("results.schema.json", base)
-    found = jsonschema.Draft202012Validator(SCHEMA, registry=registry).iter_errors(
-        json.loads(json.dumps(result, allow_nan=False))
-    )
-    return [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in found]
+    return runner(monkeypatch, tmp_path, "--repeats", "3", "--warmup", "1", "--threads", "1")
 
 
 def test_a_run_writes_what_its_schema_allows(run: Any, tmp_path: Path) -> None:
@@ -188,7 +160,7 @@ def test_a_run_writes_what_its_schema_allows(run: Any, tmp_path: Path) -> None:
     assert {entry["problem"]["dtype"] for entry in result["cases"]} == set(dtypes)
     assert len(result["cases"]) == 5 * len(dtypes)
     assert (result["schema"], result["made"]["complete"]) == ("route 1", True)
-    assert faults(result) == []
+    assert faults(result, SCHEMA) == []
     file = str(tmp_path / "result.json")
     ran = subprocess.run([_command.command(), "compare", file, file], capture_output=True, text=True)
     assert ran.returncode != 0
@@ -197,35 +169,14 @@ def test_a_run_writes_what_its_schema_allows(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("bench_*_route*.json")), ids=lambda path: path.name)
 def test_committed_files_are_allowed(path: Path) -> None:
-    assert faults(json.loads(path.read_text(encoding="utf-8"))) == []
+    assert faults(json.loads(path.read_text(encoding="utf-8")), SCHEMA) == []
 
 
 def test_what_is_broken_is_not_allowed() -> None:
-    on_gpu = on_a_gpu(MadeUp("good"), MadeUp("wrong", SPOILT["one weight"][0]))
+    on_gpu = on_a_gpu(made_up("good"), made_up("wrong", SPOILT["one weight"][0]))
     on_gpu.operation = ROUTE
-    gpu = {"name": "A GPU", "compute_capability": "9.0", "sms": 132}
-    result = ResultFile(None, "a test", {"system": "Linux", "cpu": "a CPU", "cores": 2, "gpu": gpu}, {}, ROUTE.schema)
-    result.content["method"] = {"warmup": 1, "repeats": 3, "l2": "warm", "clock": "events", "noise": None}
-    result.cases.append(measured(case(), on_gpu))
-    entry = result.cases[0]
-    assert (entry["correct"], entry["launch"], entry["bound_us"]["binds"]) == (True, "graph", "memory")
-    assert [peer["correct"] for peer in entry["peers"].values()] == [True, False]
-    assert faults(result.content) == []
-    damages: list[Callable[[Any], Any]] = [
-        lambda result: result.update(schema=1),
-        lambda result: result["made"].pop("complete"),
-        lambda result: result["cases"][0].update(group="grid"),
-        lambda result: result["cases"][0]["problem"].pop("experts"),
-        lambda result: result["cases"][0]["problem"].update(head_dim=64),
-        lambda result: result["cases"][0].update(share=1.2),
-        lambda result: result["cases"][0].update(correct=False),
-        lambda result: result["cases"][0]["peers"]["good"].update(ratio_interval=[1.0]),
-        lambda result: result["cases"][0]["samples_us"].append(-1.0),
-    ]
-    for damage in damages:
-        broken = deepcopy(result.content)
-        damage(broken)
-        assert faults(broken), "nothing found"
+    content = file_of(ROUTE, measured(case(), on_gpu))
+    expect_seen(content, SCHEMA, [*DAMAGES, lambda result: result["cases"][0]["problem"].pop("experts")])
 
 
 @pytest.mark.parametrize(
@@ -245,10 +196,8 @@ def test_what_is_broken_is_not_allowed() -> None:
     ],
 )
 def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:
-    assert run(*words) == (2, None)
-    error = capsys.readouterr().err
-    assert error.startswith(said)
-    assert error.count("\n") == 1
+    ran, error = run(*words), capsys.readouterr().err
+    expect_one_line(ran, error, said)
     if "rout" in words:
         assert error.rstrip().endswith(", route, moe")
 

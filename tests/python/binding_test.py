@@ -11,8 +11,10 @@ from typing import Any
 import flashfit
 import numpy as np
 import pytest
+from flashfit import _binding
 from flashfit._binding import UNREADABLE, binding
 from flashfit._frames import frames_attend
+from flashfit._library import library
 from flashfit._tensors import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +47,15 @@ def ways() -> list[Any]:
 def test_the_compiled_module_is_used() -> None:
     if os.environ.get("FLASHFIT_PYTHON_BINDING") != "ctypes":
         assert binding().name == "native"
+
+
+@needs_module
+def test_a_free_threaded_python_never_loads_the_compiled_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading by a file's path does not ask whether the file is for such a Python: it would crash there."""
+    path = library().path
+    assert _binding._find_module(path) is not None
+    monkeypatch.setattr(sys, "abiflags", "t")
+    assert _binding._find_module(path) is None
 
 
 @pytest.mark.parametrize("attend", ways())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 import flashfit
 import pytest
 
 torch: Any = pytest.importorskip("torch")
-from tools.gpu import experts  # noqa: E402
+from flashfit import _torch_moe  # noqa: E402
+from flashfit._torch_moe_gradients import experts_gradients  # noqa: E402
+
+from tools.gpu import expert_gradients, experts  # noqa: E402
 
 
 def test_all_pass_on_the_cpu() -> None:
@@ -27,3 +32,33 @@ def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flashfit, "fused_moe", wrong)
     failed = [name for name, passed in experts.near("cpu") if not passed]
     assert len(failed) == 15  # of fp16, but where nothing is computed
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr(_torch_moe, "has_own_gradients", lambda _: False)
+    yield
+    torch.set_num_threads(before)
+
+
+def layouts() -> Iterator[expert_gradients.Found]:
+    """One of each activation, of three dozen."""
+    return islice(expert_gradients.every_layout("cpu"), 0, 18, 4)
+
+
+def test_gradients_pass_on_the_cpu(as_on_a_gpu: None) -> None:
+    parts = (expert_gradients.many_experts, expert_gradients.routers, expert_gradients.others)
+    found = list(chain(layouts(), *(part("cpu") for part in parts)))
+    assert len(found) == 5 + 2 + 8 + 2
+    assert [name for name, passed, _ in found if not passed] == []
+
+
+def test_wrong_gradients_are_seen(as_on_a_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*given: Any) -> tuple[Any, ...]:
+        dx, *others = experts_gradients(*given)
+        return dx * 1.03, *others
+
+    monkeypatch.setattr(_torch_moe, "experts_gradients", wrong)
+    assert not any(passed for _, passed, _ in layouts())

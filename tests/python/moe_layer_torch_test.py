@@ -14,6 +14,17 @@ from flashfit._binding import binding  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+from tools.gpu.experts_by_torch import (  # noqa: E402
+    DIFFERENTIATED,
+    by_torch,
+    differentiable,
+    differentiable_by_torch,
+    expect_gradients,
+    gradients_of,
+    layer,
+    routed_by_torch,
+)
+
 assert torch_ops
 
 # Of torch 2.15 in every compiled function.
@@ -21,43 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 
 
 DTYPES = ["float16", "bfloat16", "float32"]
 F = torch.nn.functional
-
-
-def layer(
-    tokens: int = 50, experts: int = 8, hidden: int = 64, between: int = 48, top_k: int = 2, dtype: str = "float32"
-) -> dict[str, Any]:
-    """A call of unit-variance inputs."""
-    generator = torch.Generator().manual_seed(tokens)
-
-    def normal(*shape: int, scale: float = 1) -> Any:
-        return (scale * torch.randn(*shape, generator=generator)).to(getattr(torch, dtype))
-
-    weights, ids = flashfit.moe_route(torch.randn(tokens, experts, generator=generator), top_k)
-    return {
-        "x": normal(tokens, hidden),
-        "w13": normal(experts, 2 * between, hidden, scale=hidden**-0.5),
-        "w2": normal(experts, hidden, between, scale=between**-0.5),
-        "topk_weights": weights,
-        "topk_ids": ids,
-    }
-
-
-def by_torch(x: Any, w13: Any, w2: Any, topk_weights: Any, topk_ids: Any, activation: str = "swiglu") -> Any:
-    """What Transformers' eager experts run: expert by expert, each step in x's dtype, added up in fp32."""
-    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
-    for e in range(len(w13)):
-        token, rank = torch.where(topk_ids == e)
-        g, u = (x[token] @ w13[e].T).chunk(2, dim=-1)
-        if activation == "gpt_oss":
-            g, u = g.clamp(max=7), u.clamp(-7, 7)
-            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
-        elif activation == "swiglu":
-            h = F.silu(g) * u
-        else:
-            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
-        y = h @ w2[e].T
-        out.index_add_(0, token, (y * topk_weights[token, rank, None].to(y.dtype)).to(out.dtype))
-    return out.to(x.dtype)
+forward_ad: Any = torch.autograd.forward_ad
 
 
 #: Unit variance, and what it hides.
@@ -275,76 +250,6 @@ def test_refusals() -> None:
         assert "\n" not in str(caught.value)
 
 
-#: What may be differentiated, and how a call takes it.
-DIFFERENTIATED = ["x", "w13", "w2", "b13", "b2", "topk_weights"]
-
-
-def differentiable(dtype: Any, activation: str, gate_up: str, transposed: bool, weight_on: str) -> dict[str, Any]:
-    """A call with biases; expert 5 has no tokens."""
-    call = layer(dtype="float32", experts=8)
-    generator = torch.Generator().manual_seed(4)
-    call["topk_ids"] = torch.where(call["topk_ids"] == 5, 2, call["topk_ids"])
-    call["b13"], call["b2"] = torch.randn(8, 96, generator=generator), torch.randn(8, 64, generator=generator)
-    if activation == "silu":
-        call["w13"], call["b13"] = call["w13"][:, :48].contiguous(), call["b13"][:, :48].contiguous()
-    if transposed:
-        call["w13"], call["w2"] = call["w13"].mT.contiguous(), call["w2"].mT.contiguous()
-    call = {name: x if name == "topk_ids" else x.to(dtype) for name, x in call.items()}
-    call["topk_weights"] = call["topk_weights"].to(torch.promote_types(dtype, torch.float32))
-    return {**call, "activation": activation, "gate_up": gate_up, "transposed": transposed, "weight_on": weight_on}
-
-
-def differentiable_by_torch(
-    x: Any,
-    w13: Any,
-    w2: Any,
-    topk_weights: Any,
-    topk_ids: Any,
-    b13: Any,
-    b2: Any,
-    activation: str,
-    gate_up: str,
-    transposed: bool,
-    weight_on: str,
-) -> Any:
-    """The layer in torch's own operations, in whatever dtype."""
-    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
-    w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
-    for e in range(len(w13)):
-        token, rank = torch.where(topk_ids == e)
-        weight = topk_weights[token, rank, None].to(x.dtype)
-        z = (x[token] * weight if weight_on == "input" else x[token]) @ w13[e].T + b13[e]
-        g, u = (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=-1)
-        if activation == "silu":
-            h = F.silu(z)
-        elif activation == "gpt_oss":
-            g, u = g.clamp(max=7), u.clamp(-7, 7)
-            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
-        elif activation == "swiglu":
-            h = F.silu(g) * u
-        else:
-            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
-        y = h @ w2[e].T + b2[e]
-        out = out.index_add(0, token, (y if weight_on == "input" else y * weight).to(out.dtype))
-    return out.to(x.dtype)
-
-
-def gradients_of(function: Any, call: dict[str, Any], dout: Any, names: list[str]) -> dict[str, Any]:
-    given = {name: x.clone().requires_grad_() if name in names else x for name, x in call.items()}
-    out = function(**given)
-    found = torch.autograd.grad(out, [given[name] for name in names], dout.to(out.dtype))
-    return dict(zip(names, found))
-
-
-def expect_gradients(ours: dict[str, Any], theirs: dict[str, Any], exact: dict[str, Any]) -> None:
-    """Each gradient's error is at most twice PyTorch's in the same dtype, both against fp64."""
-    for name, want in exact.items():
-        assert ours[name].shape == want.shape
-        size = want.abs().max()
-        mine, its = ((each[name].double() - want).abs().max() / size for each in (ours, theirs))
-        assert mine <= 2 * its + 2.0**-24, f"{name}: {mine:.3g} against PyTorch's {its:.3g}"
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu"])
 @pytest.mark.parametrize(
@@ -363,17 +268,6 @@ def test_gradients(dtype: str, activation: str, gate_up: str, transposed: bool, 
     ours = gradients_of(flashfit.fused_moe, call, dout, DIFFERENTIATED)
     expect_gradients(ours, theirs, exact)
     assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens
-
-
-def routed_by_torch(logits: Any, top_k: int, router: str, renormalize: bool, scale: float, ids: Any) -> Any:
-    """Weights of the chosen experts in torch's own operations, in fp32 or fp64."""
-    x = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if router == "topk_softmax":
-        return torch.softmax(x.gather(1, ids), dim=1) * scale
-    scores = {"softmax": lambda: torch.softmax(x, dim=1), "sigmoid": lambda: torch.sigmoid(x)}
-    of_all = scores.get(router, lambda: F.softplus(x).sqrt())()
-    weights = of_all.gather(1, ids)
-    return (weights / weights.sum(dim=1, keepdim=True) if renormalize else weights) * scale
 
 
 @pytest.mark.parametrize("router", ["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"])
@@ -466,6 +360,29 @@ def test_gradients_in_compiled_code() -> None:
     want = gradients_of(flashfit.fused_moe, call, dout, names)
     for name, mine in gradients_of(compiled, call, dout, names).items():
         assert same(mine, want[name])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit")  # of torch's own derivatives
+def test_derivatives_that_do_not_exist_are_refused() -> None:
+    """A result without history, or without a tangent, would be wrong silently."""
+    call = {name: CALLS["ids"][name] for name in ("w13", "w2", "topk_weights", "topk_ids")}
+    x = CALLS["ids"]["x"]
+
+    def layer_of(x: Any, **options: Any) -> Any:
+        return flashfit.fused_moe(x, **call, **options)
+
+    wanting = x.clone().requires_grad_()
+    refused: dict[str, Any] = {
+        "requires grad in a call with out=, which has no backward": lambda: layer_of(wanting, out=torch.empty_like(x)),
+        "requires grad under a transform of torch.func": lambda: torch.func.grad(lambda y: layer_of(y).sum())(x),
+        "has a tangent, and flashfit has no forward-mode": lambda: layer_of(forward_ad.make_dual(x, x)),
+        "requires grad, and flashfit has no second derivative": lambda: torch.autograd.grad(
+            layer_of(wanting).sum(), wanting, create_graph=True
+        ),
+    }
+    for words, differentiate in refused.items():
+        with forward_ad.dual_level(), pytest.raises(flashfit.InvalidArgument, match="^x: " + words):
+            differentiate()
 
 
 def test_opcheck_with_gradients() -> None:

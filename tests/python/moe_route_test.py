@@ -407,7 +407,7 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"gpu": 89}, TypeError, "gpu: 89; accepted: a string"),
         ({"gpu": "L5"}, ValueError, ""),
         ({"variant": 3}, TypeError, "variant: 3; accepted: a string"),
-        ({"variant": "nothing"}, ValueError, "variant nothing is no row of the router"),
+        ({"variant": "nothing"}, ValueError, "variant nothing is no variant of the router"),
     ):
         with pytest.raises(kind) as caught:
             flashfit.moe_route_explain(**{**arguments, **bent})

@@ -1,23 +1,27 @@
-"""A small language model with a layer of experts, trained on this project's own pages: by flashfit's gradients and by
-PyTorch's, from the same numbers."""
+"""examples/train_experts.py: a small language model with a layer of experts learns as it does by PyTorch's own
+operations, by flashfit's gradients and by those of a GPU."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import flashfit
 import pytest
 
 torch: Any = pytest.importorskip("torch")
+from flashfit import _torch_moe  # noqa: E402
+from flashfit.nn import MoeLayer  # noqa: E402
+
+from examples import train_experts as example  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS, BATCH, CONTEXT, HIDDEN, EXPERTS, BETWEEN, TOP_K = 200, 128, 5, 48, 8, 32, 2
-F = torch.nn.functional
+EXAMPLE = "examples/train_experts.py"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
     """Steps are so small that threads would wait for one another more than they compute."""
     before = torch.get_num_threads()
@@ -26,72 +30,35 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def text() -> Any:
-    """Characters of the pages as numbers below 96."""
-    pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("moe.md", "plan.md", "kernels.md"))
-    return torch.tensor([min(max(ord(c) - 32, 0), 95) for c in pages])
-
-
-def parameters() -> dict[str, Any]:
-    generator = torch.Generator().manual_seed(0)
-
-    def normal(*shape: int, scale: float) -> Any:
-        return (scale * torch.randn(*shape, generator=generator)).requires_grad_()
-
-    return {
-        "embedding": normal(96, HIDDEN, scale=0.3),
-        "mix": normal(CONTEXT * HIDDEN, HIDDEN, scale=(CONTEXT * HIDDEN) ** -0.5),
-        "router": normal(HIDDEN, EXPERTS, scale=HIDDEN**-0.5),
-        "w13": normal(EXPERTS, 2 * BETWEEN, HIDDEN, scale=HIDDEN**-0.5),
-        "w2": normal(EXPERTS, HIDDEN, BETWEEN, scale=BETWEEN**-0.5),
-        "out": normal(HIDDEN, 96, scale=HIDDEN**-0.5),
-    }
-
-
-def by_torch(x: Any, logits: Any, w13: Any, w2: Any) -> Any:
-    values, ids = logits.topk(TOP_K, dim=1)
-    weights = torch.softmax(values, dim=1)
-    out = torch.zeros_like(x)
-    for e in range(EXPERTS):
-        token, rank = torch.where(ids == e)
-        g, u = (x[token] @ w13[e].T).chunk(2, dim=1)
-        out = out.index_add(0, token, (F.silu(g) * u) @ w2[e].T * weights[token, rank, None])
-    return out
-
-
-def by_flashfit(x: Any, logits: Any, w13: Any, w2: Any) -> Any:
-    return flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=TOP_K)
-
-
-def train(layer: Any, frozen: tuple[str, ...] = ()) -> list[float]:
-    """The loss of each step."""
-    p, characters = parameters(), text()
-    optimizer = torch.optim.Adam([x for name, x in p.items() if name not in frozen], lr=3e-3)
-    generator = torch.Generator().manual_seed(1)
-    losses = []
-    for _ in range(STEPS):
-        at = torch.randint(len(characters) - CONTEXT - 1, (BATCH,), generator=generator)
-        seen = characters[at[:, None] + torch.arange(CONTEXT)]
-        x = torch.tanh(p["embedding"][seen].flatten(1) @ p["mix"])
-        x = x + layer(x, x @ p["router"], p["w13"], p["w2"])
-        loss = F.cross_entropy(x @ p["out"], characters[at + CONTEXT])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
+@pytest.fixture(scope="module")
+def by_torch() -> list[float]:
+    losses = example.train(example.PlainLayer)
+    assert sum(losses[-20:]) / 20 < losses[0] - 1.5, "PyTorch itself learns too little for this to show anything"
     return losses
 
 
-def test_the_loss_falls_as_it_does_by_pytorch() -> None:
-    ours, theirs = train(by_flashfit), train(by_torch)
-    assert abs(ours[0] - theirs[0]) < 1e-5
-    ends = [sum(losses[-20:]) / 20 for losses in (ours, theirs)]
-    assert ends[1] < theirs[0] - 1.5, "PyTorch itself learns too little for this to show anything"
-    # Roundings differ, and steps carry that on: 5e-7 where this was written.
-    assert max(abs(a - b) for a, b in zip(ours, theirs)) < 1e-3
+@pytest.mark.parametrize("whose", ["the CPU's gradients", "a GPU's gradients"])
+def test_the_loss_falls_as_it_does_by_pytorch(
+    whose: str, by_torch: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if whose.startswith("a GPU"):
+        monkeypatch.setattr(_torch_moe, "has_own_gradients", lambda _: False)
+    ours = example.train(MoeLayer)
+    assert abs(ours[0] - by_torch[0]) < 1e-5
+    # 5e-7 where this was written.
+    assert max(abs(a - b) for a, b in zip(ours, by_torch)) < example.NEAR
 
 
-def test_experts_that_do_not_learn_are_seen() -> None:
-    """What the bounds above would find: the layer's weights and its router left as they began."""
-    whole, frozen = train(by_flashfit), train(by_flashfit, frozen=("router", "w13", "w2"))
-    assert sum(frozen[-20:]) / 20 - sum(whole[-20:]) / 20 > 0.1
+def test_experts_that_do_not_learn_are_seen(by_torch: list[float]) -> None:
+    """What the bound above would find: the layer's weights and its router left as they began."""
+    frozen = example.train(MoeLayer, frozen="layer.")
+    assert sum(frozen[-20:]) / 20 - sum(by_torch[-20:]) / 20 > 0.1
+
+
+def test_it_runs_as_a_program() -> None:
+    words = [sys.executable, "-c", f"import runpy, sys; sys.path.insert(0, 'python'); sys.argv = [{EXAMPLE!r}]; "
+             f"import torch; torch.set_num_threads(1); runpy.run_path({EXAMPLE!r}, run_name='__main__')"]  # fmt: skip
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("step  flashfit  PyTorch\n  20 ")
+    assert "the losses of no step are further apart than" in done.stdout

@@ -28,6 +28,15 @@ with torch.no_grad():
         attend(q, is_causal=True)
     attend(q[:, :, :1], q, attn_mask=torch.ones(1, 64, dtype=torch.bool))
     torch.compile(attend, backend="aot_eager")(q)
+    for keys in (10, 11, 12):
+        attend(q[:, :, :1], q[:, :, :keys])
+    encoder = torch.nn.TransformerEncoderLayer(32, 4, 32, batch_first=True).eval()
+    encoder(torch.randn(2, 5, 32))
+    own = torch.nn.MultiheadAttention(32, 4).eval()
+    own(torch.randn(5, 2, 32), *[torch.randn(7, 2, 32)] * 2)
+own.train()
+for weights in (True, False):
+    own(torch.randn(5, 2, 32), *[torch.randn(7, 2, 32)] * 2, need_weights=weights)
 x = torch.randn(1, 2, 8, 16, requires_grad=True)
 attend(x, dropout_p=0.5).sum().backward()
 sys.exit(5)
@@ -54,13 +63,17 @@ def test_a_program(tmp_path: Path) -> None:
     done = trace(tmp_path, "--gpu", "L4", *files, "program.py", "a", "--b")
     assert (done.returncode, done.stdout) == (5, "['a', '--b'] __main__\n"), done.stderr[-2000:]
     found = json.loads((tmp_path / "trace.json").read_text())
-    assert 0 < found["attention_seconds"] < found["seconds"]
-    assert found["attention_share"] == found["attention_seconds"] / found["seconds"]
-    eager = [call for call in found["calls"] if not call["compiled"]]
+    assert 0 < found["taken_seconds"] < found["attention_seconds"] < found["span_seconds"] < found["seconds"]
+    assert found["attention_share"] == found["attention_seconds"] / found["span_seconds"]
+    helper = [call for call in found["calls"] if "helper.py" in call["where"]]
+    eager = [call for call in helper if not call["compiled"]]
     by_options = {(call["causal"], *call["options"]): call for call in eager}
     causal, masked = by_options[(True,)], by_options[(False, "bool mask")]
-    dropped = by_options[(False, "dropout 0.5", "gradients")]
-    assert len(eager) == 3
+    dropped, tokens = by_options[(False, "dropout 0.5", "gradients")], by_options[(False,)]
+    assert len(eager) == 4
+    assert (tokens["count"], tokens["sizes"]) == (3, [[1, 10, 1], [1, 11, 1], [1, 12, 1]])
+    assert "2 x 1 x 10..12, 8 heads of 32" in done.stderr
+    assert tokens["on"][0]["modelled_us_of_all"] > 2.9 * min(tokens["on"][0]["modelled_us"], 4)
     assert causal["count"] == 3
     assert causal["seconds"] > 0
     sizes = ("batch", "seqlen_q", "seqlen_k", "heads_q", "heads_kv", "head_dim", "dtype", "device")
@@ -72,8 +85,19 @@ def test_a_program(tmp_path: Path) -> None:
     assert dropped["flashfit"] == {"takes": False, "reason": "dropout_p: 0.5"}
     assert causal["where"].endswith("helper.py:6")
     (on,) = causal["on"]
-    assert (on["gpu"], on["fits"]) == ("L4", True)
-    assert dropped["on"] == [{"gpu": "L4", "fits": False, "reason": "dtype is fp32; accepted: fp16, bf16"}]
+    assert (on["gpu"], on["fits"], on["dtype"], on["without"]) == ("L4", True, "fp16", [])
+    assert on["modelled_us_of_all"] == pytest.approx(3 * on["modelled_us"])
+    assert masked["on"][0]["without"] == ["bool mask"]
+    assert (dropped["on"][0]["fits"], dropped["on"][0]["dtype"]) == (True, "bf16")
+    others = [call for call in found["calls"] if call not in helper and not call["compiled"]]
+    modules = {call["function"]: call for call in others if call["seconds"] == 0}
+    assert set(modules) == {"TransformerEncoderLayer", "MultiheadAttention"}
+    assert "fast path" in modules["TransformerEncoderLayer"]["flashfit"]["reason"]
+    assert modules["MultiheadAttention"]["flashfit"]["reason"].startswith("need_weights: True")
+    sizes_of = [
+        modules["MultiheadAttention"][name] for name in ("batch", "seqlen_q", "seqlen_k", "heads_q", "head_dim")
+    ]
+    assert sizes_of == [2, 5, 7, 4, 8]
     (compiled, *_) = (call for call in found["calls"] if call["compiled"])
     assert (compiled["ran"], compiled["seconds"]) == (["compiled code"], 0.0)
     assert "3 times" in done.stderr
@@ -106,7 +130,7 @@ def test_a_program_without_attention(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("print('nothing')\n")
     done = trace(tmp_path, "program.py")
     assert (done.returncode, done.stdout) == (0, "nothing\n")
-    assert done.stderr.endswith("no call of attention was seen\n")
+    assert "no call of attention was seen\n" in done.stderr
 
 
 @pytest.mark.parametrize(("body", "status"), [("raise SystemExit('why')", 1), ("raise SystemExit", 0)])
@@ -123,8 +147,9 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
 def found_of(**more: Any) -> dict[str, Any]:
     sizes = {"batch": 1, "seqlen_q": 8, "seqlen_k": 8, "heads_q": 4, "heads_kv": 2, "head_dim": 64, "head_dim_v": 64}
     shape = Shape(dtype="fp16", device="cuda:0", causal=False, options=("<mask>",), **{**sizes, **more})
-    call = Call("attend", shape, "/a<b>.py:1", "", False, count=1, seconds=0.5, ran={"x"})
-    return report.document("s<1>.py", 2.0, [call], ["L4", "9.9"])
+    size = shape.seqlen_q, shape.seqlen_k
+    call = Call("attend", shape, "/a<b>.py:1", "", False, {size: 2}, timed=1, timed_seconds=0.25, ran={"x"})
+    return report.document("s<1>.py", 3.0, 2.0, [call], ["L4", "9.9"])
 
 
 def test_pages_escape_what_programs_say() -> None:
@@ -133,6 +158,7 @@ def test_pages_escape_what_programs_say() -> None:
     assert "&lt;mask&gt;" in page
     assert "s&lt;1&gt;.py" in page
     assert "25.0 %" in page
+    assert "1.33 times as fast" in page
 
 
 def test_sizes_that_are_not_known_and_gpus_that_are_not() -> None:

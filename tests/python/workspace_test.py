@@ -1,5 +1,5 @@
-"""Memory that a call needs beside its arrays: who is asked for it, when, and what the C API is given. The C API is
-played here: as no GPU is there, it says what it needs and looks at what it gets."""
+"""Memory that a call of attention or of experts needs beside its arrays: who is asked for it, when, and what the C API
+is given. The C API is played here: as no GPU is there, it says what it needs and looks at what it gets."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from flashfit._binding import binding, compiled_module
 from flashfit._frames import frames_attend
 from flashfit._library import ALLOCATE, library
 from flashfit._packages import package_of
-from flashfit._packages.dlpack_arrays import DLPack
 from flashfit._tensors import Memory
 
 NEEDED = 4096
 INVALID_ARGUMENT, OUT_OF_MEMORY = 1, 5
 Run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ALLOCATE, ctypes.c_void_p)
-WORKSPACE_AT = 88  # of flashfit_attention_args: void* and uint64_t
+#: Where void* workspace and uint64_t workspace_bytes lie in flashfit_attention_args and flashfit_fused_moe_args.
+WORKSPACE_AT = {"attention_run": 88, "fused_moe_run": 144}
 
 
 class CApi:
-    """flashfit_attention_run of calls that need NEEDED bytes."""
+    """flashfit_attention_run or flashfit_fused_moe_run of calls that need NEEDED bytes."""
 
-    def __init__(self, needed: int = NEEDED, status: int = 0) -> None:
+    def __init__(self, needed: int = NEEDED, status: int = 0, name: str = "attention_run") -> None:
+        self._workspace_at = WORKSPACE_AT[name]
         self.given: list[tuple[int, int]] = []  # (address, bytes) that every call computed with
         self.calls = 0
         self.needed, self._status = needed, status
@@ -37,7 +38,7 @@ class CApi:
 
     def _call(self, args: int, allocate: Any, context: int | None) -> int:
         self.calls += 1
-        address, count = (ctypes.c_uint64 * 2).from_address(args + WORKSPACE_AT)
+        address, count = (ctypes.c_uint64 * 2).from_address(args + self._workspace_at)
         if self.needed and not address and allocate:
             address, count = allocate(context, self.needed), self.needed
             if not address:
@@ -60,57 +61,69 @@ def on_gpu_1(shape: tuple[int, ...]) -> Any:
     return array
 
 
-@pytest.fixture
-def c_api(monkeypatch: pytest.MonkeyPatch) -> CApi:
-    """What careful calls reach, by ctypes."""
-    api = CApi()
-    monkeypatch.setattr(library(), "attention_run", api.function)
-    monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
-    return api
-
-
-def call(**given: Any) -> Any:
+def attend(**given: Any) -> Any:
     return flashfit.attention(cuda_array(), cuda_array(), cuda_array(), out=cuda_array(data=0x9000), **given)
 
 
-def refused(**given: Any) -> str:
-    with pytest.raises(flashfit.FlashfitError) as raised:
-        call(**given)
-    return str(raised.value)
+def run_experts(**given: Any) -> Any:
+    x, out = cuda_array((2, 8)), cuda_array((2, 8), 0x9000)
+    chosen = {"topk_ids": cuda_array((2, 1), typestr="<i4"), "topk_weights": cuda_array((2, 1), typestr="<f4")}
+    return flashfit.fused_moe(x, cuda_array((4, 16, 8)), cuda_array((4, 8, 8)), out=out, **chosen, **given)
 
 
-def test_an_array_is_passed_on(c_api: CApi) -> None:
-    call(workspace=cuda_array((NEEDED,), 0xB000, typestr="|u1"))
-    assert c_api.given == [(0xB000, NEEDED)]
-    call(workspace=cuda_array((2, 3, NEEDED), 0xD000))  # of any shape and dtype
-    assert c_api.given[1] == (0xD000, 2 * 3 * NEEDED * 2)
+class Operation:
+    """One whose careful calls reach `api` by ctypes. first: what it calls the array that says where the others are."""
+
+    def __init__(self, call: Any, first: str, api: CApi) -> None:
+        self.call, self.first, self.api = call, first, api
+
+    def refusal(self, **given: Any) -> str:
+        with pytest.raises(flashfit.FlashfitError) as raised:
+            self.call(**given)
+        return str(raised.value)
 
 
-def test_a_function_is_asked_once_and_only_where_memory_is_needed(c_api: CApi) -> None:
-    asked = []
+@pytest.fixture(params=["attention_run", "fused_moe_run"])
+def operation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Operation:
+    api = CApi(name=request.param)
+    monkeypatch.setattr(library(), request.param, api.function)
+    monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
+    return Operation(*((attend, "q") if request.param == "attention_run" else (run_experts, "x")), api)
+
+
+def test_an_array_is_passed_on(operation: Operation) -> None:
+    operation.call(workspace=cuda_array((NEEDED,), 0xB000, typestr="|u1"))
+    assert operation.api.given == [(0xB000, NEEDED)]
+    operation.call(workspace=cuda_array((2, 3, NEEDED), 0xD000))  # of any shape and dtype
+    assert operation.api.given[1] == (0xD000, 2 * 3 * NEEDED * 2)
+
+
+def test_a_function_is_asked_once_and_only_where_memory_is_needed(operation: Operation) -> None:
+    asked, api = [], operation.api
 
     def allocate(count: int) -> Any:
         asked.append(count)
         return cuda_array((count,), 0xB000, typestr="|u1")
 
-    call(workspace=allocate)
+    operation.call(workspace=allocate)
     assert asked == [NEEDED]
-    assert (c_api.given, c_api.calls) == ([(0xB000, NEEDED)], 1)  # one call: nothing is checked twice
-    c_api.needed = 0
-    call(workspace=allocate)
+    assert (api.given, api.calls) == ([(0xB000, NEEDED)], 1)  # one call: nothing is checked twice
+    api.needed = 0
+    operation.call(workspace=allocate)
     assert asked == [NEEDED]
 
 
-def test_too_small_is_said(c_api: CApi) -> None:
-    assert refused(workspace=lambda count: cuda_array((count // 4,))) == "workspace: 2048 bytes; accepted: 4096 or more"
+def test_too_small_is_said(operation: Operation) -> None:
+    said = operation.refusal(workspace=lambda count: cuda_array((count // 4,)))
+    assert said == "workspace: 2048 bytes; accepted: 4096 or more"
 
 
-def test_what_cannot_allocate_says_so(c_api: CApi) -> None:
-    assert refused() == (
-        "workspace: None; accepted: an object with __cuda_array_interface__ of 4096 bytes, as q, or a function that "
-        "makes one, since flashfit allocates no memory for it"
+def test_what_cannot_allocate_says_so(operation: Operation) -> None:
+    assert operation.refusal() == (
+        "workspace: None; accepted: an object with __cuda_array_interface__ of 4096 bytes, as "
+        f"{operation.first}, or a function that makes one, since flashfit allocates no memory for it"
     )
-    assert c_api.given == []
+    assert operation.api.given == []
 
 
 @pytest.mark.parametrize(
@@ -118,14 +131,14 @@ def test_what_cannot_allocate_says_so(c_api: CApi) -> None:
     [
         (cuda_array((64, 64), strides=(256, 2)), "workspace: strides are (128, 1); accepted: contiguous"),
         (cuda_array((NEEDED,), read_only=True), "workspace: read-only; accepted: a writable array"),
-        (on_gpu_1((NEEDED,)), "workspace: device is cuda:1; accepted: cuda:0, where q is"),
-        (lambda count: on_gpu_1((count,)), "workspace: device is cuda:1; accepted: cuda:0, where q is"),
-        (3, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
-        (lambda count: count, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as q"),
+        (on_gpu_1((NEEDED,)), "workspace: device is cuda:1; accepted: cuda:0, where {} is"),
+        (lambda count: on_gpu_1((count,)), "workspace: device is cuda:1; accepted: cuda:0, where {} is"),
+        (3, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as {}"),
+        (lambda count: count, "workspace: builtins.int; accepted: an object with __cuda_array_interface__, as {}"),
     ],
 )
-def test_odd_ones_are_refused(c_api: CApi, workspace: Any, words: str) -> None:
-    assert refused(workspace=workspace) == words
+def test_odd_ones_are_refused(operation: Operation, workspace: Any, words: str) -> None:
+    assert operation.refusal(workspace=workspace) == words.format(operation.first)
 
 
 def test_on_the_cpu_nothing_is_asked() -> None:
@@ -253,13 +266,6 @@ def test_jax_arrays_are_not_written_to() -> None:
         flashfit.InvalidArgument, match=r"^workspace: a JAX array, which never changes; accepted: None$"
     ):
         flashfit.attention(q, q, q, workspace=jax.numpy.zeros(4096, "uint8"))
-
-
-def test_dlpack_alone_allocates_nothing() -> None:
-    with pytest.raises(
-        flashfit.InvalidArgument, match=r"^workspace: None; accepted: an object with __dlpack__ of 100 "
-    ):
-        DLPack().scratch(None, 100)
 
 
 def test_compiled_code_takes_no_workspace() -> None:

@@ -18,6 +18,17 @@ def digest_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+#: What of a program says only from which commit it was made: the text of src/measure/revision.hpp, and the linker's
+#: hash of the whole file.
+COMMIT = re.compile(rb"[0-9a-f]{40}(?:-dirty|\0{6})\0{18}|(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
+
+
+@cache
+def digest_of_program(file: Path) -> str:
+    """Of all that a program or a library does: a commit alone makes it no other."""
+    return hashlib.sha256(COMMIT.sub(b"", file.read_bytes())).hexdigest()
+
+
 @cache
 def digest_below(path: Path) -> str:
     """Of a file, or of all files below a folder and their names. What Python compiled is nobody's data."""
@@ -106,7 +117,7 @@ def programs_named(text: str, build: Path) -> list[str]:
     """What Python tests call: libraries, commands, and the test programs that a text names."""
     files = [*build.glob("lib/*.so"), *build.glob("bin/*")]
     files += [f for f in build.glob("tests/*") if re.search(rf"\b{re.escape(f.name)}\b", text)]
-    return [f"{f.relative_to(build)} {digest_of(f)}" for f in sorted(files) if f.is_file()]
+    return [f"{f.relative_to(build)} {digest_of_program(f)}" for f in sorted(files) if f.is_file()]
 
 
 def reach_of(script: Path, build: Path, tests_package: bool = True) -> str:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: tools/dev/system.sh run|test|fuzz [ROOT]
-# Sees to the system packages that flashfit's build (run), its tests (test) or libFuzzer (fuzz) need, those of
-# system_packages.txt: installs what is missing on the systems it knows, as root or through sudo, and elsewhere names
-# what is missing and exits with 1. ROOT (default: none) stands before the paths looked at, for tests.
+# usage: tools/dev/system.sh run|test|fuzz|aarch64 [ROOT]
+# Sees to the system packages that flashfit's build (run), its tests (test), libFuzzer (fuzz) or the wheel for aarch64
+# need, those of system_packages.txt: installs what is missing on the systems it knows, as root or through sudo, and
+# elsewhere names what is missing and exits with 1. ROOT (default: none) stands before the paths looked at, for tests.
 set -euo pipefail
 readonly needs=$1 root=${2:-} table=${BASH_SOURCE[0]%/*}/system_packages.txt
 machine=$(uname -m)

@@ -12,6 +12,7 @@ What passed is kept in the build folder by a key of all that the verdict depends
   script, what it imports and names, the source, and what this includes from the folders of the command's -I.
 - Any that is given or walks through the whole repository or build folder always runs.
 - All: this processor, its GPUs, and what is installed in .venv.
+Of programs and libraries the commit that they name does not count: else each commit would change all that hold it.
 The clock and other files of the system are not seen; `./dev test` without --changed runs everything.
 """
 
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.dev.own_files import own_files_of
-from tools.dev.reach import digest_below, digest_of, key_of, reach_of
+from tools.dev.reach import digest_below, digest_of_program, key_of, reach_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,7 +120,8 @@ class Build:
         if {ROOT, self.folder} & data or "" in reach:
             return ""
         parts = [f"{p} {digest_below(p)}" for p in sorted(data)]
-        parts += [f"{p} {digest_of(p)}" for p in (program, *loaded_by(program, tuple(environment))) if p.exists()]
+        programs = (program, *loaded_by(program, tuple(environment)))
+        parts += [f"{p} {digest_of_program(p)}" for p in programs if p.exists()]
         return key_of([machine(), *command, properties, *reach, *parts])
 
 

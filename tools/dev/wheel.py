@@ -1,6 +1,10 @@
-"""Packs build/ into one wheel for every Python, named after the oldest C library that serves; `./dev wheel` sets it up.
+"""Packs build/ into one wheel for every Python, linked for the oldest C library served; `./dev wheel` sets it up.
 
-usage: wheel.py BUILD OUTPUT
+The same commit gives the same bytes in every folder: times are the commit's, and nothing in a file names a folder.
+
+usage: python -m tools.dev.wheel BUILD OUTPUT GLIBC_TO_LINK_WITH COMMAND
+tools/dev/glibc.sh makes the third; COMMAND is a flashfit that runs here, as that of a BUILD for another processor does
+not.
 """
 
 from __future__ import annotations
@@ -14,9 +18,13 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from tools.dev import sbom
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Not 3.9, for which the doctor rightly cannot vouch: ctypes stands in for the module there.
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15")
+#: The oldest C library served: RHEL 8, Debian 10 and Ubuntu 18.10 have it, and PyTorch's own wheels ask for no older.
+GLIBC = (2, 28)
 COMPILED = {"flashfit/libflashfit.so", "flashfit/_flashfit_native.abi3.so"}
 
 
@@ -28,7 +36,7 @@ class WheelError(Exception):
 BUILD_WHEEL = """
 import sys
 from scikit_build_core.build import build_wheel
-build_wheel(sys.argv[1], {"build-dir": sys.argv[2]})
+build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "cmake.define.FLASHFIT_GLIBC": sys.argv[3]})
 """
 
 
@@ -43,12 +51,22 @@ def python(*arguments: str | Path) -> str:
     return result.stdout
 
 
-def pack(build: Path, folder: Path) -> Path:
+def set_time() -> None:
+    """Files in the wheel have the commit's time, unless SOURCE_DATE_EPOCH says another (seconds since 1970)."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+    committed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    # The earliest time that a zip can have, where there is no commit.
+    os.environ.setdefault("SOURCE_DATE_EPOCH", committed or "315532800")
+
+
+def pack(build: Path, folder: Path, glibc: Path) -> Path:
     """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
     # Where this names another environment's scikit-build-core, CMake's cache would be thrown away and all built anew.
     (build / ".skbuild-info.json").unlink(missing_ok=True)
-    python("-c", BUILD_WHEEL, folder, build)
-    forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX"]
+    if (build / "CMakeCache.txt").exists() and "FLASHFIT_SYSROOT" in (build / "CMakeCache.txt").read_text("utf-8"):
+        os.environ["_PYTHON_HOST_PLATFORM"] = "linux-aarch64"  # what Python's builds for another processor are told by
+    python("-c", BUILD_WHEEL, folder, build, glibc)
+    forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX", "-U", "FLASHFIT_GLIBC"]
     subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -70,17 +88,65 @@ def check_limited_api(wheel: Path) -> None:
         python("-m", "abi3audit", "--strict", "--assume-minimum-abi3", "3.10", module)
 
 
+def addresses(home: str) -> list[str]:
+    """The lines of the metadata that say where the project is; none until it is somewhere."""
+    if not home:
+        return []
+    places = {
+        "Homepage": home,
+        "Documentation": f"{home}/blob/main/docs/README.md",
+        "Changelog": f"{home}/blob/main/CHANGELOG.md",
+        "Issues": f"{home}/issues",
+        "Source": home,
+    }
+    return [f"Project-URL: {label}, {address}" for label, address in places.items()]
+
+
+def complete(wheel: Path, build: Path) -> None:
+    """Adds to a wheel what scikit-build-core does not: where the project is, and the list of what is linked in, where
+    PEP 770 wants it. All files get the same modes everywhere."""
+    home = re.search(r'^home = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    if home is None:
+        raise WheelError('pyproject.toml has no line home = "..."')
+    with tempfile.TemporaryDirectory() as folder:
+        python("-m", "wheel", "unpack", wheel, "--dest", folder)
+        (tree,) = Path(folder).iterdir()
+        (info,) = tree.glob("*.dist-info")
+        metadata = (info / "METADATA").read_text(encoding="utf-8")
+        head, _, description = metadata.partition("\n\n")
+        (info / "METADATA").write_text("\n".join([head, *addresses(home[1])]) + f"\n\n{description}", encoding="utf-8")
+        (info / "sboms").mkdir()
+        version = info.name[len("flashfit-") : -len(".dist-info")]
+        (info / "sboms/flashfit.cdx.json").write_text(sbom.document(build, version), encoding="utf-8")
+        for path in tree.rglob("*"):
+            if path.is_file():
+                path.chmod(0o755 if path.parent.name == "scripts" or ".so" in path.suffixes else 0o644)
+        python("-m", "wheel", "pack", tree, "--dest-dir", wheel.parent)
+
+
+def check_no_folders(wheel: Path) -> None:
+    """No file names a folder of the machine that it was made on, which would also differ from machine to machine."""
+    with zipfile.ZipFile(wheel) as file:
+        for name in file.namelist():
+            for folder in {str(ROOT), str(Path.home() / ".cache")}:
+                if folder.encode() in file.read(name):
+                    raise WheelError(f"{wheel.name}: {name} names {folder}")
+
+
 def platform(wheel: Path) -> str:
-    """The platform tag of the oldest C library that has every symbol asked for."""
+    """The tag of the platform served; every symbol asked for is there."""
     found = json.loads(python("-m", "auditwheel", "show", "--json", wheel))
     if found["external_libs"]:
         raise WheelError(f"{wheel.name} needs libraries beside the C library: {', '.join(found['external_libs'])}")
-    tag: str = found["overall_tag"]
-    if not tag.startswith("manylinux"):
+    tag = re.fullmatch(r"manylinux_(\d+)_(\d+)_(\w+)", found["overall_tag"])
+    if tag is None:
         raise WheelError(
-            f"{wheel.name} serves this system alone ({tag}): a symbol or an instruction set is of no common platform"
+            f"{wheel.name} serves this system alone ({found['overall_tag']}): a symbol or an instruction set is of no "
+            "common platform"
         )
-    return tag
+    if (int(tag[1]), int(tag[2])) > GLIBC:
+        raise WheelError(f"{wheel.name} needs glibc {tag[1]}.{tag[2]}, newer than {GLIBC[0]}.{GLIBC[1]}")
+    return f"manylinux_{GLIBC[0]}_{GLIBC[1]}_{tag[3]}"
 
 
 def check_by_doctor(command: Path, wheel: Path) -> None:
@@ -99,20 +165,24 @@ def check_by_doctor(command: Path, wheel: Path) -> None:
             raise WheelError(f"{wheel.name} does not fit Python {python}, says our own doctor: {why}")
 
 
-def main(build: Path, output: Path) -> int:
-    """Leaves the wheel in OUTPUT, in place of former ones of this version, and prints a line about it."""
+def main(build: Path, output: Path, glibc: Path, command: Path) -> int:
+    """Leaves the wheel in OUTPUT, in place of former ones of this version and processor; prints a line about it."""
     output.mkdir(parents=True, exist_ok=True)
+    set_time()
     with tempfile.TemporaryDirectory(dir=output) as folder:
         try:
-            wheel = pack(build, Path(folder))
+            wheel = pack(build, Path(folder), glibc)
+            complete(wheel, build)
             check_contents(wheel)
+            check_no_folders(wheel)
             check_limited_api(wheel)
-            named = python("-m", "wheel", "tags", "--remove", "--platform-tag", platform(wheel), wheel).strip()
-            check_by_doctor(build / "bin/flashfit", Path(folder, named))
-        except WheelError as refused:
+            tag = platform(wheel)
+            named = python("-m", "wheel", "tags", "--remove", "--platform-tag", tag, wheel).strip()
+            check_by_doctor(command, Path(folder, named))
+        except (WheelError, sbom.UnknownError) as refused:
             print(f"dev: wheel: {refused}", file=sys.stderr)
             return 1
-        for former in output.glob(f"{named.split('-py3-')[0]}-*.whl"):
+        for former in output.glob(f"{named.split('-py3-')[0]}-*_{tag.split('_', 3)[3]}.whl"):
             former.unlink()
         made = Path(folder, named).rename(output / named)
     print(f"{os.path.relpath(made)}  {made.stat().st_size / 1e6:.1f} MB")

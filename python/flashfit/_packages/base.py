@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from .._errors import InvalidArgument, InvalidType
+from .._errors import InvalidType
 from .._tensors import Memory, lengths_list, numbers_list, offsets_list
 
 #: The dtypes of arguments that are not of fp16, bf16 or fp32, by argument; each package has words of its own for them.
@@ -90,11 +90,8 @@ class Package:
 
     def scratch(self, q: Any, count: int) -> Any:
         """A new array of `count` bytes where q is, for work that is queued at once: when it goes, its memory serves
-        only what is queued later."""
-        raise InvalidArgument(
-            f"workspace: None; accepted: {self.kind} of {count} bytes, as q, or a function that makes one, since "
-            "flashfit allocates no memory for it"
-        )
+        only what is queued later; of a package that allocates."""
+        raise NotImplementedError
 
     def check_writable(self, name: str, x: Any, memory: Memory) -> None:
         """Refuses a caller's array that is to be written, if its package does not let anyone write to it."""

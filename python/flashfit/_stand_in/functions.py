@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._errors import InvalidType
-from .._tensors import shown
 from ..flash_attn import (
     flash_attn_kvpacked_func,
     flash_attn_qkvpacked_func,
     flash_attn_varlen_kvpacked_func,
     flash_attn_varlen_qkvpacked_func,
 )
-from ..flash_attn._call import attend, with_probabilities
-from ..flash_attn._kvcache import lengths_of
-from ..flash_attn._options import check_cu_seqlens, check_max_seqlen, refuse_unsupported
+from ..flash_attn._dense import attend_dense
+from ..flash_attn._kvcache import attend_cached
+from ..flash_attn._varlen import attend_varlen
 
 __all__ = [
     "flash_attn_func",
@@ -49,22 +47,8 @@ def flash_attn_func(
     s_aux: Any = None,
 ) -> Any:
     """flashfit.flash_attn.flash_attn_func; s_aux: a sink of each query head, [heads_q], or None."""
-    refuse_unsupported({"dropout_p": dropout_p})
-    result = attend(
-        q,
-        k,
-        v,
-        {"sinks": "s_aux"},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        sinks=_sinks(s_aux),
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_dense(q, k, v, {}, *options, _sinks(s_aux))
 
 
 def flash_attn_varlen_func(
@@ -87,28 +71,9 @@ def flash_attn_varlen_func(
     s_aux: Any = None,
 ) -> Any:
     """flashfit.flash_attn.flash_attn_varlen_func; s_aux: a sink of each query head, [heads_q], or None."""
-    refuse_unsupported({"dropout_p": dropout_p, "block_table": block_table})
-    check_cu_seqlens("cu_seqlens_q", cu_seqlens_q)
-    check_cu_seqlens("cu_seqlens_k", cu_seqlens_k)
-    check_max_seqlen("max_seqlen_q", max_seqlen_q)
-    check_max_seqlen("max_seqlen_k", max_seqlen_k)
-    result = attend(
-        q,
-        k,
-        v,
-        {"sinks": "s_aux"},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        sinks=_sinks(s_aux),
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-        cu_seqlens_q=cu_seqlens_q,
-        cu_seqlens_k=cu_seqlens_k,
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    sizes = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_varlen(q, k, v, {}, *sizes, *options, block_table, _sinks(s_aux))
 
 
 def flash_attn_with_kvcache(
@@ -134,30 +99,7 @@ def flash_attn_with_kvcache(
     s_aux: Any = None,
 ) -> Any:
     """flashfit.flash_attn.flash_attn_with_kvcache; s_aux: a sink of each query head, [heads_q], or None."""
-    refuse_unsupported(
-        {
-            "k": k,
-            "v": v,
-            "rotary_cos": rotary_cos,
-            "rotary_sin": rotary_sin,
-            "cache_batch_idx": cache_batch_idx,
-            "cache_leftpad": cache_leftpad,
-            "block_table": block_table,
-        }
-    )
-    if not hasattr(q, "shape") or len(q.shape) != 4:
-        raise InvalidType(f"q: {shown(q)}; accepted: a torch tensor, [batch, seqlen_q, heads_q, head_dim]")
-    return attend(
-        q,
-        k_cache,
-        v_cache,
-        {"k": "k_cache", "v": "v_cache", "seqused_k": "cache_seqlens", "sinks": "s_aux"},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        sinks=_sinks(s_aux),
-        return_lse=bool(return_softmax_lse),
-        seqused_k=lengths_of(q, cache_seqlens),
-    )
+    appended = (k, v, rotary_cos, rotary_sin)
+    cache = (cache_seqlens, cache_batch_idx, cache_leftpad, block_table)
+    options = (softmax_scale, causal, window_size, softcap, alibi_slopes, return_softmax_lse)
+    return attend_cached(q, k_cache, v_cache, *appended, *cache, *options, _sinks(s_aux))

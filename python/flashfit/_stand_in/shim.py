@@ -35,17 +35,7 @@ __version__ = "{VERSION}"
 _INTERFACE = '''"""The functions under the module name that hosts import them from."""
 
 import flash_attn_2_cuda as flash_attn_gpu
-from flashfit._stand_in.extension import (
-    _flash_attn_backward,
-    _flash_attn_forward,
-    _flash_attn_varlen_backward,
-    _flash_attn_varlen_forward,
-    _wrapped_flash_attn_backward,
-    _wrapped_flash_attn_forward,
-    _wrapped_flash_attn_varlen_backward,
-    _wrapped_flash_attn_varlen_forward,
-)
-from flashfit._stand_in.functions import *
+from flashfit._stand_in.interface import *
 '''
 _PADDING = '''"""The padding helpers."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from typing import Any
 
 from .. import images
@@ -29,8 +28,8 @@ def _flags(case: Case) -> int:
 
 
 def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | None = None) -> dict[str, Any]:
-    """The object that docs/plan.md describes, for this machine's GPU of that index or a named one; `variant` forces a
-    row of `flashfit images`."""
+    """The object that docs/plan.md describes, for this machine's GPU of that index or a named one; `variant` forces
+    one of `flashfit images`."""
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
         flags=_flags(case),
@@ -61,15 +60,14 @@ def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> lis
     choice = plan_of(case, index, gpu=gpu)
     if not choice["fits"]:
         return []
-    general = choice["variant"].endswith("_general")
     fit: dict[str, dict[int, list[str]]] = {}
-    for name in dict.fromkeys(image["variant"] for image in images()):
-        named = re.match(rf"(\w+?)_{case.dtype}_d(\d+)(?:v(\d+))?_", name)
-        if not named or name.endswith("_general") != general:
+    for name, image in {image["variant"]: image for image in images()}.items():
+        asked = ("attention.forward", case.dtype, choice["kind"])
+        if tuple(image.get(key) for key in ("operation", "dtype", "kind")) != asked:
             continue
-        head_dim, head_dim_v = int(named[2]), int(named[3] or named[2])
+        head_dim, head_dim_v = image["head_dim"], image["head_dim_v"]
         if head_dim < case.head_dim or head_dim_v < case.values_dim or not plan_of(case, index, name, gpu)["fits"]:
             continue
-        fit.setdefault(named[1], {}).setdefault(head_dim + head_dim_v, []).append(name)
+        fit.setdefault(image["family"], {}).setdefault(head_dim + head_dim_v, []).append(name)
     narrowest = [name for widths in fit.values() for name in widths[min(widths)]]
     return [choice["variant"], *(name for name in narrowest if name != choice["variant"])]

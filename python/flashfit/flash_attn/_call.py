@@ -62,7 +62,8 @@ def attend(
     seqused_k: Any = None,
     deterministic: Any = False,
 ) -> Any:
-    """out, or (out, softmax_lse). `names` has what the caller calls flashfit.attention's arguments."""
+    """out, or (out, softmax_lse). `names` has what the caller calls flashfit.attention's arguments; sinks is s_aux, as
+    code that has it beside flash-attn calls it."""
     window = _window(window_size)
     call: Any = attention
     if TORCH.owns(q):
@@ -88,7 +89,7 @@ def attend(
         )
     except FlashfitError as error:
         name, colon, words = str(error).partition(": ")
-        named = {"window": "window_size", **names}.get(name)
+        named = {"window": "window_size", "sinks": "s_aux", **names}.get(name)
         if named is None:
             raise
         raise type(error)(named + colon + words) from None

@@ -10,6 +10,41 @@ from ._options import refuse_unsupported
 T = TypeVar("T")
 
 
+def attend_dense(
+    q: Any,
+    k: Any,
+    v: Any,
+    names: dict[str, str],
+    dropout_p: Any,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: Any,
+    softcap: Any,
+    alibi_slopes: Any,
+    deterministic: Any,
+    return_attn_probs: Any,
+    sinks: Any = None,
+) -> Any:
+    """What flash_attn_func and its packed forms do. names: of q, k and v, where a caller calls them otherwise; sinks:
+    fp32, [heads_q]: one more logit in each softmax, of a key without a value."""
+    refuse_unsupported({"dropout_p": dropout_p})
+    result = attend(
+        q,
+        k,
+        v,
+        names,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        sinks=sinks,
+        deterministic=deterministic,
+        return_lse=bool(return_attn_probs),
+    )
+    return with_probabilities(q, result, return_attn_probs)
+
+
 @overload
 def flash_attn_func(
     q: T,
@@ -75,21 +110,8 @@ def flash_attn_func(
     with no elements, as without dropout. Raises Unsupported for an option that flashfit does not compute, and what
     flashfit.attention raises.
     """
-    refuse_unsupported({"dropout_p": dropout_p})
-    result = attend(
-        q,
-        k,
-        v,
-        {},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_dense(q, k, v, {}, *options)
 
 
 @overload
@@ -140,23 +162,10 @@ def flash_attn_kvpacked_func(
     q: [batch, seqlen_q, heads_q, head_dim]; kv: [batch, seqlen_k, 2, heads_kv, head_dim], keys first; dtypes, the other
     parameters, results and errors are those of flash_attn_func.
     """
-    refuse_unsupported({"dropout_p": dropout_p})
     k, v = unpack("kv", kv, 2, 2, "[batch, seqlen_k, 2, heads_kv, head_dim]")
     names = {"k": "kv[:, :, 0]", "v": "kv[:, :, 1]"}
-    result = attend(
-        q,
-        k,
-        v,
-        names,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_dense(q, k, v, names, *options)
 
 
 @overload
@@ -204,20 +213,7 @@ def flash_attn_qkvpacked_func(
     qkv: [batch, seqlen, 3, heads, head_dim], queries first, then keys; dtypes, the other parameters, results and errors
     are those of flash_attn_func.
     """
-    refuse_unsupported({"dropout_p": dropout_p})
     q, k, v = unpack("qkv", qkv, 3, 2, "[batch, seqlen, 3, heads, head_dim]")
     names = {"q": "qkv[:, :, 0]", "k": "qkv[:, :, 1]", "v": "qkv[:, :, 2]"}
-    result = attend(
-        q,
-        k,
-        v,
-        names,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_dense(q, k, v, names, *options)

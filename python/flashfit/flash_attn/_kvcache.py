@@ -13,7 +13,7 @@ from ._options import refuse_unsupported
 T = TypeVar("T")
 
 
-def lengths_of(q: Any, cache_seqlens: Any) -> Any:
+def _lengths_of(q: Any, cache_seqlens: Any) -> Any:
     """One number for all sequences as a number for each."""
     if not isinstance(cache_seqlens, int) or isinstance(cache_seqlens, bool):
         return cache_seqlens
@@ -22,6 +22,58 @@ def lengths_of(q: Any, cache_seqlens: Any) -> Any:
 
         return q.new_full(q.shape[:1], cache_seqlens, dtype=torch.int32)
     return [cache_seqlens] * q.shape[0]
+
+
+def attend_cached(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    k: Any,
+    v: Any,
+    rotary_cos: Any,
+    rotary_sin: Any,
+    cache_seqlens: Any,
+    cache_batch_idx: Any,
+    cache_leftpad: Any,
+    block_table: Any,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: Any,
+    softcap: Any,
+    alibi_slopes: Any,
+    return_softmax_lse: Any,
+    sinks: Any = None,
+) -> Any:
+    """What flash_attn_with_kvcache does; sinks: as in attend_dense()."""
+    refuse_unsupported(
+        {
+            "k": k,
+            "v": v,
+            "rotary_cos": rotary_cos,
+            "rotary_sin": rotary_sin,
+            "cache_batch_idx": cache_batch_idx,
+            "cache_leftpad": cache_leftpad,
+            "block_table": block_table,
+        }
+    )
+    if not hasattr(q, "shape") or len(q.shape) != 4:
+        raise InvalidType(
+            f"q: {shown(q)}; accepted: a NumPy array or a torch tensor, [batch, seqlen_q, heads_q, head_dim]"
+        )
+    return attend(
+        q,
+        k_cache,
+        v_cache,
+        {"k": "k_cache", "v": "v_cache", "seqused_k": "cache_seqlens"},
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        sinks=sinks,
+        return_lse=bool(return_softmax_lse),
+        seqused_k=_lengths_of(q, cache_seqlens),
+    )
 
 
 @overload
@@ -108,31 +160,7 @@ def flash_attn_with_kvcache(
     Returns out, like q; with return_softmax_lse=True (out, softmax_lse), softmax_lse fp32 [batch, heads_q, seqlen_q].
     Raises Unsupported for an option that flashfit does not compute, and what flashfit.attention raises.
     """
-    refuse_unsupported(
-        {
-            "k": k,
-            "v": v,
-            "rotary_cos": rotary_cos,
-            "rotary_sin": rotary_sin,
-            "cache_batch_idx": cache_batch_idx,
-            "cache_leftpad": cache_leftpad,
-            "block_table": block_table,
-        }
-    )
-    if not hasattr(q, "shape") or len(q.shape) != 4:
-        raise InvalidType(
-            f"q: {shown(q)}; accepted: a NumPy array or a torch tensor, [batch, seqlen_q, heads_q, head_dim]"
-        )
-    return attend(
-        q,
-        k_cache,
-        v_cache,
-        {"k": "k_cache", "v": "v_cache", "seqused_k": "cache_seqlens"},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        return_lse=bool(return_softmax_lse),
-        seqused_k=lengths_of(q, cache_seqlens),
-    )
+    appended = (k, v, rotary_cos, rotary_sin)
+    cache = (cache_seqlens, cache_batch_idx, cache_leftpad, block_table)
+    options = (softmax_scale, causal, window_size, softcap, alibi_slopes, return_softmax_lse)
+    return attend_cached(q, k_cache, v_cache, *appended, *cache, *options)

@@ -10,6 +10,52 @@ from ._options import check_cu_seqlens, check_max_seqlen, refuse_unsupported
 T = TypeVar("T")
 
 
+def attend_varlen(
+    q: Any,
+    k: Any,
+    v: Any,
+    names: dict[str, str],
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    max_seqlen_q: Any,
+    max_seqlen_k: Any,
+    dropout_p: Any,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: Any,
+    softcap: Any,
+    alibi_slopes: Any,
+    deterministic: Any,
+    return_attn_probs: Any,
+    block_table: Any = None,
+    sinks: Any = None,
+) -> Any:
+    """What flash_attn_varlen_func and its packed forms do. names: of the arguments from q to max_seqlen_k, where a
+    caller calls them otherwise; sinks: as in attend_dense()."""
+    refuse_unsupported({"dropout_p": dropout_p, "block_table": block_table})
+    for name, value in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
+        check_cu_seqlens(names.get(name, name), value)
+    for name, value in (("max_seqlen_q", max_seqlen_q), ("max_seqlen_k", max_seqlen_k)):
+        check_max_seqlen(names.get(name, name), value)
+    result = attend(
+        q,
+        k,
+        v,
+        names,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        sinks=sinks,
+        deterministic=deterministic,
+        return_lse=bool(return_attn_probs),
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k,
+    )
+    return with_probabilities(q, result, return_attn_probs)
+
+
 @overload
 def flash_attn_varlen_func(
     q: T,
@@ -84,32 +130,9 @@ def flash_attn_varlen_func(
     Returns out, [total_q, heads_q, head_dim] of q's dtype; with return_attn_probs=True (out, softmax_lse, S_dmask):
     softmax_lse fp32 [heads_q, total_q], S_dmask with no elements. Raises as flash_attn_func does.
     """
-    refuse_unsupported(
-        {
-            "dropout_p": dropout_p,
-            "block_table": block_table,
-        }
-    )
-    check_cu_seqlens("cu_seqlens_q", cu_seqlens_q)
-    check_cu_seqlens("cu_seqlens_k", cu_seqlens_k)
-    check_max_seqlen("max_seqlen_q", max_seqlen_q)
-    check_max_seqlen("max_seqlen_k", max_seqlen_k)
-    result = attend(
-        q,
-        k,
-        v,
-        {},
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-        cu_seqlens_q=cu_seqlens_q,
-        cu_seqlens_k=cu_seqlens_k,
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    sizes = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_varlen(q, k, v, {}, *sizes, *options, block_table)
 
 
 @overload
@@ -172,29 +195,11 @@ def flash_attn_varlen_kvpacked_func(
     q: [total_q, heads_q, head_dim]; kv: [total_k, 2, heads_kv, head_dim], keys first; dtypes, the other parameters,
     results and errors are those of flash_attn_varlen_func.
     """
-    refuse_unsupported({"dropout_p": dropout_p})
-    check_cu_seqlens("cu_seqlens_q", cu_seqlens_q)
-    check_cu_seqlens("cu_seqlens_k", cu_seqlens_k)
-    check_max_seqlen("max_seqlen_q", max_seqlen_q)
-    check_max_seqlen("max_seqlen_k", max_seqlen_k)
     k, v = unpack("kv", kv, 2, 1, "[total_k, 2, heads_kv, head_dim]")
     names = {"k": "kv[:, 0]", "v": "kv[:, 1]"}
-    result = attend(
-        q,
-        k,
-        v,
-        names,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-        cu_seqlens_q=cu_seqlens_q,
-        cu_seqlens_k=cu_seqlens_k,
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    sizes = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_varlen(q, k, v, names, *sizes, *options)
 
 
 @overload
@@ -248,9 +253,6 @@ def flash_attn_varlen_qkvpacked_func(
     qkv: [total, 3, heads, head_dim], queries first, then keys; cu_seqlens: [batch + 1], int32; max_seqlen: an integer,
     not needed; dtypes, the other parameters, results and errors are those of flash_attn_varlen_func.
     """
-    refuse_unsupported({"dropout_p": dropout_p})
-    check_cu_seqlens("cu_seqlens", cu_seqlens)
-    check_max_seqlen("max_seqlen", max_seqlen)
     q, k, v = unpack("qkv", qkv, 3, 1, "[total, 3, heads, head_dim]")
     names = {
         "q": "qkv[:, 0]",
@@ -258,20 +260,9 @@ def flash_attn_varlen_qkvpacked_func(
         "v": "qkv[:, 2]",
         "cu_seqlens_q": "cu_seqlens",
         "cu_seqlens_k": "cu_seqlens",
+        "max_seqlen_q": "max_seqlen",
+        "max_seqlen_k": "max_seqlen",
     }
-    result = attend(
-        q,
-        k,
-        v,
-        names,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        alibi_slopes=alibi_slopes,
-        deterministic=deterministic,
-        return_lse=bool(return_attn_probs),
-        cu_seqlens_q=cu_seqlens,
-        cu_seqlens_k=cu_seqlens,
-    )
-    return with_probabilities(q, result, return_attn_probs)
+    sizes = (cu_seqlens, cu_seqlens, max_seqlen, max_seqlen)
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return attend_varlen(q, k, v, names, *sizes, *options)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
 from ._log import Log
@@ -133,12 +134,17 @@ def noting(note: Note) -> Callable[..., None]:
 
 def taker(notes: Log) -> Callable[..., Any]:
     """A function of (q, k, v, mask, dropout_p, is_causal, scale, enable_gqa) that gives flashfit's result, or
-    NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call.
+    NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call, and `ask`
+    gives one of calls that torch traces.
 
-    What was decided about a call is kept, for looking at its tensors costs more than a small call does.
+    What was decided about a call is kept, for looking at its tensors costs more than a small call does. One without
+    mask whose like was taken before goes straight to the C API, which looks at its tensors itself.
     """
     log = noting(notes.note)
     decided: dict[tuple[Any, ...], tuple[str, Callable[[], int]]] = {}
+    native = binding().native
+    attend_plain: Any = native.attend_plain if native else None
+    taken: dict[tuple[Any, ...], Callable[[], int]] = {}  # what counts calls that attend_plain takes
     plain = (torch.Tensor, torch.nn.Parameter)
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
@@ -173,7 +179,20 @@ def taker(notes: Log) -> Callable[..., Any]:
         scale: Any,
         enable_gqa: bool,
         left: str = "",
+        ask: Callable[[], str] | None = None,
     ) -> Any:
+        known = attend_plain is not None and mask is None and not dropout_p and not left and not tracing()
+        if known:
+            of_q, of_k = q.shape, k.shape
+            like = (of_q, of_k, q.dtype, q.is_cuda, is_causal, scale, enable_gqa, notes.cleared)
+            seen = taken.get(like)
+            if seen is not None:
+                out = attend_plain(q, k, v, None, None, None, is_causal, "bhsd")
+                if out is not NotImplemented:
+                    seen()
+                    return out
+        if ask is not None:
+            left = ask()
         quickly = (
             not left
             and not tracing()
@@ -198,6 +217,12 @@ def taker(notes: Log) -> Callable[..., Any]:
                 return NotImplemented
         if quickly:
             count()
+            # Two causal masks are one where queries and keys are as many; scale: what the C API's is.
+            same_meaning = (not is_causal or of_q[-2] == of_k[-2]) if known else False
+            if same_meaning and not reason and q.dim() == 4 and (scale is None or scale == of_q[-1] ** -0.5):
+                if len(taken) >= most:
+                    taken.clear()
+                taken[like] = count
         else:
             more = "gradients by PyTorch's flash attention" if not reason and wants_gradients(q, k, v) else ""
             log(q, k, -3, is_causal, mask, more, reason)

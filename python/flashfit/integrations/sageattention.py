@@ -10,13 +10,12 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
 from .._tensors import shown
 from ._host import Host
+from ._modules import put
 
 _LAYOUTS = {"HND": "bhsd", "NHD": "bshd"}
 #: Of its quantisation, which exact kernels have not: they change no meaning.
@@ -125,28 +124,9 @@ def _put_in() -> Callable[[], None]:
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
 
     name, ours = "sageattention", {"sageattn": sageattn, "sageattn_varlen": sageattn_varlen}
-    if name in sys.modules or importlib.util.find_spec(name) is not None:
-        module: Any = importlib.import_module(name)
-        before = {each: getattr(module, each) for each in ours if hasattr(module, each)}
-        vars(module).update(ours)
-
-        def give_back() -> None:
-            for each, function in ours.items():
-                if getattr(module, each, None) is function:
-                    delattr(module, each)
-                    vars(module).update({each: before[each]} if each in before else {})
-
-        return give_back
-    stand_in = ModuleType(name, "SageAttention's functions by flashfit: flashfit.integrations.sageattention.")
-    stand_in.__spec__ = ModuleSpec(name, None)  # so that importlib.util.find_spec finds it
-    vars(stand_in).update(ours)
-    sys.modules[name] = stand_in
-
-    def take_out() -> None:
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-
-    return take_out
+    if name not in sys.modules and importlib.util.find_spec(name) is not None:
+        importlib.import_module(name)
+    return put(name, ours, "SageAttention's functions by flashfit: flashfit.integrations.sageattention.")
 
 
 HOST = Host("sageattention", _put_in)

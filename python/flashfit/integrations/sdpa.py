@@ -47,8 +47,7 @@ def _put_in() -> Callable[[], None]:
         scale: Any = None,
         enable_gqa: bool = False,
     ) -> Any:
-        left = why_left_to_export()
-        out = take(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa, left)
+        out = take(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa, "", why_left_to_export)
         if out is not NotImplemented:
             return out
         more = {"enable_gqa": True} if enable_gqa else {}  # torch 2.4 has no such argument

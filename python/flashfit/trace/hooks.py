@@ -85,13 +85,15 @@ def seen_in_pytorch(calls: Calls) -> Iterator[None]:
         enable_gqa: bool = False,
     ) -> Any:
         more = {"enable_gqa": True} if enable_gqa else {}
-        watch = None if torch.compiler.is_compiling() else Watch()
 
         def compute() -> Any:
-            if watch is None:
-                return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
-            with watch:
-                return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
+            return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
+
+        def watched() -> tuple[Any, set[str]]:
+            if torch.compiler.is_compiling():
+                return compute(), {"compiled code"}
+            with Watch() as watch:
+                return compute(), _of_pytorch(watch.seen)
 
         options = [] if attn_mask is None else [f"{str(attn_mask.dtype).replace('torch.', '')} mask"]
         options += [f"dropout {dropout_p:g}"] if dropout_p else []
@@ -99,8 +101,7 @@ def seen_in_pytorch(calls: Calls) -> Iterator[None]:
             options.append("gradients")
         shape = _shape(q, k, v, True, bool(is_causal), options)
         left = why_left(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-        ran = (lambda: {"compiled code"}) if watch is None else (lambda: _of_pytorch(watch.seen))
-        return calls.run("scaled_dot_product_attention", shape, left, compute, ran)
+        return calls.run("scaled_dot_product_attention", shape, left, compute, watched)
 
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
@@ -109,6 +110,75 @@ def seen_in_pytorch(calls: Calls) -> Iterator[None]:
         yield
     finally:
         library._destroy()
+
+
+_FAST_PATH = (
+    "PyTorch's fast path for inference calls no function that can be taken; torch.backends.mha.set_fastpath_enabled"
+    "(False) turns it off"
+)
+_WEIGHTS = "need_weights: True, so that PyTorch computes products of its own; need_weights=False turns it off"
+
+
+def _features(q: Any, k: Any, heads: int, rows: int) -> Shape | None:
+    """The shape of a call on [.., embed_dim] tensors, whose rows are in that dimension, or in 0 where there are two."""
+    if q.is_nested or q.dim() not in (2, 3):
+        return None
+    rows = rows if q.dim() == 3 else 0
+    return Shape(
+        dtype=_DTYPES.get(str(q.dtype), str(q.dtype)),
+        device=str(q.device),
+        batch=int(q.shape[1 - rows]) if q.dim() == 3 else 1,
+        seqlen_q=int(q.shape[rows]),
+        seqlen_k=int(k.shape[rows]),
+        heads_q=heads,
+        heads_kv=heads,
+        head_dim=int(q.shape[-1]) // heads,
+        head_dim_v=int(q.shape[-1]) // heads,
+        causal=False,
+        options=(),
+    )
+
+
+@contextmanager
+def seen_in_modules(calls: Calls) -> Iterator[None]:
+    """Within it, what PyTorch's attention modules compute without scaled_dot_product_attention is noted, not timed:
+    it is more than attention."""
+    import torch
+
+    functional = torch.nn.functional
+    encoder, own = torch._transformer_encoder_layer_fwd, torch._native_multi_head_attention
+    slow = functional.multi_head_attention_forward
+
+    def note(name: str, shape: Shape | None, left: str, by: str, compute: Callable[[], Any]) -> Any:
+        return calls.run(name, shape, left, compute, lambda: (compute(), {by}), clocked=False)
+
+    def of_encoder(src: Any, embed_dim: int, num_heads: int, *given: Any, **named: Any) -> Any:
+        def compute() -> Any:
+            return encoder(src, embed_dim, num_heads, *given, **named)
+
+        return note("TransformerEncoderLayer", _features(src, src, num_heads, 1), _FAST_PATH, "its fast path", compute)
+
+    def of_attention(query: Any, key: Any, value: Any, embed_dim: int, num_head: int, *given: Any, **named: Any) -> Any:
+        def compute() -> Any:
+            return own(query, key, value, embed_dim, num_head, *given, **named)
+
+        return note("MultiheadAttention", _features(query, key, num_head, 1), _FAST_PATH, "its fast path", compute)
+
+    def of_function(query: Any, key: Any, value: Any, embed_dim: int, num_heads: int, *given: Any, **named: Any) -> Any:
+        def compute() -> Any:
+            return slow(query, key, value, embed_dim, num_heads, *given, **named)
+
+        if not named.get("need_weights", True):
+            return compute()  # that calls scaled_dot_product_attention
+        return note("MultiheadAttention", _features(query, key, num_heads, 0), _WEIGHTS, "products", compute)
+
+    vars(torch).update(_transformer_encoder_layer_fwd=of_encoder, _native_multi_head_attention=of_attention)
+    functional.multi_head_attention_forward = of_function
+    try:
+        yield
+    finally:
+        vars(torch).update(_transformer_encoder_layer_fwd=encoder, _native_multi_head_attention=own)
+        functional.multi_head_attention_forward = slow
 
 
 def _noted(calls: Calls, module: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,7 +204,11 @@ def _noted(calls: Calls, module: str, function: Callable[..., Any]) -> Callable[
         shape = _shape(q, k, v, False, bool(bound.get("causal", False)), options)
         left = "dropout" if bound.get("dropout_p") or bound.get("p") else ""
         package = module.split(".")[0]
-        return calls.run(function.__name__, shape, left, lambda: function(*given, **named), lambda: {package})
+
+        def compute() -> Any:
+            return function(*given, **named)
+
+        return calls.run(function.__name__, shape, left, compute, lambda: (compute(), {package}))
 
     return noted
 

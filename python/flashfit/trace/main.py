@@ -51,13 +51,14 @@ def main(words: list[str]) -> int:
         with ExitStack() as seen:
             seen.enter_context(hooks.seen_in_packages(calls))
             seen.enter_context(hooks.seen_in_pytorch(calls))
+            seen.enter_context(hooks.seen_in_modules(calls))
             start = time.perf_counter()
             status = _run(options.script, options.words)
             if torch.cuda.is_available() and torch.cuda.is_initialized():
                 torch.cuda.synchronize()
             seconds = time.perf_counter() - start
         here: list[str | None] = [None] if torch.cuda.is_available() else []
-        found = report.document(options.script, seconds, calls.finished(), [*here, *options.gpu])
+        found = report.document(options.script, seconds, calls.span, calls.finished(), [*here, *options.gpu])
         sys.stdout.flush()
         print(report.text(found), end="", file=sys.stderr)
         if options.json:

@@ -14,7 +14,7 @@ namespace flashfit {
 
 /// What a caller may ask of a plan, whatever the operation.
 struct PlanOptions {
-  std::string_view variant = {};  ///< force this row by name (empty: choose)
+  std::string_view variant = {};  ///< force this variant by name (empty: choose)
   bool ptx_only = false;          ///< use PTX even where machine code fits (tests of other targets' code on one GPU)
 };
 
@@ -27,14 +27,14 @@ struct GpuWithDriver {
 
 bool loads(const GpuWithDriver& on, const Image& image);
 
-/// Calls visit(image) for the best image of each row: of those that `of` accepts and that load, machine code before
+/// Calls visit(image) for the best image of each variant: of those that `of` accepts and that load, machine code before
 /// PTX, then the newest target.
 template <class Of, class Visit>
 void for_each_best_image(std::span<const Image> images, const GpuWithDriver& on, Of of, Visit visit) {
   for (const Image& image : images) {
     if (!of(image) || !loads(on, image)) continue;
     const auto beats = [&](const Image& other) {
-      if (other.row != image.row || !loads(on, other)) return false;
+      if (other.variant != image.variant || !loads(on, other)) return false;
       return other.target.kind != image.target.kind ? other.target.kind == Target::Kind::kSass
                                                     : other.target.cc > image.target.cc;
     };

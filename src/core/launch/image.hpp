@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 
 namespace flashfit {
 
 struct Image {
-  const KernelRow* row;  ///< of the catalogue
+  const KernelVariant* variant;  ///< of the catalogue
   Target target;
   int registers;      ///< a thread; 0 for PTX (the driver allocates)
   int local_bytes;    ///< a thread: stack and spills

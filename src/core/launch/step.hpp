@@ -18,7 +18,7 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-/// One launch. Threads, shared memory and cluster are those of the image's row.
+/// One launch. Threads, shared memory and cluster are those of the image's variant.
 struct Step {
   const Image* image = nullptr;
   Grid grid;

@@ -22,7 +22,9 @@ struct Inflater::State {
   inflate_state isal;
 };
 
-Inflater::Inflater() : state_(std::make_unique<State>()) { isal_inflate_init(&state_->isal); }
+// Its tables and its window, 85 KB, are left as they are: setting them to zero for each of ten thousand members takes
+// longer than the look at their first bytes.
+Inflater::Inflater() : state_(std::make_unique_for_overwrite<State>()) { isal_inflate_init(&state_->isal); }
 Inflater::Inflater(Inflater&&) noexcept = default;
 Inflater& Inflater::operator=(Inflater&&) noexcept = default;
 Inflater::~Inflater() = default;

@@ -107,6 +107,28 @@ int wait_for(pid_t child) {
   return 0;
 }
 
+/// By name what a broken driver ends a process with. glibc has names for all from 2.32 on, and older ones are served.
+std::string signal_name(int signal) {
+  switch (signal) {
+    case SIGABRT:
+      return "SIGABRT";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    case SIGKILL:
+      return "SIGKILL";
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGTRAP:
+      return "SIGTRAP";
+    default:
+      return "signal " + std::to_string(signal);
+  }
+}
+
 void take_line(const std::string& line, DriverAnswer& answer) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string word = line.substr(0, space), rest = line.substr(std::min(space + 1, line.size()));
@@ -175,8 +197,8 @@ DriverAnswer ask_live_driver(bool launch, int seconds) {
     answer.why = "no answer within " + std::to_string(seconds) + " seconds";
   } else if (!whole) {
     answer.state = State::kCrashed;
-    const char* name = WIFSIGNALED(ended) ? sigabbrev_np(WTERMSIG(ended)) : nullptr;
-    answer.why = name != nullptr ? std::string("asking it ended in SIG") + name : "asking it ended without an answer";
+    answer.why =
+        WIFSIGNALED(ended) ? "asking it ended in " + signal_name(WTERMSIG(ended)) : "asking it ended without an answer";
   }
   answer.version = version_of_driver(answer.path);
   return answer;

@@ -18,6 +18,10 @@ bool is_windows_program(Bytes head) {
 
 }  // namespace
 
+bool may_have_format(Bytes start) {
+  return is_elf(start) || is_archive(start) || is_fatbin(start) || is_pe(start) || may_be_ptx(start);
+}
+
 BinaryFormat binary_format_of(Bytes head) {
   if (is_elf(head)) return BinaryFormat::kElf;
   if (is_archive(head)) return BinaryFormat::kArchive;

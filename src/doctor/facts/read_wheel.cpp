@@ -43,6 +43,10 @@ Part read_part(const Source& zip, const ZipMember& member, Budget& budget) {
   };
   if (!is_file(member) || budget.kept.exhausted()) return {};
   const MemberContent content(zip, member);
+  // A text costs little more than its header: a wheel has ten thousand of them.
+  const auto start = content.head(std::min<std::uint64_t>(kFirstLook, member.size));
+  if (!start) return refused(start.error().message);
+  if (!may_have_format(*start)) return {};
   const auto head = content.head(std::min<std::uint64_t>(kHeadSize, member.size));
   if (!head) return refused(head.error().message);
   if (!may_be_binary(*head)) return {};

@@ -48,6 +48,12 @@ bool read_version(std::string_view word, Ptx& ptx) {
 
 }  // namespace
 
+bool may_be_ptx(Bytes start) {
+  constexpr std::string_view kFirst = ".version";
+  const std::string_view text = skip_blank(as_text(start));
+  return kFirst.starts_with(text.substr(0, kFirst.size())) || text == "/";  // half of what opens a comment
+}
+
 bool is_ptx(Bytes text) {
   return skip_blank(as_text(text.first(std::min(text.size(), kHead)))).starts_with(".version");
 }

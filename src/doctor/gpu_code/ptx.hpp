@@ -12,6 +12,8 @@ struct Ptx {
 
 /// Whether the text begins as PTX does: comments and space, then .version.
 bool is_ptx(Bytes text);
+/// Whether a text that begins with `start` may begin so.
+bool may_be_ptx(Bytes start);
 
 /// Errors: malformed: no .version and .target within the first 64 KB.
 Result<Ptx> read_ptx(Bytes text);

@@ -102,6 +102,11 @@ Companion read_companion(const DataReader& row) {
     companion.code = row.at("code").text();
     if (companion.code != "FF406" && companion.code != "FF712") row.at("code").refuse("FF406, FF712");
   }
+  constexpr std::uint64_t kMostMajor = 99;
+  if (row.has("cuda"))
+    for (const DataReader& one : row.at("cuda").items())
+      companion.cuda.push_back({.versions = one.at("versions").parsed(&parse_specifiers),
+                                .major = static_cast<int>(one.at("major").number(kMostMajor))});
   for (const DataReader& one : row.at("releases").items())
     companion.releases.push_back(read_release(one, companion.other));
   return companion;

@@ -33,11 +33,17 @@ struct CompanionRelease {
   bool asks_for(const Version& theirs) const { return refusing(other, theirs) == nullptr; }
   bool loads_under(const Version& theirs) const { return refusing(loads, theirs) == nullptr; }
 };
+/// Releases whose wheels in the package index need the runtime of one CUDA, as PyTorch's build beside them must.
+struct CompanionCuda {
+  Specifiers versions;
+  int major = 0;
+};
 /// A package, and another one that goes with some of its releases alone: PyTorch for what is compiled against it.
 struct Companion {
   std::string package;                     ///< normalised: "torchvision"
   std::string other = "torch";             ///< normalised
   std::vector<CompanionRelease> releases;  ///< newest first
+  std::vector<CompanionCuda> cuda;         ///< where that is known
   std::string source;
   bool on_linux_alone = false;  ///< there are wheels for Linux alone; what is compiled elsewhere asks for others
   std::string installed;        ///< what comes of another release that is installed beside it; "": not known

@@ -13,9 +13,6 @@ const ErrorClass kClasses[] = {
                   {"is not defined for option", R"(Value '(?P<arch>(?:sm|compute)_\w+)' is not defined for option)"},
                   {"Unsupported gpu architecture",
                    R"((?:(?P<tool>nvcc) fatal *: )?Unsupported gpu architecture '(?P<arch>(?:sm|compute)_\w+)')"},
-                  {"invalid value for --gpu-architecture",
-                   R"((?P<tool>nvrtc): error: invalid value for --gpu-architecture(?: \(-arch\))?)"},
-                  {"NVRTC_ERROR_INVALID_OPTION", R"(NVRTC_ERROR_INVALID_OPTION)"},
                   {"ptxas", R"((?P<file>\S*[/\\]ptxas\S*) )", true},
                   {"--gpu-name=", R"(--gpu-name=(?P<arch>sm_\w+))", true},
                   {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
@@ -27,7 +24,25 @@ const ErrorClass kClasses[] = {
      .mend = "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas (of a CUDA toolkit that knows the GPU) for Triton; for "
              "others a newer nvcc first in PATH, with CUDA_HOME",
      .explained_by = {"FF705", "FF706"},
-     .source = "triton-lang/triton#8539, lisa-analysis-tools/GBGPU#7, cupy/cupy#9475"},
+     .source = "triton-lang/triton#8539, lisa-analysis-tools/GBGPU#7"},
+    {.name = "architecture-unknown-to-nvrtc",
+     .code = "FF860",
+     .title = "NVRTC does not know the GPU",
+     .patterns = {{"invalid value for --gpu-architecture",
+                   R"((?P<tool>nvrtc): error: invalid value for --gpu-architecture(?: \(-arch\))?)"},
+                  {"NVRTC_ERROR_INVALID_OPTION", R"(NVRTC_ERROR_INVALID_OPTION)"},
+                  {"-arch=compute_", R"(-arch=(?P<arch>compute_\w+))", true},
+                  {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
+     .concluded =
+         "PyTorch, CuPy and others compile some kernels when they run, by a library of CUDA (NVRTC) that comes with "
+         "them: it is older than [{arch}|this GPU], or so new that it has dropped it. Driver and machine code may "
+         "well serve the GPU",
+     .unknown = "which NVRTC was loaded: a copy in LD_LIBRARY_PATH goes before the package's own",
+     .mend = "a build of the package for a CUDA that knows the GPU: of PyTorch a later +cuNNN (the GPU is newer), "
+             "CuPy's cupy-cuda11x or -12x (it is older than 7.5)",
+     .explained_by = {"FF704", "FF705", "FF706", "FF603", "FF604"},
+     .subject = "nvrtc",
+     .source = "cupy/cupy#9475, #1651, pytorch/pytorch#47658, #87595"},
     {.name = "assembler-failed",
      .code = "FF860",
      .title = "ptxas failed, and its own words are not in the text",

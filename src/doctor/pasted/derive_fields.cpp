@@ -72,7 +72,8 @@ void derive_fields(Fields& fields) {
     fields["family"] = version->second.substr(0, version->second.rfind('_') + 1);
   if (const auto kernel = fields.find("kernel"); kernel != fields.end())
     kernel->second = doctor::demangled(kernel->second, 300);
-  if (const auto found = fields.find("found"); found != fields.end()) {
+  // Of the driver: of a library it is that library's own version.
+  if (const auto found = fields.find("found"); found != fields.end() && !fields.contains("library")) {
     CudaVersion version = 0;
     const auto& text = found->second;
     const char* const end = text.data() + text.size();

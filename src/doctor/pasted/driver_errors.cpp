@@ -89,6 +89,7 @@ const ErrorClass kClasses[] = {
                   {"libnvidia-ml.so.1: cannot open",
                    R"((?P<library>libnvidia-ml\.so\.1): cannot open shared object file)"},
                   {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"},
+                  {"no CUDA devices found", R"(no CUDA devices found)"},
                   {"you might not have a CUDA gpu",
                    R"(CUDA driver initialization failed, you might not have a CUDA gpu)"}},
      .concluded = "no driver or no GPU is there for this process[ ({library} is the driver's own)]: a container that "
@@ -96,7 +97,7 @@ const ErrorClass kClasses[] = {
      .unknown = "which of these",
      .mend = "nvidia-smi; echo $CUDA_VISIBLE_DEVICES (a container: start it with --gpus all)",
      .explained_by = {"FF701"},
-     .source = "NVIDIA/nvidia-docker#400; CUDA Runtime API, cudaErrorNoDevice"},
+     .source = "NVIDIA/nvidia-docker#400, ggml-org/llama.cpp#6184; CUDA Runtime API, cudaErrorNoDevice"},
     {.name = "cpu-build",
      .code = "FF807",
      .title = "a PyTorch without CUDA",
@@ -117,7 +118,7 @@ const ErrorClass kClasses[] = {
           {"Failed to load library",
            R"(Failed to load library (?P<file>\S*(?:libonnxruntime_providers_cuda\.so|onnxruntime_providers_cuda\.dll)) with error: (?P<library>[^\s:]+): cannot open shared object file)"},
           {"onnxruntime_providers_cuda",
-           R"re(LoadLibrary failed with error (?P<error>\d+) .*"(?P<file>[^"]*onnxruntime_providers_cuda\.dll)\\?")re"},
+           R"re(LoadLibrary failed with error (?P<error>\d+) .*"(?P<file>[^"]*onnxruntime_providers_cuda\.dll))re"},
           {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"},
           {"'CUDAExecutionProvider' is not in available provider names",
            R"('CUDAExecutionProvider' is not in available provider names)"}},
@@ -150,14 +151,16 @@ const ErrorClass kClasses[] = {
      .nature = Nature::kHost,
      .patterns = {{"cuInit", R"(Call to cuInit results in (?P<error>CUDA_ERROR_\w+))"},
                   {"cuInit", R"(failed call to cuInit: (?P<error>CUDA_ERROR_\w+|UNKNOWN ERROR))"},
+                  {"failed to initialize CUDA: ", R"(failed to initialize CUDA: (?P<error>initialization error))"},
                   {"CUDA_ERROR_OPERATING_SYSTEM", R"((?P<error>CUDA_ERROR_OPERATING_SYSTEM))"}},
      .concluded =
          "the driver could not start in this process ({error}): its device files or its service are not there for it, "
-         "as in a container or a job without the GPU. No file of a package is at fault",
+         "as in a container or a job without the GPU, or its parts are of two versions. No file of a package is at "
+         "fault",
      .mend = "nvidia-smi in the same place; ls -l /dev/nvidia* (a container: --gpus all; a cluster: a job that asks "
              "for a GPU)",
      .explained_by = {"FF701", "FF702"},
-     .source = "numba/numba#9134"},
+     .source = "numba/numba#9134, meta-llama/llama3#215"},
     {.name = "stub-library",
      .code = "FF801",
      .title = "a toolkit's stub was loaded instead of the driver (error 34)",

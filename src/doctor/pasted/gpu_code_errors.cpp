@@ -13,13 +13,16 @@ const ErrorClass kClasses[] = {
            R"(PaddlePaddle package was compiled for (?P<carried>[\d ]+?) ?,but your current GPU is (?P<capability>\d+))"},
           {"not compatible with Paddle installation",
            R"(GPU architecture in your current machine is (?P<gpu>\w+), which is not compatible with Paddle installation with arch: (?P<carried>[\d ]+\d))"},
+          {"is not supported by Paddle",
+           R"(GPU compute capability in your current machine is (?P<capability>\d+), which is not supported by Paddle)"},
           {"GPU Compute Capability: ", R"(GPU Compute Capability: (?P<capability>\d+\.\d+))", true}},
-     .concluded = "PaddlePaddle itself says that it was compiled for {carried}, and the GPU is [{capability}|{gpu}]",
+     .concluded = "PaddlePaddle itself says that it was compiled for [{carried}|other GPUs], and the GPU is "
+                  "[{capability}|{gpu}]",
      .mend =
          "the wheel of paddlepaddle-gpu that has code for this GPU (its builds differ by CUDA: cu118 has older GPUs, "
          "cu126 and later newer ones)",
      .explained_by = {"FF101", "FF102", "FF103"},
-     .source = "PaddlePaddle/Paddle#54713, #73687, PaddlePaddle/PaddleX#4473"},
+     .source = "PaddlePaddle/Paddle#54713, #73687, PaddlePaddle/PaddleX#4473, PaddlePaddle/PaddleHelix#369"},
     {.name = "gpu-not-in-tensorflow",
      .code = "FF818",
      .title = "this TensorFlow has no machine code for the GPU",

@@ -112,6 +112,7 @@ const ErrorClass kClasses[] = {
      .asynchronous = true,
      .consequence = true,
      .patterns = {{"NCCL error", R"(NCCL error(?: in: (?P<file>[^\s,]+))?)"},
+                  {"NCCL failure", R"(NCCL failure (?P<file>[^\s:,]+):?\d* '[^']+')"},
                   {"ncclUnhandledCudaError", R"(ncclUnhandledCudaError)"},
                   {"ncclSystemError", R"(ncclSystemError)"},
                   {"ncclInternalError", R"(ncclInternalError)"},
@@ -121,7 +122,7 @@ const ErrorClass kClasses[] = {
                   "are beyond what the doctor judges",
      .unknown = "what the other ranks wrote: the first of them that failed tells more",
      .mend = "NCCL_DEBUG=INFO with the same program, and the log of the rank that failed first",
-     .source = "NCCL, \"Troubleshooting\""},
+     .source = "NCCL, \"Troubleshooting\"; NVIDIA/nccl-tests#6"},
 };
 
 }  // namespace

@@ -180,6 +180,7 @@ const ErrorClass kClasses[] = {
           {"is not found or cannot be loaded", R"(Library (?P<library>[\w.+-]+) is not found or cannot be loaded)"},
           {"Could not load dynamic library", R"(Could not load dynamic library '(?P<library>[^']+)'; dlerror)"},
           {"not found in the system path", R"((?P<library>lib[\w.+-]+\.so)[\w.*\[\]-]* not found in the system path)"},
+          {" library not found", R"(\w+Error: (?P<library>(?:cu|nv)\w+) library not found)"},
           {"CuPy failed to load", R"(CuPy failed to load (?P<library>[\w.+-]+))"},
           {"Could not locate", R"(Could not locate (?P<library>[\w.+-]+\.dll))"},
           {"Could not find module '", R"(Could not find module '(?P<library>[^']+\.dll)')"},
@@ -192,7 +193,7 @@ const ErrorClass kClasses[] = {
      .subject = "{library}",
      .source =
          "aws/deep-learning-containers#6770, OpenNMT/CTranslate2#1250, cupy/cupy#9318, tensorflow/tensorflow#45930, "
-         "zh-plus/openlrc#18"},
+         "zh-plus/openlrc#18, lebedov/scikit-cuda#179"},
     {.name = "glibc-too-old",
      .code = "FF832",
      .title = "the system's C library is too old",

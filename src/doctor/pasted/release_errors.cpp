@@ -23,10 +23,10 @@ const ErrorClass kClasses[] = {
      .source = "geocine/sd-easy-mode#18, m-bain/whisperX#320, mli/autocut#106"},
     {.name = "cudnn-older-than-built-for",
      .code = "FF836",
-     .title = "cuDNN is older than the one that the program was built with",
+     .title = "a library such as cuDNN is older than the one that the program was built with",
      .patterns =
          {{"Loaded runtime CuDNN library",
-           R"(Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+\d))"},
+           R"(Loaded runtime (?P<library>CuDNN) library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+\d))"},
           {"but JAX was built against version",
            R"(Found (?P<library>\w+) version (?P<found>\d+), but JAX was built against version (?P<wanted>\d+))"},
           {"Outdated cuDNN installation", R"(Outdated (?P<library>\w+) installation found)"},
@@ -37,11 +37,12 @@ const ErrorClass kClasses[] = {
          "[{library}|cuDNN][ {found}] was loaded, and the program was built with[ {wanted}|a newer one]: an older "
          "copy of the system or of another package went before the one that belongs to it, or none belongs to it",
      .unknown = "which copy was loaded: LD_DEBUG=libs says",
-     .mend = "pip install -U 'jax[[cuda12]]' or 'tensorflow[[and-cuda]]' (they bring the cuDNN that they want), and "
-             "LD_LIBRARY_PATH without folders that hold another",
+     .mend = "pip install -U 'jax[[cuda12]]' or 'tensorflow[[and-cuda]]' (they bring the libraries that they "
+             "want), and LD_LIBRARY_PATH without folders that hold others",
      .explained_by = {"FF603", "FF604", "FF605", "FF606"},
-     .subject = "cudnn",
-     .source = "jax-ml/jax#15268, #29315, MIT-REALM/gcbfplus#1, conda-forge/jaxlib-feedstock#329"},
+     .subject = "{library}",
+     .source = "KosinskiLab/AlphaPulldown#237, jax-ml/jax#15268, #29315, MIT-REALM/gcbfplus#1, "
+               "conda-forge/jaxlib-feedstock#329"},
     {.name = "jax-plugin-other-release",
      .code = "FF843",
      .title = "JAX's CUDA plug-in is of another release than jaxlib",

@@ -101,7 +101,8 @@ std::optional<std::vector<Conflict>> companion_conflicts(const RequestList& list
   std::vector<Conflict> conflicts = find_conflicts(list, those, question, nullptr);
   const std::vector<Conflict> before = conflicts;
   for (std::size_t i = 0; i < std::min(conflicts.size(), kMostRemedies); ++i)
-    conflicts[i].problem.fix = release_that_fits(list, those, question, before, conflicts[i].request);
+    if (std::string fix = release_that_fits(list, those, question, before, conflicts[i].request); !fix.empty())
+      conflicts[i].problem.fix = std::move(fix);
   for (const doctor::PackageRow& row : doctor::knowledge_data().packages)
     if (row.at("kind") == "only_beside") add_other_releases(list, places, question, row, conflicts);
   return conflicts;

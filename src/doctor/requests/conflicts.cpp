@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -66,6 +67,7 @@ class Conflicts {
     for (const Companion& companion : doctor::knowledge_data().companions)
       if (companion.other != kTorch && (by_name_.contains(companion.package) || companion.package == kTorch))
         others.insert(companion.other);
+    judge_cuda();
     torches_ = left_;
     whose_torch_ = wanted_;
     for (const std::string_view other : others) judge(other);
@@ -129,6 +131,68 @@ class Conflicts {
       if (!asker.companion->runs.empty()) narrow(other, asker);
   }
 
+  /// PyTorch's build, as far as it is named: "cu128". Empty: that of the package index.
+  std::string torch_build() const {
+    std::string build = question_.torch && question_.torch->version ? question_.torch->version->local : "";
+    for (const std::size_t place : requests_for(kTorch)) {
+      if (const auto one = pinned(package(place)); build.empty() && one) build = one->local;
+      if (build.empty()) build = build_of(list_.indexes[list_.requests[place].indexes]);
+    }
+    return build;
+  }
+
+  /// What needs the libraries of another CUDA than PyTorch's build brings, whichever releases are taken.
+  void judge_cuda() {
+    if (!is_of_index_for_linux(question_)) return;
+    const std::string build = torch_build();
+    std::set<int> theirs;
+    for (const Version& torch : left_) theirs.insert(cuda_major(torch, build));
+    if (theirs.empty() || theirs.contains(0)) return;
+    for (const Asker& asker : askers_for(kTorch)) {
+      if (!asker.place) continue;
+      std::set<int> needed;
+      for (const CompanionRelease* const one : asker.releases)
+        if (std::any_of(left_.begin(), left_.end(), [&](const Version& torch) { return one->asks_for(torch); }))
+          needed.insert(cuda_major(*asker.companion, *one, *asker.place));
+      if (needed.empty() || needed.contains(0) ||
+          std::any_of(needed.begin(), needed.end(), [&](int major) { return theirs.contains(major); }))
+        continue;
+      const Version& torch = left_.front();
+      const auto* const release = doctor::torch_release_of(torch);
+      doctor::Problem problem{
+          "FF405", doctor::Severity::kMisfit,
+          fmt::format("its wheels need the runtime of CUDA {}; torch {}{} brings that of CUDA {}", *needed.begin(),
+                      torch.text, build.empty() ? " of the package index" : "+" + build, *theirs.begin()),
+          "", ""};
+      if (release != nullptr)
+        for (const CudaVersion cuda : release->cuda)
+          if (problem.fix.empty() && cuda / 1000 == *needed.begin())
+            problem.fix = fmt::format("torch=={}+cu{}{}", torch.text, cuda / 1000, cuda % 1000 / 10);
+      conflicts_.push_back({*asker.place, std::move(problem)});
+    }
+  }
+
+  /// Of a build of PyTorch's; 0: for no CUDA, or not known.
+  static int cuda_major(const Version& torch, std::string_view build) {
+    if (build.empty()) {
+      const auto* const release = doctor::torch_release_of(torch);
+      return release == nullptr ? 0 : release->cuda.front() / 1000;
+    }
+    int cuda = 0;
+    if (build.starts_with("cu")) std::from_chars(build.data() + 2, build.data() + build.size(), cuda);
+    return cuda / 10;
+  }
+
+  /// Of the release that the request is for; 0: not known.
+  int cuda_major(const Companion& companion, const CompanionRelease& release, std::size_t place) const {
+    auto version = pinned(package(place));
+    if (!version)
+      if (auto newest = doctor::parse_version(release.release)) version = *newest;
+    for (const doctor::CompanionCuda& cuda : companion.cuda)
+      if (version && refusing(cuda.versions, *version) == nullptr) return cuda.major;
+    return 0;
+  }
+
   /// In the list's order, PyTorch first.
   std::vector<Asker> askers_for(std::string_view other) const {
     std::vector<Asker> askers;
@@ -156,9 +220,7 @@ class Conflicts {
   /// of NVIDIA's libraries those of the package index.
   std::optional<Asker> torch_as_asker(const Companion& companion) const {
     if (!is_of_index_for_linux(question_) || whose_torch_.empty() || torches_.empty() || locked_) return std::nullopt;
-    std::string build = question_.torch && question_.torch->version ? question_.torch->version->local : "";
-    for (const std::size_t place : requests_for(kTorch))
-      if (build.empty()) build = build_of(list_.indexes[list_.requests[place].indexes]);
+    const std::string build = torch_build();
     const bool for_cuda = build.empty() || build.starts_with("cu");
     if (!for_cuda || (companion.other != "triton" && !build.empty())) return std::nullopt;
     Asker asker{.place = std::nullopt, .words = "", .releases = {}, .companion = &companion};

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <bit>
 
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -72,13 +72,13 @@ Atomics::Did Atomics::execute(std::uintptr_t address, arch::MemoryOrder order, O
     // "observation order").
     places_.erase(found);
   }
-  if (acquires(order)) races::acquire(reinterpret_cast<const void*>(address));
+  if (acquires(order)) tsan::acquire(reinterpret_cast<const void*>(address));
   if (did == Did::kRead) return did;
   if (thread_order.has_fenced(thread)) thread_order.release_by_fence(thread, places_[address].released);
   if (const auto& known = thread_order.known_at_fence(thread)) join_shared(places_[address].at_fence, known);
   if (releases(order)) {
     thread_order.release(thread, places_[address].released);
-    races::release(reinterpret_cast<const void*>(address));
+    tsan::release(reinterpret_cast<const void*>(address));
   }
   return did;
 }

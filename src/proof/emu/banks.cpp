@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -62,7 +62,7 @@ int BankConflicts::add(const char* instruction, Site site, std::span<const std::
 }
 
 void BankConflicts::add_lane(int warp, int lane, const LaneAccess& access, std::int32_t offset) {
-  if (races::on()) return;  // its lists grow under several fibres, each of which ThreadSanitizer takes for a thread
+  if (tsan::on()) return;  // its lists grow under several fibres, each of which ThreadSanitizer takes for a thread
   pending_[static_cast<std::size_t>(warp)] = 1;
   std::vector<Shares>& all = warps_[static_cast<std::size_t>(warp)];
   auto shares = std::find_if(all.begin(), all.end(), [&](const Shares& s) {

@@ -7,7 +7,7 @@
 
 #include "proof/emu/engines.hpp"
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -22,7 +22,7 @@ void check_unit(Machine& machine, const char* what, std::size_t bytes, Site site
 }  // namespace
 
 void BulkCopies::load(Machine& machine, const BulkLoad& load, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   machine.watch();
   machine.count(&Stats::bulk_copies);
   check_unit(machine, load.what, load.bytes, site);
@@ -79,7 +79,7 @@ BulkCopies::Queue& BulkCopies::queue_of(Machine& machine) {
 }
 
 void BulkCopies::store(Machine& machine, const BulkStore& store, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   Queue& queue = queue_of(machine);
   machine.count(&Stats::bulk_copies);
   check_unit(machine, store.what, store.bytes, site);
@@ -100,14 +100,14 @@ void BulkCopies::store(Machine& machine, const BulkStore& store, Site site) {
            store.write(image->data());
            progress->written = true;
          }
-         races::release(&queue);
+         tsan::release(&queue);
          if (queue.waiting) machine.wake(thread);
          return progress->written;
        }});
 }
 
 void BulkCopies::commit(Machine& machine) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   Queue& queue = queue_of(machine);
   ++queue.committed;
   queue.groups.push_back(std::move(queue.open));
@@ -115,7 +115,7 @@ void BulkCopies::commit(Machine& machine) {
 }
 
 void BulkCopies::wait(Machine& machine, int pending, bool read, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   Queue& queue = queue_of(machine);
   const auto young = static_cast<std::size_t>(pending);
   const std::size_t wanted = queue.groups.size() - std::min(queue.groups.size(), young);
@@ -128,7 +128,7 @@ void BulkCopies::wait(Machine& machine, int pending, bool read, Site site) {
   queue.waiting = true;
   while (!done()) machine.suspend({[](const void*) -> std::string { return "bulk_wait"; }, &queue, site});
   queue.waiting = false;
-  races::acquire(&queue);
+  tsan::acquire(&queue);
   if (queue.committed > static_cast<std::uint32_t>(pending)) {
     const std::uint32_t group = queue.committed - static_cast<std::uint32_t>(pending);
     machine.order()->learn(machine.thread(), {queue.agent, group});

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 
@@ -15,7 +15,7 @@ void ClusterBarrier::arrive(Machine& machine, int live, Site site) {
   self = {true, false, generation_, site};
   ++arrived_;
   machine.publish(published_);
-  races::release(this);
+  tsan::release(this);
   complete_if_due(machine, live);
 }
 
@@ -33,7 +33,7 @@ void ClusterBarrier::wait(Machine& machine, Site site) {
   self.arrived = self.waiting = false;
   // Nobody completes the next generation before this thread has arrived in it, so these are its own generation's.
   machine.learn(completed_);
-  races::acquire(this);
+  tsan::acquire(this);
 }
 
 void ClusterBarrier::complete_if_due(Machine& machine, int live) {

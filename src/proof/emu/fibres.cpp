@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -43,15 +43,15 @@ void Fibres::prepare(int count, int step, Body body, void* context) {
   for (int i = 0; i < count; i += step)
     slot(i) = fiber(std::allocator_arg, PooledStack{pool_.stack(i)}, [this, i, body, context](fiber&& starter) {
       slot(previous_) = std::move(starter);
-      races::acquire(&start_);
+      tsan::acquire(&start_);
       const int next = body(context, i);
-      races::release(&end_);
+      tsan::release(&end_);
       enter(next);
       previous_ = i;
       running_ = next;
       return std::move(slot(next));
     });
-  races::release(&start_);
+  tsan::release(&start_);
 }
 
 void Fibres::switch_to(int i) {
@@ -59,7 +59,7 @@ void Fibres::switch_to(int i) {
   previous_ = std::exchange(running_, i);
   fiber suspended = std::move(slot(i)).resume();
   slot(previous_) = std::move(suspended);
-  if (running_ == kHost) races::acquire(&end_);
+  if (running_ == kHost) tsan::acquire(&end_);
 }
 
 void Fibres::clear() {
@@ -67,19 +67,19 @@ void Fibres::clear() {
     if (!slot(i)) continue;
     enter(i);  // what it unwinds is its own
     slot(i) = fiber();
-    races::release(&end_);
+    tsan::release(&end_);
   }
   enter(kHost);
-  races::acquire(&end_);  // else freeing what they wrote races with each 8 bytes of it
+  tsan::acquire(&end_);  // else freeing what they wrote races with each 8 bytes of it
   slots_.resize(1);
 }
 
 void Fibres::enter(int i) const {
-  if (!races::on()) return;
+  if (!tsan::on()) return;
   if (i == kHost)
-    races::enter_host();
+    tsan::enter_host();
   else
-    races::enter(first_race_ + i);
+    tsan::enter(first_race_ + i);
 }
 
 }  // namespace flashfit::emu

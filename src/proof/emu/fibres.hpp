@@ -54,7 +54,7 @@ class Fibres {
   std::vector<boost::context::fiber> slots_ =
       std::vector<boost::context::fiber>(1);  ///< the host's, then fibre 0, 1, ...
   int running_ = kHost, previous_ = kHost;
-  char start_ = 0, end_ = 0;  ///< keys of races::release(): one for both would order what ends before what starts
+  char start_ = 0, end_ = 0;  ///< keys of tsan::release(): one for both would order what ends before what starts
 };
 
 }  // namespace flashfit::emu

@@ -37,7 +37,7 @@ std::uint64_t Machine::atomic(const AtomicOp& op, std::uintptr_t address, const 
 
 // Not told to ThreadSanitizer but for its order: it takes what it is told of for plain accesses.
 void Machine::atomic_step(const AtomicAccess& a, const std::function<Atomics::Did()>& step) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   watch();
   check_tensor(a.address, a.bytes, a.bytes, only_reads(a.kind) ? Access::kRead : Access::kWrite, a.site);
   global_access(a.address, a.bytes, a.kind, a.what, a.site);
@@ -45,7 +45,7 @@ void Machine::atomic_step(const AtomicAccess& a, const std::function<Atomics::Di
 }
 
 void Machine::shared_atomic_step(const AtomicAccess& a, const std::function<Atomics::Did()>& step) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   watch();
   AccessRecord by = record_of(a.what, a.site, order_->now(thread()), Proxy::kGeneric);
   by.atomic = true;
@@ -73,7 +73,7 @@ void Machine::engine_global_access(const Memory::Range& range, GlobalAccess kind
 }
 
 void Machine::record_global(const Memory::Range& range, GlobalAccess kind, const GlobalAccesses::Who& by) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   if (const auto conflict = global_->access(range.base, range.bytes, kind, by, order_->of(thread())))
     stop_at_global_conflict(*conflict, range, kind, by);
 }

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -110,7 +110,7 @@ Result<Stats> run_dependent_grids(const GridLaunch& first, const GridLaunch& sec
     if (finding.empty()) finding = before.resume();
   }
   launch.first_grid_ended();
-  races::release(&launch);
+  tsan::release(&launch);
   if (finding.empty()) finding = run_second();
   if (!finding.empty()) return fail(Code::kInternal, finding);
   Stats stats = before.stats();

@@ -8,7 +8,7 @@
 
 #include "proof/emu/engines.hpp"
 #include "proof/emu/fibres.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 
@@ -59,7 +59,7 @@ std::string Machine::run_cluster(std::uint32_t number) {
   for (int b = 0; b < program_.cluster; ++b) start_block(b, {first.x + b, first.y, first.z});
   // From the first access on: a fence that is missing between it and an engine's must be found. ThreadSanitizer orders
   // what threads do themselves, and would see the clocks' memory.
-  if (!races::on() || watching_ || program_.cluster > 1 || launch_.grids().size() > 1) watch();
+  if (!tsan::on() || watching_ || program_.cluster > 1 || launch_.grids().size() > 1) watch();
   live_ = fibres_of_block() * program_.cluster;
   fibres_->prepare(
       program_.threads * program_.cluster, program_.by_warp ? kLanes : 1,
@@ -122,12 +122,12 @@ ThreadIndex Machine::next_thread() {
 }
 
 void Machine::yield() {
-  if (races::on()) stop_at_race();
+  if (tsan::on()) stop_at_race();
   run_next(next_thread());
 }
 
 void Machine::yield_to_any() {
-  if (races::on()) stop_at_race();
+  if (tsan::on()) stop_at_race();
   ++stats_.switches;
   if (!transfers_.empty()) transfers_.at_switch();
   run_next(scheduler_.any_of(ready_));
@@ -160,7 +160,7 @@ void Machine::wake(int warp, std::uint32_t lanes, const Knowledge& known) {
     const int thread = warp * kLanes + std::countr_zero(lanes);
     waits_[static_cast<std::size_t>(thread)].describe = nullptr;
     if (order_ == nullptr) continue;
-    const races::Unseen unseen;
+    const tsan::Unseen unseen;
     order_->learn(thread, known);
   }
 }

@@ -22,10 +22,10 @@
 #include "proof/emu/options.hpp"
 #include "proof/emu/order.hpp"
 #include "proof/emu/patience.hpp"
-#include "proof/emu/races.hpp"
 #include "proof/emu/schedule.hpp"
 #include "proof/emu/shared_memory.hpp"
 #include "proof/emu/site.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 #include "proof/emu/transfers.hpp"
 #include "proof/emu/warpgroups.hpp"
 
@@ -196,12 +196,12 @@ class Machine {
                      Site site);
   void publish(Knowledge& to) {
     if (order_ == nullptr) return;
-    const races::Unseen unseen;
+    const tsan::Unseen unseen;
     order_->publish(thread(), to);
   }
   void learn(const Knowledge& from) {
     if (order_ == nullptr) return;
-    const races::Unseen unseen;
+    const tsan::Unseen unseen;
     order_->learn(thread(), from);
   }
   Transfers& transfers() { return transfers_; }

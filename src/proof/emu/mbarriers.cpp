@@ -7,7 +7,7 @@
 
 #include "proof/emu/engines.hpp"
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -31,7 +31,7 @@ std::string MBarriers::in_words(const Machine& machine, const Entry& entry) {
 }
 
 void MBarriers::init(Machine& machine, std::uintptr_t address, int arrivals, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   machine.check_shared(address, kBytes, site);
   if (arrivals < 1 || arrivals > kMostArrivals)
     machine.stop(fmt::format("mbarrier_init for {} arrivals, which must be 1 to {}", arrivals, kMostArrivals), &site);
@@ -93,7 +93,7 @@ MBarriers::Barrier& MBarriers::use(Machine& machine, std::uintptr_t address, con
 }
 
 void MBarriers::arrive(Machine& machine, std::uintptr_t address, int count, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   Barrier& b = use(machine, address, "mbarrier_arrive", site);
   Entry& entry = *barriers_.find(address);
   if (count < 1 || count > b.pending - b.copying)
@@ -103,7 +103,7 @@ void MBarriers::arrive(Machine& machine, std::uintptr_t address, int count, Site
   const bool abroad = !machine.in_own_block(address);
   if (abroad) machine.use_abroad(address, "mbarrier_arrive_remote", site);
   machine.publish(abroad ? b.published_abroad : b.published);
-  races::release(&b);
+  tsan::release(&b);
   complete_if_due(machine, entry, machine.thread(), site);
 }
 
@@ -124,7 +124,7 @@ void MBarriers::arrive_for_copies(Machine& machine, std::uintptr_t address, Mome
   --b.pending;
   --b.copying;
   b.published.seen.reach(done);
-  races::release(&b);
+  tsan::release(&b);
   complete_if_due(machine, entry, thread, site);
 }
 
@@ -158,12 +158,12 @@ bool MBarriers::test(Machine& machine, std::uintptr_t address, int parity, Site 
     return false;
   }
   machine.order()->learn(machine.thread(), b.completed);
-  races::acquire(&b);
+  tsan::acquire(&b);
   return true;
 }
 
 void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool cluster, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   machine.count(&Stats::mbarrier_waits);
   Barrier& b = use(machine, address, "mbarrier_wait", site);
   check_parity(machine, address, parity, site);
@@ -175,7 +175,7 @@ void MBarriers::wait(Machine& machine, std::uintptr_t address, int parity, bool 
   }
   machine.learn(b.completed);
   if (cluster) machine.learn(b.completed_abroad);
-  races::acquire(&b);
+  tsan::acquire(&b);
 }
 
 std::uint32_t MBarriers::phase(Machine& machine, std::uintptr_t address, Site site) {
@@ -204,7 +204,7 @@ void MBarriers::complete_bytes(Machine& machine, const Signal& signal, int bytes
                                 b.live ? in_words(machine, entry) : "an mbarrier that has been invalidated"),
                     &site);
   b.bytes -= bytes;
-  races::release(&b);
+  tsan::release(&b);
   complete_if_due(machine, entry, thread, site);
 }
 

@@ -6,7 +6,7 @@
 
 #include "proof/emu/engines.hpp"
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -36,18 +36,18 @@ void Machine::wait_copies(int pending) {
   CopyQueue& queue = copies_[static_cast<std::size_t>(speaker())];
   queue.wait(static_cast<std::size_t>(pending), [this](const Copy& copy) {
     const auto to = reinterpret_cast<std::uintptr_t>(copy.destination);
-    races::write(to, copy.bytes, copy.site);
+    tsan::write(to, copy.bytes, copy.site);
     // An arrival announces its copies as accesses of an agent of their own, not of the thread that waits here.
     if (order_ != nullptr && !copy.announced) watched_access(to, copy.bytes, Access::kWrite, kCopies, copy.site);
     copy.land();
   });
   if (queue.agent < 0) return;
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   order_->learn_unfenced(thread(), {queue.agent, queue.arrivals_landed()});
 }
 
 void Machine::arrive_with_copies(std::uintptr_t barrier, bool counted, const char* what, Site site) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   watch();
   engines().mbarriers.expect_copies(*this, barrier, counted, what, site);
   CopyQueue& queue = copies_[static_cast<std::size_t>(speaker())];
@@ -64,7 +64,7 @@ void Machine::arrive_with_copies(std::uintptr_t barrier, bool counted, const cha
   });
   transfers_.issue({what, speaker(), site, [this, barrier, arrival, done, site, thread = speaker()] {
                       copies_[static_cast<std::size_t>(thread)].land_until(arrival.copies, [](const Copy& copy) {
-                        races::write(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes, copy.site);
+                        tsan::write(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes, copy.site);
                         copy.land();
                       });
                       engines().mbarriers.arrive_for_copies(*this, barrier, done, thread, site);
@@ -76,8 +76,8 @@ void Machine::count(std::uint64_t Stats::* counter, std::uint64_t times) { stats
 
 void Machine::access(std::uintptr_t address, std::size_t bytes, Access access, const char* what, Site site) {
   (access == Access::kRead ? stats_.shared_bytes_read : stats_.shared_bytes_written) += bytes;
-  if (races::on()) {
-    (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+  if (tsan::on()) {
+    (access == Access::kRead ? tsan::read : tsan::write)(address, bytes, site);
     stop_at_race();
   }
   if (order_ != nullptr)
@@ -107,7 +107,7 @@ void Machine::check_written(std::uintptr_t address, std::size_t bytes, const cha
 
 void Machine::read_rows(std::span<const std::uintptr_t> rows, const char* what, Site site) {
   for (const std::uintptr_t row : rows) check_shared(row, 16, site);
-  if (order_ == nullptr || races::on()) {
+  if (order_ == nullptr || tsan::on()) {
     for (const std::uintptr_t row : rows) access(row, 16, Access::kRead, what, site);
     return;
   }
@@ -135,13 +135,13 @@ void Machine::stop_at_poison(const char* what, std::ptrdiff_t offset, std::size_
 }
 
 void Machine::stop_at_race() {
-  const std::optional<races::Race> race = races::take();
+  const std::optional<tsan::Race> race = tsan::take();
   if (!race) return;
   const std::uintptr_t at = race->later.address - reinterpret_cast<std::uintptr_t>(shared());
   const bool is_shared = at < blocks_[block_].shared.size();
   // Anything else is the fibres' own: their stacks, which the machine writes.
   if (!is_shared && !memory_.allows(race->later.address, 1, Access::kRead)) return;
-  const races::Access &now = race->later, &before = race->earlier;
+  const tsan::Access &now = race->later, &before = race->earlier;
   const int fibre = before.fibre - launch_.first_race_of(grid_);
   stop(fmt::format(
       "race: {} {} {} bytes at {}, which {} {} at {}: no synchronisation between them", now.place,
@@ -164,8 +164,8 @@ void Machine::check_tensor(std::uintptr_t address, std::size_t bytes, std::size_
 
 void Machine::check_global(std::uintptr_t address, std::size_t bytes, std::size_t alignment, Access access, Site site) {
   check_tensor(address, bytes, alignment, access, site);
-  if (races::on()) {
-    (access == Access::kRead ? races::read : races::write)(address, bytes, site);
+  if (tsan::on()) {
+    (access == Access::kRead ? tsan::read : tsan::write)(address, bytes, site);
     stop_at_race();
   }
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 namespace {
@@ -54,13 +54,13 @@ bool NamedBarriers::arrive(Machine& machine, int id, int threads, int live, bool
   b.said |= says;
   ++b.arrived;
   machine.publish(b.knowledge);
-  races::release(&b);
+  tsan::release(&b);
   if (waits) warp.waiting |= bit;
   if (b.arrived == (threads == kAll ? live : threads))
     release(machine, b);
   else if (waits)
     machine.suspend({describe, &b, site});
-  if (waits) races::acquire(&b);
+  if (waits) tsan::acquire(&b);
   return b.answer;
 }
 

@@ -69,7 +69,7 @@ void Machine::grid_dependency_wait(Site site) {
     grid_waiters_.push_back(thread());
     suspend({[](const void*) -> std::string { return "grid_dependency_wait"; }, &launch_, site});
   }
-  races::acquire(&launch_);
+  tsan::acquire(&launch_);
   order_->learn_all_before(thread(), launched().first_cluster);
 }
 

@@ -1,13 +1,13 @@
 #include "proof/emu/transfers.hpp"
 
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 
 void Transfers::issue(Transfer transfer) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   transfer.begun = std::make_unique<char>();
-  races::release(transfer.begun.get());
+  tsan::release(transfer.begun.get());
   pending_.push_back(std::move(transfer));
 }
 
@@ -18,12 +18,12 @@ bool Transfers::step() {
                 : schedule_ == Schedule::kReversed ? count - 1
                                                    : 0;
   // Taken out first: a step may end the launch, and then never returns.
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   Transfer transfer = std::move(pending_[static_cast<std::size_t>(i)]);
   pending_.erase(pending_.begin() + i);
   bool last = false;
   {
-    const races::AsEngine engine(transfer.begun.get());
+    const tsan::AsEngine engine(transfer.begun.get());
     last = transfer.step();
   }
   if (!last) pending_.insert(pending_.begin() + i, std::move(transfer));

@@ -19,7 +19,7 @@ struct Transfer {
   int thread;  ///< of the cluster
   Site site;
   std::function<bool()> step;             ///< does the next part; whether that was the last
-  std::unique_ptr<char> begun = nullptr;  ///< a key of races::release(): what came before its issue
+  std::unique_ptr<char> begun = nullptr;  ///< a key of tsan::release(): what came before its issue
 };
 
 /// Pending work. Each step happens when the schedule says so: under kRandom at

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "proof/emu/machine.hpp"
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 namespace flashfit::emu {
 
@@ -23,16 +23,16 @@ void WarpBarrier::sync(Machine& machine, std::uint32_t mask, std::uint32_t left,
                  &site);
   set->arrived |= self;
   machine.publish(set->knowledge);
-  races::release(this);
+  tsan::release(this);
   if (set->arrived != mask) {
     machine.suspend({[](const void*) -> std::string { return "sync_warp"; }, this, site});
-    races::acquire(this);
+    tsan::acquire(this);
     return;
   }
   const Set complete = std::move(*set);
   sets_.erase(set);
   machine.wake(machine.thread() / kLanes, mask, complete.knowledge);
-  races::acquire(this);
+  tsan::acquire(this);
 }
 
 std::string WarpBarrier::waiting_for(int lane) const {

@@ -43,7 +43,7 @@ void Machine::record(std::uintptr_t address, std::size_t bytes, Access access, c
 
 inline void Machine::record(Block& block, std::uintptr_t address, std::size_t bytes, Access access,
                             const AccessRecord& by) {
-  const races::Unseen unseen;
+  const tsan::Unseen unseen;
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(block.shared.data());
   if (engines_ != nullptr)
     if (const std::string barrier = engines_->mbarriers.overlapping(*this, address, bytes); !barrier.empty()) {

@@ -11,7 +11,8 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
     [&]<int... I>(std::integer_sequence<int, I...>) {
       (append_shard<I>(kernels), ...);
     }(std::make_integer_sequence<int, kShards>{});
-    std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.row.form < b.row.form; });
+    std::sort(kernels.begin(), kernels.end(),
+              [](const auto& a, const auto& b) { return a.variant.form < b.variant.form; });
     return kernels;
   }();
   return all;

@@ -30,6 +30,7 @@ void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p
   part("places", at.places, p.rows() * 4);
   part("tiles", at.tiles, most_tiles(p, tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
   part("tile_count", at.tile_count, 4);
+  part("taken", at.taken, 8);
   part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
   part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
 }
@@ -37,10 +38,10 @@ void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p
 }  // namespace
 
 const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all) {
-  const DType dtype = experts_product_variant_of(product.row).config.dtype;
+  const DType dtype = experts_product_variant_of(product.variant).config.dtype;
   const auto found = std::ranges::find(
-      all, dtype, [](const EmulatedKernel& k) { return experts_rows_variant_of(k.row).config.dtype; });
-  if (found == all.end()) throw std::logic_error(product.row.name + ": no kernel sorts for its dtype");
+      all, dtype, [](const EmulatedKernel& k) { return experts_rows_variant_of(k.variant).config.dtype; });
+  if (found == all.end()) throw std::logic_error(product.variant.name + ": no kernel sorts for its dtype");
   return *found;
 }
 
@@ -49,7 +50,7 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   ExpertsCall call = data.call();
   if (adjust) adjust(call);
   const ExpertsProblem& p = call.problem;
-  const ExpertsProductConfig& config = experts_product_variant_of(product.row).config;
+  const ExpertsProductConfig& config = experts_product_variant_of(product.variant).config;
   std::vector<Line> workspace(static_cast<std::size_t>(workspace_bytes(p) / static_cast<std::int64_t>(sizeof(Line))));
   std::fill_n(reinterpret_cast<unsigned char*>(workspace.data()), workspace.size() * sizeof(Line), kPoison);
   call.workspace = workspace.data();
@@ -71,7 +72,7 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   if (p.rows() > 0) add_workspace(memory, call.workspace, p, config.tile_rows);
 
   const auto image_of = [](const EmulatedKernel& kernel) {
-    return Image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+    return Image{.variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   };
   const Image rows_image = image_of(rows), product_image = image_of(product);
   ExpertsArguments arguments;

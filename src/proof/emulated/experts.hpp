@@ -9,7 +9,7 @@
 
 namespace flashfit::emulated {
 
-/// Every row of the two tables, in their order: those that sort and add up, then the products.
+/// Every variant of the two tables, in their order: those that sort and add up, then the products.
 const std::vector<EmulatedKernel>& emulated_experts_rows();
 const std::vector<EmulatedKernel>& emulated_experts_products();
 

@@ -13,7 +13,7 @@
 
 namespace flashfit::emulated {
 
-/// Every row of the forward's table, in its order.
+/// Every variant of the forward's table, in its order.
 const std::vector<EmulatedKernel>& emulated_forwards();
 
 /// Runs the kernel on a case's memory as the library would launch it, the keys of each sequence in `splits` parts

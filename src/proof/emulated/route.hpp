@@ -7,7 +7,7 @@
 
 namespace flashfit::emulated {
 
-/// Every row of the router's table, in its order.
+/// Every variant of the router's table, in its order.
 const std::vector<EmulatedKernel>& emulated_routes();
 
 /// Runs the kernel on a case's memory as the library would launch it. Error: the emulator's finding.

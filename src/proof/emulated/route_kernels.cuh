@@ -12,7 +12,7 @@ namespace flashfit::emulated {
 /// `variant` is of this configuration, and outlives the kernel.
 template <RouteConfig Config>
 EmulatedKernel emulated_route(const RouteVariant& variant) {
-  return emulated_kernel<RouteKernel<Config>>(kernel_row_of(variant));
+  return emulated_kernel<RouteKernel<Config>>(kernel_variant_of(variant));
 }
 
 }  // namespace flashfit::emulated

@@ -44,10 +44,11 @@ constexpr std::int64_t kResidentBlocks = 3;
 
 Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call, const ForwardParams& params,
                           emu::Memory memory, emu::Options options) {
-  const Image image{.row = &kernel.row, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Image image{
+      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   const Steps steps = forward_steps(image, call.problem, params.slots, params.splits, kResidentBlocks);
   ForwardArguments arguments;
-  const ForwardConfig& config = forward_variant_of(kernel.row).config;
+  const ForwardConfig& config = forward_variant_of(kernel.variant).config;
   int taken = 1 << 20;  // a launch that does not clear it computes nothing
   memory.writable("taken", &taken, sizeof taken);
   if (auto ok = arguments.set(config, call, params, emu::encode_tensor_map, shares_counter(steps) ? &taken : nullptr);
@@ -69,7 +70,7 @@ KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
 Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& data, emu::Options options,
                        const std::function<void(ForwardParams&)>& adjust, int splits) {
   const ForwardCall given = data.call(), call = packs_heads(given.problem) ? pack_heads(given) : given;
-  const ForwardConfig& config = forward_variant_of(kernel.row).config;
+  const ForwardConfig& config = forward_variant_of(kernel.variant).config;
   const auto slots = slots_for(call.problem, config.block_m);
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
   KeySplits parts = cut(config, call.problem, splits);
@@ -91,7 +92,7 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& dat
 
 Result<emu::Stats> run(const EmulatedKernel& kernel, const ForwardCall& call, const emu::Memory& memory,
                        emu::Options options) {
-  const auto slots = slots_for(call.problem, forward_variant_of(kernel.row).config.block_m);
+  const auto slots = slots_for(call.problem, forward_variant_of(kernel.variant).config.block_m);
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
   return launch(kernel, call, forward_params(call, *slots), memory, std::move(options));
 }

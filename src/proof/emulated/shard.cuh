@@ -14,12 +14,12 @@ namespace flashfit::emulated {
 template <ForwardConfig Config>
 EmulatedKernel emulated_forward(const ForwardVariant& variant) {
   if constexpr (Config.engine == ForwardEngine::kWgmma)
-    return emulated_kernel<WgmmaForwardKernel<Config>>(kernel_row_of(variant));
+    return emulated_kernel<WgmmaForwardKernel<Config>>(kernel_variant_of(variant));
   else
-    return emulated_kernel<ForwardKernel<Config>>(kernel_row_of(variant));
+    return emulated_kernel<ForwardKernel<Config>>(kernel_variant_of(variant));
 }
 
-/// The rows First, First + Step, ... of the table.
+/// The variants First, First + Step, ... of the table.
 template <int First, int Step>
 void append_rows(std::vector<EmulatedKernel>& kernels) {
   constexpr int kRows = static_cast<int>(kForwardVariants.size());

@@ -9,7 +9,7 @@ namespace flashfit::emulated {
 /// As many as CMakeLists.txt makes translation units.
 inline constexpr int kShards = 8;
 
-/// Appends the rows of the table whose index is Shard modulo kShards.
+/// Appends the variants of the table whose index is Shard modulo kShards.
 template <int Shard>
 void append_shard(std::vector<EmulatedKernel>& kernels);
 

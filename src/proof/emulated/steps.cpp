@@ -12,9 +12,9 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
                              std::span<const EmulatedKernel> kernels, const emu::Memory& memory, emu::Options options) {
   emu::Stats all{};
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::string& name = steps[i].image->row->name;
+    const std::string& name = steps[i].image->variant->name;
     const auto kernel =
-        std::ranges::find(kernels, name, [](const EmulatedKernel& k) -> const std::string& { return k.row.name; });
+        std::ranges::find(kernels, name, [](const EmulatedKernel& k) -> const std::string& { return k.variant.name; });
     if (kernel == kernels.end()) return fail(Code::kInternal, fmt::format("no emulated kernel is {}", name));
     const Grid& grid = steps[i].grid;
     if (grid.x == 0) continue;

@@ -55,6 +55,8 @@ double logit(Logits kind, Random& random, std::int64_t token, int expert) {
       return x - 30;
     case Logits::kSteep:
       return 300 * x;
+    case Logits::kTiny:
+      return 5 * x - 120;
     case Logits::kNan:
       return token % 3 == 1 && expert % 5 == 2 ? (expert % 2 ? kNan : -kNan) : x;
     case Logits::kInfinite:
@@ -322,6 +324,15 @@ std::vector<RouteCase> route_alone_cases(DType dtype, int most) {
   cases.push_back({.name = "steep, by logits alone",
                    .problem = {.dtype = dtype, .tokens = 6, .experts = most, .top_k = 8, .router = Router::kSigmoid},
                    .logits = Logits::kSteep});
+  for (const bool renormalize : {false, true})
+    cases.push_back({.name = fmt::format("tiny{} sqrt softplus", renormalize ? " renormalized" : ""),
+                     .problem = {.dtype = dtype,
+                                 .tokens = 6,
+                                 .experts = most,
+                                 .top_k = 8,
+                                 .router = Router::kSqrtSoftplus,
+                                 .renormalize = renormalize},
+                     .logits = Logits::kTiny});
   return cases;
 }
 
@@ -329,7 +340,7 @@ std::vector<RouteCase> route_gpu_cases(DType dtype, int most) {
   std::vector<RouteCase> cases = route_cases(dtype, most);
   cases[0].problem.scale = 2.5F;
   for (RouteCase& c : route_alone_cases(dtype, most))
-    if (c.problem.router == Router::kSigmoid && c.problem.experts <= most) cases.push_back(std::move(c));
+    if (c.problem.experts <= most) cases.push_back(std::move(c));
   return cases;
 }
 

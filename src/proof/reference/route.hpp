@@ -18,6 +18,7 @@ enum class Logits : unsigned char {
   kNan,       ///< some tokens have one
   kInfinite,  ///< some tokens have an infinity, and some nothing but -inf
   kHidden,    ///< -inf for most experts
+  kTiny,      ///< so far below 0 that fp32 has their exponentials' roots, but not the exponentials
 };
 
 struct RouteCase {

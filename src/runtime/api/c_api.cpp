@@ -183,7 +183,11 @@ flashfit_status flashfit_fused_moe_explain_json(const flashfit_fused_moe_explain
 }
 
 flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args) {
-  return api::guarded([&] { return api::fused_moe(args); });
+  return flashfit_fused_moe_run(args, nullptr, nullptr);
+}
+
+flashfit_status flashfit_fused_moe_run(const flashfit_fused_moe_args* args, flashfit_allocate allocate, void* context) {
+  return api::guarded([&] { return api::fused_moe(args, {allocate, context}); });
 }
 
 flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args, uint64_t* bytes) {

@@ -45,6 +45,7 @@ constexpr const char* kAlways[] = {
     "moe.layer.map",
     "moe.layer.part",
     "moe.layer.prepare",
+    "moe.layer.run",
     "moe.layer.shared",
     "moe.layer.workspace",
     "moe.route",
@@ -65,7 +66,7 @@ struct Features {
 
   Features() {
     for (const Image& image : images_of(kForwardOperation, carried_images())) {
-      const ForwardConfig& c = forward_variant_of(*image.row).config;
+      const ForwardConfig& c = forward_variant_of(*image.variant).config;
       names.insert(
           {"gpu", fmt::format("gpu.{}", name_of(c.dtype)), fmt::format("gpu.{}.d{}", name_of(c.dtype), c.head_dim)});
     }

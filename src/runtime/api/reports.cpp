@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "core/base/json_text.hpp"
 #include "core/gpu/device.hpp"
 #include "core/gpu/nvml.hpp"
+#include "kernels/attention/forward/variants.hpp"
 #include "runtime/api/attention/explain_request.hpp"
 #include "runtime/images/carried.hpp"
 
@@ -33,13 +36,22 @@ Result<std::string> images_json() {
   json.begin_array();
   for (const Image& image : carried_images()) {
     json.begin_object();
-    json.field("operation", image.row->family->operation);
-    json.field("variant", image.row->name);
+    const KernelFamily& family = *image.variant->family;
+    json.field("operation", family.operation);
+    json.field("family", family.name);
+    json.field("variant", image.variant->name);
     json.field("target", image.target.str());
     json.field("registers", image.registers);
     json.field("local_bytes", image.local_bytes);
-    json.field("shared_memory_bytes", image.row->shared_bytes);
+    json.field("shared_memory_bytes", image.variant->shared_bytes);
     json.field("bytes", image.bytes);
+    if (std::string_view(family.operation) == kForwardOperation) {
+      const ForwardConfig& config = forward_variant_of(*image.variant).config;
+      json.field("dtype", name_of(config.dtype));
+      json.field("head_dim", config.head_dim);
+      json.field("head_dim_v", config.head_dim_v);
+      json.field("kind", kind_of(config));
+    }
     json.end_object();
   }
   json.end_array();

@@ -1,5 +1,7 @@
 #include "runtime/api/workspace.hpp"
 
+#include <fmt/format.h>
+
 #include "runtime/api/refuse.hpp"
 
 namespace flashfit::api {
@@ -7,8 +9,6 @@ namespace {
 
 /// What GPUs' allocators give and kernels may count on.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
-
-}  // namespace
 
 Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed,
                              std::span<const Argument* const> tensors) {
@@ -27,6 +27,20 @@ Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_
     }
   }
   return {};
+}
+
+}  // namespace
+
+Result<void*> find_workspace(void* data, std::uint64_t bytes, std::uint64_t needed, const Allocator& allocator,
+                             std::span<const Argument* const> tensors) {
+  if (!data && allocator.allocate) {
+    data = allocator.allocate(allocator.context, needed);
+    bytes = needed;
+    if (!data)
+      return fail(Code::kOutOfMemory,
+                  fmt::format("workspace: allocate gave NULL; accepted: {} bytes of device memory", needed));
+  }
+  return check_workspace(data, bytes, needed, tensors).map([&] { return data; });
 }
 
 }  // namespace flashfit::api

@@ -130,6 +130,9 @@ struct Visible {
   Vec from[kV], to[kV];
   const float* bias;
 
+  // An implicit one would not be of the region's instruction set, and NEON's vectors have one that must be inlined.
+  HWY_INLINE Visible() {}  // NOLINT(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default)
+
   HWY_INLINE auto mask(int key, int i) const {
     const Tag d;
     if constexpr (kBiased) {

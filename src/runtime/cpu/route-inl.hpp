@@ -70,7 +70,8 @@ inline void score(Router router, float* x, int count) {
     for (int lane = 0; lane < lanes; ++lane) {
       // log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), of which no term overflows.
       float& each = x[i + lane];
-      each = std::sqrt((each < 0 ? 0 : each) + std::log1p(exponentials[lane]));
+      each =
+          each < kFarBelowZero ? std::exp(each / 2) : std::sqrt((each < 0 ? 0 : each) + std::log1p(exponentials[lane]));
     }
   }
 }

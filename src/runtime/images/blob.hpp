@@ -14,7 +14,7 @@ namespace flashfit {
 
 /// An image as the blob's index describes it.
 struct BlobEntry {
-  std::string kernel;  ///< what the image is asked for by: the name of a row
+  std::string kernel;  ///< what the image is asked for by: the name of a variant
   Target target;
   int registers = 0, local_bytes = 0, shared_bytes = 0;
   std::string entry;

@@ -39,11 +39,11 @@ const Result<Carried>& carried() {
 Result<std::vector<Image>> images_of(const BlobIndex& index) {
   std::vector<Image> images;
   for (const BlobEntry& e : index.entries) {
-    const KernelRow* row = find_kernel_row(e.kernel);
-    if (row == nullptr)
+    const KernelVariant* variant = find_kernel_variant(e.kernel);
+    if (variant == nullptr)
       return fail(Code::kInternal,
                   fmt::format("the images inside this library do not fit its catalogue, which lacks '{}'", e.kernel));
-    images.push_back({.row = row,
+    images.push_back({.variant = variant,
                       .target = e.target,
                       .registers = e.registers,
                       .local_bytes = e.local_bytes,

@@ -18,7 +18,8 @@ std::span<const Image> carried_images();
 /// Error: Code::kInternal if the embedded index is damaged or names a kernel that the catalogue lacks.
 Result<void> check_carried_images();
 
-/// The images of an index, each with its row of the catalogue. Error: Code::kInternal if the catalogue lacks a kernel.
+/// The images of an index, each with its variant of the catalogue. Error: Code::kInternal if the catalogue lacks a
+/// kernel.
 Result<std::vector<Image>> images_of(const BlobIndex& index);
 
 /// The image, decompressed: a cubin, or zero-terminated PTX text. `image` must be an element of carried_images().

@@ -11,33 +11,33 @@ namespace flashfit {
 namespace {
 
 /// The operations that this library has: the one place that lists them.
-constexpr std::vector<KernelRow> (*kOperations[])() = {
-    forward_kernel_rows,
-    route_kernel_rows,
-    experts_kernel_rows,
+constexpr std::vector<KernelVariant> (*kOperations[])() = {
+    forward_kernel_variants,
+    route_kernel_variants,
+    experts_kernel_variants,
 };
 
 }  // namespace
 
-std::span<const KernelRow> catalogue() {
-  static const std::vector<KernelRow> rows = [] {
-    std::vector<KernelRow> all;
+std::span<const KernelVariant> catalogue() {
+  static const std::vector<KernelVariant> variants = [] {
+    std::vector<KernelVariant> all;
     for (const auto& rows_of : kOperations) std::ranges::move(rows_of(), std::back_inserter(all));
     return all;
   }();
-  return rows;
+  return variants;
 }
 
-std::span<const KernelRow> rows_of(std::string_view operation) {
-  const auto of_operation = [&](const KernelRow& row) { return row.family->operation == operation; };
+std::span<const KernelVariant> variants_of(std::string_view operation) {
+  const auto of_operation = [&](const KernelVariant& variant) { return variant.family->operation == operation; };
   const auto all = catalogue();
   const auto first = std::ranges::find_if(all, of_operation);
   return {first, std::find_if_not(first, all.end(), of_operation)};
 }
 
-const KernelRow* find_kernel_row(std::string_view name) {
+const KernelVariant* find_kernel_variant(std::string_view name) {
   const auto all = catalogue();
-  const auto found = std::ranges::find(all, name, &KernelRow::name);
+  const auto found = std::ranges::find(all, name, &KernelVariant::name);
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -1,20 +1,20 @@
 #pragma once
-// The one catalogue of kernels: the rows of every family, in the order of its list. The build makes images of them, an
-// image points to its row, the emulator's tests run all of them.
+// The one catalogue of kernels: the variants of every family, in the order of its list. The build makes images of them,
+// an image points to its variant, the emulator's tests run all of them.
 #include <span>
 #include <string_view>
 
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 
 namespace flashfit {
 
-/// Every row; those of an operation lie together.
-std::span<const KernelRow> catalogue();
+/// Every variant; those of an operation lie together.
+std::span<const KernelVariant> catalogue();
 
-/// The rows of one operation, in its own order.
-std::span<const KernelRow> rows_of(std::string_view operation);
+/// The variants of one operation, in its own order.
+std::span<const KernelVariant> variants_of(std::string_view operation);
 
-/// The row of that name, or nullptr.
-const KernelRow* find_kernel_row(std::string_view name);
+/// The variant of that name, or nullptr.
+const KernelVariant* find_kernel_variant(std::string_view name);
 
 }  // namespace flashfit

@@ -60,9 +60,9 @@ struct Errand {
     context_gone |= status == kInvalidContext || status == kContextDestroyed;
     const Result<Gpu> gpu = live_gpu(device);
     const std::string what = gpu ? fmt::format("{}, {}, ", gpu->name, gpu->cc.str()) : "";
-    return fail(Code::kCuda,
-                fmt::format("{} for {} ({}) on GPU {} ({}driver for CUDA {}){}", describe(driver, call, status),
-                            image.row->name, image.target.str(), device, what, str(driver.version), meaning(status)));
+    return fail(Code::kCuda, fmt::format("{} for {} ({}) on GPU {} ({}driver for CUDA {}){}",
+                                         describe(driver, call, status), image.variant->name, image.target.str(),
+                                         device, what, str(driver.version), meaning(status)));
   }
 };
 
@@ -213,10 +213,10 @@ class Loader {
     const Result<void> done = outside_capture(errand, [&]() -> Result<void> {
       if (!state.kernel.load(std::memory_order_relaxed))
         if (Result<void> r = load(errand, state); !r) return r;
-      if (errand.image.row->shared_bytes <= kStaticSharedBytes) return {};
+      if (errand.image.variant->shared_bytes <= kStaticSharedBytes) return {};
       return errand(
           "cuKernelSetAttribute",
-          driver_.cuKernelSetAttribute(cu::kMaxDynamicSharedBytes, errand.image.row->shared_bytes,
+          driver_.cuKernelSetAttribute(cu::kMaxDynamicSharedBytes, errand.image.variant->shared_bytes,
                                        state.kernel.load(std::memory_order_relaxed), devices_[errand.device].handle));
     });
     if (done) ready.store(true, std::memory_order_release);
@@ -282,21 +282,21 @@ Result<void> check(const Step& step) {
   for (const auto& [name, value] : {std::pair{"y", g.y}, {"z", g.z}})
     if (value < 1 || value > 65535)
       return fail(Code::kInvalidArgument, fmt::format("grid.{} {}: a launch takes 1 to 65535", name, value));
-  const KernelRow& row = *step.image->row;
-  if (row.cluster > 1 && g.x % row.cluster != 0)
+  const KernelVariant& variant = *step.image->variant;
+  if (variant.cluster > 1 && g.x % variant.cluster != 0)
     return fail(Code::kInvalidArgument,
-                fmt::format("grid.x {}: {} runs in clusters of {} blocks", g.x, row.name, row.cluster));
+                fmt::format("grid.x {}: {} runs in clusters of {} blocks", g.x, variant.name, variant.cluster));
   return {};
 }
 
 LaunchShape shape_of(const Step& step, void* stream) {
-  const KernelRow& row = *step.image->row;
+  const KernelVariant& variant = *step.image->variant;
   return {.grid_x = static_cast<unsigned>(step.grid.x),
           .grid_y = static_cast<unsigned>(step.grid.y),
           .grid_z = static_cast<unsigned>(step.grid.z),
-          .threads = static_cast<unsigned>(row.threads),
-          .shared_bytes = static_cast<unsigned>(row.shared_bytes),
-          .cluster = static_cast<unsigned>(row.cluster),
+          .threads = static_cast<unsigned>(variant.threads),
+          .shared_bytes = static_cast<unsigned>(variant.shared_bytes),
+          .cluster = static_cast<unsigned>(variant.cluster),
           .dependent = step.dependent,
           .stream = static_cast<cu::Stream>(stream)};
 }

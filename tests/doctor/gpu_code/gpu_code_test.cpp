@@ -260,6 +260,16 @@ TEST(PtxText, HeadIsRead) {
   EXPECT_EQ(ptx->address_bits, 64);
 }
 
+// What the first look at ten thousand texts of a wheel may leave out, and what it must not.
+TEST(PtxText, FirstBytesTellWhatIsNone) {
+  const std::string comment(300, '/');
+  for (const std::string& text : {std::string(kPtx), "// " + comment, "/* " + comment, comment.substr(0, 1),
+                                  std::string(" \n\t"), std::string("\n.vers"), std::string()})
+    EXPECT_TRUE(may_be_ptx(bytes_of(text))) << text;
+  for (const std::string_view text : {"#pragma once", "import os", "// a header\n#include", "/x", ".visible"})
+    EXPECT_FALSE(may_be_ptx(bytes_of(text))) << text;
+}
+
 TEST(PtxText, LiesAreNamed) {
   const auto error_of = [](std::string_view text) { return read_ptx(bytes_of(text)).error().message; };
   EXPECT_FALSE(is_ptx(bytes_of("#!/bin/sh\n")));

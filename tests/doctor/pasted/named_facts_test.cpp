@@ -49,6 +49,13 @@ TEST(NamedFacts, ABuildForCpusUsesNoGpu) {
   EXPECT_EQ(facts[0].code, "FF704");
 }
 
+TEST(NamedFacts, AVersionOfALibraryIsNoDrivers) {
+  EXPECT_EQ(
+      diagnose("Found cuSOLVER version 11002, but JAX was built against version 11401, which is newer.\n").named.driver,
+      "");
+  EXPECT_EQ(diagnose("The NVIDIA driver on your system is too old (found version 11040).\n").named.driver, "11.4");
+}
+
 TEST(NamedFacts, ADriverTooOldForTheBuildIsSaid) {
   const auto facts = facts_of("torch 2.9.1+cu130\n", "535");
   ASSERT_THAT(facts, SizeIs(1));

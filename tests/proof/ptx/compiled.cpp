@@ -44,12 +44,12 @@ Result<Compiled> compile(const std::string& source, const std::string& expressio
 }
 
 thread_local const ptx::Program* running = nullptr;
-thread_local KernelRow running_row;
+thread_local KernelVariant running_variant;
 
 }  // namespace
 
-Result<std::unique_ptr<ptx::Program>> program_of(const KernelRow& row, const Build& build) {
-  const Kernel kernel = flashfit::kernel_of(row);
+Result<std::unique_ptr<ptx::Program>> program_of(const KernelVariant& variant, const Build& build) {
+  const Kernel kernel = flashfit::kernel_of(variant);
   static std::map<std::string, std::string> closures;  // by header: reading one takes longer than a small kernel
   if (!closures.contains(kernel.header)) {
     Result<std::string> read = closure_of(kernel.header, {kSource / "kernels/arch/cuda", kSource});
@@ -58,8 +58,8 @@ Result<std::unique_ptr<ptx::Program>> program_of(const KernelRow& row, const Bui
   }
   static const std::string compiler = fingerprint(NVRTC).value();
   // Of the recipe, its options are for other code than these tests want.
-  const Recipe recipe = make_recipe(kernel, row.targets.front(), closures[kernel.header], compiler);
-  const std::string name = fmt::format("{} for {}.ptx", row.name, build.target);
+  const Recipe recipe = make_recipe(kernel, variant.targets.front(), closures[kernel.header], compiler);
+  const std::string name = fmt::format("{} for {}.ptx", variant.name, build.target);
   const ImageCache cache(CACHE);
   const std::string key = hash_of(fmt::format("{}\n{}", recipe.key, fmt::join(flags_of(build), " ")));
   if (build.before.empty())
@@ -79,16 +79,16 @@ Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& sourc
   return decoded("kernel.ptx", made->bytes, made->entry);
 }
 
-emulated::EmulatedKernel kernel_of(const KernelRow& row, const ptx::Program& program) {
+emulated::EmulatedKernel kernel_of(const KernelVariant& variant, const ptx::Program& program) {
   running = &program;
-  running_row = row;
-  return {row, [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
+  running_variant = variant;
+  return {variant, [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
             return ptx::launch(
                 *running,
                 {.grid = grid,
                  .threads = {running->max_threads, 1, 1},
-                 .dynamic_shared = static_cast<std::size_t>(running_row.shared_bytes)},
-                {static_cast<const std::byte*>(params), static_cast<std::size_t>(running_row.params_bytes)}, memory,
+                 .dynamic_shared = static_cast<std::size_t>(running_variant.shared_bytes)},
+                {static_cast<const std::byte*>(params), static_cast<std::size_t>(running_variant.params_bytes)}, memory,
                 options);
           }};
 }

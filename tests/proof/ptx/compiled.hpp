@@ -21,15 +21,15 @@ struct Build {
   std::vector<std::filesystem::path> before = {};  ///< folders whose headers stand for those of src/
 };
 
-/// The row's kernel, decoded.
-Result<std::unique_ptr<ptx::Program>> program_of(const KernelRow& row, const Build& build);
+/// The variant's kernel, decoded.
+Result<std::unique_ptr<ptx::Program>> program_of(const KernelVariant& variant, const Build& build);
 
 /// Any source's kernel, decoded; nothing of it is kept.
 Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& source, const std::string& expression,
                                                         const Build& build);
 
-/// The row's kernel as one that an emulated run() takes, but run from its PTX. `program` must outlive the runs, and is
-/// the one that is run by all kernels of this thread, until this is called again.
-emulated::EmulatedKernel kernel_of(const KernelRow& row, const ptx::Program& program);
+/// The variant's kernel as one that an emulated run() takes, but run from its PTX. `program` must outlive the runs, and
+/// is the one that is run by all kernels of this thread, until this is called again.
+emulated::EmulatedKernel kernel_of(const KernelVariant& variant, const ptx::Program& program);
 
 }  // namespace flashfit::testing

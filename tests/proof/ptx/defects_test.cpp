@@ -53,18 +53,19 @@ class ChangedHeader {
 
 /// What is wrong with the row's PTX on a case of several tiles, or "".
 std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
-  const auto program = program_of(kernel.row, build);
+  const auto program = program_of(kernel.variant, build);
   if (!program) return "not compiled: " + program.error().message;
   ForwardCase spec;
   spec.name = "three tiles";
-  spec.dtype = forward_variant_of(kernel.row).config.dtype;
-  spec.head_dim = forward_variant_of(kernel.row).config.head_dim;
-  spec.head_dim_v = forward_variant_of(kernel.row).config.head_dim_v;
+  spec.dtype = forward_variant_of(kernel.variant).config.dtype;
+  spec.head_dim = forward_variant_of(kernel.variant).config.head_dim;
+  spec.head_dim_v = forward_variant_of(kernel.variant).config.head_dim_v;
   spec.seqlens_q = spec.seqlens_k = {150};
   spec.planted.shift = -20;  // a base that was forgotten is 0, which only such logits are far from
   ForwardData data = make_data(spec);
   const Expected expected = expect(data);
-  if (const auto ran = run(kernel_of(kernel.row, **program), data, schedules()[0]); !ran) return ran.error().message;
+  if (const auto ran = run(kernel_of(kernel.variant, **program), data, schedules()[0]); !ran)
+    return ran.error().message;
   const Verdict verdict = check(data, expected);
   return verdict.ok ? "" : verdict.message;
 }
@@ -72,7 +73,7 @@ std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
 /// An fp16 row whose warps have more than one tile of 16 rows.
 const EmulatedKernel& row_of_two_tiles() {
   for (const EmulatedKernel& kernel : emulated_forwards()) {
-    const ForwardConfig& c = forward_variant_of(kernel.row).config;
+    const ForwardConfig& c = forward_variant_of(kernel.variant).config;
     if (c.dtype == DType::kF16 && c.head_dim == 64 && c.block_m == 32 * c.warps && c.column_warps == 1) return kernel;
   }
   throw std::logic_error("the table has no such row");

@@ -32,11 +32,11 @@ void report(const std::string& defect, Sum& sum) {
 }
 
 void run_row(const EmulatedKernel& kernel, int target, std::size_t each, Sum& sum) {
-  const auto comparable = program_of(kernel.row, {.target = target});
-  const auto shipped = program_of(kernel.row, {.target = target, .comparable = false});
+  const auto comparable = program_of(kernel.variant, {.target = target});
+  const auto shipped = program_of(kernel.variant, {.target = target, .comparable = false});
   if (!comparable) return report(comparable.error().message, sum);
   if (!shipped) return report(shipped.error().message, sum);
-  const auto cases = served_cases(forward_variant_of(kernel.row).config);
+  const auto cases = served_cases(forward_variant_of(kernel.variant).config);
   for (std::size_t i = 0; i < cases.size(); i += each)
     for (const emu::Options& options : schedules()) {
       report(bits_defect({kernel, **comparable, cases[i], options, splits_of(i)}, &sum.seconds), sum);
@@ -47,11 +47,11 @@ void run_row(const EmulatedKernel& kernel, int target, std::size_t each, Sum& su
 int run_all(std::size_t each, const std::vector<std::string>& parts) {
   Sum sum;
   for (const EmulatedKernel& kernel : emulated_forwards()) {
-    const std::string name = kernel.row.name;
+    const std::string name = kernel.variant.name;
     const auto named = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), named)) continue;
     for (const int target : kPtxTargets) {
-      if (!serves(forward_variant_of(kernel.row), target)) continue;
+      if (!serves(forward_variant_of(kernel.variant), target)) continue;
       run_row(kernel, target, each, sum);
       std::fputs(fmt::format("{} for {}: {} runs and {} defects so far; fibres {:.1f} s, PTX {:.1f} s\n", name, target,
                              sum.runs, sum.defects, sum.seconds.fibres, sum.seconds.ptx)

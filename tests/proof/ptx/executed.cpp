@@ -21,7 +21,7 @@ std::string bits_defect(const ExecutedRun& r, ExecutedSeconds* seconds) {
   const auto expected = run(r.kernel, fibres, r.options, {}, r.splits);
   if (!expected) return "fibres: " + expected.error().message;
   const std::clock_t between = std::clock();
-  const auto ran = run(kernel_of(r.kernel.row, r.program), data, r.options, {}, r.splits);
+  const auto ran = run(kernel_of(r.kernel.variant, r.program), data, r.options, {}, r.splits);
   if (!ran) return fmt::format("{}: {}", r.spec.name, ran.error().message);
   if (seconds != nullptr) {
     seconds->fibres += seconds_between(start, between);
@@ -46,7 +46,7 @@ std::string bits_defect(const ExecutedRun& r, ExecutedSeconds* seconds) {
 std::string value_defect(const ExecutedRun& r) {
   ForwardData data = make_data(r.spec);
   const Expected expected = expect(data);
-  const auto ran = run(kernel_of(r.kernel.row, r.program), data, r.options, {}, r.splits);
+  const auto ran = run(kernel_of(r.kernel.variant, r.program), data, r.options, {}, r.splits);
   if (!ran) return fmt::format("{}: {}", r.spec.name, ran.error().message);
   const Verdict verdict = check(data, expected);
   return verdict.ok ? "" : fmt::format("{} in {} parts: {}", r.spec.name, r.splits, verdict.message);

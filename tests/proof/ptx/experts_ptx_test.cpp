@@ -19,14 +19,14 @@ using reference::ExpertsData;
 
 constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its instructions differ
 
-bool has(const KernelRow& row, int target) {
-  for (const Target& t : row.targets)
+bool has(const KernelVariant& variant, int target) {
+  for (const Target& t : variant.targets)
     if (t.cc == target) return true;
   return false;
 }
 
-/// Whether the row's kernel needs what 9.0a alone has.
-bool is_hopper(const KernelRow& row) { return row.family == &kExpertsWgmmaFamily; }
+/// Whether the variant's kernel needs what 9.0a alone has.
+bool is_hopper(const KernelVariant& variant) { return variant.family == &kExpertsWgmmaFamily; }
 
 void expect_same(const ExpertsData& ptx, const ExpertsData& fibres, int target) {
   const ExpertsProblem& p = ptx.spec.problem;
@@ -39,13 +39,13 @@ void expect_same(const ExpertsData& ptx, const ExpertsData& fibres, int target) 
 }
 
 /// Every `each`-th case from `first` on, with `executed` in the place of `rows` or `product`, whichever it is of.
-void compare_with_fibres(const EmulatedKernel& rows, const EmulatedKernel& product, const KernelRow& row, int target,
-                         std::size_t first, std::size_t each) {
-  const auto program = program_of(row, {.target = target, .own_features = is_hopper(row)});
+void compare_with_fibres(const EmulatedKernel& rows, const EmulatedKernel& product, const KernelVariant& variant,
+                         int target, std::size_t first, std::size_t each) {
+  const auto program = program_of(variant, {.target = target, .own_features = is_hopper(variant)});
   ASSERT_TRUE(program) << program.error().message;
-  const EmulatedKernel executed = kernel_of(row, **program);
-  const bool is_product = row.family == product.row.family;
-  const auto all = cases_for(experts_product_variant_of(product.row).config);
+  const EmulatedKernel executed = kernel_of(variant, **program);
+  const bool is_product = variant.family == product.variant.family;
+  const auto all = cases_for(experts_product_variant_of(product.variant).config);
   for (std::size_t i = first; i < all.size(); i += each) {
     ExpertsData fibres = reference::make_data(all[i]), ptx = reference::make_data(all[i]);
     const emu::Options options = schedules()[i % schedules().size()];
@@ -61,23 +61,23 @@ class ExpertsPtx : public ::testing::TestWithParam<EmulatedKernel> {
   const EmulatedKernel& rows() const { return emulated::rows_kernel_for(GetParam(), emulated_experts_rows()); }
   /// Large tiles take their time.
   std::size_t each() const {
-    return experts_product_variant_of(GetParam().row).config.tile_rows == kFewestTileRows ? 37 : 67;
+    return experts_product_variant_of(GetParam().variant).config.tile_rows == kFewestTileRows ? 37 : 67;
   }
 };
 
 TEST_P(ExpertsPtx, GivesTheBitsOfTheFibres) {
   for (const int target : kTargets)
-    if (has(GetParam().row, target))
-      compare_with_fibres(rows(), GetParam(), GetParam().row, target, static_cast<std::size_t>(target) % 7, each());
+    if (has(GetParam().variant, target))
+      compare_with_fibres(rows(), GetParam(), GetParam().variant, target, static_cast<std::size_t>(target) % 7, each());
 }
 
 TEST_P(ExpertsPtx, IsRightAsShipped) {
-  const bool hopper = is_hopper(GetParam().row);
+  const bool hopper = is_hopper(GetParam().variant);
   const auto program =
-      program_of(GetParam().row, {.target = hopper ? 90 : 80, .own_features = hopper, .comparable = false});
+      program_of(GetParam().variant, {.target = hopper ? 90 : 80, .own_features = hopper, .comparable = false});
   ASSERT_TRUE(program) << program.error().message;
-  const EmulatedKernel executed = kernel_of(GetParam().row, **program);
-  const auto all = cases_for(experts_product_variant_of(GetParam().row).config);
+  const EmulatedKernel executed = kernel_of(GetParam().variant, **program);
+  const auto all = cases_for(experts_product_variant_of(GetParam().variant).config);
   for (std::size_t i = 3; i < all.size(); i += each()) {
     ExpertsData data = reference::make_data(all[i]);
     const auto ran = emulated::run(rows(), executed, data, {});
@@ -87,14 +87,14 @@ TEST_P(ExpertsPtx, IsRightAsShipped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, ExpertsPtx, ::testing::ValuesIn(emulated_experts_products()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 TEST(ExpertsRowsPtx, GivesTheBitsOfTheFibres) {
   for (const EmulatedKernel& product : emulated_experts_products()) {
-    if (experts_product_variant_of(product.row).config.tile_rows != kFewestTileRows) continue;
+    if (experts_product_variant_of(product.variant).config.tile_rows != kFewestTileRows) continue;
     const EmulatedKernel& rows = emulated::rows_kernel_for(product, emulated_experts_rows());
     for (const int target : kTargets)
-      if (has(rows.row, target)) compare_with_fibres(rows, product, rows.row, target, 5, 67);
+      if (has(rows.variant, target)) compare_with_fibres(rows, product, rows.variant, target, 5, 67);
   }
 }
 

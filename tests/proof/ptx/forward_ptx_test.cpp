@@ -16,7 +16,7 @@ struct Made {
   int target;
 };
 
-void PrintTo(const Made& made, std::ostream* out) { *out << made.kernel->row.name << " for " << made.target; }
+void PrintTo(const Made& made, std::ostream* out) { *out << made.kernel->variant.name << " for " << made.target; }
 
 /// Every `each`-th row for each target: not the same ones, each kind among them.
 std::vector<Made> some_rows(std::size_t each) {
@@ -24,7 +24,7 @@ std::vector<Made> some_rows(std::size_t each) {
   const auto& kernels = emulated_forwards();
   for (std::size_t t = 0; t < std::size(kPtxTargets); ++t)
     for (std::size_t i = 7 * t % each; i < kernels.size(); i += each)
-      if (serves(forward_variant_of(kernels[i].row), kPtxTargets[t])) all.push_back({&kernels[i], kPtxTargets[t]});
+      if (serves(forward_variant_of(kernels[i].variant), kPtxTargets[t])) all.push_back({&kernels[i], kPtxTargets[t]});
   return all;
 }
 
@@ -34,19 +34,19 @@ std::vector<Made> each_row_once() {
   for (const EmulatedKernel& kernel : emulated_forwards()) {
     std::vector<int> targets;
     for (const int target : kPtxTargets)
-      if (serves(forward_variant_of(kernel.row), target)) targets.push_back(target);
+      if (serves(forward_variant_of(kernel.variant), target)) targets.push_back(target);
     if (!targets.empty()) all.push_back({&kernel, targets[all.size() % targets.size()]});
   }
   return all;
 }
 
 std::string name_of_made(const ::testing::TestParamInfo<Made>& info) {
-  return fmt::format("{}_for_{}", info.param.kernel->row.name, info.param.target);
+  return fmt::format("{}_for_{}", info.param.kernel->variant.name, info.param.target);
 }
 
 /// Some of the cases that the row serves, others for other targets.
 std::vector<ForwardCase> some_cases(const Made& made, std::size_t count) {
-  std::vector<ForwardCase> cases = served_cases(forward_variant_of(made.kernel->row).config), some;
+  std::vector<ForwardCase> cases = served_cases(forward_variant_of(made.kernel->variant).config), some;
   const std::size_t step = std::max<std::size_t>(cases.size() / count, 1);
   for (std::size_t i = static_cast<std::size_t>(made.target) % step; i < cases.size(); i += step)
     some.push_back(std::move(cases[i]));
@@ -61,7 +61,7 @@ class ForwardPtx : public ::testing::TestWithParam<Made> {
 class EveryForwardPtx : public ForwardPtx {};
 
 TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
-  const auto program = program_of(kernel().row, {.target = GetParam().target});
+  const auto program = program_of(kernel().variant, {.target = GetParam().target});
   ASSERT_TRUE(program) << program.error().message;
   // Another case and schedule for each target.
   const auto number = static_cast<std::size_t>(GetParam().target);
@@ -71,7 +71,7 @@ TEST_P(EveryForwardPtx, GivesTheBitsOfTheFibres) {
 }
 
 TEST_P(ForwardPtx, IsRightAsShipped) {
-  const auto program = program_of(kernel().row, {.target = GetParam().target, .comparable = false});
+  const auto program = program_of(kernel().variant, {.target = GetParam().target, .comparable = false});
   ASSERT_TRUE(program) << program.error().message;
   const auto cases = some_cases(GetParam(), 2);
   for (std::size_t i = 0; i < cases.size(); ++i)

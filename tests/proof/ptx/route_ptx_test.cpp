@@ -21,16 +21,16 @@ constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its i
 class RoutePtx : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   std::vector<RouteCase> cases() const {
-    const RouteConfig& c = route_variant_of(GetParam().row).config;
+    const RouteConfig& c = route_variant_of(GetParam().variant).config;
     return reference::route_gpu_cases(c.dtype, c.experts);
   }
 };
 
 TEST_P(RoutePtx, GivesTheBitsOfTheFibres) {
   for (const int target : kTargets) {
-    const auto program = program_of(GetParam().row, {.target = target});
+    const auto program = program_of(GetParam().variant, {.target = target});
     ASSERT_TRUE(program) << program.error().message;
-    const EmulatedKernel executed = kernel_of(GetParam().row, **program);
+    const EmulatedKernel executed = kernel_of(GetParam().variant, **program);
     const auto all = cases();
     for (std::size_t i = static_cast<std::size_t>(target) % 3; i < all.size(); i += 3) {
       RouteData fibres = reference::make_data(all[i]), ptx = reference::make_data(all[i]);
@@ -48,9 +48,9 @@ TEST_P(RoutePtx, GivesTheBitsOfTheFibres) {
 }
 
 TEST_P(RoutePtx, IsRightAsShipped) {
-  const auto program = program_of(GetParam().row, {.target = 80, .comparable = false});
+  const auto program = program_of(GetParam().variant, {.target = 80, .comparable = false});
   ASSERT_TRUE(program) << program.error().message;
-  const EmulatedKernel executed = kernel_of(GetParam().row, **program);
+  const EmulatedKernel executed = kernel_of(GetParam().variant, **program);
   for (const RouteCase& spec : cases()) {
     RouteData data = reference::make_data(spec);
     const auto ran = emulated::run(executed, data, {});
@@ -60,7 +60,7 @@ TEST_P(RoutePtx, IsRightAsShipped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, RoutePtx, ::testing::ValuesIn(emulated_routes()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 }  // namespace
 }  // namespace flashfit::testing

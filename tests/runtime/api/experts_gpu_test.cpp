@@ -43,7 +43,7 @@ class ExpertsOnGpu : public testing::Test {
   }
   std::vector<std::string> names() {
     std::vector<std::string> all;
-    for (const auto& l : launched) all.push_back(l.image->row->name);
+    for (const auto& l : launched) all.push_back(l.image->variant->name);
     return all;
   }
   const DLDataType bf16 = dl_dtype(DType::kBF16);
@@ -79,6 +79,21 @@ TEST_F(ExpertsOnGpu, AreFourLaunchesOnTheCallersStream) {
   EXPECT_EQ(sum.out, out.dl.data);
   EXPECT_EQ(sum.weights, weights.dl.data);
   EXPECT_TRUE(out.untouched());
+}
+
+TEST_F(ExpertsOnGpu, RouteByEveryRouter) {
+  args.topk_ids = args.topk_weights = nullptr;
+  args.router_logits = &logits.dl, args.top_k = 2;
+  lend(1 << 20);
+  const std::pair<std::uint32_t, Score> routers[] = {
+      {0, Score::kNone}, {FLASHFIT_SIGMOID, Score::kSigmoid}, {FLASHFIT_SQRT_SOFTPLUS, Score::kSqrtSoftplus}};
+  for (const auto& [flags, score] : routers) {
+    launched.clear();
+    args.flags = flags;
+    ASSERT_EQ(flashfit_fused_moe(&args), FLASHFIT_OK) << flashfit_last_error();
+    ASSERT_EQ(launched.size(), 5u);
+    EXPECT_EQ(launched[0].as<RouteParams>().score, score);
+  }
 }
 
 TEST_F(ExpertsOnGpu, RouteFirstWhereLogitsAreGiven) {
@@ -142,7 +157,7 @@ TEST_F(ExpertsOnGpu, TakeTheVariantThatIsAskedFor) {
   EXPECT_EQ(names()[1], args.variant);
   args.variant = "experts";
   EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_INVALID_ARGUMENT);
-  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("is no row of the table of the experts' products"));
+  EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("is no variant of the experts' products"));
 }
 
 TEST_F(ExpertsOnGpu, WantAWorkspace) {
@@ -158,19 +173,36 @@ TEST_F(ExpertsOnGpu, WantAWorkspace) {
   EXPECT_TRUE(launched.empty());
 }
 
+TEST_F(ExpertsOnGpu, AskAnAllocatorOnceForAWorkspaceThatNobodyLent) {
+  std::vector<std::uint64_t> asked;
+  const flashfit_allocate give = [](void* context, std::uint64_t bytes) {
+    static_cast<std::vector<std::uint64_t>*>(context)->push_back(bytes);
+    return reinterpret_cast<void*>(kWorkspace);
+  };
+  ASSERT_EQ(flashfit_fused_moe_run(&args, give, &asked), FLASHFIT_OK) << flashfit_last_error();
+  EXPECT_THAT(asked, testing::ElementsAre(workspace_bytes(problem)));
+  const auto counts = reinterpret_cast<std::uintptr_t>(launched.at(0).as<ExpertsRowsParams>().counts);
+  EXPECT_EQ(counts, kWorkspace + static_cast<std::uint64_t>(experts_workspace(problem).counts));
+  lend(1 << 20);
+  EXPECT_EQ(flashfit_fused_moe_run(&args, give, &asked), FLASHFIT_OK) << flashfit_last_error();
+  args.activation = 99;
+  args.workspace = nullptr;
+  EXPECT_EQ(flashfit_fused_moe_run(&args, give, &asked), FLASHFIT_INVALID_ARGUMENT);
+  EXPECT_THAT(asked, testing::SizeIs(1));
+  args.activation = FLASHFIT_SWIGLU;
+  launched.clear();
+  const flashfit_allocate nothing = [](void*, std::uint64_t) -> void* { return nullptr; };
+  EXPECT_EQ(flashfit_fused_moe_run(&args, nothing, nullptr), FLASHFIT_OUT_OF_MEMORY);
+  EXPECT_THAT(flashfit_last_error(), testing::StartsWith("workspace: allocate gave NULL; accepted: "));
+  EXPECT_TRUE(launched.empty());
+}
+
 TEST_F(ExpertsOnGpu, SayWhatNoKernelDoes) {
   args.shared_w13 = &shared13.dl, args.shared_w2 = &shared2.dl;
   EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_MISFIT);
   EXPECT_STREQ(
       flashfit_last_error(),
       "shared_w13: add the shared expert's result: on a GPU there is no kernel for it yet; the CPU computes it");
-  args.shared_w13 = args.shared_w2 = nullptr;
-  args.topk_ids = args.topk_weights = nullptr;
-  args.router_logits = &logits.dl, args.top_k = 2, args.flags = FLASHFIT_SQRT_SOFTPLUS;
-  EXPECT_EQ(flashfit_fused_moe(&args), FLASHFIT_MISFIT);
-  EXPECT_STREQ(
-      flashfit_last_error(),
-      "bf16 routing to 2 of 4 experts: no kernel for GPUs computes the router sqrt_softplus yet; the CPU does");
 }
 
 TEST_F(ExpertsOnGpu, RefuseMemoryThatKernelsCannotRead) {

@@ -277,7 +277,8 @@ TEST(ExpertsQuestion, RefusesWhatIsWrong) {
   EXPECT_EQ(refused([](auto& a) { a.flags = FLASHFIT_INTERLEAVED, a.activation = FLASHFIT_SILU; }),
             "flags: FLASHFIT_INTERLEAVED (0x4000) with silu, which has no gate");
   EXPECT_THAT(refused([](auto& a) { a.flags = FLASHFIT_CAUSAL; }), testing::HasSubstr("is unknown; accepted: "));
-  EXPECT_THAT(refused([](auto& a) { a.variant = "x"; }), testing::StartsWith("variant x is no row of the table"));
+  EXPECT_THAT(refused([](auto& a) { a.variant = "x"; }),
+              testing::StartsWith("variant x is no variant of the experts' products"));
   EXPECT_THAT(refused([](auto& a) { a.gpu = "L5"; }), testing::HasSubstr("L5"));
   EXPECT_THAT(refused([](auto& a) { a.struct_size = 80; }), testing::HasSubstr("struct_size"));
 }

@@ -18,7 +18,7 @@ using gpu_double::answer;
 using gpu_double::launched;
 using gpu_double::Launched;
 
-const ForwardConfig& config_of(const Launched& l) { return forward_variant_of(*l.image->row).config; }
+const ForwardConfig& config_of(const Launched& l) { return forward_variant_of(*l.image->variant).config; }
 
 class OnGpu : public testing::Test {
  protected:

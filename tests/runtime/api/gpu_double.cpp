@@ -19,10 +19,10 @@ Result<void> check_carried_images() { return {}; }
 std::span<const Image> carried_images() {
   static const std::vector<Image> images = [] {
     std::vector<Image> made;
-    for (const KernelRow& row : catalogue()) {
-      if (row.targets.front().scope != TargetScope::kPlain) continue;  // not for the GPU that is pretended
-      made.push_back({&row, {89, Target::Kind::kSass}, 168, 0, 1000, "entry"});
-      made.push_back({&row, {80, Target::Kind::kPtx}, 0, 0, 1000, "entry"});
+    for (const KernelVariant& variant : catalogue()) {
+      if (variant.targets.front().scope != TargetScope::kPlain) continue;  // not for the GPU that is pretended
+      made.push_back({&variant, {89, Target::Kind::kSass}, 168, 0, 1000, "entry"});
+      made.push_back({&variant, {80, Target::Kind::kPtx}, 0, 0, 1000, "entry"});
     }
     return made;
   }();
@@ -33,7 +33,7 @@ Result<void> launch(std::span<const Step> steps, std::span<const void* const> pa
   for (std::size_t i = 0; gpu_double::recording && i < steps.size(); ++i) {
     const auto* const argument = static_cast<const std::byte*>(params[i]);
     gpu_double::launched.push_back(
-        {steps[i].image, device, stream, steps[i].grid, {argument, argument + steps[i].image->row->params_bytes}});
+        {steps[i].image, device, stream, steps[i].grid, {argument, argument + steps[i].image->variant->params_bytes}});
   }
   return gpu_double::answer;
 }

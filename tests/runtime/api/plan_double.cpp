@@ -5,7 +5,7 @@ namespace flashfit {
 
 Result<ForwardPlan> plan_forward(const ForwardProblem&, const Gpu&, CudaVersion, std::span<const Image> images,
                                  const PlanOptions&) {
-  ForwardPlan plan{.variant = &forward_variant_of(*images.front().row),
+  ForwardPlan plan{.variant = &forward_variant_of(*images.front().variant),
                    .steps = {},
                    .slots = 1,
                    .splits = 1,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -149,7 +150,7 @@ TEST(Plans, SaysWhichArgumentIsWrong) {
   };
   refused([](auto&, auto& p) { p.struct_size = 0; },
           "plans\\[0\\]: struct_size is 0; accepted: sizeof of the struct, 792 in this version");
-  refused([](auto& a, auto&) { a.variant = "fwd_none"; }, "variant 'fwd_none' is no row of the table; .*");
+  refused([](auto& a, auto&) { a.variant = "fwd_none"; }, "variant 'fwd_none' is no variant of the table; .*");
   refused([](auto& a, auto&) { a.total_q = 5; }, "total_q: 5; accepted: 0");
   refused([](auto& a, auto&) { a.flags = FLASHFIT_VARIABLE_LENGTH; }, "seqlen_q: 512; accepted: 0");
   refused([](auto& a, auto&) { a.warps = 4; }, "block_m: 0; accepted: 16 to 4096");
@@ -173,6 +174,28 @@ TEST(Features, AreThoseOfTheImagesAndOfTheApi) {
   for (const std::string& name : names) EXPECT_EQ(flashfit_has_feature(name.c_str()), 1);
   for (const char* name : {"gpu.fp32", "gpu.fp16.d48", "attention.backward", "", static_cast<const char*>(nullptr)})
     EXPECT_EQ(flashfit_has_feature(name), 0);
+}
+
+TEST(Features, ImagesSayWhatTheyAreFor) {
+  char* text = nullptr;
+  ASSERT_EQ(flashfit_images_json(&text), FLASHFIT_OK) << flashfit_last_error();
+  const auto all = nlohmann::json::parse(text);
+  flashfit_free(text);
+  const auto described = [&](const std::string& name) {
+    const auto found = std::ranges::find_if(all, [&](const auto& image) { return image["variant"] == name; });
+    return found == all.end() ? nlohmann::json{} : *found;
+  };
+  const auto latent = described("fwd_mma_bf16_d192v128_64x32_w4_s2_b2");
+  EXPECT_EQ(latent["operation"], "attention.forward");
+  EXPECT_EQ(latent["family"], "mma");
+  EXPECT_EQ(latent["dtype"], "bf16");
+  EXPECT_EQ(latent["head_dim"], 192);
+  EXPECT_EQ(latent["head_dim_v"], 128);
+  EXPECT_EQ(latent["kind"], "plain");
+  EXPECT_EQ(described("fwd_mma_fp16_d64_64x64_w4_s2_b2_general")["kind"], "general");
+  const auto router = described("route_warp_bf16_e128_w4");
+  EXPECT_EQ(router["family"], "warp");
+  EXPECT_FALSE(router.contains("head_dim"));
 }
 
 TEST(Status, HasAName) {

@@ -100,7 +100,7 @@ TEST(Images, AllThatIsCarried) {
   flashfit_free(text);
   ASSERT_EQ(json.size(), carried_images().size());
   for (std::size_t i = 0; i < json.size(); ++i) {
-    EXPECT_EQ(json[i]["variant"], carried_images()[i].row->name);
+    EXPECT_EQ(json[i]["variant"], carried_images()[i].variant->name);
     EXPECT_EQ(json[i]["target"], carried_images()[i].target.str());
     EXPECT_EQ(json[i]["bytes"], carried_images()[i].bytes);
   }

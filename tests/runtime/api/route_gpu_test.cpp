@@ -32,7 +32,7 @@ TEST_F(RouteOnGpu, IsOneLaunchOnTheCallersStream) {
   args.flags = FLASHFIT_RENORMALIZE;
   ASSERT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
   ASSERT_EQ(launched.size(), 1u);
-  EXPECT_EQ(launched[0].image->row->name, "route_warp_bf16_e256_w4");
+  EXPECT_EQ(launched[0].image->variant->name, "route_warp_bf16_e256_w4");
   EXPECT_EQ(launched[0].stream, this);
   EXPECT_EQ(launched[0].grid, (Grid{.x = 3}));
   const auto& p = launched[0].as<RouteParams>();
@@ -54,18 +54,29 @@ TEST_F(RouteOnGpu, TakesTheVariantAndPtxThatAreAskedFor) {
   args.variant = "route_warp_bf16_e512_w4";
   args.flags = FLASHFIT_PTX_ONLY;
   ASSERT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
-  EXPECT_EQ(launched.at(0).image->row->name, args.variant);
+  EXPECT_EQ(launched.at(0).image->variant->name, args.variant);
   EXPECT_EQ(launched[0].image->target.str(), "8.0+PTX");
   args.variant = "route_warp_bf16_e128_w4";
   EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_INVALID_ARGUMENT);
   EXPECT_THAT(flashfit_last_error(), testing::HasSubstr("has another dtype or too few experts"));
 }
 
+TEST_F(RouteOnGpu, RefusesMoreGroupsThanAWarpHasLanes) {
+  args.flags = FLASHFIT_SQRT_SOFTPLUS;
+  args.groups = 40, args.groups_kept = 4;
+  EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_MISFIT);
+  EXPECT_STREQ(flashfit_last_error(),
+               "bf16 routing to 8 of 200 experts: no kernel for GPUs computes more than 32 groups yet; the CPU does");
+  EXPECT_TRUE(launched.empty());
+  args.groups = 25;
+  EXPECT_EQ(flashfit_moe_route(&args), FLASHFIT_OK) << flashfit_last_error();
+}
+
 TEST_F(RouteOnGpu, PreparesWithoutALaunch) {
   ASSERT_EQ(flashfit_moe_route_prepare(&args), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_TRUE(launched.empty());
   ASSERT_EQ(prepared.size(), 1u);
-  EXPECT_EQ(prepared[0]->row->name, "route_warp_bf16_e256_w4");
+  EXPECT_EQ(prepared[0]->variant->name, "route_warp_bf16_e256_w4");
 }
 
 TEST_F(RouteOnGpu, LaunchesNothingWithoutTokens) {

@@ -216,7 +216,7 @@ TEST(RouteQuestion, RefusesWhatIsWrong) {
   EXPECT_EQ(refused([](auto& a) { a.cuda_version = -1; }), "cuda_version: -1; accepted: 12090 for 12.9, or 0");
   EXPECT_EQ(refused([](auto& a) { a.reserved = 1; }), "args: reserved is 1; accepted: 0");
   EXPECT_THAT(refused([](auto& a) { a.variant = "x"; }),
-              testing::StartsWith("variant x is no row of the router's table; for bf16 routing to 8 of 128 experts: "));
+              testing::StartsWith("variant x is no variant of the router; for bf16 routing to 8 of 128 experts: "));
 }
 
 }  // namespace

@@ -57,6 +57,30 @@ TEST_F(WorkspaceCpp, EnoughOfOnesOwnIsTaken) {
   EXPECT_EQ(launched_, 1);
 }
 
+TEST(WorkspaceCppOfExperts, AllocatorIsAskedOnce) {
+  alignas(256) static char memory[1 << 20];  // nobody looks at it, nor at the numbers
+  const auto tensor = [](DLDataType dtype, std::vector<std::int64_t> shape) {
+    return Tensor{memory, dtype, std::move(shape), cuda(0)};
+  };
+  const Tensor ids = tensor(kInt32, {2, 1}), weights = tensor(kFp32, {2, 1});
+  const Tensor w13 = tensor(kFp16, {4, 64, 64}), w2 = tensor(kFp16, {4, 64, 32}), x = tensor(kFp16, {2, 64});
+  const Tensor out{memory + sizeof memory / 2, kFp16, {2, 64}, cuda(0)};
+  ExpertsOptions options;
+  options.topk_ids = &ids, options.topk_weights = &weights;
+  std::vector<std::uint64_t> asked;
+  const auto give = [&](std::uint64_t bytes) -> void* {
+    asked.push_back(bytes);
+    return memory + sizeof memory / 2 + 4096;
+  };
+  const auto needed = fused_moe_workspace(x, w13, w2, out, options);
+  ASSERT_TRUE(needed) << needed.error().message;
+  const int before = flashfit_launches();
+  const auto done = fused_moe(x, w13, w2, out, options, give);
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_THAT(asked, testing::ElementsAre(*needed));
+  EXPECT_GT(flashfit_launches(), before);
+}
+
 TEST(DriverMemory, GivesAWorkspaceAndTakesItBack) {
   auto* allocations = reinterpret_cast<int (*)()>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_allocations"));
   ASSERT_NE(allocations, nullptr);

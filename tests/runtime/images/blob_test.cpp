@@ -104,7 +104,7 @@ TEST(Images, HaveARowOfTheTable) {
   BlobIndex index{.entries = {{.kernel = name, .target = kPtx, .entry = "f"}}, .frames = {}};
   const auto images = images_of(index);
   ASSERT_TRUE(images);
-  EXPECT_EQ(images->front().row, &catalogue().back());
+  EXPECT_EQ(images->front().variant, &catalogue().back());
   index.entries.push_back({.kernel = "fwd_of_another_build", .target = kPtx, .entry = "g"});
   const auto strange = images_of(index);
   ASSERT_FALSE(strange);
@@ -118,14 +118,14 @@ TEST(CarriedImages, AreThoseOfTheTable) {
   ASSERT_TRUE(check_carried_images());
   std::set<std::pair<std::string, std::string>> seen;
   for (const Image& image : carried_images()) {
-    ASSERT_NE(image.row, nullptr);
-    const std::string& name = image.row->name;
+    ASSERT_NE(image.variant, nullptr);
+    const std::string& name = image.variant->name;
     EXPECT_TRUE(seen.emplace(name, image.target.str()).second) << name << " twice for " << image.target.str();
     const bool sass = image.target.kind == Target::Kind::kSass;
     EXPECT_EQ(image.registers > 0, sass);
     EXPECT_LE(image.registers, kMaxRegistersPerThread);
-    EXPECT_LE(image.local_bytes, image.row->spill_bytes);
-    EXPECT_LE(image.row->shared_bytes, max_shared_bytes(image.target.cc));
+    EXPECT_LE(image.local_bytes, image.variant->spill_bytes);
+    EXPECT_LE(image.variant->shared_bytes, max_shared_bytes(image.target.cc));
     const auto content = image_bytes(image);
     ASSERT_TRUE(content) << content.error().message;
     ASSERT_EQ(content->size(), image.bytes);

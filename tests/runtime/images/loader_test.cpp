@@ -31,8 +31,8 @@ std::atomic<int> images_read{0};
 std::atomic<bool> unreadable{false};
 std::atomic<int> unpacking_ms{0};
 
-/// Rows of no family: all that the loader takes of one.
-KernelRow row_of(const char* name, int shared_bytes, int cluster) {
+/// Variants of no family: all that the loader takes of one.
+KernelVariant variant_of(const char* name, int shared_bytes, int cluster) {
   return {.family = nullptr,
           .form = nullptr,
           .name = name,
@@ -43,22 +43,22 @@ KernelRow row_of(const char* name, int shared_bytes, int cluster) {
           .params_bytes = 0,
           .cluster = cluster};
 }
-const KernelRow kBig = row_of("big", kSharedBytes, 1), kSmall = row_of("small", kSmallSharedBytes, 1),
-                kCluster = row_of("clusters", kSmallSharedBytes, 2);
+const KernelVariant kBig = variant_of("big", kSharedBytes, 1), kSmall = variant_of("small", kSmallSharedBytes, 1),
+                    kCluster = variant_of("clusters", kSmallSharedBytes, 2);
 
 const std::vector<Image>& images() {
   static const std::vector<Image> made = [] {
     std::vector<Image> list;
     for (int i = 0; i < kImages; ++i) {
       const Target target = i < kSass ? Target{89, Target::Kind::kSass} : Target{80, Target::Kind::kPtx};
-      list.push_back({.row = i % 2 ? &kSmall : &kBig,
+      list.push_back({.variant = i % 2 ? &kSmall : &kBig,
                       .target = target,
                       .registers = 128,
                       .local_bytes = 0,
                       .bytes = 1,
                       .entry = "kernel_" + std::to_string(i)});
     }
-    list[kClusters].row = &kCluster;
+    list[kClusters].variant = &kCluster;
     return list;
   }();
   return made;
@@ -502,7 +502,7 @@ TEST_F(Loader, ImageForAnotherGpuIsExplainedAndUnloaded) {
   EXPECT_EQ(r.error().message,
             "cuLibraryGetKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for execution on the "
             "device) for " +
-                image.row->name +
+                image.variant->name +
                 " (8.9) on GPU 2 (NVIDIA H100, 9.0, driver for CUDA 12.9); this image has no code for this GPU");
   EXPECT_EQ(fake().libraries.size(), libraries);
   EXPECT_TRUE(launch(image, 0, nullptr, kGrid, &params));

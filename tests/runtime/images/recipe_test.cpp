@@ -21,8 +21,8 @@ struct RecipeTest : testing::Test {
   fs::path source = fs::temp_directory_path() / ("flashfit_recipe_test_" + std::to_string(getpid()));
 
   void SetUp() override {
-    for (const KernelRow& row : catalogue())
-      write(row.family->header, "#include \"tile/tile.cuh\"\n#include <flashfit_arch.hpp>\n");
+    for (const KernelVariant& variant : catalogue())
+      write(variant.family->header, "#include \"tile/tile.cuh\"\n#include <flashfit_arch.hpp>\n");
     write("tile/tile.cuh", "int tile;\n");
     write("kernels/arch/cuda/flashfit_arch.hpp", "int arch;\n");
     write("cpu/other.hpp", "int other;\n");
@@ -55,8 +55,8 @@ TEST_F(RecipeTest, OneForEachRowAndChosenTarget) {
                                              std::to_string(r.target.cc) + suffix_of(r.target.scope)));
   }
   std::size_t expected = 0;
-  for (const KernelRow& row : catalogue())
-    for (const Target& t : row.targets) expected += t.cc == 80 || t.cc == 90 ? 1 : 0;
+  for (const KernelVariant& variant : catalogue())
+    for (const Target& t : variant.targets) expected += t.cc == 80 || t.cc == 90 ? 1 : 0;
   EXPECT_EQ(keys.size(), expected);
 }
 

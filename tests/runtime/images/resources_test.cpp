@@ -17,7 +17,7 @@ constexpr const char* kLog =
 const ForwardVariant& row() { return forward_variants().front(); }
 
 Recipe recipe_of(const ForwardVariant& row, const Target& target) {
-  return make_recipe(kernel_of(kernel_row_of(row)), target, "closure", "12.9");
+  return make_recipe(kernel_of(kernel_variant_of(row)), target, "closure", "12.9");
 }
 
 TEST(Resources, AreReadFromThePtxasReport) {

@@ -14,6 +14,8 @@ std::string name_of(const ForwardConfig& c) {
                      c.stages, c.min_blocks, c.kind == ForwardKind::kGeneral ? "_general" : "");
 }
 
+const char* kind_of(const ForwardConfig& c) { return c.kind == ForwardKind::kGeneral ? "general" : "plain"; }
+
 const ForwardVariant* find_forward_variant(const std::string& name) {
   for (const ForwardVariant& v : kForwardVariants)
     if (name_of(v.config) == name) return &v;

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "core/gpu/target.hpp"
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 #include "kernels/attention/forward/config.hpp"
 
 namespace flashfit {
 
-/// A row: a configuration, the targets it is compiled for, and what the build tolerates.
+/// A variant: a configuration, the targets it is compiled for, and what the build tolerates.
 struct ForwardVariant {
   ForwardConfig config;
   std::span<const Target> targets;
@@ -20,10 +20,10 @@ struct ForwardVariant {
 
 std::span<const ForwardVariant> forward_variants();
 
-/// "fwd_mma_fp16_d64_128x64_w4_s2_b2", "fwd_wgmma_...": unique, what users and images name a row by.
+/// "fwd_mma_fp16_d64_128x64_w4_s2_b2", "fwd_wgmma_...": unique, what users and images name a variant by.
 std::string name_of(const ForwardConfig& c);
 
-/// The row of that name, or nullptr.
+/// The variant of that name, or nullptr.
 const ForwardVariant* find_forward_variant(const std::string& name);
 
 inline constexpr const char* kForwardOperation = "attention.forward";
@@ -31,11 +31,14 @@ inline constexpr const char* kForwardOperation = "attention.forward";
 /// The family of a configuration's engine: its name is "mma" or "wgmma".
 const KernelFamily& family_of(const ForwardConfig& config);
 
-/// A row as the catalogue has it. `variant` must outlive it.
-KernelRow kernel_row_of(const ForwardVariant& variant);
+/// "plain" or "general", as users read it.
+const char* kind_of(const ForwardConfig& config);
+
+/// A variant as the catalogue has it. `variant` must outlive it.
+KernelVariant kernel_variant_of(const ForwardVariant& variant);
 /// The whole table.
-std::vector<KernelRow> forward_kernel_rows();
-/// What kernel_row_of() was made of.
-const ForwardVariant& forward_variant_of(const KernelRow& row);
+std::vector<KernelVariant> forward_kernel_variants();
+/// What kernel_variant_of() was made of.
+const ForwardVariant& forward_variant_of(const KernelVariant& variant);
 
 }  // namespace flashfit

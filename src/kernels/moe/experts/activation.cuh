@@ -33,20 +33,50 @@ inline float gelu_tanh(float g) {
   return times_sigmoid(g, c * arch::multiply_add(kTwice * 0.044715f, c * c, kTwice));
 }
 
-inline float activate(const ExpertsProductParams& p, float gate, float up) {
-  if (p.activation == Activation::kSwiglu) {
-    const float g = gate > p.limit ? p.limit : gate;
-    const float u = up > p.limit ? p.limit : up < -p.limit ? -p.limit : up;
-    return times_sigmoid(g, p.alpha * g) * (u + p.shift);
-  }
-  return (p.activation == Activation::kGegluTanh ? gelu_tanh(gate) : gelu_erf(gate)) * up;
-}
+/// What one activation makes of a feature's two products, or without a gate of its one.
+template <Activation A>
+struct Activated {
+  static constexpr bool kGated = has_gate(A);
+  const ExpertsProductParams& p;
 
-/// Without a gate.
-inline float activate(const ExpertsProductParams& p, float up) {
-  if (p.activation == Activation::kSilu) return times_sigmoid(up, up);
-  const float u = up < 0.f ? 0.f : up;
-  return u * u;
+  float operator()(float gate, float up) const {
+    if constexpr (A == Activation::kSwiglu) {
+      const float g = gate > p.limit ? p.limit : gate;
+      const float u = up > p.limit ? p.limit : up < -p.limit ? -p.limit : up;
+      return times_sigmoid(g, p.alpha * g) * (u + p.shift);
+    } else {
+      return (A == Activation::kGegluTanh ? gelu_tanh(gate) : gelu_erf(gate)) * up;
+    }
+  }
+  float operator()(float up) const {
+    if constexpr (A == Activation::kSilu) return times_sigmoid(up, up);
+    const float u = up < 0.f ? 0.f : up;
+    return u * u;
+  }
+};
+/// Of the second product.
+struct Unchanged {
+  static constexpr bool kGated = false;
+  float operator()(float x) const { return x; }
+};
+
+/// f(what this product's results become): asked once, as a kernel that asks for each result spends more instructions on
+/// that, and on fetching them, than on the activation.
+template <class F>
+void with_activation(const ExpertsProductParams& p, F f) {
+  if (p.activates == 0) return f(Unchanged{});
+  switch (p.activation) {
+    case Activation::kSwiglu:
+      return f(Activated<Activation::kSwiglu>{p});
+    case Activation::kGegluTanh:
+      return f(Activated<Activation::kGegluTanh>{p});
+    case Activation::kGegluErf:
+      return f(Activated<Activation::kGegluErf>{p});
+    case Activation::kSilu:
+      return f(Activated<Activation::kSilu>{p});
+    case Activation::kRelu2:
+      return f(Activated<Activation::kRelu2>{p});
+  }
 }
 
 }  // namespace flashfit

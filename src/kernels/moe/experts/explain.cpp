@@ -7,11 +7,11 @@ void write_image(JsonText& json, const Image* image) {
   const auto field = [&](const char* key, auto value) {
     image ? json.field(key, value(*image)) : json.field(key, nullptr);
   };
-  field("variant", [](const Image& i) { return i.row->name; });
+  field("variant", [](const Image& i) { return i.variant->name; });
   field("target", [](const Image& i) { return i.target.str(); });
   field("registers_per_thread", registers_of);
-  field("shared_memory_bytes", [](const Image& i) { return i.row->shared_bytes; });
-  field("threads", [](const Image& i) { return i.row->threads; });
+  field("shared_memory_bytes", [](const Image& i) { return i.variant->shared_bytes; });
+  field("threads", [](const Image& i) { return i.variant->threads; });
 }
 
 void write_launches(JsonText& json, const Result<ExpertsPlan>& plan) {
@@ -62,7 +62,7 @@ void write_explanation(JsonText& json, const Result<ExpertsPlan>& plan, const Ex
     plan ? json.field(key, value(*plan)) : json.field(key, nullptr);
   };
   const auto of_config = [&](const char* key, int ExpertsProductConfig::* member) {
-    of_plan(key, [&](const ExpertsPlan& p) { return experts_product_variant_of(*p.product->row).config.*member; });
+    of_plan(key, [&](const ExpertsPlan& p) { return experts_product_variant_of(*p.product->variant).config.*member; });
   };
   const auto of_time = [&](const char* key, double ExpertsTime::* member) {
     of_plan(key, [&](const ExpertsPlan& p) { return p.time.*member; });
@@ -72,7 +72,7 @@ void write_explanation(JsonText& json, const Result<ExpertsPlan>& plan, const Ex
   json.field("compute_capability", gpu.cc.str());
   json.field("fits", plan.has_value());
   json.field("operation", kExpertsOperation);
-  of_plan("family", [](const ExpertsPlan& p) { return p.product->row->family->name; });
+  of_plan("family", [](const ExpertsPlan& p) { return p.product->variant->family->name; });
   write_image(json, plan ? plan->product : nullptr);
   of_config("tile_rows", &ExpertsProductConfig::tile_rows);
   of_config("tile_columns", &ExpertsProductConfig::tile_columns);

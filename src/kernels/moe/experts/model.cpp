@@ -38,13 +38,18 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
   time.reading_dram = bytes * (active * weights + between) / (gpu.dram_gb_s * 1e3 * share_of_dram(c));
   const double operand = rows * active * (hidden * outputs + intermediate * hidden) / c.tile_columns;
   time.reading_l2 = bytes * (tiles * weights + operand) / (clocks_us * kL2BytesPerClock);
+  if (c.engine == ExpertsEngine::kWgmma) {
+    // One block an SM, which takes whole tiles: the last ones leave SMs idle, but what is read from DRAM is shared.
+    const double works = tiles * (outputs + hidden) / c.tile_columns / 2;  // of a product
+    const double rounds = std::ceil(works / gpu.sms) * gpu.sms / works;
+    time.multiplying *= rounds;
+    time.reading_l2 *= rounds;
+    if (!p.sorted)  // rows of x are written in the experts' order, and read there
+      time.reading_dram += bytes * 2 * choices * p.owned() / experts * hidden / (gpu.dram_gb_s * 1e3);
+  }
   // Between all in a row and all at once.
   time.all = std::sqrt(time.multiplying * time.multiplying + time.reading_dram * time.reading_dram +
                        time.reading_l2 * time.reading_l2);
-  if (c.engine == ExpertsEngine::kWgmma) {                                 // one block an SM, which takes whole tiles
-    const double works = tiles * (outputs + hidden) / c.tile_columns / 2;  // of a product
-    time.all *= std::ceil(works / gpu.sms) * gpu.sms / works;
-  }
   return time;
 }
 

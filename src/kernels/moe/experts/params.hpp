@@ -7,10 +7,11 @@
 namespace flashfit {
 
 enum class ExpertsRowsStep : unsigned char {
-  kCount,  ///< a block a chunk of choices: how many are of each expert
-  kPlace,  ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
-  kTake,   ///< a block a chunk: the same of rows that come sorted
-  kSum,    ///< a block a token: the weighed sum of what its experts gave
+  kCount,   ///< a block a chunk of choices: how many are of each expert
+  kPlace,   ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
+  kTake,    ///< a block a chunk: the same of rows that come sorted
+  kGather,  ///< a block a token: its row of x to the row of each of its choices
+  kSum,     ///< a block a token: the weighed sum of what its experts gave
 };
 
 /// Of the kernel that sorts and adds up (rows.cuh).
@@ -27,6 +28,11 @@ struct ExpertsRowsParams {
   int *counts, *choices, *places;  ///< as in ExpertsWorkspace
   ExpertTile* tiles;
   int* tile_count;
+  int* taken;  ///< [2]: of the products' tiles: set to 0
+  // Of kGather.
+  const void* x;  ///< [tokens, columns]
+  long long x_row;
+  void* gathered;  ///< [rows, columns]
   // Of kSum.
   const float* weights;  ///< [rows], or nullptr where rows were weighed before
   const void* y;         ///< [rows, columns]
@@ -40,6 +46,7 @@ struct ExpertsRowsParams {
 struct ExpertsProductParams {
   const ExpertTile* tiles;
   const int* tile_count;
+  int* taken;          ///< over wgmma: tiles that blocks have taken beyond their first
   const int* choices;  ///< the first product: a's row of row r is that of token choices[r] / top_k; else nullptr
   Divisor top_k;
   Divisor columns;  ///< tiles along the outputs

@@ -11,15 +11,15 @@
 namespace flashfit {
 namespace {
 
-bool is_rows(const Image& image) { return image.row->family == &kExpertsRowsFamily; }
-const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.row).config; }
+bool is_rows(const Image& image) { return image.variant->family == &kExpertsRowsFamily; }
+const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.variant).config; }
 
 /// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
 bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   return c.dtype == p.dtype && (c.engine == ExpertsEngine::kMma || !p.transposed);
 }
 bool serves(const Image& image, const ExpertsProblem& p) {
-  return is_rows(image) ? experts_rows_variant_of(*image.row).config.dtype == p.dtype : serves(config_of(image), p);
+  return is_rows(image) ? experts_rows_variant_of(*image.variant).config.dtype == p.dtype : serves(config_of(image), p);
 }
 
 /// Whether the name is of a product of the problem's dtype.
@@ -34,7 +34,7 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
   if (std::ranges::find(suitable, name) != suitable.end()) return {};
   return fail(Code::kInvalidArgument, fmt::format("variant {} {}; for {}: {}", name,
                                                   known ? "has another dtype, or takes no transposed weights"
-                                                        : "is no row of the table of the experts' products",
+                                                        : "is no variant of the experts' products",
                                                   describe(p), fmt::join(suitable, ", ")));
 }
 
@@ -45,6 +45,11 @@ std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, boo
 
 /// Whether choices are counted before they get their rows.
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
+
+/// Whether rows of x are copied into the experts' order before they are multiplied.
+bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0;
+}
 
 /// Blocks of the two products.
 struct Blocks {
@@ -88,7 +93,7 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
   const GpuWithDriver on{gpu, driver, options.ptx_only};
   const auto sorts = [&](const Image& image) { return is_rows(image) && serves(image, p); };
   const auto multiplies = [&](const Image& image) {
-    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.row->name == options.variant);
+    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.variant->name == options.variant);
   };
   if (std::ranges::none_of(images, sorts) || std::ranges::none_of(images, multiplies))
     return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the experts)",
@@ -120,11 +125,13 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   Steps steps;
   if (p.rows() == 0) return steps;
   const std::int64_t chunks = sort_chunks(p);
-  const bool stay = config_of(product).engine == ExpertsEngine::kWgmma;
+  const ExpertsProductConfig& c = config_of(product);
+  const bool stay = c.engine == ExpertsEngine::kWgmma;
   const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
-  const Blocks blocks = blocks_of(config_of(product), p);
+  const Blocks blocks = blocks_of(c, p);
   if (counts(p)) steps.add({.image = &rows, .grid = {.x = chunks}});
   steps.add({.image = &rows, .grid = {.x = chunks}});
+  if (gathers(c, p)) steps.add({.image = &rows, .grid = {.x = p.tokens}});
   if (p.owned() > 0) {
     steps.add({.image = &product, .grid = grid(blocks.first)});
     steps.add({.image = &product, .grid = grid(blocks.second)});
@@ -161,13 +168,18 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .places = ints(at.places),
                  .tiles = tiles,
                  .tile_count = ints(at.tile_count),
+                 .taken = ints(at.taken),
+                 .x = call.x,
+                 .x_row = call.x_row,
+                 .gathered = workspace + at.y,
                  .weights = weighs_input ? nullptr : call.topk_weights,
                  .y = workspace + at.y,
                  .out = call.out,
                  .out_row = call.out_row,
                  .top_k = p.top_k,
                  .columns = p.hidden};
-  place_step_ = sum_step_ = count_step_;
+  place_step_ = gather_step_ = sum_step_ = count_step_;
+  gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
   sum_step_.step = ExpertsRowsStep::kSum;
 
@@ -176,11 +188,12 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ExpertsProductParams& first = first_.product;
   first = {.tiles = tiles,
            .tile_count = ints(at.tile_count),
+           .taken = ints(at.taken),
            .choices = ints(at.choices),
            .top_k = Divisor(p.top_k),
            .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
-           .a = call.x,
-           .a_row = call.x_row,
+           .a = gathers(c, p) ? workspace + at.y : call.x,
+           .a_row = gathers(c, p) ? p.hidden : call.x_row,
            .w = call.w13,
            .w_expert = call.w13_expert,
            .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
@@ -202,6 +215,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .shift = p.shift};
   ExpertsProductParams& second = second_.product;
   second = first;
+  ++second.taken;
   second.choices = nullptr;
   second.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
   second.a = workspace + at.h;
@@ -225,11 +239,12 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   if (p.rows() == 0) return {};
   if (counts(p)) add(&count_step_);
   add(&place_step_);
+  if (gathers(c, p)) add(&gather_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;
     for (WgmmaExpertsParams* const params : {&first_, &second_}) {
       if (wgmma)
-        if (auto ok = encode_weights(*params, p.dtype, p.owned(), encode); !ok) return ok;
+        if (auto ok = encode_maps(*params, c, p.owned(), p.rows(), encode); !ok) return ok;
       add(wgmma ? static_cast<const void*>(params) : &params->product);
     }
   }

@@ -12,7 +12,7 @@
 #include "kernels/moe/experts/model.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
-#include "kernels/moe/experts/wgmma/weight_map.hpp"
+#include "kernels/moe/experts/wgmma/tensor_maps.hpp"
 #include "kernels/moe/experts/workspace.hpp"
 
 namespace flashfit {
@@ -21,13 +21,14 @@ struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
-  /// Counting if there is more than one chunk, placing, the first and the second product, the sum; none without tokens.
+  /// Counting if there is more than one chunk, placing, gathering for wgmma, the first and the second product, the sum;
+  /// none without tokens.
   Steps steps;
 };
 
-/// The product's row that takes the least time by the model, or the one that options.variant names. Code::kMisfit names
-/// the GPU and what binds: no image for it, a driver too old, fp32, sizes that are no multiples of 8, too many tiles.
-/// Code::kInvalidArgument: options.variant is no product's name, or one of another dtype. The plan points into
+/// The product's variant that takes the least time by the model, or the one that options.variant names. Code::kMisfit
+/// names the GPU and what binds: no image for it, a driver too old, fp32, sizes that are no multiples of 8, too many
+/// tiles. Code::kInvalidArgument: options.variant is no product's name, or one of another dtype. The plan points into
 /// `images`.
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
@@ -60,7 +61,7 @@ class ExpertsArguments {
 
  private:
   void add(const void* argument) { pointers_[count_++] = argument; }
-  ExpertsRowsParams count_step_, place_step_, sum_step_;
+  ExpertsRowsParams count_step_, place_step_, gather_step_, sum_step_;
   WgmmaExpertsParams first_, second_;  ///< of mma.sync without the maps
   std::array<const void*, Steps::kMost> pointers_;
   std::size_t count_ = 0;

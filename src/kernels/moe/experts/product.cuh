@@ -115,15 +115,17 @@ struct ExpertsProductKernel {
     }
     arch::cp_async_wait<0>();
     arch::sync_block();  // the ring gives way to the results
-    if (p.paired != 0) {
-      put_activated<kTransposed>(sums, s.out, p, place);
-      arch::sync_block();
+    with_activation(p, [&](auto activate) {
+      if constexpr (activate.kGated)
+        put_gated<kTransposed>(sums, s.out, p, place, activate);
+      else
+        put(sums, s.out, p, place, activate);
+    });
+    arch::sync_block();
+    if (p.paired != 0)
       store<kHalf>(s.out, p, place);
-    } else {
-      put(sums, s.out, p, place);
-      arch::sync_block();
+    else
       store<C.tile_columns>(s.out, p, place);
-    }
   }
 
   /// The weights' copies. Interleaved gate and up lie side by side: rows are found by strides; of transposed weights,
@@ -189,8 +191,9 @@ struct ExpertsProductKernel {
   }
 
   /// The first product's results of gate and up, on their way out.
-  template <bool kTransposed>
-  static void put_activated(const Sums& sums, TileOut& s_out, const Params& p, const Place& place) {
+  template <bool kTransposed, class Activate>
+  static void put_gated(const Sums& sums, TileOut& s_out, const Params& p, const Place& place,
+                        const Activate& activate) {
     float weights[kM][2];
     read_weights(weights, p, place);
     const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
@@ -206,7 +209,7 @@ struct ExpertsProductKernel {
             const float gate = arch::multiply_add(sums[m][n][2 * h], weights[m][h], gate_bias);
             const float up = arch::multiply_add(sums[m][n][2 * h + 1], weights[m][h], up_bias);
             arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
-                               T{static_cast<unsigned short>(arch::pack<T>(activate(p, gate, up), 0.f))});
+                               T{static_cast<unsigned short>(arch::pack<T>(activate(gate, up), 0.f))});
           }
       }
       return;
@@ -227,7 +230,7 @@ struct ExpertsProductKernel {
           float activated[2];
 #pragma unroll
           for (int i = 0; i < 2; ++i)
-            activated[i] = activate(p, arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], gate_bias[i]),
+            activated[i] = activate(arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], gate_bias[i]),
                                     arch::multiply_add(sums[m][n + kN / 2][2 * h + i], weights[m][h], up_bias[i]));
           arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
                              arch::pack<T>(activated[0], activated[1]));
@@ -236,7 +239,8 @@ struct ExpertsProductKernel {
   }
 
   /// The second product's results, or those of a first one without gate.
-  static void put(const Sums& sums, TileOut& s_out, const Params& p, const Place& place) {
+  template <class Activate>
+  static void put(const Sums& sums, TileOut& s_out, const Params& p, const Place& place, const Activate& activate) {
     float weights[kM][2];
     read_weights(weights, p, place);
     const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
@@ -252,10 +256,8 @@ struct ExpertsProductKernel {
         for (int h = 0; h < 2; ++h) {
           float y[2];
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            y[i] = arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], bias[i]);
-            if (p.activates != 0) y[i] = activate(p, y[i]);
-          }
+          for (int i = 0; i < 2; ++i)
+            y[i] = activate(arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], bias[i]));
           arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column), arch::pack<T>(y[0], y[1]));
         }
     }

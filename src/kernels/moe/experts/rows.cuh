@@ -1,5 +1,6 @@
 #pragma once
-// What comes before and after the experts' products: choices sorted by expert (sort.cuh), and each token's sum
+// What comes before and after the experts' products: choices sorted by expert (sort.cuh), rows of x gathered in that
+// order for products that do not gather, and each token's sum
 //   out[t] = sum over k of weight[t, k] y[row of (t, k)],
 // in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0.
 #include "kernels/arch/arch.hpp"
@@ -19,6 +20,8 @@ struct ExpertsRowsKernel {
   static void run(const Params& p) {
     if (p.step == ExpertsRowsStep::kSum)
       sum(p);
+    else if (p.step == ExpertsRowsStep::kGather)
+      gather(p);
     else if (p.step == ExpertsRowsStep::kCount)
       ExpertsSort::count(p, arch::shared<Shared>());
     else if (p.step == ExpertsRowsStep::kTake)
@@ -29,6 +32,19 @@ struct ExpertsRowsKernel {
 
  private:
   static constexpr int kAtOnce = 8;  // rows that wait for the memory together
+
+  static void gather(const Params& p) {
+    const int64 token = arch::block().x, first = token * p.top_k;
+    const T* const g_x = static_cast<const T*>(p.x) + token * p.x_row;
+    T* const g_to = static_cast<T*>(p.gathered);
+    for (int column = arch::thread() * 8; column < p.columns; column += kThreads * 8) {
+      const Bytes16 x = arch::load<Bytes16>(g_x, column);
+      for (int k = 0; k < p.top_k; ++k) {
+        const int place = arch::load(p.places, first + k);
+        arch::store_if(place >= 0, g_to, place * int64{p.columns} + column, x);
+      }
+    }
+  }
 
   static void sum(const Params& p) {
     const int64 token = arch::block().x, first = token * p.top_k;

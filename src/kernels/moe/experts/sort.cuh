@@ -243,7 +243,9 @@ class ExpertsSort {
                                 .first_row = first_row,
                                 .rows = arch::load_shared(s.row_begin, e + 1) - first_row});
     }
-    arch::store_if(arch::block().x == 0 && arch::thread() == 0, p.tile_count, 0, all);
+    const bool first = arch::block().x == 0 && arch::thread() == 0;
+    arch::store_if(first, p.tile_count, 0, all);
+    for (int product = 0; product < 2; ++product) arch::store_if(first, p.taken, product, 0);
   }
 };
 

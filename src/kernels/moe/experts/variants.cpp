@@ -13,7 +13,7 @@ namespace {
 
 const char* literal_of(DType t) { return t == DType::kF16 ? "DType::kF16" : "DType::kBF16"; }
 
-/// What users ask a row for.
+/// What users ask a variant for.
 std::vector<std::string> serves(DType t) { return {fmt::format("{} experts", name_of(t))}; }
 
 }  // namespace
@@ -36,7 +36,7 @@ std::string name_of(const ExpertsProductConfig& c) {
                      c.min_blocks);
 }
 
-KernelRow kernel_row_of(const ExpertsRowsVariant& v) {
+KernelVariant kernel_variant_of(const ExpertsRowsVariant& v) {
   return {.family = &kExpertsRowsFamily,
           .form = &v,
           .name = name_of(v.config),
@@ -48,7 +48,7 @@ KernelRow kernel_row_of(const ExpertsRowsVariant& v) {
           .serves = serves(v.config.dtype)};
 }
 
-KernelRow kernel_row_of(const ExpertsProductVariant& v) {
+KernelVariant kernel_variant_of(const ExpertsProductVariant& v) {
   const ExpertsProductConfig& c = v.config;
   const bool wgmma = c.engine == ExpertsEngine::kWgmma;
   return {.family = wgmma ? &kExpertsWgmmaFamily : &kExpertsMmaFamily,
@@ -64,24 +64,25 @@ KernelRow kernel_row_of(const ExpertsProductVariant& v) {
           .threads = experts_product_threads(c),
           .shared_bytes = experts_product_shared_bytes(c),
           .params_bytes = static_cast<int>(wgmma ? sizeof(WgmmaExpertsParams) : sizeof(ExpertsProductParams)),
+          .spill_bytes = v.spill_bytes,
           .serves = serves(c.dtype)};
 }
 
-std::vector<KernelRow> experts_kernel_rows() {
-  std::vector<KernelRow> rows;
-  for (const ExpertsRowsVariant& v : kExpertsRowsVariants) rows.push_back(kernel_row_of(v));
-  for (const ExpertsProductVariant& v : kExpertsProductVariants) rows.push_back(kernel_row_of(v));
-  return rows;
+std::vector<KernelVariant> experts_kernel_variants() {
+  std::vector<KernelVariant> variants;
+  for (const ExpertsRowsVariant& v : kExpertsRowsVariants) variants.push_back(kernel_variant_of(v));
+  for (const ExpertsProductVariant& v : kExpertsProductVariants) variants.push_back(kernel_variant_of(v));
+  return variants;
 }
 
-const ExpertsRowsVariant& experts_rows_variant_of(const KernelRow& row) {
-  assert(row.family == &kExpertsRowsFamily);
-  return *static_cast<const ExpertsRowsVariant*>(row.form);
+const ExpertsRowsVariant& experts_rows_variant_of(const KernelVariant& variant) {
+  assert(variant.family == &kExpertsRowsFamily);
+  return *static_cast<const ExpertsRowsVariant*>(variant.form);
 }
 
-const ExpertsProductVariant& experts_product_variant_of(const KernelRow& row) {
-  assert(row.family == &kExpertsMmaFamily || row.family == &kExpertsWgmmaFamily);
-  return *static_cast<const ExpertsProductVariant*>(row.form);
+const ExpertsProductVariant& experts_product_variant_of(const KernelVariant& variant) {
+  assert(variant.family == &kExpertsMmaFamily || variant.family == &kExpertsWgmmaFamily);
+  return *static_cast<const ExpertsProductVariant*>(variant.form);
 }
 
 }  // namespace flashfit

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 #include "kernels/moe/experts/config.hpp"
 
 namespace flashfit {
@@ -17,6 +17,7 @@ struct ExpertsRowsVariant {
 struct ExpertsProductVariant {
   ExpertsProductConfig config;
   std::span<const Target> targets;
+  int spill_bytes = 0;  ///< spilled or local bytes a thread that the build accepts
 };
 
 std::span<const ExpertsRowsVariant> experts_rows_variants();
@@ -30,13 +31,13 @@ std::string name_of(const ExpertsProductConfig& c);
 inline constexpr const char* kExpertsOperation = "moe.experts";
 extern const KernelFamily kExpertsRowsFamily, kExpertsMmaFamily, kExpertsWgmmaFamily;
 
-/// A row as the catalogue has it. `variant` must outlive it.
-KernelRow kernel_row_of(const ExpertsRowsVariant& variant);
-KernelRow kernel_row_of(const ExpertsProductVariant& variant);
+/// A variant as the catalogue has it. `variant` must outlive it.
+KernelVariant kernel_variant_of(const ExpertsRowsVariant& variant);
+KernelVariant kernel_variant_of(const ExpertsProductVariant& variant);
 /// Both tables.
-std::vector<KernelRow> experts_kernel_rows();
-/// What kernel_row_of() was made of; the row is of that family.
-const ExpertsRowsVariant& experts_rows_variant_of(const KernelRow& row);
-const ExpertsProductVariant& experts_product_variant_of(const KernelRow& row);
+std::vector<KernelVariant> experts_kernel_variants();
+/// What kernel_variant_of() was made of; the result is of that family.
+const ExpertsRowsVariant& experts_rows_variant_of(const KernelVariant& variant);
+const ExpertsProductVariant& experts_product_variant_of(const KernelVariant& variant);
 
 }  // namespace flashfit

@@ -56,8 +56,8 @@ constexpr ExpertsProductConfig hopper(DType t) {
 }
 
 inline constexpr ExpertsProductVariant kProducts[] = {
-    {large(DType::kF16), kTuringOn},  {small(DType::kF16), kTuringOn}, {large(DType::kBF16), kAmpereOn},
-    {small(DType::kBF16), kAmpereOn}, {hopper(DType::kF16), kHopper},  {hopper(DType::kBF16), kHopper},
+    {large(DType::kF16), kTuringOn, 8}, {small(DType::kF16), kTuringOn}, {large(DType::kBF16), kAmpereOn, 8},
+    {small(DType::kBF16), kAmpereOn},   {hopper(DType::kF16), kHopper},  {hopper(DType::kBF16), kHopper},
 };
 
 }  // namespace experts_rows

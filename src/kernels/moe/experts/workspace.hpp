@@ -12,6 +12,7 @@ struct ExpertsWorkspace {
   int64 places;      ///< int [rows]: the row of this choice; -1: its expert is not owned
   int64 tiles;       ///< ExpertTile [most_tiles]
   int64 tile_count;  ///< int: of those, how many there are
+  int64 taken;       ///< int [2]: of each product's tiles, those that blocks have taken
   int64 h;           ///< dtype [rows, intermediate]
   int64 y;           ///< dtype [rows, hidden]
   int64 bytes;       ///< of all
@@ -38,6 +39,7 @@ constexpr ExpertsWorkspace experts_workspace(const ExpertsProblem& p) {
   w.places = part(p.rows() * 4);
   w.tiles = part(most_tiles(p, kFewestTileRows) * int64(sizeof(ExpertTile)));
   w.tile_count = part(4);
+  w.taken = part(8);
   w.h = part(p.rows() * p.intermediate * size_of(p.dtype));
   w.y = part(p.rows() * p.hidden * size_of(p.dtype));
   w.bytes = at;

@@ -8,6 +8,15 @@ namespace flashfit {
 inline constexpr int kMaxExperts = 512, kMaxTopK = 16;
 inline constexpr int kMaxGroups = 32;  ///< of experts, in the kernel: a lane has one's sum
 
+/// What an expert's score is instead of a share of a softmax.
+enum class Score : int {
+  kNone,
+  kSigmoid,       ///< 1 / (1 + exp(-logit))
+  kSqrtSoftplus,  ///< sqrt(log(1 + exp(logit)))
+};
+/// Of logits below it sqrt(log(1 + exp(x))) is exp(x / 2) but for less than 2^-27 of it.
+inline constexpr float kFarBelowZero = -18;
+
 /// One compiled form of the router's kernel, for up to `experts` experts. A block routes `warps` tokens, one a warp; a
 /// lane holds experts / 32 of its token's logits.
 struct RouteConfig {
@@ -37,7 +46,7 @@ struct RouteParams {
   int share_of_all;      ///< 1: a weight is its share of the softmax over all experts; 0: over the chosen ones
   float scale;           ///< multiplies weights
   // Instead of a softmax:
-  int sigmoid;                             ///< 1: an expert's score is the sigmoid of its logit
+  Score score;                             ///< what weighs experts, and with bias and groups chooses them
   const float* bias;                       ///< [experts]: experts are chosen by score + bias; or nullptr
   int groups, group_experts, groups_kept;  ///< at most kMaxGroups of group_experts each
   int renormalize;                         ///< 1: weights are divided by their sum

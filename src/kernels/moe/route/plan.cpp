@@ -10,11 +10,11 @@
 namespace flashfit {
 namespace {
 
-const RouteConfig& config_of(const Image& image) { return route_variant_of(*image.row).config; }
+const RouteConfig& config_of(const Image& image) { return route_variant_of(*image.variant).config; }
 
 bool serves(const RouteConfig& c, const RouteProblem& p) { return c.dtype == p.dtype && c.experts >= p.experts; }
 
-/// The row that a name means. Error: the rows that would suit the problem.
+/// The variant that a name means. Error: those that would suit the problem.
 Result<const RouteVariant*> variant_named(std::string_view name, const RouteProblem& p) {
   std::vector<std::string> suitable;
   const RouteVariant* found = nullptr;
@@ -25,7 +25,7 @@ Result<const RouteVariant*> variant_named(std::string_view name, const RouteProb
   if (found != nullptr && serves(found->config, p)) return found;
   return fail(Code::kInvalidArgument,
               fmt::format("variant {} {}; for {}: {}", name,
-                          found == nullptr ? "is no row of the router's table" : "has another dtype or too few experts",
+                          found == nullptr ? "is no variant of the router" : "has another dtype or too few experts",
                           describe(p), fmt::join(suitable, ", ")));
 }
 
@@ -35,10 +35,7 @@ std::string describe(const RouteProblem& p) {
   return fmt::format("{} routing to {} of {} experts", name_of(p.dtype), p.top_k, p.experts);
 }
 
-const char* lacking_on_gpus(const RouteProblem& p) {
-  if (p.router == Router::kSqrtSoftplus) return "the router sqrt_softplus";
-  return p.groups > kMaxGroups ? "more than 32 groups" : nullptr;
-}
+const char* lacking_on_gpus(const RouteProblem& p) { return p.groups > kMaxGroups ? "more than 32 groups" : nullptr; }
 
 Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion driver, std::span<const Image> images,
                              const PlanOptions& options) {
@@ -65,7 +62,7 @@ Result<RoutePlan> plan_route(const RouteProblem& p, const Gpu& gpu, CudaVersion 
   for_each_best_image(images, on, of_problem, [&](const Image& image) {
     if (best == nullptr || config_of(image).experts < config_of(*best).experts) best = &image;
   });
-  return RoutePlan{.variant = &route_variant_of(*best->row), .steps = route_steps(*best, p)};
+  return RoutePlan{.variant = &route_variant_of(*best->variant), .steps = route_steps(*best, p)};
 }
 
 Steps route_steps(const Image& image, const RouteProblem& p) {
@@ -86,7 +83,9 @@ RouteParams route_params(const RouteCall& call) {
           .top_k = p.top_k,
           .share_of_all = p.share_of_all(),
           .scale = p.scale,
-          .sigmoid = p.router == Router::kSigmoid,
+          .score = p.router == Router::kSigmoid        ? Score::kSigmoid
+                   : p.router == Router::kSqrtSoftplus ? Score::kSqrtSoftplus
+                                                       : Score::kNone,
           .bias = call.bias,
           .groups = p.groups,
           .group_experts = p.experts / p.groups,
@@ -115,11 +114,11 @@ void write_explanation(JsonText& json, const Result<RoutePlan>& plan, const Rout
   json.field("fits", plan.has_value());
   json.field("operation", kRouteFamily.operation);
   json.field("family", kRouteFamily.name);
-  of_plan("variant", [](const RoutePlan& p) { return p.row().name; });
+  of_plan("variant", [](const RoutePlan& p) { return p.kernel_variant().name; });
   of_plan("target", [](const RoutePlan& p) { return p.image().target.str(); });
   of_plan("registers_per_thread", registers_of);
-  of_plan("shared_memory_bytes", [](const RoutePlan& p) { return p.row().shared_bytes; });
-  of_plan("threads", [](const RoutePlan& p) { return p.row().threads; });
+  of_plan("shared_memory_bytes", [](const RoutePlan& p) { return p.kernel_variant().shared_bytes; });
+  of_plan("threads", [](const RoutePlan& p) { return p.kernel_variant().threads; });
   of_plan("grid", [](const RoutePlan& p) { return p.steps[0].grid.x; });
   of_plan("workspace_bytes", [](const RoutePlan&) { return 0; });
   json.field("reason", reason_for(plan, problem, gpu));

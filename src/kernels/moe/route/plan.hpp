@@ -18,13 +18,12 @@ struct RoutePlan {
   Steps steps;  ///< one launch, a warp a token; a grid of 0 without tokens
 
   const Image& image() const { return *steps[0].image; }
-  const KernelRow& row() const { return *image().row; }
+  const KernelVariant& kernel_variant() const { return *image().variant; }
 };
 
-/// The row of the fewest experts that are enough. Code::kMisfit names the GPU and what binds: no image for it, a driver
-/// too old, more experts than any carried row has,
-/// lacking_on_gpus(). Code::kInvalidArgument: options.variant is no row's name, or one of
-/// another dtype or of too few experts. The plan points into `images`.
+/// The variant of the fewest experts that are enough. Code::kMisfit names the GPU and what binds: no image for it, a
+/// driver too old, more experts than any carried variant has, lacking_on_gpus(). Code::kInvalidArgument:
+/// options.variant names no variant, or one of another dtype or of too few experts. The plan points into `images`.
 Result<RoutePlan> plan_route(const RouteProblem& problem, const Gpu& gpu, CudaVersion driver,
                              std::span<const Image> images, const PlanOptions& options = {});
 
@@ -46,7 +45,8 @@ std::string describe(const RouteProblem& problem);
 
 /// One object: gpu, compute_capability, fits, operation, family, variant, target, registers_per_thread (null of PTX),
 /// shared_memory_bytes, threads, grid, workspace_bytes, reason. A misfit has the same keys: null where unknown, and its
-/// reason. No time: no second row competes, so no model ranks them. `plan` is plan_route()'s for that problem and GPU.
+/// reason. No time: no second variant competes, so no model ranks them. `plan` is plan_route()'s for that problem and
+/// GPU.
 void write_explanation(JsonText& json, const Result<RoutePlan>& plan, const RouteProblem& problem, const Gpu& gpu);
 
 }  // namespace flashfit

@@ -4,13 +4,14 @@
 // times: the warp's largest, the lowest id among equal ones; that lane drops it. Lane r keeps the choice of rank r.
 // Then with m the largest logit
 //   weight_r = exp(logit_r - m) / sum of exp(logit - m),
-// the sum over all experts or over the chosen ones. With a sigmoid, orders are those of scores and biases where these
-// choose, groups that are not kept have none, and a weight is its expert's score. Every sum is taken in one order:
-// results are the same in each run.
+// the sum over all experts or over the chosen ones. With scores (score.cuh), orders are those of scores and biases
+// where these choose, groups that are not kept have none, and a weight is its expert's score. Every sum is taken in one
+// order: results are the same in each run.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/route/config.hpp"
 #include "kernels/moe/route/exp.cuh"
 #include "kernels/moe/route/logit_order.hpp"
+#include "kernels/moe/route/score.cuh"
 
 namespace flashfit {
 
@@ -29,7 +30,7 @@ struct RouteKernel {
     if (token >= p.tokens) return;
     uint32 orders[kEach];
     read(p, token, orders);
-    if (p.sigmoid) return weigh_scores(p, token, orders);
+    if (p.score != Score::kNone) return weigh_scores(p, token, orders);
     const float largest = logit_of(arch::warp_max(largest_of(orders)));
     float sum = p.share_of_all ? sum_of_all(orders, largest) : 0.0f;
 
@@ -54,24 +55,18 @@ struct RouteKernel {
     int id = 0;
     choose(p, orders, mine, id);
     const bool holds = arch::lane() < p.top_k;
-    const float score = holds ? sigmoid(logit(p, token, id)) : 0.0f;
+    const float score = holds ? score_of(p.score, logit(p, token, id)) : 0.0f;
     const float divisor = p.renormalize ? sum_of_lanes(score) + 1e-20f : 1.0f;
     const int64 at = token * p.top_k + arch::lane();
     arch::store_if(holds, p.weights, at, score / divisor * p.scale);
     arch::store_if(holds, p.ids, at, id);
   }
 
-  /// 1 / (1 + exp(-x)), of the exponential that cannot overflow.
-  static float sigmoid(float x) {
-    const float e = exp_nonpositive(x < 0.0f ? x : -x);
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
-  }
-
   static void order_by_scores(const Params& p, uint32 (&orders)[kEach]) {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       if (orders[i] == 0) continue;
-      const float score = sigmoid(logit_of(orders[i]));
+      const float score = score_of(p.score, logit_of(orders[i]));
       orders[i] = order_of(p.bias == nullptr ? score : score + arch::load(p.bias, expert(i)));
     }
   }

@@ -14,7 +14,8 @@ std::string literal_of(const RouteConfig& c) {
   return fmt::format("RouteConfig{{.dtype = DType::{}, .experts = {}, .warps = {}}}", dtype, c.experts, c.warps);
 }
 
-/// The numbers of experts that users ask a row for: those that some row of its dtype is made for, up to its own.
+/// The numbers of experts that users ask a variant for: those that some variant of its dtype is made for, up to its
+/// own.
 std::vector<std::string> serves(const RouteConfig& c) {
   std::vector<std::string> names;
   for (const RouteVariant& v : kRouteVariants)
@@ -33,7 +34,7 @@ std::string name_of(const RouteConfig& c) {
   return fmt::format("route_warp_{}_e{}_w{}", name_of(c.dtype), c.experts, c.warps);
 }
 
-KernelRow kernel_row_of(const RouteVariant& v) {
+KernelVariant kernel_variant_of(const RouteVariant& v) {
   return {.family = &kRouteFamily,
           .form = &v,
           .name = name_of(v.config),
@@ -45,15 +46,15 @@ KernelRow kernel_row_of(const RouteVariant& v) {
           .serves = serves(v.config)};
 }
 
-std::vector<KernelRow> route_kernel_rows() {
-  std::vector<KernelRow> rows;
-  for (const RouteVariant& v : kRouteVariants) rows.push_back(kernel_row_of(v));
-  return rows;
+std::vector<KernelVariant> route_kernel_variants() {
+  std::vector<KernelVariant> variants;
+  for (const RouteVariant& v : kRouteVariants) variants.push_back(kernel_variant_of(v));
+  return variants;
 }
 
-const RouteVariant& route_variant_of(const KernelRow& row) {
-  assert(row.family == &kRouteFamily);
-  return *static_cast<const RouteVariant*>(row.form);
+const RouteVariant& route_variant_of(const KernelVariant& variant) {
+  assert(variant.family == &kRouteFamily);
+  return *static_cast<const RouteVariant*>(variant.form);
 }
 
 }  // namespace flashfit

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/kernel_row.hpp"
+#include "core/launch/kernel_variant.hpp"
 #include "kernels/moe/route/config.hpp"
 
 namespace flashfit {
@@ -22,11 +22,11 @@ std::string name_of(const RouteConfig& c);
 
 extern const KernelFamily kRouteFamily;
 
-/// A row as the catalogue has it. `variant` must outlive it.
-KernelRow kernel_row_of(const RouteVariant& variant);
+/// A variant as the catalogue has it. `variant` must outlive it.
+KernelVariant kernel_variant_of(const RouteVariant& variant);
 /// The whole table.
-std::vector<KernelRow> route_kernel_rows();
-/// What kernel_row_of() was made of.
-const RouteVariant& route_variant_of(const KernelRow& row);
+std::vector<KernelVariant> route_kernel_variants();
+/// What kernel_variant_of() was made of.
+const RouteVariant& route_variant_of(const KernelVariant& variant);
 
 }  // namespace flashfit

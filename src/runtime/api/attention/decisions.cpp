@@ -27,11 +27,12 @@ void log_cpu(const CheckedForward& checked) {
 }
 
 void log_gpu(const CheckedForward& checked, const Gpu& gpu, CudaVersion driver, const ForwardPlan& plan) {
-  log_once(fmt::format(
-      "{}: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} threads, {} B shared "
-      "memory, {} B workspace",
-      text(checked.call.problem), checked.device, gpu.name, gpu.cc.str(), str(driver), name_of(plan.variant->config),
-      plan.image().target.str(), plan.grid(), plan.row().threads, plan.row().shared_bytes, plan.workspace_bytes));
+  log_once(
+      fmt::format("{}: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} threads, {} B shared "
+                  "memory, {} B workspace",
+                  text(checked.call.problem), checked.device, gpu.name, gpu.cc.str(), str(driver),
+                  name_of(plan.variant->config), plan.image().target.str(), plan.grid(), plan.kernel_variant().threads,
+                  plan.kernel_variant().shared_bytes, plan.workspace_bytes));
 }
 
 void log_refusal(const CheckedForward* checked, const Error& error) {

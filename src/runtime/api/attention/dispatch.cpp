@@ -1,7 +1,5 @@
 #include "runtime/api/attention/dispatch.hpp"
 
-#include <fmt/format.h>
-
 #include "kernels/attention/forward/plan/steps.hpp"
 #include "runtime/api/attention/decisions.hpp"
 #include "runtime/api/attention/gpu_plan.hpp"
@@ -31,20 +29,6 @@ Result<void> run_on_cpu(const CheckedForward& checked) {
   return cpu::attention_forward(checked.call);
 }
 
-/// The workspace of a call that needs `needed` bytes: the caller's, or else what its allocator gives.
-Result<void*> find_workspace(const CheckedForward& checked, std::uint64_t needed, const Allocator& allocator) {
-  void* data = checked.workspace;
-  std::uint64_t bytes = checked.workspace_bytes;
-  if (!data && allocator.allocate) {
-    data = allocator.allocate(allocator.context, needed);
-    bytes = needed;
-    if (!data)
-      return fail(Code::kOutOfMemory,
-                  fmt::format("workspace: allocate gave NULL; accepted: {} bytes of device memory", needed));
-  }
-  return check_workspace(data, bytes, needed, checked.tensors).map([&] { return data; });
-}
-
 }  // namespace
 
 Result<void> dispatch_forward(const CheckedForward& checked, const Allocator& allocator) {
@@ -54,7 +38,8 @@ Result<void> dispatch_forward(const CheckedForward& checked, const Allocator& al
   const ForwardPlan& work = **plan;
   void* workspace = nullptr;
   if (work.workspace_bytes) {
-    const auto found = find_workspace(checked, work.workspace_bytes, allocator);
+    const auto found = find_workspace(checked.workspace, checked.workspace_bytes, work.workspace_bytes, allocator,
+                                      all_of(checked.tensors));
     if (!found) return tl::unexpected(found.error());
     workspace = *found;
   }

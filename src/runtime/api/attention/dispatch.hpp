@@ -3,21 +3,14 @@
 #include <cstdint>
 
 #include "core/base/error.hpp"
-#include "flashfit/flashfit.h"
 #include "runtime/api/attention/tensor_check.hpp"
+#include "runtime/api/workspace.hpp"
 
 namespace flashfit::api {
 
-/// What flashfit_attention_run() was given for calls without a workspace; allocate may be NULL.
-struct Allocator {
-  flashfit_allocate allocate;
-  void* context;
-};
-
 /// Computes (CPU) or queues on the stream (GPU). On a GPU nothing waits and no memory is allocated, neither the host's
 /// nor, but for the first call of an image, the driver's; a workspace comes from the caller. Errors of all three:
-/// kDisabled, and those of the backends; kInvalidArgument also for a workspace that does not serve the plan,
-/// kOutOfMemory where the allocator gives none.
+/// kDisabled, and those of the backends and of find_workspace().
 Result<void> dispatch_forward(const CheckedForward& checked, const Allocator& allocator);
 
 /// The workspace bytes that dispatch_forward() needs.

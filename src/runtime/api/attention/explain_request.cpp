@@ -124,8 +124,8 @@ Result<ExplainRequest> read_explain(const flashfit_explain_args* caller_args) {
   request.tile = *tile;
   request.options = {args->variant ? args->variant : "", (args->flags & FLASHFIT_PTX_ONLY) != 0};
   if (args->variant) {
-    if (const auto row = variant_named(args->variant, *problem, carried_images()); !row)
-      return tl::unexpected(row.error());
+    if (const auto named = variant_named(args->variant, *problem, carried_images()); !named)
+      return tl::unexpected(named.error());
   }
   request.driver = args->cuda_version;
   auto gpus = gpus_of(args->gpu, request.driver);

@@ -1,7 +1,6 @@
 #include "runtime/api/attention/memory_rules.hpp"
 
 #include "runtime/api/refuse.hpp"
-#include "runtime/api/workspace.hpp"
 
 namespace flashfit::api {
 namespace {
@@ -49,8 +48,7 @@ bool refuses_tensor_maps(const ForwardTensors& t) {
 
 Result<void> check_overlaps(const ForwardTensors& t) {
   for (const Argument* written : {&t.out, &t.lse}) {
-    for (const Argument* other :
-         {&t.q, &t.k, &t.v, &t.cu_q, &t.cu_k, &t.lse, &t.alibi, &t.sinks, &t.bias, &t.seqused_k}) {
+    for (const Argument* other : all_of(t)) {
       if (written != other && overlap(*written, *other)) {
         return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
                       written->name, written->begin, written->end, other->name, other->begin, other->end);
@@ -85,10 +83,8 @@ Result<void> check_used(const ForwardTensors& t) {
   return {};
 }
 
-Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed, const ForwardTensors& t) {
-  const Argument* const all[] = {&t.q,    &t.k,     &t.v,     &t.out,  &t.lse,      &t.cu_q,
-                                 &t.cu_k, &t.alibi, &t.sinks, &t.bias, &t.seqused_k};
-  return check_workspace(data, bytes, needed, std::span<const Argument* const>(all));
+std::array<const Argument*, 11> all_of(const ForwardTensors& t) {
+  return {&t.q, &t.k, &t.v, &t.out, &t.cu_q, &t.cu_k, &t.lse, &t.alibi, &t.sinks, &t.bias, &t.seqused_k};
 }
 
 }  // namespace flashfit::api

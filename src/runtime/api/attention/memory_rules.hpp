@@ -1,5 +1,7 @@
 #pragma once
 // What an attention call asks of memory: strides, alignment, and that nothing is written onto another tensor.
+#include <array>
+
 #include "runtime/api/attention/forward_tensors.hpp"
 
 namespace flashfit::api {
@@ -17,8 +19,7 @@ Result<void> check_offsets(const Argument& cu, const Argument& rows);
 /// seqused_k by value, after the offsets: all in the CPU's memory.
 Result<void> check_used(const ForwardTensors& tensors);
 
-/// Whether `bytes` of device memory at `data` serve a plan that needs `needed` of them, more than 0.
-Result<void> check_workspace(const void* data, std::uint64_t bytes, std::uint64_t needed,
-                             const ForwardTensors& tensors);
+/// All tensors of a call, for rules on their memory; those that are not given have none.
+std::array<const Argument*, 11> all_of(const ForwardTensors& tensors);
 
 }  // namespace flashfit::api

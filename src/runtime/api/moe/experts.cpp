@@ -42,9 +42,9 @@ Result<void> run_on_cpu(const CheckedExperts& checked) {
   return cpu::experts(call, checked.has_shared ? &checked.shared : nullptr);
 }
 
-Result<void> run(const CheckedExperts& checked) {
+Result<void> run(const CheckedExperts& checked, const Allocator& allocator) {
   if (auto ok = check_enabled("moe.layer", checked.on_gpu); !ok) return ok;
-  if (checked.on_gpu) return run_on_gpu(checked);
+  if (checked.on_gpu) return run_on_gpu(checked, allocator);
   if (logging())
     log_once(fmt::format("moe.layer {}, {} tokens: cpu, {}", describe(checked), checked.call.problem.tokens,
                          cpu::kernels().front().name));
@@ -62,8 +62,8 @@ Result<std::uint64_t> workspace(const CheckedExperts& checked) {
 }
 
 /// Checks the arguments and hands the call to `step`.
-template <class T>
-Result<T> checked_then(const flashfit_fused_moe_args* args, Result<T> (*step)(const CheckedExperts&)) {
+template <class T, class Step>
+Result<T> checked_then(const flashfit_fused_moe_args* args, Step step) {
   const auto checked = check_experts(args);
   Result<T> done = checked ? step(*checked) : Result<T>(tl::unexpected(checked.error()));
   if (!done && logging())
@@ -73,7 +73,9 @@ Result<T> checked_then(const flashfit_fused_moe_args* args, Result<T> (*step)(co
 
 }  // namespace
 
-Result<void> fused_moe(const flashfit_fused_moe_args* args) { return checked_then<void>(args, run); }
+Result<void> fused_moe(const flashfit_fused_moe_args* args, const Allocator& allocator) {
+  return checked_then<void>(args, [&](const CheckedExperts& checked) { return run(checked, allocator); });
+}
 
 Result<void> prepare_moe(const flashfit_fused_moe_args* args) { return checked_then<void>(args, prepare); }
 

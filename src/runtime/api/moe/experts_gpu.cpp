@@ -8,7 +8,6 @@
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/plan_memo.hpp"
 #include "runtime/api/refuse.hpp"
-#include "runtime/api/workspace.hpp"
 #include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
 #include "runtime/images/tensor_map.hpp"
@@ -44,7 +43,7 @@ Result<const ExpertsPlan*> plan_on_gpu(const CheckedExperts& c) {
   if (logging())
     log_once(fmt::format("moe.layer {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}",
                          flashfit::describe(p), p.tokens, c.device, (*gpu)->name, (*gpu)->cc.str(), str(*driver),
-                         plan->product->row->name, plan->product->target.str()));
+                         plan->product->variant->name, plan->product->target.str()));
   return memo.keep(c.options.variant.empty() ? key : Memo::Key{}, *plan);
 }
 
@@ -77,7 +76,7 @@ Result<std::uint64_t> gpu_workspace(const CheckedExperts& c) {
   return Routed(c).bytes;
 }
 
-Result<void> run_on_gpu(const CheckedExperts& c) {
+Result<void> run_on_gpu(const CheckedExperts& c, const Allocator& allocator) {
   if (c.call.problem.tokens == 0) return {};
   const auto plan = plan_on_gpu(c);
   if (!plan) return tl::unexpected(plan.error());
@@ -85,8 +84,9 @@ Result<void> run_on_gpu(const CheckedExperts& c) {
   if (!route) return tl::unexpected(route.error());
   const Routed at(c);
   const std::vector<const Argument*> tensors = c.tensors.given();
-  if (auto ok = check_workspace(c.workspace, c.workspace_bytes, at.bytes, tensors); !ok) return ok;
-  auto* const memory = static_cast<std::byte*>(c.workspace);
+  const auto workspace = find_workspace(c.workspace, c.workspace_bytes, at.bytes, allocator, tensors);
+  if (!workspace) return tl::unexpected(workspace.error());
+  auto* const memory = static_cast<std::byte*>(*workspace);
   ExpertsCall call = c.call;
   call.workspace = memory;
   RouteCall routing = c.route;

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "runtime/api/moe/experts_check.hpp"
+#include "runtime/api/workspace.hpp"
 
 namespace flashfit::api {
 
@@ -11,8 +12,8 @@ namespace flashfit::api {
 /// what no kernel for GPUs does; kInvalidArgument names memory that kernels cannot read; the driver's.
 Result<std::uint64_t> gpu_workspace(const CheckedExperts& checked);
 
-/// Queues the call. Errors: as of gpu_workspace(), those of the workspace, and the loader's.
-Result<void> run_on_gpu(const CheckedExperts& checked);
+/// Queues the call. Errors: as of gpu_workspace(), those of find_workspace(), and the loader's.
+Result<void> run_on_gpu(const CheckedExperts& checked, const Allocator& allocator);
 
 /// All of run_on_gpu() but the launches and the workspace.
 Result<void> prepare_on_gpu(const CheckedExperts& checked);

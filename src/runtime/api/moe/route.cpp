@@ -187,7 +187,8 @@ Result<const RoutePlan*> plan_route_on_gpu(const RouteProblem& problem, int devi
         fmt::format("moe.route {}, {} tokens: cuda:{} {} ({}), driver for CUDA {}: {} of target {}, grid {} x {} "
                     "threads",
                     describe(problem), problem.tokens, device, (*gpu)->name, (*gpu)->cc.str(), str(*driver),
-                    plan->row().name, plan->image().target.str(), plan->steps[0].grid.x, plan->row().threads));
+                    plan->kernel_variant().name, plan->image().target.str(), plan->steps[0].grid.x,
+                    plan->kernel_variant().threads));
   return memo.keep(options.variant.empty() ? key : Memo::Key{}, *plan);
 }
 

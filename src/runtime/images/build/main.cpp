@@ -1,4 +1,4 @@
-// flashfit_build_images: compiles every row and target of the catalogue that is
+// flashfit_build_images: compiles every variant and target of the catalogue that is
 // asked for, and packs the results into one blob.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,8 +30,8 @@ struct Options {
 /// All targets of the catalogue, or those of a list like "9.0,8.9"; "none" for a library without images.
 Result<std::vector<int>> parse_targets(const std::string& text) {
   std::vector<int> known;
-  for (const KernelRow& row : catalogue())
-    for (const Target& t : row.targets)
+  for (const KernelVariant& variant : catalogue())
+    for (const Target& t : variant.targets)
       if (std::find(known.begin(), known.end(), t.cc) == known.end()) known.push_back(t.cc);
   std::sort(known.begin(), known.end());
   if (text == "all") return known;

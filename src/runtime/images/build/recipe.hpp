@@ -1,6 +1,6 @@
 #pragma once
 // How one image is made: what is compiled for which target, and the key that names the result in the cache. Whatever
-// the kernel is: a row of our own table or a line of somebody's list.
+// the kernel is: a variant of our own table or a line of somebody's list.
 #include <filesystem>
 #include <optional>
 #include <string>

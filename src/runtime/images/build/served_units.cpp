@@ -11,7 +11,7 @@ std::vector<ServedUnit> served_units(std::span<const Recipe> recipes) {
   std::vector<std::string> units;
   std::vector<std::set<Target>> targets;
   for (const Recipe& recipe : recipes) {
-    for (const std::string& unit : find_kernel_row(recipe.kernel.name)->serves) {
+    for (const std::string& unit : find_kernel_variant(recipe.kernel.name)->serves) {
       const auto at = static_cast<std::size_t>(std::ranges::find(units, unit) - units.begin());
       if (at == units.size()) {
         units.push_back(unit);

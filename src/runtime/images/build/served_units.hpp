@@ -8,8 +8,8 @@
 
 namespace flashfit {
 
-/// Of recipes of the catalogue: one unit for each text of a row's KernelRow::serves, served by every image whose row
-/// has it; in the order in which the catalogue first names them.
+/// Of recipes of the catalogue: one unit for each text of a variant's KernelVariant::serves, served by every image
+/// whose variant has it; in the order in which the catalogue first names them.
 std::vector<ServedUnit> served_units(std::span<const Recipe> recipes);
 
 }  // namespace flashfit

@@ -127,8 +127,8 @@ std::string overflow_defect_under(ForwardCase spec, const EmulatedKernel& kernel
 }  // namespace
 
 std::string containment_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits) {
-  for (const ForwardCase& spec : masks(forward_variant_of(kernel.row).config)) {
-    if (!serves(forward_variant_of(kernel.row).config, problem_of(spec))) continue;
+  for (const ForwardCase& spec : masks(forward_variant_of(kernel.variant).config)) {
+    if (!serves(forward_variant_of(kernel.variant).config, problem_of(spec))) continue;
     if (std::string defect = defect_under(spec, kernel, options, splits); !defect.empty()) return defect;
     // No product of fp16's numbers passes fp32. A row's own scores, which no mask changes: two masks tell.
     const bool overflows = spec.dtype == DType::kBF16 && (spec.causal || spec.options.bias.kind != BiasKind::kNone);

@@ -42,12 +42,12 @@ std::vector<emu::Options> all_options(const ForwardVariant& variant) {
 std::string defect_on(const EmulatedKernel& kernel, const ForwardCase& spec, int splits) {
   ForwardData data = make_data(spec);
   const Expected expected = expect(data);
-  for (const emu::Options& options : all_options(forward_variant_of(kernel.row))) {
+  for (const emu::Options& options : all_options(forward_variant_of(kernel.variant))) {
     data = make_data(spec);
     const auto ran = run(kernel, data, options, {}, splits);
     if (!ran) return fmt::format("in {} parts: {}", splits, ran.error().message);
     if (const Verdict verdict = check(data, expected); !verdict.ok)
-      return fmt::format("{} ({}, {}, {} parts): {}", kernel.row.name, name_of(options.schedule),
+      return fmt::format("{} ({}, {}, {} parts): {}", kernel.variant.name, name_of(options.schedule),
                          options.tensor_core ? "as a tensor core" : "plain sums", splits, verdict.message);
   }
   return {};
@@ -58,7 +58,7 @@ int run_all(int each, const std::vector<std::string>& parts) {
   int defects = 0;
   const auto start = Clock::now();
   for (const EmulatedKernel& kernel : emulated_forwards()) {
-    const ForwardConfig& config = forward_variant_of(kernel.row).config;
+    const ForwardConfig& config = forward_variant_of(kernel.variant).config;
     const std::string name = name_of(config);
     const auto named = [&](const std::string& part) { return name.find(part) != std::string::npos; };
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), named)) continue;

@@ -28,7 +28,7 @@ ForwardCase case_of(const ForwardConfig& config) {
 
 /// The best of a few runs; 0 if one fails.
 double gigaflops(const EmulatedKernel& kernel, const emu::Options& options) {
-  const ForwardCase spec = case_of(forward_variant_of(kernel.row).config);
+  const ForwardCase spec = case_of(forward_variant_of(kernel.variant).config);
   ForwardData data = make_data(spec);
   double best = 0;
   for (int i = 0; i < kRuns; ++i) {
@@ -46,7 +46,7 @@ void measure(const EmulatedKernel& kernel) {
     for (emu::Options options : schedules()) {
       if (tensor_core) options.tensor_core = emu::tensor_core_of(90);
       std::fputs(fmt::format("{{\"kernel\": \"{}\", \"schedule\": \"{}\", \"rounding\": \"{}\", \"gflops\": {:.2f}}}\n",
-                             kernel.row.name, name_of(options.schedule), tensor_core ? "tensor core" : "fp32",
+                             kernel.variant.name, name_of(options.schedule), tensor_core ? "tensor core" : "fp32",
                              gigaflops(kernel, options))
                      .c_str(),
                  stdout);
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   try {
     for (const EmulatedKernel& kernel : emulated_forwards())
       for (int i = 1; i < argc; ++i)
-        if (kernel.row.name == argv[i]) measure(kernel);
+        if (kernel.variant.name == argv[i]) measure(kernel);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "emulation_speed: %s\n", error.what());
     return 2;

@@ -5,7 +5,7 @@
 
 namespace flashfit::testing {
 std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options) {
-  const ForwardConfig& c = forward_variant_of(kernel.row).config;
+  const ForwardConfig& c = forward_variant_of(kernel.variant).config;
   ForwardCase spec;
   spec.name = "rows far apart";
   spec.dtype = c.dtype;

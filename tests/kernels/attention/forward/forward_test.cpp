@@ -11,7 +11,7 @@ namespace {
 
 class Forward : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
-  const ForwardConfig& config() const { return forward_variant_of(GetParam().row).config; }
+  const ForwardConfig& config() const { return forward_variant_of(GetParam().variant).config; }
 };
 
 /// Runs of all kernels together: what two cores do in some minutes. While the table is small, each case has all three
@@ -44,7 +44,7 @@ TEST_P(Forward, IsRightOnAllCases) {
     const ForwardCase& spec = cases[i];
     ForwardData data = make_data(spec);
     const Expected expected = expect(data);
-    for (const emu::Options& options : schedules_of(forward_variant_of(GetParam().row), i, cases.size())) {
+    for (const emu::Options& options : schedules_of(forward_variant_of(GetParam().variant), i, cases.size())) {
       data = make_data(spec);
       const int splits = splits_of(i);
       const auto ran = run(GetParam(), data, options, {}, splits);
@@ -56,12 +56,12 @@ TEST_P(Forward, IsRightOnAllCases) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 TEST(Forward, KernelsAreThoseOfTheTable) {
   ASSERT_EQ(emulated_forwards().size(), forward_variants().size());
   for (std::size_t i = 0; i < forward_variants().size(); ++i)
-    EXPECT_EQ(forward_variant_of(emulated_forwards()[i].row).config, forward_variants()[i].config);
+    EXPECT_EQ(forward_variant_of(emulated_forwards()[i].variant).config, forward_variants()[i].config);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ class Hostile : public ::testing::TestWithParam<EmulatedKernel> {
                     bool causal = false) const {
     ForwardCase c;
     c.name = "hostile";
-    c.dtype = forward_variant_of(GetParam().row).config.dtype;
-    c.head_dim = forward_variant_of(GetParam().row).config.head_dim;
-    c.head_dim_v = forward_variant_of(GetParam().row).config.head_dim_v;
+    c.dtype = forward_variant_of(GetParam().variant).config.dtype;
+    c.head_dim = forward_variant_of(GetParam().variant).config.head_dim;
+    c.head_dim_v = forward_variant_of(GetParam().variant).config.head_dim_v;
     c.heads_q = c.heads_kv = 2;
     c.seqlens_q = std::move(seqlens_q);
     c.seqlens_k = std::move(seqlens_k);
@@ -123,7 +123,7 @@ TEST_P(Hostile, ARowsBitsAreItsOwnWhereItsNeighboursScoresRise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 }  // namespace
 }  // namespace flashfit::testing

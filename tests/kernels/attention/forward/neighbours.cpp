@@ -33,8 +33,8 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
 }  // namespace
 
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits) {
-  ForwardData quiet = make_rising(forward_variant_of(kernel.row).config, false),
-              loud = make_rising(forward_variant_of(kernel.row).config, true);
+  ForwardData quiet = make_rising(forward_variant_of(kernel.variant).config, false),
+              loud = make_rising(forward_variant_of(kernel.variant).config, true);
   for (ForwardData* const d : {&quiet, &loud}) {
     if (const auto ran = run(kernel, *d, options, {}, splits); !ran) return ran.error().message;
     if (const Verdict verdict = check(*d, expect(*d)); !verdict.ok) return verdict.message;

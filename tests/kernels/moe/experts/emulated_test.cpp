@@ -21,13 +21,13 @@ using reference::ExpertsCase, reference::ExpertsData;
 class Experts : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   const EmulatedKernel& rows() const { return emulated::rows_kernel_for(GetParam(), emulated_experts_rows()); }
-  std::vector<ExpertsCase> cases() const { return cases_for(experts_product_variant_of(GetParam().row).config); }
+  std::vector<ExpertsCase> cases() const { return cases_for(experts_product_variant_of(GetParam().variant).config); }
 };
 
 TEST_P(Experts, IsRightOnAllCases) {
   const std::vector<emu::Options> orders = schedules();
   const std::vector<ExpertsCase> all = cases();
-  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().row).config;
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
   const std::size_t each = config.dtype == DType::kBF16 ? 6 : config.tile_rows == kFewestTileRows ? 1 : 2;
   for (std::size_t i = 0; i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
@@ -92,11 +92,11 @@ TEST_P(Experts, TakesRowsThatComeSorted) {
 /// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does
 /// wgmma here. A GPU rounds within a step of 16 as it likes, perhaps not as mma.sync does.)
 TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
-  const DType dtype = experts_product_variant_of(GetParam().row).config.dtype;
+  const DType dtype = experts_product_variant_of(GetParam().variant).config.dtype;
   const auto first = std::ranges::find_if(emulated_experts_products(), [&](const EmulatedKernel& other) {
-    return experts_product_variant_of(other.row).config.dtype == dtype;
+    return experts_product_variant_of(other.variant).config.dtype == dtype;
   });
-  if (first->row.name == GetParam().row.name) return;
+  if (first->variant.name == GetParam().variant.name) return;
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 1; i < all.size(); i += 23) {
     ExpertsData own = reference::make_data(all[i]), other = reference::make_data(all[i]);
@@ -108,12 +108,12 @@ TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Experts, ::testing::ValuesIn(emulated_experts_products()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 TEST(Experts, KernelsAreThoseOfTheTables) {
   ASSERT_EQ(emulated_experts_products().size(), experts_product_variants().size());
   for (std::size_t i = 0; i < experts_product_variants().size(); ++i)
-    EXPECT_EQ(experts_product_variant_of(emulated_experts_products()[i].row).config,
+    EXPECT_EQ(experts_product_variant_of(emulated_experts_products()[i].variant).config,
               experts_product_variants()[i].config);
   ASSERT_EQ(emulated_experts_rows().size(), experts_rows_variants().size());
 }

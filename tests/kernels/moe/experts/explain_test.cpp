@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/every_image.hpp"
 #include "kernels/moe/experts/variants.hpp"
 
 namespace flashfit {
@@ -17,21 +18,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
 
-/// The catalogue's rows as a library carries them.
+/// The catalogue's variants as a library carries them.
 struct Carried {
-  std::vector<KernelRow> rows = experts_kernel_rows();
-  std::vector<Image> images;
-
-  Carried() {
-    for (const KernelRow& row : rows)
-      for (const Target& target : row.targets)
-        images.push_back({.row = &row,
-                          .target = target,
-                          .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
-                          .local_bytes = 0,
-                          .bytes = 1000,
-                          .entry = "entry"});
-  }
+  std::vector<KernelVariant> variants = experts_kernel_variants();
+  std::vector<Image> images = test::every_image(variants, [](const KernelVariant&) { return 128; });
 };
 
 ExpertsProblem problem(std::int64_t tokens) {
@@ -72,17 +62,17 @@ TEST(ExpertsExplanation, SaysWhatThePlanHolds) {
         EXPECT_TRUE(said["variant"].is_null() && said["launches"].is_null() && said["workspace_bytes"].is_null());
         continue;
       }
-      EXPECT_EQ(said["variant"], plan->product->row->name);
-      EXPECT_EQ(said["family"], plan->product->row->family->name);
-      EXPECT_EQ(said["tile_rows"], experts_product_variant_of(*plan->product->row).config.tile_rows);
-      EXPECT_EQ(said["shared_memory_bytes"], plan->product->row->shared_bytes);
+      EXPECT_EQ(said["variant"], plan->product->variant->name);
+      EXPECT_EQ(said["family"], plan->product->variant->family->name);
+      EXPECT_EQ(said["tile_rows"], experts_product_variant_of(*plan->product->variant).config.tile_rows);
+      EXPECT_EQ(said["shared_memory_bytes"], plan->product->variant->shared_bytes);
       EXPECT_EQ(said["registers_per_thread"].is_null(), plan->product->ptx());
       EXPECT_EQ(said["workspace_bytes"], workspace_bytes(p));
       EXPECT_EQ(said["modelled_us"], plan->time.all);
       EXPECT_EQ(said["bound_by"].is_null(), tokens == 0);
       ASSERT_EQ(said["launches"].size(), plan->steps.size());
       for (std::size_t i = 0; i < plan->steps.size(); ++i) {
-        EXPECT_EQ(said["launches"][i]["variant"], plan->steps[i].image->row->name);
+        EXPECT_EQ(said["launches"][i]["variant"], plan->steps[i].image->variant->name);
         EXPECT_EQ(said["launches"][i]["grid"], plan->steps[i].grid.x);
       }
     }

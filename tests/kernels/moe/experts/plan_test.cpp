@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -16,16 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<Image> images() {
-  std::vector<Image> all;  // the whole catalogue, as a library carries it
-  for (const KernelRow& row : catalogue())
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row,
-                     .target = target,
-                     .registers = target.kind == Target::Kind::kPtx ? 0 : 128,
-                     .local_bytes = 0,
-                     .bytes = 1000,
-                     .entry = "entry"});
-  return all;
+  return test::every_image(catalogue(), [](const KernelVariant&) { return 128; });
 }
 
 /// Qwen3-30B-A3B.
@@ -41,7 +33,7 @@ ExpertsProblem problem(std::int64_t tokens, DType dtype = DType::kBF16) {
 }
 
 const ExpertsProductConfig& config_of(const ExpertsPlan& plan) {
-  return experts_product_variant_of(*plan.product->row).config;
+  return experts_product_variant_of(*plan.product->variant).config;
 }
 
 TEST(ExpertsPlan, FitsEveryGpuOfTheTable) {
@@ -56,9 +48,9 @@ TEST(ExpertsPlan, FitsEveryGpuOfTheTable) {
         continue;
       }
       ASSERT_TRUE(plan) << gpu.name << ": " << plan.error().message;
-      EXPECT_EQ(plan->rows->row->name, std::string("experts_rows_") + name_of(dtype));
+      EXPECT_EQ(plan->rows->variant->name, std::string("experts_rows_") + name_of(dtype));
       EXPECT_EQ(config_of(*plan).dtype, dtype);
-      EXPECT_LE(plan->product->row->shared_bytes, gpu.shared_bytes_block) << gpu.name;
+      EXPECT_LE(plan->product->variant->shared_bytes, gpu.shared_bytes_block) << gpu.name;
     }
 }
 
@@ -116,8 +108,10 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   const auto carried = images();
   const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->steps[2].grid.x, 132);
+  ASSERT_EQ(plan->steps.size(), 6u);
+  EXPECT_EQ(plan->steps[2].grid.x, 32768);  // rows gathered, a block a token
   EXPECT_EQ(plan->steps[3].grid.x, 132);
+  EXPECT_EQ(plan->steps[4].grid.x, 132);
 }
 
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
@@ -143,7 +137,7 @@ TEST(ExpertsPlan, SaysWhatBinds) {
   EXPECT_THAT(message(odd), HasSubstr("intermediate 100: on a GPU hidden and intermediate are multiples of 8"));
   EXPECT_THAT(message(problem(std::int64_t{1} << 28)), HasSubstr("more tiles than a launch may have blocks"));
   EXPECT_THAT(message(problem(8), {.variant = "nothing"}),
-              HasSubstr("variant nothing is no row of the table of the experts' products; for bf16 experts, 8 of 128, "
+              HasSubstr("variant nothing is no variant of the experts' products; for bf16 experts, 8 of 128, "
                         "hidden 2048, intermediate 768: experts_mma_bf16_128x128x32_w2x2_s4_b2, "));
   EXPECT_THAT(message(problem(8), {.variant = "experts_mma_fp16_16x64x64_w1x4_s4_b4"}), HasSubstr("has another dtype"));
   ExpertsProblem turned = problem(8);

@@ -39,7 +39,7 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   Sorted s{.choices = std::vector<int>(ids.size(), kUnwritten),
            .places = std::vector<int>(ids.size(), kUnwritten),
            .tiles = std::vector<ExpertTile>(static_cast<std::size_t>(most_tiles(p, tile_rows)))};
-  int tile_count = kUnwritten;
+  int tile_count = kUnwritten, taken[2] = {kUnwritten, kUnwritten};
   emu::Memory memory;
   const auto writable = [&](const char* name, auto& v) { memory.writable(name, v.data(), v.size() * sizeof v[0]); };
   if (offsets.empty()) memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
@@ -50,6 +50,7 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   writable("places", s.places);
   writable("tiles", s.tiles);
   memory.writable("tile_count", &tile_count, sizeof tile_count);
+  memory.writable("taken", taken, sizeof taken);
   ExpertsRowsParams params{.step = ExpertsRowsStep::kCount,
                            .ids = ids.data(),
                            .rows = rows,
@@ -65,6 +66,10 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
                            .places = s.places.data(),
                            .tiles = s.tiles.data(),
                            .tile_count = &tile_count,
+                           .taken = taken,
+                           .x = nullptr,
+                           .x_row = 0,
+                           .gathered = nullptr,
                            .weights = nullptr,
                            .y = nullptr,
                            .out = nullptr,
@@ -79,6 +84,8 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
     EXPECT_TRUE(ran) << ran.error().message;
   }
   EXPECT_GE(tile_count, 0);
+  EXPECT_EQ(taken[0], 0);
+  EXPECT_EQ(taken[1], 0);
   EXPECT_LE(tile_count, static_cast<int>(s.tiles.size()));
   s.tiles.resize(static_cast<std::size_t>(std::max(tile_count, 0)));
   return s;

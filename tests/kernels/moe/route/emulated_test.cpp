@@ -17,7 +17,7 @@ using reference::RouteCase, reference::RouteData;
 
 class Route : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
-  const RouteConfig& config() const { return route_variant_of(GetParam().row).config; }
+  const RouteConfig& config() const { return route_variant_of(GetParam().variant).config; }
   std::vector<RouteCase> cases() const { return reference::route_gpu_cases(config().dtype, config().experts); }
 };
 
@@ -55,12 +55,12 @@ TEST_P(Route, ATokensResultIsItsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Route, ::testing::ValuesIn(emulated_routes()),
-                         [](const auto& kernel) { return kernel.param.row.name; });
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 TEST(Route, KernelsAreThoseOfTheTable) {
   ASSERT_EQ(emulated_routes().size(), route_variants().size());
   for (std::size_t i = 0; i < route_variants().size(); ++i)
-    EXPECT_EQ(route_variant_of(emulated_routes()[i].row).config, route_variants()[i].config);
+    EXPECT_EQ(route_variant_of(emulated_routes()[i].variant).config, route_variants()[i].config);
 }
 
 }  // namespace

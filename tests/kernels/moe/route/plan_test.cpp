@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -12,16 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<Image> images() {
-  std::vector<Image> all;  // the whole catalogue, as a library carries it
-  for (const KernelRow& row : catalogue())
-    for (const Target& target : row.targets)
-      all.push_back({.row = &row,
-                     .target = target,
-                     .registers = target.kind == Target::Kind::kPtx ? 0 : 40,
-                     .local_bytes = 0,
-                     .bytes = 1000,
-                     .entry = "entry"});
-  return all;
+  return test::every_image(catalogue(), [](const KernelVariant&) { return 40; });
 }
 
 RouteProblem problem(int experts, int top_k = 1, std::int64_t tokens = 100, DType dtype = DType::kBF16) {
@@ -39,7 +31,7 @@ TEST(RoutePlan, FitsEveryGpuOfTheTable) {
       continue;
     }
     ASSERT_TRUE(plan) << gpu.name << ": " << plan.error().message;
-    EXPECT_EQ(plan->row().name, "route_warp_bf16_e128_w4");
+    EXPECT_EQ(plan->kernel_variant().name, "route_warp_bf16_e128_w4");
     EXPECT_EQ(plan->steps.size(), 1u);
     EXPECT_EQ(plan->steps[0].grid, (Grid{.x = 25}));
   }
@@ -75,7 +67,7 @@ TEST(RoutePlan, SaysWhatBinds) {
   const auto unknown = plan_route(problem(8), l4, 0, carried, {.variant = "nothing"});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(unknown.error().message, HasSubstr("variant nothing is no row of the router's table; for bf16 routing to "
+  EXPECT_THAT(unknown.error().message, HasSubstr("variant nothing is no variant of the router; for bf16 routing to "
                                                  "1 of 8 experts: route_warp_bf16_e128_w4, "));
   const auto narrow = plan_route(problem(300), l4, 0, carried, {.variant = "route_warp_bf16_e128_w4"});
   ASSERT_FALSE(narrow);

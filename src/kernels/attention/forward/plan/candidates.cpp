@@ -10,7 +10,7 @@
 namespace flashfit {
 namespace {
 
-/// Whether it has what general rows over mma.sync alone do.
+/// Whether it has what general variants over mma.sync alone do.
 bool needs_general_mma(const ForwardProblem& p) {
   return p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
 }

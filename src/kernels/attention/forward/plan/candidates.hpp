@@ -7,7 +7,7 @@
 
 namespace flashfit {
 
-/// What narrows the images, all of the forward's family, down; `variant` forces a row.
+/// What narrows the images, all of the forward's family, down; `variant` forces one.
 struct Request {
   const ForwardProblem& problem;
   const Gpu& gpu;
@@ -19,14 +19,14 @@ struct Request {
   GpuWithDriver gpu_with_driver() const { return {gpu, driver, ptx_only}; }
 };
 
-/// Whether a row computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
+/// Whether a variant computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
 bool serves(const ForwardConfig& config, const ForwardProblem& problem);
-/// Whether only general rows do.
+/// Whether only general variants do.
 bool needs_general(const ForwardProblem& problem);
 
-inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.row); }
+inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.variant); }
 
-/// Whether the image's row serves the problem (and is the forced one).
+/// Whether the image's variant serves the problem (and is the forced one).
 bool of_problem(const Request& request, const Image& image);
 
 /// The plan that this image gives, or nothing if a block of it does not fit the GPU or the launch has too many blocks.
@@ -36,8 +36,8 @@ std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
 
 /// Whether plan `a` is preferred to `b`, both of one engine: machine code to PTX, newer PTX to older, then what pads
-/// head_dims less, plain rows to general ones, then the smaller modelled time; of equal ones the newer target, then the
-/// taller tile, so that the order of images does not matter.
+/// head_dims less, plain variants to general ones, then the smaller modelled time; of equal ones the newer target, then
+/// the taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 
 /// The best of the plans that were added: of each engine's best, machine code before PTX, then the smaller modelled
@@ -51,7 +51,7 @@ class BestPlan {
   std::optional<ForwardPlan> mma_, wgmma_;
 };
 
-/// The registers of a row's image, or of its machine code for other GPUs, or estimated;
+/// The registers of a variant's image, or of its machine code for other GPUs, or estimated;
 /// spills as the image or the estimate has them.
 struct Registers {
   int count;
@@ -60,7 +60,7 @@ struct Registers {
 };
 Registers registers_of(const ForwardConfig& config, const Image* image, std::span<const Image> images);
 
-/// Calls visit(plan) for each row's best image that gives a plan.
+/// Calls visit(plan) for each variant's best image that gives a plan.
 template <class Visit>
 void for_each_candidate(const Request& request, Visit visit) {
   for_each_best_image(

@@ -5,12 +5,6 @@
 #include "kernels/attention/forward/plan/model.hpp"
 
 namespace flashfit {
-namespace {
-
-const char* kind_of(const ForwardConfig& c) { return c.kind == ForwardKind::kGeneral ? "general" : "plain"; }
-
-}  // namespace
-
 std::optional<int> Explanation::blocks_per_sm() const {
   return model ? std::optional(model->blocks_per_sm) : std::nullopt;
 }
@@ -35,7 +29,7 @@ Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersi
   e.config = plan->variant->config;
   e.variant = name_of(plan->variant->config);
   e.target = plan->image().target.str();
-  e.shared_memory_bytes = plan->row().shared_bytes;
+  e.shared_memory_bytes = plan->kernel_variant().shared_bytes;
   e.registers_per_thread = plan->registers;
   e.registers_estimated = plan->registers_estimated;
   e.spill_bytes = plan->image().local_bytes;
@@ -43,7 +37,7 @@ Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersi
   e.splits = plan->splits;
   e.split_tiles = plan->split_tiles;
   e.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
-  e.threads = plan->row().threads;
+  e.threads = plan->kernel_variant().threads;
   e.model = plan->model;
   e.reason = reason_for(*plan, gpu, driver, images);
   return e;

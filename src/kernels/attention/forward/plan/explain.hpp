@@ -14,7 +14,7 @@ struct Explanation {
   Gpu gpu;
   bool fits = false, what_if = false;
   std::optional<ForwardConfig> config;         ///< none where no variant was found
-  std::optional<std::string> variant, target;  ///< variant: of a what-if only if it is a row of the table
+  std::optional<std::string> variant, target;  ///< variant: of a what-if only if it is a variant of the table
   std::optional<int> shared_memory_bytes, registers_per_thread, spill_bytes, threads, splits, split_tiles;
   std::optional<bool> registers_estimated;
   std::optional<std::int64_t> grid, workspace_bytes;

@@ -13,8 +13,9 @@ std::string head_dims(int head_dim, int head_dim_v) {
   return head_dim_v == head_dim ? fmt::format("{}", head_dim) : fmt::format("{} (v {})", head_dim, head_dim_v);
 }
 std::string shape(const ForwardProblem& p) {
-  return fmt::format("{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
-                     needs_general(p) ? " with what general rows alone do (softcap, ALiBi, bias, unaligned rows)" : "");
+  return fmt::format(
+      "{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
+      needs_general(p) ? " with what general variants alone do (softcap, ALiBi, bias, unaligned rows)" : "");
 }
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
@@ -85,22 +86,22 @@ Error misfit_of_images(const Request& r) {
 Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& p,
                                             std::span<const Image> images) {
   images = images_of(kForwardOperation, images);
-  std::vector<const ForwardVariant*> rows;
-  for (const Image& i : images) rows.push_back(&variant_of(i));
-  for (const ForwardVariant& v : forward_variants()) rows.push_back(&v);
+  std::vector<const ForwardVariant*> variants;
+  for (const Image& i : images) variants.push_back(&variant_of(i));
+  for (const ForwardVariant& v : forward_variants()) variants.push_back(&v);
 
   const ForwardVariant* found = nullptr;
   std::vector<std::string> suitable;
-  for (const ForwardVariant* row : rows) {
-    const std::string row_name = name_of(row->config);
-    if (found == nullptr && row_name == name) found = row;
-    const bool suits = serves(row->config, p);
-    if (suits && std::find(suitable.begin(), suitable.end(), row_name) == suitable.end()) suitable.push_back(row_name);
+  for (const ForwardVariant* variant : variants) {
+    const std::string its_name = name_of(variant->config);
+    if (found == nullptr && its_name == name) found = variant;
+    const bool suits = serves(variant->config, p);
+    if (suits && std::find(suitable.begin(), suitable.end(), its_name) == suitable.end()) suitable.push_back(its_name);
   }
   const std::string offer = suitable.empty() ? "none" : fmt::format("{}", fmt::join(suitable, ", "));
   if (found == nullptr)
     return fail(Code::kInvalidArgument,
-                fmt::format("variant '{}' is no row of the table; for {}: {}", name, shape(p), offer));
+                fmt::format("variant '{}' is no variant of the table; for {}: {}", name, shape(p), offer));
   if (!serves(found->config, p))
     return fail(Code::kInvalidArgument, fmt::format("variant {} is for {}, the problem is {}; for that: {}", name,
                                                     shape(found->config), shape(p), offer));

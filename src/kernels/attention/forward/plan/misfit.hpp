@@ -12,7 +12,7 @@ std::optional<Error> misfit_of_problem(const ForwardProblem& problem, const Gpu&
 /// The reason why the request has no candidate.
 Error misfit_of_images(const Request& request);
 
-/// The row that a name means, among the images or else in the table. Error: the rows that would suit the problem.
+/// The variant that a name means, among the images or else in the table. Error: those that would suit the problem.
 Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& problem,
                                             std::span<const Image> images);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
 constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
-constexpr double kInstructionsGeneral = 6;  // what a general row adds where no option is used: it asks for each
+constexpr double kInstructionsGeneral = 6;  // what a general variant adds where no option is used: it asks for each
 // From here on fitted to the variants that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue

@@ -16,9 +16,9 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
   Request request{launched, gpu, driver, images, nullptr, options.ptx_only};
   if (auto error = misfit_of_problem(launched, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
-    const auto row = variant_named(options.variant, launched, images);
-    if (!row) return tl::unexpected(row.error());
-    request.variant = *row;
+    const auto named = variant_named(options.variant, launched, images);
+    if (!named) return tl::unexpected(named.error());
+    request.variant = *named;
   }
   BestPlan best;
   for_each_candidate(request, [&](const ForwardPlan& plan) { best.add(plan); });
@@ -43,13 +43,13 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
     others_best.add(other);
   });
   const std::optional<ForwardPlan>& second = others_best.get();
-  std::string next = "; no other row fits";
+  std::string next = "; no other variant fits";
   if (second) {
     const ForwardConfig& o = second->variant->config;
-    const std::string row = fmt::format("{}x{} with {} warps", o.block_m, o.block_n, o.warps);
+    const std::string other = fmt::format("{}x{} with {} warps", o.block_m, o.block_n, o.warps);
     const double share = second->model.microseconds / plan.model.microseconds;
-    next = others == 1 ? fmt::format("; the one other row, {}, takes {:.2f} of its time", row, share)
-                       : fmt::format("; of {} others {} is next at {:.2f} of its time", others, row, share);
+    next = others == 1 ? fmt::format("; the one other variant, {}, takes {:.2f} of its time", other, share)
+                       : fmt::format("; of {} others {} is next at {:.2f} of its time", others, other, share);
   }
   const std::string code =
       ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image().target.cc / 10, plan.image().target.cc % 10)

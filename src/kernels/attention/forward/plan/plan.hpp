@@ -45,19 +45,19 @@ struct ForwardPlan {
   std::int64_t slots;           ///< blocks per head and part of the keys: ForwardParams::slots
   int splits, split_tiles;      ///< parts that the keys are cut in; tiles of a part
   std::size_t workspace_bytes;  ///< device memory that the caller must give
-  int registers;                ///< a thread: the image's; of PTX that of the row's machine code, else estimated
+  int registers;                ///< a thread: the image's; of PTX that of the variant's machine code, else estimated
   bool registers_estimated;
   ForwardModel model;
 
   const Image& image() const { return *steps[0].image; }
-  const KernelRow& row() const { return *image().row; }
+  const KernelVariant& kernel_variant() const { return *image().variant; }
   /// Thread blocks for each part of the keys; 0: no rows, nothing to launch.
   std::int64_t grid() const { return steps[0].grid.x; }
 };
 
 /// Code::kMisfit names the GPU, its compute capability and what binds: fp32, bf16 before 8.0, head_dim or dtype not
 /// carried, no image for this GPU, driver too old, shared memory, too many rows or blocks. Code::kInvalidArgument:
-/// options.variant is no row's name or of another dtype or head_dim.
+/// options.variant names none, or one of another dtype or head_dim.
 /// `driver` 0 = unknown, taken as new enough. The plan points into `images`.
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
@@ -70,7 +70,7 @@ struct Fit {
   ForwardConfig config;
   bool fits = false;
   int shared_bytes = 0;
-  int registers = 0;  ///< a thread: from a carried image of this row, else estimated
+  int registers = 0;  ///< a thread: from a carried image of this variant, else estimated
   bool registers_estimated = false;
   int spill_bytes = 0;  ///< a thread: registers wanted past the limit (estimated) or the image's local memory
   int threads = 0;
@@ -83,7 +83,7 @@ struct Fit {
 /// What-if: would this configuration fit that GPU? Pure, for any GPU.
 Fit what_if(const ForwardConfig& config, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images);
 
-/// The table's row of this tile, stages and warps, with its own min_blocks, or else `config` itself.
+/// The table's variant of this tile, stages and warps, with its own min_blocks, or else `config` itself.
 ForwardConfig row_or_self(const ForwardConfig& config);
 
 /// Every tile x stages x warps that fits, fastest modelled first.

@@ -23,7 +23,7 @@ KeySplits key_splits(const ForwardPlan& plan, void* workspace) {
 Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t slots, int splits,
                     std::int64_t resident) {
   Steps steps;
-  if (forward_variant_of(*image.row).config.engine == ForwardEngine::kWgmma) {
+  if (forward_variant_of(*image.variant).config.engine == ForwardEngine::kWgmma) {
     const std::int64_t works = slots * p.heads_q;
     Step step{.image = &image, .grid = {.x = std::min(works, resident)}};
     if (p.variable_length && works > resident)
@@ -33,7 +33,7 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
   }
   steps.add({.image = &image, .grid = {.x = slots * p.heads_q, .y = splits}});
   if (splits == 1) return steps;
-  const int rows = combined_rows(forward_variant_of(*image.row).config);
+  const int rows = combined_rows(forward_variant_of(*image.variant).config);
   steps.add({.image = &image, .grid = {.x = (p.total_q * p.heads_q + rows - 1) / rows}});
   return steps;
 }

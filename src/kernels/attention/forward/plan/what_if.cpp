@@ -70,14 +70,14 @@ Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gp
 }
 
 ForwardConfig row_or_self(const ForwardConfig& config) {
-  for (const ForwardVariant& row : forward_variants()) {
+  for (const ForwardVariant& variant : forward_variants()) {
     ForwardConfig c = config;
-    c.min_blocks = row.config.min_blocks;
-    c.held_steps = row.config.held_steps;
-    c.copy_parts = row.config.copy_parts;
-    c.early_tiles = row.config.early_tiles;
-    c.trusting = row.config.trusting;
-    if (c == row.config) return c;
+    c.min_blocks = variant.config.min_blocks;
+    c.held_steps = variant.config.held_steps;
+    c.copy_parts = variant.config.copy_parts;
+    c.early_tiles = variant.config.early_tiles;
+    c.trusting = variant.config.trusting;
+    if (c == variant.config) return c;
   }
   return config;
 }

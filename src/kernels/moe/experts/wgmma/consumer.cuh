@@ -17,6 +17,7 @@ class WgmmaExpertsConsumer {
   using TileW = typename Shared::TileW;
   using TileA = typename Shared::TileA;
   using TileOut = typename Shared::TileOut;
+  using Sums = float[C.tile_rows / 2];  ///< of 64 outputs, this thread's; a tile of fewer rows uses the first ones
 
  public:
   static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
@@ -24,38 +25,51 @@ class WgmmaExpertsConsumer {
  private:
   /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one activates
   /// and stores, the other has the tensor cores to itself. Each slice more is one less on its way.
-  static constexpr int kLead = 1;
+  static constexpr int kLead = 64 / C.depth;
   static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
 
   WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
       : p_(p.product), s_(s), group_(group), leads_(p.product.depth > kLead * C.depth), at_(0) {}
 
   void run() {
-    ExpertsWorks<C> works(p_);
-    ExpertsPlace place;
-    while (works.next(place)) {
+    for (;;) {
+      const ExpertsPlace place = next();
+      if (place.rows == 0) return;
       if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
-      multiply<C.tile_rows / 16>(place, (place.rows + 15) / 16);
+      Sums lo, hi;
+      for (float& x : lo) x = 0.f;
+      for (float& x : hi) x = 0.f;
+      multiply<C.tile_rows / kExpertsStep>(lo, hi, (place.rows + kExpertsStep - 1) / kExpertsStep);
+      put(place, lo, hi);
     }
   }
 
-  /// A product of 16 `steps` rows: wgmma takes their number as a constant.
-  template <int kMost>
-  void multiply(const ExpertsPlace& place, int steps) {
-    if constexpr (kMost > 1)
-      if (steps < kMost) return multiply<kMost - 1>(place, steps);
-    compute<16 * kMost>(place);
+  /// The next tile: the same in all lanes, for the compiler too.
+  ExpertsPlace next() {
+    const int slot = at_ % C.stages;
+    arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
+    const ExpertsPlace place = arch::load_shared(s_.places, slot);
+    return {.expert = arch::shuffle(place.expert, 0),
+            .first_row = arch::shuffle(place.first_row, 0),
+            .rows = arch::shuffle(place.rows, 0),
+            .column = arch::shuffle(place.column, 0)};
   }
 
-  template <int N>
-  void compute(const ExpertsPlace& place) {
-    // Zeros that nobody reads: without, the compiler takes the sums of every N to be alive through the outer loop.
-    float lo[N / 2] = {}, hi[N / 2] = {};
+  /// A product of `steps` steps of rows: wgmma takes their number as a constant.
+  template <int kMost>
+  void multiply(Sums& lo, Sums& hi, int steps) {
+    if constexpr (kMost > 1)
+      if (steps < kMost) return multiply<kMost - 1>(lo, hi, steps);
+    constexpr int kHalf = kMost * kExpertsStep / 2;
+    multiply_rows(reinterpret_cast<float(&)[kHalf]>(lo), reinterpret_cast<float(&)[kHalf]>(hi));
+  }
+
+  template <int Half>
+  void multiply_rows(float (&lo)[Half], float (&hi)[Half]) {
     arch::wgmma_fence(lo, hi);
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
       const int slot = at_ % C.stages;
       arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
-      arch::fence_proxy_async();  // the rows came by generic copies
       arch::wgmma_fence();
       const uint64 w = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_].data), 0, 0));
       const uint64 w2 = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_ + 1].data), 0, 0));
@@ -72,16 +86,6 @@ class WgmmaExpertsConsumer {
     }
     arch::wgmma_wait<0>(lo, hi);
     release(at_ - 1);
-    // Alone, the two runs of outputs leave one after the other.
-    const bool paired = p_.paired != 0;
-    const int first = (place.column * Shared::kGroups + group_) * (paired ? 64 : 128);
-#pragma unroll 1
-    for (int run = 0; run < (paired ? 1 : 2); ++run)
-      put<N>(place, first + run * 64, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
-        const float x = arch::multiply_add(run == 0 ? lo[i] : hi[i], weight, bias[i / 2 % 2]);
-        if (paired) return activate(p_, x, arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
-        return p_.activates != 0 ? activate(p_, x) : x;
-      });
   }
 
   /// The warp has no further use for the slot of the n-th slice.
@@ -90,11 +94,32 @@ class WgmmaExpertsConsumer {
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
   }
 
-  /// 64 outputs from `first` on, to global memory, as many rows at once as there is room for: a thread holds columns,
-  /// and stores 16 bytes of a row.
+  /// The tile's results, to global memory. Alone, the two runs of outputs leave one after the other.
+  void put(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
+    with_activation(p_, [&](auto activate) {
+      const int first = (place.column * Shared::kGroups + group_) * (activate.kGated ? 64 : 128);
+      if constexpr (activate.kGated) {
+        put_run(place, first, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
+          return activate(arch::multiply_add(lo[i], weight, bias[i / 2 % 2]),
+                          arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
+        });
+      } else {
+        const auto one = [&](const Sums& sums) {
+          return [&](int i, float weight, const float(&bias)[2], const float(&)[2]) {
+            return activate(arch::multiply_add(sums[i], weight, bias[i / 2 % 2]));
+          };
+        };
+        put_run(place, first, one(lo));
+        put_run(place, first + 64, one(hi));
+      }
+    });
+  }
+
+  /// 64 outputs from `first` on, as many rows at once as there is room for: a thread holds columns, and stores 16 bytes
+  /// of a row.
   /// result(i, weight of its row, biases of its output and of the one 8 further on) is element i.
-  template <int N, class Result>
-  void put(const ExpertsPlace& place, int first, Result result) {
+  template <class Result>
+  void put_run(const ExpertsPlace& place, int first, Result result) {
     TileOut& s_out = s_.out[group_];
     const int lane = arch::lane(), thread = arch::thread() % 128, warp_output = thread / 32 * 16;
     float bias[2], up_bias[2];
@@ -111,27 +136,29 @@ class WgmmaExpertsConsumer {
     T* g_out = static_cast<T*>(p_.out) + (place.first_row + row) * int64{p_.outputs} + first + column;
     const bool inside = first + column < p_.outputs;
 #pragma unroll
-    for (int begin = 0; begin < N; begin += TileOut::kRows) {
-      const int rows = begin + TileOut::kRows < N ? TileOut::kRows : N - begin;
+    for (int begin = 0; begin < C.tile_rows; begin += TileOut::kRows) {
+      if (begin >= place.rows) break;
       arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
 #pragma unroll
-      for (int j = 0; j < rows / 16; ++j) {
+      for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += kExpertsStep) {
+        if (r >= place.rows) break;
         float weights[2][2] = {{1.f, 1.f}, {1.f, 1.f}};  // of the two n8 tiles' rows
-        read_weights(weights, place, begin + 16 * j);
+        read_weights(weights, place, r);
         uint32 words[4];
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
-          const int i = begin / 2 + 8 * j + q / 2 * 4 + q % 2 * 2;
+          const int i = r / 2 + q / 2 * 4 + q % 2 * 2;
           words[q] = arch::pack<T>(result(i, weights[q / 2][0], bias, up_bias),
                                    result(i + 1, weights[q / 2][1], bias, up_bias));
         }
-        arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, 16 * j), words);
+        arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, r - begin), words);
       }
       arch::named_barrier_sync(1 + group_, 128);
 #pragma unroll
-      for (int r = 0; r < rows; r += 16) {
-        arch::store_if(inside && row + begin + r < place.rows, g_out, 0,
-                       arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r)));
+      for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += 16) {
+        if (r >= place.rows) break;
+        arch::store_if(inside && row + r < place.rows, g_out, 0,
+                       arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin)));
         g_out += 16 * int64{p_.outputs};
       }
     }

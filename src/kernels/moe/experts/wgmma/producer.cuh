@@ -1,6 +1,6 @@
 #pragma once
-// The warpgroup that copies slices of weights, by TMA, and of the expert's rows, which it gathers 16 bytes a thread, as
-// far ahead as there are slots.
+// The thread that takes tiles, and has TMA copy slices of weights and of the expert's rows as far ahead as there are
+// slots.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/shared.cuh"
@@ -19,73 +19,71 @@ class WgmmaExpertsProducer {
   static void run(const Params& p, Shared& s) { WgmmaExpertsProducer(p, s).run(); }
 
  private:
-  static constexpr int kChunks = C.depth / 8, kAtOnce = Shared::kProducers / kChunks;
-  static constexpr int kPasses = C.tile_rows / kAtOnce;
-  static_assert(kAtOnce == 16, "a pass copies 16 rows, the step in which a tile's rows follow the expert's");
+  /// Slices before a tile's last at which the next one is taken, and looked at: a microsecond each is enough, and taken
+  /// earlier it would not be whoever is free first who takes it.
+  static constexpr int kTake = 6, kLook = 3;
 
   WgmmaExpertsProducer(const Params& p, Shared& s)
-      : map_(p.weights),
-        p_(p.product),
-        s_(s),
-        row_(arch::thread() / kChunks),
-        column_(arch::thread() % kChunks * 8),
-        at_(0) {}
+      : params_(p), p_(p.product), s_(s), slices_((p.product.depth + C.depth - 1) / C.depth), at_(0) {}
 
   void run() {
-    const bool leads = arch::warp() == 0;
     ExpertsWorks<C> works(p_);
-    ExpertsPlace place;
-    while (works.next(place)) {
-      find_rows(place);
-      for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
-        arch::mbarrier_wait(s_.empty[at_ % C.stages], at_ / C.stages % 2 ^ 1);
-        if (leads && arch::elect_one()) copy_weights(place, k);
-        copy_rows(place, k);
-        arch::cp_async_mbarrier_arrive_noinc(s_.full[at_ % C.stages]);
+    const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
+    for (;;) {
+      const ExpertsPlace place = works.next();
+      const int steps = (place.rows + kExpertsStep - 1) / kExpertsStep;
+      if (place.rows == 0) return end();
+      for (int i = 0; i < slices_; ++i, ++at_) {
+        const int slot = wait();
+        if (i == 0) arch::store_shared(s_.places, slot, place);
+        arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + steps * kStepBytes);
+        copy_weights(place, i * C.depth, slot);
+        copy_rows(place, i * C.depth, slot, steps);
+        if (i == take) works.take();
+        if (i == look) works.look();
       }
     }
   }
 
-  /// Where this thread's rows of the tile lie; -1: past the expert's last.
-  void find_rows(const ExpertsPlace& place) {
-#pragma unroll
-    for (int i = 0; i < kPasses; ++i) {
-      const int r = row_ + i * kAtOnce;
-      rows_[i] = r < place.rows ? place.first_row + r : -1;
-      if (p_.choices != nullptr && rows_[i] >= 0) rows_[i] = p_.top_k.quotient(arch::load(p_.choices, rows_[i]));
-    }
+  /// A slot with nothing but the news that nothing is left.
+  void end() {
+    const int slot = wait();
+    arch::store_shared(s_.places, slot, ExpertsPlace{});
+    arch::mbarrier_arrive(s_.full[slot]);
+  }
+
+  /// Until the next slot is empty.
+  int wait() {
+    const int slot = at_ % C.stages;
+    arch::mbarrier_wait(s_.empty[slot], at_ / C.stages % 2 ^ 1);
+    return slot;
   }
 
   /// Two runs of 64 outputs for each warpgroup: of gate and of up, or one after the other.
-  void copy_weights(const ExpertsPlace& place, int k) {
-    const int slot = at_ % C.stages;
-    arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]));
+  void copy_weights(const ExpertsPlace& place, int k, int slot) {
 #pragma unroll
     for (int i = 0; i < 2 * Shared::kGroups; ++i) {
       const int up = p_.paired != 0 ? i % 2 : 0, run = p_.paired != 0 ? i / 2 : i;
       const int runs = p_.paired != 0 ? Shared::kGroups : 2 * Shared::kGroups;
-      arch::tma_load(s_.w[slot][i].data, 0, map_, {k, (place.column * runs + run) * 64, up, place.expert},
+      arch::tma_load(s_.w[slot][i].data, 0, params_.weights, {k, (place.column * runs + run) * 64, up, place.expert},
                      s_.full[slot]);
     }
   }
 
-  void copy_rows(const ExpertsPlace& place, int k) {
-    T* const s_to = s_.a[at_ % C.stages].data;
-    const T* const g_a = static_cast<const T*>(p_.a);
-    const bool inside = k + column_ < p_.depth;
-#pragma unroll
-    for (int i = 0; i < kPasses; ++i)
-      if (i * kAtOnce < place.rows)  // the consumers take as many rows, in steps of 16
-        arch::cp_async_16(s_to, TileA::offset(row_, column_) + i * kAtOnce * TileA::kPanel, g_a,
-                          (rows_[i] < 0 ? 0 : rows_[i] * p_.a_row) + k + column_, inside && rows_[i] >= 0);
+  /// As many as the consumers take. The last ones may be the next expert's: nobody reads what they give.
+  void copy_rows(const ExpertsPlace& place, int k, int slot, int steps) {
+    for (int i = 0; i < steps; ++i)
+      arch::tma_load(s_.a[slot].data, i * kExpertsStep * TileA::kPanel, params_.rows,
+                     {k, place.first_row + i * kExpertsStep}, s_.full[slot]);
   }
 
-  const TensorMap& map_;
+  static constexpr int kStepBytes = kExpertsStep * C.depth * int(sizeof(T));
+
+  const Params& params_;
   const ExpertsProductParams& p_;
   Shared& s_;
-  const int row_, column_;
-  int rows_[kPasses];
-  int at_;  // slices so far
+  const int slices_;  // of a tile
+  int at_;            // slices so far
 };
 
 }  // namespace flashfit

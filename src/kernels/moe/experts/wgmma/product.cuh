@@ -2,7 +2,7 @@
 // One of the experts' two products over wgmma and TMA, for 9.0a (docs/moe-kernels.md, "The product on Hopper"); what it
 // computes is what product.cuh does.
 // Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. A block stays
-// on its SM and computes one tile after another. One warpgroup copies slices of weights and rows; two have twice 64 of
+// on its SM and computes one tile after another. One thread copies slices of weights and rows; two have twice 64 of
 // the tile's 256 outputs each: of a feature's gate and of its up, in the same thread.
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"
@@ -21,13 +21,13 @@ struct WgmmaExpertsProductKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
-    // 65,536 registers: 168 a thread, until consumers take what the producer's warpgroup gives.
+    // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {
-      arch::set_max_registers_dec<40>();
-      WgmmaExpertsProducer<C>::run(p, s);
+      arch::set_max_registers_dec<24>();
+      if (arch::warp() == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
     } else {
-      arch::set_max_registers_inc<232>();
+      arch::set_max_registers_inc<240>();
       WgmmaExpertsConsumer<C>::run(p, s, group - 1);
     }
   }

@@ -6,27 +6,29 @@
 #include "kernels/layout/panel_tile.hpp"
 #include "kernels/layout/swizzle.hpp"
 #include "kernels/moe/experts/config.hpp"
+#include "kernels/moe/experts/wgmma/works.cuh"
 
 namespace flashfit {
 
 template <ExpertsProductConfig C>
 struct WgmmaExpertsShared {
   using T = Element<C.dtype>;
-  using TileW = PanelTile<T, 64, C.depth, SwizzleMode::k128B>;           // [outputs, depth]: m of one wgmma
-  using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  // [rows, depth]: its n
+  using TileW = PanelTile<T, 64, C.depth, experts_swizzle(C)>;           // [outputs, depth]: m of one wgmma
+  using TileA = PanelTile<T, C.tile_rows, C.depth, experts_swizzle(C)>;  // [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       // [rows, outputs]
-  static constexpr int kGroups = C.column_warps / 4, kProducers = 128;
+  static constexpr int kGroups = C.column_warps / 4;
 
   TileW w[C.stages][2 * kGroups];
   TileA a[C.stages];
   TileOut out[kGroups];
   alignas(1024) MBarrier full[C.stages];
   MBarrier empty[C.stages];
+  ExpertsPlace places[C.stages];  ///< in the slot of a tile's first slice
 
-  /// By one thread: rows come from all producing threads, weights from one of them.
+  /// By one thread.
   void init() {
     for (int i = 0; i < C.stages; ++i) {
-      arch::mbarrier_init(full[i], kProducers + 1);
+      arch::mbarrier_init(full[i], 1);
       arch::mbarrier_init(empty[i], C.column_warps);
     }
     arch::fence_mbarrier_init();

@@ -1,5 +1,7 @@
 #pragma once
-// Which tiles a block that stays computes, one after another: every grid-th. Neighbours share an expert's weights.
+// Which tiles a block that stays computes: first its own, then whichever is next, by a counter that all share. So tiles
+// that share weights begin at about the same time, and find them in L2; blocks that took every grid-th tile drifted
+// apart, as each had its own share of the longer ones, and read weights of 3.6 MB once for each tile.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
 #include "kernels/moe/experts/params.hpp"
@@ -7,44 +9,44 @@
 namespace flashfit {
 
 /// What a block computes at a time.
-struct ExpertsPlace {
+struct alignas(16) ExpertsPlace {
   int expert, first_row;
-  int rows;    ///< from first_row on
+  int rows;    ///< from first_row on; 0: nothing is left
   int column;  ///< tile of outputs
 };
 
+/// By one thread.
 template <ExpertsProductConfig C>
 class ExpertsWorks {
  public:
   explicit ExpertsWorks(const ExpertsProductParams& p)
-      : p_(p), work_(arch::block().x), works_(int64{arch::load(p.tile_count, 0)} * p.columns.by) {
-    read();
+      : p_(p), work_(arch::block().x), works_(int64{arch::load(p.tile_count, 0)} * p.columns.by), tile_{} {
+    look();
   }
 
-  /// The next tile, if there is one: the same in all lanes, for the compiler too. What follows it is read at once, long
-  /// before it is asked for.
-  bool next(ExpertsPlace& place) {
-    if (work_ >= works_) return false;
-    const int rows = arch::shuffle(tile_.rows, 0), first_tile = arch::shuffle(tile_.first_tile, 0);
-    const int row_tiles = (rows + C.tile_rows - 1) / C.tile_rows, at = int(work_) - first_tile * p_.columns.by;
-    place.column = at / row_tiles;
-    // Tiles of an expert are alike but for 16 rows: one of few rows would read as many weights for them.
-    const int tile = at - place.column * row_tiles, steps = (rows + 15) / 16, each = steps / row_tiles;
-    const int longer = steps - each * row_tiles;
-    const int first = (tile * each + (tile < longer ? tile : longer)) * 16, most = (each + (tile < longer)) * 16;
-    place.expert = arch::shuffle(tile_.expert, 0);
-    place.first_row = arch::shuffle(tile_.first_row, 0) + first;
-    place.rows = rows - first < most ? rows - first : most;
-    work_ += arch::grid().x;
-    read();
-    return true;
-  }
-
- private:
-  void read() {
+  /// Takes the next tile; some time later look() reads what it is, and later still next() gives it: neither is waited
+  /// for at once.
+  void take() { work_ = arch::grid().x + int64{arch::atomic_add<arch::MemoryOrder::kRelaxed>(p_.taken, 0, 1)}; }
+  void look() {
     if (work_ < works_) tile_ = arch::load(p_.tiles, p_.columns.quotient(int(work_)));
   }
 
+  ExpertsPlace next() const {
+    if (work_ >= works_) return {};
+    const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows, at = int(work_) - tile_.first_tile * p_.columns.by;
+    const int column = at / tiles, tile = at - column * tiles;
+    // Tiles of an expert are alike but for one step: one of few rows would read as many weights for them.
+    const int steps = (tile_.rows + kExpertsStep - 1) / kExpertsStep, each = steps / tiles;
+    const int longer = steps - each * tiles;
+    const int first = (tile * each + (tile < longer ? tile : longer)) * kExpertsStep;
+    const int most = (each + (tile < longer)) * kExpertsStep, left = tile_.rows - first;
+    return {.expert = tile_.expert,
+            .first_row = tile_.first_row + first,
+            .rows = left < most ? left : most,
+            .column = column};
+  }
+
+ private:
   const ExpertsProductParams& p_;
   int64 work_, works_;
   ExpertTile tile_;

@@ -1,36 +1,30 @@
 #pragma once
 // Images that no compiler made, so that plans do not depend on what a build carries:
-// every row of the table for every target of it.
+// every variant of the table for every target of it.
 #include <algorithm>
 #include <vector>
 
-#include "core/launch/image.hpp"
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit::test {
 
-/// Registers of an image: a rule of the tests' own, near what compilers give and within what the row promises.
+/// Registers of an image: a rule of the tests' own, near what compilers give and within what the variant promises.
 inline int synthetic_registers(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kWgmma) return 65536 / forward_threads(c) / 8 * 8;
   const int wanted = (c.head_dim_v / c.column_warps + c.block_n) / 2 * (c.block_m * c.column_warps / c.warps / 16) + 90;
   return std::min({wanted, 248, 65536 / (c.warps * 32 * c.min_blocks) / 8 * 8});
 }
 
-inline Image synthetic_image(const KernelRow& row, Target target) {
-  return {.row = &row,
-          .target = target,
-          .registers = target.kind == Target::Kind::kPtx ? 0 : synthetic_registers(forward_variant_of(row).config),
-          .local_bytes = 0,
-          .bytes = 90000,
-          .entry = "entry"};
+inline Image synthetic_image(const KernelVariant& variant, Target target) {
+  return uncompiled_image(variant, target, synthetic_registers(forward_variant_of(variant).config));
 }
 
 inline std::vector<Image> full_catalogue() {
-  std::vector<Image> images;
-  for (const KernelRow& row : rows_of(kForwardOperation))
-    for (const Target& target : row.targets) images.push_back(synthetic_image(row, target));
-  return images;
+  return every_image(variants_of(kForwardOperation), [](const KernelVariant& variant) {
+    return synthetic_registers(forward_variant_of(variant).config);
+  });
 }
 
 /// The images of one target.

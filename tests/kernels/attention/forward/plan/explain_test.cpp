@@ -79,9 +79,9 @@ TEST(Explain, CountsTheOtherRowsInGoodEnglish) {
   std::vector<Image> images;
   const ForwardProblem problem = test::dense({.batch = 2, .queries = 512});
   const Gpu gpu = find_gpu("L4").value();
-  const char* const expected[] = {"; no other row fits", "; the one other row, ", "; of 2 others "};
+  const char* const expected[] = {"; no other variant fits", "; the one other variant, ", "; of 2 others "};
   for (const Image& image : catalogue) {
-    const ForwardConfig& c = forward_variant_of(*image.row).config;
+    const ForwardConfig& c = forward_variant_of(*image.variant).config;
     if (images.size() == 3 || image.target != Target{89, Target::Kind::kSass} || c.dtype != problem.dtype ||
         c.head_dim != problem.head_dim)
       continue;
@@ -102,7 +102,7 @@ TEST(Explain, SaysWhatThePlanSays) {
   EXPECT_EQ(j["family"], "mma");
   EXPECT_EQ(j["variant"], name_of(plan.variant->config));
   EXPECT_EQ(j["target"], "8.9");
-  EXPECT_EQ(j["shared_memory_bytes"], plan.row().shared_bytes);
+  EXPECT_EQ(j["shared_memory_bytes"], plan.kernel_variant().shared_bytes);
   EXPECT_EQ(j["registers_per_thread"], plan.registers);
   EXPECT_EQ(j["grid"], plan.grid());
   EXPECT_THAT(j["reason"].get<std::string>(),

@@ -77,8 +77,9 @@ std::string render(const Case& c) {
     const ForwardModel& m = plan->model;
     out += fmt::format(
         "{:<40} {:<7} {:>6} of {:>6} B  {:>3} regs  {} per SM ({})  grid {:>5} x {:<2}  {:>3} waves {:>8.1f} us  {}\n",
-        name_of(plan->variant->config), plan->image().target.str(), plan->row().shared_bytes, gpu.shared_bytes_block,
-        plan->registers, m.blocks_per_sm, m.limited_by, plan->grid(), plan->splits, m.waves, m.microseconds, m.bound);
+        name_of(plan->variant->config), plan->image().target.str(), plan->kernel_variant().shared_bytes,
+        gpu.shared_bytes_block, plan->registers, m.blocks_per_sm, m.limited_by, plan->grid(), plan->splits, m.waves,
+        m.microseconds, m.bound);
   }
   return out;
 }

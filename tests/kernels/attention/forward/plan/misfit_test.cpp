@@ -51,17 +51,18 @@ TEST(Misfit, OptionsHaveTheGeneralRowsHeadDims) {
   p.softcap = true;
   EXPECT_TRUE(plan_forward(p, find_gpu("A100").value(), 0, kAll));
   std::vector<Image> plain = kAll;
-  std::erase_if(plain, [](const Image& i) { return forward_variant_of(*i.row).config.kind == ForwardKind::kGeneral; });
+  std::erase_if(plain,
+                [](const Image& i) { return forward_variant_of(*i.variant).config.kind == ForwardKind::kGeneral; });
   expect_misfit(refusal(dense({.head_dim = 264}), "A100", 0, plain),
                 "fp16 head_dim 264: carried for fp16 are head_dims to 256");
-  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general rows alone do");
+  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general variants alone do");
   // Turing's machine code stops at 256; PTX of it would not, but there is none of 512.
-  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what general rows");
+  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what general variants");
 }
 
 TEST(Misfit, VWiderThanEveryRowOfThatHeadDim) {
   expect_misfit(refusal(dense({.head_dim = 64, .head_dim_v = 513}), "A100"),
-                "fp16 head_dim 64 (v 513) with what general rows alone do (softcap, ALiBi, bias, unaligned rows): "
+                "fp16 head_dim 64 (v 513) with what general variants alone do (softcap, ALiBi, bias, unaligned rows): "
                 "carried for fp16 are head_dims to 512");
   EXPECT_TRUE(plan_forward(dense({.head_dim = 64, .head_dim_v = 512}), find_gpu("A100").value(), 0, kAll));
 }
@@ -100,8 +101,8 @@ TEST(Misfit, Drivers) {
 TEST(Misfit, SharedMemory) {
   const Target anywhere[] = {{80, Target::Kind::kSass}};
   const ForwardVariant large{tile_config(DType::kF16, 128, 128, 128, 4), anywhere};
-  const KernelRow row = kernel_row_of(large);
-  const Image image = test::synthetic_image(row, anywhere[0]);
+  const KernelVariant variant = kernel_variant_of(large);
+  const Image image = test::synthetic_image(variant, anywhere[0]);
   expect_misfit(
       refusal(dense({.head_dim = 128}), "L4", 0, {&image, 1}),
       "shared memory: the smallest block of fp16 head_dim 128 takes 163840 B, L4 (8.9) gives a block 101376 B");
@@ -126,30 +127,30 @@ TEST(Misfit, PtxAlone) {
 }
 
 TEST(Forced, RowsByName) {
-  for (const ForwardVariant& row : forward_variants()) {
-    const std::string name = name_of(row.config);
-    const ForwardConfig& c = row.config;
+  for (const ForwardVariant& variant : forward_variants()) {
+    const std::string name = name_of(variant.config);
+    const ForwardConfig& c = variant.config;
     const auto plan =
         plan_forward(dense({.dtype = c.dtype, .head_dim = c.head_dim, .head_dim_v = c.head_dim_v}),
                      find_gpu(c.engine == ForwardEngine::kWgmma ? "H100" : "A100").value(), 0, kAll, {.variant = name});
     ASSERT_TRUE(plan) << name << ": " << plan.error().message;
-    EXPECT_EQ(plan->variant, &row);
+    EXPECT_EQ(plan->variant, &variant);
   }
 }
 
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   const auto named = [](int head_dim, ForwardKind kind) {
-    for (const ForwardVariant& row : forward_variants())
-      if (row.config.dtype == DType::kF16 && row.config.head_dim == head_dim && row.config.kind == kind)
-        return name_of(row.config);
-    return std::string("no such row");
+    for (const ForwardVariant& variant : forward_variants())
+      if (variant.config.dtype == DType::kF16 && variant.config.head_dim == head_dim && variant.config.kind == kind)
+        return name_of(variant.config);
+    return std::string("no such variant");
   };
   const std::string d32 = named(32, ForwardKind::kPlain), d64 = named(64, ForwardKind::kPlain),
                     d128 = named(128, ForwardKind::kPlain), general = named(64, ForwardKind::kGeneral);
   const Error unknown = refusal(dense({}), "L4", 0, kAll, {.variant = "fwd_foo"});
   EXPECT_EQ(unknown.code, Code::kInvalidArgument);
   EXPECT_THAT(unknown.message,
-              AllOf(HasSubstr("variant 'fwd_foo' is no row of the table; for fp16 head_dim 64: "), HasSubstr(d64),
+              AllOf(HasSubstr("variant 'fwd_foo' is no variant of the table; for fp16 head_dim 64: "), HasSubstr(d64),
                     HasSubstr(d128), HasSubstr(general), Not(HasSubstr(d32))));  // wider and general ones would do
   const Error narrow = refusal(dense({}), "L4", 0, kAll, {.variant = d32});
   EXPECT_EQ(narrow.code, Code::kInvalidArgument);

@@ -74,19 +74,19 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_GE(c.head_dim_v, w.problem.head_dim_v);
     EXPECT_TRUE(c.kind == ForwardKind::kGeneral || (!w.problem.softcap && !w.problem.unaligned));
     EXPECT_TRUE(&plan->image() >= w.images.data() && &plan->image() < w.images.data() + w.images.size());
-    EXPECT_EQ(&forward_variant_of(plan->row()), plan->variant);
+    EXPECT_EQ(&forward_variant_of(plan->kernel_variant()), plan->variant);
     EXPECT_TRUE(runs_on(plan->image().target, w.gpu.cc));
     EXPECT_TRUE(plan->image().target.kind == Target::Kind::kSass ? driver_loads_sass(w.driver)
                                                                  : driver_compiles_ptx(w.driver));
-    EXPECT_EQ(plan->row().shared_bytes, forward_shared_bytes(c));
-    EXPECT_LE(plan->row().shared_bytes, w.gpu.shared_bytes_block);
-    EXPECT_EQ(plan->row().threads, forward_threads(c));
-    EXPECT_LE(plan->row().threads, kMaxThreadsPerBlock);
+    EXPECT_EQ(plan->kernel_variant().shared_bytes, forward_shared_bytes(c));
+    EXPECT_LE(plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_block);
+    EXPECT_EQ(plan->kernel_variant().threads, forward_threads(c));
+    EXPECT_LE(plan->kernel_variant().threads, kMaxThreadsPerBlock);
     EXPECT_LE(plan->registers, kMaxRegistersPerThread);
     EXPECT_GE(plan->model.blocks_per_sm, 1);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads, w.gpu.threads_sm);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->row().threads * plan->registers, w.gpu.registers_sm);
-    EXPECT_LE(plan->model.blocks_per_sm * plan->row().shared_bytes, w.gpu.shared_bytes_sm);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads, w.gpu.threads_sm);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads * plan->registers, w.gpu.registers_sm);
+    EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_sm);
     const std::int64_t tiles = plan->slots * w.problem.heads_q;
     EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma
                                 ? std::min<std::int64_t>(tiles, w.gpu.sms * plan->model.blocks_per_sm)
@@ -109,7 +109,7 @@ TEST(AnyPlan, MoreImagesNeverTakeItAwayNorSlowItOnTheSameKindOfRow) {
     if (!few) continue;
     ASSERT_TRUE(many) << many.error().message;
     EXPECT_LE(few->image().target.kind == Target::Kind::kSass, many->image().target.kind == Target::Kind::kSass);
-    // A row that pads less comes before a faster one.
+    // A variant that pads less comes before a faster one.
     if (few->image().target.kind == Target::Kind::kSass &&
         few->variant->config.head_dim == many->variant->config.head_dim &&
         few->variant->config.head_dim_v == many->variant->config.head_dim_v &&
@@ -145,10 +145,10 @@ TEST(AnyPlan, DoesNotDependOnTheOrderOfImages) {
 
 TEST(AnyPlan, PrefersExactMachineCodeThenOlderMinorsThenNewerPtx) {
   const ForwardVariant& variant = forward_variants()[2];
-  const KernelRow row = kernel_row_of(variant);
+  const KernelVariant kernel = kernel_variant_of(variant);
   const auto target_on = [&](const char* gpu, std::initializer_list<Target> targets) {
     std::vector<Image> images;
-    for (const Target& t : targets) images.push_back(test::synthetic_image(row, t));
+    for (const Target& t : targets) images.push_back(test::synthetic_image(kernel, t));
     const auto plan = plan_forward(test::dense({.dtype = variant.config.dtype, .head_dim = variant.config.head_dim}),
                                    find_gpu(gpu).value(), 0, images);
     return plan ? plan->image().target.str() : plan.error().message;

@@ -1,5 +1,5 @@
-// Which rows a problem gets: the narrowest that serves, general ones only where their options are asked for, and for
-// batch-invariant calls one that knows nothing of the batch.
+// Which variants a problem gets: the narrowest that serves, general ones only where their options are asked for, and
+// for batch-invariant calls one that knows nothing of the batch.
 #include <gtest/gtest.h>
 
 #include "kernels/attention/forward/plan/candidates.hpp"
@@ -17,7 +17,7 @@ using test::ragged;
 const std::vector<Image> kAll = test::full_catalogue();
 
 ForwardPlan planned(const ForwardProblem& p, const Gpu& gpu) { return plan_forward(p, gpu, 0, kAll).value(); }
-const ForwardConfig& row_of(const ForwardProblem& p, const Gpu& gpu) { return planned(p, gpu).variant->config; }
+const ForwardConfig& chosen(const ForwardProblem& p, const Gpu& gpu) { return planned(p, gpu).variant->config; }
 
 struct Padded {
   int head_dim, head_dim_v, row, row_v;
@@ -27,14 +27,14 @@ void expect_rows(const char* gpu_name, DType dtype, std::initializer_list<Padded
   const Gpu gpu = find_gpu(gpu_name).value();
   for (const Padded& want : cases) {
     const ForwardConfig& c =
-        row_of(dense({.dtype = dtype, .head_dim = want.head_dim, .head_dim_v = want.head_dim_v}), gpu);
+        chosen(dense({.dtype = dtype, .head_dim = want.head_dim, .head_dim_v = want.head_dim_v}), gpu);
     EXPECT_EQ(c.head_dim, want.row) << gpu_name << " head_dim " << want.head_dim;
     EXPECT_EQ(c.head_dim_v, want.row_v) << gpu_name << " head_dim_v " << want.head_dim_v;
   }
 }
 
 TEST(Rows, PaddingTakesTheNarrowestThatServes) {
-  // On 9.0 a wider row over wgmma may be the faster one.
+  // On 9.0 a wider variant over wgmma may be the faster one.
   for (const DType dtype : {DType::kF16, DType::kBF16})
     for (const char* gpu : {"A100", "L4", "B200", "RTX 5090", "Orin"})
       expect_rows(gpu, dtype,
@@ -59,7 +59,7 @@ TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   const auto kind = [&](const auto& ask) {
     ForwardProblem p = dense({.head_dim = 64});
     ask(p);
-    return row_of(p, a100).kind;
+    return chosen(p, a100).kind;
   };
   EXPECT_EQ(kind([](ForwardProblem& p) { p.softcap = true; }), ForwardKind::kGeneral);
   EXPECT_EQ(kind([](ForwardProblem& p) { p.alibi = true; }), ForwardKind::kGeneral);
@@ -72,10 +72,10 @@ TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(kind([](ForwardProblem& p) { p.window_left = 100; }), ForwardKind::kPlain);
   EXPECT_EQ(kind([](ForwardProblem& p) { p = ragged({.batch = 3}); }), ForwardKind::kPlain);
   for (int head_dim = 8; head_dim <= 256; head_dim += 8)
-    EXPECT_EQ(row_of(dense({.head_dim = head_dim}), a100).kind, ForwardKind::kPlain) << head_dim;
-  // Where plain rows end, general ones serve plain problems.
-  EXPECT_EQ(row_of(dense({.head_dim = 264}), a100).kind, ForwardKind::kGeneral);
-  EXPECT_EQ(row_of(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
+    EXPECT_EQ(chosen(dense({.head_dim = head_dim}), a100).kind, ForwardKind::kPlain) << head_dim;
+  // Where plain variants end, general ones serve plain problems.
+  EXPECT_EQ(chosen(dense({.head_dim = 264}), a100).kind, ForwardKind::kGeneral);
+  EXPECT_EQ(chosen(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
 TEST(Rows, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
@@ -84,7 +84,7 @@ TEST(Rows, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
     ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
     p.softcap = true;
     ask(p);
-    return row_of(p, h100);
+    return chosen(p, h100);
   };
   const auto nothing_more = [](ForwardProblem&) {};
   for (const auto& [head_dim, of_row] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
@@ -109,13 +109,13 @@ TEST(Better, CodeThenPaddingThenKindThenTime) {
   wide.config.head_dim = wide.config.head_dim_v = 128;
   wide_v.config.head_dim = 96;
   general.config.kind = ForwardKind::kGeneral;
-  const auto plan = [](const ForwardVariant& row, const Image& image, double microseconds) {
+  const auto plan = [](const ForwardVariant& variant, const Image& image, double microseconds) {
     ForwardPlan p{};
-    p.variant = &row, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
+    p.variant = &variant, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
     return p;
   };
-  const KernelRow row = kernel_row_of(narrow);
-  const Image sass = test::synthetic_image(row, kSass[0]), ptx = test::synthetic_image(row, kPtx[0]);
+  const KernelVariant kernel = kernel_variant_of(narrow);
+  const Image sass = test::synthetic_image(kernel, kSass[0]), ptx = test::synthetic_image(kernel, kPtx[0]);
   const auto expect_better = [](const ForwardPlan& a, const ForwardPlan& b) {
     EXPECT_TRUE(better(a, b));
     EXPECT_FALSE(better(b, a));

@@ -83,7 +83,8 @@ TEST(Splits, AreTakenOnlyWhereTheModelGains) {
       ASSERT_EQ(plan_forward(whole, gpu, 0, kAll)->splits, 1);
       const auto plan = plan_forward(p, gpu, 0, kAll);
       const ForwardConfig& c = plan->variant->config;
-      const Occupancy resident = occupancy({plan->row().threads, plan->registers, plan->row().shared_bytes}, gpu);
+      const Occupancy resident =
+          occupancy({plan->kernel_variant().threads, plan->registers, plan->kernel_variant().shared_bytes}, gpu);
       const double at_once = forward_model(c, resident, 0, p, gpu, 1).microseconds;
       if (plan->splits == 1)
         EXPECT_EQ(plan->model.microseconds, at_once);

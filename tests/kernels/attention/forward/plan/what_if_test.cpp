@@ -54,9 +54,9 @@ TEST(WhatIf, AgreesWithThePlanOnEveryRowAndGpu) {
       const auto plan = plan_forward(problem_of(row.config), g, 0, images, {.variant = name});
       if (!plan) continue;  // a row need not be compiled for that GPU
       EXPECT_TRUE(f.fits) << name << " on " << g.name << ": " << f.binds;
-      EXPECT_EQ(f.shared_bytes, plan->row().shared_bytes);
+      EXPECT_EQ(f.shared_bytes, plan->kernel_variant().shared_bytes);
       EXPECT_EQ(f.registers, plan->registers);
-      EXPECT_EQ(f.threads, plan->row().threads);
+      EXPECT_EQ(f.threads, plan->kernel_variant().threads);
       EXPECT_EQ(f.blocks_per_sm, plan->model.blocks_per_sm);
       // A what-if is of one part of the keys; the plan cuts them where that is faster.
       if (plan->splits == 1)

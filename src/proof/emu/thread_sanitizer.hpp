@@ -17,7 +17,7 @@ extern "C" {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-namespace flashfit::emu::races {
+namespace flashfit::emu::tsan {
 
 /// Whether this program has ThreadSanitizer.
 inline bool on() { return __tsan_create_fiber != nullptr; }
@@ -76,4 +76,4 @@ struct Race {
 /// The first race of this host thread since the last call, if there was one.
 std::optional<Race> take();
 
-}  // namespace flashfit::emu::races
+}  // namespace flashfit::emu::tsan

@@ -1,6 +1,6 @@
 #pragma once
 // A kernel as its family describes it to the host: what the build compiles, the plan chooses and the loader launches.
-// The catalogue (runtime/images/catalogue.hpp) has the rows of all families.
+// The catalogue (runtime/images/catalogue.hpp) has the variants of all families.
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ struct KernelFamily {
 };
 
 /// One compiled form. Its threads, shared memory, cluster and argument are what the kernel's type says
-/// (kernels/arch/arch.hpp); a test holds every row to its type.
-struct KernelRow {
+/// (kernels/arch/arch.hpp); a test holds every variant to its type.
+struct KernelVariant {
   const KernelFamily* family;
   const void* form;  ///< what its family knows of it, in a type of its own
   std::string name;  ///< unique in the catalogue; what users and images name it by
@@ -29,7 +29,7 @@ struct KernelRow {
   int params_bytes;     ///< of its one argument
   int cluster = 1;      ///< blocks of a cluster, along x
   int spill_bytes = 0;  ///< spilled or local bytes a thread that the build accepts
-  /// What users ask for and this row gives them, in their words: "fp16 head_dim 64" (docs/images.md, "The index for
+  /// What users ask for and this variant gives them, in their words: "fp16 head_dim 64" (docs/images.md, "The index for
   /// other readers").
   std::vector<std::string> serves = {};
 };

@@ -1,4 +1,4 @@
-#include "proof/emu/races.hpp"
+#include "proof/emu/thread_sanitizer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ extern "C" {
 [[gnu::weak]] void __sanitizer_symbolize_pc(void* pc, const char* format, char* text, unsigned long size);
 }
 
-namespace flashfit::emu::races {
+namespace flashfit::emu::tsan {
 namespace {
 
 constexpr unsigned kNoSynchronisation = 1;  // of a switch of fibres
@@ -183,14 +183,14 @@ std::optional<Race> take() {
   return std::exchange(host().race, std::nullopt);
 }
 
-}  // namespace flashfit::emu::races
+}  // namespace flashfit::emu::tsan
 
 // ThreadSanitizer calls these in place of its own: reports go to on_report() and are not printed; a race is found as
 // often as it happens, in any kernel that the program runs.
 namespace __tsan {
 class ReportDesc;
 [[gnu::visibility("default")]] bool OnReport(const ReportDesc* report, bool /*suppressed*/) {
-  flashfit::emu::races::on_report(const_cast<ReportDesc*>(report));
+  flashfit::emu::tsan::on_report(const_cast<ReportDesc*>(report));
   return true;
 }
 }  // namespace __tsan

@@ -23,8 +23,8 @@ std::string literal_of(const ForwardConfig& c) {
       c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
 }
 
-/// The head_dims, of q, k, v and out alike, that users ask a row for: those that some row of its dtype is made for, up
-/// to its own.
+/// The head_dims, of q, k, v and out alike, that users ask a variant for: those that some variant of its dtype is made
+/// for, up to its own.
 std::vector<std::string> serves(const ForwardConfig& c) {
   const auto head_of = [](const ForwardConfig& of) { return std::min(of.head_dim, of.head_dim_v); };
   std::set<int> heads;
@@ -45,7 +45,7 @@ const KernelFamily& family_of(const ForwardConfig& c) {
   return c.engine == ForwardEngine::kWgmma ? kWgmma : kMma;
 }
 
-KernelRow kernel_row_of(const ForwardVariant& v) {
+KernelVariant kernel_variant_of(const ForwardVariant& v) {
   const bool wgmma = v.config.engine == ForwardEngine::kWgmma;
   return {.family = &family_of(v.config),
           .form = &v,
@@ -59,15 +59,15 @@ KernelRow kernel_row_of(const ForwardVariant& v) {
           .serves = serves(v.config)};
 }
 
-std::vector<KernelRow> forward_kernel_rows() {
-  std::vector<KernelRow> rows;
-  for (const ForwardVariant& v : forward_variants()) rows.push_back(kernel_row_of(v));
-  return rows;
+std::vector<KernelVariant> forward_kernel_variants() {
+  std::vector<KernelVariant> variants;
+  for (const ForwardVariant& v : forward_variants()) variants.push_back(kernel_variant_of(v));
+  return variants;
 }
 
-const ForwardVariant& forward_variant_of(const KernelRow& row) {
-  assert(std::string_view(row.family->operation) == kForwardOperation);
-  return *static_cast<const ForwardVariant*>(row.form);
+const ForwardVariant& forward_variant_of(const KernelVariant& variant) {
+  assert(std::string_view(variant.family->operation) == kForwardOperation);
+  return *static_cast<const ForwardVariant*>(variant.form);
 }
 
 }  // namespace flashfit

@@ -1,0 +1,204 @@
+"""Gradients of layers of experts on a GPU: PyTorch's own products of rows that lie sorted by expert.
+
+flashfit has no kernel for them there yet. What a backward needs of the forward is computed again from the call's
+inputs, so that a training step keeps nothing that is as large as its choices are many. Nothing here depends on the
+device, so that tests run it on the CPU. docs/moe.md has the formulas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._gradients import GROUPED, experts_operator
+from ._moe import Asked, activation_of, range_of
+
+_RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+_COLUMNS = 8  # 16 bytes of bf16: the least that a grouped product takes
+_nn = torch.nn.functional
+_aten = torch.ops.aten
+
+
+def takes_grouped(x: Any) -> bool:
+    """Whether torch._grouped_mm multiplies such rows on their GPU without asking the host where experts end."""
+    if not (x.is_cuda and hasattr(torch, "_grouped_mm")):
+        return False
+    dtype = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(x.dtype, "")
+    return experts_operator(torch.cuda.get_device_capability(x.device), dtype, _RELEASE) == GROUPED
+
+
+class _Products:
+    """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least."""
+
+    def __init__(self, ends: Any, grouped: bool) -> None:
+        self._ends = ends
+        self._grouped = grouped
+        if not grouped:  # reading the ends waits for the GPU
+            stops = ends.tolist()
+            self._spans = list(map(slice, [0, *stops], stops))
+
+    def of_rows(self, a: Any, weights: Any) -> Any:
+        """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
+        expert hold anything."""
+        if self._grouped:
+            return torch._grouped_mm(a, weights, offs=self._ends)
+        out = a.new_empty((a.shape[0], weights.shape[2]))
+        for span, each in zip(self._spans, weights):
+            torch.mm(a[span], each, out=out[span])
+        return out
+
+    def of_experts(self, a: Any, b: Any) -> Any:
+        """The sum of a[r]^T b[r] over the rows of each expert, [experts, m, n]; a: [rows, m], b: [rows, n]."""
+        if self._grouped:
+            return torch._grouped_mm(a.t(), b, offs=self._ends)
+        out = a.new_empty((len(self._spans), a.shape[1], b.shape[1]))
+        for span, each in zip(self._spans, out):
+            torch.mm(a[span].t(), b[span], out=each)
+        return out
+
+    def sums(self, a: Any, factors: Any = None) -> Any:
+        """The sum of factors[r] a[r] over the rows of each expert, [experts, m]: a product with a column, since adding
+        rows up one by one has no fixed order on a GPU. factors: [rows, 1], None for 1."""
+        columns = a.new_zeros((a.shape[0], _COLUMNS))
+        columns[:, :1] = 1 if factors is None else factors
+        return self.of_experts(a, columns)[:, :, 0].contiguous()
+
+
+class _Rows:
+    """A call's choices as rows, sorted by expert. The first row of each expert is of no token and holds zeros, for then
+    every expert has a row, and one without tokens gets gradients of 0 from the same products. Choices of no expert come
+    last. Nothing waits for the GPU."""
+
+    def __init__(self, ids: Any, low: int, experts: int) -> None:
+        device = ids.device
+        chosen = ids.reshape(-1).long() - low
+        known = (chosen >= 0) & (chosen < experts)
+        first = torch.arange(experts, dtype=torch.int16, device=device)
+        keys = torch.cat([first, torch.where(known, chosen, experts).to(torch.int16)])
+        of_rows, order = torch.sort(keys, stable=True)
+        ends = torch.searchsorted(of_rows, first, right=True)
+        self.ends = ends.to(torch.int32)
+        self.expert = of_rows.clamp(max=experts - 1).long()
+        self._padding = torch.cat([ends.new_zeros(1), ends[:-1]])
+        self._choice = (order - experts).clamp(min=0)
+        self._top_k = ids.shape[1]
+        place = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=device))[experts:]
+        self._known = known.view_as(ids)
+        self._place = torch.where(known, place, 0).view_as(ids)  # row 0 is the first expert's zeros
+        self._ids = torch.where(known, chosen, 0).view_as(ids)
+
+    def cleared(self, rows: Any) -> Any:
+        """rows, with zeros in those of no token, whatever stood there."""
+        return rows.index_fill_(0, self._padding, 0)
+
+    def of_tokens(self, x: Any) -> Any:
+        """Each row's token's of x, [rows, n]."""
+        return self.cleared(x.index_select(0, self._choice // self._top_k))
+
+    def of_choices(self, weights: Any) -> Any:
+        """Each row's weight, fp32 [rows, 1]."""
+        return self.cleared(weights.reshape(-1).index_select(0, self._choice)[:, None])
+
+    def to_choices(self, values: Any) -> Any:
+        """Values [rows] as [tokens, top_k], 0 for choices of no expert."""
+        return torch.where(self._known, values[self._place], 0)
+
+    def of_their_experts(self, values: Any) -> Any:
+        """Each choice's of values [tokens, experts], [tokens, top_k]; 0 for choices of no expert."""
+        return torch.where(self._known, values.gather(1, self._ids), 0)
+
+    def added_up(self, rows: Any) -> Any:
+        """The sum of each token's rows, [tokens, n], in fp32 and in the order of its choices."""
+        return _nn.embedding_bag(self._place, rows, mode="sum", padding_idx=0)
+
+
+def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any:
+    """h of gate and up, and into dg and du its gradients by them, given that of h. Without a gate g and dg are None."""
+    kind, alpha, limit, shift = activation_of(activation)
+    if kind == 0:
+        gate, up = (g.clamp(max=limit), u.clamp(-limit, limit)) if limit else (g, u)
+        up = up + shift if shift else up
+        scaled = alpha not in (0, 1)
+        inner = gate * alpha if scaled else gate
+        share = _nn.silu(inner)
+        share = share.div_(alpha) if scaled else share
+        torch.mul(dh, share, out=du)
+        _aten.silu_backward.grad_input(dh * up, inner, grad_input=dg)
+        if limit:
+            dg.masked_fill_(g > limit, 0)
+            du.masked_fill_(u.abs() > limit, 0)
+        return share.mul_(up)
+    if g is not None:
+        approximate = "tanh" if kind == 1 else "none"
+        share = _nn.gelu(g, approximate=approximate)
+        torch.mul(dh, share, out=du)
+        _aten.gelu_backward.grad_input(dh * u, g, approximate=approximate, grad_input=dg)
+        return share.mul_(u)
+    if kind == 3:
+        _aten.silu_backward.grad_input(dh, u, grad_input=du)
+        return _nn.silu(u)
+    share = _nn.relu(u)
+    torch.mul(dh, share, out=du).mul_(2)
+    return share.square_()
+
+
+def _sides(z: Any, asked: Asked) -> tuple[Any, Any]:
+    """Gate and up of z; without a gate None and z."""
+    if asked.activation in ("silu", "relu2"):
+        return None, z
+    return (z[:, 0::2], z[:, 1::2]) if asked.gate_up == "interleaved" else z.chunk(2, dim=1)
+
+
+def experts_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+    """Gradients of x, w13, w2, b13, b2 and topk_weights, contiguous; those that are not wanted have no elements.
+
+    dout and x: [tokens, hidden]. asked: with topk_weights, fp32, and topk_ids, both [tokens, top_k]; ids outside of
+    asked.experts add nothing.
+    """
+    of_x, of_w13, of_w2, of_b13, of_b2, of_weights = wanted
+    given = (x, w13, w2, asked.b13, asked.b2, asked.topk_weights)
+    found: list[Any] = [x.new_empty((0,)) for _ in wanted]
+    if not x.shape[0]:
+        return tuple(y.new_zeros(y.shape) if asks else none for y, asks, none in zip(given, wanted, found))
+    experts, on_input, transposed = w13.shape[0], asked.weight_on == "input", asked.transposed
+    rows = _Rows(asked.topk_ids, (range_of(asked.experts) or (0, 0))[0], experts)
+    products = _Products(rows.ends, takes_grouped(x))
+    first, second = (w13, w2) if transposed else (w13.mT, w2.mT)
+    weights = rows.of_choices(asked.topk_weights.float())
+    xs, douts = rows.of_tokens(x), rows.of_tokens(dout)
+
+    product = products.of_rows(xs, first)
+    z = product * weights if on_input else product
+    z = z.to(x.dtype) if asked.b13 is None else z.add(asked.b13[rows.expert]).to(x.dtype)
+    dh = products.of_rows(douts, second.mT)
+    dz = torch.empty_like(z)
+    h = _activate(asked.activation, *_sides(z, asked), dh, *_sides(dz, asked))
+    h, dz = rows.cleared(h), rows.cleared(dz)
+    if on_input:
+        if of_weights:
+            found[5] = rows.to_choices(product.mul_(dz).sum(1, dtype=torch.float32))
+        if of_b13:
+            found[3] = products.sums(dz)
+        dz.mul_(weights)
+    else:
+        if of_weights:
+            found[5] = rows.to_choices(dh.mul_(h).sum(1, dtype=torch.float32))
+            if asked.b2 is not None:
+                found[5] += rows.of_their_experts(dout @ asked.b2.mT)
+        dz.mul_(weights)
+        if of_b13:
+            found[3] = products.sums(dz)
+        h.mul_(weights)
+    del product, z, dh
+    if of_w2:
+        found[2] = products.of_experts(h, douts) if transposed else products.of_experts(douts, h)
+    if of_b2:
+        found[4] = products.sums(douts, None if on_input else weights)
+    del h, douts
+    if of_w13:
+        found[1] = products.of_experts(xs, dz) if transposed else products.of_experts(dz, xs)
+    del xs
+    if of_x:
+        found[0] = rows.added_up(products.of_rows(dz, first.mT))
+    return tuple(found)

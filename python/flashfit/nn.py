@@ -1,0 +1,148 @@
+"""Layers of experts as a torch.nn.Module, with the weights of models as their checkpoints name them.
+
+`import flashfit` does not import this, as it needs torch. docs/moe.md has an example and the checkpoints that are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import torch_ops
+from ._checkpoints import Checkpoint, fill, written_as
+from ._errors import InvalidArgument
+from ._moe import Swiglu, activation_of
+from ._operations import fused_moe
+
+__all__ = ["MoeLayer"]
+
+assert torch_ops  # its operators are registered before anything is traced
+
+
+class MoeLayer(torch.nn.Module):  # type: ignore[misc]
+    """A router, its experts and perhaps a shared one: flashfit.fused_moe of x and its own parameters.
+
+    Its parameters are gate [experts, hidden], the router's projection, gate_bias [experts], and w13, w2, b13, b2,
+    shared_w13 and shared_w2 as fused_moe() has them. router_bias, fp32 [experts], is a buffer: it only chooses. What a
+    layer does not have is None. A new layer's numbers are normal, of variance 1 / depth, its biases 0.
+
+    hidden, intermediate, experts, top_k: the layer's sizes.
+    router, renormalize, groups, scale, activation, gate_up, weight_on: fused_moe()'s.
+    gate_dtype: of gate and gate_bias; None for dtype. Logits are computed in it; autocast does not round those of fp32.
+    gate_bias, router_bias, biases: whether there are gate_bias, router_bias, b13 and b2.
+    shared_intermediate: the size of a shared expert of every token; None for no such expert.
+    dtype, device: torch's defaults if None.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int,
+        intermediate: int,
+        experts: int,
+        top_k: int,
+        router: str = "softmax",
+        renormalize: bool = True,
+        groups: tuple[int, int] | None = None,
+        scale: float = 1.0,
+        activation: str | Swiglu = "swiglu",
+        gate_up: str = "concatenated",
+        weight_on: str = "output",
+        gate_dtype: Any = None,
+        gate_bias: bool = False,
+        router_bias: bool = False,
+        biases: bool = False,
+        shared_intermediate: int | None = None,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__()
+        for name, size in {"hidden": hidden, "intermediate": intermediate, "experts": experts, "top_k": top_k}.items():
+            if size < 1:
+                raise InvalidArgument(f"{name}: {size}; accepted: 1 or more")
+        if top_k > experts:
+            raise InvalidArgument(f"top_k: {top_k}; accepted: to {experts}, the experts")
+        activation_of(activation)
+        self.hidden, self.intermediate, self.experts, self.top_k = hidden, intermediate, experts, top_k
+        self._options: dict[str, Any] = {
+            "top_k": top_k,
+            "router": router,
+            "renormalize": renormalize,
+            "groups": groups,
+            "scale": scale,
+            "activation": activation,
+            "gate_up": gate_up,
+            "weight_on": weight_on,
+        }
+        self._gated = activation not in ("silu", "relu2")
+        sides = 2 if self._gated else 1
+
+        def parameter(*shape: int, kind: Any = None) -> Any:
+            return torch.nn.Parameter(torch.empty(shape, dtype=kind or dtype, device=device))
+
+        self.gate = parameter(experts, hidden, kind=gate_dtype)
+        self.gate_bias = parameter(experts, kind=gate_dtype) if gate_bias else None
+        self.w13 = parameter(experts, sides * intermediate, hidden)
+        self.w2 = parameter(experts, hidden, intermediate)
+        self.b13 = parameter(experts, sides * intermediate) if biases else None
+        self.b2 = parameter(experts, hidden) if biases else None
+        shared = shared_intermediate
+        self.shared_w13 = parameter(sides * shared, hidden) if shared else None
+        self.shared_w2 = parameter(hidden, shared) if shared else None
+        bias = torch.zeros(experts, dtype=torch.float32, device=device) if router_bias else None
+        self.register_buffer("router_bias", bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """New random numbers."""
+        with torch.no_grad():
+            for name, x in self.named_parameters(recurse=False):
+                if name in ("gate_bias", "b13", "b2"):
+                    x.zero_()
+                else:
+                    x.normal_(std=x.shape[-1] ** -0.5)
+
+    @classmethod
+    def from_checkpoint(
+        cls, config: Any, tensors: Any, prefix: str, *, unpack: bool = False, dtype: Any = None, device: Any = None
+    ) -> MoeLayer:
+        """The layer of a model's checkpoint; each tensor is read once, and packed where there is one an expert.
+
+        config: what config.json holds, or Transformers' object of it; its model_type is "mixtral", "qwen3_moe",
+            "deepseek_v3" or "gpt_oss".
+        tensors: tensors by name: a mapping, or an opened safetensors file, which reads each when it is asked for it.
+        prefix: what the layer's names begin with, such as "model.layers.3.mlp".
+        unpack: experts in fp8 (with weight_scale_inv) or mxfp4 (blocks and scales) are unpacked to dtype. Without it
+            they are refused, in one line that says how many bytes that takes.
+        dtype: of the parameters; None for that of the experts in the checkpoint, bf16 of unpacked ones.
+        device: torch's default if None.
+
+        Raises InvalidArgument for a model, a name or a shape that it does not know; a name under the prefix that it
+        would ignore is one.
+        """
+        options, names = written_as(config)
+        checkpoint = Checkpoint(tensors, prefix, config)
+        kind = checkpoint.dtype_of_experts(names, options, unpack, dtype)
+        layer = cls(**options, dtype=kind, device="meta")
+        layer.to_empty(device=device or torch.get_default_device())
+        with torch.no_grad():
+            fill(layer, checkpoint, names)
+        return layer
+
+    def forward(self, x: Any) -> Any:
+        """x and the result: [..., hidden]."""
+        rows = x.reshape(-1, self.hidden)
+        if self.gate.dtype == torch.float32:  # few bits of a logit choose other experts
+            with torch.autocast(rows.device.type, enabled=False):
+                logits = torch.nn.functional.linear(rows.float(), self.gate, self.gate_bias)
+        else:
+            logits = torch.nn.functional.linear(rows, self.gate, self.gate_bias)
+        shared = None if self.shared_w13 is None else (self.shared_w13, self.shared_w2)
+        given = {"router_bias": self.router_bias, "b13": self.b13, "b2": self.b2, "shared": shared}
+        out = fused_moe(rows, self.w13, self.w2, router_logits=logits, **given, **self._options)
+        return out.reshape(x.shape)
+
+    def extra_repr(self) -> str:
+        sizes = {name: getattr(self, name) for name in ("hidden", "intermediate", "experts")}
+        return ", ".join(f"{name}={value!r}" for name, value in {**sizes, **self._options}.items())

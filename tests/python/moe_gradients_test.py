@@ -1,0 +1,220 @@
+"""Gradients of layers of experts by PyTorch's products, as they are computed on a GPU: the same code on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import flashfit
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit import _torch_moe, _torch_moe_gradients, torch_ops  # noqa: E402
+from flashfit._gradients import GROUPED, ONE_BY_ONE, experts_operator  # noqa: E402
+
+from tools.gpu.experts_by_torch import (  # noqa: E402
+    DIFFERENTIATED,
+    by_torch,
+    differentiable,
+    differentiable_by_torch,
+    expect_gradients,
+    gradients_of,
+    in_double,
+    layer,
+    routed_by_torch,
+)
+
+assert torch_ops
+
+#: How rows are multiplied: by torch._grouped_mm, which CPUs have from PyTorch 2.9 on, or an expert at a time.
+WAYS = ["grouped", "one by one"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Products are so small that threads would wait for one another more than they compute."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=WAYS)
+def as_on_a_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every gradient comes from PyTorch's products."""
+    grouped = request.param == "grouped"
+    release = tuple(map(int, torch.__version__.split(".")[:2]))
+    if grouped and release < (2, 9):
+        pytest.skip("this PyTorch has no grouped product for the CPU")
+    monkeypatch.setattr(_torch_moe, "has_own_gradients", lambda _: False)
+    monkeypatch.setattr(_torch_moe_gradients, "takes_grouped", lambda _: grouped)
+    return str(request.param)
+
+
+def normal(*shape: int, seed: int = 8) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def held(call: dict[str, Any], names: list[str], plain: Callable[..., Any]) -> dict[str, Any]:
+    """flashfit's gradients, whose errors are at most twice those of `plain`."""
+    dout = normal(*call["x"].shape).to(call["x"].dtype)
+    exact, theirs = (gradients_of(plain, each, dout, names) for each in (in_double(call), call))
+    ours = gradients_of(flashfit.fused_moe, call, dout, names)
+    expect_gradients(ours, theirs, exact)
+    return ours
+
+
+# A GPU's grouped product takes bf16 alone.
+@pytest.mark.parametrize(
+    ("as_on_a_gpu", "dtype"), list(zip(WAYS, ["bfloat16", "float16"])), indirect=["as_on_a_gpu"], ids=WAYS
+)
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu", "relu2"])
+@pytest.mark.parametrize(
+    ("gate_up", "transposed", "weight_on"),
+    [("concatenated", False, "output"), ("interleaved", True, "output"), ("concatenated", True, "input")],
+)
+def test_every_activation_and_layout(
+    as_on_a_gpu: str, dtype: str, activation: str, gate_up: str, transposed: bool, weight_on: str
+) -> None:
+    ungated = activation in ("silu", "relu2")
+    call = differentiable(
+        getattr(torch, dtype), activation, "concatenated" if ungated else gate_up, transposed, weight_on
+    )
+    ours = held(call, DIFFERENTIATED, differentiable_by_torch)
+    assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens
+    again = gradients_of(flashfit.fused_moe, call, normal(50, 64).to(call["x"].dtype), DIFFERENTIATED)
+    assert all(torch.equal(again[name], mine) for name, mine in ours.items())
+
+
+def test_256_experts_of_which_most_have_no_tokens(as_on_a_gpu: str) -> None:
+    call = layer(tokens=40, experts=256, hidden=32, between=16, top_k=4, dtype="bfloat16")
+    call["topk_ids"] = call["topk_ids"] // 3 * 3
+    # Of an expert without tokens nothing may be read, not even times 0.
+    empty = ~torch.isin(torch.arange(256), call["topk_ids"])
+    assert 150 < empty.sum() < 256
+    ours = held(call, ["x", "w13", "w2", "topk_weights"], by_torch)
+    assert not ours["w13"][empty].any()
+    assert not ours["w2"][empty].any()
+    call["w13"][empty], call["w2"][empty] = float("nan"), float("inf")
+    bent = gradients_of(flashfit.fused_moe, call, normal(40, 32).to(call["x"].dtype), ["x", "w13", "w2"])
+    assert all(torch.equal(bent[name], ours[name]) for name in bent)
+
+
+@pytest.mark.parametrize("router", ["softmax", "topk_softmax", "sigmoid", "sqrt_softplus"])
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_logits_through_each_router(as_on_a_gpu: str, router: Any, renormalize: bool) -> None:
+    options: dict[str, Any] = {"router": router, "renormalize": renormalize, "scale": 2.5}
+    call = {name: layer(dtype="bfloat16")[name] for name in ("x", "w13", "w2")}
+    call["router_logits"] = normal(50, 8, seed=2)
+    ids = flashfit.moe_route(call["router_logits"], 3, **options)[1]
+
+    def plain(router_logits: Any, **others: Any) -> Any:
+        weights = routed_by_torch(router_logits, 3, **options, ids=ids.long())
+        return by_torch(**others, topk_weights=weights, topk_ids=ids)
+
+    dout = normal(50, 64).bfloat16()
+    names = ["router_logits", "x", "w13", "w2"]
+    exact, theirs = (gradients_of(plain, each, dout, names) for each in (in_double(call), call))
+    ours = gradients_of(lambda **given: flashfit.fused_moe(**given, top_k=3, **options), call, dout, names)
+    expect_gradients(ours, theirs, exact)
+
+
+def calls() -> dict[str, tuple[dict[str, Any], list[str]]]:
+    """Calls, and what is differentiated of each, that the CPU's own gradients serve as well."""
+    call = layer(dtype="float32")
+    of_all = ["x", "w13", "w2", "topk_weights"]
+    shared = {**call, "first": call["w13"][1], "second": call["w2"][1], "gate": normal(64, seed=3)}
+    foreign = torch.where(call["topk_ids"] == 3, -1, call["topk_ids"])
+    places = torch.tensor([-1, 0, 1, 2, 3, -1, 4, 5], dtype=torch.int32)
+    return {
+        "a part": ({**call, "w13": call["w13"][2:6], "w2": call["w2"][2:6], "experts": (2, 6)}, of_all),
+        "a map": ({**call, "w13": call["w13"][:6], "w2": call["w2"][:6], "experts": places}, of_all),
+        "ids that are none": ({**call, "topk_ids": foreign, "experts": (0, 8), "b2": normal(8, 64)}, [*of_all, "b2"]),
+        "repeated ids": ({**call, "topk_ids": torch.full_like(call["topk_ids"], 5)}, of_all),
+        "a shared expert": (shared, [*of_all, "first", "second", "gate"]),
+        "no tokens": ({**call, **{name: call[name][:0] for name in ("x", "topk_ids", "topk_weights")}}, of_all),
+        "clamped": ({**call, "activation": flashfit.Swiglu(1.5, 2.0, 0.5)}, of_all),
+    }
+
+
+def with_shared(first: Any = None, second: Any = None, gate: Any = None, **call: Any) -> Any:
+    return flashfit.fused_moe(**call, shared=None if first is None else (first, second, gate))
+
+
+@pytest.mark.parametrize("name", calls())
+def test_other_calls_have_the_cpus_gradients(name: str, as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, names = calls()[name]
+    dout = normal(*call["x"].shape)
+    ours = gradients_of(with_shared, call, dout, names)
+    monkeypatch.setattr(_torch_moe, "has_own_gradients", lambda _: True)
+    want = gradients_of(with_shared, call, dout, names)
+    for each in names:
+        torch.testing.assert_close(ours[each], want[each], rtol=1e-5, atol=2e-5)
+        assert ours[each].stride() == want[each].stride()
+
+
+def test_weights_of_choices_of_no_expert_are_not_read(as_on_a_gpu: str) -> None:
+    call, names = calls()["ids that are none"]
+    dout = normal(50, 64)
+    before = gradients_of(flashfit.fused_moe, call, dout, names)
+    weights = torch.where(call["topk_ids"] == -1, float("nan"), call["topk_weights"])
+    after = gradients_of(flashfit.fused_moe, {**call, "topk_weights": weights}, dout, names)
+    assert all(torch.equal(after[name], before[name]) for name in names)
+    assert not after["topk_weights"][call["topk_ids"] == -1].any()
+    call["w2"] = call["w2"].clone()
+    call["w2"][0] = float("nan")  # nor is the expert whose row stands in for theirs
+    after = gradients_of(flashfit.fused_moe, call, dout, names)
+    assert not after["topk_weights"][call["topk_ids"] == -1].any()
+
+
+def test_nan_stays_in_its_token(as_on_a_gpu: str) -> None:
+    call = layer()
+    dout = normal(50, 64)
+    before = gradients_of(flashfit.fused_moe, call, dout, ["x", "topk_weights"])
+    call["x"][7] = float("nan")
+    after = gradients_of(flashfit.fused_moe, call, dout, ["x", "topk_weights"])
+    others = torch.arange(50) != 7
+    for name, x in after.items():
+        assert x[7].isnan().all()
+        assert torch.equal(x[others], before[name][others])
+
+
+def test_compiled_code_has_the_same_gradients(as_on_a_gpu: str) -> None:
+    torch._dynamo.reset()
+    call, names = layer(dtype="bfloat16"), ["x", "w13", "w2", "topk_weights"]
+    dout = normal(50, 64).bfloat16()
+    want = gradients_of(flashfit.fused_moe, call, dout, names)
+    compiled = torch.compile(flashfit.fused_moe, fullgraph=True, backend="aot_eager")
+    for name, mine in gradients_of(compiled, call, dout, names).items():
+        assert torch.equal(mine, want[name])
+
+
+def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) -> None:
+    call = {name: x.clone().requires_grad_(name in ("x", "w13", "w2")) for name, x in layer().items()}
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        flashfit.fused_moe(**call).float().square().sum().backward()
+    half = {name: x.detach().bfloat16() if name in ("x", "w13", "w2") else x for name, x in call.items()}
+    out = flashfit.fused_moe(**half)
+    want = gradients_of(flashfit.fused_moe, half, 2 * out, ["x", "w13", "w2"])
+    for name, mine in want.items():
+        assert torch.equal(call[name].grad, mine.float())
+
+
+def test_whose_products_run() -> None:
+    for capability, dtype, release, want in (
+        ((9, 0), "bf16", None, GROUPED),
+        ((9, 0), "bf16", (2, 8), GROUPED),
+        ((9, 0), "bf16", (2, 7), ONE_BY_ONE),
+        ((9, 0), "fp16", None, ONE_BY_ONE),
+        ((10, 0), "bf16", (2, 8), ONE_BY_ONE),
+        ((10, 3), "bf16", (2, 9), GROUPED),
+        ((8, 9), "bf16", None, ONE_BY_ONE),
+        ((12, 0), "bf16", None, ONE_BY_ONE),
+    ):
+        assert experts_operator(capability, dtype, release) == want
+    sizes: dict[str, Any] = {"experts": 8, "top_k": 2, "hidden": 64, "intermediate": 64}
+    found = {gpu: flashfit.fused_moe_explain(gpu, **sizes)[0]["backward"] for gpu in ("H100", "L4")}
+    assert found == {"H100": {"by": "aten::_grouped_mm"}, "L4": {"by": "aten::mm"}}
+    refused = flashfit.fused_moe_explain("H100", **sizes, dtype="fp32")[0]
+    assert not refused["fits"]
+    assert refused["backward"] == {"by": None, "reason": refused["reason"]}

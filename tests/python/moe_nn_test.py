@@ -1,0 +1,210 @@
+"""flashfit.nn.MoeLayer: what it computes, under autograd, autocast, torch.compile and opcheck, and what it refuses to
+load. With Transformers' models: tests/integrations/moe_layer_test.py."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import flashfit
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit.nn import MoeLayer  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
+
+SIZES: dict[str, Any] = {"hidden": 64, "intermediate": 48, "experts": 8, "top_k": 2}
+LAYERS: dict[str, dict[str, Any]] = {
+    "Mixtral": {},
+    "GPT-OSS": {
+        "router": "topk_softmax",
+        "activation": flashfit.Swiglu(1.702, 7.0, 1.0),
+        "gate_up": "interleaved",
+        "gate_bias": True,
+        "biases": True,
+    },
+    "DeepSeek-V3": {
+        "router": "sigmoid",
+        "groups": (4, 2),
+        "scale": 2.5,
+        "gate_dtype": torch.float32,
+        "router_bias": True,
+        "shared_intermediate": 32,
+    },
+    "relu2": {"activation": "relu2", "router": "sigmoid", "renormalize": False},
+}
+
+
+def made(name: str, dtype: Any = torch.float32) -> tuple[MoeLayer, Any]:
+    """A layer without zeros, and x."""
+    torch.manual_seed(0)
+    layer = MoeLayer(**SIZES, **LAYERS[name], dtype=dtype)
+    with torch.no_grad():
+        for x in (layer.gate_bias, layer.b13, layer.b2, layer.router_bias):
+            if x is not None:
+                x.normal_()
+    return layer, torch.randn(2, 20, 64, dtype=dtype)
+
+
+def by_fused_moe(layer: MoeLayer, x: Any, **more: Any) -> Any:
+    logits = torch.nn.functional.linear(x.reshape(-1, 64).to(layer.gate.dtype), layer.gate, layer.gate_bias)
+    for name in ("b13", "b2", "router_bias"):
+        if getattr(layer, name) is not None:
+            more[name] = getattr(layer, name)
+    if layer.shared_w13 is not None:
+        more["shared"] = layer.shared_w13, layer.shared_w2
+    return flashfit.fused_moe(x.reshape(-1, 64), layer.w13, layer.w2, router_logits=logits, top_k=2, **more)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_it_is_fused_moe_of_its_parameters(name: str) -> None:
+    layer, x = made(name)
+    names = ("router", "activation", "gate_up", "groups", "scale", "renormalize")
+    options = {key: value for key, value in LAYERS[name].items() if key in names}
+    with torch.no_grad():
+        found = layer(x)
+        assert torch.equal(found.reshape(-1, 64), by_fused_moe(layer, x, **options))
+        assert torch.equal(layer(x[1]), found[1])
+        torch.testing.assert_close(layer(x[0, 3]), found[0, 3])  # torch adds up a row's logits otherwise
+    again = MoeLayer(**SIZES, **LAYERS[name])
+    again.load_state_dict(layer.state_dict())
+    assert torch.equal(again(x), found)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_parameter_learns(name: str) -> None:
+    layer, x = made(name)
+    x.requires_grad_()
+    layer(x).square().sum().backward()
+    for key, parameter in layer.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.abs().max() > 0, key
+    assert x.grad.abs().max() > 0
+    assert [key for key, _ in layer.named_buffers()] == (["router_bias"] if layer.router_bias is not None else [])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_compiled_it_has_one_graph_the_same_bits_and_gradients(name: str) -> None:
+    torch._dynamo.reset()
+    layer, x = made(name)
+    mine = copy.deepcopy(layer)
+    compiled = torch.compile(mine, fullgraph=True, backend="aot_eager")
+    for each in (layer, compiled):
+        each(x).square().sum().backward()
+    assert torch.equal(compiled(x), layer(x))
+    for (key, a), (_, b) in zip(mine.named_parameters(), layer.named_parameters()):
+        assert torch.equal(a.grad, b.grad), key
+
+
+@pytest.mark.parametrize("name", ["Mixtral", "DeepSeek-V3"])
+def test_autocast_rounds_products_and_leaves_an_fp32_gate(name: str) -> None:
+    layer, x = made(name)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = layer(x)
+    assert found.dtype == torch.bfloat16
+    half = copy.deepcopy(layer).bfloat16()
+    logits = torch.nn.functional.linear(x.reshape(-1, 64), layer.gate)
+    given = {key: value for key, value in LAYERS[name].items() if key in ("router", "groups", "scale")}
+    shared = None if half.shared_w13 is None else (half.shared_w13, half.shared_w2)
+    want = flashfit.fused_moe(
+        x.reshape(-1, 64).bfloat16(), half.w13, half.w2, router_logits=logits, top_k=2,
+        router_bias=layer.router_bias, shared=shared, **given,
+    )  # fmt: skip
+    assert torch.equal(found.reshape(-1, 64), want)
+
+
+def test_opcheck_of_its_call() -> None:
+    layer, x = made("DeepSeek-V3")
+    rows = x.reshape(-1, 64).requires_grad_()
+    logits = torch.nn.functional.linear(rows, layer.gate).detach().requires_grad_()
+    shared = (layer.shared_w13, layer.shared_w2)
+    given = (rows, layer.w13, layer.w2, logits, *(None,) * 5, layer.router_bias, None, *shared)
+    options = {"top_k": 2, "router": "sigmoid", "groups": 4, "groups_kept": 2, "scale": 2.5}
+    torch.library.opcheck(torch.ops.flashfit.fused_moe.default, given, options)
+
+
+QWEN: dict[str, Any] = {
+    "model_type": "qwen3_moe",
+    "hidden_size": 32,
+    "moe_intermediate_size": 16,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "norm_topk_prob": True,
+    "hidden_act": "silu",
+}
+
+
+def checkpoint() -> dict[str, Any]:
+    found = {"mlp.gate.weight": torch.randn(4, 32)}
+    for e in range(4):
+        for name, *shape in (("gate_proj", 16, 32), ("up_proj", 16, 32), ("down_proj", 32, 16)):
+            found[f"mlp.experts.{e}.{name}.weight"] = torch.randn(*shape)
+    return found
+
+
+def test_packing_reads_each_tensor_once_and_keeps_its_dtype() -> None:
+    tensors, read = checkpoint(), list[str]()
+
+    class File:
+        """As an opened safetensors file is."""
+
+        def keys(self) -> Any:
+            return [*tensors, "mlp2.gate.weight", "lm_head.weight"]
+
+        def get_tensor(self, name: str) -> Any:
+            read.append(name)
+            return tensors[name].bfloat16()
+
+    layer = MoeLayer.from_checkpoint(QWEN, File(), "mlp")
+    assert layer.w13.dtype == torch.bfloat16
+    first = "mlp.experts.0.gate_proj.weight"  # whose dtype is looked at beforehand
+    assert sorted(read) == sorted([first, *tensors])
+    for e in range(4):
+        gate, up = (tensors[f"mlp.experts.{e}.{name}_proj.weight"].bfloat16() for name in ("gate", "up"))
+        assert torch.equal(layer.w13[e], torch.cat([gate, up]))
+    assert MoeLayer.from_checkpoint(QWEN, tensors, "mlp.", dtype=torch.float16).w2.dtype == torch.float16
+
+
+def test_what_it_does_not_load_is_refused_by_name() -> None:
+    tensors = checkpoint()
+    first, last = "mlp.experts.0.gate_proj.weight", "mlp.experts.3.down_proj.weight"
+    fp8 = {name: x.to(torch.float8_e4m3fn) if "experts" in name else x for name, x in tensors.items()}
+    scaled = {**fp8, **{f"{name}_scale_inv": torch.ones(1, 1) for name in fp8 if "experts" in name}}
+    few = {name: x for name, x in tensors.items() if name != last}
+    wrong: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({**QWEN, "model_type": "llama"}, tensors, "config: its model_type is 'llama'; accepted: 'mixtral', "),
+        ({**QWEN, "hidden_act": "relu"}, tensors, "config: its hidden_act is 'relu'; accepted: 'silu', "),
+        ({**QWEN, "hidden_size": None}, tensors, "config: it has no hidden_size; accepted: what"),
+        (QWEN, few, f"tensors: there is no {last}; accepted: a checkpoint that has it"),
+        (QWEN, {}, f"tensors: there is no {first}; accepted: "),
+        (QWEN, {**tensors, last: torch.randn(16, 32)}, f"{last}: shape is (16, 32); accepted: (32, 16)"),
+        (QWEN, {**tensors, "mlp.gate.bias": torch.randn(4)}, "tensors: mlp.gate.bias is no weight of such a layer; "),
+        (QWEN, {**tensors, last: tensors[last].to(torch.int8)}, f"{last}: dtype is torch.int8; accepted: "),
+        (QWEN, fp8, f"{first}: dtype is torch.float8_e4m3fn without weight_scale_inv; accepted: "),
+        (QWEN, {**scaled, f"{last}_scale_inv": torch.ones(1, 2)}, ""),
+        (QWEN, scaled, f"unpack: False, and {first} is stored as torch.float8_e4m3fn; accepted: True, which unpacks "
+                       "the experts to 12,288 bytes of torch.bfloat16"),
+    ]  # fmt: skip
+    for config, given, words in wrong:
+        with pytest.raises(flashfit.InvalidArgument) as caught:
+            MoeLayer.from_checkpoint(config, given, "mlp", unpack=not words)
+        said = words or f"{last}_scale_inv: shape is (1, 2); accepted: (1, 1)"
+        assert str(caught.value).startswith(said), str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert MoeLayer.from_checkpoint(QWEN, scaled, "mlp", unpack=True).w2.dtype == torch.bfloat16
+    blocks = {"mlp.experts.gate_up_proj_blocks": torch.zeros(1, dtype=torch.uint8)}
+    config = {"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 32, "num_local_experts": 2}
+    with pytest.raises(flashfit.InvalidArgument, match=r"is stored as mxfp4; .* 24,576 bytes of torch.bfloat16"):
+        MoeLayer.from_checkpoint({**config, "num_experts_per_tok": 2}, blocks, "mlp")
+
+
+def test_what_makes_no_layer_is_refused() -> None:
+    for bent, words in (
+        ({"hidden": 0}, "hidden: 0; accepted: 1 or more"),
+        ({"top_k": 9}, "top_k: 9; accepted: to 8, the experts"),
+        ({"activation": "gelu"}, "activation: 'gelu'; accepted: "),
+    ):
+        with pytest.raises(flashfit.InvalidArgument) as caught:
+            MoeLayer(**{**SIZES, **bent})
+        assert str(caught.value).startswith(words)
