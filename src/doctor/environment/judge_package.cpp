@@ -16,7 +16,7 @@ namespace {
 constexpr PackageCheck kChecks[] = {check_missing_libraries, check_torch_build, check_torch_extension,
                                     check_picked_files,      check_compilers,   check_host_code,
                                     check_compiling,         check_loads,       check_dlls,
-                                    check_companions,        check_names};
+                                    check_companions,        check_elsewhere,   check_names};
 
 const Binary* find(const Target& target, const std::string& member) {
   for (const Binary& binary : target.binaries)

@@ -56,6 +56,7 @@ void check_compiling(const Site& site, const Package& package, doctor::TargetRep
 void check_dlls(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_loads(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_companions(const Site& site, const Package& package, doctor::TargetReport& report);
+void check_elsewhere(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_names(const Site& site, const Package& package, doctor::TargetReport& report);
 
 /// The files that the package loads on the GPUs asked for, as the target that part one's rules judge; their paths are

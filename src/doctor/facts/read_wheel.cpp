@@ -6,6 +6,7 @@
 #include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/zip_member.hpp"
+#include "doctor/facts/imported_modules.hpp"
 #include "doctor/facts/read_binary.hpp"
 #include "doctor/facts/read_parts.hpp"
 #include "doctor/facts/sdist.hpp"
@@ -101,6 +102,7 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
   for (const ZipMember& member : *members) sizes.push_back(is_file(member) ? member.compressed : 0);
   Budget budget{limits::content_of(zip.stored())};
   read_parts(sizes, [&](std::size_t i) { return read_part(zip, (*members)[i], budget); }, progress, target);
+  if (target.kind == TargetKind::kWheel) find_unnamed_modules(zip, *members, target);
 }
 
 }  // namespace flashfit::doctor

@@ -66,6 +66,7 @@ void judge_stable(const Binary& binary, std::optional<int> from, const Question&
 struct Family {
   bool any = false;     ///< one is for all
   bool stable = false;  ///< that one says so: others are no modules, for all that their names tell
+  bool named = false;   ///< a Python file of the wheel may import them
   std::vector<const Binary*> binaries;
   std::vector<int> minors;
 };
@@ -122,6 +123,7 @@ void check_python_modules(const Target& target, const Question& question, std::v
     Family& family = families[module->stem];
     family.any |= module->minor < 0;
     family.stable |= module->stable;
+    family.named |= !binary.extension.unnamed;
     family.binaries.push_back(&binary);
     family.minors.push_back(module->minor);
   }
@@ -139,10 +141,18 @@ void check_python_modules(const Target& target, const Question& question, std::v
     if (is_cpython(question)) {
       const int minor = question.python->minor;
       if (has(family, minor)) continue;
+      if (!family.named) {
+        problems.push_back({"FF222", Severity::kNote,
+                            fmt::format("is a module for CPython {} alone, which no Python file of this wheel names: a "
+                                        "build has left it there",
+                                        only),
+                            family.binaries.front()->path, ""});
+        continue;
+      }
       problems.push_back({"FF222", some_fit ? Severity::kDegrades : Severity::kMisfit,
                           fmt::format("is a module for CPython {} alone; yours is {}", only, question.python->str()),
                           family.binaries.front()->path, fmt::format("a build for CPython 3.{}", minor)});
-    } else if (from) {
+    } else if (from && family.named) {
       problems.push_back({"FF222", Severity::kDegrades,
                           fmt::format("tagged abi3 from 3.{} on, but is a module for CPython {} alone", *from, only),
                           family.binaries.front()->path, ""});

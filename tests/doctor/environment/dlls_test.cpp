@@ -61,7 +61,7 @@ TEST_F(Dlls, ModulesForAnotherPythonAreNotImported) {
 }
 
 TEST_F(Dlls, OnLinuxNobodyImportsThem) {
-  install({"ext", "1.0", {{kModule, dll({"gone.dll"}, true)}}});
+  install({.name = "ext", .version = "1.0", .files = {{kModule, dll({"gone.dll"}, true)}}, .platform = "linux_x86_64"});
   EXPECT_THAT(look({"L40"}).packages, IsEmpty());
 }
 

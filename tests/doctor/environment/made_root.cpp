@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace flashfit::doctor::environment::test {
 
 void MadeRoot::make_system(const std::string& glibc) const {
@@ -20,6 +22,18 @@ void MadeRoot::make_system(const std::string& glibc) const {
         MadeLibrary{.needed = {"libc.so.6"}, .interpreter = "/lib64/ld-linux-x86-64.so.2"}.bytes());
 }
 
+namespace {
+
+std::string platform_of(const MadePackage& package) {
+  if (!package.platform.empty()) return package.platform;
+  const bool windows = std::any_of(package.files.begin(), package.files.end(), [](const auto& file) {
+    return file.first.ends_with(".pyd") || file.first.ends_with(".dll") || file.first.ends_with(".DLL");
+  });
+  return windows ? "win_amd64" : "linux_x86_64";
+}
+
+}  // namespace
+
 void MadeRoot::install(const MadePackage& package) const {
   std::string record;
   for (const auto& [path, content] : package.files) {
@@ -32,7 +46,8 @@ void MadeRoot::install(const MadePackage& package) const {
   for (const std::string& requirement : package.requirements) metadata += "Requires-Dist: " + requirement + "\n";
   write(info + "METADATA", metadata + "\nA description.\n");
   const std::string tag = "cp3" + site_.substr(site_.find("python3.") + 8, 2);
-  write(info + "WHEEL", fmt::format("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {0}-{0}-linux_x86_64\n", tag));
+  write(info + "WHEEL",
+        fmt::format("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {0}-{0}-{1}\n", tag, platform_of(package)));
   write(info + "RECORD", record);
 }
 

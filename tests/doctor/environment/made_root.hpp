@@ -20,7 +20,8 @@ struct MadePackage {
   std::string name, version;
   std::map<std::string, std::vector<std::byte>> files = {};
   std::vector<std::string> requirements = {};
-  bool recorded = true;  ///< false: files without *.dist-info
+  bool recorded = true;       ///< false: files without *.dist-info
+  std::string platform = "";  ///< of WHEEL's tag; "": that of its files, linux_x86_64 or win_amd64
 };
 
 /// A root file system in a folder; paths are below it, without a '/' at their beginning.

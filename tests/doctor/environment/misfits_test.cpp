@@ -35,6 +35,26 @@ TEST_F(Misfits, TheHopperOnlyExtensionIsNamedAndFlashAttnCleared) {
   EXPECT_THAT(lines_of(found, "apex"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0, no PTX. L40 is 8.9")));
 }
 
+/// `pip install --platform`, or a folder copied from another machine: nothing here looks for such modules.
+TEST_F(Misfits, APackageForAnotherSystemIsNoneOfThisOne) {
+  MadeLibrary arm;
+  arm.machine = kMachineAarch64;
+  install({"ours", "1.0", {{"ours/_C" + kModule, make_module({}, {})}}});
+  install({.name = "text", .version = "1.0", .files = {{"text.py", {}}}, .platform = "win_amd64"});
+  install({.name = "for_musl",
+           .version = "1.0",
+           .files = {{"for_musl/_C.cpython-311-x86_64-linux-musl.so", make_module({}, {})}},
+           .platform = "musllinux_1_1_x86_64"});
+  install({.name = "for_arm",
+           .version = "1.0",
+           .files = {{"for_arm/lib.so", make_module({}, arm)}},
+           .platform = "manylinux_2_24_aarch64"});
+  const Environment found = look(std::vector<std::string>{"L40"});
+  EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("for-arm", "for-musl"));
+  EXPECT_THAT(lines_of(found, "for-arm"), ElementsAre(HasSubstr("FF202 misfit installed for another system: ")));
+  EXPECT_EQ(mend_of(found, "for-musl"), "pip install --force-reinstall --no-deps for-musl==1.0");
+}
+
 TEST_F(Misfits, AnExtensionForAnotherTorchNamesTheSymbol) {  // kind 1
   install(make_torch("2.9.1+cu128"));
   install({"flash_attn",

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "doctor/facts/read_wheel.hpp"
 #include "doctor/knowledge/stable_abi.hpp"
+#include "doctor/made/library.hpp"
+#include "doctor/made/wheel.hpp"
 #include "doctor/packaging/python_module.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/judged.hpp"
@@ -113,6 +116,27 @@ TEST(PythonModules, WhatNoImportReachesIsNone) {
     EXPECT_THAT(judged(check_python_modules, abi3({}, path), on_python("3.11")),
                 ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.11"))
         << path;
+}
+
+/// sgl-kernel 0.3.21: _mscclpp, for CPython 3.10, in a wheel for all from 3.10 on that never imports it.
+TEST(PythonModules, WhatNoPythonFileNamesIsRemarkedAlone) {
+  const auto target_with = [](const char* python) {
+    test::MadeWheel wheel{.name = "x", .version = "1.0", .tag = "cp39-abi3-linux_x86_64"};
+    for (const char* const path : {"x/_C.abi3.so", "_left.cpython-310-x86_64-linux-gnu.so"})
+      wheel.add(path, test::MadeLibrary{.imports = {{.name = "PyModule_Create2"}}}.bytes());
+    wheel.members.push_back({.name = "x/__init__.py", .content = python});
+    const auto bytes = wheel.bytes();
+    Target target{.file_name = wheel.file_name()};
+    read_wheel(MemorySource(bytes), target, {});
+    return target;
+  };
+  for (const char* const python : {"from . import _C  # torch.ops.x.left_ops", "import _C, x_left, _left_over"})
+    EXPECT_THAT(
+        judged(check_python_modules, target_with(python), on_python("3.12")),
+        ElementsAre("FF222 fits is a module for CPython 3.10 alone, which no Python file of this wheel names: a "
+                    "build has left it there"));
+  EXPECT_THAT(judged(check_python_modules, target_with("import _left"), on_python("3.12")),
+              ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));
 }
 
 TEST(PythonModules, OneOfAFamilyIsEnough) {
