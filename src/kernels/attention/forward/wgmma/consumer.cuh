@@ -29,18 +29,11 @@ class WgmmaConsumer {
     return plain;
   }();
   static constexpr int kRows = 64;  // of a warpgroup
-  static constexpr int kGroups = C.warps / 4;
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
-  /// The P V of a job's last tile runs together with the next job's first Q K^T.
-  static constexpr bool kPends = Shared::kRowSlots > 1;
-  /// If a warpgroup's rows see no more than kFewKeys of their last tile, the others are not computed. There is no room
-  /// for the steps that do so elsewhere: of three warpgroups they spill, with softcap the compiler makes functions of
-  /// them, and wgmma waits at each call.
-  static constexpr bool kSkipsKeys = kGroups == 2 && !kHasSoftcap;
-  static constexpr int kFewKeys = (kN / 2 + 15) / 16 * 16;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
   /// longer than weights, that is so without.
   static constexpr bool kTakesTurns = C.head_dim <= 128;
+  static constexpr int kGroups = C.warps / 4;
   static constexpr int kTurn = 1;  // named barriers: a warpgroup's turn is kTurn + its index
   static constexpr int kClear = kTurn + kGroups;
 
@@ -48,6 +41,7 @@ class WgmmaConsumer {
   static void run(const Params& p, Shared& s) { WgmmaConsumer(p, s).run(); }
 
  private:
+  using Scores = float[kN / 2];
   using Outputs = float[kD / 2];
   using Weights = uint32[kN / 16][4];
 
@@ -100,22 +94,15 @@ class WgmmaConsumer {
               .state = {}};
     clear(rows.state);
     // The warpgroup's tiles end before `end`. There is one even if its rows see nothing of it.
-    const int keys = group_row < job.work.queries ? visible.count(group_last) : 0;
-    const int end = clamp((keys + kN - 1) / kN, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end,
-                          job.tiles.end);
-    // Before it, those of which all keys are computed: all, or all but the last.
-    const int end_of_whole = kSkipsKeys && keys <= (end - 1) * kN + kFewKeys ? end - 1 : end;
+    const int seen = group_row < job.work.queries ? (visible.count(group_last) + kN - 1) / kN : 0;
+    const int end = clamp(seen, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end, job.tiles.end);
 
     if (job.tiles.begin < job.tiles.end) {
-      int j = job.tiles.begin;
-      if (kPends && last.tile == kNone) [[unlikely]]
-        step<true, false, kN>(rows, j, o, w, last);
-      else if (!kSkipsKeys || end_of_whole > j)
-        step<true, kPends, kN>(rows, j, o, w, last);
+      if (Shared::kRowSlots > 1 && last.tile != kNone) [[likely]]
+        step<true, true>(rows, job.tiles.begin, o, w, last);
       else
-        step<true, kPends, kFewKeys>(rows, j, o, w, last);
-      while (++j < end_of_whole) step<false, true, kN>(rows, j, o, w, last);
-      if (kSkipsKeys && j < end) step<false, true, kFewKeys>(rows, j, o, w, last);
+        step<true, false>(rows, job.tiles.begin, o, w, last);
+      for (int j = job.tiles.begin + 1; j < end; ++j) step<false, true>(rows, j, o, w, last);
       last.tile = rows.first + end - 1;
       job = this->job();
       if (end == job.tiles.end) {
@@ -157,13 +144,12 @@ class WgmmaConsumer {
 
   /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the job before.
   /// The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two copies.
-  /// Keys: so many of the tile's first ones are computed, as the rows see no others.
-  template <bool kFirst, bool kPending, int Keys>
+  template <bool kFirst, bool kPending>
   void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
     const int n = arch::shuffle(rows.first + j, 0), before = kFirst ? arch::shuffle(last.tile, 0) : n - 1;
-    float x[Keys / 2];
-    float(&scores)[1][Keys / 8][4] = as_m16(x);
+    Scores x;
+    float(&scores)[1][kN / 8][4] = as_m16(x);
     float(&outputs)[1][kD / 8][4] = as_m16(o);
 
     k_of(n).wait_full(n / C.stages);
@@ -197,8 +183,8 @@ class WgmmaConsumer {
       LateRows late = follow_weights<T>(scores, sums, rows.state);
       round(w, x);
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
-        weigh_again<Keys>(w, sums, late, s_.k[n % C.stages],
-                          [&](auto& c, int key) { finish_scores(c, rows, j, j * kN + key); });
+        weigh_again(w, sums, late, s_.k[n % C.stages],
+                    [&](auto& c, int key) { finish_scores(c, rows, j, j * kN + key); });
       k_of(n).release();
       follow_bases(outputs, rows.state, late);
     } else {
@@ -240,8 +226,7 @@ class WgmmaConsumer {
   }
 
   /// S = Q K^T of the n-th key tile, for the warpgroup's rows.
-  template <int Half>
-  void multiply_qk(float (&x)[Half], int n) const {
+  void multiply_qk(float (&x)[kN / 2], int n) const {
     const uint64 q = encode(TileQ::k_major(arch::shared_address(q_tile().data), group_ * kRows, 0));
     const uint64 k = encode(TileK::k_major(arch::shared_address(s_.k[n % C.stages].data), 0, 0));
 #pragma unroll
@@ -257,12 +242,9 @@ class WgmmaConsumer {
     arch::wgmma_commit();
   }
 
-  /// Those of keys that were not computed are 0.
-  template <int Half>
-  static void round(uint32 (&w)[kN / 16][4], const float (&x)[Half]) {
+  static void round(uint32 (&w)[kN / 16][4], const float (&x)[kN / 2]) {
 #pragma unroll
-    for (int i = 0; i < kN / 4; ++i)
-      w[i / 4][i % 4] = i < Half / 2 ? arch::pack<T>(x[2 * i % Half], x[2 * i % Half + 1]) : 0;
+    for (int i = 0; i < kN / 4; ++i) w[i / 4][i % 4] = arch::pack<T>(x[2 * i], x[2 * i + 1]);
   }
 
   /// Rows of V behind the last key that TMA copied all the same, of the next sequence or of keys not in use: a weight
@@ -282,11 +264,11 @@ class WgmmaConsumer {
 
   /// Weights of lost rows, their sums and bases from scores that mma.sync makes, which one warp can do alone. `finish`
   /// makes scores of the products with 16 keys from a place in the tile on.
-  template <int Keys, class Finish>
+  template <class Finish>
   void weigh_again(uint32 (&w)[kN / 16][4], float (&sums)[1][2], LateRows& late, const TileK& k, Finish finish) const {
     float tops[2] = {kMinusInfinity, kMinusInfinity};
 #pragma unroll 1
-    for (int key = 0; key < Keys; key += 16) {
+    for (int key = 0; key < kN; key += 16) {
       float c[1][2][4] = {};
       multiply_16_keys(c, k, key);
       finish(c, key);
@@ -301,7 +283,7 @@ class WgmmaConsumer {
       rows[0][h] = {late.bases[h], 0.f};
     }
 #pragma unroll
-    for (int key = 0; key < Keys; key += 16) {
+    for (int key = 0; key < kN; key += 16) {
       float c[1][2][4] = {}, more[1][2];
       multiply_16_keys(c, k, key);
       finish(c, key);
