@@ -107,8 +107,9 @@ def files_of(build: Path) -> set[Path]:
         if file.endswith("page.o)"):  # made of a copy
             found.update(re.findall(r"^CHART_JS:\w+=(.*)$", cache, re.MULTILINE))
     paths = {Path(os.path.normpath(build / name)) for name in found}
-    # Headers compiled beforehand stand for those that every file reads.
-    paths |= {Path(f) for n, files in read.items() if n.endswith(".gch") for f in files if f.startswith("/")}
+    # Headers compiled beforehand stand for those that every file reads; those of tests are in no file of the wheel.
+    ahead = [files for n, files in read.items() if n.endswith(".gch") and not n.startswith("tests/")]
+    paths |= {Path(f) for files in ahead for f in files if f.startswith("/")}
     # Python's headers declare what is there when the module is loaded; they come with whatever Python made the build.
     own = {ROOT, build, *(folder for p in paths if p.name == "Python.h" for folder in [p.parent])}
     return {p.resolve() for p in paths if own.isdisjoint(p.parents) and p.is_file()}
