@@ -100,6 +100,11 @@ def activation_of(activation: Any) -> tuple[int, float, float, float]:
     return found
 
 
+def has_gate(activation: Any) -> bool:
+    """Whether w13 has a gate and an up for each feature; else it has one output."""
+    return activation not in ("silu", "relu2")
+
+
 def _one_of(name: str, value: Any, flags: dict[str, int]) -> int:
     found = flags.get(value) if isinstance(value, str) else None
     if found is None:

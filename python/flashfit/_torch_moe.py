@@ -9,7 +9,7 @@ import torch
 from ._binding import binding, failure
 from ._errors import InvalidArgument
 from ._frames import MOE_GRADIENTS
-from ._moe import Asked, Swiglu, activation_of, layout_of, moe_with_care, numbers_of, range_of, shared_of
+from ._moe import Asked, Swiglu, activation_of, has_gate, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
 from ._tensors import whole_numbers_list
@@ -144,7 +144,7 @@ def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None) -> Any:
     tokens, hidden = x.shape
     experts = w13.shape[0]
     inner = w2.shape[1] if asked.transposed else w2.shape[2]
-    outputs = inner * (1 if asked.activation in ("silu", "relu2") else 2)
+    outputs = inner * (2 if has_gate(asked.activation) else 1)
 
     def expect(name: str, each: Any, *shape: Any) -> None:
         for mine, other in zip(each.shape, shape):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ._gradients import GROUPED, experts_operator
-from ._moe import Asked, activation_of, range_of
+from ._moe import Asked, activation_of, has_gate, range_of
 
 _RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 _COLUMNS = 8  # 16 bytes of bf16: the least that a grouped product takes
@@ -145,7 +145,7 @@ def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any
 
 def _sides(z: Any, asked: Asked) -> tuple[Any, Any]:
     """Gate and up of z; without a gate None and z."""
-    if asked.activation in ("silu", "relu2"):
+    if not has_gate(asked.activation):
         return None, z
     return (z[:, 0::2], z[:, 1::2]) if asked.gate_up == "interleaved" else z.chunk(2, dim=1)
 

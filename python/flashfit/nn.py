@@ -12,7 +12,7 @@ import torch
 from . import torch_ops
 from ._checkpoints import Checkpoint, fill, written_as
 from ._errors import InvalidArgument
-from ._moe import Swiglu, activation_of
+from ._moe import Swiglu, activation_of, has_gate
 from ._operations import fused_moe
 
 __all__ = ["MoeLayer"]
@@ -75,7 +75,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             "gate_up": gate_up,
             "weight_on": weight_on,
         }
-        self._gated = activation not in ("silu", "relu2")
+        self._gated = has_gate(activation)
         sides = 2 if self._gated else 1
 
         def parameter(*shape: int, kind: Any = None) -> Any:

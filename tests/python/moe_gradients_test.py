@@ -16,7 +16,6 @@ from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
     by_torch,
     differentiable,
-    differentiable_by_torch,
     expect_gradients,
     gradients_of,
     in_double,
@@ -80,7 +79,7 @@ def test_every_activation_and_layout(
     call = differentiable(
         getattr(torch, dtype), activation, "concatenated" if ungated else gate_up, transposed, weight_on
     )
-    ours = held(call, DIFFERENTIATED, differentiable_by_torch)
+    ours = held(call, DIFFERENTIATED, by_torch)
     assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens
     again = gradients_of(flashfit.fused_moe, call, normal(50, 64).to(call["x"].dtype), DIFFERENTIATED)
     assert all(torch.equal(again[name], mine) for name, mine in ours.items())

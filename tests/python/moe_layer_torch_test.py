@@ -18,7 +18,6 @@ from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
     by_torch,
     differentiable,
-    differentiable_by_torch,
     expect_gradients,
     gradients_of,
     layer,
@@ -263,8 +262,8 @@ def test_gradients(dtype: str, activation: str, gate_up: str, transposed: bool, 
     call = differentiable(getattr(torch, dtype), *options)
     double = {name: x.double() if isinstance(x, torch.Tensor) and name != "topk_ids" else x for name, x in call.items()}
     dout = torch.randn(call["x"].shape, generator=torch.Generator().manual_seed(8)).to(call["x"].dtype)
-    exact = gradients_of(differentiable_by_torch, double, dout, DIFFERENTIATED)
-    theirs = gradients_of(differentiable_by_torch, call, dout, DIFFERENTIATED)
+    exact = gradients_of(by_torch, double, dout, DIFFERENTIATED)
+    theirs = gradients_of(by_torch, call, dout, DIFFERENTIATED)
     ours = gradients_of(flashfit.fused_moe, call, dout, DIFFERENTIATED)
     expect_gradients(ours, theirs, exact)
     assert not any(ours[name][5].any() for name in ("w13", "w2", "b13", "b2"))  # which has no tokens

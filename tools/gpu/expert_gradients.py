@@ -36,7 +36,6 @@ from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
     by_torch,
     differentiable,
-    differentiable_by_torch,
     gradient_errors,
     gradients_of,
     in_double,
@@ -70,7 +69,7 @@ def every_layout(device: str) -> Iterator[Found]:
                 order = "concatenated" if activation in ("silu", "relu2") else gate_up
                 call = differentiable(dtype, activation, order, transposed, weight_on, **SIZES, device=device)
                 words = f"{str(dtype)[6:]}, {activation}, {order}{', transposed' * transposed}, weight on {weight_on}"
-                yield held(words, call, DIFFERENTIATED, differentiable_by_torch)
+                yield held(words, call, DIFFERENTIATED, by_torch)
 
 
 def many_experts(device: str) -> Iterator[Found]:

@@ -35,13 +35,32 @@ def layer(
     }
 
 
-def by_torch(x: Any, w13: Any, w2: Any, topk_weights: Any, topk_ids: Any, activation: str = "swiglu") -> Any:
-    """What Transformers' eager experts run: expert by expert, each step in x's dtype, added up in fp32."""
+def by_torch(
+    x: Any,
+    w13: Any,
+    w2: Any,
+    topk_weights: Any,
+    topk_ids: Any,
+    b13: Any = None,
+    b2: Any = None,
+    activation: str = "swiglu",
+    gate_up: str = "concatenated",
+    transposed: bool = False,
+    weight_on: str = "output",
+) -> Any:
+    """The layer in torch's own operations, as Transformers' eager experts run it: expert by expert, each step in x's
+    dtype, added up in fp32 or more."""
     out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
+    w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
     for e in range(len(w13)):
         token, rank = torch.where(topk_ids == e)
-        g, u = (x[token] @ w13[e].T).chunk(2, dim=-1)
-        if activation == "gpt_oss":
+        weight = topk_weights[token, rank, None].to(x.dtype)
+        z = (x[token] * weight if weight_on == "input" else x[token]) @ w13[e].T
+        z = z if b13 is None else z + b13[e]
+        g, u = (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=-1)
+        if activation in ("silu", "relu2"):
+            h = F.silu(z) if activation == "silu" else F.relu(z).square()
+        elif activation == "gpt_oss":
             g, u = g.clamp(max=7), u.clamp(-7, 7)
             h = (u + 1) * (g * torch.sigmoid(1.702 * g))
         elif activation == "swiglu":
@@ -49,7 +68,8 @@ def by_torch(x: Any, w13: Any, w2: Any, topk_weights: Any, topk_ids: Any, activa
         else:
             h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
         y = h @ w2[e].T
-        out.index_add_(0, token, (y * topk_weights[token, rank, None].to(y.dtype)).to(out.dtype))
+        y = y if b2 is None else y + b2[e]
+        out = out.index_add(0, token, (y if weight_on == "input" else y * weight).to(out.dtype))
     return out.to(x.dtype)
 
 
@@ -79,41 +99,6 @@ def differentiable(
     call = {name: x if name == "topk_ids" else x.to(dtype) for name, x in call.items()}
     call["topk_weights"] = call["topk_weights"].to(torch.promote_types(dtype, torch.float32))
     return {**call, "activation": activation, "gate_up": gate_up, "transposed": transposed, "weight_on": weight_on}
-
-
-def differentiable_by_torch(
-    x: Any,
-    w13: Any,
-    w2: Any,
-    topk_weights: Any,
-    topk_ids: Any,
-    b13: Any,
-    b2: Any,
-    activation: str,
-    gate_up: str,
-    transposed: bool,
-    weight_on: str,
-) -> Any:
-    """The layer in torch's own operations, in whatever dtype."""
-    out = torch.zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
-    w13, w2 = (w13.mT, w2.mT) if transposed else (w13, w2)
-    for e in range(len(w13)):
-        token, rank = torch.where(topk_ids == e)
-        weight = topk_weights[token, rank, None].to(x.dtype)
-        z = (x[token] * weight if weight_on == "input" else x[token]) @ w13[e].T + b13[e]
-        g, u = (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=-1)
-        if activation in ("silu", "relu2"):
-            h = F.silu(z) if activation == "silu" else F.relu(z).square()
-        elif activation == "gpt_oss":
-            g, u = g.clamp(max=7), u.clamp(-7, 7)
-            h = (u + 1) * (g * torch.sigmoid(1.702 * g))
-        elif activation == "swiglu":
-            h = F.silu(g) * u
-        else:
-            h = F.gelu(g, approximate="tanh" if activation == "geglu_tanh" else "none") * u
-        y = h @ w2[e].T + b2[e]
-        out = out.index_add(0, token, (y if weight_on == "input" else y * weight).to(out.dtype))
-    return out.to(x.dtype)
 
 
 def gradients_of(function: Any, call: dict[str, Any], dout: Any, names: list[str]) -> dict[str, Any]:

@@ -55,7 +55,11 @@ def _norms() -> dict[str, Any]:
         dtype = torch.get_autocast_dtype(device)
         return [x.to(dtype) if x is not None and x.is_floating_point() else x for x in tensors]
 
-    class FusedLayerNorm(torch.nn.LayerNorm):  # type: ignore[misc]
+    class OfApex:
+        """What both have in common, before the PyTorch class whose parameters they have."""
+
+        norm: Callable[..., Any]
+
         def __init__(
             self,
             normalized_shape: Any,
@@ -63,29 +67,25 @@ def _norms() -> dict[str, Any]:
             elementwise_affine: bool = True,
             memory_efficient: bool = False,
         ) -> None:
-            super().__init__(normalized_shape, eps=eps, elementwise_affine=elementwise_affine)
+            super().__init__(normalized_shape, eps=eps, elementwise_affine=elementwise_affine)  # type: ignore[call-arg]
 
-        def forward(self, x: Any) -> Any:
+        def forward(self: Any, x: Any) -> Any:
             device = x.device.type
-            x, weight, bias = of_autocast(device, x, self.weight, self.bias)
+            x, *weights = of_autocast(device, x, *self.weights())
             with torch.autocast(device, enabled=False):
-                return functional.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
+                return self.norm(x, self.normalized_shape, *weights, self.eps)
 
-    class FusedRMSNorm(torch.nn.RMSNorm):  # type: ignore[misc]
-        def __init__(
-            self,
-            normalized_shape: Any,
-            eps: float = 1e-5,
-            elementwise_affine: bool = True,
-            memory_efficient: bool = False,
-        ) -> None:
-            super().__init__(normalized_shape, eps=eps, elementwise_affine=elementwise_affine)
+    class FusedLayerNorm(OfApex, torch.nn.LayerNorm):  # type: ignore[misc]
+        norm = staticmethod(functional.layer_norm)
 
-        def forward(self, x: Any) -> Any:
-            device = x.device.type
-            x, weight = of_autocast(device, x, self.weight)
-            with torch.autocast(device, enabled=False):
-                return functional.rms_norm(x, self.normalized_shape, weight, self.eps)
+        def weights(self) -> tuple[Any, ...]:
+            return self.weight, self.bias
+
+    class FusedRMSNorm(OfApex, torch.nn.RMSNorm):  # type: ignore[misc]
+        norm = staticmethod(functional.rms_norm)
+
+        def weights(self) -> tuple[Any, ...]:
+            return (self.weight,)
 
     return {"FusedLayerNorm": FusedLayerNorm, "FusedRMSNorm": FusedRMSNorm}
 
