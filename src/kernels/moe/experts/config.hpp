@@ -2,7 +2,6 @@
 // The experts' kernels: compile-time configurations, and what they imply. Neutral: the plan takes shared memory from
 // here without `arch`.
 #include "core/base/types.hpp"
-#include "kernels/layout/swizzle_mode.hpp"
 #include "kernels/moe/experts/limits.hpp"
 
 namespace flashfit {
@@ -45,10 +44,6 @@ constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
 constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 1) / 2 * 16; }
 /// Over wgmma a tile's rows follow the expert's in steps of so many, which is what TMA copies at a time.
 inline constexpr int kExpertsStep = 16;
-/// How its slices lie: a row of one is as long as the pattern.
-constexpr SwizzleMode experts_swizzle(const ExpertsProductConfig& c) {
-  return c.depth == 32 ? SwizzleMode::k64B : SwizzleMode::k128B;
-}
 /// Bytes of the ring; the results' way out lies where the ring was. Over wgmma the ring is being filled for the next
 /// tile meanwhile, and each warpgroup has room of its own for 64 outputs; the slots' barriers take another 1,024 bytes
 /// with what aligns them.
@@ -72,8 +67,7 @@ constexpr const char* experts_product_config_error(const ExpertsProductConfig& c
     if (c.tile_columns != 256) return "over wgmma a warpgroup has twice 64 outputs";
     if (c.tile_rows % 16 || c.tile_rows < 16 || c.tile_rows > 192)
       return "over wgmma tile_rows must be a multiple of 16 from 16 to 192";
-    if ((c.depth != 32 && c.depth != 64) || c.stages < 3)
-      return "over wgmma depth must be 32 or 64, and stages at least 3";
+    if (c.depth != 64 || c.stages < 3) return "over wgmma depth must be 64, and stages at least 3";
     return nullptr;
   }
   if (c.row_warps < 1 || c.column_warps < 1 || c.row_warps * c.column_warps > 32) return "warps must be 1 to 32";

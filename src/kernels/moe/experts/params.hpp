@@ -47,7 +47,7 @@ struct ExpertsProductParams {
   const ExpertTile* tiles;
   const int* tile_count;
   int* taken;          ///< over wgmma: tiles that blocks have taken beyond their first
-  const int* choices;  ///< the first product: a's row of row r is that of token choices[r] / top_k; else nullptr
+  const int* choices;  ///< the first product: row r is of token choices[r] / top_k, whose row of a it is over mma.sync
   Divisor top_k;
   Divisor columns;  ///< tiles along the outputs
   const void* a;

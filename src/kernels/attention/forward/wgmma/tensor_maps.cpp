@@ -6,19 +6,16 @@
 namespace flashfit {
 namespace {
 
-/// Columns, rows, heads, sequences; a box is one panel wide. Dimensions of one element have no stride: 16 bytes are as
-/// good as any that a map takes.
+/// Columns, rows, heads, sequences; a box is one panel wide.
 TensorMapSpec spec_of(const TensorView& t, DType dtype, int columns, std::int64_t rows, std::int64_t heads,
                       std::int64_t sequences, int box_rows, SwizzleMode mode) {
   const auto dim = [](std::int64_t n) { return static_cast<uint64>(std::max<std::int64_t>(n, 1)); };
-  const auto stride = [&](std::int64_t n, std::int64_t elements) {
-    return n <= 1 ? uint64{16} : static_cast<uint64>(elements) * size_of(dtype);
-  };
   return {.dtype = dtype,
           .rank = 4,
           .base = t.data,
           .dims = {dim(columns), dim(rows), dim(heads), dim(sequences)},
-          .strides = {stride(rows, t.row_stride), stride(heads, t.head_stride), stride(sequences, t.batch_stride)},
+          .strides = {map_stride(rows, t.row_stride, dtype), map_stride(heads, t.head_stride, dtype),
+                      map_stride(sequences, t.batch_stride, dtype)},
           .box = {static_cast<uint32>(row_bytes(mode) / size_of(dtype)), static_cast<uint32>(box_rows), 1, 1},
           .swizzle = mode,
           .l2 = L2Promotion::k256B};
@@ -34,20 +31,15 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   const std::int64_t rows_k = p.variable_length ? p.total_k : p.seqlen_k;
   // Without keys there may be no K and V; their maps are not used then.
   const TensorView &k = rows_k == 0 ? call.q : call.k, &v = rows_k == 0 ? call.q : call.v;
-  const struct {
-    TensorMap& to;
-    TensorMapSpec spec;
-  } maps[] = {
-      {params.q, spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, c.block_m, panel_mode(c.head_dim))},
-      {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim))},
-      {params.v, spec_of(v, p.dtype, p.head_dim_v, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim_v))},
-  };
-  for (const auto& [to, spec] : maps) {
-    const Result<TensorMap> map = encode(spec);
-    if (!map) return tl::unexpected(map.error());
-    to = *map;
-  }
-  return {};
+  return encode_all(
+      {
+          {params.q,
+           spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, c.block_m, panel_mode(c.head_dim))},
+          {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim))},
+          {params.v,
+           spec_of(v, p.dtype, p.head_dim_v, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim_v))},
+      },
+      encode);
 }
 
 }  // namespace flashfit

@@ -1,15 +1,11 @@
 #pragma once
 // The tensor maps of a call, as kernels over wgmma copy by them. Host only.
-#include "core/base/error.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/problem.hpp"
-#include "kernels/layout/tensor_map_spec.hpp"
+#include "kernels/layout/encode_maps.hpp"
 
 namespace flashfit {
-
-/// Who encodes a map: runtime/images/tensor_map.hpp for GPUs, proof/emu/tensor_map.hpp for the emulator.
-using EncodeTensorMap = Result<TensorMap> (*)(const TensorMapSpec& spec);
 
 /// Sets q, k and v of `params` for a call of a problem without no_tensor_maps. Errors: those of `encode`.
 Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& config, const ForwardCall& call,

@@ -25,7 +25,7 @@ class WgmmaExpertsConsumer {
  private:
   /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one activates
   /// and stores, the other has the tensor cores to itself. Each slice more is one less on its way.
-  static constexpr int kLead = 64 / C.depth;
+  static constexpr int kLead = 1;
   static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
 
   WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
@@ -36,10 +36,9 @@ class WgmmaExpertsConsumer {
       const ExpertsPlace place = next();
       if (place.rows == 0) return;
       if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
-      Sums lo, hi;
-      for (float& x : lo) x = 0.f;
-      for (float& x : hi) x = 0.f;
-      multiply<C.tile_rows / kExpertsStep>(lo, hi, (place.rows + kExpertsStep - 1) / kExpertsStep);
+      // Zeros that nobody reads: without, the compiler takes all sums to be alive from one tile to the next.
+      Sums lo = {}, hi = {};
+      multiply<C.tile_rows / kExpertsStep>(lo, hi, place.steps());
       put(place, lo, hi);
     }
   }

@@ -6,9 +6,9 @@
 namespace flashfit {
 
 struct WgmmaExpertsParams {
-  /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Boxes of depth x 64.
+  /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Boxes of 64 x 64.
   TensorMap weights;
-  /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of depth x kExpertsStep.
+  /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of 64 x kExpertsStep.
   TensorMap rows;
   ExpertsProductParams product;
 };

@@ -31,14 +31,13 @@ class WgmmaExpertsProducer {
     const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
     for (;;) {
       const ExpertsPlace place = works.next();
-      const int steps = (place.rows + kExpertsStep - 1) / kExpertsStep;
       if (place.rows == 0) return end();
       for (int i = 0; i < slices_; ++i, ++at_) {
         const int slot = wait();
         if (i == 0) arch::store_shared(s_.places, slot, place);
-        arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + steps * kStepBytes);
+        arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + place.steps() * kStepBytes);
         copy_weights(place, i * C.depth, slot);
-        copy_rows(place, i * C.depth, slot, steps);
+        copy_rows(place, i * C.depth, slot);
         if (i == take) works.take();
         if (i == look) works.look();
       }
@@ -71,8 +70,8 @@ class WgmmaExpertsProducer {
   }
 
   /// As many as the consumers take. The last ones may be the next expert's: nobody reads what they give.
-  void copy_rows(const ExpertsPlace& place, int k, int slot, int steps) {
-    for (int i = 0; i < steps; ++i)
+  void copy_rows(const ExpertsPlace& place, int k, int slot) {
+    for (int i = 0; i < place.steps(); ++i)
       arch::tma_load(s_.a[slot].data, i * kExpertsStep * TileA::kPanel, params_.rows,
                      {k, place.first_row + i * kExpertsStep}, s_.full[slot]);
   }

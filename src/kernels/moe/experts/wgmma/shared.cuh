@@ -13,8 +13,8 @@ namespace flashfit {
 template <ExpertsProductConfig C>
 struct WgmmaExpertsShared {
   using T = Element<C.dtype>;
-  using TileW = PanelTile<T, 64, C.depth, experts_swizzle(C)>;           // [outputs, depth]: m of one wgmma
-  using TileA = PanelTile<T, C.tile_rows, C.depth, experts_swizzle(C)>;  // [rows, depth]: its n
+  using TileW = PanelTile<T, 64, C.depth, SwizzleMode::k128B>;           // [outputs, depth]: m of one wgmma
+  using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  // [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       // [rows, outputs]
   static constexpr int kGroups = C.column_warps / 4;
 

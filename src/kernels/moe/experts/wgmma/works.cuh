@@ -13,6 +13,9 @@ struct alignas(16) ExpertsPlace {
   int expert, first_row;
   int rows;    ///< from first_row on; 0: nothing is left
   int column;  ///< tile of outputs
+
+  /// In which rows are copied and multiplied; the last may have more than the expert.
+  int steps() const { return (rows + kExpertsStep - 1) / kExpertsStep; }
 };
 
 /// By one thread.
