@@ -54,12 +54,11 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   moe.route          with .topk_first, .renormalize, .sigmoid, .sqrt_softplus, .bias, .groups, .scale;
  *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
- *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.run,
- *                      moe.layer.workspace
- *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
- *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
- *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
- *   env.log, env.disable               FLASHFIT_LOG, FLASHFIT_DISABLE */
+ *                      (expert_map), on a GPU .keep (z), on the CPU .shared, .backward; moe.layer.prepare,
+ * moe.layer.run, moe.layer.workspace cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim gpu
+ * kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json gpu.fp16, gpu.fp16.d64, ... dtypes and
+ * head_dims of tensors on a GPU for which one is carried env.log, env.disable               FLASHFIT_LOG,
+ * FLASHFIT_DISABLE */
 FLASHFIT_API const char* const* flashfit_features(void);
 
 /* 1 if flashfit_features() has the name, 0 if not or if it is NULL. */
@@ -280,7 +279,7 @@ FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route
 
 /* Since 0.3. A layer of experts. For each token t and rank k, with e = topk_ids[t, k] and w = topk_weights[t, k]:
  *
- *   (g, u) = x[t] w13[e]^T + b13[e];  h = activation(g, u);  y = h w2[e]^T + b2[e];  out[t] += w y
+ *   z = (g, u) = x[t] w13[e]^T + b13[e];  h = activation(g, u);  y = h w2[e]^T + b2[e];  out[t] += w y
  *
  * over k from 0 to top_k - 1 in this order, in fp32, rounded once; then y of the shared expert, if there is one.
  * Experts are found in one of three ways: topk_ids and topk_weights are given; or router_logits, of which they are made
@@ -292,8 +291,8 @@ FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route
  * token is dropped. The same bits in every run; on the CPU a token's result does not depend on the tokens around it.
  *
  * x, w13, w2, out and, where given, b13, b2 and shared_* are of one dtype, fp16, bf16 or, on the CPU, fp32; their
- * strides are 0 or more and 1 in the last dimension. All tensors are on one device. The memory of out overlaps no other
- * tensor's. */
+ * strides are 0 or more and 1 in the last dimension. All tensors are on one device. The memory of out, and of z,
+ * overlaps no other tensor's. */
 typedef struct flashfit_fused_moe_args {
   uint32_t struct_size; /* sizeof(flashfit_fused_moe_args); as of flashfit_attention_args */
   uint32_t flags;       /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY, and
@@ -330,6 +329,11 @@ typedef struct flashfit_fused_moe_args {
   int32_t top_k;               /* with router_logits: 1 to 16 and to all experts; else 0 */
   int32_t groups, groups_kept; /* as of flashfit_moe_route_args */
   float scale;                 /* likewise */
+  /* Since 0.4. On a GPU, for a backward: written, z of each choice, gates of all features, then ups, however w13 has
+   * them: [tokens top_k + experts of w13, outputs of w13], contiguous, of x's dtype. An expert's choices lie together
+   * in their order, the experts one after the other, each behind one row that is not written; nor are the rows left at
+   * the end, as many as there are choices that add 0. Not with offsets. Or NULL. */
+  const DLTensor* z;
 } flashfit_fused_moe_args;
 
 /* On the CPU the result is there on return; on a GPU the work is queued on the stream. */

@@ -91,9 +91,9 @@ _route_frames = _Frames("=IIQQQQQQiifI", 4)  # flashfit_moe_route_args
 #: flashfit_fused_moe_args' tensors, in their order.
 MOE_TENSORS = (
     *("x", "w13", "w2", "out", "topk_ids", "topk_weights", "router_logits", "offsets", "b13", "b2"),
-    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate"),
+    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate", "z"),
 )
-_moe_frames = _Frames("=II15QQQQQiiifffiiif", 15)  # flashfit_fused_moe_args
+_moe_frames = _Frames("=II15QQQQQiiifffiiifQ", 16)  # flashfit_fused_moe_args
 #: flashfit_fused_moe_backward_args' tensors, in their order.
 MOE_GRADIENTS = ("dx", "dw13", "dw2", "db13", "db2", "dtopk_weights")
 MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b13", "b2", *MOE_GRADIENTS)
@@ -181,7 +181,8 @@ def frames_moe(tensors: dict[str, Memory | None], numbers: Any, stream: int, spa
     *workspace, allocate = space
     with _moe_frames.take() as frame:
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
-        frame.put_args(numbers[0], *places, stream, 0, *workspace, *numbers[1:])
+        *first, z = places  # which lies behind all else
+        frame.put_args(numbers[0], *first, stream, 0, *workspace, *numbers[1:], z)
         return _run(library().fused_moe_run, frame, allocate)
 
 

@@ -143,18 +143,21 @@ def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any
     return share.square_()
 
 
-def _sides(z: Any, asked: Asked) -> tuple[Any, Any]:
+def _sides(z: Any, asked: Asked, gate_up: str) -> tuple[Any, Any]:
     """Gate and up of z; without a gate None and z."""
     if not has_gate(asked.activation):
         return None, z
-    return (z[:, 0::2], z[:, 1::2]) if asked.gate_up == "interleaved" else z.chunk(2, dim=1)
+    return (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=1)
 
 
-def experts_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+def experts_gradients(
+    dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool], z: Any = None
+) -> tuple[Any, ...]:
     """Gradients of x, w13, w2, b13, b2 and topk_weights, contiguous; those that are not wanted have no elements.
 
     dout and x: [tokens, hidden]. asked: with topk_weights, fp32, and topk_ids, both [tokens, top_k]; ids outside of
-    asked.experts add nothing.
+    asked.experts add nothing. z: what the forward kept, flashfit_fused_moe_args' z, whose rows are those of _Rows; None
+    computes it.
     """
     of_x, of_w13, of_w2, of_b13, of_b2, of_weights = wanted
     given = (x, w13, w2, asked.b13, asked.b2, asked.topk_weights)
@@ -168,37 +171,44 @@ def experts_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted
     weights = rows.of_choices(asked.topk_weights.float())
     xs, douts = rows.of_tokens(x), rows.of_tokens(dout)
 
-    product = products.of_rows(xs, first)
-    z = product * weights if on_input else product
-    z = z.to(x.dtype) if asked.b13 is None else z.add(asked.b13[rows.expert]).to(x.dtype)
+    multiplied = torch.mul(xs, weights, out=torch.empty_like(xs)) if on_input else xs
+    gate_up = asked.gate_up
+    if z is None:
+        z = products.of_rows(multiplied, first)
+        if asked.b13 is not None:
+            z.add_(asked.b13[rows.expert])
+    else:
+        gate_up = "concatenated"
     dh = products.of_rows(douts, second.mT)
     dz = torch.empty_like(z)
-    h = _activate(asked.activation, *_sides(z, asked), dh, *_sides(dz, asked))
+    h = _activate(asked.activation, *_sides(z, asked, gate_up), dh, *_sides(dz, asked, asked.gate_up))
+    del z
     h, dz = rows.cleared(h), rows.cleared(dz)
-    if on_input:
-        if of_weights:
-            found[5] = rows.to_choices(product.mul_(dz).sum(1, dtype=torch.float32))
-        if of_b13:
-            found[3] = products.sums(dz)
-        dz.mul_(weights)
-    else:
+    if not on_input:
         if of_weights:
             found[5] = rows.to_choices(dh.mul_(h).sum(1, dtype=torch.float32))
             if asked.b2 is not None:
                 found[5] += rows.of_their_experts(dout @ asked.b2.mT)
         dz.mul_(weights)
-        if of_b13:
-            found[3] = products.sums(dz)
         h.mul_(weights)
-    del product, z, dh
+    del dh
+    if of_b13:
+        found[3] = products.sums(dz)
     if of_w2:
         found[2] = products.of_experts(h, douts) if transposed else products.of_experts(douts, h)
     if of_b2:
         found[4] = products.sums(douts, None if on_input else weights)
     del h, douts
     if of_w13:
-        found[1] = products.of_experts(xs, dz) if transposed else products.of_experts(dz, xs)
-    del xs
-    if of_x:
-        found[0] = rows.added_up(products.of_rows(dz, first.mT))
+        found[1] = products.of_experts(multiplied, dz) if transposed else products.of_experts(dz, multiplied)
+    del multiplied
+    if of_x or (on_input and of_weights):
+        of_rows = products.of_rows(dz, first.mT)
+        del dz
+        if on_input:
+            if of_weights:
+                found[5] = rows.to_choices(xs.mul_(of_rows).sum(1, dtype=torch.float32))
+            of_rows.mul_(weights)
+        if of_x:
+            found[0] = rows.added_up(of_rows)
     return tuple(found)

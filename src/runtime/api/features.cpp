@@ -42,6 +42,7 @@ constexpr const char* kAlways[] = {
     "moe.layer.backward",
     "moe.layer.explain",
     "moe.layer.grouped",
+    "moe.layer.keep",
     "moe.layer.map",
     "moe.layer.part",
     "moe.layer.prepare",

@@ -127,7 +127,7 @@ AT(flashfit_moe_route_args, groups_kept, 60);
 AT(flashfit_moe_route_args, scale, 64);
 AT(flashfit_moe_route_args, reserved, 68);
 
-HOLDS(sizeof(flashfit_fused_moe_args) == 200);
+HOLDS(sizeof(flashfit_fused_moe_args) == 208);
 AT(flashfit_fused_moe_args, struct_size, 0);
 AT(flashfit_fused_moe_args, flags, 4);
 AT(flashfit_fused_moe_args, x, 8);
@@ -159,6 +159,7 @@ AT(flashfit_fused_moe_args, top_k, 184);
 AT(flashfit_fused_moe_args, groups, 188);
 AT(flashfit_fused_moe_args, groups_kept, 192);
 AT(flashfit_fused_moe_args, scale, 196);
+AT(flashfit_fused_moe_args, z, 200);
 
 HOLDS(sizeof(flashfit_fused_moe_backward_args) == 168);
 AT(flashfit_fused_moe_backward_args, struct_size, 0);
