@@ -55,10 +55,11 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
  *                      (expert_map), on a GPU .keep (z), on the CPU .shared, .backward; moe.layer.prepare,
- * moe.layer.run, moe.layer.workspace cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim gpu
- * kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json gpu.fp16, gpu.fp16.d64, ... dtypes and
- * head_dims of tensors on a GPU for which one is carried env.log, env.disable               FLASHFIT_LOG,
- * FLASHFIT_DISABLE */
+ *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward
+ *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
+ *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
+ *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
+ *   env.log, env.disable               FLASHFIT_LOG, FLASHFIT_DISABLE */
 FLASHFIT_API const char* const* flashfit_features(void);
 
 /* 1 if flashfit_features() has the name, 0 if not or if it is NULL. */
@@ -385,6 +386,33 @@ typedef struct flashfit_fused_moe_backward_args {
 
 /* On the CPU the gradients are there on return; tensors on a GPU are refused. */
 FLASHFIT_API flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args);
+
+/* Since 0.4. What a backward of flashfit_fused_moe computes between its products, where these are another library's.
+ * Rows are those of flashfit_fused_moe_args' z. For each row r, with c = choices[r] and w = topk_weights[c], or 1
+ * without topk_weights:
+ *
+ *   dtopk_weights[c] = sum of dh[r] activation(z[r]);  dz[r] = w dh[r] activation'(z[r]);  h[r] = w activation(z[r])
+ *
+ * in fp32, rounded once. Where c is below 0 dz[r] and h[r] are 0, whatever z[r] and dh[r] hold. Tensors are contiguous,
+ * on one GPU; z, dh, dz and h of one dtype, fp16 or bf16. */
+typedef struct flashfit_moe_activation_backward_args {
+  uint32_t struct_size;         /* sizeof(flashfit_moe_activation_backward_args); as of flashfit_attention_args */
+  uint32_t flags;               /* FLASHFIT_INTERLEAVED, of dz alone; FLASHFIT_PTX_ONLY */
+  const DLTensor* z;            /* [rows, 2 features], gates, then ups; of activations without gate [rows, features] */
+  const DLTensor* dh;           /* [rows, features], features a multiple of 8 */
+  const DLTensor* choices;      /* int32 [rows], each below the sizes of topk_weights and dtopk_weights */
+  const DLTensor* topk_weights; /* fp32, one dimension; or NULL */
+  /* Written, each in memory of its own, but h may be dh. */
+  const DLTensor* dz;            /* as z */
+  const DLTensor* h;             /* as dh */
+  const DLTensor* dtopk_weights; /* fp32, one dimension: at choices alone; or NULL */
+  flashfit_stream stream;
+  int32_t activation; /* this and what follows as of flashfit_fused_moe_args */
+  float alpha, limit, shift;
+} flashfit_moe_activation_backward_args;
+
+/* Queued on the stream; tensors on the CPU are refused. */
+FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_backward_args* args);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

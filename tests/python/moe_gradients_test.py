@@ -240,6 +240,43 @@ def test_what_the_forward_kept_is_not_computed_again(
     assert products == [(64, outputs), (64, 48), (outputs, 64)]
 
 
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "silu"])
+@pytest.mark.parametrize(
+    ("gate_up", "weight_on"), [("concatenated", "output"), ("interleaved", "output"), ("concatenated", "input")]
+)
+def test_a_launch_of_our_own_between_the_products(
+    kept: list[Any], activation: str, gate_up: str, weight_on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's place, taken by the same formulas: tests/kernels/moe/experts holds the kernel to them."""
+    launches = []
+
+    def launch(z: Any, dh: Any, choices: Any, weights: Any, dz: Any, dweights: Any, asked: Any, stream: int) -> None:
+        of = torch.where(choices < 0, 0, choices).long()
+        assert z.is_contiguous()
+        assert dh.is_contiguous()
+        sides = _torch_moe_gradients._sides
+        h = _torch_moe_gradients._activate(
+            asked.activation, *sides(z, asked, "concatenated"), dh, *sides(dz, asked, asked.gate_up)
+        )
+        if dweights is not None:
+            dweights[of[choices >= 0]] = (dh.float() * h.float()).sum(1)[choices >= 0]
+        w = 1 if weights is None else weights[of][:, None]
+        h, of_z = (torch.where((choices < 0)[:, None], 0, w * each.float()) for each in (h, dz))
+        dh.copy_(h)
+        dz.copy_(of_z)
+        launches.append(tuple(z.shape))
+
+    monkeypatch.setattr(_torch_moe_gradients, "has_kernel", lambda *_: True)
+    monkeypatch.setattr(_torch_moe_gradients, "in_one_launch", launch)
+    ungated = activation == "silu"
+    call = differentiable(torch.bfloat16, activation, "concatenated" if ungated else gate_up, False, weight_on)
+    held(call, DIFFERENTIATED, by_torch)
+    foreign = {**call, "topk_ids": torch.where(call["topk_ids"] == 3, -1, call["topk_ids"]), "experts": (0, 8)}
+    found = gradients_of(flashfit.fused_moe, foreign, normal(50, 64).bfloat16(), DIFFERENTIATED)
+    assert not found["topk_weights"][foreign["topk_ids"] == -1].any()
+    assert launches == [(108, 48 if ungated else 96)] * 2
+
+
 def test_others_that_keep_have_the_same_gradients(kept: list[Any]) -> None:
     for name in ("a part", "repeated ids", "no tokens", "ids that are none"):
         call, names = calls()[name]

@@ -38,6 +38,7 @@ constexpr const char* kAlways[] = {
     "env.log",
     "explain",
     "explain.tile",
+    "moe.activation.backward",
     "moe.layer",
     "moe.layer.backward",
     "moe.layer.explain",

@@ -188,6 +188,22 @@ AT(flashfit_fused_moe_backward_args, alpha, 156);
 AT(flashfit_fused_moe_backward_args, limit, 160);
 AT(flashfit_fused_moe_backward_args, shift, 164);
 
+HOLDS(sizeof(flashfit_moe_activation_backward_args) == 88);
+AT(flashfit_moe_activation_backward_args, struct_size, 0);
+AT(flashfit_moe_activation_backward_args, flags, 4);
+AT(flashfit_moe_activation_backward_args, z, 8);
+AT(flashfit_moe_activation_backward_args, dh, 16);
+AT(flashfit_moe_activation_backward_args, choices, 24);
+AT(flashfit_moe_activation_backward_args, topk_weights, 32);
+AT(flashfit_moe_activation_backward_args, dz, 40);
+AT(flashfit_moe_activation_backward_args, h, 48);
+AT(flashfit_moe_activation_backward_args, dtopk_weights, 56);
+AT(flashfit_moe_activation_backward_args, stream, 64);
+AT(flashfit_moe_activation_backward_args, activation, 72);
+AT(flashfit_moe_activation_backward_args, alpha, 76);
+AT(flashfit_moe_activation_backward_args, limit, 80);
+AT(flashfit_moe_activation_backward_args, shift, 84);
+
 HOLDS(sizeof(flashfit_fused_moe_explain_args) == 88);
 AT(flashfit_fused_moe_explain_args, struct_size, 0);
 AT(flashfit_fused_moe_explain_args, flags, 4);
