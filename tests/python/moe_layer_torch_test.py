@@ -389,6 +389,10 @@ def test_opcheck_with_gradients() -> None:
     tensors = [call[name].clone().requires_grad_() for name in ("x", "w13", "w2")]
     options = (None, call["topk_weights"], call["topk_ids"], None, call["b13"], call["b2"])
     torch.library.opcheck(torch.ops.flashfit.fused_moe.default, (*tensors, *options))
+    plain = [each.detach() for each in tensors]
+    torch.library.opcheck(torch.ops.flashfit.fused_moe_keeping.default, (*plain, *options))
+    with pytest.raises(flashfit.InvalidArgument, match="x: requires grad, and this operator is the forward of fused"):
+        torch.ops.flashfit.fused_moe_keeping(*tensors, *options)
 
 
 @pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double precision")

@@ -7,6 +7,7 @@
 
 #include "compiled.hpp"
 #include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/gradient_data.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts.hpp"
@@ -88,6 +89,16 @@ TEST_P(ExpertsPtx, IsRightAsShipped) {
 
 INSTANTIATE_TEST_SUITE_P(Table, ExpertsPtx, ::testing::ValuesIn(emulated_experts_products()),
                          [](const auto& kernel) { return kernel.param.variant.name; });
+
+TEST(ActivationGradientPtx, IsRightAsShipped) {
+  for (const EmulatedKernel& kernel : emulated::emulated_activation_gradients())
+    for (const int target : kTargets) {
+      if (!has(kernel.variant, target)) continue;
+      const auto program = program_of(kernel.variant, {.target = target, .own_features = false, .comparable = false});
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_EQ(first_defect_of_gradients(kernel_of(kernel.variant, **program)), "") << target;
+    }
+}
 
 TEST(ExpertsRowsPtx, GivesTheBitsOfTheFibres) {
   for (const EmulatedKernel& product : emulated_experts_products()) {
