@@ -143,7 +143,7 @@ TEST(Explain, SaysWhichHeadsShareATile) {
   EXPECT_THAT(packed["variant"].get<std::string>(), testing::EndsWith("_packed"));
   EXPECT_EQ(packed["grid"], 8);
   EXPECT_THAT(packed["reason"].get<std::string>(),
-              testing::AllOf(testing::HasSubstr("64x32 tile of the 4 heads that share keys:"),
+              testing::AllOf(testing::HasSubstr("64x64 tile of the 4 heads that share keys:"),
                              testing::HasSubstr(", each head by itself is next at")));
   test::Sizes one = few;
   one.queries = 1;  // by strides alone
