@@ -40,6 +40,10 @@ constexpr ForwardConfig with_v(ForwardConfig c, int head_dim_v) {
   c.head_dim_v = head_dim_v;
   return c;
 }
+constexpr ForwardConfig packed(ForwardConfig c) {
+  c.packs = true;
+  return c;
+}
 constexpr ForwardConfig general(ForwardConfig c, int column_warps = 1) {
   c.kind = ForwardKind::kGeneral;
   c.column_warps = column_warps;
@@ -81,6 +85,10 @@ inline constexpr ForwardVariant kAll[] = {
     {row(kBF16, 160, 64, 32, 4, 3, 4, 20, 2), kAmpereOn, 8},
     {trusting(row(kBF16, 192, 64, 48, 4, 2, 11, 2)), kAmpereOn},
     {trusting(row(kBF16, 256, 64, 32, 4, 2, 15, 4)), kAmpereOn, 32},
+    {packed(row(kF16, 64, 64, 128, 4, 2, 4, 1, 4)), kAmpereOn},
+    {packed(row(kF16, 128, 64, 64, 4, 2, 7, 4, 2)), kAmpereOn},
+    {packed(trusting(row(kBF16, 64, 64, 128, 4, 2, 3, 2))), kAmpereOn},
+    {packed(trusting(row(kBF16, 128, 64, 64, 4, 2, 7, 2))), kAmpereOn},
     {general(row(kF16, 64, 64, 64, 4, 2)), kAmpereOn},
     {general(row(kF16, 128, 64, 32, 4, 2)), kAmpereOn},
     {general(row(kF16, 256, 64, 32, 4, 2)), kAmpereOn},
