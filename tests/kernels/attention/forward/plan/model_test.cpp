@@ -23,7 +23,7 @@ struct Measured {
   ForwardConfig config;
   int registers;
   std::int64_t batch, heads, queries, keys;
-  double us;  // bench/results/rows_h200.json, no causal mask
+  double us;  // bench/results/variants_h200.json, no causal mask
 };
 
 TEST(Model, IsWithinAFifthOfWhatWasMeasured) {
