@@ -64,7 +64,7 @@ def shapes() -> Iterator[Case]:
             continue
         yield Case(
             name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",
-            group="rows",
+            group="variants",
             stands_for="the plan's model",
             work={},
             dtype=dtype,

@@ -12,7 +12,7 @@ namespace {
 constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
 constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
 constexpr double kInstructionsGeneral = 6;  // what a general variant adds where no option is used: it asks for each
-// From here on fitted to the variants that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
+// From here on fitted to the variants that were raced on an H200 (bench/results/variants_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
 constexpr double kLaunchMicroseconds = 3.2;
@@ -23,7 +23,7 @@ constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 b
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
 constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
-constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (rows_h100.json)
+constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }

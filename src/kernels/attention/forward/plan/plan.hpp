@@ -88,7 +88,7 @@ struct Fit {
 Fit what_if(const ForwardConfig& config, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images);
 
 /// The table's variant of this tile, stages and warps, with its own min_blocks, or else `config` itself.
-ForwardConfig row_or_self(const ForwardConfig& config);
+ForwardConfig variant_or_self(const ForwardConfig& config);
 
 /// Every tile x stages x warps that fits, fastest modelled first.
 std::vector<Fit> sweep(const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images);
