@@ -83,6 +83,16 @@ TEST_F(Misfits, AModuleForAnotherPythonCountsWhereAPythonFileOfThePackageNamesIt
               ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.11"));
 }
 
+TEST_F(Misfits, PackagesOfOneFolderOverwriteEachOther) {
+  install({"cupy_cuda12x", "13.6.0", {{"cupy/_core/core" + kModule, make_module({}, {})}}});
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+  install({"cupy_cuda13x", "13.6.0", {{"cupy/_core/core" + kModule, make_module({}, {})}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("cupy-cuda13x"));
+  EXPECT_THAT(lines_of(found, "cupy-cuda13x"),
+              ElementsAre(HasSubstr("FF713 degraded cupy-cuda13x and cupy-cuda12x are installed into one folder")));
+}
+
 TEST_F(Misfits, AnExtensionForAnotherTorchNamesTheSymbol) {  // kind 1
   install(make_torch("2.9.1+cu128"));
   install({"flash_attn",
