@@ -29,7 +29,7 @@ def test_an_address_of_a_wheel_for_another_python_is_told_by_name_with_its_line(
     (target,) = report["targets"]
     assert (status, report["verdict"], target["kind"]) == (1, "misfit", "requirements")
     assert problems(target) == [(4, "FF201", "misfit", "cp310 is not your cp311; the platform fits")]
-    assert target["basis"] == "2 judged by name (no name tells the GPUs)"
+    assert target["basis"] == "2 judged by name (names say nothing of GPUs)"
     lines = doctor(file, *L40)[1]
     assert f"  FAIL   FF201  line 4: {other}: cp310 is not your cp311; the platform fits" in lines
 
