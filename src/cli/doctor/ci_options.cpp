@@ -13,7 +13,7 @@ void CiOptions::add_to(CLI::App& app) {
       ->check([](const std::string& given) {
         return given == "text" || given == "json" || given == "github" || given == "sarif"
                    ? std::string()
-                   : "--format '" + given + "': text, json, github or sarif is accepted";
+                   : "'" + given + "': text, json, github or sarif is accepted";
       });
   app.add_flag("--fetch", fetch, "let pip download the wheels that lists ask for, to judge them by content");
 }

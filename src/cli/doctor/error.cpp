@@ -128,6 +128,8 @@ int doctor_error(const DoctorOptions& given_options) {
     wrong("--error", printable(*given_options.error), "is empty; the traceback or the log is needed");
   doctor::pasted::Diagnosis diagnosis = doctor::pasted::diagnose(given.text);
   diagnosis.left_out += given.left_out;
+  if (given.looks_like_a_file && diagnosis.error.kind == nullptr)
+    wrong("--error", printable(*given_options.error), "no file has that name, and as a text it is no known error");
   DoctorReport report;
   doctor::pasted::LookedAt looked;
   DoctorOptions options = given_options;

@@ -1,5 +1,6 @@
 #include "cli/doctor/error.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/readable.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -11,7 +12,7 @@ constexpr std::size_t kLongestText = 4096;
 
 Json fields_json(const doctor::pasted::Fields& fields) {
   Json all = Json::object();
-  for (const auto& [name, value] : fields) all[name] = printable(value, kLongestText);
+  for (const auto& [name, value] : fields) all[name] = readable(value, kLongestText);
   return all;
 }
 
@@ -21,7 +22,7 @@ Json finding_json(const doctor::pasted::Finding& finding) {
           {"code", finding.kind->code},
           {"nature", name_of(finding.kind->nature)},
           {"line", finding.line},
-          {"text", printable(finding.text, kLongestText)},
+          {"text", readable(finding.text, kLongestText)},
           {"fields", fields_json(finding.fields)}};
 }
 

@@ -194,7 +194,9 @@ std::string problem_lines(const TargetReport& r, TextStyle style, std::span<cons
     }
   }
   if (hidden > 0) out += fmt::format("  and {} more: -v shows them\n", hidden);
-  if (notes > 0 && r.verdict != Verdict::kFits) out += fmt::format("  {} note{}: -v\n", notes, notes == 1 ? "" : "s");
+  if (notes > 0 && r.verdict != Verdict::kFits)
+    out += fmt::format("  {}: -v shows {}\n", notes == 1 ? "1 note" : fmt::format("{} notes", notes),
+                       notes == 1 ? "it" : "them");
   return out;
 }
 

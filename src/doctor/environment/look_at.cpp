@@ -12,6 +12,7 @@
 #include "doctor/environment/installed_torch.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/environment/system.hpp"
+#include "doctor/environment/unnamed_modules.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -78,6 +79,7 @@ class PackageReader {
     std::erase_if(distributions, [&](const Distribution& d) { return !names_.insert(d.name).second; });
     environment_.installed += distributions.size();
     auto here = to_packages(tree_, std::move(distributions), folder, facts_of(std::move(walked), folder));
+    find_unnamed_modules(tree_, here);
     std::move(here.begin(), here.end(), std::back_inserter(packages_));
   }
 

@@ -12,10 +12,10 @@ namespace flashfit::doctor {
 namespace {
 
 /// Python files together; those of the largest wheels take 40 MB.
-constexpr std::uint64_t kMostText = std::uint64_t{64} << 20, kLargestFile = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;
 
-bool promises_other_pythons(const Target& target) {
-  const auto name = parse_wheel_name(target.file_name);
+bool promises_other_pythons(std::string_view wheel_name) {
+  const auto name = parse_wheel_name(wheel_name);
   return name && std::any_of(name->tags.begin(), name->tags.end(),
                              [](const WheelTag& tag) { return tag.abi == "abi3" || tag.abi == "none"; });
 }
@@ -31,32 +31,43 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-struct Module {
-  Binary* binary;
-  std::string name;  ///< "_mscclpp"
-};
-
 }  // namespace
 
+UnnamedModules::UnnamedModules(std::string_view wheel_name)
+    : promises_other_pythons_(promises_other_pythons(wheel_name)), left_(kMostText) {}
+
+void UnnamedModules::add(Binary& binary) {
+  if (!promises_other_pythons_) return;
+  const auto module = parse_python_module(binary.path);
+  if (module && module->minor >= 0 && (binary.kind == BinaryKind::kElf || binary.kind == BinaryKind::kPe))
+    modules_.push_back({&binary, module->stem.substr(module->stem.rfind('/') + 1)});
+}
+
+void UnnamedModules::look_at(std::string_view path, std::uint64_t size,
+                             const std::function<std::optional<std::string>()>& read) {
+  if (modules_.empty() || !(path.ends_with(".py") || path.ends_with(".pyi"))) return;
+  const auto text = size > std::min(left_, kLargestPythonFile) ? std::nullopt : read();
+  if (!text) return modules_.clear();
+  left_ -= size;
+  std::erase_if(modules_, [&](const Module& module) { return has_word(*text, module.name); });
+}
+
+void UnnamedModules::mark() const {
+  for (const Module& module : modules_) module.binary->extension.unnamed = true;
+}
+
 void find_unnamed_modules(const Source& zip, const std::vector<ZipMember>& members, Target& target) {
-  if (!promises_other_pythons(target)) return;
-  std::vector<Module> modules;
-  for (Binary& binary : target.binaries) {
-    const auto module = parse_python_module(binary.path);
-    if (module && module->minor >= 0 && (binary.kind == BinaryKind::kElf || binary.kind == BinaryKind::kPe))
-      modules.push_back({&binary, std::string(module->stem.substr(module->stem.rfind('/') + 1))});
-  }
-  std::uint64_t left = kMostText;
+  UnnamedModules unnamed(target.file_name);
+  for (Binary& binary : target.binaries) unnamed.add(binary);
   for (const ZipMember& member : members) {
-    if (modules.empty()) return;
-    if (!member.name.ends_with(".py") && !member.name.ends_with(".pyi")) continue;
-    if (member.size > std::min(left, kLargestFile)) return;
-    left -= member.size;
-    const auto text = MemberContent(zip, member).head(static_cast<std::size_t>(member.size));
-    if (!text) return;
-    std::erase_if(modules, [&](const Module& module) { return has_word(as_text(*text), module.name); });
+    if (!unnamed.any()) return;
+    unnamed.look_at(member.name, member.size, [&]() -> std::optional<std::string> {
+      const auto text = MemberContent(zip, member).head(static_cast<std::size_t>(member.size));
+      if (!text) return std::nullopt;
+      return std::string(as_text(*text));
+    });
   }
-  for (const Module& module : modules) module.binary->extension.unnamed = true;
+  unnamed.mark();
 }
 
 }  // namespace flashfit::doctor

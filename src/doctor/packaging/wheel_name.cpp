@@ -49,8 +49,8 @@ Result<WheelName> parse_wheel_name(std::string_view file_name) {
   const std::string stem = with_plus(file_name.substr(0, file_name.size() - 4));
   const auto parts = split(stem, '-');
   if (parts.size() != 5 && parts.size() != 6)
-    return refuse(fmt::format("has {} parts between dashes; accepted: name-version[-build]-python-abi-platform.whl",
-                              parts.size()));
+    return refuse(fmt::format("has {} between dashes; accepted: name-version[-build]-python-abi-platform.whl",
+                              parts.size() == 1 ? "1 part" : fmt::format("{} parts", parts.size())));
   if (!is_name(parts[0])) return refuse("the project's name must be letters, digits, '.' and single '_'");
 
   WheelName wheel{.name = normalised_name(parts[0])};

@@ -39,6 +39,28 @@ void add_dot(std::string& capability) {
     capability = fmt::format("{}.{}", capability.substr(0, capability.size() - 1), capability.back());
 }
 
+/// "3.12" of "3.12.3".
+std::string_view minor_release(std::string_view version) {
+  const std::size_t first = version.find('.');
+  return version.substr(0, first == std::string_view::npos ? first : version.find('.', first + 1));
+}
+
+/// Leaves of what a package was built for and what is here the pairs that differ, where a message has both PyTorch and
+/// Python.
+void keep_what_differs(Fields& fields) {
+  const auto python = fields.find("python"), python_here = fields.find("python_here");
+  if (python == fields.end() || python_here == fields.end()) return;
+  if (minor_release(python->second) == minor_release(python_here->second)) {
+    fields.erase(python);
+    fields.erase(python_here);
+    return;
+  }
+  const auto built = fields.find("built"), here = fields.find("here");
+  if (built == fields.end() || here == fields.end() || built->second != here->second) return;
+  fields.erase(built);
+  fields.erase(here);
+}
+
 void move_field(Fields& fields, const char* from, const char* to) {
   if (auto node = fields.extract(from)) {
     node.key() = to;
@@ -51,6 +73,7 @@ void move_field(Fields& fields, const char* from, const char* to) {
 void derive_fields(Fields& fields) {
   // A name may stand but once in a pattern.
   move_field(fields, "here2", "here");
+  keep_what_differs(fields);
   for (const auto& [from, to] : {std::pair("kilobytes", "bytes"), std::pair("limit_kilobytes", "limit")})
     if (const auto field = fields.find(from); field != fields.end()) {
       if (std::string bytes = bytes_of(field->second); !bytes.empty()) fields[to] = std::move(bytes);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/printable.hpp"
+#include "core/base/readable.hpp"
 #include "doctor/pasted/red_herrings.hpp"
 #include "doctor/pasted/text_template.hpp"
 
@@ -40,7 +40,7 @@ void add_last_exception(const std::vector<Traceback>& tracebacks, Diagnosis& dia
   const Traceback& last = tracebacks.back();
   diagnosis.ends_early = last.line == 0;
   if (last.line == 0) return;
-  diagnosis.exception = printable(last.message.empty() ? last.type : last.type + ": " + last.message, kLongestShown);
+  diagnosis.exception = readable(last.message.empty() ? last.type : last.type + ": " + last.message, kLongestShown);
   diagnosis.exception_line = last.line;
   if (!last.frames.empty()) diagnosis.raised_in = words_of(last.frames.back());
 }
@@ -57,7 +57,7 @@ Diagnosis diagnose(std::string_view text) {
   const Finding* const first = first_cause(findings.list);
   if (first == nullptr) return diagnosis;
   diagnosis.error = *first;
-  diagnosis.error.text = printable(first->text, kLongestShown);
+  diagnosis.error.text = readable(first->text, kLongestShown);
   add_others(findings.list, *first, diagnosis);
   diagnosis.herrings = red_herrings(*first, findings.list, tracebacks);
   const ErrorClass& kind = *first->kind;

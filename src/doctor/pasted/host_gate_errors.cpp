@@ -36,7 +36,6 @@ const ErrorClass kClasses[] = {
            R"((?P<method>(?i:int8|fp8|nvfp4|fp4)) not supported for this architecture)"},
           {"for a compute capability less than",
            R"(No compiled (?P<method>\w+) for a compute capability less than CUDA device capability: (?P<capability>\d+))"},
-          {"No compiled ", R"(No compiled (?P<method>\w+) for CUDA device capability: (?P<capability>\d+))"},
           {" not supported on ", R"((?P<method>(?i:int8|fp8|nvfp4|fp4)) not supported on (?i:sm)_?\d+)"}},
      .concluded =
          "the kernels of this quantisation[ ({method})] are for [compute capability {wants} and "
@@ -48,6 +47,39 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF710"},
      .subject = "{method}",
      .source = "vllm-project/vllm#4202, #1282, #20216, #9419"},
+    {.name = "kernel-not-in-this-build",
+     .code = "FF816",
+     .title = "the package was compiled without this kernel for the GPU",
+     .patterns =
+         {{"No compiled ",
+           R"(No compiled (?P<method>\w+)(?:: no \w+ kernel)? for CUDA device capability: (?P<capability>\d+)(?:\. Required capability: (?P<only>\d+(?: or \d+)*))?)"}},
+     .concluded =
+         "{method} is chosen by the GPU's capability when the program runs, and this build has none for {capability}[; "
+         "it names {only}]: its sources were compiled without that GPU in their list of architectures, or by an nvcc "
+         "that does not know it, or this release has no such kernel for it",
+     .unknown = "which of these",
+     .mend = "a later release, or the sources compiled with {capability} in TORCH_CUDA_ARCH_LIST by an nvcc that knows "
+             "it; else the model in another quantisation",
+     .explained_by = {"FF710"},
+     .subject = "{method}",
+     .source = "vllm-project/vllm#32109, #24921"},
+    {.name = "gate-architecture-list",
+     .code = "FF816",
+     .title = "the library has this kernel for other architectures alone",
+     .patterns = {{"Unsupported arch",
+                   R"(Assertion error \([^\s()]*?(?P<library>deep_?gemm)[^\s()]*\): Unsupported arch)"},
+                  {"expects arch to be one of",
+                   R"(expects arch to be one of \[(?P<wants>[\w., ]+)\], but got (?:Arch\.)?(?P<arch>sm_\w+))"}},
+     .concluded =
+         "host code chooses a kernel by the GPU's architecture[, {arch},] and has one for [{wants} alone|others "
+         "alone (DeepGEMM: 9.0 and 10.0)]. Another compiler or list of architectures does not change that: a "
+         "letter as in sm_100a means that very architecture, which later GPUs do not run",
+     .unknown = kNoOtherPackage,
+     .mend = "a later release that has the kernel for this GPU, or the program's other kernels in place of it (vLLM: "
+             "VLLM_USE_DEEP_GEMM=0)",
+     .explained_by = {"FF710", "FF101"},
+     .subject = "{library}",
+     .source = "sgl-project/sglang#25877, deepseek-ai/DeepGEMM#236, NVIDIA/cutlass#2800, #3100"},
     {.name = "gate-triton",
      .code = "FF816",
      .title = "Triton does not compile for this GPU",

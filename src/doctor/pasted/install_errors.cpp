@@ -66,8 +66,9 @@ const ErrorClass kClasses[] = {
            R"(Could not find the bitsandbytes CUDA binary at .*?(?P<file>[^\s'"(]*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
           {"Required library version not found",
            R"(Required library version not found: (?P<file>libs?bitsandbytes_(?:cuda(?P<cuda>\d+)\w*|cpu)\.(?:so|dll)))"}},
-     .concluded = "[bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), and this release carries none "
-                  "for it. GPU and driver have no part in it|bitsandbytes found no CUDA in this environment and looked "
+     .concluded = "[bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), or by BNB_CUDA_VERSION where "
+                  "that is set, and this release carries none for it. GPU and driver have no part in it|bitsandbytes "
+                  "found no CUDA in this environment and looked "
                   "for {file}, its library for CPUs, which this release does not carry either: releases before 0.43 "
                   "have none for Windows]",
      .unknown = "which versions it carries: the names of libbitsandbytes_cuda*.so beside it say",

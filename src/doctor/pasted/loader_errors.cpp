@@ -4,6 +4,15 @@
 namespace flashfit::doctor::pasted {
 namespace {
 
+// Windows' texts of ERROR_PROC_NOT_FOUND and ERROR_DLL_INIT_FAILED in its languages, by what no other of its texts has.
+// English, German, French, Italian, Spanish, Portuguese, Polish, Russian, Turkish, Chinese, Japanese, Korean.
+constexpr const char* kNoProcedure =
+    R"re(DLL load failed(?: while importing (?P<module>[\w.]+))?: )re"
+    R"re((?P<why>.*(?i:specified procedure|angegebene prozedur|procédure spécifiée|procedura specificata|proceso especificado|procedimento especificado|określonej procedury|указанная процедура|belirtilen yordam|指定的程序|指定されたプロシージャ|지정된 프로시저).*))re";
+constexpr const char* kNoStart =
+    R"re(DLL load failed(?: while importing (?P<module>[\w.]+))?: )re"
+    R"re((?P<why>.*(?i:initiali[sz]ation routine failed|initialisierungsroutine|routine d.{1,3}initialisation|routine di inizializzazione|rutina de inicialización|rotina de inicialização|inicjowania|инициализации библиотеки|başlatma yordamı|初始化|初期化|초기화).*))re";
+
 const ErrorClass kClasses[] = {
     {.name = "nvidia-library-versions",
      .code = "FF835",
@@ -36,11 +45,9 @@ const ErrorClass kClasses[] = {
      .code = "FF830",
      .title = "a DLL lacks a function that another one asks for",
      .proof = Proof::kFiles,
-     .patterns =
-         {{"[WinError 127]", R"re(\[WinError 127\](?:.*Error loading "(?P<library>[^"]+)")?)re"},
-          {"procedure could not be found",
-           R"(DLL load failed(?: while importing (?P<module>[\w.]+))?: The specified procedure could not be found)"},
-          {"0xc0000139", R"((?P<status>0xc0000139))"}},
+     .patterns = {{"[WinError 127]", R"re(\[WinError 127\](?:.*Error loading "(?P<library>[^"]+)")?)re"},
+                  {"DLL load failed", kNoProcedure},
+                  {"0xc0000139", R"((?P<status>0xc0000139))"}},
      .concluded =
          "[{library}|the module {module}|a program] and a DLL that it needs were both found, and are of two "
          "versions: a function is missing in the second. PyTorch's own DLLs, CUDA's or the C++ runtime's come from "
@@ -54,11 +61,9 @@ const ErrorClass kClasses[] = {
     {.name = "dll-initialisation-failed",
      .code = "FF838",
      .title = "a DLL was found, and its start failed",
-     .patterns =
-         {{"[WinError 1114]", R"re(\[WinError 1114\](?:.*Error loading "(?P<library>[^"]+)")?)re"},
-          {"DLL load failed",
-           R"(DLL load failed(?: while importing (?P<module>[\w.]+))?: (?P<why>.*(?i:initiali[sz]ation routine failed|routine d.{1,3}initialisation|\xe5\x88\x9d\xe5\xa7\x8b\xe5\x8c\x96|initialisierungsroutine).*))"},
-          {"0xc0000142", R"((?P<status>0xc0000142))"}},
+     .patterns = {{"[WinError 1114]", R"re(\[WinError 1114\](?:.*Error loading "(?P<library>[^"]+)")?)re"},
+                  {"DLL load failed", kNoStart},
+                  {"0xc0000142", R"((?P<status>0xc0000142))"}},
      .concluded =
          "[{library}|a DLL of {module}|a DLL] and all that it needs were found; its own start-up code failed. No file "
          "is missing: mostly the Visual C++ runtime is older than PyTorch's builds want (from 2.9 on), another "

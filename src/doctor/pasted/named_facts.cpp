@@ -92,6 +92,24 @@ NamedFact companion_fact(const std::string& package, const std::string& text, co
           "FF406", command};
 }
 
+/// The list of architectures that llama.cpp prints at its start, against one GPU. They may be PTX or SASS: an older one
+/// of the same major runs, and PTX of any older one.
+NamedFact llama_on_gpu(const std::vector<int>& capabilities, const AskedGpu& gpu) {
+  const int here = gpu.gpu.cc.decimal();
+  constexpr int kMajor = 10;
+  const bool same_major = std::any_of(capabilities.begin(), capabilities.end(),
+                                      [&](int one) { return one <= here && one / kMajor == here / kMajor; });
+  if (same_major) return {};
+  std::vector<std::string> names;
+  names.reserve(capabilities.size());
+  for (const int one : capabilities) names.push_back(fmt::format("{}.{}", one / kMajor, one % kMajor));
+  return {fmt::format("llama.cpp says that it has code for {}: nothing for {} ({}), unless a part of it is PTX, which "
+                      "the driver compiles at the first start",
+                      fmt::join(names, ", "), gpu.gpu.name, gpu.gpu.cc.str()),
+          "FF101",
+          fmt::format("cmake -B build -DGGML_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES={} && cmake --build build", here)};
+}
+
 std::optional<NamedTorch> torch_of(const Diagnosis& diagnosis) {
   auto version = parse_version(diagnosis.named.torch);
   if (!version) return std::nullopt;
@@ -104,6 +122,9 @@ std::optional<NamedTorch> torch_of(const Diagnosis& diagnosis) {
 
 std::vector<NamedFact> named_facts(const Diagnosis& diagnosis, const Question& question) {
   std::vector<NamedFact> facts;
+  if (!diagnosis.named.llama_capabilities.empty())
+    for (const AskedGpu& gpu : question.gpus) facts.push_back(llama_on_gpu(diagnosis.named.llama_capabilities, gpu));
+  std::erase_if(facts, [](const NamedFact& fact) { return fact.line.empty(); });
   const auto torch = torch_of(diagnosis);
   if (!torch) return facts;
   const bool is_known_build =

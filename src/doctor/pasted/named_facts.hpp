@@ -16,7 +16,7 @@ struct NamedFact {
 };
 
 /// The GPUs and the driver are those of `question`, which has the text's own unless somebody said otherwise. In the
-/// order of their weight. None where the text names no build of PyTorch.
+/// order of their weight. None where the text names neither a build of PyTorch nor what llama.cpp was compiled for.
 std::vector<NamedFact> named_facts(const Diagnosis& diagnosis, const doctor::Question& question);
 
 }  // namespace flashfit::doctor::pasted

@@ -1,6 +1,7 @@
 #include "doctor/pasted/named_in_text.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <ranges>
 #include <set>
@@ -115,6 +116,21 @@ class Versions {
   std::map<std::string, std::set<std::string>> found_;
 };
 
+/// {75, 120} of "CUDA : ARCHS = 750,1200 |".
+std::vector<int> llama_capabilities_of(const std::string& line) {
+  static const Regex kArchitectures(R"(\bCUDA : ARCHS = (?P<list>[\d,]{2,200}))");
+  Fields fields;
+  std::vector<int> all;
+  if (line.find("ARCHS = ") == std::string::npos || !kArchitectures.finds(line, fields)) return all;
+  constexpr int kLeast = 300, kMost = 2000, kTen = 10;
+  for (const std::string_view word : split(fields["list"], ',')) {
+    int number = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc{} && number >= kLeast && number <= kMost) all.push_back(number / kTen);
+  }
+  return all;
+}
+
 std::string one_of(const std::set<std::string>& words) { return words.size() == 1 ? *words.begin() : ""; }
 
 }  // namespace
@@ -136,6 +152,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
   for (const Line& line : text.lines) {
     Fields fields;
     gpus.look_at(line.text);
+    if (named.llama_capabilities.empty()) named.llama_capabilities = llama_capabilities_of(line.text);
     if (line.text.find("ersion: ") != std::string::npos && tries++ < kMostTries && kDriver.finds(line.text, fields))
       drivers.insert(fields["driver"]);
     const bool names_package =

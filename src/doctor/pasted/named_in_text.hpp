@@ -20,6 +20,7 @@ struct NamedInText {
   /// Versions of packages that are built for one PyTorch (knowledge_data().companions), by their names; without those
   /// of which the text names several.
   std::map<std::string, std::string> versions;
+  std::vector<int> llama_capabilities;     ///< what llama.cpp says that it was compiled for: 75, 120
   std::vector<std::string> site_packages;  ///< folders of packages, as the text has them
   std::vector<std::string> packages;       ///< that its frames lie in, the innermost first
 };

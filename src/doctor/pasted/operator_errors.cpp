@@ -105,15 +105,18 @@ const ErrorClass kClasses[] = {
                    R"(PyTorch (?P<built>[\d.]+\S*) with CUDA (?P<cuda>\d+|None) \(you have (?P<here>[\w.+]+)\))", true},
                   {"you have", R"(Python +(?P<python>[\d.]+) \(you have (?P<python_here>[\d.]+)\))", true}},
      .concluded =
-         "xFormers' compiled part was built for [PyTorch {built}, and {here} is installed|another PyTorch or "
-         "CUDA]: memory-efficient attention is not available, and programs go on without it or fail at its first "
+         "xFormers' compiled part was built for [PyTorch {built}, and {here} is installed|Python {python}, and this is "
+         "{python_here}|another PyTorch or CUDA]: memory-efficient attention is not available, and programs go on "
+         "without it or fail at its first "
          "call. The last number of Python's version does not matter",
-     .mend =
-         "[pip install xformers of the release for PyTorch {here}, from the same index as PyTorch; +cpu means that "
-         "PyTorch itself must be installed again with CUDA|pip install -U xformers from the index of PyTorch's CUDA]",
+     .mend = "[pip install xformers of the release for PyTorch {here}, from the same index as PyTorch; +cpu means that "
+             "PyTorch itself must be installed again with CUDA|the wheel of xformers for Python {python_here}, or one "
+             "for every "
+             "Python (cp39-abi3)|pip install -U xformers from the index of PyTorch's CUDA]",
      .explained_by = {"FF402", "FF401", "FF404", "FF405", "FF406", "FF704"},
      .subject = "xformers",
-     .source = "facebookresearch/xformers#982, Comfy-Org/ComfyUI-Manager#926, camenduru/comfyui-colab#6"},
+     .source = "facebookresearch/xformers#982, dusty-nv/jetson-inference#1946, Comfy-Org/ComfyUI-Manager#926, "
+               "camenduru/comfyui-colab#6"},
     {.name = "vllm-extension-absent",
      .code = "FF817",
      .title = "vLLM's compiled module is absent, or did not load",

@@ -126,7 +126,10 @@ const ErrorClass kClasses[] = {
      .title = "Mamba's compiled scan is not there",
      .proof = Proof::kFiles,
      .patterns = {{"selective_scan", R"(name '(?P<module>selective_scan_(?:cuda\w*|fn))' is not defined)"},
-                  {"causal_conv1d", R"(name '(?P<module>causal_conv1d_(?:cuda\w*|fn))' is not defined)"}},
+                  {"causal_conv1d", R"(name '(?P<module>causal_conv1d_(?:cuda\w*|fn))' is not defined)"},
+                  // What is None is the module whose import was passed over.
+                  {"'NoneType' object has no attribute 'causal_conv1d",
+                   R"('NoneType' object has no attribute '(?P<module>causal_conv1d)_\w+')"}},
      .concluded =
          "the import of {module} failed, the package went on without saying so, and now it is called: the module "
          "is another package's (mamba-ssm, causal-conv1d or a kernels/selective_scan folder of the model's "
@@ -135,7 +138,7 @@ const ErrorClass kClasses[] = {
      .ask = "python -c 'import torch, {module}' (what that import raises is the error to ask about)",
      .explained_by = {"FF402", "FF401", "FF403", "FF404", "FF406", "FF222", "FF201"},
      .subject = "{module}",
-     .source = "state-spaces/mamba#753, MzeroMiko/VMamba#313, #124"},
+     .source = "state-spaces/mamba#753, #467, MzeroMiko/VMamba#313, #124"},
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/printable.hpp"
+#include "core/base/readable.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {
@@ -30,14 +30,14 @@ bool is_known(const Traceback& traceback, const std::vector<Finding>& findings) 
 }
 
 std::string words_of(const Traceback& traceback) {
-  return printable(traceback.message.empty() ? traceback.type : traceback.type + ": " + traceback.message, kLongest);
+  return readable(traceback.message.empty() ? traceback.type : traceback.type + ": " + traceback.message, kLongest);
 }
 
 void add_place(const Traceback& traceback, std::vector<RedHerring>& herrings) {
   if (traceback.frames.empty()) return;
   const Frame& place = traceback.frames.back();
   herrings.push_back({place.code.empty() ? place.line : place.code_line,
-                      place.code.empty() ? words_of(place) : printable(place.code, kLongest),
+                      place.code.empty() ? words_of(place) : readable(place.code, kLongest),
                       fmt::format("{} is where the error was noticed, not where it arose: launches are asynchronous, "
                                   "and the next call that looks reports a failure of any before it",
                                   words_of(place))});
@@ -53,7 +53,7 @@ std::string words_of(const Frame& frame) {
   const std::size_t slash = frame.file.find_last_of("/\\");
   std::string words = fmt::format("{}:{}", frame.file.substr(slash == std::string::npos ? 0 : slash + 1), frame.number);
   if (!frame.function.empty()) words += ", in " + frame.function;
-  return printable(words, kLongest);
+  return readable(words, kLongest);
 }
 
 std::vector<RedHerring> red_herrings(const Finding& error, const std::vector<Finding>& findings,

@@ -298,11 +298,11 @@ const ErrorClass kClasses[] = {
      .warning = true,
      .patterns =
          {{"Skipping import of cpp extensions",
-           R"(Skipping import of cpp extensions due to incompatible torch version(?: (?P<here>\S+) for torchao version (?P<built>[\d.]+))?)"}},
+           R"(Skipping import of cpp extensions due to incompatible torch version(?: (?P<here>\S+) for (?P<library>torchao) version (?P<built>[\d.]+))?)"}},
      .concluded =
          "torchao[ {built}] was built against another PyTorch than[ {here}|the one here] and leaves its compiled "
          "kernels out: its Python code works without them",
-     .mend = "pip install the torchao of this PyTorch (0.13 with 2.8, 0.14 with 2.9; pytorch/ao#2919 has the table)",
+     .mend = "pip install the torchao of this PyTorch (pytorch/ao#2919 has the table)",
      .explained_by = {"FF406", "FF404"},
      .subject = "torchao",
      .source = "pytorch/ao#2919, #3817, axolotl-ai-cloud/axolotl#3432"},

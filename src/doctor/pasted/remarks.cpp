@@ -127,6 +127,39 @@ std::string namespace_of(const std::string& symbol) {
   return length < fields["rest"].size() ? fields["rest"].substr(0, length) : "";
 }
 
+/// Names of what stands under every compiled file: the C++ library, nvcc's registration, the CUDA runtime, OpenMP.
+Lines missing_runtime(const std::string& symbol) {
+  static const Regex kCxx(R"(^(?:_ZN?K?S[tabsiod]|_ZT[VIS]N?S[tabsiod]|__cxa_|__gxx_))");
+  static const Regex kOpenMp(R"(^(?:GOMP_|omp_[a-z]|__kmpc_))");
+  Fields fields;
+  if (symbol.find("St10filesystem") != std::string::npos)
+    return {
+        "the name is the C++ library's: std::filesystem is in libstdc++ from GCC 9 on; of GCC 8 it is in "
+        "libstdc++fs.a, "
+        "which the build did not link. Built again by GCC 9 or later (or with -lstdc++fs), the file loads; PyTorch and "
+        "CUDA have no part in it"};
+  if (kCxx.finds(symbol, fields))
+    return {
+        "the name is the C++ library's: the libstdc++ that was loaded first is older than the one that the file was "
+        "built with (conda's and the system's are two; conda install -c conda-forge libstdcxx-ng, or LD_PRELOAD of the "
+        "newer), or the file was linked by a C compiler, without it. PyTorch and CUDA have no part in it"};
+  if (symbol.starts_with("__cudaRegisterLinkedBinary"))
+    return {
+        "the name is nvcc's, of device code that is put together in a second step (-rdc=true): the build left that "
+        "step "
+        "out (nvcc -dlink, with the static libraries that have device code), so that the file was never whole. Built "
+        "again from a clean folder; PyTorch has no part in it"};
+  if (symbol.starts_with("cuda") || symbol.starts_with("__cuda"))
+    return {
+        "the name is the CUDA runtime's (libcudart): the libcudart that was loaded is older than the one that the file "
+        "was built with, or the file does not name it among what it needs and nothing loaded it before"};
+  if (kOpenMp.finds(symbol, fields))
+    return {
+        "the name is of OpenMP's runtime (libgomp, libomp or libiomp5): the file was linked without it and no module "
+        "loaded it before, or an older one was loaded"};
+  return {};
+}
+
 /// Functions that were taken out of a library of NVIDIA's. Source: cuSPARSE's release notes of CUDA 11.0 and 12.0.
 Lines removed_function(const Diagnosis& diagnosis, const Question&) {
   static const Regex kIn11(R"(^cusparse[SDCZ](?:csrmv(?:_mp)?|csrmm2?|hybmv|doti|dotci|csr2hyb|hyb2csr|cscmm)$)");
@@ -156,6 +189,7 @@ Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   if (is_ffmpeg_symbol(symbol))
     return {"the name is FFmpeg's: another release of FFmpeg was loaded than the one that the file was built for"};
   if (!doctor::is_torch_symbol(symbol)) {
+    if (Lines lines = missing_runtime(symbol); !lines.empty()) return lines;
     const std::string own = namespace_of(symbol), file = field(diagnosis, "file");
     if (!own.empty() && file.find("/" + own + "/") != std::string::npos)
       return {
@@ -213,7 +247,7 @@ Lines known_to_toolkits(const Diagnosis& diagnosis, const Question&) {
                     "CMAKE_CUDA_ARCHITECTURES, the package's setup.py); for such a GPU that older toolkit",
                     field(diagnosis, "arch"), last)};
   const char* toolkit = "";
-  if (cc == 89 || cc == 90) toolkit = "11.8";
+  if (cc == 89 || cc == 90) toolkit = target->scope == TargetScope::kPlain ? "11.8" : "12.0";
   if (cc == 100 || cc == 101 || cc == 120) toolkit = family ? "12.9" : "12.8";
   if (cc == 103 || cc == 121) toolkit = "12.9";
   if (cc == 88 || cc == 110) toolkit = "13.0";
@@ -263,6 +297,13 @@ std::string toolkit_in_name(const std::string& name) {
   return minor == fields.end() || minor->second == "0" ? fields["cuda"] : fields["cuda"] + "." + minor->second;
 }
 
+/// "libcudnn_ops.so.9" of "libcudnn_ops.so.9.1.0"; "" of what has no number.
+std::string name_with_one_number(const std::string& name) {
+  static const Regex kName(R"(^(?P<name>lib[\w+-]+\.so\.\d+)(?:\.\d+)*$)");
+  Fields fields;
+  return kName.finds(name, fields) ? fields["name"] : "";
+}
+
 Lines missing_library(const Diagnosis& diagnosis, const Question&) {
   const std::string path = field(diagnosis, "library");
   const std::size_t slash = path.find_last_of("/\\");
@@ -275,7 +316,9 @@ Lines missing_library(const Diagnosis& diagnosis, const Question&) {
                     "the folder that python -c 'import sysconfig; print(sysconfig.get_config_var(\"LIBDIR\"))' "
                     "prints goes into LD_LIBRARY_PATH, or the system's package (libpython3.x) brings it",
                     printable(name))};
-  const auto libraries = doctor::cuda_libraries_named(name);
+  auto libraries = doctor::cuda_libraries_named(name);
+  // "libcudnn_ops.so.9.1.0": the name of the file, of which "libcudnn_ops.so.9" is what loaders ask for.
+  if (libraries.empty()) libraries = doctor::cuda_libraries_named(name_with_one_number(name));
   if (libraries.empty()) {
     const std::string cuda = toolkit_in_name(name);
     if (cuda.empty()) return {};
@@ -347,6 +390,7 @@ constexpr OfKind kRemarks[] = {
     {"nvidia-library-versions", removed_function},
     {"driver-too-old", old_driver},
     {"requirement-of-another-torch", other_release},
+    {"torchao-other-torch", other_release},
     {"architecture-unknown-to-tool", known_to_toolkits},
     {"assembler-failed", known_to_toolkits},
     {"jit-compiler-without-gpu", known_to_toolkits},

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/base/ascii.hpp"
-#include "core/base/printable.hpp"
+#include "core/base/readable.hpp"
 
 namespace flashfit::doctor::pasted {
 namespace {
@@ -20,7 +20,7 @@ std::optional<std::string> with_fields(std::string_view text, const Fields& fiel
     const std::size_t close = text.find('}', open);
     const auto field = fields.find(text.substr(open + 1, close - open - 1));
     if (field != fields.end()) {
-      out += printable(field->second, kLongestField);
+      out += readable(field->second, kLongestField);
     } else if (all) {
       return std::nullopt;
     }

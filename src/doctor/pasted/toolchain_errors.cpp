@@ -109,6 +109,19 @@ const ErrorClass kClasses[] = {
      .mend = "export CUDA_HOME=/usr/local/cuda (one folder, no colon)",
      .explained_by = {"FF706"},
      .source = "open-mmlab/mmcv#693"},
+    {.name = "device-link-failed",
+     .code = "FF865",
+     .title = "the link of device code lacks a part",
+     .patterns = {{"nvlink error",
+                   R"(nvlink error +: Undefined reference to '(?P<symbol>[^']+)' in '(?P<file>[^']+)')"}},
+     .concluded = "nvlink puts the device code of several files together, and {name}, which {file} uses, is in none of "
+                  "them: a static library with device code (libnvshmem_device.a, libcudadevrt.a, or a part of the "
+                  "package) is not in the link, is of another release, or was built without that part",
+     .unknown = "which library should have it",
+     .mend = "the library named to the build's device link, or that library built with the part (NVSHMEM for DeepEP: "
+             "with NVSHMEM_IBGDA_SUPPORT=1)",
+     .explained_by = {"FF706"},
+     .source = "deepseek-ai/DeepEP#55"},
     {.name = "compiler-killed",
      .code = "FF865",
      .title = "the system ended the compiler: the machine's memory is full",
@@ -293,9 +306,12 @@ const ErrorClass kClasses[] = {
                   {"does not support target '",
                    R"(PTX version (?P<ptx>\d+\.\d+) does not support target '(?P<arch>sm_\w+)')"}},
      .concluded =
-         "the {tool} that was found[, or the PTX {ptx} of this build,] does not know[ {capability}| {arch}|this GPU]: "
-         "the first in PATH may be an old toolkit's. The driver compiles instead, or the program ends",
-     .mend = "a newer CUDA toolkit first in PATH, or pip install -U nvidia-cuda-nvcc-cu12",
+         "the [PTX {ptx} that this build of XLA writes|ptxas that was found] does not know [{capability}|{arch}|this "
+         "GPU]: [PTX {ptx} is of the CUDA that JAX's packages were made for, whatever toolkit lies beside them, and "
+         "the "
+         "program ends|the first in PATH may be an old toolkit's. The driver compiles instead, or the program ends]",
+     .mend = "[JAX's packages for a newer CUDA (cuda13 in place of cuda12), whose PTX is later than {ptx}|a newer CUDA "
+             "toolkit first in PATH, or pip install -U nvidia-cuda-nvcc-cu12]",
      .explained_by = {"FF705", "FF706"},
      .source = "openxla/xla#5932, #47982, google-deepmind/alphafold#953"},
     {.name = "nvrtc-builtins-absent",

@@ -44,6 +44,26 @@ void add_other_releases(const RequestList& list, const Places& places, const doc
     }
 }
 
+/// Of two packages that have files of the same names (Knowledge::Kind::kClashes): said at the later one.
+void add_clashes(const RequestList& list, const Places& places, const doctor::Question& question,
+                 const doctor::PackageRow& row, std::vector<Conflict>& conflicts) {
+  const auto place_of = [&](const std::string& name) {
+    return std::find_if(places.begin(), places.end(), [&](std::size_t i) {
+      return list.requests[i].package.name == name && holds(list.requests[i], question);
+    });
+  };
+  const std::string &package = row.at("package"), &other = row.at("other");
+  const auto ours = place_of(package), theirs = place_of(other);
+  if (ours == places.end() || theirs == places.end()) return;
+  const std::size_t first = std::min(*ours, *theirs), later = std::max(*ours, *theirs);
+  conflicts.push_back({later,
+                       {"FF713", doctor::Severity::kDegrades,
+                        fmt::format("is installed into the folder of line {}, {}: what is installed last wins. \"{}\"",
+                                    list.requests[first].line, printable(list.requests[first].text, 100),
+                                    row.contains("says") ? row.at("says") : ""),
+                        "", fmt::format("{} or {}, not both", package, other)}});
+}
+
 /// Releases of the package that may go with the others, the newest first.
 std::vector<Version> releases_of(const std::string& package) {
   std::vector<Version> all = every_named(package);
@@ -104,7 +124,11 @@ std::optional<std::vector<Conflict>> companion_conflicts(const RequestList& list
     if (std::string fix = release_that_fits(list, those, question, before, conflicts[i].request); !fix.empty())
       conflicts[i].problem.fix = std::move(fix);
   for (const doctor::PackageRow& row : doctor::knowledge_data().packages)
-    if (row.at("kind") == "only_beside") add_other_releases(list, places, question, row, conflicts);
+    if (row.at("kind") == "only_beside") {
+      add_other_releases(list, places, question, row, conflicts);
+    } else if (row.at("kind") == "clashes") {
+      add_clashes(list, places, question, row, conflicts);
+    }
   return conflicts;
 }
 

@@ -72,7 +72,7 @@ class Judge {
 
   std::string basis() const {
     std::string text = fmt::format("{} judged by name", by_name_);
-    if (by_name_ > 0) text += " (no name tells the GPUs)";
+    if (by_name_ > 0) text += " (names say nothing of GPUs)";
     if (by_content_ > 0) text += fmt::format(", {} by the file", by_content_);
     if (left_out_ > 0) text += fmt::format(", {} left out by their markers", left_out_);
     return text;

@@ -22,14 +22,14 @@ void judge_torch(const BuildLabel& label, const Question& question, std::vector<
       problems.push_back({"FF210", Severity::kMisfit,
                           fmt::format("named for torch {}; {} is {}", label.torch->str(), question.whose_torch,
                                       printable(torch.version->text)),
-                          "", fmt::format("torch{}.{} in the name", major, minor)});
+                          "", fmt::format("a wheel with torch{}.{} in its name", major, minor)});
   }
   if (label.cxx11_abi && torch.cxx11_abi && *label.cxx11_abi != *torch.cxx11_abi)
     problems.push_back(
         {"FF210", Severity::kMisfit,
          fmt::format("named for the {} C++ ABI of PyTorch; {} has the {} one", *label.cxx11_abi ? "new" : "old",
                      question.whose_torch, *torch.cxx11_abi ? "new" : "old"),
-         "", fmt::format("cxx11abi{} in the name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
+         "", fmt::format("a wheel with cxx11abi{} in its name", *torch.cxx11_abi ? "TRUE" : "FALSE")});
 }
 
 /// Where no PyTorch was given: the ABI in the name against the releases of the PyTorch in the name.
@@ -41,7 +41,8 @@ void judge_abi(const BuildLabel& label, std::vector<Problem>& problems) {
       {"FF210", Severity::kUnknown,
        fmt::format("named for torch {} and the {} C++ ABI; every release of torch {} has the {} one",
                    label.torch->str(), *label.cxx11_abi ? "new" : "old", label.torch->str(), *theirs ? "new" : "old"),
-       "", fmt::format("cxx11abi{} in the name, or --torch with your PyTorch", *theirs ? "TRUE" : "FALSE")});
+       "",
+       fmt::format("a wheel with cxx11abi{} in its name, or --torch with your PyTorch", *theirs ? "TRUE" : "FALSE")});
 }
 
 }  // namespace

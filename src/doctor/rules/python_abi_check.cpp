@@ -143,8 +143,8 @@ void check_python_modules(const Target& target, const Question& question, std::v
       if (has(family, minor)) continue;
       if (!family.named) {
         problems.push_back({"FF222", Severity::kNote,
-                            fmt::format("is a module for CPython {} alone, which no Python file of this wheel names: a "
-                                        "build has left it there",
+                            fmt::format("is a module for CPython {} alone, which no Python file of its package names: "
+                                        "a build has left it there",
                                         only),
                             family.binaries.front()->path, ""});
         continue;

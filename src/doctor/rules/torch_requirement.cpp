@@ -81,8 +81,11 @@ std::optional<RefusedTorch> refused_torch(const Target& target, const Question& 
 }
 
 std::string release_for(std::string_view package, const TorchFacts& torch) {
-  const Companion* const companion = knowledge_data().companion(package);
-  if (companion == nullptr || !torch.version) return "";
+  // Of packages that do without their compiled part under another PyTorch, too.
+  const auto& all = knowledge_data().companions;
+  const auto companion = std::find_if(
+      all.begin(), all.end(), [&](const Companion& one) { return one.package == package && one.other == "torch"; });
+  if (companion == all.end() || !torch.version) return "";
   const Version yours = torch.version->public_part();
   for (const CompanionRelease& release : companion->releases)
     if (release.asks_for(yours)) return release.release;

@@ -93,8 +93,11 @@ void check_wheel_tags(const Target& target, const Question& question, std::vecto
     name = std::move(*parsed);
     judge_tags(*name, question, problems);
   } else {
-    problems.push_back({"FF206", Severity::kMisfit, parsed.error().message + ": installers refuse it by its name", "",
-                        "the file under its maker's name"});
+    problems.push_back(
+        {"FF206", Severity::kMisfit,
+         parsed.error().message + (target.kind == TargetKind::kName ? ": no file of that name is here to be read"
+                                                                    : ": installers refuse it by its name"),
+         "", "the file under the name that its maker gave it"});
   }
   // A directory that could not be read holds no metadata to speak of.
   if (!wheel || (target.metadata.empty() && !target.errors.empty())) return;

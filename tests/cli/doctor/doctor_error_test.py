@@ -206,8 +206,13 @@ def test_a_file_a_text_and_standard_input_say_the_same(tmp_path: Path) -> None:
     assert len({a.stdout for a in answers}) == 1
 
 
-def test_a_name_without_a_file_is_a_text_and_says_so() -> None:
+def test_a_name_without_a_file_is_a_text_if_that_is_an_error() -> None:
     ran = run("doctor", "--error", "logs/build.log", *PLACE)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "flashfit: --error 'logs/build.log': no file has that name, and as a text it is no known error\n"
+    )
+    ran = run("doctor", "--error", "at/cudaErrorNoKernelImageForDevice", *PLACE)
     assert ran.returncode == 2
     assert "       no file has that name: it was taken as the text itself\n" in ran.stdout
 

@@ -2,6 +2,8 @@
 // threads that they come from are named in data/knowledge.json and on the pages of docs/doctor.
 #include <gmock/gmock.h>
 
+#include <span>
+
 #include "doctor/environment/made_environment.hpp"
 
 namespace flashfit::doctor::environment::test {
@@ -53,6 +55,42 @@ TEST_F(Misfits, APackageForAnotherSystemIsNoneOfThisOne) {
   EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("for-arm", "for-musl"));
   EXPECT_THAT(lines_of(found, "for-arm"), ElementsAre(HasSubstr("FF202 misfit installed for another system: ")));
   EXPECT_EQ(mend_of(found, "for-musl"), "pip install --force-reinstall --no-deps for-musl==1.0");
+}
+
+/// sgl-kernel 0.3.21: a wheel for every Python from 3.10 on, in which a build has left a module for 3.10 alone.
+TEST_F(Misfits, AModuleForAnotherPythonCountsWhereAPythonFileOfThePackageNamesIt) {
+  const auto bytes_of = [](std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  const auto install_with = [&](const char* python) {
+    install({"sgl_kernel",
+             "0.3.21",
+             {{"sgl_kernel/common_ops.abi3.so", make_module({}, {})},
+              {"_left.cpython-310-x86_64-linux-gnu.so", make_module({}, {})},
+              {"sgl_kernel/__init__.py", bytes_of(python)}}});
+    write(site_ + "/sgl_kernel-0.3.21.dist-info/WHEEL",
+          "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp310-abi3-manylinux2014_x86_64\n");
+  };
+  install_with("from . import common_ops  # torch.ops.left_over");
+  EXPECT_THAT(lines_of(look(std::vector<std::string>{}), "sgl-kernel"), IsEmpty());
+  EXPECT_THAT(
+      notes_of(look(std::vector<std::string>{}), "sgl-kernel"),
+      ElementsAre("FF222 is a module for CPython 3.10 alone, which no Python file of its package names: a build "
+                  "has left it there"));
+  install_with("import _left");
+  EXPECT_THAT(lines_of(look(std::vector<std::string>{}), "sgl-kernel"),
+              ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.11"));
+}
+
+TEST_F(Misfits, PackagesOfOneFolderOverwriteEachOther) {
+  install({"cupy_cuda12x", "13.6.0", {{"cupy/_core/core" + kModule, make_module({}, {})}}});
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+  install({"cupy_cuda13x", "13.6.0", {{"cupy/_core/core" + kModule, make_module({}, {})}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("cupy-cuda13x"));
+  EXPECT_THAT(lines_of(found, "cupy-cuda13x"),
+              ElementsAre(HasSubstr("FF713 degraded cupy-cuda13x and cupy-cuda12x are installed into one folder")));
 }
 
 TEST_F(Misfits, AnExtensionForAnotherTorchNamesTheSymbol) {  // kind 1

@@ -1,6 +1,7 @@
-// Any bytes as a pasted error: what is said of them is printable, and about lines that are there.
+// Any bytes as a pasted error: what is said of them can be read, and is about lines that are there.
 #include <algorithm>
 
+#include "core/base/readable.hpp"
 #include "doctor/fuzz/answer.hpp"
 #include "doctor/pasted/answer.hpp"
 
@@ -11,7 +12,12 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 namespace {
 
 using flashfit::doctor::fuzz::require;
-using flashfit::doctor::fuzz::require_line;
+
+/// One line whose every character stands for itself, and no longer than a page, however long the input.
+void require_line(std::string_view line) {
+  require(!line.empty() && line.size() < 4000);
+  require(flashfit::readable(line, line.size()) == line);
+}
 
 void require_lines(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) require_line(line);

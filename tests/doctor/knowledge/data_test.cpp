@@ -98,6 +98,12 @@ TEST(Knowledge, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(refusal(changed("\"date\": \"", "\"date\": \"\\u001b[31m")), HasSubstr("\\u001b"));
 }
 
+/// Lists and environments look for that package.
+TEST(Knowledge, OfTwoPackagesNamesBoth) {
+  EXPECT_THAT(refusal(changed("\"other\": \"onnxruntime\",", "")),
+              testing::AllOf(HasSubstr("packages["), HasSubstr("other"), HasSubstr("the other package's name")));
+}
+
 TEST(Knowledge, OfAUsersFileIsUsedAndSaysSo) {
   const std::string path = testing::TempDir() + "knowledge.json";
   std::ofstream(path) << changed("\"version\": \"2.15.0\"", "\"version\": \"2.16.3\"");

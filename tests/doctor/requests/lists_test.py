@@ -29,7 +29,7 @@ def test_an_address_of_a_wheel_for_another_python_is_told_by_name_with_its_line(
     (target,) = report["targets"]
     assert (status, report["verdict"], target["kind"]) == (1, "misfit", "requirements")
     assert problems(target) == [(4, "FF201", "misfit", "cp310 is not your cp311; the platform fits")]
-    assert target["basis"] == "2 judged by name (no name tells the GPUs)"
+    assert target["basis"] == "2 judged by name (names say nothing of GPUs)"
     lines = doctor(file, *L40)[1]
     assert f"  FAIL   FF201  line 4: {other}: cp310 is not your cp311; the platform fits" in lines
 
@@ -144,6 +144,12 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("jax==0.5.0\njaxlib==0.4.30", L40, ["FF406"]),
         ("jax==0.5.0\njaxlib==0.5.0\njax-cuda12-plugin==0.5.0\njax-cuda12-pjrt==0.4.30", L40, ["FF406"]),
         ("jaxlib==0.4.30", L40, []),
+        # Of the same files in one folder
+        ("onnxruntime==1.23.2\nonnxruntime-gpu==1.23.2", L40, ["FF713"]),
+        ("onnxruntime-gpu\nnumpy\nonnxruntime", L40, ["FF713"]),
+        ("onnxruntime==1.23.2; sys_platform == 'darwin'\nonnxruntime-gpu==1.23.2", L40, []),
+        ("cupy-cuda12x==13.6.0\ncupy-cuda13x==13.6.0", L40, ["FF713"]),
+        ("cupy-cuda12x==13.6.0\ncupy-cuda12x", L40, []),
         ("gibberish=>1", L40, ["FF751"]),
         ("torch==2.6.0 --hash", L40, ["FF751"]),
     ],

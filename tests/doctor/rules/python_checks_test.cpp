@@ -133,7 +133,7 @@ TEST(PythonModules, WhatNoPythonFileNamesIsRemarkedAlone) {
   for (const char* const python : {"from . import _C  # torch.ops.x.left_ops", "import _C, x_left, _left_over"})
     EXPECT_THAT(
         judged(check_python_modules, target_with(python), on_python("3.12")),
-        ElementsAre("FF222 fits is a module for CPython 3.10 alone, which no Python file of this wheel names: a "
+        ElementsAre("FF222 fits is a module for CPython 3.10 alone, which no Python file of its package names: a "
                     "build has left it there"));
   EXPECT_THAT(judged(check_python_modules, target_with("import _left"), on_python("3.12")),
               ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));

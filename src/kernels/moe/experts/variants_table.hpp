@@ -1,10 +1,10 @@
 #pragma once
-// The rows of the experts' tables, for who must see them at compile time: tests that instantiate all kernels. Others
+// The experts' tables of variants, for who must see them at compile time: tests that instantiate all kernels. Others
 // take experts_rows_variants() and experts_product_variants().
 #include "kernels/moe/experts/variants.hpp"
 
 namespace flashfit {
-namespace experts_rows {
+namespace experts_tables {
 
 using enum Target::Kind;
 
@@ -64,9 +64,9 @@ inline constexpr ExpertsProductVariant kProducts[] = {
     {hopper(DType::kF16, true), kHopper}, {hopper(DType::kBF16, true), kHopper},
 };
 
-}  // namespace experts_rows
+}  // namespace experts_tables
 
-inline constexpr std::span<const ExpertsRowsVariant> kExpertsRowsVariants = experts_rows::kRows;
-inline constexpr std::span<const ExpertsProductVariant> kExpertsProductVariants = experts_rows::kProducts;
+inline constexpr std::span<const ExpertsRowsVariant> kExpertsRowsVariants = experts_tables::kRows;
+inline constexpr std::span<const ExpertsProductVariant> kExpertsProductVariants = experts_tables::kProducts;
 
 }  // namespace flashfit
