@@ -134,7 +134,14 @@ def learned(experts: Experts, x: Array) -> Experts:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Similarity of texts by MiniLM, its MLPs cut into experts.")
     parser.add_argument("text", nargs="+")
-    parser.add_argument("--experts", type=int, default=EXPERTS, help=f"of {EXPERTS} a token (all: the model as it was)")
+    parser.add_argument(
+        "--experts",
+        type=int,
+        default=EXPERTS,
+        choices=range(1, EXPERTS + 1),
+        help=f"of {EXPERTS} a token (all: the model as it was)",
+        metavar="EXPERTS",
+    )
     arguments = parser.parse_args()
     model = MixedMiniLM(top_k=arguments.experts)
     model.learn(arguments.text)

@@ -51,7 +51,9 @@ class Model(torch.nn.Module):  # type: ignore[misc]
 
 
 def text() -> Any:
-    """The pages' characters as numbers below CHARACTERS."""
+    """The pages' characters as numbers below CHARACTERS. Exits with a line where the pages are not."""
+    if missing := [page for page in PAGES if not (ROOT / "docs" / page).is_file()]:
+        sys.exit(f"train_experts: docs/{missing[0]}, its text, is not beside examples/: run it in a clone of flashfit")
     pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in PAGES)
     return torch.tensor([min(max(ord(c) - 32, 0), CHARACTERS - 1) for c in pages])
 
@@ -78,6 +80,8 @@ def train(kind: type[MoeLayer], frozen: str = "", device: str = "cpu") -> list[f
 
 def main() -> int:
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    if device not in ("cpu", "cuda"):
+        sys.exit(f"train_experts: {device!r} is not a device; accepted: cpu, cuda")
     ours, theirs = train(MoeLayer, device=device), train(PlainLayer, device=device)
     print("step  flashfit  PyTorch")
     for step in range(0, STEPS, 20):

@@ -305,6 +305,33 @@ def pages_table(files: Mapping[str, Result]) -> str:
     return "\n".join(markdown(["page", "stands for", "cases", "peers", "measured on"], rows)) + "\n"
 
 
+#: The summary's columns: the peers of each, of which a case has one at most.
+SUMMED = {
+    "PyTorch's flash attention": ("sdpa-flash", "torch-varlen"),
+    "cuDNN": ("sdpa-cudnn",),
+    "FlashAttention-3": ("flash-attn-3",),
+}
+
+
+def summary_table(files: Mapping[str, Result]) -> str:
+    """Attention by groups, each by its newest file of a GPU: how a peer's ratios lie."""
+    rows = []
+    for group in groups(files):
+        result, entries = next(iter(of_group(files, group).values()))
+        if group in NEEDS or not result["machine"]["gpu"]:
+            continue
+        cells = []
+        for peers in SUMMED.values():
+            beside = [entry.get("peers", {}).get(peer, {}) for entry in entries for peer in peers]
+            ratios = [float(peer["ratio"]) for peer in beside if "ratio" in peer]
+            lies = (
+                f"{min(ratios):.3f} to {max(ratios):.3f}" if len(ratios) > 1 else f"{ratios[0]:.3f}" if ratios else "-"
+            )
+            cells.append(f"{lies} ({statistics.geometric_mean(ratios):.3f} of {len(ratios)})" if ratios[1:] else lies)
+        rows.append([f"[{title(group)}]({group}.md)", place(result), str(len(entries)), *cells])
+    return "\n".join(markdown(["group", "GPU", "cases", *SUMMED], rows)) + "\n"
+
+
 def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """The fastest other that is right."""
     beside = {n: peer for n, peer in entry["peers"].items() if "ratio" in peer and not n.startswith(FORCED)}
@@ -418,7 +445,7 @@ def modelled_table(files: Mapping[str, Result]) -> str:
 #: In pages that are written by hand: by file and the name in its marks.
 TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
     "README.md": {"speed": speed_table},
-    f"{SPEED}/README.md": {"pages": pages_table, "call cost": cost_table},
+    f"{SPEED}/README.md": {"pages": pages_table, "summary": summary_table, "call cost": cost_table},
     f"{SPEED}/modelled.md": {"modelled": modelled_table},
 }
 

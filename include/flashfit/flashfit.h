@@ -54,8 +54,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *   moe.route          with .topk_first, .renormalize, .sigmoid, .sqrt_softplus, .bias, .groups, .scale;
  *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
- *                      (expert_map), on the CPU also .shared, .backward; moe.layer.prepare, moe.layer.run,
- *                      moe.layer.workspace
+ *                      (expert_map), on a GPU .keep (z), on the CPU .shared, .backward; moe.layer.prepare,
+ *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -280,7 +280,7 @@ FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route
 
 /* Since 0.3. A layer of experts. For each token t and rank k, with e = topk_ids[t, k] and w = topk_weights[t, k]:
  *
- *   (g, u) = x[t] w13[e]^T + b13[e];  h = activation(g, u);  y = h w2[e]^T + b2[e];  out[t] += w y
+ *   z = (g, u) = x[t] w13[e]^T + b13[e];  h = activation(g, u);  y = h w2[e]^T + b2[e];  out[t] += w y
  *
  * over k from 0 to top_k - 1 in this order, in fp32, rounded once; then y of the shared expert, if there is one.
  * Experts are found in one of three ways: topk_ids and topk_weights are given; or router_logits, of which they are made
@@ -292,8 +292,8 @@ FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route
  * token is dropped. The same bits in every run; on the CPU a token's result does not depend on the tokens around it.
  *
  * x, w13, w2, out and, where given, b13, b2 and shared_* are of one dtype, fp16, bf16 or, on the CPU, fp32; their
- * strides are 0 or more and 1 in the last dimension. All tensors are on one device. The memory of out overlaps no other
- * tensor's. */
+ * strides are 0 or more and 1 in the last dimension. All tensors are on one device. The memory of out, and of z,
+ * overlaps no other tensor's. */
 typedef struct flashfit_fused_moe_args {
   uint32_t struct_size; /* sizeof(flashfit_fused_moe_args); as of flashfit_attention_args */
   uint32_t flags;       /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY, and
@@ -330,6 +330,11 @@ typedef struct flashfit_fused_moe_args {
   int32_t top_k;               /* with router_logits: 1 to 16 and to all experts; else 0 */
   int32_t groups, groups_kept; /* as of flashfit_moe_route_args */
   float scale;                 /* likewise */
+  /* Since 0.4. On a GPU, for a backward: written, z of each choice, gates of all features, then ups, however w13 has
+   * them: [tokens top_k + experts of w13, outputs of w13], contiguous, of x's dtype. An expert's choices lie together
+   * in their order, the experts one after the other, each behind one row that is not written; nor are the rows left at
+   * the end, as many as there are choices that add 0. Not with offsets. Or NULL. */
+  const DLTensor* z;
 } flashfit_fused_moe_args;
 
 /* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
@@ -381,6 +386,33 @@ typedef struct flashfit_fused_moe_backward_args {
 
 /* On the CPU the gradients are there on return; tensors on a GPU are refused. */
 FLASHFIT_API flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args);
+
+/* Since 0.4. What a backward of flashfit_fused_moe computes between its products, where these are another library's.
+ * Rows are those of flashfit_fused_moe_args' z. For each row r, with c = choices[r] and w = topk_weights[c], or 1
+ * without topk_weights:
+ *
+ *   dtopk_weights[c] = sum of dh[r] activation(z[r]);  dz[r] = w dh[r] activation'(z[r]);  h[r] = w activation(z[r])
+ *
+ * in fp32, rounded once. Where c is below 0 dz[r] and h[r] are 0, whatever z[r] and dh[r] hold. Tensors are contiguous,
+ * on one GPU; z, dh, dz and h of one dtype, fp16 or bf16. */
+typedef struct flashfit_moe_activation_backward_args {
+  uint32_t struct_size;         /* sizeof(flashfit_moe_activation_backward_args); as of flashfit_attention_args */
+  uint32_t flags;               /* FLASHFIT_INTERLEAVED, of dz alone; FLASHFIT_PTX_ONLY */
+  const DLTensor* z;            /* [rows, 2 features], gates, then ups; of activations without gate [rows, features] */
+  const DLTensor* dh;           /* [rows, features], features a multiple of 8 */
+  const DLTensor* choices;      /* int32 [rows], each below the sizes of topk_weights and dtopk_weights */
+  const DLTensor* topk_weights; /* fp32, one dimension; or NULL */
+  /* Written, each in memory of its own, but h may be dh. */
+  const DLTensor* dz;            /* as z */
+  const DLTensor* h;             /* as dh */
+  const DLTensor* dtopk_weights; /* fp32, one dimension: at choices alone; or NULL */
+  flashfit_stream stream;
+  int32_t activation; /* this and what follows as of flashfit_fused_moe_args */
+  float alpha, limit, shift;
+} flashfit_moe_activation_backward_args;
+
+/* Queued on the stream; tensors on the CPU are refused. */
+FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_backward_args* args);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

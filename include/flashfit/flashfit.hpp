@@ -427,6 +427,7 @@ struct ExpertsOptions {
   const Tensor* shared_w13 = nullptr;              ///< an expert of every token, without experts' dimension
   const Tensor* shared_w2 = nullptr;
   const Tensor* shared_gate = nullptr;  ///< [hidden]
+  const Tensor* z = nullptr;            ///< written, for a backward: [tokens top_k + experts, outputs of w13]
   flashfit_stream stream = nullptr;     ///< a CUstream or cudaStream_t; nullptr: the legacy default stream
   const char* variant = nullptr;        ///< forces a variant of `flashfit images`
   bool ptx_only = false;                ///< PTX even where machine code fits
@@ -459,7 +460,8 @@ Expected<void> with_moe_args(const Tensor& x, const Tensor& w13, const Tensor& w
                                                               {options.expert_map, &args.expert_map},
                                                               {options.shared_w13, &args.shared_w13},
                                                               {options.shared_w2, &args.shared_w2},
-                                                              {options.shared_gate, &args.shared_gate}};
+                                                              {options.shared_gate, &args.shared_gate},
+                                                              {options.z, &args.z}};
   DLTensor tensors[sizeof given / sizeof given[0]];
   DLTensor* next = tensors;
   for (const auto& [tensor, slot] : given) {

@@ -19,6 +19,7 @@ from ._errors import FlashfitError, InvalidArgument
 from ._frames import (
     MOE_TENSORS,
     UNREADABLE,
+    frames_activation_backward,
     frames_attend,
     frames_moe,
     frames_moe_backward,
@@ -73,6 +74,7 @@ class Binding:
     moe_tensors = MOE_TENSORS
     moe = staticmethod(frames_moe)
     moe_backward = staticmethod(frames_moe_backward)
+    activation_backward = staticmethod(frames_activation_backward)
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"

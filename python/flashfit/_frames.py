@@ -13,6 +13,7 @@ from ._tensors import Memory
 # By the number of dimensions, a DLTensor followed by its sizes and strides.
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
+_INTERLEAVED = 16384  # FLASHFIT_INTERLEAVED
 _NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0, None)
 #: attend() could not read a tensor: it has to be given as a Memory.
 UNREADABLE = -1
@@ -91,12 +92,15 @@ _route_frames = _Frames("=IIQQQQQQiifI", 4)  # flashfit_moe_route_args
 #: flashfit_fused_moe_args' tensors, in their order.
 MOE_TENSORS = (
     *("x", "w13", "w2", "out", "topk_ids", "topk_weights", "router_logits", "offsets", "b13", "b2"),
-    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate"),
+    *("router_bias", "expert_map", "shared_w13", "shared_w2", "shared_gate", "z"),
 )
-_moe_frames = _Frames("=II15QQQQQiiifffiiif", 15)  # flashfit_fused_moe_args
+_moe_frames = _Frames("=II15QQQQQiiifffiiifQ", 16)  # flashfit_fused_moe_args
 #: flashfit_fused_moe_backward_args' tensors, in their order.
 MOE_GRADIENTS = ("dx", "dw13", "dw2", "db13", "db2", "dtopk_weights")
 MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b13", "b2", *MOE_GRADIENTS)
+#: flashfit_moe_activation_backward_args' tensors, in their order.
+ACTIVATION_TENSORS = ("z", "dh", "choices", "topk_weights", "dz", "h", "dtopk_weights")
+_activation_frames = _Frames("=II7QQifff", 7)  # flashfit_moe_activation_backward_args
 _moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
@@ -181,7 +185,8 @@ def frames_moe(tensors: dict[str, Memory | None], numbers: Any, stream: int, spa
     *workspace, allocate = space
     with _moe_frames.take() as frame:
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
-        frame.put_args(numbers[0], *places, stream, 0, *workspace, *numbers[1:])
+        *first, z = places  # which lies behind all else
+        frame.put_args(numbers[0], *first, stream, 0, *workspace, *numbers[1:], z)
         return _run(library().fused_moe_run, frame, allocate)
 
 
@@ -191,3 +196,13 @@ def frames_moe_backward(tensors: dict[str, Memory | None], numbers: Any) -> int:
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_BACKWARD_TENSORS)]
         frame.put_args(numbers[0], *places, 0, 0, 0, *numbers[1:7])
         return int(library().c.flashfit_fused_moe_backward(frame.address))
+
+
+def frames_activation_backward(
+    tensors: dict[str, Memory | None], interleaved: bool, activation: tuple[int, float, float, float], stream: int
+) -> int:
+    """flashfit_moe_activation_backward's status. activation: as _moe.activation_of() has it."""
+    with _activation_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(ACTIVATION_TENSORS)]
+        frame.put_args(_INTERLEAVED if interleaved else 0, *places, stream, *activation)
+        return int(library().c.flashfit_moe_activation_backward(frame.address))

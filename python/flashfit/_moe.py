@@ -59,6 +59,7 @@ class Asked(NamedTuple):
     weight_on: Any = "output"
     experts: Any = None
     shared: Any = None
+    recompute: Any = False
 
 
 class Numbers(NamedTuple):
@@ -154,6 +155,8 @@ def numbers_of(asked: Asked) -> Numbers:
                 f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
             )
     flags = layout_of(asked.gate_up, asked.transposed, asked.weight_on)
+    if asked.recompute is not True and asked.recompute is not False:
+        raise InvalidType(f"recompute: {shown(asked.recompute)}; accepted: True, False")
     routed = asked.router_logits is not None
     if not routed:
         plain = Asked()
@@ -191,9 +194,11 @@ def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
     return package.array(name, x, whole_numbers_list(name, values, least, "one dimension"), "int32")
 
 
-def moe_with_care(package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+def moe_with_care(
+    package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any, z: Any = None
+) -> Any:
     """fused_moe() and grouped_mlp() of any package's arrays: each is read in Python, and what is odd is refused in
-    words."""
+    words. z: where a GPU is to write what comes before the activation, as flashfit_fused_moe_args has it."""
     numbers = numbers_of(asked)
     shared = shared_of(asked.shared)
     given = {"x": x, "w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2, "offsets": asked.offsets}
@@ -216,7 +221,7 @@ def moe_with_care(package: Package, x: Any, w13: Any, w2: Any, asked: Asked, out
         if asked.offsets is not None:
             given["offsets"] = _int32("offsets", package, x, asked.offsets, 0)
         given["expert_map"] = _map_of(package, x, asked.experts)
-    given["out"] = result
+    given["out"], given["z"] = result, z
     tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
     if out is not None:
         call.read_result("out", out, True)

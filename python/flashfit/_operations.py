@@ -271,6 +271,7 @@ def fused_moe(
     weight_on: Literal["output", "input"] = "output",
     experts: Any = None,
     shared: Any = None,
+    recompute: bool = False,
     out: T | None = None,
     workspace: Any = None,
 ) -> T:
@@ -301,6 +302,8 @@ def fused_moe(
         and so do ids that are none.
     shared: (w13, w2) or (w13, w2, gate) of an expert of every token, [2 intermediate, hidden], [hidden, intermediate],
         [hidden], with an intermediate size of its own: y times sigmoid(x[t] gate), or 1, is added last.
+    recompute: of torch tensors that require grad on a GPU: True keeps no more than the inputs until the backward, which
+        then computes the first product once more. False keeps that product, as docs/moe.md says where and how large.
     out: where to write, [tokens, hidden]; None for a new array (a JAX array never changes: None).
     workspace: memory on a GPU for what lies between the products; as of attention(). On the CPU: None, or any array.
 
@@ -326,6 +329,7 @@ def fused_moe(
         weight_on=weight_on,
         experts=experts,
         shared=shared,
+        recompute=recompute,
     )
     found: T = handler(x, w13, w2, asked, out, workspace)
     return found

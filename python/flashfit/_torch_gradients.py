@@ -70,7 +70,7 @@ def _gradients_of(ctx: Any, needs: tuple[bool, ...], grad: Any) -> tuple[Any, ..
 def gradients(return_lse: bool) -> Gradients:
     """Of attention, or of attention_lse, whose LSE has none, as PyTorch's and FlashAttention's has not."""
     results = 2 if return_lse else 1
-    return Gradients("attention_lse", _gradients_of, results, saves_results=True, check=_check)
+    return Gradients("attention_lse", _gradients_of, results, saves=2, check=_check)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import torch
 from ._binding import binding, failure
 from ._errors import InvalidArgument
 from ._frames import MOE_GRADIENTS
+from ._gradients import keeps_first_product
 from ._moe import Asked, Swiglu, activation_of, has_gate, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
@@ -17,7 +18,7 @@ from ._torch_calls import check_tensors
 from ._torch_fakes import _HALVES, _require, _shape_words
 from ._torch_moe_gradients import experts_gradients
 from ._torch_operators import Gradients, Operator
-from ._torch_rules import NO_OUT, NO_SECOND
+from ._torch_rules import NO_KEEPING, NO_OUT, NO_SECOND
 
 #: Tensors that may be None, in the operators' order.
 OPTIONS = (
@@ -27,7 +28,8 @@ OPTIONS = (
 _NUMBERS = (
     "*, int top_k=0, str router='softmax', bool renormalize=True, int groups=0, int groups_kept=0, float scale=1.0, "
     "str activation='swiglu', float alpha=1.0, float limit=0.0, float shift=0.0, str gate_up='concatenated', "
-    "bool transposed=False, str weight_on='output', int experts_low=0, int experts_high=0"
+    "bool transposed=False, str weight_on='output', int experts_low=0, int experts_high=0, "
+    "bool recompute=False"
 ).replace("'", '"')
 
 
@@ -49,6 +51,7 @@ def _asked(
     weight_on: str = "output",
     experts_low: int = 0,
     experts_high: int = 0,
+    recompute: bool = False,
     **named: Any,
 ) -> Asked:
     """An operator's options as fused_moe() has them. Tensors come by place, or by name."""
@@ -72,6 +75,7 @@ def _asked(
         weight_on=weight_on,
         experts=experts,
         shared=None if first is None else (first, second, gate) if gate is not None else (first, second),
+        recompute=recompute,
     )
 
 
@@ -88,11 +92,11 @@ def _mapped(ids: Any, places: Any) -> Any:
     return torch.where(known, places[torch.where(known, ids, 0).long()], -1).to(torch.int32)
 
 
-def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any) -> Any:
+def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any, z: Any = None) -> Any:
     """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
     before it is added."""
     first, second, gate = shared_of(asked.shared)
-    found = moe_with_care(TORCH, x, w13, w2, asked._replace(shared=None), out, workspace)
+    found = moe_with_care(TORCH, x, w13, w2, asked._replace(shared=None), out, workspace, z)
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
@@ -107,15 +111,15 @@ def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: A
     return found.add_(moe_with_care(TORCH, x, first[None], second[None], alone, None, None))
 
 
-def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, workspace: Any = None) -> Any:
+def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, workspace: Any = None, z: Any = None) -> Any:
     """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
     here."""
     if asked.shared is None or not (isinstance(x, torch.Tensor) and x.is_cuda):
-        return moe_with_care(TORCH, x, w13, w2, asked, out, workspace)
-    return _with_shared(x, w13, w2, asked, out, workspace)
+        return moe_with_care(TORCH, x, w13, w2, asked, out, workspace, z)
+    return _with_shared(x, w13, w2, asked, out, workspace, z)
 
 
-def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None) -> Any:
+def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = None) -> Any:
     """out, of the shape, dtype, device and strides that a call gives."""
     numbers_of(asked)
     for name, each, ndim, layout in (
@@ -177,6 +181,34 @@ def _allocating(run: Any) -> Any:
     return kernel
 
 
+def _keeping(run: Any) -> Any:
+    """The same, and what comes before the activation, of no elements where that is not kept."""
+
+    def kernel(x: Any, w13: Any, w2: Any, *tensors: Any, **numbers: Any) -> Any:
+        asked = _asked(tensors, **numbers)
+        z = _new_kept(x, w13, asked)
+        return run(x, w13, w2, asked, z=z if z.dim() == 2 else None), z
+
+    return kernel
+
+
+def keeps(x: Any, transposed: bool) -> bool:
+    """Whether the kernels where x is can write what comes before the activation."""
+    if not (x.is_cuda and torch.cuda.is_available()):
+        return False
+    return keeps_first_product(tuple(torch.cuda.get_device_capability(x.device)), transposed)
+
+
+def _new_kept(x: Any, w13: Any, asked: Asked) -> Any:
+    """Memory for z, [choices + experts, outputs of w13]; of one dimension and no elements where nothing keeps it, and
+    where tensors are to be refused."""
+    plain = w13.dim() == 3 and x.dim() == 2 and (asked.topk_ids is None or asked.topk_ids.dim() == 2)
+    if asked.recompute or asked.offsets is not None or not plain or not keeps(x, asked.transposed):
+        return x.new_empty((0,))
+    chosen = asked.top_k if asked.topk_ids is None else asked.topk_ids.shape[1]
+    return x.new_empty((x.shape[0] * (chosen or 0) + w13.shape[0], w13.shape[1]))
+
+
 def _writing(run: Any) -> Any:
     def kernel(x: Any, w13: Any, w2: Any, out: Any, *tensors: Any, **numbers: Any) -> None:
         run(x, w13, w2, _asked(tensors, **numbers), out)
@@ -223,7 +255,7 @@ def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
 
 def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     """Gradients of the operator's tensors, in their order."""
-    x, w13, w2, *tensors = ctx.saved_tensors
+    z, x, w13, w2, *tensors = ctx.saved_tensors
     asked = _asked(tuple(tensors), **ctx.options)
     wanted = dict(zip(("x", "w13", "w2", *OPTIONS), needs))
     layout = {name: ctx.options.get(name, plain) for name, plain in _LAYOUT.items()}
@@ -235,7 +267,8 @@ def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     whole = [wanted[name] for name in ("x", "w13", "w2", "b13", "b2")]
     whole.append(wanted["topk_weights"] or wanted["router_logits"])
     ranges = dict(zip(("experts_low", "experts_high"), owned or (0, 0)))
-    given = (dout, x, w13, w2, weights, places, asked.b13, asked.b2, whole)
+    kept = z if z.dim() == 2 else None
+    given: tuple[Any, ...] = (dout, x, w13, w2, weights, places, asked.b13, asked.b2, whole, kept)
     dx, dw13, dw2, db13, db2, dweights = torch.ops.flashfit.fused_moe_backward(*given, **layout, **ranges)
     found = {"x": dx, "w13": dw13, "w2": dw2, "b13": db13, "b2": db2}
     if wanted["router_logits"]:
@@ -287,16 +320,19 @@ def _gradients(run: Any) -> Any:
         b13: Any,
         b2: Any,
         wanted: list[bool],
+        z: Any = None,
         **numbers: Any,
     ) -> tuple[Any, ...]:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
-        found: tuple[Any, ...] = run(dout, x, w13, w2, asked, wanted)
+        found: tuple[Any, ...] = run(dout, x, w13, w2, asked, wanted, z)
         return found
 
     return kernel
 
 
-def _new_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+def _new_gradients(
+    dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool], z: Any = None
+) -> tuple[Any, ...]:
     """Memory for them, which is all that tracers want."""
     of = (x, w13, w2, asked.b13, asked.b2, asked.topk_weights)
     return tuple(
@@ -313,9 +349,13 @@ def has_own_gradients(x: Any) -> bool:
     return not x.is_cuda
 
 
-def _compute_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+def _compute_gradients(
+    dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool], z: Any
+) -> tuple[Any, ...]:
     if not has_own_gradients(x):
-        return experts_gradients(dout, x, w13, w2, asked, wanted)
+        return experts_gradients(dout, x, w13, w2, asked, wanted, z)
+    if z is not None:
+        raise InvalidArgument("z: given with tensors on the CPU; accepted there: None")
     made = _new_gradients(dout, x, w13, w2, asked, wanted)
     given = {"x": x, "w13": w13, "w2": w2, "dout": dout, "b13": asked.b13, "b2": asked.b2}
     given["topk_weights"] = TORCH.single("topk_weights", asked.topk_weights)
@@ -334,9 +374,9 @@ _BACKWARD = Operator(
     _gradients(_compute_gradients),
     _gradients(_new_gradients),
     inputs=("dout", "x", "w13", "w2", "topk_weights", "topk_ids"),
-    arguments="Tensor? b13, Tensor? b2, bool[] wanted, *, str activation='swiglu', float alpha=1.0, float limit=0.0, "
-    "float shift=0.0, str gate_up='concatenated', bool transposed=False, str weight_on='output', "
-    "int experts_low=0, int experts_high=0".replace("'", '"'),
+    arguments="Tensor? b13, Tensor? b2, bool[] wanted, Tensor? z=None, *, str activation='swiglu', "
+    "float alpha=1.0, float limit=0.0, float shift=0.0, str gate_up='concatenated', bool transposed=False, "
+    "str weight_on='output', int experts_low=0, int experts_high=0".replace("'", '"'),
     returns="(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     batches=False,
     refusal=NO_SECOND,
@@ -357,15 +397,15 @@ def _operator(name: str, kernel: Any, returns: str, writes: tuple[str, ...] = ()
         casts=True,
         cast_like_inputs=("b13", "b2", "shared_w13", "shared_w2", "shared_gate"),
         batches=False,
-        # Inputs alone are saved: what lies between the products is as large as the choices are many.
-        gradients=None if writes else Gradients(name, _backward),
-        refusal=NO_OUT,
+        gradients=Gradients("fused_moe_keeping", _backward, saves=1) if name == "fused_moe" else None,
+        refusal=NO_OUT if writes else NO_KEEPING,
     )
 
 
 OPERATORS = (
     _operator("fused_moe", _allocating, "Tensor"),
     _operator("fused_moe_out", _writing, "()", ("out",)),
+    _operator("fused_moe_keeping", _keeping, "(Tensor, Tensor)"),
     _BACKWARD,
 )
 
@@ -418,6 +458,7 @@ def moe_by_operators(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspac
         "weight_on": asked.weight_on,
         "experts_low": numbers.low,
         "experts_high": numbers.high,
+        "recompute": asked.recompute,
     }
     if out is None:
         return torch.ops.flashfit.fused_moe(x, w13, w2, *tensors.values(), **options)

@@ -11,8 +11,10 @@ from typing import Any
 
 import torch
 
+from ._binding import binding, failure
 from ._gradients import GROUPED, experts_operator
 from ._moe import Asked, activation_of, has_gate, range_of
+from ._packages import TORCH
 
 _RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 _COLUMNS = 8  # 16 bytes of bf16: the least that a grouped product takes
@@ -81,6 +83,8 @@ class _Rows:
         self.ends = ends.to(torch.int32)
         self.expert = of_rows.clamp(max=experts - 1).long()
         self._padding = torch.cat([ends.new_zeros(1), ends[:-1]])
+        #: Each row's choice, int32 [rows], below 0 of rows of none and of choices of no expert.
+        self.choices = torch.where(of_rows < experts, order - experts, -1).to(torch.int32)
         self._choice = (order - experts).clamp(min=0)
         self._top_k = ids.shape[1]
         place = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=device))[experts:]
@@ -143,18 +147,44 @@ def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any
     return share.square_()
 
 
-def _sides(z: Any, asked: Asked) -> tuple[Any, Any]:
+def has_kernel(x: Any, features: int) -> bool:
+    """Whether activations' gradients of such tensors are one launch of flashfit's own."""
+    return bool(x.is_cuda) and x.dtype in (torch.float16, torch.bfloat16) and features % 8 == 0
+
+
+def in_one_launch(
+    z: Any, dh: Any, choices: Any, weights: Any, dz: Any, dweights: Any, asked: Asked, stream: int
+) -> None:
+    """Into dz, dweights (None: not wanted) and, as h, dh: flashfit_moe_activation_backward. z: gates, then ups."""
+    given = {"z": z, "dh": dh, "choices": choices, "topk_weights": weights, "dz": dz, "h": dh}
+    given["dtopk_weights"] = dweights
+    with torch.no_grad():
+        memories = {name: None if each is None else TORCH.read(name, each, stream) for name, each in given.items()}
+    interleaved = has_gate(asked.activation) and asked.gate_up == "interleaved"
+    status = binding().activation_backward(memories, interleaved, activation_of(asked.activation), stream)
+    if status:
+        raise failure(status)
+
+
+def _stream_of(x: Any) -> int:
+    return int(torch.cuda.current_stream(x.device).cuda_stream) if x.is_cuda else 0
+
+
+def _sides(z: Any, asked: Asked, gate_up: str) -> tuple[Any, Any]:
     """Gate and up of z; without a gate None and z."""
     if not has_gate(asked.activation):
         return None, z
-    return (z[:, 0::2], z[:, 1::2]) if asked.gate_up == "interleaved" else z.chunk(2, dim=1)
+    return (z[:, 0::2], z[:, 1::2]) if gate_up == "interleaved" else z.chunk(2, dim=1)
 
 
-def experts_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool]) -> tuple[Any, ...]:
+def experts_gradients(
+    dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted: list[bool], z: Any = None
+) -> tuple[Any, ...]:
     """Gradients of x, w13, w2, b13, b2 and topk_weights, contiguous; those that are not wanted have no elements.
 
     dout and x: [tokens, hidden]. asked: with topk_weights, fp32, and topk_ids, both [tokens, top_k]; ids outside of
-    asked.experts add nothing.
+    asked.experts add nothing. z: what the forward kept, flashfit_fused_moe_args' z, whose rows are those of _Rows; None
+    computes it.
     """
     of_x, of_w13, of_w2, of_b13, of_b2, of_weights = wanted
     given = (x, w13, w2, asked.b13, asked.b2, asked.topk_weights)
@@ -166,39 +196,59 @@ def experts_gradients(dout: Any, x: Any, w13: Any, w2: Any, asked: Asked, wanted
     products = _Products(rows.ends, takes_grouped(x))
     first, second = (w13, w2) if transposed else (w13.mT, w2.mT)
     weights = rows.of_choices(asked.topk_weights.float())
-    xs, douts = rows.of_tokens(x), rows.of_tokens(dout)
 
-    product = products.of_rows(xs, first)
-    z = product * weights if on_input else product
-    z = z.to(x.dtype) if asked.b13 is None else z.add(asked.b13[rows.expert]).to(x.dtype)
+    def inputs() -> Any:
+        """Each row's x, as w13 multiplies it."""
+        xs = rows.of_tokens(x)
+        return torch.mul(xs, weights, out=xs) if on_input else xs
+
+    gate_up = asked.gate_up if has_gate(asked.activation) else "concatenated"
+    multiplied = None
+    if z is None:
+        multiplied = inputs()
+        z = products.of_rows(multiplied, first)
+        if asked.b13 is not None:
+            z.add_(asked.b13[rows.expert])
+    else:
+        gate_up = "concatenated"
+    douts = rows.of_tokens(dout)
     dh = products.of_rows(douts, second.mT)
     dz = torch.empty_like(z)
-    h = _activate(asked.activation, *_sides(z, asked), dh, *_sides(dz, asked))
-    h, dz = rows.cleared(h), rows.cleared(dz)
-    if on_input:
-        if of_weights:
-            found[5] = rows.to_choices(product.mul_(dz).sum(1, dtype=torch.float32))
-        if of_b13:
-            found[3] = products.sums(dz)
-        dz.mul_(weights)
+    if gate_up == "concatenated" and has_kernel(x, dh.shape[1]):
+        h, chosen = dh, None if on_input else asked.topk_weights.float().reshape(-1)
+        dweights = torch.zeros_like(chosen) if of_weights and chosen is not None else None
+        in_one_launch(z, dh, rows.choices, chosen, dz, dweights, asked, _stream_of(x))
+        if dweights is not None:
+            found[5] = dweights.view_as(asked.topk_weights)
     else:
-        if of_weights:
-            found[5] = rows.to_choices(dh.mul_(h).sum(1, dtype=torch.float32))
-            if asked.b2 is not None:
-                found[5] += rows.of_their_experts(dout @ asked.b2.mT)
-        dz.mul_(weights)
-        if of_b13:
-            found[3] = products.sums(dz)
-        h.mul_(weights)
-    del product, z, dh
+        h = _activate(asked.activation, *_sides(z, asked, gate_up), dh, *_sides(dz, asked, asked.gate_up))
+        h, dz = rows.cleared(h), rows.cleared(dz)
+        if not on_input:
+            if of_weights:
+                found[5] = rows.to_choices(dh.mul_(h).sum(1, dtype=torch.float32))
+            dz.mul_(weights)
+            h.mul_(weights)
+    if of_weights and not on_input and asked.b2 is not None:
+        found[5] += rows.of_their_experts(dout @ asked.b2.mT)
+    del z, dh
+    if of_b13:
+        found[3] = products.sums(dz)
     if of_w2:
         found[2] = products.of_experts(h, douts) if transposed else products.of_experts(douts, h)
     if of_b2:
         found[4] = products.sums(douts, None if on_input else weights)
     del h, douts
     if of_w13:
-        found[1] = products.of_experts(xs, dz) if transposed else products.of_experts(dz, xs)
-    del xs
-    if of_x:
-        found[0] = rows.added_up(products.of_rows(dz, first.mT))
+        multiplied = inputs() if multiplied is None else multiplied
+        found[1] = products.of_experts(multiplied, dz) if transposed else products.of_experts(dz, multiplied)
+    del multiplied
+    if of_x or (on_input and of_weights):
+        of_rows = products.of_rows(dz, first.mT)
+        del dz
+        if on_input:
+            if of_weights:
+                found[5] = rows.to_choices(rows.of_tokens(x).mul_(of_rows).sum(1, dtype=torch.float32))
+            of_rows.mul_(weights)
+        if of_x:
+            found[0] = rows.added_up(of_rows)
     return tuple(found)

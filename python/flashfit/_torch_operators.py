@@ -15,10 +15,10 @@ class Gradients(NamedTuple):
 
     forward: str  # the operator that a call runs then; its first result is the one that has gradients
     #: of (ctx, needs, grad): each tensor's gradient, in the operator's order, where needs says True. ctx.options has
-    #: what was given by name, ctx.saved_tensors the tensors, None where one was left out, after what saves_results says
+    #: what was given by name, ctx.saved_tensors the tensors, None where one was left out, after those of `forward`
     backward: Callable[..., tuple[Any, ...]]
     results: int = 1  # of those of `forward`, how many the caller gets
-    saves_results: bool = False  # whether ctx.saved_tensors begins with all of them
+    saves: int = 0  # with how many of them, the last ones, ctx.saved_tensors begins
     check: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = None  # refuses tensors and options that have none
 
 

@@ -29,6 +29,7 @@ NO_BACKWARD = (
 )
 NO_SECOND = "requires grad, and flashfit has no second derivative; accepted: create_graph=False"
 NO_OUT = "requires grad in a call with out=, which has no backward; accepted: out=None, or torch.no_grad()"
+NO_KEEPING = "requires grad, and this operator is the forward of fused_moe; accepted: a call of fused_moe"
 _peek_transform = torch._C._functorch.peek_interpreter_stack
 
 
@@ -48,7 +49,7 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
         with torch._C._AutoDispatchBelowAutograd():
             found = op.redispatch(keys & _AFTER_AUTOGRAD, *tensors, **options)
         results = found if isinstance(found, tuple) else (found,)
-        ctx.save_for_backward(*(results if gradients.saves_results else ()), *tensors)
+        ctx.save_for_backward(*results[len(results) - gradients.saves :], *tensors)
         ctx.gradients, ctx.options = gradients, options
         given = results[: gradients.results]
         ctx.mark_non_differentiable(*given[1:])

@@ -32,6 +32,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
     gate_dtype: of gate and gate_bias; None for dtype. Logits are computed in it; autocast does not round those of fp32.
     gate_bias, router_bias, biases: whether there are gate_bias, router_bias, b13 and b2.
     shared_intermediate: the size of a shared expert of every token; None for no such expert.
+    recompute: fused_moe()'s: True takes less memory in training, and more time.
     dtype, device: torch's defaults if None.
     """
 
@@ -54,6 +55,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         router_bias: bool = False,
         biases: bool = False,
         shared_intermediate: int | None = None,
+        recompute: bool = False,
         dtype: Any = None,
         device: Any = None,
     ) -> None:
@@ -74,6 +76,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             "activation": activation,
             "gate_up": gate_up,
             "weight_on": weight_on,
+            "recompute": recompute,
         }
         self._gated = has_gate(activation)
         sides = 2 if self._gated else 1

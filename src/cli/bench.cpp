@@ -26,7 +26,8 @@ Examples:
   flashfit bench --filter "D128 bf16 causal" --csv causal.csv
   flashfit bench --list --json
 Each case is held to fp64 before and after it is timed, on fresh inputs; a wrong one has no time. Ctrl-C keeps what was
-measured. Exit status: 0 all is right, 1 a case is wrong, 2 wrong use, 3 not written, 130 interrupted.)";
+measured. Exit status: 0 all is right, 1 a case is wrong, 2 wrong use, 3 not written, 130 interrupted.
+The router and layers of experts, and other libraries beside flashfit: python -m flashfit.bench.)";
 
 struct BenchOptions {
   std::vector<std::string> groups, names;
@@ -36,6 +37,9 @@ struct BenchOptions {
   CLI::Option* json = nullptr;
   std::string command;
 };
+
+/// Operations beside attention, which `python -m flashfit.bench` alone measures: docs/results.md says why.
+constexpr std::string_view kGroupsOfPython[] = {"route", "moe"};
 
 /// What is asked for without --group: all that is timed but random shapes; on a CPU without --filter what takes
 /// minutes.
@@ -52,8 +56,11 @@ std::vector<measure::Case> chosen(const BenchOptions& b, const std::vector<std::
   std::set<std::string> known;
   for (const measure::Case& c : *all)
     if (known.insert(c.group).second) names += (names.empty() ? "" : ", ") + c.group;
-  for (const std::string& group : groups)
+  for (const std::string& group : groups) {
+    if (std::ranges::find(kGroupsOfPython, group) != std::end(kGroupsOfPython))
+      wrong("--group", group, "is measured by python -m flashfit.bench --group " + group);
     if (!known.contains(group)) wrong("--group", group, "must be one of " + names);
+  }
   for (const std::string& name : b.names)
     if (std::none_of(all->begin(), all->end(), [&](const measure::Case& c) { return c.name == name; }))
       wrong("--case", name, "must be a name of flashfit bench --list");
@@ -180,7 +187,8 @@ int measure(const BenchOptions& b) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("bench", "Holds the list of cases to fp64 and times it on this machine.");
+  CLI::App* command =
+      app.add_subcommand("bench", "Holds attention's list of cases to fp64 and times it on this machine.");
   const auto b = std::make_shared<BenchOptions>();
   command
       ->add_option("--group", b->groups,

@@ -65,7 +65,7 @@ ForwardConfig parse_tile(const Explain& e, const ForwardProblem& problem) {
   ForwardConfig c = tile_config(problem.dtype, problem.head_dim, static_cast<int>(*rows), static_cast<int>(*keys),
                                 static_cast<int>(e.warps ? e.warps : 4), static_cast<int>(e.stages ? e.stages : 2));
   c.head_dim_v = problem.head_dim_v;
-  return row_or_self(c);
+  return variant_or_self(c);
 }
 
 void print_json(const std::vector<Explanation>& all) {
@@ -147,7 +147,7 @@ int run_what_if(const Explain& e, const ForwardProblem& problem, const std::vect
              "tile", config.block_m, config.block_n, config.warps, config.stages, text(first.threads),
              text(first.registers_per_thread), *first.registers_estimated ? " (estimated)" : "",
              *first.shared_memory_bytes, *first.shared_memory_bytes,
-             first.variant ? "; row " + *first.variant : "; not a variant of the table");
+             first.variant ? "; variant " + *first.variant : "; not a variant of the table");
   std::vector<std::vector<std::string>> rows;
   for (const Explanation& x : all)
     rows.push_back({x.gpu.name, x.gpu.cc.str(), x.fits ? "fits" : "does not fit",

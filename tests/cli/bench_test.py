@@ -17,6 +17,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from flashfit.bench.command import OTHERS
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("FLASHFIT_COMMAND", str(ROOT / "build/bin/flashfit"))
@@ -131,6 +132,13 @@ def test_wrong_use_gets_a_line(arguments: list[str], line: str, tmp_path: Path) 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"flashfit: {line}")
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("group", OTHERS)
+def test_another_operations_group_leads_to_the_program_that_measures_it(group: str) -> None:
+    ran = bench("--group", group)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"flashfit: --group '{group}': is measured by python -m flashfit.bench --group {group}\n"
 
 
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:

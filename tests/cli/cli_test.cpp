@@ -302,8 +302,10 @@ TEST(Cli, ImagesAndGpusParse) {
   EXPECT_EQ(images.status, 0);
   const Json list = Json::parse(images.out);
   for (const Json& image : list) {
-    const std::map<std::string, std::string> starts = {
-        {"attention.forward", "fwd_"}, {"moe.route", "route_warp_"}, {"moe.experts", "experts_"}};
+    const std::map<std::string, std::string> starts = {{"attention.forward", "fwd_"},
+                                                       {"moe.route", "route_warp_"},
+                                                       {"moe.experts", "experts_"},
+                                                       {"moe.activation", "activation_gradient_"}};
     const auto start = starts.find(image["operation"].get<std::string>());
     ASSERT_NE(start, starts.end()) << image;
     EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(start->second));

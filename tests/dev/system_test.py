@@ -118,7 +118,8 @@ class Machine:
         """The packages named to someone who may not install them."""
         self.user(1000)
         result = self.run(needs)
-        found = re.fullmatch(r"dev: .* neither root nor sudo is here; as root: apt-get install (.*)\n", result.stderr)
+        said = r"dev: .* neither root nor sudo is here; as root: apt-get update && apt-get install (.*)\n"
+        found = re.fullmatch(said, result.stderr)
         assert found or (result.returncode, result.stderr) == (0, ""), result.stderr
         return found[1] if found else ""
 
@@ -240,7 +241,7 @@ def test_without_rights_it_names_the_packages_and_stops(debian: Machine) -> None
     result = debian.run()
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert "as root: apt-get install libfmt-dev libzstd-dev\n" in result.stderr
+    assert "as root: apt-get update && apt-get install libfmt-dev libzstd-dev\n" in result.stderr
     assert debian.apt_log == ""
 
 

@@ -50,6 +50,7 @@ void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, Outcom
   up(data.ids, call.topk_ids);
   up(data.weights, call.topk_weights);
   std::byte* const out = up(data.out.bytes, call.out);
+  std::byte* const z = up(data.z.bytes, call.z);
   std::vector<unsigned char> poison(static_cast<std::size_t>(workspace_bytes(call.problem)), 0xff);
   if (!poison.empty()) call.workspace = moved.up(bytes_of(poison));
   if (!outcome.passed) return;
@@ -68,6 +69,7 @@ void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, Outcom
   }
   if (!outcome.passed) return;
   if (out != nullptr) moved.down(bytes_of(data.out.bytes), out);
+  if (z != nullptr) moved.down(bytes_of(data.z.bytes), z);
   device.release();
 }
 

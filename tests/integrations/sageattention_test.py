@@ -63,12 +63,18 @@ def test_parameters_are_sageattentions() -> None:
 def test_refused() -> None:
     q = normal(1, 2, 6, 16)
     fit.sageattn(q, q, q, smooth_k=False, pv_accum_dtype="fp32")
-    with pytest.raises(flashfit.InvalidType, match=r"^attn_mask: not an argument of sageattn; accepted: "):
+    with pytest.raises(flashfit.InvalidType, match=r"^attn_mask: not an argument of sageattn; accepted: tensor"):
         fit.sageattn(q, q, q, attn_mask=q)
     with pytest.raises(flashfit.InvalidArgument, match=r"^tensor_layout: 'bhsd'; accepted: \"HND\", \"NHD\"$"):
         fit.sageattn(q, q, q, "bhsd")
     with pytest.raises(flashfit.InvalidArgument, match=r"^is_causal: True with 6 queries and 4 keys"):
         fit.sageattn(q, q[:, :, :4], q[:, :, :4], is_causal=True)
+    with pytest.raises(flashfit.InvalidType, match=r"^k: builtins.list; accepted: a torch tensor$"):
+        fit.sageattn(q, [1.0], q, is_causal=True)
+    with pytest.raises(flashfit.InvalidType, match=r"^cu_seqlens_k: builtins.list; accepted: a torch tensor$"):
+        fit.sageattn_varlen(q[0], q[0], q[0], torch.tensor([0, 2]), [0, 2], 2, 2)
+    with pytest.raises(flashfit.InvalidType, match=r"^return_lse: not an argument of sageattn_varlen; accepted: is_"):
+        fit.sageattn_varlen(q[0], q[0], q[0], torch.tensor([0, 2]), torch.tensor([0, 2]), 2, 2, return_lse=True)
 
 
 def test_stands_in_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 torch: Any = pytest.importorskip("torch")
-from flashfit.integrations import sdpa  # noqa: E402
+import flashfit  # noqa: E402
+from flashfit._binding import binding  # noqa: E402
+from flashfit.integrations import _torch_take, sdpa  # noqa: E402
 from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
 
 F = torch.nn.functional
@@ -202,6 +204,43 @@ def test_a_call_whose_like_was_taken_is_looked_at_again(installed: None) -> None
     needs = q.clone().requires_grad_()
     attend(needs, k, v).sum().backward()
     assert needs.grad is not None
+
+
+MASKS: dict[str, Any] = {
+    "of rows and keys": HIDING[0, 0],
+    "of a sequence's keys": HIDING[:, :, :1],
+    "of heads": ADDED,
+    "of all": ADDED.expand(2, 4, 12, 12).contiguous(),
+    "keys first in memory": ADDED.transpose(-1, -2).contiguous().transpose(-1, -2),
+    "of keys": ADDED[0, 0],
+    "one number": ADDED[0, 0, 0],
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_masked_calls_whose_like_was_taken_go_straight_to_the_c_api(
+    installed: None, monkeypatch: pytest.MonkeyPatch, name: str, dtype: Any
+) -> None:
+    given, mask = [x.to(dtype) for x in problem()], MASKS[name]
+    mask = mask if mask.dtype == torch.bool else mask.to(dtype)
+    looked_at: list[Any] = []
+
+    def look(*tensors: Any, **options: Any) -> Any:
+        looked_at.append(tensors)
+        return flashfit.attention(*tensors, **options)
+
+    monkeypatch.setattr(_torch_take, "attention", look)
+    first, again = (attend(*given, attn_mask=mask) for _ in range(2))
+    assert torch.equal(first, again)
+    assert len(looked_at) == 1 if binding().native else 2
+    other = ~mask if mask.dtype == torch.bool else mask / 2 - 1
+    found = attend(*given, attn_mask=other)
+    with torch.no_grad():
+        assert torch.equal(found, flashfit.attention(*given, bias=other, layout="bhsd"))
+    learnt = ADDED.clone().requires_grad_()
+    assert attend(*problem(), attn_mask=learnt).requires_grad
+    assert len(took()) == 1
 
 
 def test_what_pytorch_refuses_it_refuses_still(installed: None) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from flashfit import reference
 
+from examples import minilm_experts
 from examples.minilm import Array, MiniLM
 from examples.minilm_experts import EXPERTS, MixedMiniLM, alike
 
@@ -85,3 +86,12 @@ def test_the_command() -> None:
     assert len(lines) == 4
     assert float(lines[0].split()[1]) > float(lines[0].split()[2])
     assert lines[3].startswith("cosine to the model as it was: 0.")
+
+
+def test_a_number_of_experts_that_there_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["minilm_experts.py", "--experts", "13", *TEXTS[:1]])
+    with pytest.raises(SystemExit, match="2"):
+        minilm_experts.main()
+    assert "argument --experts: invalid choice: 13 (choose from 1, 2, " in capsys.readouterr().err

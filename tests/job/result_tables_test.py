@@ -73,6 +73,24 @@ def test_a_page_of_a_case_has_every_file_with_the_group() -> None:
     assert tables.groups(files) == ["origin", "decode"]
 
 
+def test_the_summary_has_each_groups_newest_run_on_a_gpu_and_how_its_ratios_lie() -> None:
+    old = result(entry(peers={"sdpa-flash": beside(9.0)}))
+    new = result(
+        entry(peers={"sdpa-flash": beside(0.5), "sdpa-cudnn": beside(0.9)}),
+        entry("origin/b", peers={"sdpa-flash": beside(2.0), "sdpa-cudnn": {"correct": False, "message": "no"}}),
+        entry("ragged/c", peers={"torch-varlen": beside(1.5)}),
+        entry("moe/d", peers={"torch-grouped": beside(3.0)}),
+        gpu="NVIDIA H100",
+    )
+    cpu = result(entry("decode/e", peers={"sdpa-flash": beside(1.0)}), gpu=None)
+    new["made"]["at"] = "2026-11-23T00:00:00Z"
+    rows = tables.summary_table({"old.json": old, "new.json": new, "cpu.json": cpu}).splitlines()[2:]
+    assert [row.split(" | ", 1)[1] for row in rows] == [
+        "NVIDIA H100 | 2 | 0.500 to 2.000 (1.000 of 2) | 0.900 | - |",
+        "NVIDIA H100 | 1 | 1.500 | - | - |",
+    ]
+
+
 def test_the_newest_file_comes_first_and_gpus_before_cpus() -> None:
     old, new, cpu = result(entry()), result(entry()), result(entry(), gpu=None)
     new["made"]["at"] = "2026-11-23T00:00:00Z"

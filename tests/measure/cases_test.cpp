@@ -51,7 +51,7 @@ TEST(Cases, EveryGroupIsThere) {
                                                {"grid", 55},
                                                {"ragged", 8},
                                                {"uneven", 6},
-                                               {"decode", 22},
+                                               {"decode", 34},
                                                {"options", 16},
                                                {"wild", 400},
                                                {"edges", 150},

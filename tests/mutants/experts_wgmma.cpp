@@ -1,5 +1,5 @@
-// The experts' product over wgmma in fp16, compiled from a copy of the sources with one defect, on a sample of its
-// cases, each under one schedule. Exit 0: all right; 1: the first defect found, in one line.
+// The experts' product over wgmma in fp16, in the form that keeps z, compiled from a copy of the sources with one
+// defect, on a sample of its cases, each under one schedule. Exit 0: all right; 1: the first defect found, in one line.
 #include <cstdio>
 
 #include "kernels/moe/experts/cases.hpp"
@@ -9,8 +9,8 @@
 namespace flashfit::testing {
 namespace {
 
-constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[4];
-static_assert(kVariant.config.engine == ExpertsEngine::kWgmma);
+constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[6];
+static_assert(kVariant.config.engine == ExpertsEngine::kWgmma && kVariant.config.keeps);
 
 std::string first_defect() {
   const emulated::EmulatedKernel rows =

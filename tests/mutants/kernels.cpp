@@ -1,16 +1,16 @@
-// Three kernels, compiled from a copy of the sources with one defect: the table's row of fp16 with tall tiles, which
-// holds Q in registers and makes weights early; a general one of bf16, which does neither, so small that it has many
-// tiles of few keys: its warps share rows, each with half of V's columns; and a small one that trusts its bases.
+// Three kernels, compiled from a copy of the sources with one defect: the table's variant of fp16 with tall tiles,
+// which holds Q in registers and makes weights early; a general one of bf16, which does neither, so small that it has
+// many tiles of few keys: its warps share rows, each with half of V's columns; and a small one that trusts its bases.
 #include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
 namespace {
 
-constexpr ForwardVariant kGeneral{variant_rows::general(variant_rows::row(DType::kBF16, 128, 32, 16, 4, 1), 2),
-                                  variant_rows::kAmpereOn};
+constexpr ForwardVariant kGeneral{forward_table::general(forward_table::mma(DType::kBF16, 128, 32, 16, 4, 1), 2),
+                                  forward_table::kAmpereOn};
 
-constexpr ForwardVariant kTrusting{variant_rows::trusting(variant_rows::row(DType::kBF16, 64, 64, 32, 4, 1)),
-                                   variant_rows::kAmpereOn};
+constexpr ForwardVariant kTrusting{forward_table::trusting(forward_table::mma(DType::kBF16, 64, 64, 32, 4, 1)),
+                                   forward_table::kAmpereOn};
 
 }  // namespace
 

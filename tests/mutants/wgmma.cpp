@@ -5,9 +5,9 @@
 namespace flashfit::emulated {
 namespace {
 
-constexpr ForwardVariant kApart{variant_rows::general(variant_rows::wgmma(DType::kF16, 64, 64, 8, 64)),
-                                variant_rows::kHopper};
-constexpr ForwardVariant kInTurns{variant_rows::wgmma(DType::kBF16, 256, 256, 8, 64), variant_rows::kHopper};
+constexpr ForwardVariant kApart{forward_table::general(forward_table::wgmma(DType::kF16, 64, 64, 8, 64)),
+                                forward_table::kHopper};
+constexpr ForwardVariant kInTurns{forward_table::wgmma(DType::kBF16, 256, 256, 8, 64), forward_table::kHopper};
 
 }  // namespace
 

@@ -10,7 +10,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_moe, _torch_moe_gradients, torch_ops  # noqa: E402
-from flashfit._gradients import GROUPED, ONE_BY_ONE, experts_operator  # noqa: E402
+from flashfit._gradients import GROUPED, ONE_BY_ONE, experts_operator, keeps_first_product  # noqa: E402
 
 from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
@@ -178,6 +178,134 @@ def test_nan_stays_in_its_token(as_on_a_gpu: str) -> None:
         assert torch.equal(x[others], before[name][others])
 
 
+def kept_by_torch(x: Any, w13: Any, ids: Any, weights: Any, asked: Any) -> Any:
+    """What a GPU's forward keeps: NaN where it writes nothing."""
+    low, high = asked.experts or (0, len(w13))
+    z = x.new_full((ids.numel() + high - low, w13.shape[2 if asked.transposed else 1]), float("nan"))
+    row = 0
+    for e in range(low, high):
+        row += 1
+        for token, rank in torch.nonzero(ids == e).tolist():
+            mine = x[token] * weights[token, rank].to(x.dtype) if asked.weight_on == "input" else x[token]
+            values = mine @ (w13[e - low] if asked.transposed else w13[e - low].T)
+            values = values if asked.b13 is None else values + asked.b13[e - low]
+            z[row] = torch.cat([values[0::2], values[1::2]]) if asked.gate_up == "interleaved" else values
+            row += 1
+    return z
+
+
+@pytest.fixture
+def kept(as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Forwards keep what comes before the activation, as a GPU's kernels do; each call adds what it keeps, or None."""
+    forward, seen = vars(_torch_moe)["moe_with_care"], []
+
+    def keeping(package: Any, x: Any, w13: Any, w2: Any, asked: Any, out: Any, workspace: Any, z: Any) -> Any:
+        if z is not None:
+            ids, weights = asked.topk_ids, asked.topk_weights
+            if ids is None:
+                weights, ids = flashfit.moe_route(asked.router_logits, asked.top_k)
+            z.copy_(kept_by_torch(x, w13, ids, weights, asked))
+        seen.append(z)
+        return forward(package, x, w13, w2, asked, out, workspace)
+
+    monkeypatch.setattr(_torch_moe, "keeps", lambda x, transposed: not transposed)
+    monkeypatch.setattr(_torch_moe, "moe_with_care", keeping)
+    return seen
+
+
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_erf", "relu2"])
+@pytest.mark.parametrize(
+    ("gate_up", "weight_on"), [("concatenated", "output"), ("interleaved", "output"), ("concatenated", "input")]
+)
+def test_what_the_forward_kept_is_not_computed_again(
+    kept: list[Any], activation: str, gate_up: str, weight_on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ungated = activation == "relu2"
+    call = differentiable(torch.bfloat16, activation, "concatenated" if ungated else gate_up, False, weight_on)
+    products: list[Any] = []
+    of_rows = _torch_moe_gradients._Products.of_rows
+
+    def counted(self: Any, a: Any, weights: Any) -> Any:
+        products.append(tuple(weights.shape[1:]))
+        return of_rows(self, a, weights)
+
+    monkeypatch.setattr(_torch_moe_gradients._Products, "of_rows", counted)
+    held(call, DIFFERENTIATED, by_torch)
+    outputs = 48 if ungated else 96
+    assert [each.shape for each in kept] == [(100 + 8, outputs)]
+    assert products == [(64, 48), (outputs, 64)]  # dh and dx
+    products.clear()
+    held({**call, "recompute": True}, DIFFERENTIATED, lambda recompute, **given: by_torch(**given))
+    assert kept[1:] == [None]
+    assert products == [(64, outputs), (64, 48), (outputs, 64)]
+
+
+@pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_tanh", "silu"])
+@pytest.mark.parametrize(
+    ("gate_up", "weight_on"), [("concatenated", "output"), ("interleaved", "output"), ("concatenated", "input")]
+)
+def test_a_launch_of_our_own_between_the_products(
+    kept: list[Any], activation: str, gate_up: str, weight_on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's place, taken by the same formulas: tests/kernels/moe/experts holds the kernel to them."""
+    launches = []
+
+    def launch(z: Any, dh: Any, choices: Any, weights: Any, dz: Any, dweights: Any, asked: Any, stream: int) -> None:
+        of = torch.where(choices < 0, 0, choices).long()
+        assert z.is_contiguous()
+        assert dh.is_contiguous()
+        sides = _torch_moe_gradients._sides
+        h = _torch_moe_gradients._activate(
+            asked.activation, *sides(z, asked, "concatenated"), dh, *sides(dz, asked, asked.gate_up)
+        )
+        if dweights is not None:
+            dweights[of[choices >= 0]] = (dh.float() * h.float()).sum(1)[choices >= 0]
+        w = 1 if weights is None else weights[of][:, None]
+        h, of_z = (torch.where((choices < 0)[:, None], 0, w * each.float()) for each in (h, dz))
+        dh.copy_(h)
+        dz.copy_(of_z)
+        launches.append(tuple(z.shape))
+
+    monkeypatch.setattr(_torch_moe_gradients, "has_kernel", lambda *_: True)
+    monkeypatch.setattr(_torch_moe_gradients, "in_one_launch", launch)
+    ungated = activation == "silu"
+    call = differentiable(torch.bfloat16, activation, "concatenated" if ungated else gate_up, False, weight_on)
+    held(call, DIFFERENTIATED, by_torch)
+    foreign = {**call, "topk_ids": torch.where(call["topk_ids"] == 3, -1, call["topk_ids"]), "experts": (0, 8)}
+    found = gradients_of(flashfit.fused_moe, foreign, normal(50, 64).bfloat16(), DIFFERENTIATED)
+    assert not found["topk_weights"][foreign["topk_ids"] == -1].any()
+    assert launches == [(108, 48 if ungated else 96)] * 2
+
+
+def test_others_that_keep_have_the_same_gradients(kept: list[Any]) -> None:
+    for name in ("a part", "repeated ids", "no tokens", "ids that are none"):
+        call, names = calls()[name]
+        dout = normal(*call["x"].shape)
+        found = [gradients_of(flashfit.fused_moe, {**call, "recompute": r}, dout, names) for r in (False, True)]
+        assert kept[-2] is not None
+        assert kept[-1] is None
+        for each in names:
+            torch.testing.assert_close(found[0][each], found[1][each], rtol=1e-5, atol=2e-5)
+
+
+def test_compiled_and_checkpointed_calls_keep_too(kept: list[Any]) -> None:
+    torch._dynamo.reset()
+    call, names = layer(dtype="bfloat16"), ["x", "w13", "w2", "topk_weights"]
+    dout = normal(50, 64).bfloat16()
+    want = gradients_of(flashfit.fused_moe, call, dout, names)
+    compiled = torch.compile(flashfit.fused_moe, fullgraph=True, backend="aot_eager")
+
+    def checkpointed(**given: Any) -> Any:
+        return torch.utils.checkpoint.checkpoint(lambda: flashfit.fused_moe(**given), use_reentrant=False)
+
+    for function in (compiled, checkpointed):
+        kept.clear()
+        found = gradients_of(function, call, dout, names)
+        assert all(torch.equal(found[name], want[name]) for name in names)
+        assert kept
+        assert all(z is not None for z in kept)
+
+
 def test_compiled_code_has_the_same_gradients(as_on_a_gpu: str) -> None:
     torch._dynamo.reset()
     call, names = layer(dtype="bfloat16"), ["x", "w13", "w2", "topk_weights"]
@@ -197,6 +325,17 @@ def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) ->
     want = gradients_of(flashfit.fused_moe, half, 2 * out, ["x", "w13", "w2"])
     for name, mine in want.items():
         assert torch.equal(call[name].grad, mine.float())
+
+
+def test_which_gpus_keep() -> None:
+    assert keeps_first_product((9, 0), transposed=False)
+    assert not keeps_first_product((9, 0), transposed=True)
+    assert not keeps_first_product((10, 0), transposed=False)
+
+
+def test_recompute_is_a_choice_of_two() -> None:
+    with pytest.raises(flashfit.InvalidType, match="recompute: 1; accepted: True, False"):
+        flashfit.fused_moe(**layer(), recompute=1)  # type: ignore[arg-type]
 
 
 def test_whose_products_run() -> None:

@@ -55,6 +55,12 @@ def test_experts_that_do_not_learn_are_seen(by_torch: list[float]) -> None:
     assert sum(frozen[-20:]) / 20 - sum(by_torch[-20:]) / 20 > 0.1
 
 
+def test_without_its_text_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(example, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match=r"^train_experts: docs/moe.md, its text, is not beside examples/: run it in"):
+        example.text()
+
+
 def test_it_runs_as_a_program() -> None:
     words = [sys.executable, "-c", f"import runpy, sys; sys.path.insert(0, 'python'); sys.argv = [{EXAMPLE!r}]; "
              f"import torch; torch.set_num_threads(1); runpy.run_path({EXAMPLE!r}, run_name='__main__')"]  # fmt: skip

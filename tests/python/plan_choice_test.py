@@ -1,4 +1,4 @@
-"""The plan's choices beside the rows that were raced on an H100 (bench/results/rows_h100.json)."""
+"""The plan's choices beside the variants that were raced on an H100 (bench/results/variants_h100.json)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from flashfit.bench.plan import plan_of
 
 from tools.gpu.time_variants import shapes
 
-RACED = Path(__file__).resolve().parents[2] / "bench/results/rows_h100.json"
+RACED = Path(__file__).resolve().parents[2] / "bench/results/variants_h100.json"
 
 
 def regrets() -> dict[str, float]:
-    """Of each raced shape: the time of the row that this build's plan chooses over the fastest row's."""
+    """Of each raced shape: the time of the variant that this build's plan chooses over the fastest one's."""
     cases = {json.dumps(case.problem()): case for case in shapes()}
     found = {}
     for shape in json.loads(RACED.read_text(encoding="utf-8"))["shapes"]:
@@ -23,7 +23,7 @@ def regrets() -> dict[str, float]:
     return found
 
 
-def test_the_plan_loses_little_to_the_fastest_row() -> None:
+def test_the_plan_loses_little_to_the_fastest_variant() -> None:
     lost = regrets()
     assert len(lost) >= 275  # all but those of head_dim 160, which came later
     assert math.exp(sum(map(math.log, lost.values())) / len(lost)) < 1.02

@@ -152,6 +152,36 @@ def found_of(**more: Any) -> dict[str, Any]:
     return report.document("s<1>.py", 3.0, 2.0, [call], ["L4", "9.9"])
 
 
+@pytest.mark.parametrize(("error", "status"), [("ValueError('mine')", 1), ("KeyboardInterrupt", 130)])
+def test_a_program_that_ends_with_an_exception_is_told_of(tmp_path: Path, error: str, status: int) -> None:
+    body = f"import torch\nfrom helper import attend\nattend(torch.randn(1, 2, 8, 16))\nraise {error}"
+    (tmp_path / "program.py").write_text(body)
+    (tmp_path / "helper.py").write_text(HELPER)
+    done = trace(tmp_path, "program.py")
+    assert done.returncode == status
+    first, *_ = done.stderr.split("program.py: ")
+    assert first.startswith("Traceback (most recent call last):\n  File ")
+    assert error.partition("(")[0] in first
+    assert "runpy" not in first
+    assert "trace/main.py" not in first
+    assert "scaled_dot_product_attention, once" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--gpu", "Foo"], "gpu 'Foo': not known; accepted: a name such as L40"),
+        (["--json", "away/a.json"], "--json: away/a.json; accepted: a file in a folder that is there"),
+        (["--html", "."], "--html: .; accepted: a file in a folder that is there"),
+    ],
+)
+def test_what_cannot_be_told_is_refused_before_the_program_runs(tmp_path: Path, words: list[str], line: str) -> None:
+    (tmp_path / "program.py").write_text("print('ran')")
+    done = trace(tmp_path, *words, "program.py")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"flashfit: {line}")
+
+
 def test_pages_escape_what_programs_say() -> None:
     page = report.page(found_of())
     assert "<b>" not in page

@@ -83,7 +83,8 @@ as_root=()
 if (($(id -u) != 0)); then
   # sudo may ask for a password where someone can answer.
   { command -v sudo && { [[ -t 0 ]] || sudo -n true; }; } >/dev/null 2>&1 ||
-    die "system packages are missing, and neither root nor sudo is here; as root: apt-get install ${packages[*]}"
+    die "system packages are missing, and neither root nor sudo is here;" \
+      "as root: apt-get update && apt-get install ${packages[*]}"
   as_root=(sudo)
 fi
 

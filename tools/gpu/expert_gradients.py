@@ -2,9 +2,11 @@
 `python -m tools.gpu.expert_gradients FILE`, which writes FILE again after each part.
 
 FILE: {"machine", "torch", "revision", "checks": [{"check", "passed", "errors"}], "times": [{"model", "tokens",
-"forward_ms", "step_ms", "step_peak_gb", "step_tflops", "ratio", "ratio_interval"}]}. Errors are flashfit's and
-PyTorch's largest. Times and peaks are {"flashfit", "torch-grouped"}; a step is a forward and a backward, its peak what
-it allocates; a ratio is PyTorch's time of a step over flashfit's.
+"forward_ms", "step_ms", "step_peak_gb", "step_tflops", "ratio", "ratio_interval", "ratio_recomputing",
+"ratio_recomputing_interval", "kernels_ms"}]}. Errors are flashfit's and PyTorch's largest. Times and peaks are
+{"flashfit", "flashfit-recomputing", "torch-grouped"}; a step is a forward and a backward, its peak what it allocates; a
+ratio is PyTorch's time of a step over flashfit's. kernels_ms: where one step of flashfit's and of PyTorch's spends its
+time on the GPU, {name of a kernel: milliseconds}, the longest first.
 """
 
 from __future__ import annotations
@@ -108,6 +110,19 @@ def routers(device: str) -> Iterator[Found]:
             yield held(words, call, ["router_logits", "x", "w13", "w2"], partial(plain, ids, options), ours)
 
 
+def recomputed(device: str) -> Iterator[Found]:
+    """Where the forward may keep what comes before the activation, it need not."""
+    for activation, gate_up, weight_on in (
+        ("swiglu", "concatenated", "output"),
+        ("gpt_oss", "interleaved", "output"),
+        ("swiglu", "concatenated", "input"),
+        ("silu", "concatenated", "output"),
+    ):
+        call = differentiable(torch.bfloat16, activation, gate_up, False, weight_on, **SIZES, device=device)
+        words = f"recomputed, {activation}, {gate_up}, weight on {weight_on}"
+        yield held(words, call, DIFFERENTIATED, by_torch, partial(flashfit.fused_moe, recompute=True))
+
+
 def others(device: str) -> Iterator[Found]:
     """A shared expert with a gate, a rank's part, and a graph that is replayed with other choices."""
     call = layer(**SIZES, dtype="bfloat16", device=device)
@@ -164,21 +179,27 @@ def checks(device: str = "cuda") -> Iterator[Found]:
     yield from every_layout(device)
     yield from many_experts(device)
     yield from routers(device)
+    yield from recomputed(device)
     yield from others(device)
 
 
 def steps(case: MoeCase, inputs: MoeInputs) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
-    """Of flashfit and of PyTorch: a forward that keeps what a backward needs, and both."""
+    """Of flashfit, of flashfit without keeping the first product, and of PyTorch: a forward that keeps what a backward
+    needs, and both."""
     leaves = [x.requires_grad_() for x in (inputs.x, inputs.w13, inputs.w2, inputs.logits)]
     dout = torch.randn_like(inputs.x)
 
-    def ours() -> Any:
-        return flashfit.fused_moe(*leaves[:3], router_logits=inputs.logits, top_k=case.top_k)
+    def ours(recompute: bool) -> Any:
+        return flashfit.fused_moe(*leaves[:3], router_logits=inputs.logits, top_k=case.top_k, recompute=recompute)
 
     def with_backward(forward: Callable[[], Any]) -> Any:
         return torch.autograd.grad(forward(), leaves, dout)
 
-    forwards = {"flashfit": ours, "torch-grouped": TorchGrouped().prepare(case, inputs)}
+    forwards: dict[str, Callable[[], Any]] = {
+        "flashfit": partial(ours, False),
+        "flashfit-recomputing": partial(ours, True),
+        "torch-grouped": TorchGrouped().prepare(case, inputs),
+    }
     return {name: (forward, partial(with_backward, forward)) for name, forward in forwards.items()}
 
 
@@ -189,6 +210,19 @@ def milliseconds(call: Callable[[], Any]) -> float:
     end.record()
     end.synchronize()
     return float(begin.elapsed_time(end))
+
+
+def kernels_of(step: Callable[[], Any]) -> dict[str, float]:
+    """The step's kernels and what all launches of each take, milliseconds, from the longest on."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        step()
+        torch.cuda.synchronize()
+    took: dict[str, float] = {}
+    for event in profile.events():
+        if "CUDA" in str(event.device_type):
+            took[event.name[:100]] = took.get(event.name[:100], 0.0) + event.time_range.elapsed_us() / 1000
+    longest = sorted(took.items(), key=lambda each: -each[1])
+    return {name: round(ms, 4) for name, ms in longest[:40]}
 
 
 def timed(case: MoeCase) -> dict[str, Any]:
@@ -208,7 +242,9 @@ def timed(case: MoeCase) -> dict[str, Any]:
         random.shuffle(order)
         for name, which in order:
             samples[name, which].append(milliseconds(parts[name][which]))
-    ratio = stats.ratio(samples["torch-grouped", 1], samples["flashfit", 1])
+    ratio, recomputing = (
+        stats.ratio(samples["torch-grouped", 1], samples[name, 1]) for name in ("flashfit", "flashfit-recomputing")
+    )
     medians = {each: round(statistics.median(ms), 4) for each, ms in samples.items()}
     return {
         "model": case.name,
@@ -219,6 +255,9 @@ def timed(case: MoeCase) -> dict[str, Any]:
         "step_tflops": round(3 * case.work["flop"] / medians["flashfit", 1] / 1e9, 1),
         "ratio": ratio.median,
         "ratio_interval": [ratio.low, ratio.high],
+        "ratio_recomputing": recomputing.median,
+        "ratio_recomputing_interval": [recomputing.low, recomputing.high],
+        "kernels_ms": {name: kernels_of(parts[name][1]) for name in ("flashfit", "torch-grouped")},
     }
 
 
@@ -241,7 +280,11 @@ def main() -> int:
             each = timed(case_of(model, tokens, "random"))
             found["times"].append(each)
             write()
-            print({key: value for key, value in each.items() if key != "tokens"}, flush=True)
+            for key, value in each.items():
+                if key == "kernels_ms":
+                    value = {name: list(took.items())[:12] for name, took in value.items()}
+                print(key, value)
+            sys.stdout.flush()
             torch.cuda.empty_cache()
     failed = [each["check"] for each in found["checks"] if not each["passed"]]
     print(f"{len(found['checks']) - len(failed)} of {len(found['checks'])} checks passed")

@@ -162,6 +162,30 @@ def _random_case(r: random.Random, dims: tuple[int, int], dtype: str, seed: int)
     )
 
 
+def _few_queries() -> list[dict[str, Any]]:
+    """A few queries of grouped heads, whose rows may share a tile: what tells rows and heads apart, alone."""
+    few: dict[str, Any] = {"seqlen_q": 5, "seqlen_k": 3000, "heads": 8, "heads_kv": 2, "causal": True}
+    return [
+        *({**few, "seqlen_q": q, "heads": h, "heads_kv": kv} for q in (2, 4, 8, 16, 33) for h, kv in ((8, 2), (16, 2))),
+        {**few, "heads": 6},  # three rows a query
+        {**few, "causal": False},
+        {**few, "window": (70, 0)},
+        {**few, "seqlen_q": 40, "window": (3, 2), "causal": False},
+        {**few, "sinks": True},
+        {**few, "seqlen_q": 1, "sinks": True, "window": (127, 0)},
+        {**few, "seqused": True, "batch": 4},
+        {**few, "batch_invariant": True, "batch": 5},
+        {**few, "lengths": ((3, 900), (20, 20), (0, 5), (17, 2000), (9, 4))},
+        {**few, "lengths": ((3, 900), (20, 20), (17, 2000)), "sinks": True, "seqused": True},
+        {**few, "layout": "bhsd"},
+        {**few, "memory": "heads_first"},
+        {**few, "memory": "padded"},
+        {**few, "seqlen_q": 16, "seqlen_k": 16},
+        {**few, "seqlen_q": 40, "seqlen_k": 17},
+        *({**few, "values": each} for each in ("large", "nan_q", "nan_k", "nan_v", "inf_v")),
+    ]
+
+
 def _each_option(dims: tuple[int, int], dtype: str) -> list[GridCase]:
     """Each option alone, where nothing else can hide what it does wrong."""
     base: dict[str, Any] = {
@@ -215,6 +239,7 @@ def _each_option(dims: tuple[int, int], dtype: str) -> list[GridCase]:
         {"seqlen_q": 100, "seqlen_k": 0, "sinks": True},
         *({"seqlen_q": q, "seqlen_k": 3000, "batch": 1} for q in (1, 5, 16)),
         {"seqlen_q": 1, "seqlen_k": 8000, "batch": 1, "heads": 8, "heads_kv": 1},
+        *_few_queries(),
     ]
     if dims[0] != dims[1]:
         alone = [each for each in alone if each.get("memory") != "packed"]

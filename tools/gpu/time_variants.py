@@ -1,5 +1,6 @@
 """Times every kernel that fits a shape beside the one that the plan chooses, for the plan's model to be fitted to:
-`python -m tools.gpu.time_variants FILE`, on a GPU. The shapes are not the bench's, which judge the model.
+`python -m tools.gpu.time_variants FILE [TEXT]`, on a GPU; TEXT: shapes whose name has it. The shapes are not the
+bench's, which judge the model.
 
 FILE: {"machine", "revision", "shapes": [{"problem", "us": {kernel: median microseconds}}]}; the plan's choice is first.
 """
@@ -11,7 +12,7 @@ import random
 import statistics
 import sys
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +45,26 @@ SIZES = (
     (1, 32, 32, 4096, 77),
     (4, 24, 24, 2500, 2500),
 )
+#: Of these head_dims and with a causal mask alone: a few queries of grouped heads, whose keys are read once if packed.
+FEW_QUERIES = tuple(
+    (batch, 40, 8, queries, keys)
+    for batch, keys in ((1, 6000), (12, 6000), (1, 40000))
+    for queries in (1, 3, 6, 12, 24, 48)
+)
+FEW_QUERIES_HEAD_DIMS = (64, 128)
 HEAD_DIMS = (32, 64, 80, 96, 128, 160, 192, 256)
 
 
 def shapes() -> Iterator[Case]:
-    for head_dim, size, causal, dtype in product(HEAD_DIMS, SIZES, (False, True), ("fp16", "bf16")):
+    every = product(HEAD_DIMS, SIZES, (False, True), ("fp16", "bf16"))
+    few = product(FEW_QUERIES_HEAD_DIMS, FEW_QUERIES, (True,), ("bf16",))
+    for head_dim, size, causal, dtype in chain(every, few):
         batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
         if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 160, 192)):
             continue
         yield Case(
             name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",
-            group="rows",
+            group="variants",
             stands_for="the plan's model",
             work={},
             dtype=dtype,
@@ -83,9 +93,9 @@ def race(case: Case, device: Device) -> dict[str, Any]:
 
 
 def main() -> int:
-    path = Path(sys.argv[1])
+    path, text = Path(sys.argv[1]), "".join(sys.argv[2:3])
     device, found = Device(flushed=False), list[dict[str, Any]]()
-    for case in shapes():
+    for case in (each for each in shapes() if text in each.name):
         found.append(race(case, device))
         fastest = min(found[-1]["us"].values())
         chosen = next(iter(found[-1]["us"].values()))

@@ -59,10 +59,20 @@ def _in_a_transform(tensors: dict[str, Any]) -> str:
     return ""
 
 
-def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool) -> str:
-    """Why a call goes on to the host, which also says what is wrong with it; "" if flashfit takes it."""
+def why_query_is_left(q: Any, dropout_p: float) -> str:
+    """Why a call goes on to the host whatever else it has; "" if that depends on the rest."""
     if dropout_p:
         return f"dropout_p: {dropout_p:g}"
+    if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return f"query: dtype is {q.dtype}"
+    return ""
+
+
+def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool) -> str:
+    """Why a call goes on to the host, which also says what is wrong with it; "" if flashfit takes it."""
+    reason = why_query_is_left(q, dropout_p)
+    if reason:
+        return reason
     if not _is_compiling():
         reason = _in_a_transform({"query": q, "key": k, "value": v, "attn_mask": mask})
         if reason:
@@ -74,8 +84,6 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
         return "query, key or value is not strided"
     if k.dtype != q.dtype or v.dtype != q.dtype or k.device != q.device or v.device != q.device:
         return "query, key and value differ in dtype or device"
-    if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        return f"query: dtype is {q.dtype}"
     if 0 in q.shape or 0 in k.shape or 0 in v.shape:
         return "no elements"
     if k.shape[-1] != q.shape[-1] or v.shape[:-1] != k.shape[:-1] or (dims == 4 and k.shape[0] != q.shape[0]):
@@ -137,14 +145,15 @@ def taker(notes: Log) -> Callable[..., Any]:
     NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call, and `ask`
     gives one of calls that torch traces.
 
-    What was decided about a call is kept, for looking at its tensors costs more than a small call does. One without
-    mask whose like was taken before goes straight to the C API, which looks at its tensors itself.
+    What was decided about a call is kept, for looking at its tensors costs more than a small call does. One whose like
+    was taken before goes straight to the C API, which looks at its tensors itself; one whose like was left for what its
+    query or dropout_p is goes straight back.
     """
     log = noting(notes.note)
     decided: dict[tuple[Any, ...], tuple[str, Callable[[], int]]] = {}
     native = binding().native
     attend_plain: Any = native.attend_plain if native else None
-    taken: dict[tuple[Any, ...], Callable[[], int]] = {}  # what counts calls that attend_plain takes
+    known: dict[tuple[Any, ...], tuple[bool, Callable[[], int]]] = {}  # whether attend_plain takes it, what counts it
     plain = (torch.Tensor, torch.nn.Parameter)
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
@@ -181,15 +190,18 @@ def taker(notes: Log) -> Callable[..., Any]:
         left: str = "",
         ask: Callable[[], str] | None = None,
     ) -> Any:
-        known = attend_plain is not None and mask is None and not dropout_p and not left and not tracing()
-        if known:
+        like = None
+        if type(q) in plain and not left and not tracing():
             of_q, of_k = q.shape, k.shape
-            like = (of_q, of_k, q.dtype, q.is_cuda, is_causal, scale, enable_gqa, notes.cleared)
-            seen = taken.get(like)
+            of_mask = None if mask is None else (mask.dtype, mask.shape)
+            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, notes.cleared
+            like = of_q, of_k, q.dtype, q.device, of_call
+            seen = known.get(like)
             if seen is not None:
-                out = attend_plain(q, k, v, None, None, None, is_causal, "bhsd")
-                if out is not NotImplemented:
-                    seen()
+                takes, count = seen
+                out = attend_plain(q, k, v, None, None, None, is_causal, "bhsd", mask) if takes else NotImplemented
+                if out is not NotImplemented or not takes:
+                    count()
                     return out
         if ask is not None:
             left = ask()
@@ -217,12 +229,14 @@ def taker(notes: Log) -> Callable[..., Any]:
                 return NotImplemented
         if quickly:
             count()
-            # Two causal masks are one where queries and keys are as many; scale: what the C API's is.
-            same_meaning = (not is_causal or of_q[-2] == of_k[-2]) if known else False
-            if same_meaning and not reason and q.dim() == 4 and (scale is None or scale == of_q[-1] ** -0.5):
-                if len(taken) >= most:
-                    taken.clear()
-                taken[like] = count
+            if like is not None:
+                # Two causal masks are one where queries and keys are as many; scale: what the C API's is.
+                usual = q.dim() == 4 and (not is_causal or of_q[-2] == of_k[-2]) and scale in (None, of_q[-1] ** -0.5)
+                takes = not reason and usual and attend_plain is not None
+                if takes or (reason and why_query_is_left(q, dropout_p)):
+                    if len(known) >= most:
+                        known.clear()
+                    known[like] = takes, count
         else:
             more = "gradients by PyTorch's flash attention" if not reason and wants_gradients(q, k, v) else ""
             log(q, k, -3, is_causal, mask, more, reason)

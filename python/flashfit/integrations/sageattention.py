@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import shown
+from .._tensors import full_name, shown
 from ._host import Host
 from ._modules import put
 
@@ -30,10 +30,23 @@ _OF_QUANTISATION = frozenset(
 )
 
 
-def _check_others(others: dict[str, Any]) -> None:
+#: What both functions take beside their tensors, and what each has of its own.
+_BOTH = ("is_causal", "sm_scale", *sorted(_OF_QUANTISATION))
+_OPTIONS = {"sageattn": ("tensor_layout", "return_lse", *_BOTH), "sageattn_varlen": _BOTH}
+
+
+def _check_others(function: str, others: dict[str, Any]) -> None:
     for name in others:
         if name not in _OF_QUANTISATION:
-            raise InvalidType(f"{name}: not an argument of sageattn; accepted: {', '.join(sorted(_OF_QUANTISATION))}")
+            raise InvalidType(f"{name}: not an argument of {function}; accepted: {', '.join(_OPTIONS[function])}")
+
+
+def _check_tensors(**tensors: Any) -> None:
+    import torch
+
+    for name, x in tensors.items():
+        if not isinstance(x, torch.Tensor):
+            raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor")
 
 
 def _check_causal(rows: int, keys: int) -> None:
@@ -66,7 +79,8 @@ def sageattn(
     """
     from .._operations import attention
 
-    _check_others(others)
+    _check_others("sageattn", others)
+    _check_tensors(q=q, k=k, v=v)
     layout: Any = _LAYOUTS.get(tensor_layout) if isinstance(tensor_layout, str) else None
     if layout is None:
         raise InvalidArgument(f'tensor_layout: {shown(tensor_layout)}; accepted: "HND", "NHD"')
@@ -83,7 +97,7 @@ def sageattn(
         return_lse=bool(return_lse),  # type: ignore[call-overload]
     )
     out = result[0] if return_lse else result
-    HOST.notes.note(f"sageattn of {shown(q)}" if not hasattr(q, "device") else _words(q, k, layout, is_causal))
+    HOST.notes.note(_words(q, k, layout, is_causal))
     return (out, result[1]) if return_lse else out
 
 
@@ -107,7 +121,8 @@ def sageattn_varlen(
     """
     from .._operations import attention
 
-    _check_others(others)
+    _check_others("sageattn_varlen", others)
+    _check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
     offsets = {"cu_seqlens_q": cu_seqlens_q.int(), "cu_seqlens_k": cu_seqlens_k.int()}
     out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
     HOST.notes.note(_words(q, k, "bshd", is_causal) + ", variable lengths")

@@ -24,6 +24,7 @@ def _put_in() -> Callable[[], None]:
     from ._torch_take import taker
 
     op = torch.ops.aten.scaled_dot_product_attention.default
+    op_at = op._op_dk
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     is_compiling = torch.compiler.is_compiling
     is_exporting = getattr(torch.compiler, "is_exporting", None)
@@ -50,8 +51,13 @@ def _put_in() -> Callable[[], None]:
         out = take(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa, "", why_left_to_export)
         if out is not NotImplemented:
             return out
+        if scale is None and not enable_gqa:
+            # What is not given costs the least.
+            if attn_mask is None and not dropout_p and not is_causal:
+                return op_at(composite, q, k, v)
+            return op_at(composite, q, k, v, attn_mask, dropout_p, is_causal)
         more = {"enable_gqa": True} if enable_gqa else {}  # torch 2.4 has no such argument
-        return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
+        return op_at(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
 
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):

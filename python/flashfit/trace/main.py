@@ -7,16 +7,20 @@ import json
 import runpy
 import sys
 import time
+import traceback
 from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 
 from .._errors import FlashfitError
+from .._reports import explain
 from . import hooks, report
 from .calls import Calls
 
 
 def _run(script: str, words: list[str]) -> int:
-    """The program's exit status. It sees its own arguments and its own folder first on its path."""
+    """The program's exit status. It sees its own arguments and its own folder first on its path. Where it ends with an
+    exception, or is interrupted as a server is, what it called until then is told all the same."""
     before, path = sys.argv, sys.path[0]
     sys.argv, sys.path[0] = [script, *words], str(Path(script).resolve().parent)
     try:
@@ -26,9 +30,33 @@ def _run(script: str, words: list[str]) -> int:
             return end.code or 0
         print(end.code, file=sys.stderr)
         return 1
+    except BaseException as error:
+        sys.stdout.flush()
+        traceback.print_exception(type(error), error, _of_program(error.__traceback__))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
         sys.argv, sys.path[0] = before, path
     return 0
+
+
+def _of_program(frames: TracebackType | None) -> TracebackType | None:
+    """Without the frames of what runs the program."""
+    own = (__file__, "<frozen runpy>", runpy.__file__)
+    while frames is not None and frames.tb_next is not None and frames.tb_frame.f_code.co_filename in own:
+        frames = frames.tb_next
+    return frames
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What could only be refused after the program has run otherwise."""
+    if not Path(options.script).is_file():
+        raise FlashfitError(f"script: {options.script}; accepted: a Python file")
+    for name in ("json", "html"):
+        path = getattr(options, name)
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise FlashfitError(f"--{name}: {path}; accepted: a file in a folder that is there")
+    for gpu in options.gpu:
+        explain(gpu, head_dim=64)
 
 
 def main(words: list[str]) -> int:
@@ -41,8 +69,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
     options = parser.parse_args(words)
     try:
-        if not Path(options.script).is_file():
-            raise FlashfitError(f"script: {options.script}; accepted: a Python file")
+        _check(options)
         try:
             import torch
         except ImportError:

@@ -147,8 +147,8 @@ def _totals(found: dict[str, Any]) -> list[str]:
     if not found["calls"]:
         return [
             f"{found['script']}: {found['seconds']:.3f} s; no call of attention was seen",
-            "A model may compute attention by products of its own: Transformers does where attn_implementation is "
-            '"eager". Such code is not seen, and flashfit cannot take it.',
+            "Calls that flashfit takes already are not seen, nor is attention that a model computes by products of its "
+            'own, as Transformers does where attn_implementation is "eager": flashfit cannot take that.',
         ]
     share, taken = 100 * found["attention_share"], found["taken_share"]
     lines = [

@@ -14,14 +14,15 @@
 namespace flashfit {
 namespace {
 
-/// The table's closest row: what is in no attribute of the driver comes from it.
-const Gpu* nearest_row(const std::string& name, ComputeCapability cc) {
+/// The table's closest GPU: what is in no attribute of the driver comes from it.
+const Gpu* nearest_gpu(const std::string& name, ComputeCapability cc) {
   const auto table = gpu_table();
-  if (Result<Gpu> row = find_gpu(name); row && row->cc == cc)
-    return &*std::find_if(table.begin(), table.end(), [&](const Gpu& g) { return g.name == row->name && g.cc == cc; });
+  if (Result<Gpu> named = find_gpu(name); named && named->cc == cc)
+    return &*std::find_if(table.begin(), table.end(),
+                          [&](const Gpu& g) { return g.name == named->name && g.cc == cc; });
   const Gpu* best = nullptr;
-  for (const Gpu& row : table)
-    if (row.cc <= cc && (!best || row.cc > best->cc)) best = &row;
+  for (const Gpu& listed : table)
+    if (listed.cc <= cc && (!best || listed.cc > best->cc)) best = &listed;
   return best;
 }
 
@@ -65,10 +66,10 @@ Result<Gpu> ask(const Driver& d, int index) {
   gpu.dram_gb_s = 2 * memory_hz * attribute(cu::Attribute::kMemoryBusBits) / 8 * 1e-9;  // two transfers a clock
   if (status) return fail(Code::kCuda, describe(d, "cuDeviceGetAttribute", status));
 
-  if (const Gpu* row = nearest_row(gpu.name, gpu.cc)) {
-    gpu.mma_flops_clk_sm = row->mma_flops_clk_sm;
-    if (gpu.clock_ghz == 0) gpu.clock_ghz = row->clock_ghz;
-    if (gpu.dram_gb_s == 0) gpu.dram_gb_s = row->dram_gb_s;  // integrated GPUs report no memory clock
+  if (const Gpu* near = nearest_gpu(gpu.name, gpu.cc)) {
+    gpu.mma_flops_clk_sm = near->mma_flops_clk_sm;
+    if (gpu.clock_ghz == 0) gpu.clock_ghz = near->clock_ghz;
+    if (gpu.dram_gb_s == 0) gpu.dram_gb_s = near->dram_gb_s;  // integrated GPUs report no memory clock
   }
   return gpu;
 }

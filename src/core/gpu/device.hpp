@@ -10,8 +10,8 @@
 namespace flashfit {
 
 /// GPU `index` of this process (the driver's order, after CUDA_VISIBLE_DEVICES), asked of the driver once and
-/// remembered. What the driver cannot tell (tensor-core rate; clocks where it reports 0) comes from the table: the row
-/// of the same name, else of the same compute capability, else of the newest one before it. Errors: driver()'s;
+/// remembered. What the driver cannot tell (tensor-core rate; clocks where it reports 0) comes from the table: the
+/// entry of the same name, else of the same compute capability, else of the newest one before it. Errors: driver()'s;
 /// kInvalidArgument names the index and what there is; kCuda names the call.
 Result<Gpu> live_gpu(int index);
 

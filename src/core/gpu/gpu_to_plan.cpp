@@ -16,10 +16,10 @@ std::ptrdiff_t alike(std::string_view a, std::string_view b) {
 /// Whose figures stand for a part that has none.
 const Gpu& stand_in(const NamedGpu& part) {
   const Gpu *same = nullptr, *before = nullptr;
-  for (const Gpu& row : gpu_table()) {
-    if (row.cc == part.cc && (same == nullptr || alike(row.name, part.name) > alike(same->name, part.name)))
-      same = &row;
-    if (row.cc < part.cc && (before == nullptr || before->cc < row.cc)) before = &row;
+  for (const Gpu& listed : gpu_table()) {
+    if (listed.cc == part.cc && (same == nullptr || alike(listed.name, part.name) > alike(same->name, part.name)))
+      same = &listed;
+    if (listed.cc < part.cc && (before == nullptr || before->cc < listed.cc)) before = &listed;
   }
   return same != nullptr ? *same : before != nullptr ? *before : gpu_table().front();
 }

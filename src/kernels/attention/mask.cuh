@@ -2,6 +2,7 @@
 // Which keys a query row sees, and the masking of a tile of scores by it.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward_params.hpp"
+#include "kernels/attention/tile_rows.cuh"
 #include "kernels/layout/fragment.hpp"
 
 namespace flashfit {
@@ -10,16 +11,19 @@ inline constexpr float kMinusInfinity = __builtin_bit_cast(float, 0xff800000u);
 
 inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
-/// Row r sees the keys first(r) .. last(r), none if last(r) < first(r). The diagonal is bottom-right aligned: the last
-/// query's is the last key. Two numbers a thread: the rest is read from the arguments where it is needed.
-class Visibility {
+/// A tile's row r sees the keys first(r) .. last(r), none if last(r) < first(r). The diagonal is bottom-right aligned:
+/// the last query's is the last key. Two numbers a thread: the rest is read from the arguments where it is needed.
+template <bool Packs>
+class RowVisibility {
  public:
-  Visibility(const ForwardParams& p, int queries, int keys) : p_(p), keys_(keys), shift_(keys - queries) {}
+  RowVisibility(const ForwardParams& p, int queries, int keys) : p_(p), keys_(keys), shift_(keys - queries) {}
 
-  int first(int row) const {
+  int first(int tile_row) const {
+    const int row = TileRows<Packs>::query(p_, tile_row);
     return p_.window_left < 0 || p_.window_left >= row + shift_ ? 0 : row + shift_ - p_.window_left;
   }
-  int last(int row) const {
+  int last(int tile_row) const {
+    const int row = TileRows<Packs>::query(p_, tile_row);
     const int right = p_.causal != 0 ? 0 : p_.window_right, end = keys_ - 1;
     return right < 0 || right >= end - (row + shift_) ? end : row + shift_ + right;
   }
@@ -32,6 +36,7 @@ class Visibility {
   const ForwardParams& p_;
   int keys_, shift_;
 };
+using Visibility = RowVisibility<false>;
 
 /// Whether some key may be hidden from some row.
 inline bool hides_keys(const ForwardParams& p) {
@@ -39,8 +44,8 @@ inline bool hides_keys(const ForwardParams& p) {
 }
 
 /// Scores of keys that their row does not see become -inf. c covers rows first_row .. and keys first_key ...
-template <int M, int N8>
-void mask(float (&c)[M][N8][4], int first_row, int first_key, const Visibility& visible) {
+template <bool Packs, int M, int N8>
+void mask(float (&c)[M][N8][4], int first_row, int first_key, const RowVisibility<Packs>& visible) {
   const int lane = arch::lane();
 #pragma unroll
   for (int m = 0; m < M; ++m)

@@ -1,6 +1,7 @@
 #pragma once
-// Decoding with grouped heads: the query heads that share a key-value head become the rows of one tile, so that keys
-// and values are read once for all of them. Host only.
+// Decoding with grouped heads, one query each: the query heads that share a key-value head become the rows of one tile,
+// so that keys and values are read once for all of them. (More queries, and options that tell heads apart, take a
+// kernel that packs: tile_rows.cuh.) Host only.
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {

@@ -3,11 +3,13 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
+#include "kernels/attention/tile_rows.cuh"
 
 namespace flashfit {
 
 /// One tile of query rows of one sequence and head, and the part of the keys that the block takes. Rows and keys are
-/// those of the sequence; offsets say where it begins on the row axes.
+/// those of the sequence; offsets say where it begins on the row axes. Where heads are packed, `head` is the first of
+/// them, and first_row counts the rows of all (tile_rows.cuh).
 struct Work {
   int sequence, head, first_row;
   int queries, keys;
@@ -43,14 +45,15 @@ int first_slot(int offset, int sequence) {
 
 /// The last sequence whose slots begin at or before this one. The lanes of a warp ask together, each for one of up to
 /// 32 places: each round of loads is a wait.
-template <int BlockM>
+template <int BlockM, bool Packs = false>
 int find_sequence(const ForwardParams& p, int slot) {
   int low = 0, count = p.batch;  // it is one of low .. low + count - 1
   while (count > 1) {
     const int step = (count + 31) / 32, ahead = arch::lane() * step;
-    const uint32 begun =
-        arch::ballot(ahead < count &&
-                     first_slot<BlockM>(bounded_offset(p.cu_seqlens_q, low + ahead, p.seqlen_q), low + ahead) <= slot);
+    const uint32 begun = arch::ballot(
+        ahead < count &&
+        first_slot<BlockM>(TileRows<Packs>::count(p, bounded_offset(p.cu_seqlens_q, low + ahead, p.seqlen_q)),
+                           low + ahead) <= slot);
     const int skipped = (arch::count_bits(begun | 1) - 1) * step;
     low += skipped;
     count = count - skipped < step ? count - skipped : step;
@@ -60,29 +63,32 @@ int find_sequence(const ForwardParams& p, int slot) {
 
 /// The tile with number `block` of slots * heads. Those with no rows get queries = 0. Long (late) rows come first:
 /// under a causal mask they take longest. All lanes of a warp call it together.
-template <int BlockM>
+template <int BlockM, bool Packs = false>
 Work find_work(const ForwardParams& p, int block) {
+  using Rows = TileRows<Packs>;
   int tile = 0;
   Work w{};
   if (p.cu_seqlens_q == nullptr) {
     const int of_head = p.tiles.quotient(block);
     tile = block - of_head * p.tiles.by;
-    w.sequence = p.heads.quotient(of_head);
-    w.head = of_head - w.sequence * p.heads.by;
+    const int first_head = of_head * Rows::heads(p);
+    w.sequence = p.heads.quotient(first_head);
+    w.head = first_head - w.sequence * p.heads.by;
     w.queries = p.seqlen_q;
     w.keys = p.seqlen_k;
   } else {
-    tile = p.heads.quotient(block);
-    w.head = block - tile * p.heads.by;
-    w.sequence = find_sequence<BlockM>(p, tile);
+    const int first_head = block * Rows::heads(p);
+    tile = p.heads.quotient(first_head);
+    w.head = first_head - tile * p.heads.by;
+    w.sequence = find_sequence<BlockM, Packs>(p, tile);
     w.q_offset = bounded_offset(p.cu_seqlens_q, w.sequence, p.seqlen_q);
     w.k_offset = bounded_offset(p.cu_seqlens_k, w.sequence, p.seqlen_k);
     w.queries = clamp(bounded_offset(p.cu_seqlens_q, w.sequence + 1, p.seqlen_q) - w.q_offset, 0, p.seqlen_q);
     w.keys = clamp(bounded_offset(p.cu_seqlens_k, w.sequence + 1, p.seqlen_k) - w.k_offset, 0, p.seqlen_k);
-    tile -= first_slot<BlockM>(w.q_offset, w.sequence);
+    tile -= first_slot<BlockM>(Rows::count(p, w.q_offset), w.sequence);
   }
   if (p.seqused_k != nullptr) w.keys = clamp(arch::load(p.seqused_k, w.sequence), 0, w.keys);
-  const int tiles = (w.queries + BlockM - 1) / BlockM;
+  const int tiles = (Rows::count(p, w.queries) + BlockM - 1) / BlockM;
   if (tile < 0 || tile >= tiles) w.queries = 0;
   w.first_row = (tiles - 1 - tile) * BlockM;
   return w;

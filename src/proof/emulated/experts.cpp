@@ -69,6 +69,7 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   words("map", call.map, call.mapped);
   words("offsets", call.offsets, p.owned() + 1);
   memory.writable("out", call.out, data.out.size_in_bytes());
+  if (call.z != nullptr) memory.writable("z", call.z, data.z.size_in_bytes());
   if (p.rows() > 0) add_workspace(memory, call.workspace, p, config.tile_rows);
 
   const auto image_of = [](const EmulatedKernel& kernel) {

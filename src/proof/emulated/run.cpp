@@ -71,7 +71,7 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& dat
                        const std::function<void(ForwardParams&)>& adjust, int splits) {
   const ForwardCall given = data.call(), call = packs_heads(given.problem) ? pack_heads(given) : given;
   const ForwardConfig& config = forward_variant_of(kernel.variant).config;
-  const auto slots = slots_for(call.problem, config.block_m);
+  const auto slots = slots_for(call.problem, config.block_m, packed_heads(config, call.problem));
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
   KeySplits parts = cut(config, call.problem, splits);
   // What a kernel reads of it before it was written is no number.
@@ -92,7 +92,8 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::ForwardData& dat
 
 Result<emu::Stats> run(const EmulatedKernel& kernel, const ForwardCall& call, const emu::Memory& memory,
                        emu::Options options) {
-  const auto slots = slots_for(call.problem, forward_variant_of(kernel.variant).config.block_m);
+  const ForwardConfig& config = forward_variant_of(kernel.variant).config;
+  const auto slots = slots_for(call.problem, config.block_m, packed_heads(config, call.problem));
   if (!slots) return fail(Code::kInternal, "the plan has no launch for this case");
   return launch(kernel, call, forward_params(call, *slots), memory, std::move(options));
 }

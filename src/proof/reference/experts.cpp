@@ -183,7 +183,8 @@ ExpertsCall ExpertsData::call() {
           .topk_ids = ids.data(),
           .topk_weights = weights.data(),
           .out = out.data(),
-          .out_row = out.row_stride()};
+          .out_row = out.row_stride(),
+          .z = p.keeps ? z.data() : nullptr};
 }
 
 ExpertsData make_data(const ExpertsCase& spec) {
@@ -198,6 +199,7 @@ ExpertsData make_data(const ExpertsCase& spec) {
                    .b13 = {},
                    .b2 = {},
                    .out = Grid(p.dtype, 1, p.tokens, p.hidden, spec.gap),
+                   .z = p.keeps ? Grid(p.dtype, 1, p.rows() + p.owned(), outputs) : Grid{},
                    .ids = {},
                    .weights = {}};
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
@@ -325,12 +327,54 @@ std::vector<double> naive_experts(const ExpertsData& data) {
   return out;
 }
 
+namespace {
+
+/// What is wrong with z, or "".
+std::string defect_of_kept(const ExpertsData& data) {
+  const Layer layer{data};
+  const ExpertsProblem& p = layer.p;
+  if (!data.z.poison_intact()) return data.spec.name + ": memory around z was written";
+  std::vector<std::int64_t> next(static_cast<std::size_t>(p.owned()) + 1, 0);  // the row before each expert's choices
+  for_each_choice(data, [&](std::int64_t, std::int64_t e, double) { ++next[e + 1]; });
+  for (int e = 0; e < p.owned(); ++e) next[e + 1] += next[e] + 1;
+  std::vector<bool> written(static_cast<std::size_t>(data.z.rows), false);
+  std::string defect;
+  for_each_choice(data, [&](std::int64_t t, std::int64_t e, double weight) {
+    const std::int64_t row = ++next[e];
+    written[row] = true;
+    for (std::int64_t column = 0; column < data.z.columns && defect.empty(); ++column) {
+      const bool is_gate = has_gate(p.activation) && column < p.intermediate;
+      const std::int64_t output =
+          is_gate ? layer.gate(column) : layer.up(has_gate(p.activation) ? column - p.intermediate : column);
+      double want = layer.bias13(e, output), size = std::abs(want);
+      for (std::int64_t c = 0; c < p.hidden; ++c) {
+        const double term =
+            data.x.get(0, t, c) * layer.first(e, output, c) * (p.weight_on == WeightOn::kInput ? weight : 1);
+        want += term, size += std::abs(term);
+      }
+      const double got = data.z.get(0, row, column);
+      const double bound = unit_roundoff(p.dtype) * std::abs(want) + size * static_cast<double>(p.hidden + 4) * 0x1p-24;
+      if (std::isfinite(got) != std::isfinite(want) || std::abs(got - want) > bound)
+        defect =
+            fmt::format("{}: z[{}, {}] of token {} is {} instead of {}", data.spec.name, row, column, t, got, want);
+    }
+  });
+  for (std::int64_t row = 0; row < data.z.rows && defect.empty(); ++row)
+    for (std::int64_t column = 0; column < data.z.columns && !written[row]; ++column)
+      if (!std::isnan(data.z.get(0, row, column))) defect = fmt::format("{}: z[{}] was written", data.spec.name, row);
+  return defect;
+}
+
+}  // namespace
+
 std::string defect_of(const ExpertsData& data) { return defect_of(data, ExpertsAnswer(data)); }
 
 std::string defect_of(const ExpertsData& data, const ExpertsAnswer& answer) {
   const ExpertsProblem& p = data.spec.problem;
   const auto& [want, naive] = answer;
   if (!data.out.poison_intact()) return data.spec.name + ": memory around out was written";
+  if (p.keeps)
+    if (std::string defect = defect_of_kept(data); !defect.empty()) return defect;
   double worst = 0, naive_worst = 0, got_there = 0, want_there = 0;
   std::int64_t where = 0;
   for (std::int64_t t = 0; t < p.tokens; ++t) {

@@ -68,6 +68,7 @@ struct ExpertsCase {
 struct ExpertsData {
   ExpertsCase spec;
   Grid x, w13, w2, b13, b2, out;  ///< biases: [owned, 1, outputs], empty where there is none
+  Grid z;                         ///< ExpertsCall's, where the problem keeps it
   std::vector<std::int32_t> ids;
   std::vector<float> weights;
 
@@ -99,7 +100,8 @@ struct ExpertsAnswer {
 
 /// What is wrong with out, or "": its error at most twice the naive computation's, both against fp64 and in units of
 /// their token's size, and one rounding; NaN and infinities where fp64 has them, and nowhere else; nothing written
-/// around it.
+/// around it. Where the problem keeps z, what is wrong with that: each number in its place within a rounding and what
+/// fp32 sums err by, and rows of no choice as they were.
 std::string defect_of(const ExpertsData& data, const ExpertsAnswer& answer);
 std::string defect_of(const ExpertsData& data);
 

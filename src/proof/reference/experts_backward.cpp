@@ -8,12 +8,6 @@
 #include "core/base/half.hpp"
 
 namespace flashfit::reference {
-namespace {
-
-/// h's derivatives by g and by u, in fp64.
-struct Slopes {
-  double g, u;
-};
 Slopes slopes_of(const ExpertsProblem& p, double g, double u) {
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   const double limit = p.limit;
@@ -38,6 +32,8 @@ Slopes slopes_of(const ExpertsProblem& p, double g, double u) {
   }
   return {0, 0};
 }
+
+namespace {
 
 /// Every step through `round`, every sum through `add`.
 template <class Round, class Sum>

@@ -7,6 +7,12 @@
 
 namespace flashfit::reference {
 
+/// h's derivatives by g and by u, in fp64.
+struct Slopes {
+  double g, u;
+};
+Slopes slopes_of(const ExpertsProblem& problem, double g, double u);
+
 /// Row-major, without gaps, as if weights were not transposed.
 struct ExpertsGradientValues {
   std::vector<double> dx;        ///< [tokens, hidden]

@@ -12,6 +12,7 @@
 #include "runtime/api/attention/tensor_check.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/features.hpp"
+#include "runtime/api/moe/activation_backward.hpp"
 #include "runtime/api/moe/experts.hpp"
 #include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/experts_question.hpp"
@@ -200,6 +201,10 @@ flashfit_status flashfit_fused_moe_workspace(const flashfit_fused_moe_args* args
 
 flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) {
   return api::guarded([&] { return api::prepare_moe(args); });
+}
+
+flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_backward_args* args) {
+  return api::guarded([&] { return api::moe_activation_backward(args); });
 }
 
 flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/moe/experts/gradient/plan.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/route/variants.hpp"
 
@@ -15,6 +16,7 @@ constexpr std::vector<KernelVariant> (*kOperations[])() = {
     forward_kernel_variants,
     route_kernel_variants,
     experts_kernel_variants,
+    activation_gradient_variants,
 };
 
 }  // namespace

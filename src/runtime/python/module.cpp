@@ -1,6 +1,7 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
+#include <iterator>
 #include <new>
 
 #include "flashfit/flashfit.h"
@@ -299,9 +300,10 @@ PyObject* new_out(PyObject* module, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount };
+  enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount, kMask = kCount };
   State& state = state_of(module);
-  if (!expect("attend_plain", count, kCount, state)) return nullptr;
+  const bool has_mask = count == kCount + 1;
+  if (!expect("attend_plain", has_mask ? Py_ssize_t{kCount} : count, kCount, state)) return nullptr;
   const bool heads_first = is_text(args[kLayout], "bhsd");
   const bool known = heads_first || is_text(args[kLayout], "bshd");
   const bool causal = args[kCausal] == Py_True;
@@ -309,11 +311,15 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   Call call;
   call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
   constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order
-  bool readable = true;
+  PyObject* const mask = has_mask ? args[kMask] : Py_None;
+  Tensor bias;
+  bool readable = call.read(state, kBias, bias, mask, false) && (mask == Py_None || bias.lead_with_ones());
   for (int i = 0; i <= kResult && readable; ++i) readable = call.read(state, kPlaces[i], args[i], heads_first);
   // A result with another head_dim than q's is made elsewhere.
   readable = readable && (args[kResult] != Py_None || last_size(call.tensors[kQ]) == last_size(call.tensors[kV]));
-  if (!readable || !state.eager.is_plain(args, kResult + 1, true)) {
+  PyObject* const tensors[] = {args[kQuery],    args[kKey],    args[kValue], args[kOffsetsQ],
+                               args[kOffsetsK], args[kResult], mask};
+  if (!readable || !state.eager.is_plain(tensors, std::size(tensors), true)) {
     PyErr_Clear();
     return Py_NewRef(Py_NotImplemented);
   }
@@ -363,9 +369,10 @@ PyMethodDef methods[] = {
      "new_out(q, v): a new torch tensor like q, if v is of its head_dim and both are read quickly; else "
      "NotImplemented."},
     {"attend_plain", fastcall(attend_plain), METH_FASTCALL,
-     "attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout): out, or a new tensor where it is None, "
-     "with the attention of plain torch tensors in plain eager mode. NotImplemented, with nothing written, for "
-     "anything else and for what the C API refuses."},
+     "attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout, bias): out, or a new tensor where it is "
+     "None, with the attention of plain torch tensors in plain eager mode. bias may be left out; None, or a tensor of "
+     "at most four dimensions that broadcasts to the scores'. NotImplemented, with nothing written, for anything else "
+     "and for what the C API refuses."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -129,15 +129,32 @@ bool Tensor::read_torch(PyObject* tensor, TensorTypes& types) {
   return read_extents(shape.get(), strides.get());
 }
 
+/// Sizes and strides, at most kMaxDims of each, that may be changed.
+void Tensor::own_extents() {
+  if (tensor_.shape == shape_) return;
+  std::copy_n(tensor_.shape, tensor_.ndim, shape_);
+  std::copy_n(tensor_.strides, tensor_.ndim, strides_);
+  tensor_.shape = shape_;
+  tensor_.strides = strides_;
+}
+
+bool Tensor::lead_with_ones() {
+  const int missing = kMaxDims - tensor_.ndim;
+  if (missing <= 0) return true;
+  if (tensor_.ndim > 0 && !tensor_.strides) return false;
+  own_extents();
+  std::copy_backward(shape_, shape_ + tensor_.ndim, shape_ + kMaxDims);
+  std::copy_backward(strides_, strides_ + tensor_.ndim, strides_ + kMaxDims);
+  std::fill_n(shape_, missing, 1);
+  std::fill_n(strides_, missing, 0);
+  tensor_.ndim = kMaxDims;
+  return true;
+}
+
 bool Tensor::swap_heads() {
   if (tensor_.ndim < 3 || tensor_.ndim > kMaxDims) return true;  // refused by the number of dimensions
   if (!tensor_.strides) return false;
-  if (tensor_.shape != shape_) {
-    std::copy_n(tensor_.shape, tensor_.ndim, shape_);
-    std::copy_n(tensor_.strides, tensor_.ndim, strides_);
-    tensor_.shape = shape_;
-    tensor_.strides = strides_;
-  }
+  own_extents();
   std::swap(shape_[tensor_.ndim - 3], shape_[tensor_.ndim - 2]);
   std::swap(strides_[tensor_.ndim - 3], strides_[tensor_.ndim - 2]);
   return true;

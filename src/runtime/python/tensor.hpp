@@ -51,6 +51,10 @@ class Tensor {
   /// exception left, if the object cannot be read; the caller knows better words for it.
   bool read(PyObject* object, TensorTypes& types, bool heads_first);
 
+  /// Leading dimensions of size 1, up to four in all, as broadcasting has them; more than four are left as they are,
+  /// to be refused by their number. False if the object does not say its strides.
+  bool lead_with_ones();
+
   const DLTensor& get() const { return tensor_; }
   const ExchangeApi* exchange() const { return exchange_; }
 
@@ -59,6 +63,7 @@ class Tensor {
   bool read_torch(PyObject* tensor, TensorTypes& types);
   bool read_extents(PyObject* shape, PyObject* strides);
   bool swap_heads();
+  void own_extents();
 
   static constexpr int kMaxDims = 4;  ///< more are refused by their number alone
 

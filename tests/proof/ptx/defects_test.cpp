@@ -51,7 +51,7 @@ class ChangedHeader {
   fs::path folder_;
 };
 
-/// What is wrong with the row's PTX on a case of several tiles, or "".
+/// What is wrong with the variant's PTX on a case of several tiles, or "".
 std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
   const auto program = program_of(kernel.variant, build);
   if (!program) return "not compiled: " + program.error().message;
@@ -70,17 +70,17 @@ std::string defect_of(const EmulatedKernel& kernel, const Build& build) {
   return verdict.ok ? "" : verdict.message;
 }
 
-/// An fp16 row whose warps have more than one tile of 16 rows.
-const EmulatedKernel& row_of_two_tiles() {
+/// An fp16 variant whose warps have more than one tile of 16 rows.
+const EmulatedKernel& variant_of_two_tiles() {
   for (const EmulatedKernel& kernel : emulated_forwards()) {
     const ForwardConfig& c = forward_variant_of(kernel.variant).config;
     if (c.dtype == DType::kF16 && c.head_dim == 64 && c.block_m == 32 * c.warps && c.column_warps == 1) return kernel;
   }
-  throw std::logic_error("the table has no such row");
+  throw std::logic_error("the table has no such variant");
 }
 
 TEST(PtxDefects, TheUnchangedKernelIsRight) {
-  EXPECT_EQ(defect_of(row_of_two_tiles(), {.target = 80, .comparable = false}), "");
+  EXPECT_EQ(defect_of(variant_of_two_tiles(), {.target = 80, .comparable = false}), "");
 }
 
 // mma's accumulators are written only, says the constraint, so the compiler need not hand in what they held.
@@ -88,7 +88,7 @@ TEST(PtxDefects, AWrongAsmConstraintIsFound) {
   const ChangedHeader changed(
       "kernels/arch/cuda", "flashfit_arch.hpp",
       {{R"("+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]))", R"("=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]))"}});
-  EXPECT_NE(defect_of(row_of_two_tiles(), {.target = 80, .comparable = false, .before = {changed.folder()}}), "");
+  EXPECT_NE(defect_of(variant_of_two_tiles(), {.target = 80, .comparable = false, .before = {changed.folder()}}), "");
 }
 
 // NVRTC runs the default member initialisers of the first row alone (docs/nvrtc-array-initialisers.md).
@@ -96,7 +96,7 @@ TEST(PtxDefects, ForgottenMemberInitialisersAreFound) {
   const ChangedHeader changed(
       "", "kernels/attention/softmax.cuh",
       {{"  float base, sum;", "  float base = kNoBase, sum = 0.f;"}, {"rows[m][h] = kEmptyRow;", "(void)rows[m][h];"}});
-  EXPECT_NE(defect_of(row_of_two_tiles(), {.target = 80, .comparable = false, .before = {changed.folder()}}), "");
+  EXPECT_NE(defect_of(variant_of_two_tiles(), {.target = 80, .comparable = false, .before = {changed.folder()}}), "");
 }
 
 // Without "volatile" and a memory clobber NVRTC takes an instruction that reads memory for one that computes, and moves

@@ -1,4 +1,4 @@
-// The PTX of every row of the table for every target: comparable, the same bits as the fibres give on each case; as
+// The PTX of every variant of the table for every target: comparable, the same bits as the fibres give on each case; as
 // shipped, right against fp64. Says how long both took.
 //
 //   emulate_all_ptx [--each N] [PART...]   kernels whose name holds a PART; every N-th case

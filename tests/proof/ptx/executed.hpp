@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of the PTX of a row: on a case, under a schedule, its keys in some parts.
+// What is asked of the PTX of a variant: on a case, under a schedule, its keys in some parts.
 #include <string>
 
 #include "compiled.hpp"
@@ -12,7 +12,7 @@ namespace flashfit::testing {
 /// Targets that PTX is made for: one of each way in which the kernels' instructions differ.
 inline constexpr int kPtxTargets[] = {75, 80, 90, 100, 120};
 
-/// Whether the row may be compiled for the target: bf16 is from 8.0 on, and a block's shared memory has its limit.
+/// Whether the variant may be compiled for the target: bf16 is from 8.0 on, and a block's shared memory has its limit.
 inline bool serves(const ForwardVariant& variant, int target) {
   if (variant.config.engine != ForwardEngine::kMma) return false;  // wgmma's PTX is not executed
   return (variant.config.dtype == DType::kF16 || target >= 80) &&

@@ -1,6 +1,6 @@
 // What NVRTC makes of the table's kernels, run instruction by instruction: the same bits as the fibres' kernels that
-// g++ makes of the same source, where both are compiled without contraction: every row, each for one of its targets in
-// turn; and as shipped, right against fp64: some rows. Each on a few of its cases; emulate_all_ptx.cpp has every
+// g++ makes of the same source, where both are compiled without contraction: every variant, each for one of its targets
+// in turn; and as shipped, right against fp64: some variants. Each on a few of its cases; emulate_all_ptx.cpp has every
 // target.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace flashfit::testing {
 namespace {
 
-/// A row and the target that its PTX is made for.
+/// A variant and the target that its PTX is made for.
 struct Made {
   const EmulatedKernel* kernel;
   int target;
@@ -18,8 +18,8 @@ struct Made {
 
 void PrintTo(const Made& made, std::ostream* out) { *out << made.kernel->variant.name << " for " << made.target; }
 
-/// Every `each`-th row for each target: not the same ones, each kind among them.
-std::vector<Made> some_rows(std::size_t each) {
+/// Every `each`-th variant for each target: not the same ones, each kind among them.
+std::vector<Made> some_variants(std::size_t each) {
   std::vector<Made> all;
   const auto& kernels = emulated_forwards();
   for (std::size_t t = 0; t < std::size(kPtxTargets); ++t)
@@ -28,8 +28,9 @@ std::vector<Made> some_rows(std::size_t each) {
   return all;
 }
 
-/// Every row for one of the targets that it may be compiled for, in turn: all targets would take five times as long.
-std::vector<Made> each_row_once() {
+/// Every variant for one of the targets that it may be compiled for, in turn: all targets would take five times as
+/// long.
+std::vector<Made> each_variant_once() {
   std::vector<Made> all;
   for (const EmulatedKernel& kernel : emulated_forwards()) {
     std::vector<int> targets;
@@ -44,7 +45,7 @@ std::string name_of_made(const ::testing::TestParamInfo<Made>& info) {
   return fmt::format("{}_for_{}", info.param.kernel->variant.name, info.param.target);
 }
 
-/// Some of the cases that the row serves, others for other targets.
+/// Some of the cases that the variant serves, others for other targets.
 std::vector<ForwardCase> some_cases(const Made& made, std::size_t count) {
   std::vector<ForwardCase> cases = served_cases(forward_variant_of(made.kernel->variant).config), some;
   const std::size_t step = std::max<std::size_t>(cases.size() / count, 1);
@@ -79,8 +80,8 @@ TEST_P(ForwardPtx, IsRightAsShipped) {
         value_defect({kernel(), **program, cases[i], schedules()[(i + 1) % schedules().size()], splits_of(i + 1)}), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryForwardPtx, ::testing::ValuesIn(each_row_once()), name_of_made);
-INSTANTIATE_TEST_SUITE_P(Table, ForwardPtx, ::testing::ValuesIn(some_rows(29)), name_of_made);
+INSTANTIATE_TEST_SUITE_P(Table, EveryForwardPtx, ::testing::ValuesIn(each_variant_once()), name_of_made);
+INSTANTIATE_TEST_SUITE_P(Table, ForwardPtx, ::testing::ValuesIn(some_variants(29)), name_of_made);
 
 }  // namespace
 }  // namespace flashfit::testing

@@ -1,5 +1,5 @@
 // What NVRTC makes of the router's kernels: the same bits as the fibres' kernels where both are compiled without
-// contraction, for every row and target; and as shipped, right against fp64.
+// contraction, for every variant and target; and as shipped, right against fp64.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -26,7 +26,7 @@ class ExpertsOnGpu : public testing::Test {
     args.struct_size = sizeof args;
     args.x = &x.dl, args.w13 = &w13.dl, args.w2 = &w2.dl, args.out = &out.dl, args.stream = this;
     args.topk_ids = &ids.dl, args.topk_weights = &weights.dl;
-    for (Tensor* t : {&x, &w13, &w2, &out, &ids, &weights, &logits, &offsets, &map, &shared13, &shared2})
+    for (Tensor* t : {&x, &w13, &w2, &out, &ids, &weights, &logits, &z, &offsets, &map, &shared13, &shared2})
       t->dl.device = {kDLCUDA, 0};
     problem = {.dtype = DType::kBF16,
                .tokens = 10,
@@ -49,7 +49,7 @@ class ExpertsOnGpu : public testing::Test {
   const DLDataType bf16 = dl_dtype(DType::kBF16);
   // Rows of x are 64 of 80 elements.
   Tensor x{{10, 64}, bf16, {80, 1}}, w13{{4, 64, 64}, bf16}, w2{{4, 64, 32}, bf16}, out{{10, 64}, bf16},
-      ids{{10, 2}, {kDLInt, 32, 1}}, weights{{10, 2}, dl_dtype(DType::kF32)}, logits{{10, 4}, bf16},
+      ids{{10, 2}, {kDLInt, 32, 1}}, weights{{10, 2}, dl_dtype(DType::kF32)}, logits{{10, 4}, bf16}, z{{24, 64}, bf16},
       offsets{{5}, {kDLInt, 32, 1}}, map{{9}, {kDLInt, 32, 1}}, shared13{{64, 64}, bf16}, shared2{{64, 32}, bf16};
   flashfit_fused_moe_args args{};
   ExpertsProblem problem;
@@ -136,6 +136,24 @@ TEST_F(ExpertsOnGpu, ReadIdsThroughAMap) {
   EXPECT_EQ(place.mapped, 9);
   EXPECT_EQ(place.low, 0);
   EXPECT_EQ(place.owned, 4);
+}
+
+TEST_F(ExpertsOnGpu, RefuseZOfAnotherShapeAndWhereNoKernelKeeps) {
+  const auto refused = [&](flashfit_status status, const char* why) {
+    lend(1 << 20);
+    EXPECT_EQ(flashfit_fused_moe(&args), status);
+    EXPECT_THAT(flashfit_last_error(), testing::HasSubstr(why));
+    EXPECT_TRUE(launched.empty());
+  };
+  args.z = &z.dl;
+  refused(FLASHFIT_MISFIT, ", keeping z: ");
+  z.shape()[0] = 20;
+  refused(FLASHFIT_INVALID_ARGUMENT, "z: shape is (20, 64); accepted: (24, 64), [choices + experts, outputs of w13]");
+  args.z = &out.dl;
+  refused(FLASHFIT_INVALID_ARGUMENT, "z: shape is (10, 64); accepted: (24, 64)");
+  args.topk_ids = args.topk_weights = nullptr;
+  args.offsets = &offsets.dl;
+  refused(FLASHFIT_INVALID_ARGUMENT, "z: given with offsets; accepted: NULL");
 }
 
 TEST_F(ExpertsOnGpu, PrepareWithoutALaunch) {

@@ -107,7 +107,7 @@ TEST_P(ExpertsRefused, SaysWhyAndWritesNothing) {
 
 const WrongExperts kWrong[] = {
     {"StructSize", [](ExpertsArguments& a) { a.args.struct_size = 192; },
-     "args: struct_size is 192; accepted: sizeof of the struct, 200 in this version"},
+     "args: struct_size is 192; accepted: sizeof of the struct, 208 in this version"},
     {"Flags", [](ExpertsArguments& a) { a.args.flags = FLASHFIT_CAUSAL; },
      "flags: 0x1 is unknown; accepted: FLASHFIT_TRANSPOSED (0x2000), FLASHFIT_INTERLEAVED (0x4000), "
      "FLASHFIT_WEIGHT_ON_INPUT (0x8000), FLASHFIT_PTX_ONLY (0x2), and with router_logits a router's (0x1b00)"},
@@ -147,6 +147,8 @@ const WrongExperts kWrong[] = {
      "shared_w13: NULL; accepted: a tensor [outputs, hidden]"},
     {"Variant", [](ExpertsArguments& a) { a.args.variant = "experts_mma"; },
      "variant: \"experts_mma\" with tensors on the CPU; accepted there: NULL"},
+    {"KeptOnTheCpu", [](ExpertsArguments& a) { a.args.z = &a.out.dl; },
+     "z: given with tensors on the CPU; accepted there: NULL"},
     {"OtherDevice", [](ExpertsArguments& a) { a.w2.dl.device = {kDLCUDA, 0}; },
      "w2: device is cuda:0; accepted: cpu, where x is"},
     {"RowsOfOutShareMemory", [](ExpertsArguments& a) { a.out.strides() = {2, 1}; },

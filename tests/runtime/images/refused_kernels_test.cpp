@@ -1,4 +1,4 @@
-// Configurations that must not compile, and the line that says why: a bad row of the table fails like this.
+// Configurations that must not compile, and the line that says why: a bad variant of the table fails like this.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,10 +14,10 @@ constexpr const char* kLog =
     "    40 bytes stack frame, 60 bytes spill stores, 72 bytes spill loads\n"
     "ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack size\n";
 
-const ForwardVariant& row() { return forward_variants().front(); }
+const ForwardVariant& some_variant() { return forward_variants().front(); }
 
-Recipe recipe_of(const ForwardVariant& row, const Target& target) {
-  return make_recipe(kernel_of(kernel_variant_of(row)), target, "closure", "12.9");
+Recipe recipe_of(const ForwardVariant& variant, const Target& target) {
+  return make_recipe(kernel_of(kernel_variant_of(variant)), target, "closure", "12.9");
 }
 
 TEST(Resources, AreReadFromThePtxasReport) {
@@ -47,27 +47,27 @@ TEST(Resources, AReportOfAnotherFormIsAnError) {
   EXPECT_FALSE(parse_resources("ptxas info    : Used 255 registers"));
 }
 
-TEST(Resources, SpillsPastTheRowFailWithTheNumbers) {
-  const Recipe recipe = recipe_of(row(), {120, Target::Kind::kSass});
+TEST(Resources, SpillsPastTheVariantsFailWithTheNumbers) {
+  const Recipe recipe = recipe_of(some_variant(), {120, Target::Kind::kSass});
   const Result<void> checked = check_resources(recipe, *parse_resources(kLog));
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
-            name_of(row().config) +
+            name_of(some_variant().config) +
                 " for 12.0: 255 registers, 40 B stack, 60 B spill stores, 72 B spill loads a thread; the variant "
                 "table allows 0 B");
   EXPECT_TRUE(check_resources(recipe, Resources{.registers = 255}));
 
-  ForwardVariant tolerant = row();
+  ForwardVariant tolerant = some_variant();
   tolerant.spill_bytes = 60;
   EXPECT_TRUE(check_resources(recipe_of(tolerant, recipe.target), *parse_resources(kLog)));
   Recipe unlimited = recipe;
   unlimited.kernel.limits.reset();
   EXPECT_TRUE(check_resources(unlimited, *parse_resources(kLog)));
-  EXPECT_TRUE(check_resources(recipe_of(row(), {120, Target::Kind::kPtx}), *parse_resources(kLog)));
+  EXPECT_TRUE(check_resources(recipe_of(some_variant(), {120, Target::Kind::kPtx}), *parse_resources(kLog)));
 }
 
 TEST(Resources, SharedMemoryPastTheTargetFails) {
-  ForwardVariant large = row();
+  ForwardVariant large = some_variant();
   large.config.head_dim = large.config.head_dim_v = 128;
   large.config.block_m = large.config.block_n = 128;
   const Recipe recipe = recipe_of(large, {89, Target::Kind::kSass});

@@ -28,6 +28,7 @@ enum class ForwardEngine : unsigned char {
 /// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
 /// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
 /// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
+/// A packing kernel's rows are those of all query heads that share a key-value head (tile_rows.cuh).
 /// Over wgmma a warp has 16 rows; K and V have rings of their own; one more warpgroup copies; column_warps, held_steps,
 /// copy_parts, early_tiles and trusting are 1, 0, 1, 0 and false.
 struct ForwardConfig {
@@ -37,6 +38,7 @@ struct ForwardConfig {
   int column_warps, held_steps, copy_parts, early_tiles;
   bool trusting;
   ForwardKind kind;
+  bool packs;
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
 
@@ -57,7 +59,8 @@ constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int 
           .copy_parts = 1,
           .early_tiles = 0,
           .trusting = false,
-          .kind = ForwardKind::kPlain};
+          .kind = ForwardKind::kPlain,
+          .packs = false};
 }
 
 constexpr int forward_threads(const ForwardConfig& c) {
@@ -117,6 +120,8 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
     if (c.column_warps != 1 || c.held_steps != 0 || c.copy_parts != 1 || c.early_tiles != 0 || c.trusting)
       return "column_warps, held_steps, copy_parts, early_tiles and trusting are not wgmma's";
   }
+  if (c.packs && (c.engine != ForwardEngine::kMma || c.kind != ForwardKind::kPlain))
+    return "packs is of plain kernels over mma.sync";
   if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
     return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";
   return nullptr;

@@ -18,6 +18,7 @@
 #include "kernels/attention/score.cuh"
 #include "kernels/attention/softmax.cuh"
 #include "kernels/tile/copy.cuh"
+#include "kernels/tile/copy_rows.cuh"
 #include "kernels/tile/matmul.cuh"
 
 namespace flashfit {
@@ -45,6 +46,7 @@ struct ForwardKernel {
   static constexpr int kThreads = forward_threads(C);
   static constexpr int kMinBlocks = C.min_blocks;
   static constexpr bool kGeneral = C.kind == ForwardKind::kGeneral;
+  using Rows = TileRows<C.packs>;
   static constexpr int kM = Warp::kRows / 16;    // m16 tiles of a warp
   static constexpr int kN = C.block_n / 8;       // n8 tiles of scores
   static constexpr int kD = Warp::kColumns / 8;  // n8 tiles of output
@@ -61,29 +63,36 @@ struct ForwardKernel {
   /// The block's rows. False if bases were trusted to need no move after a row's first scores, and some should have
   /// moved: what is stored then is not the result.
   static bool attend(const Params& p, bool trusts) {
-    const Work work = find_work<C.block_m>(p, arch::block().x);
+    const Work work = find_work<C.block_m, C.packs>(p, arch::block().x);
     if (work.queries == 0) return true;
     Shared& s = arch::shared<Shared>();
     const int kv_head = p.group.quotient(work.head);
     const T* g_q = work.row_of(static_cast<const T*>(p.q), p.q_batch, p.q_row, p.q_head, work.head, work.q_offset);
     const T* g_k = work.row_of(static_cast<const T*>(p.k), p.k_batch, p.k_row, p.k_head, kv_head, work.k_offset);
     const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);
-    const Visibility visible(p, work.queries, work.keys);
-    const int warp_row = work.first_row + Warp::first_row();
-    const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
+    const RowVisibility<C.packs> visible(p, work.queries, work.keys);
+    const int warp_row = work.first_row + Warp::first_row(), rows_q = Rows::count(p, work.queries);
+    const int end_row = work.first_row + C.block_m < rows_q ? work.first_row + C.block_m : rows_q;
     const TileRange tiles = tiles_of(work, p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
     const int keys =
         visible.count(end_row - 1) < tiles.end * C.block_n ? visible.count(end_row - 1) : tiles.end * C.block_n;
     // Of the warp's rows: the end of the tiles that one of them sees, none if there is no query, and of those that each
     // sees to the end. (A product: where it was a choice, the loop's code came out 1 to 3 % slower.)
-    const int seen_keys = visible.count(warp_row + Warp::kRows - 1) * (warp_row < work.queries ? 1 : 0);
+    const int seen_keys = visible.count(warp_row + Warp::kRows - 1) * (warp_row < rows_q ? 1 : 0);
     const int seen = (seen_keys + C.block_n - 1) / C.block_n;
     const int whole = visible.count(warp_row) / C.block_n;
 
     TileCopy<T, TileQ, kThreads> copy_q(g_q, p.q_row, work.queries, p.head_dim, work.first_row);
     CopyK copy_k(g_k, p.k_row, keys, p.head_dim, tiles.begin * C.block_n);
     CopyV copy_v(g_v, p.v_row, keys, p.head_dim_v, tiles.begin * C.block_n);
-    copy_tile(p, copy_q, s.q);
+    if constexpr (C.packs) {
+      copy_rows<kThreads>(s.q, g_q, rows_q - work.first_row, p.head_dim, [&](int row) {
+        const int at = work.first_row + row;
+        return Rows::query(p, at) * p.q_row + Rows::head(p, 0, at) * p.q_head;
+      });
+    } else {
+      copy_tile(p, copy_q, s.q);
+    }
     arch::cp_async_commit();
 #pragma unroll
     for (int j = 0; j < C.stages - 1; ++j) {
@@ -150,7 +159,7 @@ struct ForwardKernel {
     if (C.column_warps > 1 || tiles.begin >= tiles.end) arch::sync_block();
     arch::sync_warp();
     // Where the rows lie is found again: kept through the loop, it would cost 10 registers a thread.
-    Output<C>::store(s.o, o, rows, find_work<C.block_m>(p, arch::block().x), p);
+    Output<C>::store(s.o, o, rows, find_work<C.block_m, C.packs>(p, arch::block().x), p);
     return !trusts || !arch::sync_block_or(sums_exceed<T>(rows));
   }
 

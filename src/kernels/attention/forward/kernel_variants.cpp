@@ -17,10 +17,10 @@ std::string literal_of(const ForwardConfig& c) {
       "ForwardConfig{{.engine = ForwardEngine::{}, .dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = "
       "{}, .block_n = {}, .warps = {}, "
       ".stages = {}, .min_blocks = {}, .column_warps = {}, .held_steps = {}, .copy_parts = {}, .early_tiles = {}, "
-      ".trusting = {}, .kind = ForwardKind::{}}}",
+      ".trusting = {}, .kind = ForwardKind::{}, .packs = {}}}",
       c.engine == ForwardEngine::kWgmma ? "kWgmma" : "kMma", c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim,
       c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages, c.min_blocks, c.column_warps, c.held_steps, c.copy_parts,
-      c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain");
+      c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain", c.packs);
 }
 
 /// The head_dims, of q, k, v and out alike, that users ask a variant for: those that some variant of its dtype is made

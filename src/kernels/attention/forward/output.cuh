@@ -21,6 +21,7 @@ class Output {
   using T = Element<C.dtype>;
   using Warp = WarpTile<C>;
   static constexpr bool kGeneral = C.kind == ForwardKind::kGeneral;
+  using Rows = TileRows<C.packs>;
   static constexpr int kM = Warp::kRows / 16, kD = Warp::kColumns / 8;
   static_assert(Warp::kRows <= 32, "a bit a row");
 
@@ -31,7 +32,7 @@ class Output {
   /// waits for together with the others: reductions and logarithms first, one way to store for all of them.
   static void store(Tile& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Work& work,
                     const Params& p) {
-    const float sink = sink_of(p, work.head);
+    float sink = sink_of(p, work.head);
     float sums[kM][2];
     RowEnd ends[kM][2];
 #pragma unroll
@@ -41,9 +42,12 @@ class Output {
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
-      for (int h = 0; h < 2; ++h) ends[m][h] = end_of_row(rows[m][h].base, sums[m][h], sink);
-    const uint32 broken = hides_keys(p) ? broken_rows(o, sums, work) : 0;
-    const uint32 past = kGeneral ? 0 : rows_past_most_base(rows, work);  // general scores are rounded before
+      for (int h = 0; h < 2; ++h) {
+        if constexpr (C.packs) sink = sink_of(p, Rows::head(p, work.head, row_of(work, m, h)));
+        ends[m][h] = end_of_row(rows[m][h].base, sums[m][h], sink);
+      }
+    const uint32 broken = hides_keys(p) ? broken_rows(o, sums, work, p) : 0;
+    const uint32 past = kGeneral ? 0 : rows_past_most_base(rows, work, p);  // general scores are rounded before
     if (p.splits > 1) {
       store_part(o, ends, work, p);
     } else {
@@ -74,9 +78,11 @@ class Output {
   static int row_of(const Work& work, int m, int h) {
     return work.first_row + Warp::first_row() + m * 16 + AccumulatorMap::row(arch::lane(), 2 * h);
   }
-  static bool writes_lse(const Work& work, int row) {
+  static bool writes_lse(const Work& work, int row, const Params& p) {
     const bool first_columns = Warp::first_column() == 0;  // asked by all lanes together
-    return first_columns && row < work.queries && arch::lane() % 4 == 0;
+    // Not by Rows::has(): NVRTC then compares the other way round, and the other kernels' code changes.
+    const int rows = C.packs ? Rows::count(p, work.queries) : work.queries;
+    return first_columns && row < rows && arch::lane() % 4 == 0;
   }
 
   static void store_lse(const RowEnd (&ends)[kM][2], const Work& work, const Params& p) {
@@ -86,7 +92,8 @@ class Output {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int row = row_of(work, m, h);
-        arch::store_if(writes_lse(work, row), p.lse, at + row, ends[m][h].lse_log2 * kLn2);
+        arch::store_if(writes_lse(work, row, p), p.lse, at + Rows::head(p, 0, row) * p.lse_head + Rows::query(p, row),
+                       ends[m][h].lse_log2 * kLn2);
       }
   }
 
@@ -96,32 +103,35 @@ class Output {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int row = row_of(work, m, h);
-        const PartialRow part = partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head);
+        const PartialRow part = partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, Rows::query(p, row)),
+                                                          Rows::head(p, work.head, row));
 #pragma unroll
         for (int n = 0; n < kD; ++n)
 #pragma unroll
           for (int i = 0; i < 2; ++i)
-            arch::store_if(row < work.queries, p.partial_o,
+            arch::store_if(Rows::has(row, work.queries, p), p.partial_o,
                            part.o + Warp::first_column() + n * 8 + AccumulatorMap::col(arch::lane(), i),
                            o[m][n][2 * h + i] * ends[m][h].factor);
-        arch::store_if(writes_lse(work, row), p.partial_lse, part.lse, ends[m][h].lse_log2);
+        arch::store_if(writes_lse(work, row, p), p.partial_lse, part.lse, ends[m][h].lse_log2);
       }
   }
 
   /// Bit r: the warp's row r has an output that is not finite. One whose own scores are no numbers has none to give.
-  static uint32 broken_rows(const float (&o)[kM][kD][4], const float (&sums)[kM][2], const Work& work) {
+  static uint32 broken_rows(const float (&o)[kM][kD][4], const float (&sums)[kM][2], const Work& work,
+                            const Params& p) {
     uint32 broken = 0;
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const bool breaks = row_of(work, m, h) < work.queries && is_finite(sums[m][h]) && !all_finite(o, m, h);
+        const bool breaks =
+            Rows::has(row_of(work, m, h), work.queries, p) && is_finite(sums[m][h]) && !all_finite(o, m, h);
         if (const uint32 lanes = arch::ballot(breaks); lanes != 0) broken |= rows_of(lanes) << (m * 16 + h * 8);
       }
     return broken;
   }
   /// Bit r: the warp's row r has a base that is too large for the main loop.
-  static uint32 rows_past_most_base(const RowState (&rows)[kM][2], const Work& work) {
+  static uint32 rows_past_most_base(const RowState (&rows)[kM][2], const Work& work, const Params& p) {
     const auto is_past = [](float base) {
       return is_finite(base) && base > kNoBase && (base > kMostBase || base < -kMostBase);
     };
@@ -136,7 +146,7 @@ class Output {
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        past |= rows_of(arch::ballot(row_of(work, m, h) < work.queries && is_past(rows[m][h].base)))
+        past |= rows_of(arch::ballot(Rows::has(row_of(work, m, h), work.queries, p) && is_past(rows[m][h].base)))
                 << (m * 16 + h * 8);
     return past;
   }
@@ -165,20 +175,26 @@ class Output {
     constexpr int kPlaces = 8 / kRowsAtOnce;  // the swizzle repeats after 8 rows
     static_assert(Warp::kColumns % Tile::kPanel == 0);
     const int r = arch::lane() / kChunks, col = first_col + arch::lane() % kChunks * 8;
-    const int left = work.queries - work.first_row - first_row - r;  // rows from this lane's first one to the end
-    T* g_o = output_of(work, p) + (work.first_row + first_row + r) * p.o_row + col;
+    // rows from this lane's first one to the end
+    const int left = Rows::count(p, work.queries) - work.first_row - first_row - r;
+    T* g_o = output_of(work, p) + (C.packs ? 0 : (work.first_row + first_row + r) * p.o_row) + col;
     const int64 step = kRowsAtOnce * p.o_row;
     int at[kPlaces];
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) at[i] = Tile::offset(first_row + r + i * kRowsAtOnce, col);
 #pragma unroll
     for (int i = 0; i < Warp::kRows; i += kRowsAtOnce) {
+      int64 row_at = 0;
+      if constexpr (C.packs) {
+        const int row = work.first_row + first_row + r + i;
+        row_at = Rows::query(p, row) * p.o_row + Rows::head(p, 0, row) * p.o_head;
+      }
 #pragma unroll
       for (int panel = 0; panel < Warp::kColumns; panel += Tile::kPanel)
-        arch::store_if(i < left && col + panel < p.head_dim_v, g_o, panel,
+        arch::store_if(i < left && col + panel < p.head_dim_v, g_o, row_at + panel,
                        arch::load_shared<Bytes16>(
                            s_o.data, Tile::down(Tile::right(at[i / kRowsAtOnce % kPlaces], panel), i / 8 * 8)));
-      g_o += step;
+      if constexpr (!C.packs) g_o += step;
     }
   }
   static void store_elements(const Tile& s_o, const Work& work, const Params& p) {
@@ -199,7 +215,7 @@ class Output {
   static void mend(const Work& work, uint32 broken, uint32 with_lse, const Params& p) {
     const int first_row = Warp::first_row(), first_col = Warp::first_column();
     arch::sync_warp();  // other lanes have stored what these rows were
-    const Visibility visible(p, work.queries, work.keys);
+    const RowVisibility<C.packs> visible(p, work.queries, work.keys);
 #pragma unroll 1
     for (int r = 0; r < Warp::kRows; ++r) {
       if ((broken >> r & 1) == 0) continue;
@@ -207,8 +223,17 @@ class Output {
       const int first = visible.first(row), last = visible.last(row);
       const TileRange tiles = tiles_of(work, p, first, last, C.block_n);
       const int low = tiles.begin * C.block_n, high = tiles.end * C.block_n - 1;
-      attend_row<C, Warp::kColumns>(p, work, row, first > low ? first : low, last < high ? last : high, first_col,
-                                    (with_lse >> r & 1) != 0);
+      const auto attend = [&](const Work& of_head, int query) {
+        attend_row<C, Warp::kColumns>(p, of_head, query, first > low ? first : low, last < high ? last : high,
+                                      first_col, (with_lse >> r & 1) != 0);
+      };
+      if constexpr (C.packs) {
+        Work of_head = work;
+        of_head.head = Rows::head(p, work.head, row);
+        attend(of_head, Rows::query(p, row));
+      } else {
+        attend(work, row);
+      }
     }
   }
 };

@@ -11,10 +11,17 @@ std::span<const ForwardVariant> forward_variants() { return kForwardVariants; }
 std::string name_of(const ForwardConfig& c) {
   return fmt::format("fwd_{}_{}_d{}{}_{}x{}_w{}_s{}_b{}{}", family_of(c).name, name_of(c.dtype), c.head_dim,
                      c.head_dim_v == c.head_dim ? "" : fmt::format("v{}", c.head_dim_v), c.block_m, c.block_n, c.warps,
-                     c.stages, c.min_blocks, c.kind == ForwardKind::kGeneral ? "_general" : "");
+                     c.stages, c.min_blocks,
+                     c.kind == ForwardKind::kGeneral ? "_general"
+                     : c.packs                       ? "_packed"
+                                                     : "");
 }
 
 const char* kind_of(const ForwardConfig& c) { return c.kind == ForwardKind::kGeneral ? "general" : "plain"; }
+
+int packed_heads(const ForwardConfig& c, const ForwardProblem& p) {
+  return c.packs && p.heads_kv > 0 ? static_cast<int>(p.heads_q / p.heads_kv) : 1;
+}
 
 const ForwardVariant* find_forward_variant(const std::string& name) {
   for (const ForwardVariant& v : kForwardVariants)

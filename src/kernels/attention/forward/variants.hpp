@@ -8,6 +8,7 @@
 #include "core/gpu/target.hpp"
 #include "core/launch/kernel_variant.hpp"
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 
@@ -33,6 +34,10 @@ const KernelFamily& family_of(const ForwardConfig& config);
 
 /// "plain" or "general", as users read it.
 const char* kind_of(const ForwardConfig& config);
+
+/// Query heads whose queries are rows of one tile when a variant of `config` computes a problem that it serves: a
+/// group's if its kernel packs (tile_rows.cuh), else 1.
+int packed_heads(const ForwardConfig& config, const ForwardProblem& problem);
 
 /// A variant as the catalogue has it. `variant` must outlive it.
 KernelVariant kernel_variant_of(const ForwardVariant& variant);

@@ -12,9 +12,9 @@ inline float times_sigmoid(float x, float z) {
   return x * arch::reciprocal(1.f + arch::exp2(z * kMinusLog2E));
 }
 
-/// g / 2 (1 + erf(g / sqrt 2)) = g / 2 erfc(-g / sqrt 2), of |g|'s erfc = 2 - erfc(-|g|). erfc within 1.5e-7 (Hastings'
+/// (1 + erf(g / sqrt 2)) / 2 = erfc(-g / sqrt 2) / 2, of |g|'s erfc = 2 - erfc(-|g|). erfc within 1.5e-7 (Hastings'
 /// approximation, Abramowitz and Stegun 7.1.26).
-inline float gelu_erf(float g) {
+inline float normal_share(float g) {
   const float x = (g < 0.f ? -g : g) * 0.70710678118654752f;
   const float t = arch::reciprocal(arch::multiply_add(0.3275911f, x, 1.f));
   float q = arch::multiply_add(1.061405429f, t, -1.453152027f);
@@ -22,8 +22,9 @@ inline float gelu_erf(float g) {
   q = arch::multiply_add(q, t, -0.284496736f);
   q = arch::multiply_add(q, t, 0.254829592f);
   const float erfc = q * t * arch::exp2(x * x * -1.44269504088896341f);
-  return 0.5f * g * (g < 0.f ? erfc : 2.f - erfc);
+  return 0.5f * (g < 0.f ? erfc : 2.f - erfc);
 }
+inline float gelu_erf(float g) { return g * normal_share(g); }
 
 /// (1 + tanh y) / 2 = 1 / (1 + e^-2y) with y = sqrt(2 / pi) (g + 0.044715 g^3).
 inline float gelu_tanh(float g) {

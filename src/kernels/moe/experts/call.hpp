@@ -30,6 +30,11 @@ struct ExpertsCall {
   const int* offsets = nullptr;
   void* out = nullptr;  ///< [tokens, hidden]
   int64 out_row = 0;
+  /// Of problems that keep, which are not sorted: [rows + owned, first_outputs], contiguous: the first product's values
+  /// before the activation, gates of all features, then ups, however w13 has them. An expert's choices lie together in
+  /// their order, the experts one after the other, each behind one row that is not written; nor are the rows that are
+  /// left at the end, those of choices that no expert here has.
+  void* z = nullptr;
   void* workspace = nullptr;  ///< GPUs alone: workspace_bytes(problem) (workspace.hpp), aligned to 256 bytes
 };
 

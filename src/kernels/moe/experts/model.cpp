@@ -34,7 +34,8 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
                      (clocks_us * rate(c, std::min<double>(std::ceil(rows / granule) * granule, c.tile_rows), gpu));
   // x and what lies between the products are read from DRAM and written there once; weights too, if an expert's tiles
   // run side by side.
-  const double between = choices * p.owned() / experts * (2 * intermediate + 2 * hidden) + 2 * hidden * p.tokens;
+  const double kept = p.keeps ? outputs : 0;
+  const double between = choices * p.owned() / experts * (2 * intermediate + kept + 2 * hidden) + 2 * hidden * p.tokens;
   time.reading_dram = bytes * (active * weights + between) / (gpu.dram_gb_s * 1e3 * share_of_dram(c));
   const double operand = rows * active * (hidden * outputs + intermediate * hidden) / c.tile_columns;
   time.reading_l2 = bytes * (tiles * weights + operand) / (clocks_us * kL2BytesPerClock);

@@ -61,10 +61,13 @@ struct ExpertsProductParams {
   int bias_step, bias_up;  ///< from one output's to the next's; from gate's to up's
   const float* weights;    ///< [rows in the order of choices]: what products are multiplied by, or nullptr
   void* out;               ///< [rows, outputs]
-  int depth, outputs;      ///< multiples of 8; `outputs` counts features: gate and up are one
-  int transposed;          ///< 1: w is [expert, depth, outputs]
-  int paired;              ///< 1: each output has a gate and an up
-  int activates;           ///< 1: the first product
+  /// The first product, of forms that keep: what comes before the activation, gates of all features, then ups, as
+  /// ExpertsCall::z has them; or nullptr.
+  void* z;
+  int depth, outputs;  ///< multiples of 8; `outputs` counts features: gate and up are one
+  int transposed;      ///< 1: w is [expert, depth, outputs]
+  int paired;          ///< 1: each output has a gate and an up
+  int activates;       ///< 1: the first product
   Activation activation;
   float alpha, limit, shift;  ///< of kSwiglu
 };

@@ -16,7 +16,7 @@ const ExpertsProductConfig& config_of(const Image& image) { return experts_produ
 
 /// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
 bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return c.dtype == p.dtype && (c.engine == ExpertsEngine::kMma || !p.transposed);
+  return c.dtype == p.dtype && c.keeps == p.keeps && (c.engine == ExpertsEngine::kMma || !p.transposed);
 }
 bool serves(const Image& image, const ExpertsProblem& p) {
   return is_rows(image) ? experts_rows_variant_of(*image.variant).config.dtype == p.dtype : serves(config_of(image), p);
@@ -32,10 +32,11 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
     if (serves(v.config, p)) suitable.push_back(own);
   }
   if (std::ranges::find(suitable, name) != suitable.end()) return {};
-  return fail(Code::kInvalidArgument, fmt::format("variant {} {}; for {}: {}", name,
-                                                  known ? "has another dtype, or takes no transposed weights"
-                                                        : "is no variant of the experts' products",
-                                                  describe(p), fmt::join(suitable, ", ")));
+  return fail(Code::kInvalidArgument,
+              fmt::format("variant {} {}; for {}: {}", name,
+                          known ? "has another dtype, takes no transposed weights, or keeps otherwise"
+                                : "is no variant of the experts' products",
+                          describe(p), fmt::join(suitable, ", ")));
 }
 
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
@@ -79,8 +80,8 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 }  // namespace
 
 std::string describe(const ExpertsProblem& p) {
-  return fmt::format("{} experts, {} of {}, hidden {}, intermediate {}", name_of(p.dtype), p.top_k, p.experts, p.hidden,
-                     p.intermediate);
+  return fmt::format("{} experts, {} of {}, hidden {}, intermediate {}{}", name_of(p.dtype), p.top_k, p.experts,
+                     p.hidden, p.intermediate, p.keeps ? ", keeping z" : "");
 }
 
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVersion driver,
@@ -204,6 +205,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .bias_up = static_cast<int>(apart),
            .weights = weighs_input ? call.topk_weights : nullptr,
            .out = workspace + at.h,
+           .z = p.keeps ? call.z : nullptr,
            .depth = p.hidden,
            .outputs = p.intermediate,
            .transposed = p.transposed,
@@ -230,6 +232,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   second.bias_up = 0;
   second.weights = nullptr;
   second.out = workspace + at.y;
+  second.z = nullptr;
   second.depth = p.intermediate;
   second.outputs = p.hidden;
   second.paired = 0;
@@ -265,7 +268,7 @@ std::optional<std::string> misalignment_of(const ExpertsCall& call) {
   for (auto wrong : {address("x", call.x), stride("x", "row", call.x_row), address("w13", call.w13),
                      stride("w13", "expert", call.w13_expert), stride("w13", "row", call.w13_row),
                      address("w2", call.w2), stride("w2", "expert", call.w2_expert), stride("w2", "row", call.w2_row),
-                     address("out", call.out), stride("out", "row", call.out_row)})
+                     address("z", call.z), address("out", call.out), stride("out", "row", call.out_row)})
     if (wrong) return wrong;
   return std::nullopt;
 }

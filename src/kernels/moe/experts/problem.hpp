@@ -39,6 +39,7 @@ struct ExpertsProblem {
   bool transposed = false;  ///< w13 is [E, H, 2 I] and w2 [E, I, H], instead of [E, 2 I, H] and [E, H, I]
   bool bias13 = false, bias2 = false;
   WeightOn weight_on = WeightOn::kOutput;
+  bool keeps = false;   ///< what the first product gives before the activation is wanted too, for gradients: GPUs alone
   bool sorted = false;  ///< rows of x lie sorted by expert, by offsets instead of ids and weights; top_k is 1
   bool operator==(const ExpertsProblem&) const = default;
 

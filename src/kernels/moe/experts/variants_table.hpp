@@ -1,10 +1,10 @@
 #pragma once
-// The rows of the experts' tables, for who must see them at compile time: tests that instantiate all kernels. Others
+// The experts' tables of variants, for who must see them at compile time: tests that instantiate all kernels. Others
 // take experts_rows_variants() and experts_product_variants().
 #include "kernels/moe/experts/variants.hpp"
 
 namespace flashfit {
-namespace experts_rows {
+namespace experts_tables {
 
 using enum Target::Kind;
 
@@ -26,7 +26,8 @@ constexpr ExpertsProductConfig large(DType t) {
           .row_warps = 2,
           .column_warps = 2,
           .stages = 4,
-          .min_blocks = 2};
+          .min_blocks = 2,
+          .keeps = false};
 }
 // Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
 constexpr ExpertsProductConfig small(DType t) {
@@ -38,12 +39,13 @@ constexpr ExpertsProductConfig small(DType t) {
           .row_warps = 1,
           .column_warps = 4,
           .stages = 4,
-          .min_blocks = 4};
+          .min_blocks = 4,
+          .keeps = false};
 }
 
 // Four slots of 50 KB and the results' way out: what a block may have on 9.0. 144 rows, so that the 256 of an expert
 // that are DeepSeek-V3's on the average are nearly always two tiles.
-constexpr ExpertsProductConfig hopper(DType t) {
+constexpr ExpertsProductConfig hopper(DType t, bool keeps) {
   return {.engine = ExpertsEngine::kWgmma,
           .dtype = t,
           .tile_rows = 144,
@@ -52,17 +54,19 @@ constexpr ExpertsProductConfig hopper(DType t) {
           .row_warps = 1,
           .column_warps = 8,
           .stages = 4,
-          .min_blocks = 1};
+          .min_blocks = 1,
+          .keeps = keeps};
 }
 
 inline constexpr ExpertsProductVariant kProducts[] = {
-    {large(DType::kF16), kTuringOn, 8}, {small(DType::kF16), kTuringOn}, {large(DType::kBF16), kAmpereOn, 8},
-    {small(DType::kBF16), kAmpereOn},   {hopper(DType::kF16), kHopper},  {hopper(DType::kBF16), kHopper},
+    {large(DType::kF16), kTuringOn, 8},   {small(DType::kF16), kTuringOn},       {large(DType::kBF16), kAmpereOn, 8},
+    {small(DType::kBF16), kAmpereOn},     {hopper(DType::kF16, false), kHopper}, {hopper(DType::kBF16, false), kHopper},
+    {hopper(DType::kF16, true), kHopper}, {hopper(DType::kBF16, true), kHopper},
 };
 
-}  // namespace experts_rows
+}  // namespace experts_tables
 
-inline constexpr std::span<const ExpertsRowsVariant> kExpertsRowsVariants = experts_rows::kRows;
-inline constexpr std::span<const ExpertsProductVariant> kExpertsProductVariants = experts_rows::kProducts;
+inline constexpr std::span<const ExpertsRowsVariant> kExpertsRowsVariants = experts_tables::kRows;
+inline constexpr std::span<const ExpertsProductVariant> kExpertsProductVariants = experts_tables::kProducts;
 
 }  // namespace flashfit

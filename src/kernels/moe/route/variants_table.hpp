@@ -1,10 +1,10 @@
 #pragma once
-// The rows of the router's table, for who must see them at compile time: tests that instantiate all kernels. Others
-// take route_variants().
+// The router's table of variants, for who must see it at compile time: tests that instantiate all kernels. Others take
+// route_variants().
 #include "kernels/moe/route/variants.hpp"
 
 namespace flashfit {
-namespace route_rows {
+namespace route_table {
 
 using enum Target::Kind;
 
@@ -18,8 +18,8 @@ inline constexpr RouteVariant kAll[] = {
     {{DType::kF32, 128, 4}, kTargets},  {{DType::kF32, 256, 4}, kTargets},  {{DType::kF32, 512, 4}, kTargets},
 };
 
-}  // namespace route_rows
+}  // namespace route_table
 
-inline constexpr std::span<const RouteVariant> kRouteVariants = route_rows::kAll;
+inline constexpr std::span<const RouteVariant> kRouteVariants = route_table::kAll;
 
 }  // namespace flashfit

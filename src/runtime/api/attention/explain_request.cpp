@@ -94,7 +94,7 @@ Result<std::optional<ForwardConfig>> tile_of(const flashfit_explain_args& args, 
   ForwardConfig tile = tile_config(problem.dtype, problem.head_dim, args.block_m, args.block_n,
                                    args.warps ? args.warps : 4, args.stages ? args.stages : 2);
   tile.head_dim_v = problem.head_dim_v;
-  return row_or_self(tile);
+  return variant_or_self(tile);
 }
 
 }  // namespace

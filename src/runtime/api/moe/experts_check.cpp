@@ -44,6 +44,7 @@ Result<Finding> finding_of(const Args& a) {
                                                                                    : "groups");
   }
   if (grouped) {
+    if (a.z) return refuse("z: given with offsets; accepted: NULL");
     if (a.expert_map || a.experts_low != 0 || a.experts_high != 0)
       return refuse("{}: given with offsets; accepted: {}", a.expert_map ? "expert_map" : "experts_low, experts_high",
                     a.expert_map ? "NULL" : "0");
@@ -79,6 +80,7 @@ Result<void> read_tensors(const Args& a, Finding finding, const char* out, Exper
       {"shared_w13", a.shared_w13, 2, "[outputs, hidden]", a.shared_w2 || a.shared_gate, t.shared_w13},
       {"shared_w2", a.shared_w2, 2, "[hidden, intermediate]", a.shared_w13 || a.shared_gate, t.shared_w2},
       {"shared_gate", a.shared_gate, 1, "[hidden]", false, t.shared_gate},
+      {"z", a.z, 2, "[choices + experts, outputs]", false, t.z},
   };
   for (const auto& each : all) {
     if (!each.tensor && !each.needed) continue;
@@ -95,7 +97,7 @@ Result<DType> check_dtypes(const ExpertsTensors& t) {
   const bool half = is_dtype(of_x, kDLFloat, 16), brain = is_dtype(of_x, kDLBfloat, 16);
   if (!half && !brain && (!is_dtype(of_x, kDLFloat, 32) || t.x.on_gpu()))
     return refuse("x: dtype is {} on {}; accepted: fp16, bf16, on the CPU also fp32", text(of_x), text(t.x.device));
-  for (const Argument* a : {&t.w13, &t.w2, &t.out, &t.b13, &t.b2, &t.shared_w13, &t.shared_w2, &t.shared_gate})
+  for (const Argument* a : {&t.w13, &t.w2, &t.out, &t.b13, &t.b2, &t.shared_w13, &t.shared_w2, &t.shared_gate, &t.z})
     if (is_given(*a) && (a->dtype.code != of_x.code || a->dtype.bits != of_x.bits))
       return refuse("{}: dtype is {}; accepted: {}, as x", a->name, text(a->dtype), text(of_x));
   for (const Argument* a : {&t.ids, &t.offsets, &t.map})
@@ -237,18 +239,28 @@ Result<void> check_memory(const ExpertsTensors& t) {
   for (const Argument* a : {&t.x, &t.w13, &t.w2, &t.out, &t.b13, &t.b2, &t.shared_w13, &t.shared_w2, &t.shared_gate})
     if (is_given(*a) && a->stride[a->ndim - 1] != 1)
       return refuse("{}: strides are {}; accepted: 1 in the last dimension", a->name, text(a->strides()));
-  for (const Argument* a : {&t.ids, &t.weights, &t.offsets, &t.map})
+  for (const Argument* a : {&t.ids, &t.weights, &t.offsets, &t.map, &t.z})
     if (is_given(*a) && !is_contiguous(*a))
       return refuse("{}: strides are {}; accepted: contiguous", a->name, text(a->strides()));
   if (!strides_nest(t.out))
     return refuse(
         "{}: shape {} with strides {} steps into itself; accepted: each stride past all that smaller ones span",
         t.out.name, text(t.out.shape()), text(t.out.strides()));
-  for (const Argument* other : t.given())
-    if (other != &t.out && overlap(t.out, *other))
-      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", t.out.name,
-                    t.out.begin, t.out.end, other->name, other->begin, other->end);
+  for (const Argument* written : {&t.out, &t.z})
+    for (const Argument* other : t.given())
+      if (is_given(*written) && other != written && overlap(*written, *other))
+        return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
+                      written->name, written->begin, written->end, other->name, other->begin, other->end);
   return {};
+}
+
+/// z, once the call's problem is known.
+Result<void> check_kept(const CheckedExperts& c) {
+  const ExpertsProblem& p = c.call.problem;
+  const Argument& z = c.tensors.z;
+  if (!is_given(z)) return {};
+  if (!z.on_gpu()) return refuse("z: given with tensors on the CPU; accepted there: NULL");
+  return expect(z, {p.rows() + p.owned(), p.first_outputs()}, "[choices + experts, outputs of w13]");
 }
 
 /// Offsets and maps by value: all in the CPU's memory.
@@ -281,6 +293,7 @@ void fill_call(CheckedExperts& c) {
   call.map = c.map.data(), call.mapped = static_cast<int>(c.map.size());
   call.offsets = c.offsets, call.problem.sorted = c.offsets != nullptr;
   call.out = t.out.data, call.out_row = t.out.stride[0];
+  call.z = t.z.data, call.problem.keeps = is_given(t.z);
   call.problem.bias13 = is_given(t.b13), call.problem.bias2 = is_given(t.b2);
   c.has_shared = is_given(t.shared_w13);
   if (!c.has_shared) return;
@@ -301,7 +314,7 @@ void fill_call(CheckedExperts& c) {
 std::vector<const Argument*> ExpertsTensors::given() const {
   std::vector<const Argument*> all;
   for (const Argument* a : {&x, &w13, &w2, &out, &ids, &weights, &logits, &offsets, &b13, &b2, &bias, &map, &shared_w13,
-                            &shared_w2, &shared_gate})
+                            &shared_w2, &shared_gate, &z})
     if (is_given(*a)) all.push_back(a);
   return all;
 }
@@ -324,6 +337,7 @@ Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args,
   auto ok = check_activation(*args, p);
   if (ok) ok = check_shapes(c.tensors, p);
   if (ok) ok = check_experts_owned(*args, c);
+  if (ok) ok = check_kept(c);
   if (ok) ok = check_memory(c.tensors);
   if (ok && p.rows() > std::numeric_limits<std::int32_t>::max())
     ok = refuse("topk_ids: {} tokens of {} experts each; accepted: fewer than 2^31 choices", p.tokens, p.top_k);

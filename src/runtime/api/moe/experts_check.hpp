@@ -18,7 +18,7 @@ enum class Finding : unsigned char { kIds, kLogits, kOffsets };
 
 /// All tensors of a call; one that is not given has ndim 0.
 struct ExpertsTensors {
-  Argument x, w13, w2, out, ids, weights, logits, offsets, b13, b2, bias, map, shared_w13, shared_w2, shared_gate;
+  Argument x, w13, w2, out, ids, weights, logits, offsets, b13, b2, bias, map, shared_w13, shared_w2, shared_gate, z;
 
   std::vector<const Argument*> given() const;
 };

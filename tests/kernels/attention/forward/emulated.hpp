@@ -29,7 +29,7 @@ std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& op
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
 
-/// The cases that a row of the table serves: of its own head_dims, some of narrower ones, of every option, and the
+/// The cases that a variant of the table serves: of its own head_dims, some of narrower ones, of every option, and the
 /// list's hard ones.
 std::vector<ForwardCase> served_cases(const ForwardConfig& config);
 

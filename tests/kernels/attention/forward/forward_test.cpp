@@ -1,4 +1,4 @@
-// Every row of the variant table, on every case, under up to three schedules, against fp64. emulate_all.cpp does more.
+// Every variant of the table, on every case, under up to three schedules, against fp64. emulate_all.cpp does more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,14 +27,14 @@ std::vector<emu::Options> schedules_of(const ForwardVariant& variant, std::size_
   return some;
 }
 
-/// Of wide rows, which take the most time, every so many of the cases that they serve: each row others.
+/// Of wide variants, which take the most time, every so many of the cases that they serve: each variant others.
 std::vector<ForwardCase> cases_of(const ForwardConfig& c) {
-  const auto rows = forward_variants();
-  const auto row = std::ranges::find(rows, c, &ForwardVariant::config) - rows.begin();
+  const auto variants = forward_variants();
+  const auto place = std::ranges::find(variants, c, &ForwardVariant::config) - variants.begin();
   std::vector<ForwardCase> cases = served_cases(c), some;
   const int each = std::max(2, c.head_dim / 32);
   for (std::size_t i = 0; i < cases.size(); ++i)
-    if ((i + row) % each == 0) some.push_back(std::move(cases[i]));
+    if ((i + place) % each == 0) some.push_back(std::move(cases[i]));
   return some;
 }
 

@@ -22,7 +22,7 @@ struct TakeTiles {
   };
   struct Shared {};
   static void run(const Params& p) {
-    constexpr ForwardConfig kConfig = variant_rows::wgmma(DType::kF16, 64, 64, 8, 128);
+    constexpr ForwardConfig kConfig = forward_table::wgmma(DType::kF16, 64, 64, 8, 128);
     Jobs<kConfig> jobs(p.works);
     int turn = 0;
     for (Job job = jobs.next(); job.work.queries != 0; job = jobs.next(), ++turn) {

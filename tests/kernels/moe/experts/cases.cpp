@@ -42,6 +42,7 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   cases.back().choices = reference::Choices::kRandom;
   if (c.engine == ExpertsEngine::kWgmma)
     std::erase_if(cases, [](const reference::ExpertsCase& spec) { return spec.problem.transposed; });
+  for (reference::ExpertsCase& spec : cases) spec.problem.keeps = c.keeps;
   return cases;
 }
 

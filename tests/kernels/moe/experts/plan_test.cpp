@@ -114,6 +114,41 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   EXPECT_EQ(plan->steps[4].grid.x, 132);
 }
 
+TEST(ExpertsPlan, KeepsByAFormOfItsOwn) {
+  const auto carried = images();
+  ExpertsProblem p = problem(8);
+  p.keeps = true;
+  const auto kept = plan_experts(p, find_gpu("H100").value(), 0, carried);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept->product->variant->name, "experts_wgmma_bf16_144x256x64_w1x8_s4_b1_z");
+  p.keeps = false;
+  EXPECT_FALSE(config_of(*plan_experts(p, find_gpu("H100").value(), 0, carried)).keeps);
+  p.keeps = true;
+  const auto older = plan_experts(p, find_gpu("A100").value(), 0, carried);
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().code, Code::kMisfit);
+  EXPECT_THAT(older.error().message, HasSubstr("intermediate 768, keeping z: "));
+}
+
+TEST(ExpertsPlan, OnlyTheFirstProductKeeps) {
+  const auto carried = images();
+  ExpertsProblem p = problem(100);
+  p.keeps = true;
+  const auto plan = plan_experts(p, find_gpu("H100").value(), 0, carried);
+  ASSERT_TRUE(plan);
+  alignas(256) static unsigned char memory[256];
+  ExpertsCall call;
+  call.problem = p;
+  call.z = memory + 16, call.workspace = memory;
+  ExpertsArguments arguments;
+  ASSERT_TRUE(arguments.set(*plan, call, [](const TensorMapSpec&) -> Result<TensorMap> { return TensorMap{}; }));
+  const auto z_of = [&](std::size_t step) {
+    return static_cast<const WgmmaExpertsParams*>(arguments.all()[step])->product.z;
+  };
+  EXPECT_EQ(z_of(2), call.z);
+  EXPECT_EQ(z_of(3), nullptr);
+}
+
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
   const auto carried = images();
   ExpertsProblem p = problem(32768);
@@ -144,6 +179,8 @@ TEST(ExpertsPlan, SaysWhatBinds) {
   turned.transposed = true;
   EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"}),
               HasSubstr("takes no transposed weights"));
+  EXPECT_THAT(message(problem(8), {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1_z"}),
+              HasSubstr("or keeps otherwise"));
   EXPECT_EQ(message(problem(32768), {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"}), "fits");
   const auto nothing = plan_experts(problem(8), l4, 0, {});
   ASSERT_FALSE(nothing);

@@ -1,4 +1,4 @@
-// The router's kernels under the emulator: every row on its cases, under every schedule, against fp64.
+// The router's kernels under the emulator: every variant on its cases, under every schedule, against fp64.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -40,10 +40,11 @@ TEST(RoutePlan, FitsEveryGpuOfTheTable) {
 TEST(RoutePlan, TakesTheSmallestRowWithRoomForTheExperts) {
   const auto carried = images();
   const Gpu gpu = find_gpu("H200").value();
-  for (const auto& [experts, row] : {std::pair{1, 128}, {128, 128}, {129, 256}, {256, 256}, {257, 512}, {512, 512}}) {
+  for (const auto& [experts, padded] :
+       {std::pair{1, 128}, {128, 128}, {129, 256}, {256, 256}, {257, 512}, {512, 512}}) {
     const auto plan = plan_route(problem(experts), gpu, 0, carried);
     ASSERT_TRUE(plan) << plan.error().message;
-    EXPECT_EQ(plan->variant->config.experts, row) << experts;
+    EXPECT_EQ(plan->variant->config.experts, padded) << experts;
     EXPECT_EQ(plan->image().target.str(), "9.0");
   }
 }

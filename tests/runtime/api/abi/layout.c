@@ -127,7 +127,7 @@ AT(flashfit_moe_route_args, groups_kept, 60);
 AT(flashfit_moe_route_args, scale, 64);
 AT(flashfit_moe_route_args, reserved, 68);
 
-HOLDS(sizeof(flashfit_fused_moe_args) == 200);
+HOLDS(sizeof(flashfit_fused_moe_args) == 208);
 AT(flashfit_fused_moe_args, struct_size, 0);
 AT(flashfit_fused_moe_args, flags, 4);
 AT(flashfit_fused_moe_args, x, 8);
@@ -159,6 +159,7 @@ AT(flashfit_fused_moe_args, top_k, 184);
 AT(flashfit_fused_moe_args, groups, 188);
 AT(flashfit_fused_moe_args, groups_kept, 192);
 AT(flashfit_fused_moe_args, scale, 196);
+AT(flashfit_fused_moe_args, z, 200);
 
 HOLDS(sizeof(flashfit_fused_moe_backward_args) == 168);
 AT(flashfit_fused_moe_backward_args, struct_size, 0);
@@ -186,6 +187,22 @@ AT(flashfit_fused_moe_backward_args, activation, 152);
 AT(flashfit_fused_moe_backward_args, alpha, 156);
 AT(flashfit_fused_moe_backward_args, limit, 160);
 AT(flashfit_fused_moe_backward_args, shift, 164);
+
+HOLDS(sizeof(flashfit_moe_activation_backward_args) == 88);
+AT(flashfit_moe_activation_backward_args, struct_size, 0);
+AT(flashfit_moe_activation_backward_args, flags, 4);
+AT(flashfit_moe_activation_backward_args, z, 8);
+AT(flashfit_moe_activation_backward_args, dh, 16);
+AT(flashfit_moe_activation_backward_args, choices, 24);
+AT(flashfit_moe_activation_backward_args, topk_weights, 32);
+AT(flashfit_moe_activation_backward_args, dz, 40);
+AT(flashfit_moe_activation_backward_args, h, 48);
+AT(flashfit_moe_activation_backward_args, dtopk_weights, 56);
+AT(flashfit_moe_activation_backward_args, stream, 64);
+AT(flashfit_moe_activation_backward_args, activation, 72);
+AT(flashfit_moe_activation_backward_args, alpha, 76);
+AT(flashfit_moe_activation_backward_args, limit, 80);
+AT(flashfit_moe_activation_backward_args, shift, 84);
 
 HOLDS(sizeof(flashfit_fused_moe_explain_args) == 88);
 AT(flashfit_fused_moe_explain_args, struct_size, 0);

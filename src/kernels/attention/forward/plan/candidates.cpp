@@ -19,6 +19,7 @@ bool needs_general_mma(const ForwardProblem& p) {
 
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
   if (c.engine == ForwardEngine::kWgmma && (p.no_tensor_maps || needs_general_mma(p))) return false;
+  if (c.packs && p.heads_q <= p.heads_kv) return false;  // there is nothing to pack
   return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
          (c.kind == ForwardKind::kGeneral || !needs_general(p));
 }
@@ -29,14 +30,16 @@ bool of_problem(const Request& r, const Image& image) {
   return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));
 }
 
-std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m) {
+std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m, int pack) {
   if (p.batch == 0 || p.heads_q == 0) return 0;
-  std::int64_t slots = 0, grid = 0;
+  std::int64_t slots = 0, grid = 0, rows = 0;
+  if (__builtin_mul_overflow(p.variable_length ? p.total_q : p.seqlen_q, pack, &rows)) return std::nullopt;
+  if (pack > 1 && rows > kMaxRows) return std::nullopt;
   if (p.variable_length) {
     if (p.total_q == 0) return 0;
-    if (__builtin_add_overflow(p.total_q / block_m, p.batch, &slots)) return std::nullopt;
+    if (__builtin_add_overflow(rows / block_m, p.batch, &slots)) return std::nullopt;
   } else {
-    const std::int64_t tiles = p.seqlen_q / block_m + (p.seqlen_q % block_m != 0);
+    const std::int64_t tiles = rows / block_m + (rows % block_m != 0);
     if (__builtin_mul_overflow(tiles, p.batch, &slots)) return std::nullopt;
   }
   if (__builtin_mul_overflow(slots, p.heads_q, &grid) || grid > kMaxGrid) return std::nullopt;
@@ -56,7 +59,8 @@ Registers registers_of(const ForwardConfig& config, const Image* image, std::spa
 
 std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const ForwardConfig& c = variant_of(image).config;
-  const auto slots = slots_for(r.problem, c.block_m);
+  const int pack = packed_heads(c, r.problem);
+  const auto slots = slots_for(r.problem, c.block_m, pack);
   const Registers registers = registers_of(c, &image, r.images);
   const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
@@ -66,7 +70,8 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   return ForwardPlan{
       .variant = &variant_of(image),
       .problem = r.problem,
-      .packed = false,
+      .by_strides = false,
+      .pack = pack,
       .steps = steps,
       .slots = *slots,
       .splits = splits.splits,
@@ -96,6 +101,7 @@ bool better(const ForwardPlan& a, const ForwardPlan& b) {
   if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
   if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
+  if (c.packs != d.packs) return !c.packs;
   if (s.cc != t.cc) return s.cc > t.cc;
   return c.block_m > d.block_m;
 }

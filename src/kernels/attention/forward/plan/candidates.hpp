@@ -32,12 +32,13 @@ bool of_problem(const Request& request, const Image& image);
 /// The plan that this image gives, or nothing if a block of it does not fit the GPU or the launch has too many blocks.
 std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 
-/// Slots per head for a tile of block_m rows; nothing if slots * heads_q would exceed kMaxGrid.
-std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m);
+/// Slots per head, or per `pack` of them, for a tile of block_m rows; nothing if slots * heads_q, which kernels count
+/// to even where they pack, would exceed kMaxGrid, or the rows of a pack kMaxRows.
+std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m, int pack = 1);
 
 /// Whether plan `a` is preferred to `b`, both of one engine: machine code to PTX, newer PTX to older, then what pads
-/// head_dims less, plain variants to general ones, then the smaller modelled time; of equal ones the newer target, then
-/// the taller tile, so that the order of images does not matter.
+/// head_dims less, plain variants to general ones, then the smaller modelled time; of equal ones what packs no heads,
+/// the newer target, then the taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 
 /// The best of the plans that were added: of each engine's best, machine code before PTX, then the smaller modelled

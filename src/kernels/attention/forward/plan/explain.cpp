@@ -34,6 +34,7 @@ Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersi
   e.registers_estimated = plan->registers_estimated;
   e.spill_bytes = plan->image().local_bytes;
   e.grid = plan->grid();
+  e.packed_heads = plan->packed_heads();
   e.splits = plan->splits;
   e.split_tiles = plan->split_tiles;
   e.workspace_bytes = static_cast<std::int64_t>(plan->workspace_bytes);
@@ -72,6 +73,7 @@ void write_explanation(JsonText& json, const Explanation& e) {
   json.field("registers_estimated", e.registers_estimated);
   json.field("blocks_per_sm", e.blocks_per_sm());
   json.field("grid", e.grid);
+  json.field("packed_heads", e.packed_heads);
   json.field("splits", e.splits);
   json.field("split_tiles", e.split_tiles);
   json.field("workspace_bytes", e.workspace_bytes);

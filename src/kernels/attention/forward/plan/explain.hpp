@@ -15,7 +15,7 @@ struct Explanation {
   bool fits = false, what_if = false;
   std::optional<ForwardConfig> config;         ///< none where no variant was found
   std::optional<std::string> variant, target;  ///< variant: of a what-if only if it is a variant of the table
-  std::optional<int> shared_memory_bytes, registers_per_thread, spill_bytes, threads, splits, split_tiles;
+  std::optional<int> shared_memory_bytes, registers_per_thread, spill_bytes, threads, packed_heads, splits, split_tiles;
   std::optional<bool> registers_estimated;
   std::optional<std::int64_t> grid, workspace_bytes;
   std::optional<ForwardModel> model;  ///< only if it fits
@@ -33,9 +33,9 @@ Explanation explanation(const Fit& fit, const Gpu& gpu);
 
 /// One object: gpu, compute_capability, fits, family, variant, kind ("plain" or "general"), target,
 /// shared_memory_bytes, shared_memory_limit_bytes (opt-in limit of a block), registers_per_thread, registers_estimated,
-/// blocks_per_sm, grid, splits, split_tiles, workspace_bytes, threads, bound, modelled_us, calibrated, reason; of a
-/// what-if also block_m, block_n, stages, warps, shared_memory_static_limit_bytes, spill_bytes. A misfit has the same
-/// keys: null where unknown, and its reason.
+/// blocks_per_sm, grid, packed_heads (query heads that share a tile), splits, split_tiles, workspace_bytes, threads,
+/// bound, modelled_us, calibrated, reason; of a what-if also block_m, block_n, stages, warps,
+/// shared_memory_static_limit_bytes, spill_bytes. A misfit has the same keys: null where unknown, and its reason.
 void write_explanation(JsonText& json, const Explanation& e);
 
 }  // namespace flashfit

@@ -19,7 +19,8 @@ std::string shape(const ForwardProblem& p) {
 }
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
-                     c.kind == ForwardKind::kPlain       ? ", plain"
+                     c.packs                             ? ", plain, with more query heads than key-value heads"
+                     : c.kind == ForwardKind::kPlain     ? ", plain"
                      : c.engine == ForwardEngine::kWgmma ? ", plain or with softcap"
                                                          : "");
 }

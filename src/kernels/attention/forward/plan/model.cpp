@@ -12,7 +12,7 @@ namespace {
 constexpr double kSharedBytesClk = 128;     // shared memory bandwidth of an SM
 constexpr double kInstructionsScore = 4.5;  // fp32 instructions a score: scale, maximum, subtract, sum, half a pack
 constexpr double kInstructionsGeneral = 6;  // what a general variant adds where no option is used: it asks for each
-// From here on fitted to the variants that were raced on an H200 (bench/results/rows_h200.json, docs/plan.md).
+// From here on fitted to the variants that were raced on an H200 (bench/results/variants_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
 constexpr double kLaunchMicroseconds = 3.2;
@@ -23,12 +23,23 @@ constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 b
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
 constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
-constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (rows_h100.json)
+constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
+
+/// Queries in the rows of a block's tile.
+double queries_of_tile(const ForwardConfig& c, const ForwardProblem& p) {
+  return double(c.block_m) / packed_heads(c, p);
+}
+
+/// Tiles of query rows of all sequences and heads.
+double row_tiles(const ForwardConfig& c, const ForwardProblem& p) {
+  const int pack = packed_heads(c, p);
+  return double(p.batch) * (p.heads_q / pack) * ceil_div(double(p.seqlen_q) * pack, c.block_m);
+}
 
 /// visited_tiles() under a window: of blocks at even distances.
 double visited_in_window(const ForwardConfig& c, const ForwardProblem& p) {
@@ -39,8 +50,8 @@ double visited_in_window(const ForwardConfig& c, const ForwardProblem& p) {
   double tiles = 0;
   for (int i = 0; i < kSamples; ++i) {
     const double row = (i + 0.5) / kSamples * p.seqlen_q + shift;
-    const double low = std::max(0.0, row - c.block_m / 2.0 - left);
-    const double high = std::min(last_key, row + c.block_m / 2.0 + right);
+    const double low = std::max(0.0, row - queries_of_tile(c, p) / 2 - left);
+    const double high = std::min(last_key, row + queries_of_tile(c, p) / 2 + right);
     if (high >= low) tiles += std::floor(high / c.block_n) - std::floor(low / c.block_n) + 1;
   }
   return tiles / kSamples;
@@ -54,13 +65,15 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   if (!p.causal) return all;
   const double shift = keys - queries;  // row i sees i + 1 + shift keys
   const double seen = shift >= 0 ? queries * shift + queries * (queries + 1) / 2 : keys * (keys + 1) / 2;
-  // A block visits what its last row sees, in whole tiles; the diagonal crosses block_m / block_n of them. Where it
-  // passes through corners of tiles, nothing is rounded up.
+  // A block visits what its last row sees, in whole tiles; the diagonal crosses as many as its queries are long. Where
+  // it passes through corners of tiles, nothing is rounded up.
+  const double of_tile = queries_of_tile(c, p);
   const auto corners =
-      static_cast<double>(std::gcd(std::int64_t{std::gcd(c.block_m, c.block_n)}, std::abs(p.seqlen_k - p.seqlen_q)));
+      static_cast<double>(std::gcd(std::gcd(std::max(std::int64_t(of_tile), std::int64_t{1}), std::int64_t{c.block_n}),
+                                   std::abs(p.seqlen_k - p.seqlen_q)));
   const double visited =
-      std::min(all, seen / queries / c.block_n + (c.block_m + c.block_n - corners) / (2.0 * c.block_n));
-  return visited + kMaskedTile * std::min(double(c.block_m), queries - 1) / c.block_n;
+      std::min(all, seen / queries / c.block_n + (of_tile + c.block_n - corners) / (2.0 * c.block_n));
+  return visited + kMaskedTile * std::min(of_tile, queries - 1) / c.block_n;
 }
 
 /// Cycles of each unit of an SM for one block and key tile, every scheduler busy.
@@ -119,7 +132,7 @@ struct WgmmaTile {
 
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
 void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, double tiles, const Gpu& gpu) {
-  const double works = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m);
+  const double works = row_tiles(c, p);
   const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
   const WgmmaTile tile(c, gpu);
   const double of_one = start + tiles * tile.time(c.warps);
@@ -152,7 +165,7 @@ double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits,
 ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, int spill_bytes, const ForwardProblem& p,
                            const Gpu& gpu, int splits) {
   ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
-  const double blocks = double(p.batch) * p.heads_q * ceil_div(p.seqlen_q, c.block_m) * splits;
+  const double blocks = row_tiles(c, p) * splits;
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 

@@ -11,8 +11,8 @@ namespace flashfit {
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
   images = images_of(kForwardOperation, images);
-  const bool packed = packs_heads(problem);
-  const ForwardProblem launched = packed ? pack_heads(problem) : problem;
+  const bool by_strides = packs_heads(problem);
+  const ForwardProblem launched = by_strides ? pack_heads(problem) : problem;
   Request request{launched, gpu, driver, images, nullptr, options.ptx_only};
   if (auto error = misfit_of_problem(launched, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
@@ -24,7 +24,7 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
   for_each_candidate(request, [&](const ForwardPlan& plan) { best.add(plan); });
   if (!best.get()) return tl::unexpected(misfit_of_images(request));
   ForwardPlan plan = *best.get();
-  plan.packed = packed;
+  plan.by_strides = by_strides;
   return plan;
 }
 
@@ -46,7 +46,10 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
   std::string next = "; no other variant fits";
   if (second) {
     const ForwardConfig& o = second->variant->config;
-    const std::string other = fmt::format("{}x{} with {} warps", o.block_m, o.block_n, o.warps);
+    const char* const heads = second->packed_heads() == plan.packed_heads() ? ""
+                              : second->packed_heads() == 1                 ? ", each head by itself"
+                                                                            : ", heads packed";
+    const std::string other = fmt::format("{}x{} with {} warps{}", o.block_m, o.block_n, o.warps, heads);
     const double share = second->model.microseconds / plan.model.microseconds;
     next = others == 1 ? fmt::format("; the one other variant, {}, takes {:.2f} of its time", other, share)
                        : fmt::format("; of {} others {} is next at {:.2f} of its time", others, other, share);
@@ -58,8 +61,10 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
       plan.splits == 1 ? ""
                        : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines",
                                      plan.splits, plan.grid(), plan.grid() * plan.splits);
-  return fmt::format("{} runs on {}; {}x{} tile: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
-                     code, gpu.cc.str(), c.block_m, c.block_n, plan.model.blocks_per_sm,
+  const std::string heads =
+      plan.packed_heads() == 1 ? "" : fmt::format(" of the {} heads that share keys", plan.packed_heads());
+  return fmt::format("{} runs on {}; {}x{} tile{}: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
+                     code, gpu.cc.str(), c.block_m, c.block_n, heads, plan.model.blocks_per_sm,
                      plan.model.blocks_per_sm == 1 ? "" : "s", plan.model.limited_by, plan.model.waves,
                      plan.model.waves == 1 ? "" : "s", gpu.sms, plan.model.bound, parts, next);
 }

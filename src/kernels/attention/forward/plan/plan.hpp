@@ -37,18 +37,22 @@ struct ForwardModel {
 
 struct ForwardPlan {
   const ForwardVariant* variant;
-  ForwardProblem problem;  ///< as it is launched: with `packed`, heads that share keys are rows (attention/pack.hpp)
-  bool packed;
-  /// Blocks of slots x heads for each part of the keys, none if there are no rows; then, if there is more than one
-  /// part, the launch that combines them.
+  ForwardProblem problem;  ///< as it is launched: with `by_strides`, heads that share keys are its query rows
+  bool by_strides;
+  int pack;  ///< query heads whose queries the kernel puts in the rows of a tile; 1 with `by_strides`
+             ///< (attention/pack.hpp)
+  /// Blocks of slots x heads / pack for each part of the keys, none if there are no rows; then, if there is more than
+  /// one part, the launch that combines them.
   Steps steps;
-  std::int64_t slots;           ///< blocks per head and part of the keys: ForwardParams::slots
+  std::int64_t slots;           ///< blocks per pack of heads and part of the keys: ForwardParams::slots
   int splits, split_tiles;      ///< parts that the keys are cut in; tiles of a part
   std::size_t workspace_bytes;  ///< device memory that the caller must give
   int registers;                ///< a thread: the image's; of PTX that of the variant's machine code, else estimated
   bool registers_estimated;
   ForwardModel model;
 
+  /// Query heads that are rows of one tile, in either way; 1: none are packed.
+  int packed_heads() const { return by_strides ? static_cast<int>(problem.seqlen_q) : pack; }
   const Image& image() const { return *steps[0].image; }
   const KernelVariant& kernel_variant() const { return *image().variant; }
   /// Thread blocks for each part of the keys; 0: no rows, nothing to launch.
@@ -84,7 +88,7 @@ struct Fit {
 Fit what_if(const ForwardConfig& config, const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images);
 
 /// The table's variant of this tile, stages and warps, with its own min_blocks, or else `config` itself.
-ForwardConfig row_or_self(const ForwardConfig& config);
+ForwardConfig variant_or_self(const ForwardConfig& config);
 
 /// Every tile x stages x warps that fits, fastest modelled first.
 std::vector<Fit> sweep(const ForwardProblem& problem, const Gpu& gpu, std::span<const Image> images);

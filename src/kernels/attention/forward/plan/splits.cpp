@@ -23,7 +23,9 @@ Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_b
   // Lengths that vary are known as a mean alone, and a batch-invariant call may not look at it.
   if (p.batch_invariant && p.variable_length) return {1, 0};
   const std::int64_t tiles = p.seqlen_k / c.block_n + (p.seqlen_k % c.block_n != 0);
-  const std::int64_t blocks = p.batch * p.heads_q * (p.seqlen_q / c.block_m + (p.seqlen_q % c.block_m != 0));
+  const int pack = packed_heads(c, p);
+  const std::int64_t rows = p.seqlen_q * pack;
+  const std::int64_t blocks = p.batch * (p.heads_q / pack) * (rows / c.block_m + (rows % c.block_m != 0));
   const std::int64_t room = std::int64_t{gpu.sms} * resident.blocks;
   Splits best{1, 0};
   if (blocks == 0 || blocks * 2 > room || tiles < 2 * kFewestTiles) return best;

@@ -23,7 +23,8 @@ KeySplits key_splits(const ForwardPlan& plan, void* workspace) {
 Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t slots, int splits,
                     std::int64_t resident) {
   Steps steps;
-  if (forward_variant_of(*image.variant).config.engine == ForwardEngine::kWgmma) {
+  const ForwardConfig& config = forward_variant_of(*image.variant).config;
+  if (config.engine == ForwardEngine::kWgmma) {
     const std::int64_t works = slots * p.heads_q;
     Step step{.image = &image, .grid = {.x = std::min(works, resident)}};
     if (p.variable_length && works > resident)
@@ -31,9 +32,9 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
     steps.add(step);
     return steps;
   }
-  steps.add({.image = &image, .grid = {.x = slots * p.heads_q, .y = splits}});
+  steps.add({.image = &image, .grid = {.x = slots * (p.heads_q / packed_heads(config, p)), .y = splits}});
   if (splits == 1) return steps;
-  const int rows = combined_rows(forward_variant_of(*image.variant).config);
+  const int rows = combined_rows(config);
   steps.add({.image = &image, .grid = {.x = (p.total_q * p.heads_q + rows - 1) / rows}});
   return steps;
 }
@@ -44,7 +45,7 @@ Result<void> ForwardArguments::set(const ForwardPlan& plan, const ForwardCall& c
     return set(plan.variant->config, c, forward_params(c, plan.slots, key_splits(plan, workspace)), encode,
                shares_counter(plan.steps) ? static_cast<int*>(workspace) : nullptr);
   };
-  return plan.packed ? of_launch(pack_heads(call)) : of_launch(call);
+  return plan.by_strides ? of_launch(pack_heads(call)) : of_launch(call);
 }
 
 Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCall& call, const ForwardParams& params,

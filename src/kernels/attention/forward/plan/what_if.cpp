@@ -69,7 +69,7 @@ Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gp
   return fit;
 }
 
-ForwardConfig row_or_self(const ForwardConfig& config) {
+ForwardConfig variant_or_self(const ForwardConfig& config) {
   for (const ForwardVariant& variant : forward_variants()) {
     ForwardConfig c = config;
     c.min_blocks = variant.config.min_blocks;
@@ -91,7 +91,7 @@ std::vector<Fit> sweep(const ForwardProblem& problem, const Gpu& gpu, std::span<
           ForwardConfig c = tile_config(problem.dtype, (problem.head_dim + 31) / 32 * 32, warps * rows_a_warp, block_n,
                                         warps, stages);
           c.head_dim_v = (problem.head_dim_v + 31) / 32 * 32;
-          if (Fit fit = what_if(row_or_self(c), problem, gpu, images); fit.fits) fits.push_back(std::move(fit));
+          if (Fit fit = what_if(variant_or_self(c), problem, gpu, images); fit.fits) fits.push_back(std::move(fit));
         }
   std::stable_sort(fits.begin(), fits.end(),
                    [](const Fit& a, const Fit& b) { return a.model.microseconds < b.model.microseconds; });

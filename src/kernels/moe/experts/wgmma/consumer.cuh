@@ -18,6 +18,22 @@ class WgmmaExpertsConsumer {
   using TileA = typename Shared::TileA;
   using TileOut = typename Shared::TileOut;
   using Sums = float[C.tile_rows / 2];  ///< of 64 outputs, this thread's; a tile of fewer rows uses the first ones
+  /// Where a tile's rows go, and how far one is from the next. Found where they are needed: kept in registers, both
+  /// would live as long as the sums.
+  struct ToOut {
+    const ExpertsProductParams& p;
+    T* row(const ExpertsPlace& place, int i) const { return static_cast<T*>(p.out) + (place.first_row + i) * each(); }
+    int64 each() const { return p.outputs; }
+  };
+  struct ToZ {
+    const ExpertsProductParams& p;
+    int beside;  ///< of ups, how far they are from the gates
+    // Each expert's rows follow one that is of no token.
+    T* row(const ExpertsPlace& place, int i) const {
+      return static_cast<T*>(p.z) + (place.first_row + place.expert + 1 + i) * each() + beside;
+    }
+    int64 each() const { return int64{p.outputs} << (p.paired != 0); }
+  };
 
  public:
   static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
@@ -93,12 +109,32 @@ class WgmmaExpertsConsumer {
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
   }
 
+  int first_output(const ExpertsPlace& place) const {
+    return (place.column * Shared::kGroups + group_) * (p_.paired != 0 ? 64 : 128);
+  }
+
+  /// What comes before the activation, rounded. One run of 64 outputs after the other by the same instructions.
+  void keep(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
+    const bool paired = p_.paired != 0;
+#pragma unroll 1
+    for (int run = 0; run < 2; ++run) {
+      const bool second = run != 0, up = second && paired;
+      put_run(place, first_output(place) + (second && !paired ? 64 : 0), ToZ{p_, up ? p_.outputs : 0},
+              [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
+                return arch::multiply_add(second ? hi[i] : lo[i], weight, up ? up_bias[i / 2 % 2] : bias[i / 2 % 2]);
+              });
+    }
+  }
+
   /// The tile's results, to global memory. Alone, the two runs of outputs leave one after the other.
   void put(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
+    if constexpr (C.keeps)
+      if (p_.z != nullptr) keep(place, lo, hi);
+    const ToOut out{p_};
     with_activation(p_, [&](auto activate) {
       const int first = (place.column * Shared::kGroups + group_) * (activate.kGated ? 64 : 128);
       if constexpr (activate.kGated) {
-        put_run(place, first, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
+        put_run(place, first, out, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
           return activate(arch::multiply_add(lo[i], weight, bias[i / 2 % 2]),
                           arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
         });
@@ -108,17 +144,17 @@ class WgmmaExpertsConsumer {
             return activate(arch::multiply_add(sums[i], weight, bias[i / 2 % 2]));
           };
         };
-        put_run(place, first, one(lo));
-        put_run(place, first + 64, one(hi));
+        put_run(place, first, out, one(lo));
+        put_run(place, first + 64, out, one(hi));
       }
     });
   }
 
-  /// 64 outputs from `first` on, as many rows at once as there is room for: a thread holds columns, and stores 16 bytes
-  /// of a row.
+  /// 64 outputs from `first` on to where `to_rows` says, as many rows at once as there is room for: a thread holds
+  /// columns, and stores 16 bytes of a row.
   /// result(i, weight of its row, biases of its output and of the one 8 further on) is element i.
-  template <class Result>
-  void put_run(const ExpertsPlace& place, int first, Result result) {
+  template <class To, class Result>
+  void put_run(const ExpertsPlace& place, int first, const To& to_rows, Result result) {
     TileOut& s_out = s_.out[group_];
     const int lane = arch::lane(), thread = arch::thread() % 128, warp_output = thread / 32 * 16;
     float bias[2], up_bias[2];
@@ -132,7 +168,7 @@ class WgmmaExpertsConsumer {
         s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), warp_output + LdmatrixMap::right_col(lane)));
     const int column = thread % 8 * 8, row = thread / 8;
     const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
-    T* g_out = static_cast<T*>(p_.out) + (place.first_row + row) * int64{p_.outputs} + first + column;
+    T* g_out = to_rows.row(place, row) + first + column;
     const bool inside = first + column < p_.outputs;
 #pragma unroll
     for (int begin = 0; begin < C.tile_rows; begin += TileOut::kRows) {
@@ -158,7 +194,7 @@ class WgmmaExpertsConsumer {
         if (r >= place.rows) break;
         arch::store_if(inside && row + r < place.rows, g_out, 0,
                        arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin)));
-        g_out += 16 * int64{p_.outputs};
+        g_out += 16 * to_rows.each();
       }
     }
   }

@@ -32,6 +32,7 @@ const char* const kKeys[] = {"gpu",
                              "registers_estimated",
                              "blocks_per_sm",
                              "grid",
+                             "packed_heads",
                              "splits",
                              "split_tiles",
                              "workspace_bytes",
@@ -69,7 +70,7 @@ TEST(Explain, AFitAndAMisfitHaveTheSameKeys) {
       EXPECT_EQ(j["shared_memory_limit_bytes"], gpu.shared_bytes_block);
       EXPECT_TRUE(j["reason"].is_string());
       EXPECT_EQ(j["variant"].is_null(), j["fits"] == false);
-      for (const char* key : {"grid", "kind", "splits", "split_tiles", "workspace_bytes"})
+      for (const char* key : {"grid", "kind", "packed_heads", "splits", "split_tiles", "workspace_bytes"})
         EXPECT_EQ(j[key].is_null(), j["fits"] == false) << key;
     }
 }
@@ -131,6 +132,30 @@ TEST(Explain, SaysHowKeysAreCutAndWhatThatTakes) {
   EXPECT_EQ(whole["split_tiles"], 0);
   EXPECT_EQ(whole["workspace_bytes"], 0);
   EXPECT_THAT(whole["reason"].get<std::string>(), testing::Not(testing::HasSubstr("parts")));
+}
+
+TEST(Explain, SaysWhichHeadsShareATile) {
+  const auto images = test::full_catalogue();
+  const Gpu gpu = find_gpu("H100").value();
+  const test::Sizes few = {.head_dim = 128, .heads = 32, .heads_kv = 8, .queries = 4, .keys = 8192, .causal = true};
+  const auto packed = explained(test::dense(few), gpu, 0, images);
+  EXPECT_EQ(packed["packed_heads"], 4);
+  EXPECT_THAT(packed["variant"].get<std::string>(), testing::EndsWith("_packed"));
+  EXPECT_EQ(packed["grid"], 8);
+  EXPECT_THAT(packed["reason"].get<std::string>(),
+              testing::AllOf(testing::HasSubstr("64x64 tile of the 4 heads that share keys:"),
+                             testing::HasSubstr(", each head by itself is next at")));
+  test::Sizes one = few;
+  one.queries = 1;  // by strides alone
+  const auto by_strides = explained(test::dense(one), gpu, 0, images);
+  EXPECT_EQ(by_strides["packed_heads"], 4);
+  EXPECT_THAT(by_strides["variant"].get<std::string>(), testing::Not(testing::EndsWith("_packed")));
+  ForwardProblem sinks = test::dense(one);
+  sinks.sinks = true;  // which tell the heads apart
+  EXPECT_THAT(explained(sinks, gpu, 0, images)["variant"].get<std::string>(), testing::EndsWith("_packed"));
+  test::Sizes ungrouped = few;
+  ungrouped.heads_kv = ungrouped.heads;
+  EXPECT_EQ(explained(test::dense(ungrouped), gpu, 0, images)["packed_heads"], 1);
 }
 
 TEST(Explain, PtxWithoutMachineCodeHasEstimatedRegisters) {

@@ -130,9 +130,9 @@ TEST(Forced, RowsByName) {
   for (const ForwardVariant& variant : forward_variants()) {
     const std::string name = name_of(variant.config);
     const ForwardConfig& c = variant.config;
-    const auto plan =
-        plan_forward(dense({.dtype = c.dtype, .head_dim = c.head_dim, .head_dim_v = c.head_dim_v}),
-                     find_gpu(c.engine == ForwardEngine::kWgmma ? "H100" : "A100").value(), 0, kAll, {.variant = name});
+    const auto plan = plan_forward(
+        dense({.dtype = c.dtype, .head_dim = c.head_dim, .head_dim_v = c.head_dim_v, .heads_kv = c.packs ? 2 : 8}),
+        find_gpu(c.engine == ForwardEngine::kWgmma ? "H100" : "A100").value(), 0, kAll, {.variant = name});
     ASSERT_TRUE(plan) << name << ": " << plan.error().message;
     EXPECT_EQ(plan->variant, &variant);
   }

@@ -27,6 +27,20 @@ TEST(Slots, GridLimitIsExact) {
   EXPECT_EQ(slots_for(p, 64), std::nullopt);
 }
 
+TEST(Slots, APackHasTheRowsOfItsHeads) {
+  EXPECT_EQ(slots_for(test::dense({.batch = 3, .heads = 8, .heads_kv = 2, .queries = 17}), 64, 4), 6);
+  EXPECT_EQ(slots_for(test::ragged({.batch = 3, .heads = 8, .heads_kv = 2, .queries = 100}), 64, 4), 9);
+  ForwardProblem p = test::dense({.heads = 4, .heads_kv = 1, .queries = kMaxRows / 4});
+  EXPECT_TRUE(slots_for(p, 64, 4));
+  p.seqlen_q += 1;
+  EXPECT_EQ(slots_for(p, 64, 4), std::nullopt) << "its rows pass those of any sequence";
+  // Kernels count heads of all sequences, packed or not, in 31 bits.
+  p = test::dense({.batch = kMaxGrid / 4, .heads = 4, .heads_kv = 1, .queries = 1});
+  EXPECT_TRUE(slots_for(p, 64, 4));
+  p.batch += 1;
+  EXPECT_EQ(slots_for(p, 64, 4), std::nullopt);
+}
+
 TEST(Slots, EveryTileOfEverySequenceHasASlotOfItsOwn) {
   std::mt19937 engine(7);
   const auto below = [&](unsigned limit) { return static_cast<int>(engine() % limit); };

@@ -125,7 +125,7 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     EXPECT_EQ(params(1).combine, 1);
     EXPECT_EQ(params(1).partial_o, parts.partial_o);
     ++cut;
-    // [splits, rows of all sequences, heads, head_dim_v of the row], then [splits, rows of all sequences, heads].
+    // [splits, rows of all sequences, heads, head_dim_v of the variant], then [splits, rows of all sequences, heads].
     const std::int64_t rows = plan.splits * p.total_q * p.heads_q;
     EXPECT_EQ(reinterpret_cast<char*>(parts.partial_o), memory);
     EXPECT_EQ(parts.partial_lse, parts.partial_o + rows * plan.variant->config.head_dim_v);

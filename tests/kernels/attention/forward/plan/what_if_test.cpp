@@ -43,16 +43,16 @@ TEST(WhatIf, EveryReasonIsSaid) {
   for (const int bad : {0, -4}) EXPECT_FALSE(fit(tile_config(DType::kF16, 64, 64, 64, bad), "L4").fits);
 }
 
-TEST(WhatIf, AgreesWithThePlanOnEveryRowAndGpu) {
+TEST(WhatIf, AgreesWithThePlanOnEveryVariantAndGpu) {
   const auto images = test::full_catalogue();
   for (const Gpu& g : gpu_table())
-    for (const ForwardVariant& row : forward_variants()) {
-      const std::string name = name_of(row.config);
-      const Fit f = what_if(row.config, problem_of(row.config), g, images);
-      EXPECT_EQ(f.shared_bytes, forward_shared_bytes(row.config));
+    for (const ForwardVariant& variant : forward_variants()) {
+      const std::string name = name_of(variant.config);
+      const Fit f = what_if(variant.config, problem_of(variant.config), g, images);
+      EXPECT_EQ(f.shared_bytes, forward_shared_bytes(variant.config));
       EXPECT_FALSE(f.registers_estimated);
-      const auto plan = plan_forward(problem_of(row.config), g, 0, images, {.variant = name});
-      if (!plan) continue;  // a row need not be compiled for that GPU
+      const auto plan = plan_forward(problem_of(variant.config), g, 0, images, {.variant = name});
+      if (!plan) continue;  // a variant need not be compiled for that GPU
       EXPECT_TRUE(f.fits) << name << " on " << g.name << ": " << f.binds;
       EXPECT_EQ(f.shared_bytes, plan->kernel_variant().shared_bytes);
       EXPECT_EQ(f.registers, plan->registers);
@@ -81,12 +81,12 @@ TEST(Sweep, ListsWhatFitsFastestFirst) {
   EXPECT_GT(sweep(test::dense({}), gpu("H100"), {}).size(), sweep(test::dense({}), gpu("T4"), {}).size());
 }
 
-TEST(Sweep, RowsOfTheTableKeepTheirName) {
-  const ForwardConfig row = forward_variants()[2].config;
-  ForwardConfig same = row;
+TEST(Sweep, VariantsOfTheTableKeepTheirName) {
+  const ForwardConfig listed = forward_variants()[2].config;
+  ForwardConfig same = listed;
   same.min_blocks = 1;
-  EXPECT_EQ(row_or_self(same), row);
-  EXPECT_EQ(row_or_self(kOrigin), kOrigin);
+  EXPECT_EQ(variant_or_self(same), listed);
+  EXPECT_EQ(variant_or_self(kOrigin), kOrigin);
 }
 
 }  // namespace

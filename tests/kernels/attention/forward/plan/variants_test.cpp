@@ -20,41 +20,41 @@ ForwardPlan planned(const ForwardProblem& p, const Gpu& gpu) { return plan_forwa
 const ForwardConfig& chosen(const ForwardProblem& p, const Gpu& gpu) { return planned(p, gpu).variant->config; }
 
 struct Padded {
-  int head_dim, head_dim_v, row, row_v;
+  int head_dim, head_dim_v, padded, padded_v;
 };
 
-void expect_rows(const char* gpu_name, DType dtype, std::initializer_list<Padded> cases) {
+void expect_padded(const char* gpu_name, DType dtype, std::initializer_list<Padded> cases) {
   const Gpu gpu = find_gpu(gpu_name).value();
   for (const Padded& want : cases) {
     const ForwardConfig& c =
         chosen(dense({.dtype = dtype, .head_dim = want.head_dim, .head_dim_v = want.head_dim_v}), gpu);
-    EXPECT_EQ(c.head_dim, want.row) << gpu_name << " head_dim " << want.head_dim;
-    EXPECT_EQ(c.head_dim_v, want.row_v) << gpu_name << " head_dim_v " << want.head_dim_v;
+    EXPECT_EQ(c.head_dim, want.padded) << gpu_name << " head_dim " << want.head_dim;
+    EXPECT_EQ(c.head_dim_v, want.padded_v) << gpu_name << " head_dim_v " << want.head_dim_v;
   }
 }
 
-TEST(Rows, PaddingTakesTheNarrowestThatServes) {
+TEST(Variants, PaddingTakesTheNarrowestThatServes) {
   // On 9.0 a wider variant over wgmma may be the faster one.
   for (const DType dtype : {DType::kF16, DType::kBF16})
     for (const char* gpu : {"A100", "L4", "B200", "RTX 5090", "Orin"})
-      expect_rows(gpu, dtype,
-                  {{8, 8, 32, 32},
-                   {32, 32, 32, 32},
-                   {40, 40, 64, 64},
-                   {72, 72, 96, 96},
-                   {104, 104, 128, 128},
-                   {136, 136, 160, 160},
-                   {168, 168, 192, 192},
-                   {192, 128, 192, 128},
-                   {160, 64, 192, 128},
-                   {192, 136, 192, 192},
-                   {64, 128, 128, 128},
-                   {200, 200, 256, 256},
-                   {576 - 64, 512, 512, 512}});
-  expect_rows("T4", DType::kF16, {{8, 8, 32, 32}, {40, 40, 64, 64}, {72, 72, 128, 128}, {136, 136, 256, 256}});
+      expect_padded(gpu, dtype,
+                    {{8, 8, 32, 32},
+                     {32, 32, 32, 32},
+                     {40, 40, 64, 64},
+                     {72, 72, 96, 96},
+                     {104, 104, 128, 128},
+                     {136, 136, 160, 160},
+                     {168, 168, 192, 192},
+                     {192, 128, 192, 128},
+                     {160, 64, 192, 128},
+                     {192, 136, 192, 192},
+                     {64, 128, 128, 128},
+                     {200, 200, 256, 256},
+                     {576 - 64, 512, 512, 512}});
+  expect_padded("T4", DType::kF16, {{8, 8, 32, 32}, {40, 40, 64, 64}, {72, 72, 128, 128}, {136, 136, 256, 256}});
 }
 
-TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
+TEST(Variants, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   const Gpu a100 = find_gpu("A100").value();
   const auto kind = [&](const auto& ask) {
     ForwardProblem p = dense({.head_dim = 64});
@@ -78,30 +78,30 @@ TEST(Rows, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(chosen(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
-TEST(Rows, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
+TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
   const Gpu h100 = find_gpu("H100").value();
-  const auto row = [&](int head_dim, const auto& ask) {
+  const auto asked = [&](int head_dim, const auto& ask) {
     ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
     p.softcap = true;
     ask(p);
     return chosen(p, h100);
   };
   const auto nothing_more = [](ForwardProblem&) {};
-  for (const auto& [head_dim, of_row] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
-    const ForwardConfig& c = row(head_dim, nothing_more);
+  for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
+    const ForwardConfig& c = asked(head_dim, nothing_more);
     EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
     EXPECT_EQ(c.kind, ForwardKind::kGeneral) << head_dim;
-    EXPECT_EQ(c.head_dim, of_row) << head_dim;
+    EXPECT_EQ(c.head_dim, padded) << head_dim;
   }
-  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
-  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
-  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
-  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
-  EXPECT_EQ(row(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
-  EXPECT_EQ(row(100, nothing_more).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(100, nothing_more).engine, ForwardEngine::kMma);
 }
 
-// The order of the rules, apart from what the model happens to say of the rows that there are.
+// The order of the rules, apart from what the model happens to say of the variants that there are.
 TEST(Better, CodeThenPaddingThenKindThenTime) {
   constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
   ForwardVariant narrow{tile_config(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,

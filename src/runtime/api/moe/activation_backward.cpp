@@ -1,0 +1,163 @@
+#include "runtime/api/moe/activation_backward.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/gpu/device.hpp"
+#include "kernels/moe/experts/gradient/plan.hpp"
+#include "runtime/api/argument.hpp"
+#include "runtime/api/decision_log.hpp"
+#include "runtime/api/live_gpus.hpp"
+#include "runtime/api/refuse.hpp"
+#include "runtime/api/settings.hpp"
+#include "runtime/api/versioned.hpp"
+#include "runtime/images/carried.hpp"
+#include "runtime/images/loader.hpp"
+
+namespace flashfit::api {
+namespace {
+
+/// The struct's size in its first version: no caller has a smaller one.
+constexpr std::size_t kFirstSize = 88;
+constexpr const char* kName = "moe.activation.backward";
+
+using Args = flashfit_moe_activation_backward_args;
+
+struct Tensors {
+  Argument z, dh, choices, weights, dz, h, dweights;
+};
+
+bool is_given(const Argument& a) { return a.ndim != 0; }
+
+Result<void> read_tensors(const Args& a, Tensors& t) {
+  const struct {
+    const char* name;
+    const DLTensor* tensor;
+    int ndim;
+    const char* layout;
+    bool needed;
+    Argument& to;
+  } all[] = {{"z", a.z, 2, "[rows, outputs]", true, t.z},
+             {"dh", a.dh, 2, "[rows, features]", true, t.dh},
+             {"choices", a.choices, 1, "[rows]", true, t.choices},
+             {"topk_weights", a.topk_weights, 1, "[choices]", false, t.weights},
+             {"dz", a.dz, 2, "[rows, outputs]", true, t.dz},
+             {"h", a.h, 2, "[rows, features]", true, t.h},
+             {"dtopk_weights", a.dtopk_weights, 1, "[choices]", false, t.dweights}};
+  for (const auto& each : all) {
+    if (!each.tensor && !each.needed) continue;
+    if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
+    const DLDevice mine = each.to.device, first = t.z.device;
+    if (!each.to.on_gpu()) return refuse("{}: device is {}; accepted: a GPU", each.name, text(mine));
+    if (mine.device_id != first.device_id)
+      return refuse("{}: device is {}; accepted: {}, where z is", each.name, text(mine), text(first));
+    if (!is_contiguous(each.to))
+      return refuse("{}: strides are {}; accepted: contiguous", each.name, text(each.to.strides()));
+    if (each.ndim == 2 && each.to.begin % 16 != 0)
+      return refuse("{}: address {:#x}; accepted: a multiple of 16", each.name, each.to.begin);
+  }
+  return {};
+}
+
+Result<DType> check_dtypes(const Tensors& t) {
+  const bool half = is_dtype(t.z.dtype, kDLFloat, 16);
+  if (!half && !is_dtype(t.z.dtype, kDLBfloat, 16))
+    return refuse("z: dtype is {}; accepted: fp16, bf16", text(t.z.dtype));
+  for (const Argument* a : {&t.dh, &t.dz, &t.h})
+    if (a->dtype.code != t.z.dtype.code || a->dtype.bits != 16)
+      return refuse("{}: dtype is {}; accepted: {}, as z", a->name, text(a->dtype), text(t.z.dtype));
+  if (!is_dtype(t.choices.dtype, kDLInt, 32))
+    return refuse("choices: dtype is {}; accepted: int32", text(t.choices.dtype));
+  for (const Argument* a : {&t.weights, &t.dweights})
+    if (is_given(*a) && !is_dtype(a->dtype, kDLFloat, 32))
+      return refuse("{}: dtype is {}; accepted: fp32", a->name, text(a->dtype));
+  return half ? DType::kF16 : DType::kBF16;
+}
+
+Result<void> check_shapes(const Tensors& t, bool gated) {
+  const std::int64_t rows = t.dh.size[0], features = t.dh.size[1], outputs = features * (gated ? 2 : 1);
+  if (features < 8 || features % 8 || features > kMaxSize / 2)
+    return refuse("dh: shape is {}; accepted: features that are a multiple of 8", text(t.dh.shape()));
+  const auto expect = [](const Argument& a, std::initializer_list<std::int64_t> sizes) -> Result<void> {
+    if (!is_given(a) || std::ranges::equal(a.shape(), sizes)) return {};
+    return refuse("{}: shape is {}; accepted: {}", a.name, text(a.shape()), text({sizes.begin(), sizes.size()}));
+  };
+  auto ok = expect(t.z, {rows, outputs});
+  if (ok) ok = expect(t.dz, {rows, outputs});
+  if (ok) ok = expect(t.h, {rows, features});
+  if (ok) ok = expect(t.choices, {rows});
+  if (ok && is_given(t.weights)) ok = expect(t.dweights, {t.weights.size[0]});
+  return ok;
+}
+
+Result<void> check_memory(const Tensors& t) {
+  const Argument* const all[] = {&t.z, &t.dh, &t.choices, &t.weights, &t.dz, &t.h, &t.dweights};
+  for (const Argument* written : {&t.dz, &t.h, &t.dweights})
+    for (const Argument* other : all) {
+      if (other == written || !overlap(*written, *other)) continue;
+      if (written == &t.h && other == &t.dh && t.h.begin == t.dh.begin) continue;
+      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
+                    written->name, written->begin, written->end, other->name, other->begin, other->end);
+    }
+  return {};
+}
+
+Result<void> check_activation(const Args& a, ActivationGradientParams& p) {
+  if (const std::uint32_t unknown = a.flags & ~(FLASHFIT_INTERLEAVED | FLASHFIT_PTX_ONLY))
+    return refuse("flags: {:#x} is unknown; accepted: FLASHFIT_INTERLEAVED ({:#x}), FLASHFIT_PTX_ONLY ({:#x})", unknown,
+                  FLASHFIT_INTERLEAVED, FLASHFIT_PTX_ONLY);
+  if (a.activation < FLASHFIT_SWIGLU || a.activation > FLASHFIT_RELU2)
+    return refuse("activation: {}; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)", a.activation);
+  p.activation = static_cast<Activation>(a.activation);
+  if (!std::isfinite(a.alpha) || !std::isfinite(a.shift))
+    return refuse("{}: {}; accepted: finite numbers", std::isfinite(a.alpha) ? "shift" : "alpha",
+                  std::isfinite(a.alpha) ? a.shift : a.alpha);
+  if (!(a.limit >= 0)) return refuse("limit: {}; accepted: above 0, or 0 for none", a.limit);
+  p.alpha = a.alpha == 0 ? 1 : a.alpha;
+  p.limit = a.limit == 0 ? std::numeric_limits<float>::infinity() : a.limit;
+  p.shift = a.shift;
+  p.interleaved = (a.flags & FLASHFIT_INTERLEAVED) != 0;
+  return {};
+}
+
+Result<void> run(const Args& args) {
+  ActivationGradientParams p{};
+  Tensors t;
+  auto ok = check_activation(args, p);
+  if (ok) ok = read_tensors(args, t);
+  if (!ok) return ok;
+  const auto dtype = check_dtypes(t);
+  if (!dtype) return tl::unexpected(dtype.error());
+  ok = check_shapes(t, has_gate(p.activation));
+  if (ok) ok = check_memory(t);
+  if (ok) ok = check_enabled(kName, true);
+  if (!ok) return ok;
+  p.z = t.z.data, p.dh = t.dh.data, p.choices = static_cast<const int*>(t.choices.data);
+  p.weights = static_cast<const float*>(t.weights.data);
+  p.dz = t.dz.data, p.h = t.h.data, p.dweights = static_cast<float*>(t.dweights.data);
+  p.rows = static_cast<int>(t.dh.size[0]), p.features = static_cast<int>(t.dh.size[1]);
+  if (p.rows == 0) return {};
+  const int device = t.z.device.device_id;
+  const auto gpu = remembered_gpu("z", device);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto driver = driver_cuda_version();
+  if (!driver) return tl::unexpected(driver.error());
+  if (const Result<void> whole = check_carried_images(); !whole) return whole;
+  const auto image =
+      plan_activation_gradient(*dtype, **gpu, *driver, carried_images(), (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  if (!image) return tl::unexpected(image.error());
+  const void* const arguments[] = {&p};
+  return launch(activation_gradient_steps(**image, p).all(), arguments, device, args.stream);
+}
+
+}  // namespace
+
+Result<void> moe_activation_backward(const flashfit_moe_activation_backward_args* caller_args) {
+  const auto args = read_versioned(caller_args, kFirstSize);
+  Result<void> done = args ? run(*args) : Result<void>(tl::unexpected(args.error()));
+  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  return done;
+}
+
+}  // namespace flashfit::api

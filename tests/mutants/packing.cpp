@@ -1,0 +1,17 @@
+// A small kernel that packs heads, compiled from a copy of the sources with one defect.
+#include "proof/emulated/shard.cuh"
+
+namespace flashfit::emulated {
+namespace {
+
+constexpr ForwardVariant kPacking{variant_rows::packed(variant_rows::row(DType::kF16, 64, 32, 32, 2, 1)),
+                                  variant_rows::kAmpereOn};
+
+}  // namespace
+
+const std::vector<EmulatedKernel>& emulated_forwards() {
+  static const std::vector<EmulatedKernel> kernels = {emulated_forward<kPacking.config>(kPacking)};
+  return kernels;
+}
+
+}  // namespace flashfit::emulated
