@@ -16,6 +16,7 @@ void find_unnamed_modules(const dynamic_loader::FileTree& tree, std::vector<Pack
     bool recorded = false;
     for_each_recorded(tree, package.distribution, [&](const std::string& path) {
       recorded = true;
+      if (!unnamed.wants(path)) return;
       unnamed.look_at(path, tree.resolve(path).node.size, [&]() -> std::optional<std::string> {
         auto text = dynamic_loader::read_text(tree, path, kLargestPythonFile);
         if (!text) return std::nullopt;

@@ -13,6 +13,8 @@ namespace {
 
 /// Python files together; those of the largest wheels take 40 MB.
 constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;
+/// What a file counts for at least: to open it takes as long as to read so much.
+constexpr std::uint64_t kLeastOfFile = 1024;
 
 bool promises_other_pythons(std::string_view wheel_name) {
   const auto name = parse_wheel_name(wheel_name);
@@ -45,10 +47,11 @@ void UnnamedModules::add(Binary& binary) {
 
 void UnnamedModules::look_at(std::string_view path, std::uint64_t size,
                              const std::function<std::optional<std::string>()>& read) {
-  if (modules_.empty() || !(path.ends_with(".py") || path.ends_with(".pyi"))) return;
-  const auto text = size > std::min(left_, kLargestPythonFile) ? std::nullopt : read();
+  if (!wants(path)) return;
+  const std::uint64_t counts = std::max(size, kLeastOfFile);
+  const auto text = size > kLargestPythonFile || counts > left_ ? std::nullopt : read();
   if (!text) return modules_.clear();
-  left_ -= size;
+  left_ -= counts;
   std::erase_if(modules_, [&](const Module& module) { return has_word(*text, module.name); });
 }
 

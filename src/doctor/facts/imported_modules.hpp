@@ -22,6 +22,8 @@ class UnnamedModules {
   void add(Binary& binary);
   /// Whether there are modules that no Python file has named so far.
   bool any() const { return !modules_.empty(); }
+  /// Whether look_at() reads such a file.
+  bool wants(std::string_view path) const { return any() && (path.ends_with(".py") || path.ends_with(".pyi")); }
   /// A file of the package, of any kind. `read` gives its text; nothing, or a file beyond the limits, may name them
   /// all.
   void look_at(std::string_view path, std::uint64_t size, const std::function<std::optional<std::string>()>& read);

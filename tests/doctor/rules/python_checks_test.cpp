@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "doctor/facts/imported_modules.hpp"
 #include "doctor/facts/read_wheel.hpp"
 #include "doctor/knowledge/stable_abi.hpp"
 #include "doctor/made/library.hpp"
@@ -137,6 +138,25 @@ TEST(PythonModules, WhatNoPythonFileNamesIsRemarkedAlone) {
                     "build has left it there"));
   EXPECT_THAT(judged(check_python_modules, target_with("import _left"), on_python("3.12")),
               ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));
+}
+
+/// RECORD may name one file a million times.
+TEST(PythonModules, NoMoreFilesAreLookedAtThanPackagesHave) {
+  Binary binary{.path = "_left.cpython-310-x86_64-linux-gnu.so", .kind = BinaryKind::kElf};
+  UnnamedModules unnamed("x-1.0-cp39-abi3-linux_x86_64.whl");
+  unnamed.add(binary);
+  ASSERT_TRUE(unnamed.wants("a.py"));
+  EXPECT_FALSE(unnamed.wants("a.so"));
+  int reads = 0;
+  for (int i = 0; i < 200'000; ++i)
+    unnamed.look_at("a.py", 0, [&]() -> std::optional<std::string> {
+      ++reads;
+      return "";
+    });
+  EXPECT_LE(reads, 1 << 16);
+  EXPECT_FALSE(unnamed.any()) << "the rest may name it";
+  unnamed.mark();
+  EXPECT_FALSE(binary.extension.unnamed);
 }
 
 TEST(PythonModules, OneOfAFamilyIsEnough) {
