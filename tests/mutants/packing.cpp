@@ -4,8 +4,8 @@
 namespace flashfit::emulated {
 namespace {
 
-constexpr ForwardVariant kPacking{variant_rows::packed(variant_rows::row(DType::kF16, 64, 32, 32, 2, 1)),
-                                  variant_rows::kAmpereOn};
+constexpr ForwardVariant kPacking{forward_table::packed(forward_table::mma(DType::kF16, 64, 32, 32, 2, 1)),
+                                  forward_table::kAmpereOn};
 
 }  // namespace
 
