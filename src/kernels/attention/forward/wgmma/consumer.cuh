@@ -182,9 +182,10 @@ class WgmmaConsumer {
     if (are_late) [[unlikely]] {
       LateRows late = follow_weights<T>(scores, sums, rows.state);
       round(w, x);
+      const int tile = arch::shuffle(j, 0);  // else the compiler asks in the loop what only this path needs to know
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
         weigh_again(w, sums, late, s_.k[n % C.stages],
-                    [&](auto& c, int key) { finish_scores(c, rows, j, j * kN + key); });
+                    [&](auto& c, int key) { finish_scores(c, rows, tile, tile * kN + key); });
       k_of(n).release();
       follow_bases(outputs, rows.state, late);
     } else {
