@@ -19,12 +19,14 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
   spec.seqlens_q = {kQueries};
   spec.seqlens_k = {kKeys};
   if (c.kind == ForwardKind::kGeneral) spec.options.softcap = 700;
+  if (c.packs) spec.heads_q = 3;  // of one key-value head: neighbours in a tile
   ForwardData data = make_data(spec);
   for (std::int64_t d = 0; d < spec.head_dim; ++d) {
     for (std::int64_t row = 0; row < kQueries; ++row)
-      data.q.set(
-          0, row, 0, d,
-          data.q.get(0, row, 0, d) * (row % kQuiet == 0 || !loud ? 1.0 / 1024 : double(row % kSteps + 1) / kSteps));
+      for (std::int64_t head = 0; head < spec.heads_q; ++head) {
+        const double factor = row % kQuiet == 0 || !loud ? 1.0 / 1024 : double(row % kSteps + 1) / kSteps;
+        data.q.set(0, row, head, d, data.q.get(0, row, head, d) * factor);
+      }
     for (std::int64_t key = kKeys / 2; key < kKeys; ++key) data.k.set(0, key, 0, d, data.k.get(0, key, 0, d) * 128);
   }
   return data;
@@ -39,13 +41,14 @@ std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& 
     if (const auto ran = run(kernel, *d, options, {}, splits); !ran) return ran.error().message;
     if (const Verdict verdict = check(*d, expect(*d)); !verdict.ok) return verdict.message;
   }
-  for (std::int64_t row = 0; row < kQueries; row += kQuiet) {
-    if (quiet.lse_at(0, row, 0) != loud.lse_at(0, row, 0))
-      return fmt::format("row {}: its LSE follows its neighbours", row);
-    for (std::int64_t d = 0; d < loud.spec.head_dim_v; ++d)
-      if (quiet.out.get(0, row, 0, d) != loud.out.get(0, row, 0, d))
-        return fmt::format("row {} column {}: its bits follow its neighbours", row, d);
-  }
+  for (std::int64_t head = 0; head < loud.spec.heads_q; ++head)
+    for (std::int64_t row = 0; row < kQueries; row += kQuiet) {
+      if (quiet.lse_at(0, row, head) != loud.lse_at(0, row, head))
+        return fmt::format("row {} head {}: its LSE follows its neighbours", row, head);
+      for (std::int64_t d = 0; d < loud.spec.head_dim_v; ++d)
+        if (quiet.out.get(0, row, head, d) != loud.out.get(0, row, head, d))
+          return fmt::format("row {} head {} column {}: its bits follow its neighbours", row, head, d);
+    }
   return {};
 }
 
