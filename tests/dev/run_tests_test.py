@@ -88,14 +88,40 @@ def test_ci_holds_the_budget_of_a_stage(in_ci: bool) -> None:
     assert run.failed == in_ci
 
 
+def test_a_stage_may_take_what_earlier_ones_left() -> None:
+    run = run_tests.Run(run_tests.BUDGETS["set-up"] - 10, in_ci=True)
+    run.ended("lint", run_tests.BUDGETS["lint"] + 8, 0, 0)
+    run.ended("build", run_tests.BUDGETS["build"] + 4, 0, 0)
+    assert [s.result for s in run.stages] == ["passed", "passed", "OVER ITS BUDGET"]
+
+
 def test_ci_alone_tells_lint_and_mutants_how_long_they_have(folder: Path) -> None:
     for given, told in (("ci", True), ("torch", False), ("all", False)):
         run = Stub(in_ci=told)
         run_tests.run_stages(run, options(given))
         limited = [c for c in run.commands if c.startswith("env FLASHFIT_TIDY_SECONDS=")]
-        assert [c.rpartition("SECONDS=")[2].split(maxsplit=1)[1].split()[0] for c in limited] == (
-            ["./dev", "ctest"] if told else []
+        called = [next(word for word in c.split()[1:] if "=" not in word) for c in limited]
+        assert called == (["./dev", "ctest", sys.executable, "ctest"] if told else [])
+        assert all(f" FLASHFIT_TEST_SHARE={run_tests.TEST_SHARE} " in c for c in limited)
+        shown = run_tests.what_was_left_out(run, options(given))[-1:]
+        assert shown == (
+            []
+            if given == "all"
+            else ["emulated cases beyond a sample" + (", of which this tried every 4th" if told else "") + " (--all)"]
         )
+
+
+def test_what_passed_on_a_share_is_not_kept_as_passed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[bool] = []
+    monkeypatch.setattr(verdicts.Passed, "remember", lambda *_: kept.append(True))
+    run_tests.run_stages(Stub(in_ci=True), options("ci"))
+    assert not kept
+    run_tests.run_stages(Stub(), options())
+    assert len(kept) == 2
+
+
+def test_the_budgets_of_a_run_with_nothing_cached_are_an_hour() -> None:
+    assert sum(run_tests.BUDGETS.values()) <= run_tests.MOST_SECONDS <= 3600
 
 
 @pytest.mark.parametrize("in_ci", [False, True])

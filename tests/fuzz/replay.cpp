@@ -1,6 +1,6 @@
 // The fuzz target without a fuzzer: replays inputs written as lines of hexadecimal digits ('#' opens a comment), then
 // runs seeded mutations of them and random bytes. The same arguments run the same inputs, on any machine.
-//   replay RUNS FILE...
+//   replay RUNS FILE...             fewer runs where CI tries a share (tests/share.hpp)
 //   replay --write FOLDER FILE...   writes each line as a file, for libFuzzer
 #include <unistd.h>
 
@@ -11,6 +11,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "share.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -97,7 +99,7 @@ int replay(const std::vector<std::string>& words) {
   LLVMFuzzerInitialize(nullptr, nullptr);
   for (const Input& input : inputs) run(input);
   std::mt19937 random(20250101);
-  const int runs = std::stoi(words[0]);
+  const int runs = std::stoi(words[0]) / static_cast<int>(flashfit::testing::test_share());
   for (int i = 0; i < runs; ++i) run(mutated(inputs, random));
   std::cout << inputs.size() << " inputs and " << runs << " mutations without a finding\n";
   return 0;

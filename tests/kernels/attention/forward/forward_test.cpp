@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "emulated.hpp"
+#include "place_of.hpp"
+#include "share.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -22,19 +24,18 @@ constexpr std::size_t kRuns = 6000;
 std::vector<emu::Options> schedules_of(const ForwardVariant& variant, std::size_t i, std::size_t n) {
   std::vector<emu::Options> all = schedules(), some;
   all[1].tensor_core = emu::tensor_core_of(variant.targets.front().cc);
-  const std::size_t runs = std::max(kRuns / forward_variants().size(), n);
+  const std::size_t runs = std::max(kRuns / forward_variants().size() / test_share(), n);
   for (std::size_t s = 0; s < all.size() && s * n + i < runs; ++s) some.push_back(all[(i + s) % all.size()]);
   return some;
 }
 
-/// Of wide variants, which take the most time, every so many of the cases that they serve: each variant others.
+/// Of wide variants, which take the most time, every so many of the cases that they serve: each variant others. So it
+/// is with all variants where CI tries a share.
 std::vector<ForwardCase> cases_of(const ForwardConfig& c) {
-  const auto variants = forward_variants();
-  const auto place = std::ranges::find(variants, c, &ForwardVariant::config) - variants.begin();
   std::vector<ForwardCase> cases = served_cases(c), some;
-  const int each = std::max(2, c.head_dim / 32);
+  const std::size_t each = static_cast<std::size_t>(std::max(2, c.head_dim / 32)) * test_share();
   for (std::size_t i = 0; i < cases.size(); ++i)
-    if ((i + place) % each == 0) some.push_back(std::move(cases[i]));
+    if ((i + place_of(c)) % each == 0) some.push_back(std::move(cases[i]));
   return some;
 }
 
