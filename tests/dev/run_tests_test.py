@@ -93,6 +93,8 @@ def test_a_stage_may_take_what_earlier_ones_left() -> None:
     run.ended("lint", run_tests.BUDGETS["lint"] + 8, 0, 0)
     run.ended("build", run_tests.BUDGETS["build"] + 4, 0, 0)
     assert [s.result for s in run.stages] == ["passed", "passed", "OVER ITS BUDGET"]
+    run.ended(run_tests.IF_TIME_IS_LEFT[0], run_tests.MOST_SECONDS, 0, 0)
+    assert run.stages[-1].result == "passed"
 
 
 def test_ci_alone_tells_lint_and_mutants_how_long_they_have(folder: Path) -> None:

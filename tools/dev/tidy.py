@@ -28,6 +28,31 @@ ROOT = Path(__file__).resolve().parents[2]
 PRECOMPILED = re.compile(r" -Winvalid-pch -include \S+")
 
 
+def of_each_source(entry: dict[str, str], batches: Path) -> list[dict[str, str]]:
+    """The compile command of each source where a build compiles several at once (tools/dev/batches.py)."""
+    batch = Path(entry["file"])
+    if not batch.is_relative_to(batches):
+        return [entry]
+    folders = [Path(f) for f in re.findall(r"-I\s*(\S+)", entry["command"])]
+    # As CMake names it where each source is compiled by itself.
+    target = re.search(r" -o (\S+/CMakeFiles/[^/]+\.dir)/\S+", entry["command"])
+    if not target:
+        raise SystemExit(f"{batch}: no object of a target in {entry['command']}")
+    below = ROOT / target[1].partition("/CMakeFiles/")[0]
+    found = []
+    for name in re.findall(r'^#include "(.*)"$', batch.read_text(encoding="utf-8"), re.MULTILINE):
+        source = next(f / name for f in folders if (f / name).is_file())
+        place = os.path.relpath(source, below).replace("..", "__")
+        command = entry["command"].replace(target[0], f" -o {target[1]}/{place}.o").replace(str(batch), str(source))
+        found.append({**entry, "file": str(source), "command": command})
+    return found
+
+
+def read_commands(compile_commands: Path) -> list[dict[str, str]]:
+    batches = compile_commands.parent / "batches"
+    return [e for entry in json.loads(compile_commands.read_text()) for e in of_each_source(entry, batches)]
+
+
 def key(source: Path, command: str, version: str) -> str:
     """Changes when the verdict on the source may."""
     folders = [Path(f) for f in re.findall(r"-I\s*(\S+)", command) if Path(f).is_relative_to(ROOT)]
@@ -42,7 +67,7 @@ def main(compile_commands: Path, passed: Path, result_file: Path) -> int:
     end = time.monotonic() + float(os.environ.get("FLASHFIT_TIDY_SECONDS") or "inf")
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
     passed.mkdir(parents=True, exist_ok=True)
-    entries = json.loads(compile_commands.read_text())
+    entries = read_commands(compile_commands)
     for entry in entries:
         entry["command"] = PRECOMPILED.sub("", entry["command"])
     commands = {Path(c["file"]): c["command"] for c in entries}
