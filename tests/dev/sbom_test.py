@@ -57,6 +57,12 @@ def test_a_member_leads_to_the_headers_that_it_read() -> None:
     assert list(sbom.objects("/usr/lib/x86_64-linux-gnu/libzstd.a(zstd.o)", read)) == []
 
 
+def test_pythons_headers_are_no_part_of_the_wheel() -> None:
+    own = "/usr/include/python3.11/Python.h", "/usr/include/aarch64-linux-gnu/python3.11/pyconfig.h"
+    found = sbom.folders_of_python(map(Path, (*own, "/usr/include/zstd.h")))
+    assert found == {Path(each).parent for each in own}
+
+
 def test_a_file_of_no_package_is_refused(tmp_path: Path) -> None:
     stranger = tmp_path / "libstranger.a"
     stranger.touch()

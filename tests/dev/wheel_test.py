@@ -94,6 +94,14 @@ def test_a_build_is_kept_whatever_environment_packed_it_last(tmp_path: Path, mon
     assert wheel.pack(tmp_path, tmp_path, tmp_path).suffix == ".whl"
 
 
+def test_another_processors_module_is_made_with_its_own_headers(tmp_path: Path) -> None:
+    (tmp_path / "CMakeCache.txt").write_text("FLASHFIT_SYSROOT:PATH=/tree\nPython3_INCLUDE_DIR:PATH=/tree/python3.11\n")
+    assert wheel.headers_of_other(tmp_path) == "Python3_INCLUDE_DIR=/tree/python3.11"
+    (tmp_path / "CMakeCache.txt").write_text("FLASHFIT_SYSROOT:PATH=/tree\n")
+    with pytest.raises(wheel.WheelError, match=r"CMakeCache.txt has no Python3_INCLUDE_DIR"):
+        wheel.headers_of_other(tmp_path)
+
+
 @pytest.mark.parametrize("tag", ["manylinux_2_17_x86_64", "manylinux_2_28_aarch64"])
 def test_the_name_promises_what_was_linked_for(monkeypatch: pytest.MonkeyPatch, tag: str) -> None:
     monkeypatch.setattr(wheel, "python", lambda *_: json.dumps({"overall_tag": tag, "external_libs": {}}))

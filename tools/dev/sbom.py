@@ -91,6 +91,12 @@ def objects(file: str, known: Iterable[str]) -> Iterator[str]:
         yield from (name for name in known if name.startswith(start) and name.rpartition("/")[2] == member)
 
 
+def folders_of_python(paths: Iterable[Path]) -> set[Path]:
+    """Where Python's headers are, which declare what is there when the module is loaded: they come with whatever Python
+    made the build. Debian has pyconfig.h in a folder of the processor's."""
+    return {p.parent for p in paths if p.name in ("Python.h", "pyconfig.h")}
+
+
 def files_of(build: Path) -> set[Path]:
     """Every file outside of this repository whose bytes or text are in the wheel's files."""
     maps = sorted((build / "wheel").glob("*.map"))
@@ -110,8 +116,7 @@ def files_of(build: Path) -> set[Path]:
     # Headers compiled beforehand stand for those that every file reads; those of tests are in no file of the wheel.
     ahead = [files for n, files in read.items() if n.endswith(".gch") and not n.startswith("tests/")]
     paths |= {Path(f) for files in ahead for f in files if f.startswith("/")}
-    # Python's headers declare what is there when the module is loaded; they come with whatever Python made the build.
-    own = {ROOT, build, *(folder for p in paths if p.name == "Python.h" for folder in [p.parent])}
+    own = {ROOT, build, *folders_of_python(paths)}
     return {p.resolve() for p in paths if own.isdisjoint(p.parents) and p.is_file()}
 
 

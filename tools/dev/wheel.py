@@ -36,7 +36,9 @@ class WheelError(Exception):
 BUILD_WHEEL = """
 import sys
 from scikit_build_core.build import build_wheel
-build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "cmake.define.FLASHFIT_GLIBC": sys.argv[3]})
+folder, build, *defined = sys.argv[1:]
+defines = {f"cmake.define.{name}": value for name, _, value in (each.partition("=") for each in defined)}
+build_wheel(folder, {"build-dir": build, **defines})
 """
 
 
@@ -59,13 +61,25 @@ def set_time() -> None:
     os.environ.setdefault("SOURCE_DATE_EPOCH", committed or "315532800")
 
 
+def headers_of_other(build: Path) -> str:
+    """The headers of another processor's Python, as BUILD was configured with: scikit-build-core would put those of the
+    Python that runs it in their place."""
+    cache = (build / "CMakeCache.txt").read_text("utf-8")
+    found = re.search(r"^(Python3_INCLUDE_DIR):\w+=(.+)$", cache, re.MULTILINE)
+    if found is None:
+        raise WheelError(f"{build}/CMakeCache.txt has no Python3_INCLUDE_DIR")
+    return f"{found[1]}={found[2]}"
+
+
 def pack(build: Path, folder: Path, glibc: Path) -> Path:
     """The wheel as scikit-build-core names it, for this system alone. BUILD ends as it was configured."""
     # Where this names another environment's scikit-build-core, CMake's cache would be thrown away and all built anew.
     (build / ".skbuild-info.json").unlink(missing_ok=True)
+    defined = [f"FLASHFIT_GLIBC={glibc}"]
     if (build / "CMakeCache.txt").exists() and "FLASHFIT_SYSROOT" in (build / "CMakeCache.txt").read_text("utf-8"):
         os.environ["_PYTHON_HOST_PLATFORM"] = "linux-aarch64"  # what Python's builds for another processor are told by
-    python("-c", BUILD_WHEEL, folder, build, glibc)
+        defined.append(headers_of_other(build))
+    python("-c", BUILD_WHEEL, folder, build, *defined)
     forgotten = ["-U", "SKBUILD*", "-U", "CMAKE_INSTALL_PREFIX", "-U", "FLASHFIT_GLIBC"]
     subprocess.run(["cmake", "-S", ROOT, "-B", build, *forgotten], stdout=subprocess.DEVNULL, check=True)
     (wheel,) = folder.glob("*.whl")
