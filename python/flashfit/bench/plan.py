@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from .. import images
+from .._errors import InvalidArgument
 from .._library import ExplainArgs, library
 from .._reports import _document
 from .cases import Case
@@ -66,7 +67,13 @@ def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> lis
         if tuple(image.get(key) for key in ("operation", "dtype", "kind")) != asked:
             continue
         head_dim, head_dim_v = image["head_dim"], image["head_dim_v"]
-        if head_dim < case.head_dim or head_dim_v < case.values_dim or not plan_of(case, index, name, gpu)["fits"]:
+        if head_dim < case.head_dim or head_dim_v < case.values_dim:
+            continue
+        try:
+            fits = plan_of(case, index, name, gpu)["fits"]
+        except InvalidArgument:  # it is for other problems, as a kernel that packs grouped heads is
+            continue
+        if not fits:
             continue
         fit.setdefault(image["family"], {}).setdefault(head_dim + head_dim_v, []).append(name)
     narrowest = [name for widths in fit.values() for name in widths[min(widths)]]
