@@ -66,13 +66,15 @@ TEST(Cli, NamesThatPythonUsesToo) {
   EXPECT_EQ(shared.out, own.out);
 }
 
-// The heads that share keys become rows, as in a call: 16 sequences x 8 heads, not 32, unless sinks tell heads apart.
+// The heads that share keys become rows, as in a call: 16 sequences x 8 heads, not 32, with sinks by a kernel that
+// packs heads. None does where ALiBi tells heads apart.
 TEST(Cli, ExplainPlansAsACallIsPlanned) {
   const std::string decode = "explain --gpu L4 --seqlen 1 --seqlen-k 300 --heads 32 --kv-heads 8 --batch 16 --json";
-  const Ran plain = run(decode), sinks = run(decode + " --sinks");
+  const Ran plain = run(decode), sinks = run(decode + " --sinks"), alibi = run(decode + " --alibi");
   if (plain.status != 0) GTEST_SKIP() << "a build without images";
   EXPECT_THAT(plain.out, HasSubstr("\"grid\": 128,"));
-  EXPECT_THAT(sinks.out, HasSubstr("\"grid\": 512,"));
+  EXPECT_THAT(sinks.out, AllOf(HasSubstr("\"grid\": 128,"), HasSubstr("_packed\"")));
+  EXPECT_THAT(alibi.out, AllOf(HasSubstr("\"grid\": 512,"), HasSubstr("\"packed_heads\": 1,")));
 }
 
 TEST(Cli, ExplainsTheRouter) {
