@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/gpu/device.hpp"
 #include "kernels/moe/experts/gradient/plan.hpp"
 #include "runtime/api/argument.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/live_gpus.hpp"
+#include "runtime/api/moe/activation.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
@@ -107,16 +107,14 @@ Result<void> check_activation(const Args& a, ActivationGradientParams& p) {
   if (const std::uint32_t unknown = a.flags & ~(FLASHFIT_INTERLEAVED | FLASHFIT_PTX_ONLY))
     return refuse("flags: {:#x} is unknown; accepted: FLASHFIT_INTERLEAVED ({:#x}), FLASHFIT_PTX_ONLY ({:#x})", unknown,
                   FLASHFIT_INTERLEAVED, FLASHFIT_PTX_ONLY);
-  if (a.activation < FLASHFIT_SWIGLU || a.activation > FLASHFIT_RELU2)
-    return refuse("activation: {}; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)", a.activation);
-  p.activation = static_cast<Activation>(a.activation);
+  const auto activation = activation_of(a.activation);
+  if (!activation) return tl::unexpected(activation.error());
+  p.activation = *activation;
   if (!std::isfinite(a.alpha) || !std::isfinite(a.shift))
     return refuse("{}: {}; accepted: finite numbers", std::isfinite(a.alpha) ? "shift" : "alpha",
                   std::isfinite(a.alpha) ? a.shift : a.alpha);
   if (!(a.limit >= 0)) return refuse("limit: {}; accepted: above 0, or 0 for none", a.limit);
-  p.alpha = a.alpha == 0 ? 1 : a.alpha;
-  p.limit = a.limit == 0 ? std::numeric_limits<float>::infinity() : a.limit;
-  p.shift = a.shift;
+  read_activation_numbers(a, p);
   p.interleaved = (a.flags & FLASHFIT_INTERLEAVED) != 0;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/api/moe/activation.hpp"
 #include "runtime/api/moe/router.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/versioned.hpp"
@@ -109,9 +110,9 @@ Result<DType> check_dtypes(const ExpertsTensors& t) {
 }
 
 Result<void> check_activation(const Args& a, ExpertsProblem& p) {
-  if (a.activation < FLASHFIT_SWIGLU || a.activation > FLASHFIT_RELU2)
-    return refuse("activation: {}; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)", a.activation);
-  p.activation = static_cast<Activation>(a.activation);
+  const auto activation = activation_of(a.activation);
+  if (!activation) return tl::unexpected(activation.error());
+  p.activation = *activation;
   const struct {
     const char* name;
     float value;
@@ -123,9 +124,7 @@ Result<void> check_activation(const Args& a, ExpertsProblem& p) {
     for (const auto& each : numbers)
       if (each.value != 0) return refuse("{}: {} with {}; accepted: 0", each.name, each.value, name_of(p.activation));
   if (!(a.limit >= 0)) return refuse("limit: {}; accepted: above 0, or 0 for none", a.limit);
-  p.alpha = a.alpha == 0 ? 1 : a.alpha;
-  p.limit = a.limit == 0 ? std::numeric_limits<float>::infinity() : a.limit;
-  p.shift = a.shift;
+  read_activation_numbers(a, p);
   if (!has_gate(p.activation) && a.flags & FLASHFIT_INTERLEAVED)
     return refuse("flags: FLASHFIT_INTERLEAVED ({:#x}) with {}, which has no gate", FLASHFIT_INTERLEAVED,
                   name_of(p.activation));

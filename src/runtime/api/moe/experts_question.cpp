@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/moe/experts/explain.hpp"
+#include "runtime/api/moe/activation.hpp"
 #include "runtime/api/question.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/versioned.hpp"
@@ -38,12 +39,11 @@ Result<void> check(const Args& a) {
       (a.experts_low < 0 || a.experts_low >= a.experts_high || a.experts_high > a.experts))
     return refuse("experts_low: {}, experts_high: {}; accepted: 0 <= experts_low < experts_high <= {}, or both 0",
                   a.experts_low, a.experts_high, a.experts);
-  if (a.activation < FLASHFIT_SWIGLU || a.activation > FLASHFIT_RELU2)
-    return refuse("activation: {}; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)", a.activation);
-  const auto activation = static_cast<Activation>(a.activation);
-  if (!has_gate(activation) && a.flags & FLASHFIT_INTERLEAVED)
+  const auto activation = activation_of(a.activation);
+  if (!activation) return tl::unexpected(activation.error());
+  if (!has_gate(*activation) && a.flags & FLASHFIT_INTERLEAVED)
     return refuse("flags: FLASHFIT_INTERLEAVED ({:#x}) with {}, which has no gate", FLASHFIT_INTERLEAVED,
-                  name_of(activation));
+                  name_of(*activation));
   return {};
 }
 
