@@ -38,7 +38,7 @@ double queries_of_tile(const ForwardConfig& c, const ForwardProblem& p) {
 /// Tiles of query rows of all sequences and heads.
 double row_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   const int pack = packed_heads(c, p);
-  return double(p.batch) * (p.heads_q / pack) * ceil_div(double(p.seqlen_q) * pack, c.block_m);
+  return double(p.batch) * (double(p.heads_q) / pack) * ceil_div(double(p.seqlen_q) * pack, c.block_m);
 }
 
 /// visited_tiles() under a window: of blocks at even distances.
