@@ -18,9 +18,9 @@ _LARGEST_HEAD_DIM = 256
 _SMALL_SHARED_MEMORY = ((8, 6), (8, 9), (12, 0), (12, 1))
 
 
-def keeps_first_product(capability: tuple[int, int], transposed: bool) -> bool:
+def keeps_first_product(capability: tuple[int, int]) -> bool:
     """Whether flashfit's kernels for experts can write what the first product gives, for a backward to read."""
-    return capability == (9, 0) and not transposed
+    return capability == (9, 0)
 
 
 class Problem(NamedTuple):

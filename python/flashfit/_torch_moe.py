@@ -192,21 +192,22 @@ def _keeping(run: Any) -> Any:
     return kernel
 
 
-def keeps(x: Any, transposed: bool) -> bool:
+def keeps(x: Any) -> bool:
     """Whether the kernels where x is can write what comes before the activation."""
     if not (x.is_cuda and torch.cuda.is_available()):
         return False
-    return keeps_first_product(tuple(torch.cuda.get_device_capability(x.device)), transposed)
+    return keeps_first_product(tuple(torch.cuda.get_device_capability(x.device)))
 
 
 def _new_kept(x: Any, w13: Any, asked: Asked) -> Any:
     """Memory for z, [choices + experts, outputs of w13]; of one dimension and no elements where nothing keeps it, and
     where tensors are to be refused."""
     plain = w13.dim() == 3 and x.dim() == 2 and (asked.topk_ids is None or asked.topk_ids.dim() == 2)
-    if asked.recompute or asked.offsets is not None or not plain or not keeps(x, asked.transposed):
+    if asked.recompute or asked.offsets is not None or not plain or not keeps(x):
         return x.new_empty((0,))
     chosen = asked.top_k if asked.topk_ids is None else asked.topk_ids.shape[1]
-    return x.new_empty((x.shape[0] * (chosen or 0) + w13.shape[0], w13.shape[1]))
+    outputs = w13.shape[2 if asked.transposed else 1]
+    return x.new_empty((x.shape[0] * (chosen or 0) + w13.shape[0], outputs))
 
 
 def _writing(run: Any) -> Any:

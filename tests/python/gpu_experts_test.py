@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_moe  # noqa: E402
 from flashfit._torch_moe_gradients import experts_gradients  # noqa: E402
+from flashfit.bench.arrays import TorchArrays  # noqa: E402
+from flashfit.bench.moe import MOE, Model, MoeExpected, case_of  # noqa: E402
 
-from tools.gpu import expert_gradients, experts  # noqa: E402
+from tools.gpu import expert_gradients, expert_layouts, experts  # noqa: E402
 
 
 def test_all_pass_on_the_cpu() -> None:
@@ -62,3 +65,14 @@ def test_wrong_gradients_are_seen(as_on_a_gpu: None, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(_torch_moe, "experts_gradients", wrong)
     assert not any(passed for _, passed, _ in layouts())
+
+
+def test_every_layout_is_the_same_layer() -> None:
+    case, arrays = case_of(Model("small", 4, 2, 64, 32), 40, "zipf"), TorchArrays("cpu")
+    inputs = MOE.make(arrays, case, 0)
+    inputs.x += expert_layouts.SHIFT
+    expected = MoeExpected(arrays, case, inputs, 0)
+    for name, call in expert_layouts.ways(case, inputs).items():
+        assert not expected.judge(call()).message, name
+    alternating = expert_layouts.ways(case, inputs)["alternating"]
+    assert expected.judge(partial(alternating, gate_up="concatenated")()).message

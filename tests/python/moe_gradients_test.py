@@ -208,20 +208,27 @@ def kept(as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(z)
         return forward(package, x, w13, w2, asked, out, workspace)
 
-    monkeypatch.setattr(_torch_moe, "keeps", lambda x, transposed: not transposed)
+    monkeypatch.setattr(_torch_moe, "keeps", lambda x: True)
     monkeypatch.setattr(_torch_moe, "moe_with_care", keeping)
     return seen
 
 
 @pytest.mark.parametrize("activation", ["swiglu", "gpt_oss", "geglu_erf", "relu2"])
 @pytest.mark.parametrize(
-    ("gate_up", "weight_on"), [("concatenated", "output"), ("interleaved", "output"), ("concatenated", "input")]
+    ("gate_up", "transposed", "weight_on"),
+    [
+        ("concatenated", False, "output"),
+        ("interleaved", False, "output"),
+        ("concatenated", False, "input"),
+        ("interleaved", True, "output"),
+        ("concatenated", True, "input"),
+    ],
 )
 def test_what_the_forward_kept_is_not_computed_again(
-    kept: list[Any], activation: str, gate_up: str, weight_on: str, monkeypatch: pytest.MonkeyPatch
+    kept: list[Any], activation: str, gate_up: str, transposed: bool, weight_on: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ungated = activation == "relu2"
-    call = differentiable(torch.bfloat16, activation, "concatenated" if ungated else gate_up, False, weight_on)
+    call = differentiable(torch.bfloat16, activation, "concatenated" if ungated else gate_up, transposed, weight_on)
     products: list[Any] = []
     of_rows = _torch_moe_gradients._Products.of_rows
 
@@ -328,9 +335,8 @@ def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) ->
 
 
 def test_which_gpus_keep() -> None:
-    assert keeps_first_product((9, 0), transposed=False)
-    assert not keeps_first_product((9, 0), transposed=True)
-    assert not keeps_first_product((10, 0), transposed=False)
+    assert keeps_first_product((9, 0))
+    assert not keeps_first_product((10, 0))
 
 
 def test_recompute_is_a_choice_of_two() -> None:

@@ -26,13 +26,14 @@ enum class ExpertsEngine : unsigned char {
 /// One compiled form of the grouped product. A block computes tile_rows rows of one expert by tile_columns outputs;
 /// with a gate half of these are gate's and half up's. Slices of `depth` stream through a ring of `stages` slots. Its
 /// warps share the tile: row_warps down, column_warps along the outputs. Over wgmma one more warpgroup copies.
+/// `transposed`: over wgmma, of weights whose outputs are contiguous, not the depth; mma.sync's forms take both.
 /// `keeps`: it can also write what the first product gives before the activation, which gradients need. A form of its
 /// own: plain calls must not fetch the instructions.
 struct ExpertsProductConfig {
   ExpertsEngine engine;
   DType dtype;
   int tile_rows, tile_columns, depth, row_warps, column_warps, stages, min_blocks;
-  bool keeps;
+  bool transposed, keeps;
   constexpr bool operator==(const ExpertsProductConfig&) const = default;
 };
 
@@ -73,6 +74,7 @@ constexpr const char* experts_product_config_error(const ExpertsProductConfig& c
     if (c.depth != 64 || c.stages < 3) return "over wgmma depth must be 64, and stages at least 3";
     return nullptr;
   }
+  if (c.transposed) return "over mma.sync each form takes transposed weights";
   if (c.keeps) return "over mma.sync no form keeps what is there before the activation";
   if (c.row_warps < 1 || c.column_warps < 1 || c.row_warps * c.column_warps > 32) return "warps must be 1 to 32";
   if (c.tile_rows < kFewestTileRows || c.tile_rows % (16 * c.row_warps))

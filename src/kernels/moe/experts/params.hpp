@@ -70,6 +70,9 @@ struct ExpertsProductParams {
   int activates;       ///< 1: the first product
   Activation activation;
   float alpha, limit, shift;  ///< of kSwiglu
+
+  /// Whether gate, up, gate, ... lie side by side, as in transposed weights they may.
+  constexpr bool alternates() const { return paired != 0 && w_up == 1; }
 };
 
 }  // namespace flashfit

@@ -14,9 +14,9 @@ namespace {
 bool is_rows(const Image& image) { return image.variant->family == &kExpertsRowsFamily; }
 const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.variant).config; }
 
-/// Over wgmma weights lie as wgmma's m has them in shared memory: with the depth contiguous.
+/// Over wgmma how weights lie in memory is part of the instruction.
 bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return c.dtype == p.dtype && c.keeps == p.keeps && (c.engine == ExpertsEngine::kMma || !p.transposed);
+  return c.dtype == p.dtype && c.keeps == p.keeps && (c.engine == ExpertsEngine::kMma || c.transposed == p.transposed);
 }
 bool serves(const Image& image, const ExpertsProblem& p) {
   return is_rows(image) ? experts_rows_variant_of(*image.variant).config.dtype == p.dtype : serves(config_of(image), p);
@@ -34,7 +34,7 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
   if (std::ranges::find(suitable, name) != suitable.end()) return {};
   return fail(Code::kInvalidArgument,
               fmt::format("variant {} {}; for {}: {}", name,
-                          known ? "has another dtype, takes no transposed weights, or keeps otherwise"
+                          known ? "has another dtype, takes weights that lie otherwise, or keeps otherwise"
                                 : "is no variant of the experts' products",
                           describe(p), fmt::join(suitable, ", ")));
 }

@@ -135,7 +135,7 @@ struct ExpertsProductKernel {
     const T* const g_w = static_cast<const T*>(p.w) + place.expert * p.w_expert;
     if constexpr (kTransposed)
       return ColumnSlices<T, TileTransposed, kThreads>(g_w, p.w_row, p.depth, [&](int c) {
-        if (interleaved(p)) return SliceRow{2 * place.first_output + c, 2 * place.first_output + c < 2 * p.outputs};
+        if (p.alternates()) return SliceRow{2 * place.first_output + c, 2 * place.first_output + c < 2 * p.outputs};
         return row_of_weights(p, place, c, 1);
       });
     else
@@ -148,7 +148,6 @@ struct ExpertsProductKernel {
     return {output * stride + half * p.w_up, output < p.outputs};
   }
   /// Of transposed weights.
-  static bool interleaved(const Params& p) { return p.paired != 0 && p.w_up == 1; }
 
   template <bool kTransposed>
   static void multiply_slice(Sums& sums, const Slice& s) {
@@ -197,7 +196,7 @@ struct ExpertsProductKernel {
     float weights[kM][2];
     read_weights(weights, p, place);
     const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
-    if (kTransposed && interleaved(p)) {
+    if (kTransposed && p.alternates()) {
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
         const int column = (warp_column() + column_of(n)) / 2 + arch::lane() % 4, output = place.first_output + column;

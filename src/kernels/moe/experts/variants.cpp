@@ -31,9 +31,9 @@ std::span<const ExpertsProductVariant> experts_product_variants() { return kExpe
 std::string name_of(const ExpertsRowsConfig& c) { return fmt::format("experts_rows_{}", name_of(c.dtype)); }
 
 std::string name_of(const ExpertsProductConfig& c) {
-  return fmt::format("experts_{}_{}_{}x{}x{}_w{}x{}_s{}_b{}{}", c.engine == ExpertsEngine::kWgmma ? "wgmma" : "mma",
+  return fmt::format("experts_{}_{}_{}x{}x{}_w{}x{}_s{}_b{}{}{}", c.engine == ExpertsEngine::kWgmma ? "wgmma" : "mma",
                      name_of(c.dtype), c.tile_rows, c.tile_columns, c.depth, c.row_warps, c.column_warps, c.stages,
-                     c.min_blocks, c.keeps ? "_z" : "");
+                     c.min_blocks, c.transposed ? "_t" : "", c.keeps ? "_z" : "");
 }
 
 KernelVariant kernel_variant_of(const ExpertsRowsVariant& v) {
@@ -56,10 +56,10 @@ KernelVariant kernel_variant_of(const ExpertsProductVariant& v) {
           .name = name_of(c),
           .type = fmt::format("{}<ExpertsProductConfig{{.engine = ExpertsEngine::{}, .dtype = {}, .tile_rows = {}, "
                               ".tile_columns = {}, .depth = {}, .row_warps = {}, .column_warps = {}, .stages = {}, "
-                              ".min_blocks = {}, .keeps = {}}}>",
+                              ".min_blocks = {}, .transposed = {}, .keeps = {}}}>",
                               wgmma ? "WgmmaExpertsProductKernel" : "ExpertsProductKernel", wgmma ? "kWgmma" : "kMma",
                               literal_of(c.dtype), c.tile_rows, c.tile_columns, c.depth, c.row_warps, c.column_warps,
-                              c.stages, c.min_blocks, c.keeps),
+                              c.stages, c.min_blocks, c.transposed, c.keeps),
           .targets = v.targets,
           .threads = experts_product_threads(c),
           .shared_bytes = experts_product_shared_bytes(c),

@@ -27,6 +27,7 @@ constexpr ExpertsProductConfig large(DType t) {
           .column_warps = 2,
           .stages = 4,
           .min_blocks = 2,
+          .transposed = false,
           .keeps = false};
 }
 // Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
@@ -40,12 +41,13 @@ constexpr ExpertsProductConfig small(DType t) {
           .column_warps = 4,
           .stages = 4,
           .min_blocks = 4,
+          .transposed = false,
           .keeps = false};
 }
 
 // Four slots of 50 KB and the results' way out: what a block may have on 9.0. 144 rows, so that the 256 of an expert
 // that are DeepSeek-V3's on the average are nearly always two tiles.
-constexpr ExpertsProductConfig hopper(DType t, bool keeps) {
+constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
   return {.engine = ExpertsEngine::kWgmma,
           .dtype = t,
           .tile_rows = 144,
@@ -55,13 +57,17 @@ constexpr ExpertsProductConfig hopper(DType t, bool keeps) {
           .column_warps = 8,
           .stages = 4,
           .min_blocks = 1,
+          .transposed = transposed,
           .keeps = keeps};
 }
 
 inline constexpr ExpertsProductVariant kProducts[] = {
-    {large(DType::kF16), kTuringOn, 8},   {small(DType::kF16), kTuringOn},       {large(DType::kBF16), kAmpereOn, 8},
-    {small(DType::kBF16), kAmpereOn},     {hopper(DType::kF16, false), kHopper}, {hopper(DType::kBF16, false), kHopper},
-    {hopper(DType::kF16, true), kHopper}, {hopper(DType::kBF16, true), kHopper},
+    {large(DType::kF16), kTuringOn, 8},           {small(DType::kF16), kTuringOn},
+    {large(DType::kBF16), kAmpereOn, 8},          {small(DType::kBF16), kAmpereOn},
+    {hopper(DType::kF16, false, false), kHopper}, {hopper(DType::kBF16, false, false), kHopper},
+    {hopper(DType::kF16, false, true), kHopper},  {hopper(DType::kBF16, false, true), kHopper},
+    {hopper(DType::kF16, true, false), kHopper},  {hopper(DType::kBF16, true, false), kHopper},
+    {hopper(DType::kF16, true, true), kHopper},   {hopper(DType::kBF16, true, true), kHopper},
 };
 
 }  // namespace experts_tables

@@ -5,8 +5,10 @@ namespace flashfit::testing {
 std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   std::vector<reference::ExpertsCase> cases = reference::experts_cases(c.dtype);
   const int more_rows = c.tile_rows + 9, more_outputs = c.tile_columns + 24, more_slices = (c.stages + 1) * c.depth + 8;
+  const bool wgmma = c.engine == ExpertsEngine::kWgmma;  // its forms take weights of one layout each
   const auto add = [&](const char* name, ExpertsProblem p) {
     p.dtype = c.dtype;
+    if (wgmma) p.transposed = c.transposed;
     cases.push_back({.name = name, .problem = p, .choices = reference::Choices::kSkewed});
   };
   add("more than a tile of rows",
@@ -22,14 +24,25 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
                                       .bias2 = true});
   add("more slices than slots",
       {.tokens = 9, .experts = 2, .top_k = 2, .hidden = more_slices, .intermediate = more_slices, .low = 0, .high = 2});
-  add("more slices than slots, transposed", {.tokens = 9,
-                                             .experts = 2,
-                                             .top_k = 2,
-                                             .hidden = more_slices,
-                                             .intermediate = more_slices,
-                                             .low = 0,
-                                             .high = 2,
-                                             .transposed = true});
+  if (!wgmma)
+    add("more slices than slots, transposed", {.tokens = 9,
+                                               .experts = 2,
+                                               .top_k = 2,
+                                               .hidden = more_slices,
+                                               .intermediate = more_slices,
+                                               .low = 0,
+                                               .high = 2,
+                                               .transposed = true});
+  if (c.transposed)
+    add("more than a tile of gates and ups side by side", {.tokens = more_rows,
+                                                           .experts = 2,
+                                                           .top_k = 1,
+                                                           .hidden = 40,
+                                                           .intermediate = more_outputs,
+                                                           .low = 0,
+                                                           .high = 2,
+                                                           .gate_up = GateUp::kInterleaved,
+                                                           .bias13 = true});
   add("more than a chunk of choices", {.tokens = kSortChunk / 16 + 30,
                                        .experts = 20,
                                        .top_k = 16,
@@ -40,8 +53,8 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   add("experts of many warps",
       {.tokens = 40, .experts = 200, .top_k = 4, .hidden = 16, .intermediate = 8, .low = 0, .high = 200});
   cases.back().choices = reference::Choices::kRandom;
-  if (c.engine == ExpertsEngine::kWgmma)
-    std::erase_if(cases, [](const reference::ExpertsCase& spec) { return spec.problem.transposed; });
+  if (wgmma)
+    std::erase_if(cases, [&](const reference::ExpertsCase& spec) { return spec.problem.transposed != c.transposed; });
   for (reference::ExpertsCase& spec : cases) spec.problem.keeps = c.keeps;
   return cases;
 }

@@ -29,6 +29,11 @@ class Experts : public ::testing::TestWithParam<EmulatedKernel> {
     return static_cast<std::size_t>(std::ranges::find_if(all, same) - all.begin());
   }
   std::vector<ExpertsCase> cases() const { return cases_for(experts_product_variant_of(GetParam().variant).config); }
+  /// The first of some tokens.
+  ExpertsCase first_case() const {
+    const auto all = cases();
+    return *std::ranges::find_if(all, [](const ExpertsCase& spec) { return spec.problem.tokens >= 8; });
+  }
 };
 
 TEST_P(Experts, IsRightOnAllCases) {
@@ -65,7 +70,7 @@ TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
 
 /// Whatever else is in the batch, a token's result has the same bits: its products are summed in the same order.
 TEST_P(Experts, ATokensResultIsItsOwn) {
-  ExpertsCase spec = cases().front();
+  ExpertsCase spec = first_case();
   ExpertsData all = reference::make_data(spec);
   ASSERT_TRUE(emulated::run(rows(), GetParam(), all, {}));
   constexpr std::int64_t kFirst = 4;
@@ -79,7 +84,7 @@ TEST_P(Experts, ATokensResultIsItsOwn) {
 
 /// Rows that come sorted give what the same rows give by their ids, with weights of 1.
 TEST_P(Experts, TakesRowsThatComeSorted) {
-  ExpertsCase spec = cases().front();
+  ExpertsCase spec = first_case();
   spec.problem.top_k = 1;
   spec.problem.weight_on = WeightOn::kOutput;
   ExpertsData by_ids = reference::make_data(spec);

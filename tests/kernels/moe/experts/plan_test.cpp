@@ -14,7 +14,7 @@
 namespace flashfit {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::ElementsAre, ::testing::HasSubstr;
 
 std::vector<Image> images() {
   return test::every_image(catalogue(), [](const KernelVariant&) { return 128; });
@@ -76,10 +76,61 @@ TEST(ExpertsPlan, TakesWgmmaOnHopperUnlessItsTilesAreTooFew) {
       EXPECT_EQ(config_of(*plan).engine, ExpertsEngine::kWgmma) << name << ' ' << tokens;
       EXPECT_EQ(plan->product->target.str(), "9.0a");
     }
-    ExpertsProblem turned = problem(32768);
-    turned.transposed = true;
-    EXPECT_EQ(config_of(*plan_experts(turned, gpu, 0, carried)).engine, ExpertsEngine::kMma);
   }
+}
+
+TEST(ExpertsPlan, TakesTransposedWeightsByAFormOfTheirOwnOverWgmma) {
+  const auto carried = images();
+  const Gpu gpu = find_gpu("H200").value();
+  for (const GateUp gate_up : {GateUp::kConcatenated, GateUp::kInterleaved})
+    for (const bool keeps : {false, true})
+      for (const bool transposed : {false, true}) {
+        ExpertsProblem p = problem(4096);
+        p.gate_up = gate_up, p.keeps = keeps, p.transposed = transposed;
+        const auto plan = plan_experts(p, gpu, 0, carried);
+        ASSERT_TRUE(plan) << plan.error().message;
+        EXPECT_EQ(plan->product->variant->name, std::string("experts_wgmma_bf16_144x256x64_w1x8_s4_b1") +
+                                                    (transposed ? "_t" : "") + (keeps ? "_z" : ""));
+      }
+  ExpertsProblem few = problem(1);
+  few.transposed = true;
+  EXPECT_EQ(config_of(*plan_experts(few, gpu, 0, carried)).engine, ExpertsEngine::kMma);
+}
+
+/// The maps of the first product's weights, innermost first: of all layouts, what a box of 64 x 64 is cut from.
+TEST(ExpertsPlan, MapsOfWeightsAreOfTheirLayout) {
+  const auto carried = images();
+  static std::vector<TensorMapSpec> specs;
+  const auto weights = [&](GateUp gate_up, bool transposed) {
+    ExpertsProblem p = problem(100);
+    p.gate_up = gate_up, p.transposed = transposed;
+    ExpertsCall call;
+    call.problem = p;
+    call.w13_row = transposed ? 2 * p.intermediate : p.hidden;
+    call.w13_expert = 2LL * p.intermediate * p.hidden;
+    specs.clear();
+    ExpertsArguments arguments;
+    const auto plan = plan_experts(p, find_gpu("H100").value(), 0, carried);
+    EXPECT_TRUE(arguments.set(*plan, call, [](const TensorMapSpec& spec) -> Result<TensorMap> {
+      specs.push_back(spec);
+      return TensorMap{};
+    }));
+    return specs.at(0);
+  };
+  constexpr uint64 kExpert = 2ULL * 1536 * 2048;  // bytes
+  TensorMapSpec spec = weights(GateUp::kConcatenated, false);
+  EXPECT_THAT(spec.dims, ElementsAre(2048, 768, 2, 128, 0));
+  EXPECT_THAT(spec.strides, ElementsAre(4096, 768 * 4096, kExpert, 0));
+  spec = weights(GateUp::kInterleaved, false);
+  EXPECT_THAT(spec.dims, ElementsAre(2048, 768, 2, 128, 0));
+  EXPECT_THAT(spec.strides, ElementsAre(2 * 4096, 4096, kExpert, 0));
+  spec = weights(GateUp::kConcatenated, true);
+  EXPECT_THAT(spec.dims, ElementsAre(768, 2048, 2, 128, 0));
+  EXPECT_THAT(spec.strides, ElementsAre(2 * 1536, 2 * 768, kExpert, 0));
+  // No box holds gates alone: a map of all outputs.
+  spec = weights(GateUp::kInterleaved, true);
+  EXPECT_THAT(spec.dims, ElementsAre(1536, 2048, 1, 128, 0));
+  EXPECT_THAT(spec.strides, ElementsAre(2 * 1536, 16, kExpert, 0));
 }
 
 TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {
@@ -178,7 +229,9 @@ TEST(ExpertsPlan, SaysWhatBinds) {
   ExpertsProblem turned = problem(8);
   turned.transposed = true;
   EXPECT_THAT(message(turned, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"}),
-              HasSubstr("takes no transposed weights"));
+              HasSubstr("takes weights that lie otherwise"));
+  EXPECT_THAT(message(problem(8), {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1_t"}),
+              HasSubstr("takes weights that lie otherwise"));
   EXPECT_THAT(message(problem(8), {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1_z"}),
               HasSubstr("or keeps otherwise"));
   EXPECT_EQ(message(problem(32768), {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"}), "fits");

@@ -3,6 +3,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/moe/experts/activation.cuh"
+#include "kernels/moe/experts/wgmma/alternating.cuh"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 #include "kernels/moe/experts/wgmma/works.cuh"
@@ -45,7 +46,12 @@ class WgmmaExpertsConsumer {
   static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
 
   WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
-      : p_(p.product), s_(s), group_(group), leads_(p.product.depth > kLead * C.depth), at_(0) {}
+      : p_(p.product),
+        s_(s),
+        group_(group),
+        leads_(p.product.depth > kLead * C.depth),
+        alternates_(C.transposed && p.product.alternates()),
+        at_(0) {}
 
   void run() {
     for (;;) {
@@ -55,6 +61,8 @@ class WgmmaExpertsConsumer {
       // Zeros that nobody reads: without, the compiler takes all sums to be alive from one tile to the next.
       Sums lo = {}, hi = {};
       multiply<C.tile_rows / kExpertsStep>(lo, hi, place.steps());
+      if constexpr (C.transposed)
+        if (alternates_) gather_pairs(lo, hi, place.rows);
       put(place, lo, hi);
     }
   }
@@ -86,13 +94,14 @@ class WgmmaExpertsConsumer {
       const int slot = at_ % C.stages;
       arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
       arch::wgmma_fence();
-      const uint64 w = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_].data), 0, 0));
-      const uint64 w2 = encode(TileW::k_major(arch::shared_address(s_.w[slot][2 * group_ + 1].data), 0, 0));
+      const uint64 w = weights_of(s_.w[slot][2 * group_]), w2 = weights_of(s_.w[slot][2 * group_ + 1]);
       const uint64 a = encode(TileA::k_major(arch::shared_address(s_.a[slot].data), 0, 0));
 #pragma unroll
       for (int i = 0; i < C.depth; i += 16) {
-        arch::wgmma_m64k16<T>(lo, TileW::moved(w, 0, i), TileA::moved(a, 0, i), k + i != 0);
-        arch::wgmma_m64k16<T>(hi, TileW::moved(w2, 0, i), TileA::moved(a, 0, i), k + i != 0);
+        constexpr Major kMajor = C.transposed ? Major::kMN : Major::kK;
+        const uint64 rows = TileA::moved(a, 0, i);
+        arch::wgmma_m64k16<T, Major::kK, kMajor>(lo, at_depth(w, i), rows, k + i != 0);
+        arch::wgmma_m64k16<T, Major::kK, kMajor>(hi, at_depth(w2, i), rows, k + i != 0);
       }
       arch::wgmma_commit();
       if (leads_ && group_ == 0 && at_ == kLead) arch::named_barrier_arrive(kBegin, 256);
@@ -103,10 +112,38 @@ class WgmmaExpertsConsumer {
     release(at_ - 1);
   }
 
+  /// 64 outputs' weights of a slice as wgmma's m, and the same from a depth on.
+  static uint64 weights_of(const TileW& s_w) {
+    const uint32 address = arch::shared_address(s_w.data);
+    if constexpr (C.transposed)
+      return encode(TileW::mn_major(address, 0, 0));
+    else
+      return encode(TileW::k_major(address, 0, 0));
+  }
+  static uint64 at_depth(uint64 w, int k) { return C.transposed ? TileW::moved(w, k, 0) : TileW::moved(w, 0, k); }
+
   /// The warp has no further use for the slot of the n-th slice.
   void release(int n) {
     arch::sync_warp();
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
+  }
+
+  /// Which of 64 outputs element i of a thread's sums is.
+  int output_of(int thread, int i) const {
+    if constexpr (C.transposed)
+      if (alternates_) return AlternatingMap::row(thread, i);
+    return WgmmaAccumulatorMap::row(thread, i);
+  }
+  /// Where the 8 outputs of a warp's lanes go that are `second`, 0 or 8, rows of m further on.
+  int first_column(int thread, int second) const {
+    if constexpr (C.transposed)
+      if (alternates_) return thread / 32 * 8 + second * 4;
+    return thread / 32 * 16 + second;
+  }
+  Bytes16 in_order_of_outputs(const Bytes16& x) const {
+    if constexpr (C.transposed)
+      if (alternates_) return in_order(x);
+    return x;
   }
 
   int first_output(const ExpertsPlace& place) const {
@@ -156,16 +193,17 @@ class WgmmaExpertsConsumer {
   template <class To, class Result>
   void put_run(const ExpertsPlace& place, int first, const To& to_rows, Result result) {
     TileOut& s_out = s_.out[group_];
-    const int lane = arch::lane(), thread = arch::thread() % 128, warp_output = thread / 32 * 16;
+    const int lane = arch::lane(), thread = arch::thread() % 128;
     float bias[2], up_bias[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int output = first + WgmmaAccumulatorMap::row(thread, 2 * h);
+      const int output = first + output_of(thread, 2 * h);
       bias[h] = bias_of(place, output, 0);
       up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
     }
+    // The lane gives the address of 8 outputs: those of the first or the second rows of its warp's lanes.
     const auto to = arch::in_one_register(
-        s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), warp_output + LdmatrixMap::right_col(lane)));
+        s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), first_column(thread, LdmatrixMap::right_col(lane))));
     const int column = thread % 8 * 8, row = thread / 8;
     const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
     T* g_out = to_rows.row(place, row) + first + column;
@@ -192,8 +230,8 @@ class WgmmaExpertsConsumer {
 #pragma unroll
       for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += 16) {
         if (r >= place.rows) break;
-        arch::store_if(inside && row + r < place.rows, g_out, 0,
-                       arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin)));
+        const auto outputs = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin));
+        arch::store_if(inside && row + r < place.rows, g_out, 0, in_order_of_outputs(outputs));
         g_out += 16 * to_rows.each();
       }
     }
@@ -219,7 +257,7 @@ class WgmmaExpertsConsumer {
   const ExpertsProductParams& p_;
   Shared& s_;
   const int group_;
-  const bool leads_;
+  const bool leads_, alternates_;
   int at_;  // slices so far
 };
 

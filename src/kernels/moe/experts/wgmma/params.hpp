@@ -6,7 +6,8 @@
 namespace flashfit {
 
 struct WgmmaExpertsParams {
-  /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Boxes of 64 x 64.
+  /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Transposed: outputs of gate; depth;
+  /// gate and up; experts; or, where gate and up alternate, all outputs; depth; one; experts. Boxes of 64 x 64.
   TensorMap weights;
   /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of 64 x kExpertsStep.
   TensorMap rows;

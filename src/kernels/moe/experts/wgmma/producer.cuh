@@ -60,12 +60,13 @@ class WgmmaExpertsProducer {
 
   /// Two runs of 64 outputs for each warpgroup: of gate and of up, or one after the other.
   void copy_weights(const ExpertsPlace& place, int k, int slot) {
+    const bool apart = p_.paired != 0 && !(C.transposed && p_.alternates());
 #pragma unroll
     for (int i = 0; i < 2 * Shared::kGroups; ++i) {
-      const int up = p_.paired != 0 ? i % 2 : 0, run = p_.paired != 0 ? i / 2 : i;
-      const int runs = p_.paired != 0 ? Shared::kGroups : 2 * Shared::kGroups;
-      arch::tma_load(s_.w[slot][i].data, 0, params_.weights, {k, (place.column * runs + run) * 64, up, place.expert},
-                     s_.full[slot]);
+      const int up = apart ? i % 2 : 0, run = apart ? i / 2 : i, runs = apart ? Shared::kGroups : 2 * Shared::kGroups;
+      const int output = (place.column * runs + run) * 64;
+      arch::tma_load(s_.w[slot][i].data, 0, params_.weights,
+                     {C.transposed ? output : k, C.transposed ? k : output, up, place.expert}, s_.full[slot]);
     }
   }
 

@@ -13,9 +13,10 @@ namespace flashfit {
 template <ExpertsProductConfig C>
 struct WgmmaExpertsShared {
   using T = Element<C.dtype>;
-  using TileW = PanelTile<T, 64, C.depth, SwizzleMode::k128B>;           // [outputs, depth]: m of one wgmma
-  using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  // [rows, depth]: its n
-  using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       // [rows, outputs]
+  /// [outputs, depth], transposed [depth, outputs]: m of one wgmma.
+  using TileW = PanelTile<T, C.transposed ? C.depth : 64, C.transposed ? 64 : C.depth, SwizzleMode::k128B>;
+  using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
+  using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       ///< [rows, outputs]
   static constexpr int kGroups = C.column_warps / 4;
 
   TileW w[C.stages][2 * kGroups];
