@@ -55,7 +55,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
  *                      (expert_map), on a GPU .keep (z), on the CPU .shared, .backward; moe.layer.prepare,
- *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward
+ *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward and
+ *                      moe.product
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -413,6 +414,31 @@ typedef struct flashfit_moe_activation_backward_args {
 
 /* Queued on the stream; tensors on the CPU are refused. */
 FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_backward_args* args);
+
+/* Since 0.4. The experts' grouped product alone, as a backward of flashfit_fused_moe needs it for dh and dx: for each
+ * row r of expert e
+ *
+ *   out[r, o] = sum over d of a[r, d] w[e, o, d]
+ *
+ * in fp32, rounded once. An expert begins at the largest offset so far, and none reaches past the rows; rows that no
+ * expert has are not written. On one GPU; a, w and out of one dtype, fp16 or bf16; the last dimension contiguous, other
+ * strides multiples of 8, addresses of 16 bytes. */
+typedef struct flashfit_moe_rows_product_args {
+  uint32_t struct_size;    /* sizeof(flashfit_moe_rows_product_args); as of flashfit_attention_args */
+  uint32_t flags;          /* FLASHFIT_TRANSPOSED, FLASHFIT_PTX_ONLY */
+  const DLTensor* a;       /* [rows, depth], depth a multiple of 8 */
+  const DLTensor* w;       /* [experts, outputs, depth], outputs a multiple of 8; FLASHFIT_TRANSPOSED: [experts, depth,
+                            * outputs] */
+  const DLTensor* offsets; /* int32 [experts + 1], contiguous: where each expert's rows begin */
+  const DLTensor* out;     /* written: [rows, outputs], contiguous */
+  flashfit_stream stream;
+  void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked */
+  uint64_t workspace_bytes;
+} flashfit_moe_rows_product_args;
+
+/* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_moe_rows_product(const flashfit_moe_rows_product_args* args,
+                                                       flashfit_allocate allocate, void* context);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

@@ -24,6 +24,7 @@ from ._frames import (
     frames_moe,
     frames_moe_backward,
     frames_route,
+    frames_rows_product,
 )
 from ._library import default_paths, library
 
@@ -75,6 +76,7 @@ class Binding:
     moe = staticmethod(frames_moe)
     moe_backward = staticmethod(frames_moe_backward)
     activation_backward = staticmethod(frames_activation_backward)
+    rows_product = staticmethod(frames_rows_product)
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"

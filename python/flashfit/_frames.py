@@ -13,7 +13,7 @@ from ._tensors import Memory
 # By the number of dimensions, a DLTensor followed by its sizes and strides.
 _TENSOR = [struct.Struct(f"=QiiiBBHQQQ{2 * ndim}q") for ndim in range(5)]
 _DLTENSOR_BYTES, _TENSOR_BYTES = _TENSOR[0].size, _TENSOR[4].size
-_INTERLEAVED = 16384  # FLASHFIT_INTERLEAVED
+_TRANSPOSED, _INTERLEAVED = 8192, 16384  # FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED
 _NO_OPTIONS = (0, 0, 0.0, None, None, None, None, 0, 0, None)
 #: attend() could not read a tensor: it has to be given as a Memory.
 UNREADABLE = -1
@@ -101,6 +101,9 @@ MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b
 #: flashfit_moe_activation_backward_args' tensors, in their order.
 ACTIVATION_TENSORS = ("z", "dh", "choices", "topk_weights", "dz", "h", "dtopk_weights")
 _activation_frames = _Frames("=II7QQifff", 7)  # flashfit_moe_activation_backward_args
+#: flashfit_moe_rows_product_args' tensors, in their order.
+PRODUCT_TENSORS = ("a", "w", "offsets", "out")
+_product_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_rows_product_args
 _moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
@@ -132,7 +135,7 @@ def _kept_from_c(allocate: Callable[[int], int], raised: list[BaseException]) ->
 
 
 def _run(function: Any, frame: _Frame, allocate: Callable[[int], int] | None) -> int:
-    """The status of flashfit_attention_run or flashfit_fused_moe_run; raises what `allocate` raises."""
+    """The status of one of C's functions that ask for a workspace; raises what `allocate` raises."""
     raised: list[BaseException] = []
     give = ALLOCATE() if allocate is None else ALLOCATE(_kept_from_c(allocate, raised))
     status = int(function(frame.address, give, None))
@@ -206,3 +209,13 @@ def frames_activation_backward(
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(ACTIVATION_TENSORS)]
         frame.put_args(_INTERLEAVED if interleaved else 0, *places, stream, *activation)
         return int(library().c.flashfit_moe_activation_backward(frame.address))
+
+
+def frames_rows_product(
+    tensors: dict[str, Memory], transposed: bool, stream: int, allocate: Callable[[int], int]
+) -> int:
+    """flashfit_moe_rows_product's status; allocate(bytes) gives the address of its workspace."""
+    with _product_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(PRODUCT_TENSORS)]
+        frame.put_args(_TRANSPOSED if transposed else 0, *places, stream, 0, 0)
+        return _run(library().c.flashfit_moe_rows_product, frame, allocate)

@@ -1,5 +1,6 @@
 """Whose code gives gradients: of attention PyTorch's flash attention, fed with flashfit's output and LSE, where it
-takes the problem; of layers of experts PyTorch's products on a GPU, and flashfit's own code on the CPU.
+takes the problem; of layers of experts PyTorch's products on a GPU, on Hopper flashfit's in part, and flashfit's own
+code on the CPU.
 
 Pure functions of the problem, so that explain() answers for any GPU without one, and without torch.
 """
@@ -20,6 +21,11 @@ _SMALL_SHARED_MEMORY = ((8, 6), (8, 9), (12, 0), (12, 1))
 
 def keeps_first_product(capability: tuple[int, int]) -> bool:
     """Whether flashfit's kernels for experts can write what the first product gives, for a backward to read."""
+    return capability == (9, 0)
+
+
+def multiplies_rows(capability: tuple[int, int]) -> bool:
+    """Whether flashfit's own products give a backward of experts dh and dx: where they are over wgmma."""
     return capability == (9, 0)
 
 

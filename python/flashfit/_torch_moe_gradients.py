@@ -1,8 +1,9 @@
-"""Gradients of layers of experts on a GPU: PyTorch's own products of rows that lie sorted by expert.
+"""Gradients of layers of experts on a GPU: products of rows that lie sorted by expert.
 
-flashfit has no kernel for them there yet. What a backward needs of the forward is computed again from the call's
-inputs, so that a training step keeps nothing that is as large as its choices are many. Nothing here depends on the
-device, so that tests run it on the CPU. docs/moe.md has the formulas.
+Those of rows by weights are flashfit's on Hopper, all others PyTorch's. What a backward needs of the forward is
+computed again from the call's inputs where the forward did not keep it, so that a training step keeps little that is
+as large as its choices are many. Nothing here depends on the device, so that tests run it on the CPU. docs/moe.md has
+the formulas.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._gradients import GROUPED, experts_operator
+from ._gradients import GROUPED, experts_operator, multiplies_rows
 from ._moe import Asked, activation_of, has_gate, range_of
 from ._packages import TORCH
 
@@ -30,12 +31,50 @@ def takes_grouped(x: Any) -> bool:
     return experts_operator(torch.cuda.get_device_capability(x.device), dtype, _RELEASE) == GROUPED
 
 
-class _Products:
-    """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least."""
+def takes_rows(x: Any) -> bool:
+    """Whether flashfit_moe_rows_product multiplies such rows on their GPU."""
+    return (
+        bool(x.is_cuda)
+        and x.dtype in (torch.float16, torch.bfloat16)
+        and multiplies_rows(torch.cuda.get_device_capability(x.device))
+    )
 
-    def __init__(self, ends: Any, grouped: bool) -> None:
+
+def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int) -> None:
+    """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
+    transposed [experts, k, n]."""
+    given = {"a": a, "w": weights, "offsets": offsets, "out": out}
+    scratch = []
+
+    def space(count: int) -> int:
+        scratch.append(TORCH.scratch(a, count))
+        return int(scratch[0].data_ptr())
+
+    with torch.no_grad():
+        memories = {name: TORCH.read(name, each, stream) for name, each in given.items()}
+    status = binding().rows_product(memories, transposed, stream, space)
+    if status:
+        raise failure(status)
+
+
+def _layout_of(weights: Any) -> bool | None:
+    """Of [experts, k, n] whether n is contiguous, False where k is; None for what flashfit's products do not take."""
+    if weights.data_ptr() % 16 or any(size % 8 for size in weights.shape[1:]):
+        return None
+    for transposed, inner, outer in ((True, 2, 1), (False, 1, 2)):
+        if weights.stride(inner) == 1 and not (weights.stride(0) % 8 or weights.stride(outer) % 8):
+            return transposed
+    return None
+
+
+class _Products:
+    """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least. own:
+    those of rows by weights are flashfit's, where it takes the weights."""
+
+    def __init__(self, ends: Any, grouped: bool, own: bool = False) -> None:
         self._ends = ends
         self._grouped = grouped
+        self._offsets = torch.cat([ends.new_zeros(1), ends]) if own else None
         if not grouped:  # reading the ends waits for the GPU
             stops = ends.tolist()
             self._spans = list(map(slice, [0, *stops], stops))
@@ -43,6 +82,11 @@ class _Products:
     def of_rows(self, a: Any, weights: Any) -> Any:
         """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
         expert hold anything."""
+        transposed = None if self._offsets is None else _layout_of(weights)
+        if transposed is not None:
+            out = a.new_empty((a.shape[0], weights.shape[2]))
+            rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a))
+            return out
         if self._grouped:
             return torch._grouped_mm(a, weights, offs=self._ends)
         out = a.new_empty((a.shape[0], weights.shape[2]))
@@ -193,7 +237,7 @@ def experts_gradients(
         return tuple(y.new_zeros(y.shape) if asks else none for y, asks, none in zip(given, wanted, found))
     experts, on_input, transposed = w13.shape[0], asked.weight_on == "input", asked.transposed
     rows = _Rows(asked.topk_ids, (range_of(asked.experts) or (0, 0))[0], experts)
-    products = _Products(rows.ends, takes_grouped(x))
+    products = _Products(rows.ends, takes_grouped(x), takes_rows(x))
     first, second = (w13, w2) if transposed else (w13.mT, w2.mT)
     weights = rows.of_choices(asked.topk_weights.float())
 

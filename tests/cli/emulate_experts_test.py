@@ -36,9 +36,10 @@ def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
     assert run["grid"] == run["counts"]["blocks"]
 
 
-def test_the_variant_over_wgmma_runs_too() -> None:
-    name = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"
-    (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, "--variant", name)
+@pytest.mark.parametrize(("layout", "form"), [([], ""), (["--transposed", "--gate-up", "interleaved"], "_t")])
+def test_the_variants_over_wgmma_run_too(layout: list[str], form: str) -> None:
+    name = f"experts_wgmma_bf16_144x256x64_w1x8_s4_b1{form}"
+    (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, *layout, "--variant", name)
     assert (run["variant"], run["clean"]) == (name, True)
     assert run["counts"]["wgmma"] > 0
 

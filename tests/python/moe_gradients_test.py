@@ -10,7 +10,13 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_moe, _torch_moe_gradients, torch_ops  # noqa: E402
-from flashfit._gradients import GROUPED, ONE_BY_ONE, experts_operator, keeps_first_product  # noqa: E402
+from flashfit._gradients import (  # noqa: E402
+    GROUPED,
+    ONE_BY_ONE,
+    experts_operator,
+    keeps_first_product,
+    multiplies_rows,
+)
 
 from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
@@ -284,6 +290,43 @@ def test_a_launch_of_our_own_between_the_products(
     assert launches == [(108, 48 if ungated else 96)] * 2
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_rows_are_our_own_where_it_takes_them(
+    as_on_a_gpu: str, transposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's place, taken by plain products: tests/kernels/moe/experts holds the kernel to fp64."""
+    seen = []
+
+    def product(a: Any, weights: Any, offsets: Any, out: Any, turned: bool, stream: int) -> None:
+        assert offsets.dtype == torch.int32
+        assert all(each.is_contiguous() for each in (a, weights, offsets, out))
+        begins = offsets.tolist()
+        assert begins[0] == 0
+        for begin, end, each in zip(begins, begins[1:], weights):
+            torch.mm(a[begin:end], each if turned else each.T, out=out[begin:end])
+        seen.append((tuple(weights.shape), turned))
+
+    monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "rows_product", product)
+    held(differentiable(torch.bfloat16, "swiglu", "concatenated", transposed, "output"), DIFFERENTIATED, by_torch)
+    first, second = ((8, 64, 96), (8, 48, 64)) if transposed else ((8, 96, 64), (8, 64, 48))
+    assert seen == [(first, transposed), (second, not transposed), (first, not transposed)]  # z, dh and dx
+
+
+def test_which_weights_our_products_of_rows_take() -> None:
+    layout_of = _torch_moe_gradients._layout_of
+    assert layout_of(torch.zeros(2, 16, 24)) is True
+    assert layout_of(torch.zeros(2, 24, 16).mT) is False
+    assert layout_of(torch.zeros(2, 16, 32)[:, :, :24]) is True
+    for odd in (
+        torch.zeros(2, 16, 20),
+        torch.zeros(2, 16, 48)[:, :, ::2],
+        torch.zeros(2 * 16 * 24 + 1, dtype=torch.bfloat16)[1:].view(2, 16, 24),
+        torch.zeros(2, 16, 28)[:, :, :24],
+    ):
+        assert layout_of(odd) is None
+
+
 def test_others_that_keep_have_the_same_gradients(kept: list[Any]) -> None:
     for name in ("a part", "repeated ids", "no tokens", "ids that are none"):
         call, names = calls()[name]
@@ -337,6 +380,8 @@ def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) ->
 def test_which_gpus_keep() -> None:
     assert keeps_first_product((9, 0))
     assert not keeps_first_product((10, 0))
+    assert multiplies_rows((9, 0))
+    assert not multiplies_rows((8, 9))
 
 
 def test_recompute_is_a_choice_of_two() -> None:

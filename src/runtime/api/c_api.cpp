@@ -17,6 +17,7 @@
 #include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/experts_question.hpp"
 #include "runtime/api/moe/route.hpp"
+#include "runtime/api/moe/rows_product.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/reports.hpp"
@@ -205,6 +206,11 @@ flashfit_status flashfit_fused_moe_prepare(const flashfit_fused_moe_args* args) 
 
 flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_backward_args* args) {
   return api::guarded([&] { return api::moe_activation_backward(args); });
+}
+
+flashfit_status flashfit_moe_rows_product(const flashfit_moe_rows_product_args* args, flashfit_allocate allocate,
+                                          void* context) {
+  return api::guarded([&] { return api::moe_rows_product(args, {.allocate = allocate, .context = context}); });
 }
 
 flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {

@@ -50,6 +50,7 @@ constexpr const char* kAlways[] = {
     "moe.layer.run",
     "moe.layer.shared",
     "moe.layer.workspace",
+    "moe.product",
     "moe.route",
     "moe.route.bias",
     "moe.route.explain",

@@ -1,0 +1,158 @@
+#include "runtime/api/moe/rows_product.hpp"
+
+#include <algorithm>
+
+#include "core/gpu/device.hpp"
+#include "kernels/moe/experts/rows_product.hpp"
+#include "runtime/api/decision_log.hpp"
+#include "runtime/api/live_gpus.hpp"
+#include "runtime/api/plan_memo.hpp"
+#include "runtime/api/refuse.hpp"
+#include "runtime/api/settings.hpp"
+#include "runtime/api/versioned.hpp"
+#include "runtime/images/carried.hpp"
+#include "runtime/images/loader.hpp"
+#include "runtime/images/tensor_map.hpp"
+
+namespace flashfit::api {
+namespace {
+
+/// The struct's size in its first version: no caller has a smaller one.
+constexpr std::size_t kFirstSize = 64;
+constexpr const char* kName = "moe.product";
+
+using Args = flashfit_moe_rows_product_args;
+
+struct Tensors {
+  Argument a, w, offsets, out;
+};
+
+Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
+  const struct {
+    const char* name;
+    const DLTensor* tensor;
+    int ndim;
+    const char* layout;
+    Argument& to;
+  } all[] = {{"a", args.a, 2, "[rows, depth]", t.a},
+             {"w", args.w, 3, transposed ? "[experts, depth, outputs]" : "[experts, outputs, depth]", t.w},
+             {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
+             {"out", args.out, 2, "[rows, outputs]", t.out}};
+  for (const auto& each : all) {
+    if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
+    const DLDevice mine = each.to.device, first = t.a.device;
+    if (!each.to.on_gpu()) return refuse("{}: device is {}; accepted: a GPU", each.name, text(mine));
+    if (mine.device_id != first.device_id)
+      return refuse("{}: device is {}; accepted: {}, where a is", each.name, text(mine), text(first));
+    if (each.ndim > 1 && each.to.begin % 16 != 0)
+      return refuse("{}: address {:#x}; accepted: a multiple of 16", each.name, each.to.begin);
+  }
+  return {};
+}
+
+Result<DType> check_dtypes(const Tensors& t) {
+  const bool half = is_dtype(t.a.dtype, kDLFloat, 16);
+  if (!half && !is_dtype(t.a.dtype, kDLBfloat, 16))
+    return refuse("a: dtype is {}; accepted: fp16, bf16", text(t.a.dtype));
+  for (const Argument* x : {&t.w, &t.out})
+    if (x->dtype.code != t.a.dtype.code || x->dtype.bits != 16)
+      return refuse("{}: dtype is {}; accepted: {}, as a", x->name, text(x->dtype), text(t.a.dtype));
+  if (!is_dtype(t.offsets.dtype, kDLInt, 32))
+    return refuse("offsets: dtype is {}; accepted: int32", text(t.offsets.dtype));
+  return half ? DType::kF16 : DType::kBF16;
+}
+
+Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
+  p.rows = t.a.size[0];
+  p.experts = static_cast<int>(std::min<std::int64_t>(t.w.size[0], kMostExperts + 1));
+  p.depth = static_cast<int>(t.w.size[p.transposed ? 1 : 2]);
+  p.outputs = static_cast<int>(t.w.size[p.transposed ? 2 : 1]);
+  if (p.experts < 1 || p.experts > kMostExperts || p.depth < 8 || p.depth % 8 || p.outputs < 8 || p.outputs % 8)
+    return refuse("w: shape is {}; accepted: 1 to {} experts, depth and outputs that are multiples of 8",
+                  text(t.w.shape()), kMostExperts);
+  const auto expect = [](const Argument& x, std::initializer_list<std::int64_t> sizes) -> Result<void> {
+    if (std::ranges::equal(x.shape(), sizes)) return {};
+    return refuse("{}: shape is {}; accepted: {}", x.name, text(x.shape()), text({sizes.begin(), sizes.size()}));
+  };
+  auto ok = expect(t.a, {p.rows, p.depth});
+  if (ok) ok = expect(t.out, {p.rows, p.outputs});
+  if (ok) ok = expect(t.offsets, {p.experts + std::int64_t{1}});
+  return ok;
+}
+
+Result<void> check_memory(const Tensors& t) {
+  for (const Argument* x : {&t.a, &t.w}) {
+    const auto last = x->stride.begin() + x->ndim - 1;
+    if (*last > 1 || std::any_of(x->stride.begin(), last, [](std::int64_t each) { return each % 8 != 0; }))
+      return refuse("{}: strides are {}; accepted: 1 at last, others multiples of 8", x->name, text(x->strides()));
+  }
+  for (const Argument* x : {&t.offsets, &t.out})
+    if (!is_contiguous(*x)) return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
+  for (const Argument* other : {&t.a, &t.w, &t.offsets})
+    if (overlap(t.out, *other))
+      return refuse("out: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", t.out.begin,
+                    t.out.end, other->name, other->begin, other->end);
+  return {};
+}
+
+using Memo = PlanMemo<RowsProduct, ExpertsPlan>;
+thread_local constinit Memo memo{};
+
+Result<const ExpertsPlan*> plan_for(const RowsProduct& p, int device, bool ptx_only) {
+  const auto gpu = remembered_gpu("a", device);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto driver = driver_cuda_version();
+  if (!driver) return tl::unexpected(driver.error());
+  const Memo::Key key{*gpu, *driver, ptx_only, p};
+  if (const ExpertsPlan* const known = memo.find(key)) return known;
+  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
+  const auto plan = plan_rows_product(p, **gpu, *driver, carried_images(), {.variant = {}, .ptx_only = ptx_only});
+  if (!plan) return tl::unexpected(plan.error());
+  return memo.keep(key, *plan);
+}
+
+Result<void> run(const Args& args, const Allocator& allocator) {
+  constexpr std::uint32_t kKnown = FLASHFIT_TRANSPOSED | FLASHFIT_PTX_ONLY;
+  if (const std::uint32_t unknown = args.flags & ~kKnown)
+    return refuse("flags: {:#x} is unknown; accepted: FLASHFIT_TRANSPOSED ({:#x}), FLASHFIT_PTX_ONLY ({:#x})", unknown,
+                  FLASHFIT_TRANSPOSED, FLASHFIT_PTX_ONLY);
+  RowsProductCall call;
+  RowsProduct& p = call.problem;
+  p.transposed = (args.flags & FLASHFIT_TRANSPOSED) != 0;
+  Tensors t;
+  auto ok = read_tensors(args, p.transposed, t);
+  if (!ok) return ok;
+  const auto dtype = check_dtypes(t);
+  if (!dtype) return tl::unexpected(dtype.error());
+  p.dtype = *dtype;
+  ok = check_shapes(t, p);
+  if (ok) ok = check_memory(t);
+  if (ok) ok = check_enabled(kName, true);
+  if (!ok || p.rows == 0) return ok;
+  const int device = t.a.device.device_id;
+  const auto plan = plan_for(p, device, (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  if (!plan) return tl::unexpected(plan.error());
+  const Argument* const tensors[] = {&t.a, &t.w, &t.offsets, &t.out};
+  const auto needed = static_cast<std::uint64_t>(rows_product_workspace(p));
+  const auto workspace = find_workspace(args.workspace, args.workspace_bytes, needed, allocator, tensors);
+  if (!workspace) return tl::unexpected(workspace.error());
+  // Of dimensions of one element no stride is read.
+  call.a = t.a.data, call.a_row = t.a.stride[0];
+  call.w = t.w.data, call.w_expert = t.w.stride[0], call.w_row = t.w.stride[1];
+  call.offsets = static_cast<const int*>(t.offsets.data), call.out = t.out.data, call.workspace = *workspace;
+  RowsProductArguments arguments;
+  ok = arguments.set(experts_product_variant_of(*(*plan)->product->variant).config, call, encode_tensor_map);
+  if (!ok) return ok;
+  return launch((*plan)->steps.all(), arguments.all(), device, args.stream);
+}
+
+}  // namespace
+
+Result<void> moe_rows_product(const flashfit_moe_rows_product_args* caller_args, const Allocator& allocator) {
+  const auto args = read_versioned(caller_args, kFirstSize);
+  Result<void> done = args ? run(*args, allocator) : Result<void>(tl::unexpected(args.error()));
+  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  return done;
+}
+
+}  // namespace flashfit::api
