@@ -196,13 +196,14 @@ def runtime_names_no_family(tree: Tree) -> list[str]:
 def only_backends_implement_arch(tree: Tree) -> list[str]:
     wrong = []
     for path, text in code(tree, "src", "include", "tests", "tools", "examples"):
-        if Path(path).name == "flashfit_arch.hpp" and Path(path).parent.as_posix() not in (
+        if Path(path).name in ("flashfit_arch.hpp", "flashfit_steps.hpp") and Path(path).parent.as_posix() not in (
             "src/kernels/arch/cuda",
             "src/proof/emu",
         ):
             wrong.append(f"{path}: a third backend of arch")
-        if path != "src/kernels/arch/arch.hpp" and any("flashfit_arch.hpp" in i for i in includes(text)):
-            wrong.append(f"{path}: includes a backend past kernels/arch/arch.hpp")
+        for part in ("arch", "steps"):
+            if path != f"src/kernels/arch/{part}.hpp" and any(f"flashfit_{part}.hpp" in i for i in includes(text)):
+                wrong.append(f"{path}: includes a backend past kernels/arch/{part}.hpp")
     return wrong
 
 
@@ -348,6 +349,8 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (runtime_names_no_family, {"src/runtime/images/loader.cpp": '#include "kernels/attention/forward/config.hpp"'}),
     (only_backends_implement_arch, {"src/kernels/tile/flashfit_arch.hpp": ""}),
     (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
+    (only_backends_implement_arch, {"src/kernels/tile/flashfit_steps.hpp": ""}),
+    (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_steps.hpp>"}),
     (asm_is_in_arch_cuda_alone, {"src/kernels/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),
     (asm_is_in_arch_cuda_alone, {"src/kernels/arch/a.hpp": '__asm__("nop");'}),
     (no_triple_angle_launch, {"src/runtime/images/a.cpp": "kernel<<<1, 32>>>(p);"}),

@@ -377,6 +377,10 @@ int cuLaunchKernelEx(const LaunchConfig* config, Kernel* kernel, void** params, 
       launch.cluster = a.value[0];
     } else if (a.id == kProgrammatic) {
       launch.dependent = a.value[0] == 1;
+      if (launch.dependent && gpu_of(context.device).cc() < 90)
+        return complain(kCall, "a programmatic dependent launch below 9.0", kInvalidValue);
+      if (launch.dependent && state().version < 12030 && (state().capturing || state().captures.contains(stream)))
+        return complain(kCall, "a programmatic dependent launch in a capture, before CUDA 12.3", kCaptureUnsupported);
     } else {
       return complain(kCall, "unknown attribute", kInvalidValue);
     }

@@ -10,6 +10,7 @@
 
 #include "core/gpu/device.hpp"
 #include "fake_cuda/fake_cuda.hpp"
+#include "kernels/attention/forward/combine/params.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "measure/call.hpp"
@@ -44,18 +45,21 @@ void fill(const FillParams& p) {
 }
 
 /// The CPU's forward, on the set of tensors whose results these are.
-void forward(const ForwardParams& p) {
-  if (p.splits > 1 && p.combine == 0) {  // parts, of which a second launch makes the result
-    machine.launches_a_call = 2;
-    return;
-  }
+void make_results(void* o, const float* lse) {
   ++machine.forwards;
   if (machine.silent) return;
-  auto* const out = static_cast<std::byte*>(p.o);
+  auto* const out = static_cast<std::byte*>(o);
   Call call(machine.c, machine.p, out - machine.p.out.offset, DLDevice{kDLCPU, 0});
-  ASSERT_TRUE(call.run(p.lse != nullptr));
+  ASSERT_TRUE(call.run(lse != nullptr));
   if (machine.wrong) out[1] ^= std::byte{0x40};
 }
+void forward(const ForwardParams& p) {
+  if (p.splits > 1)  // parts, of which a second launch makes the result
+    machine.launches_a_call = 2;
+  else
+    make_results(p.o, p.lse);
+}
+void combine(const CombineParams& p) { make_results(p.o, p.lse); }
 
 /// What a kernel does, with its argument copied as a launch copies it.
 std::function<void()> work_of(const std::string& entry, const void* params) {
@@ -67,6 +71,7 @@ std::function<void()> work_of(const std::string& entry, const void* params) {
   // As fake_cuda/carried.cpp names them.
   if (entry.starts_with("kernel_fwd_wgmma")) return with(+[](const WgmmaForwardParams& p) { forward(p.forward); });
   if (entry.starts_with("kernel_fwd")) return with(forward);
+  if (entry.starts_with("kernel_combine")) return with(combine);
   if (entry.find("Fill") != std::string::npos) return with(fill);
   if (entry.find("Clock") != std::string::npos)
     return with(+[](const ClockParams& p) {

@@ -1,6 +1,7 @@
 // Three kernels, compiled from a copy of the sources with one defect: the table's variant of fp16 with tall tiles,
 // which holds Q in registers and makes weights early; a general one of bf16, which does neither, so small that it has
 // many tiles of few keys: its warps share rows, each with half of V's columns; and a small one that trusts its bases.
+#include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
@@ -18,6 +19,11 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
   static const std::vector<EmulatedKernel> kernels = {emulated_forward<kForwardVariants[2].config>(kForwardVariants[2]),
                                                       emulated_forward<kGeneral.config>(kGeneral),
                                                       emulated_forward<kTrusting.config>(kTrusting)};
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_combines() {
+  static const std::vector<EmulatedKernel> kernels = combine_instances();
   return kernels;
 }
 

@@ -1,4 +1,5 @@
 // A small kernel that packs heads, compiled from a copy of the sources with one defect.
+#include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
@@ -11,6 +12,11 @@ constexpr ForwardVariant kPacking{forward_table::packed(forward_table::mma(DType
 
 const std::vector<EmulatedKernel>& emulated_forwards() {
   static const std::vector<EmulatedKernel> kernels = {emulated_forward<kPacking.config>(kPacking)};
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_combines() {
+  static const std::vector<EmulatedKernel> kernels = combine_instances();
   return kernels;
 }
 

@@ -1,5 +1,6 @@
 // Two kernels over wgmma, compiled from a copy of the sources with one defect: one that has room for its output beside
 // Q, with softcap, and one that has not.
+#include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 
 namespace flashfit::emulated {
@@ -14,6 +15,11 @@ constexpr ForwardVariant kInTurns{forward_table::wgmma(DType::kBF16, 256, 256, 8
 const std::vector<EmulatedKernel>& emulated_forwards() {
   static const std::vector<EmulatedKernel> kernels = {emulated_forward<kApart.config>(kApart),
                                                       emulated_forward<kInTurns.config>(kInTurns)};
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_combines() {
+  static const std::vector<EmulatedKernel> kernels = combine_instances();
   return kernels;
 }
 

@@ -1,6 +1,6 @@
 """Times every kernel that fits a shape beside the one that the plan chooses, for the plan's model to be fitted to:
-`python -m tools.gpu.time_variants FILE [TEXT]`, on a GPU; TEXT: shapes whose name has it. The shapes are not the
-bench's, which judge the model.
+`python -m tools.gpu.time_variants FILE [TEXT [bench]]`, on a GPU; TEXT: shapes whose name has it. The shapes are not
+the bench's, which judge the model; with `bench` they are, to see whether a choice there was the fastest.
 
 FILE: {"machine", "revision", "shapes": [{"problem", "us": {kernel: median microseconds}}]}; the plan's choice is first.
 """
@@ -23,7 +23,7 @@ for folder in (ROOT / "python", ROOT):
 
 from flashfit.bench import ours  # noqa: E402
 from flashfit.bench.arrays import TorchArrays  # noqa: E402
-from flashfit.bench.cases import Case  # noqa: E402
+from flashfit.bench.cases import Case, listed  # noqa: E402
 from flashfit.bench.gpu import Device  # noqa: E402
 from flashfit.bench.machine import describe, revision  # noqa: E402
 from flashfit.bench.plan import variants_that_fit  # noqa: E402
@@ -95,7 +95,7 @@ def race(case: Case, device: Device) -> dict[str, Any]:
 def main() -> int:
     path, text = Path(sys.argv[1]), "".join(sys.argv[2:3])
     device, found = Device(flushed=False), list[dict[str, Any]]()
-    for case in (each for each in shapes() if text in each.name):
+    for case in (each for each in (listed() if "bench" in sys.argv[3:] else shapes()) if text in each.name):
         found.append(race(case, device))
         fastest = min(found[-1]["us"].values())
         chosen = next(iter(found[-1]["us"].values()))

@@ -18,4 +18,10 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
   return all;
 }
 
+// Beside emulated_forwards(), for linkers that look into each library once: what runs either needs both.
+const std::vector<EmulatedKernel>& emulated_combines() {
+  static const std::vector<EmulatedKernel> all = make_combines();
+  return all;
+}
+
 }  // namespace flashfit::emulated

@@ -16,6 +16,9 @@ namespace flashfit::emulated {
 /// Every variant of the forward's table, in its order.
 const std::vector<EmulatedKernel>& emulated_forwards();
 
+/// Those that make one output of the parts that keys were cut in, in the order of their table.
+const std::vector<EmulatedKernel>& emulated_combines();
+
 /// Runs the kernel on a case's memory as the library would launch it, the keys of each sequence in `splits` parts
 /// (fewer if they have fewer tiles). `adjust` may change the arguments before. Error: the emulator's finding; kInternal
 /// where the plan has no launch for the case.

@@ -2,20 +2,19 @@
 // A kernel of the catalogue that the emulator runs, whatever its family.
 #include "core/base/error.hpp"
 #include "core/launch/kernel_variant.hpp"
-#include "proof/emu/index3.hpp"
-#include "proof/emu/options.hpp"
-
-namespace flashfit::emu {
-class Memory;
-}
+#include "proof/emu/grid.hpp"
 
 namespace flashfit::emulated {
 
 struct EmulatedKernel {
   KernelVariant variant;
-  /// `params` is the kernel's argument, of variant.params_bytes.
-  Result<emu::Stats> (*launch)(emu::Index3 grid, const void* params, const emu::Memory& memory,
-                               const emu::Options& options);
+  /// `params` is the kernel's argument, of variant.params_bytes, and outlives the program.
+  emu::Program (*program)(const void* params);
+
+  Result<emu::Stats> launch(emu::Index3 grid, const void* params, const emu::Memory& memory,
+                            const emu::Options& options) const {
+    return emu::run_grid(program(params), grid, memory, options);
+  }
 };
 
 }  // namespace flashfit::emulated

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/splits.hpp"
@@ -44,9 +46,16 @@ constexpr std::int64_t kResidentBlocks = 3;
 
 Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call, const ForwardParams& params,
                           emu::Memory memory, emu::Options options) {
-  const Image image{
-      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  const Steps steps = forward_steps(image, call.problem, params.slots, params.splits, kResidentBlocks);
+  const EmulatedKernel& combining = *std::ranges::find(
+      emulated_combines(), call.problem.dtype,
+      [](const EmulatedKernel& k) { return static_cast<const CombineVariant*>(k.variant.form)->config.dtype; });
+  // Of 9.0, where it begins early.
+  const auto image_of = [](const EmulatedKernel& k) {
+    return Image{
+        .variant = &k.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  };
+  const Image image = image_of(kernel), combine = image_of(combining);
+  const Steps steps = forward_steps(image, &combine, call.problem, params.slots, params.splits, kResidentBlocks);
   ForwardArguments arguments;
   const ForwardConfig& config = forward_variant_of(kernel.variant).config;
   int taken = 1 << 20;  // a launch that does not clear it computes nothing
@@ -54,7 +63,8 @@ Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call,
   if (auto ok = arguments.set(config, call, params, emu::encode_tensor_map, shares_counter(steps) ? &taken : nullptr);
       !ok)
     return tl::unexpected(ok.error());
-  return run_steps(steps.all(), arguments.all(), {&kernel, 1}, memory, std::move(options));
+  const EmulatedKernel kernels[] = {kernel, combining};
+  return run_steps(steps.all(), arguments.all(), kernels, memory, std::move(options));
 }
 
 /// Cut in parts as the plan cuts them.

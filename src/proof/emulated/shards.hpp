@@ -13,4 +13,7 @@ inline constexpr int kShards = 8;
 template <int Shard>
 void append_shard(std::vector<EmulatedKernel>& kernels);
 
+/// Those that combine, in a translation unit of their own.
+std::vector<EmulatedKernel> make_combines();
+
 }  // namespace flashfit::emulated

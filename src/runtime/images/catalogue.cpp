@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/moe/experts/gradient/plan.hpp"
 #include "kernels/moe/experts/variants.hpp"
@@ -14,6 +15,7 @@ namespace {
 /// The operations that this library has: the one place that lists them.
 constexpr std::vector<KernelVariant> (*kOperations[])() = {
     forward_kernel_variants,
+    combine_kernel_variants,
     route_kernel_variants,
     experts_kernel_variants,
     activation_gradient_variants,

@@ -289,7 +289,11 @@ Result<void> check(const Step& step) {
   return {};
 }
 
-LaunchShape shape_of(const Step& step, void* stream) {
+/// The first driver that captures programmatic dependent launches in graphs (CUDA 12.3). An older one is given plain
+/// launches, in and out of a capture: a dependent one that begins when the step before it has ended is right too.
+constexpr CudaVersion kDriverOfDependentGraphs = 12030;
+
+LaunchShape shape_of(const Step& step, CudaVersion driver, void* stream) {
   const KernelVariant& variant = *step.image->variant;
   return {.grid_x = static_cast<unsigned>(step.grid.x),
           .grid_y = static_cast<unsigned>(step.grid.y),
@@ -297,7 +301,7 @@ LaunchShape shape_of(const Step& step, void* stream) {
           .threads = static_cast<unsigned>(variant.threads),
           .shared_bytes = static_cast<unsigned>(variant.shared_bytes),
           .cluster = static_cast<unsigned>(variant.cluster),
-          .dependent = step.dependent,
+          .dependent = step.dependent && driver >= kDriverOfDependentGraphs,
           .stream = static_cast<cu::Stream>(stream)};
 }
 
@@ -335,7 +339,8 @@ Result<void> launch(std::span<const Step> steps, std::span<const void* const> pa
             !ok)
           return ok;
       }
-      return errand("cuLaunchKernelEx", launch_kernel(errand.driver, kernel, shape_of(steps[i], stream), params[i]));
+      return errand("cuLaunchKernelEx",
+                    launch_kernel(errand.driver, kernel, shape_of(steps[i], errand.driver.version, stream), params[i]));
     });
     if (!r) return r;
   }

@@ -643,6 +643,26 @@ TEST(LoaderWithoutADriverDeathTest, SaysWhatIsMissing) {
       "^the NVIDIA driver is for CUDA 11.8: [^:]*\n$");
 }
 
+TEST(LoaderWithoutADriverDeathTest, DependentStepsAreForDriversThatCaptureThem) {
+  const auto both = [](const char* driver) {
+    setenv("FAKE_CUDA_VERSION", driver, 1);
+    setenv("FAKE_CUDA_GPUS", "NVIDIA H100:90", 1);
+    const Image &before = images()[kSass], &after = images()[kSass + 2];
+    const Params params = some_params();
+    const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &after, .grid = kGrid, .dependent = true}};
+    const void* const arguments[] = {&params, &params};
+    std::string said;
+    for (const bool capturing : {false, true}) {
+      fake().capturing = capturing;
+      const Result<void> r = flashfit::launch(steps, arguments, 0, nullptr);
+      said += !r ? r.error().message : fake().launches.back().dependent ? "dependent " : "plain ";
+    }
+    return said;
+  };
+  expect_fresh("whole", [&] { return both("12020"); }, "^plain plain \n$");
+  expect_fresh("whole", [&] { return both("12030"); }, "^dependent dependent \n$");
+}
+
 TEST_F(LoaderDeathTest, ForkIsToldAndDoesNotHang) {
   expect_fresh(
       "whole",

@@ -29,6 +29,9 @@ std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& op
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
 
+/// Combines parts that no kernel made, of up to kMostParts: what is wrong with the output, or "".
+std::string combine_defect(const emu::Options& options);
+
 /// The cases that a variant of the table serves: of its own head_dims, some of narrower ones, of every option, and the
 /// list's hard ones.
 std::vector<ForwardCase> served_cases(const ForwardConfig& config);

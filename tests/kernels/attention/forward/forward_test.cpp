@@ -59,6 +59,10 @@ TEST_P(Forward, IsRightOnAllCases) {
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),
                          [](const auto& kernel) { return kernel.param.variant.name; });
 
+TEST(Combine, IsRightForAnyNumberOfParts) {
+  for (const emu::Options& options : schedules()) EXPECT_EQ(combine_defect(options), "");
+}
+
 TEST(Forward, KernelsAreThoseOfTheTable) {
   ASSERT_EQ(emulated_forwards().size(), forward_variants().size());
   for (std::size_t i = 0; i < forward_variants().size(); ++i)

@@ -65,8 +65,10 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
-  const Splits splits = splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
-  const Steps steps = forward_steps(image, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks);
+  const Splits splits =
+      r.combine == nullptr ? Splits{1, 0} : splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
+  const Steps steps =
+      forward_steps(image, r.combine, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks);
   return ForwardPlan{
       .variant = &variant_of(image),
       .problem = r.problem,

@@ -15,6 +15,7 @@ struct Request {
   std::span<const Image> images;
   const ForwardVariant* variant = nullptr;
   bool ptx_only = false;
+  const Image* combine = nullptr;  ///< of split keys' parts; without one no keys are split
 
   GpuWithDriver gpu_with_driver() const { return {gpu, driver, ptx_only}; }
 };

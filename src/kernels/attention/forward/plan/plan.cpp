@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/misfit.hpp"
 #include "kernels/attention/pack.hpp"
@@ -10,10 +11,11 @@ namespace flashfit {
 
 Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options) {
+  const Image* const combine = combine_image(problem.dtype, images, {gpu, driver, options.ptx_only});
   images = images_of(kForwardOperation, images);
   const bool by_strides = packs_heads(problem);
   const ForwardProblem launched = by_strides ? pack_heads(problem) : problem;
-  Request request{launched, gpu, driver, images, nullptr, options.ptx_only};
+  Request request{launched, gpu, driver, images, nullptr, options.ptx_only, combine};
   if (auto error = misfit_of_problem(launched, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
     const auto named = variant_named(options.variant, launched, images);
@@ -30,6 +32,7 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
 
 std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driver, std::span<const Image> images) {
   const ForwardProblem& problem = plan.problem;
+  const Image* const combine = combine_image(problem.dtype, images, {gpu, driver});
   images = images_of(kForwardOperation, images);
   const ForwardConfig& c = plan.variant->config;
   const bool ptx = plan.image().ptx();
@@ -37,7 +40,7 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
 
   BestPlan others_best;
   int others = 0;
-  for_each_candidate({problem, gpu, driver, images, nullptr, false}, [&](const ForwardPlan& other) {
+  for_each_candidate({problem, gpu, driver, images, nullptr, false, combine}, [&](const ForwardPlan& other) {
     if (other.variant == plan.variant) return;
     ++others;
     others_best.add(other);
@@ -58,9 +61,10 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
       ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image().target.cc / 10, plan.image().target.cc % 10)
           : fmt::format("machine code {}", plan.image().target.str());
   const std::string parts =
-      plan.splits == 1 ? ""
-                       : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines",
-                                     plan.splits, plan.grid(), plan.grid() * plan.splits);
+      plan.splits == 1
+          ? ""
+          : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines{}", plan.splits,
+                        plan.grid(), plan.grid() * plan.splits, plan.steps[1].dependent ? ", which begins early" : "");
   const std::string heads =
       plan.packed_heads() == 1 ? "" : fmt::format(" of the {} heads that share keys", plan.packed_heads());
   return fmt::format("{} runs on {}; {}x{} tile{}: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",

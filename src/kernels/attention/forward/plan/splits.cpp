@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "kernels/attention/forward/combine/params.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
 
 namespace flashfit {
 namespace {
 
-constexpr int kMostSplits = 64;
 constexpr int kFewestTiles = 2;  // of a part: one would be prologue and epilogue alone
 
 }  // namespace
@@ -30,7 +30,7 @@ Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_b
   Splits best{1, 0};
   if (blocks == 0 || blocks * 2 > room || tiles < 2 * kFewestTiles) return best;
   double least = forward_model(c, resident, spill_bytes, p, gpu, 1).microseconds;
-  const auto most = std::min<std::int64_t>({kMostSplits, tiles / kFewestTiles, room / blocks});
+  const auto most = std::min<std::int64_t>({kMostParts, tiles / kFewestTiles, room / blocks});
   for (int asked = 2; asked <= most; ++asked) {
     const Splits cut = cut_evenly(tiles, asked);
     const double time = forward_model(c, resident, spill_bytes, p, gpu, cut.splits).microseconds;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 #include "kernels/attention/pack.hpp"
@@ -20,7 +21,7 @@ KeySplits key_splits(const ForwardPlan& plan, void* workspace) {
 
 }  // namespace
 
-Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t slots, int splits,
+Steps forward_steps(const Image& image, const Image* combine, const ForwardProblem& p, std::int64_t slots, int splits,
                     std::int64_t resident) {
   Steps steps;
   const ForwardConfig& config = forward_variant_of(*image.variant).config;
@@ -33,9 +34,7 @@ Steps forward_steps(const Image& image, const ForwardProblem& p, std::int64_t sl
     return steps;
   }
   steps.add({.image = &image, .grid = {.x = slots * (p.heads_q / packed_heads(config, p)), .y = splits}});
-  if (splits == 1) return steps;
-  const int rows = combined_rows(config);
-  steps.add({.image = &image, .grid = {.x = (p.total_q * p.heads_q + rows - 1) / rows}});
+  if (splits > 1) steps.add(combine_step(*combine, config, p.total_q * p.heads_q, splits));
   return steps;
 }
 
@@ -64,9 +63,7 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
   }
   parts_ = params;
   pointers_ = {&parts_, &combine_};
-  if (params.splits == 1) return {};
-  combine_ = params;
-  combine_.combine = 1;
+  if (params.splits > 1) combine_ = combine_params(config, params);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/launch/step.hpp"
+#include "kernels/attention/forward/combine/params.hpp"
 #include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
 #include "kernels/attention/forward/wgmma/tensor_maps.hpp"
@@ -12,11 +13,12 @@
 
 namespace flashfit {
 
-/// The launches of `image` for a problem whose keys are cut in `splits` parts: ForwardPlan::steps. Over wgmma blocks
-/// stay and share the tiles, at most `resident` of them; of sequences of different lengths each takes the next one that
-/// nobody has, as the host does not know what they cost.
-Steps forward_steps(const Image& image, const ForwardProblem& problem, std::int64_t slots, int splits,
-                    std::int64_t resident);
+/// The launches of `image` for a problem whose keys are cut in `splits` parts: ForwardPlan::steps. `combine` is the
+/// image that makes one output of more than one part. Over wgmma blocks stay and share the tiles, at most `resident` of
+/// them; of sequences of different lengths each takes the next one that nobody has, as the host does not know what they
+/// cost.
+Steps forward_steps(const Image& image, const Image* combine, const ForwardProblem& problem, std::int64_t slots,
+                    int splits, std::int64_t resident);
 
 /// Whether blocks of these steps take tiles by a counter in the workspace, an int.
 inline bool shares_counter(const Steps& steps) { return steps[0].cleared.words != 0; }
@@ -38,7 +40,8 @@ class ForwardArguments {
   std::span<const void* const> all() const { return pointers_; }
 
  private:
-  ForwardParams parts_, combine_;
+  ForwardParams parts_;
+  CombineParams combine_;
   WgmmaForwardParams wgmma_;
   std::array<const void*, 2> pointers_ = {};
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/every_image.hpp"
 #include "runtime/images/catalogue.hpp"
@@ -22,9 +23,12 @@ inline Image synthetic_image(const KernelVariant& variant, Target target) {
 }
 
 inline std::vector<Image> full_catalogue() {
-  return every_image(variants_of(kForwardOperation), [](const KernelVariant& variant) {
+  std::vector<Image> images = every_image(variants_of(kForwardOperation), [](const KernelVariant& variant) {
     return synthetic_registers(forward_variant_of(variant).config);
   });
+  std::ranges::move(every_image(variants_of(kCombineOperation), [](const KernelVariant&) { return 48; }),
+                    std::back_inserter(images));
+  return images;
 }
 
 /// The images of one target.

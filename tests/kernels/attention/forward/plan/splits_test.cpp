@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
@@ -108,9 +109,9 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     const ForwardPlan plan = planned(p, "H100");
     char* const memory = reinterpret_cast<char*>(std::uintptr_t{1} << 40);
     ForwardArguments arguments;
-    ASSERT_TRUE(arguments.set(plan, {.problem = p}, memory, nullptr));
-    const auto params = [&](int step) { return *static_cast<const ForwardParams*>(arguments.all()[step]); };
-    const ForwardParams parts = params(0);
+    const std::int32_t* const offsets = p.variable_length ? reinterpret_cast<const std::int32_t*>(memory) : nullptr;
+    ASSERT_TRUE(arguments.set(plan, {.problem = p, .cu_seqlens_q = offsets, .cu_seqlens_k = offsets}, memory, nullptr));
+    const ForwardParams parts = *static_cast<const ForwardParams*>(arguments.all()[0]);
     EXPECT_EQ(parts.splits, plan.splits);
     EXPECT_EQ(parts.combine, 0);
     if (plan.splits == 1) {
@@ -122,8 +123,13 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     }
     EXPECT_EQ(parts.split_tiles, plan.split_tiles);
     EXPECT_EQ(plan.steps.size(), 2u);
-    EXPECT_EQ(params(1).combine, 1);
-    EXPECT_EQ(params(1).partial_o, parts.partial_o);
+    const CombineParams combine = *static_cast<const CombineParams*>(arguments.all()[1]);
+    EXPECT_EQ(combine.partial_o, parts.partial_o);
+    EXPECT_EQ(combine.partial_lse, parts.partial_lse);
+    EXPECT_EQ(combine.parts, plan.splits);
+    EXPECT_EQ(combine.rows, p.total_q * p.heads_q);
+    EXPECT_EQ(combine.columns, plan.variant->config.head_dim_v);
+    EXPECT_EQ(combine.head_dim_v, p.head_dim_v);
     ++cut;
     // [splits, rows of all sequences, heads, head_dim_v of the variant], then [splits, rows of all sequences, heads].
     const std::int64_t rows = plan.splits * p.total_q * p.heads_q;
@@ -134,16 +140,55 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
   EXPECT_GT(cut, 500);
 }
 
-TEST(Combine, HasAWarpForEachRowAndHead) {
-  for (const std::int64_t queries : {1, 2, 3, 4, 5, 63}) {
-    const ForwardProblem p = dense({.head_dim = 128, .heads = 3, .queries = queries, .keys = 30000});
-    const ForwardPlan plan = planned(p, "H100");
-    ASSERT_GT(plan.splits, 1);
-    const int rows_a_block = combined_rows(plan.variant->config);
-    EXPECT_EQ(rows_a_block, plan.variant->config.warps);
-    EXPECT_GE(plan.steps[1].grid.x * rows_a_block, 3 * queries);
-    EXPECT_LT((plan.steps[1].grid.x - 1) * rows_a_block, 3 * queries);
+TEST(Combine, HasWarpsForEachRowAndHead) {
+  for (const std::int64_t queries : {1, 2, 3, 4, 5, 63})
+    for (const int head_dim : {64, 128, 160, 256, 512})
+      for (const std::int64_t keys : {1000, 30000}) {
+        const ForwardProblem p = dense({.head_dim = head_dim, .heads = 3, .queries = queries, .keys = keys});
+        const ForwardPlan plan = planned(p, "H100");
+        ASSERT_GT(plan.splits, 1);
+        const Step& combine = plan.steps[1];
+        EXPECT_EQ(combine.image->variant->name, "combine_fp16");
+        const int rows_a_block = kCombineWarps >> combining_warps_log2(plan.splits);
+        EXPECT_GE(combine.grid.x * rows_a_block, 3 * queries);
+        EXPECT_LT((combine.grid.x - 1) * rows_a_block, 3 * queries);
+        EXPECT_EQ(combine.grid.y, (plan.variant->config.head_dim_v + 127) / 128);
+      }
+}
+
+TEST(Combine, WarpsOfARowTakeUpToEightPartsEach) {
+  for (int parts = 2; parts <= kMostParts; ++parts) {
+    const int warps = 1 << combining_warps_log2(parts);
+    EXPECT_LE(warps, kCombineWarps);
+    EXPECT_LE(parts, warps * kPartsOfAWarp) << parts;
+    EXPECT_TRUE(warps == 1 || parts > warps * kFewPartsOfAWarp / 2) << parts << ": a warp is idle";
   }
+}
+
+TEST(Combine, BeginsEarlyWhereItsCodeWaits) {
+  const ForwardProblem p = dense({.head_dim = 128, .heads = 3, .queries = 1, .keys = 30000});
+  for (const char* gpu : {"T4", "A100", "L4", "H100", "B200", "RTX 5090"}) {
+    const ForwardPlan plan = planned(p, gpu);
+    ASSERT_EQ(plan.steps.size(), 2u);
+    EXPECT_FALSE(plan.steps[0].dependent);
+    EXPECT_EQ(plan.steps[1].dependent, find_gpu(gpu)->cc >= (ComputeCapability{9, 0})) << gpu;
+  }
+  // PTX of 8.0 waits for nothing, on whatever GPU it runs.
+  const ForwardPlan ptx = plan_forward(p, find_gpu("H100").value(), 0, kAll, {.ptx_only = true}).value();
+  ASSERT_EQ(ptx.steps.size(), 2u);
+  EXPECT_FALSE(ptx.steps[1].dependent);
+}
+
+TEST(Combine, WithoutAnImageForItNoKeysAreCut) {
+  std::vector<Image> images = kAll;
+  std::erase_if(images, [](const Image& i) { return i.variant->name == "combine_fp16" && i.target.cc == 90; });
+  const ForwardProblem p = dense({.head_dim = 128, .heads = 3, .queries = 1, .keys = 30000});
+  const auto plan = [&] { return plan_forward(p, find_gpu("H100").value(), 0, images).value(); };
+  EXPECT_GT(plan().splits, 1);  // PTX of 8.0 is left
+  EXPECT_FALSE(plan().steps[1].dependent);
+  std::erase_if(images, [](const Image& i) { return i.variant->name == "combine_fp16"; });
+  EXPECT_EQ(plan().splits, 1);
+  EXPECT_EQ(plan().steps.size(), 1u);
 }
 
 }  // namespace
