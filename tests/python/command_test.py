@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import flashfit
 import pytest
 from flashfit._command import command
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -33,3 +38,13 @@ def test_what_flashfit_command_may_name(
         return
     with pytest.raises(flashfit.FlashfitError, match=r"^the command flashfit is not at .*/flashfit; build it"):
         command()
+
+
+def test_a_command_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "flashfit"
+    file.write_bytes(b"\x7fELF for another processor")
+    file.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "FLASHFIT_COMMAND": str(file)}
+    command_line = [sys.executable, "-m", "flashfit", "--version"]
+    ran = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (3, f"flashfit: {file} cannot be started: Exec format error\n")
