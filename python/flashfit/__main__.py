@@ -41,8 +41,11 @@ def main() -> int:
     except FlashfitError as error:
         print(f"flashfit: {error}", file=sys.stderr)
         return 3
-    os.execv(path, [path, *words])
-    raise AssertionError("execv came back")
+    try:
+        os.execv(path, [path, *words])
+    except OSError as error:  # one for another processor, as under an emulator
+        print(f"flashfit: {path} cannot be started: {error.strerror}", file=sys.stderr)
+    return 3
 
 
 if __name__ == "__main__":

@@ -52,19 +52,23 @@ def compiled_module(path: Path) -> ModuleType | None:
     try:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    except ImportError:  # an interpreter with a lock of its own
+    except ImportError:  # an interpreter with a lock of its own, or a 3.15 from before its first beta
         return None
     return module
 
 
+def _ending() -> str | None:
+    """How the module's file for this Python ends, None where there is none. Loading by a file's path does not ask."""
+    if "t" in getattr(sys, "abiflags", ""):  # free-threaded: objects lie otherwise in memory
+        return ".abi3t.so" if sys.version_info >= (3, 15) else None
+    return ".abi3.so" if sys.version_info >= (3, 10) else None  # METH_FASTCALL joined the limited API then
+
+
 def _find_module(beside: Path) -> ModuleType | None:
     """The compiled module: beside the library, or where this package's own library would be."""
-    if sys.version_info < (3, 10):  # METH_FASTCALL joined the limited API then
-        return None
-    if "t" in getattr(sys, "abiflags", ""):  # free-threaded: objects lie otherwise in memory, and loading does not ask
-        return None
+    ending = _ending()
     folders = [beside.parent, *(path.parent for path in default_paths())]
-    path = next((f for folder in folders if (f := folder / f"{_MODULE}.abi3.so").is_file()), None)
+    path = next((f for folder in folders if ending and (f := folder / f"{_MODULE}{ending}").is_file()), None)
     return compiled_module(path) if path else None
 
 

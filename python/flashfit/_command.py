@@ -23,9 +23,13 @@ def _recorded() -> list[Path]:
 
 
 def _is_program(path: Path) -> bool:
-    """A script of that name that runs Python would lead back here."""
+    """A program, or a shell's script that starts one. A script that runs Python would lead back here, as installers
+    write them, also by a shell where the path of Python is long."""
     with path.open("rb") as file:
-        return file.read(4) == b"\x7fELF"
+        first, second = file.readline(256), file.readline(256)
+    if first.startswith(b"#!"):
+        return b"python" not in first and not second.startswith(b"'''exec'")
+    return first.startswith(b"\x7fELF")
 
 
 def command() -> Path:

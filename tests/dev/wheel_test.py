@@ -24,7 +24,7 @@ def a_wheel(folder: Path, *names: str) -> Path:
 
 def test_the_compiled_files_must_be_there(tmp_path: Path) -> None:
     wheel.check_contents(a_wheel(tmp_path, *wheel.COMPILED, "flashfit/__init__.py", "flashfit-1.0.dist-info/METADATA"))
-    with pytest.raises(wheel.WheelError, match=r"lacks flashfit/_flashfit_native.abi3.so$"):
+    with pytest.raises(wheel.WheelError, match=r"lacks flashfit/_flashfit_native.abi3.so, .*_native.abi3t.so$"):
         wheel.check_contents(a_wheel(tmp_path, "flashfit/libflashfit.so"))
 
 
@@ -140,3 +140,26 @@ def test_times_are_the_commits_unless_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_tool_that_fails_is_quoted() -> None:
     with pytest.raises(wheel.WheelError, match="no_such_module failed"):
         wheel.python("-m", "no_such_module")
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({}, ""),
+        ({"non_abi3_symbols": ["PyModExport__flashfit_native"]}, ""),
+        ({"non_abi3_symbols": ["PyModExport__flashfit_native", "_PyObject_New"]}, "asks for _PyObject_New, which"),
+        ({"future_abi3_objects": {"Py_TYPE": "3.14"}}, "asks for Py_TYPE, which the stable ABI of 3.10 lacks"),
+        ({"is_abi3_baseline_compatible": False}, "asks for something newer, which"),
+    ],
+)
+def test_the_modules_keep_to_the_stable_abi(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: dict[str, object], message: str
+) -> None:
+    known = {"non_abi3_symbols": [], "future_abi3_objects": {}, "is_abi3_baseline_compatible": True, **result}
+    monkeypatch.setattr(wheel, "audit", lambda *_: known)
+    modules = a_wheel(tmp_path, *wheel.COMPILED)
+    if not message:
+        wheel.check_limited_api(modules)
+        return
+    with pytest.raises(wheel.WheelError, match=message):
+        wheel.check_limited_api(modules)

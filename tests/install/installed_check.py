@@ -83,7 +83,8 @@ def check_doctor() -> None:
         serious = [(p.code, Path(p.member).name) for p in target.problems if p.severity != "note"]
         assert serious == [("FF221", "_flashfit_native.abi3.so")], report
     libraries = {Path(b.path).name: b for b in target.binaries}
-    assert libraries.keys() >= {"libflashfit.so", "_flashfit_native.abi3.so"}, libraries.keys()
+    modules = {"_flashfit_native.abi3.so", "_flashfit_native.abi3t.so"}
+    assert libraries.keys() >= {"libflashfit.so", *modules}, libraries.keys()
     needed = {name: tuple(map(int, b.glibc.split("."))) for name, b in libraries.items()}
     assert max(needed.values()) <= OLDEST_GLIBC, needed
 
@@ -112,8 +113,8 @@ def check_binding() -> None:
 
 
 def can_be_native() -> bool:
-    """The compiled module is of the limited API of 3.10, which free-threaded Pythons do not load."""
-    return sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    """The compiled module's two files are of the stable ABIs of 3.10 and, for free-threaded Pythons, of 3.15."""
+    return sys.version_info >= ((3, 15) if sysconfig.get_config_var("Py_GIL_DISABLED") else (3, 10))
 
 
 def binding_name() -> str:

@@ -3,9 +3,11 @@ come before rows: mistaken for the other one, nothing is seen where there are as
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +94,27 @@ def test_stands_in_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) ->
         assert fit.log() == ["sageattention: took: fp32 on cpu, 2 heads of 16, causal (1 call)"]
     assert "sageattention" not in sys.modules
     fit.HOST.notes.clear()
+
+
+def test_stands_in_where_the_installed_one_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As SageAttention 1.0.6 does on a machine without Triton."""
+    package = tmp_path / "sageattention"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .core import sageattn\n")
+    (package / "core.py").write_text("import a_triton_not_there\n")
+    monkeypatch.delitem(sys.modules, "sageattention", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with fit.installed():
+        scope: dict[str, Any] = {}
+        exec("from sageattention import sageattn, sageattn_varlen", scope)
+        assert scope["sageattn"] is fit.sageattn
+    why = "ModuleNotFoundError: No module named 'a_triton_not_there'"
+    assert caplog.messages == [f"sageattention cannot be imported ({why}): flashfit stands in for it"]
+    assert "sageattention" not in sys.modules
+    with pytest.raises(ModuleNotFoundError, match="a_triton"):
+        importlib.import_module("sageattention")
 
 
 def test_an_installed_one_gets_its_own_functions_back(monkeypatch: pytest.MonkeyPatch) -> None:

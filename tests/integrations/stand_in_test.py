@@ -314,6 +314,8 @@ def test_the_folder_of_the_hub_kernel(tmp_path: Path, capsys: pytest.CaptureFixt
     (folder / "notes.txt").touch()
     assert hub_kernel.main([str(folder)]) == 3
     assert "accepted: a folder that is new, empty or made by this" in capsys.readouterr().err
+    assert hub_kernel.main([str(folder / "torch-cpu/__init__.py")]) == 3
+    assert "torch-cpu/__init__.py is a file; accepted: a folder that is new, empty or" in capsys.readouterr().err
     assert hub_kernel.main([str(tmp_path / "a:b")]) == 3
     assert "accepted: a path without ':'" in capsys.readouterr().err
 

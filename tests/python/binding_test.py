@@ -14,7 +14,6 @@ import pytest
 from flashfit import _binding
 from flashfit._binding import UNREADABLE, binding
 from flashfit._frames import frames_attend
-from flashfit._library import library
 from flashfit._tensors import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,13 +48,29 @@ def test_the_compiled_module_is_used() -> None:
         assert binding().name == "native"
 
 
-@needs_module
-def test_a_free_threaded_python_never_loads_the_compiled_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading by a file's path does not ask whether the file is for such a Python: it would crash there."""
-    path = library().path
-    assert _binding._find_module(path) is not None
-    monkeypatch.setattr(sys, "abiflags", "t")
-    assert _binding._find_module(path) is None
+@pytest.mark.parametrize(
+    ("version", "flags", "ending"),
+    [
+        ((3, 9), "", None),
+        ((3, 10), "", ".abi3.so"),
+        ((3, 15), "d", ".abi3.so"),
+        ((3, 13), "t", None),
+        ((3, 14), "td", None),
+        ((3, 15), "t", ".abi3t.so"),
+    ],
+)
+def test_each_python_loads_the_file_for_its_objects(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: tuple[int, int], flags: str, ending: str | None
+) -> None:
+    """Loading by a file's path does not ask whether the file is for such a Python: another one's would crash."""
+    loaded: list[Path] = []
+    monkeypatch.setattr(_binding, "compiled_module", loaded.append)
+    for name in ("abi3", "abi3t"):
+        (tmp_path / f"_flashfit_native.{name}.so").touch()
+    monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
+    monkeypatch.setattr(sys, "abiflags", flags, raising=False)
+    _binding._find_module(tmp_path / "libflashfit.so")
+    assert loaded == ([tmp_path / f"_flashfit_native{ending}"] if ending else [])
 
 
 @pytest.mark.parametrize("attend", ways())

@@ -37,6 +37,8 @@ def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     alone.connect(1)  # of a function that is never called
     alone.connect_torch(*torch_tensors.module_connection())
     assert alone.is_plain(tensor(), tensor(), tensor(), None)
+    with pytest.raises(TypeError, match=r"^connect_torch: connected already; accepted: one call for each module$"):
+        alone.connect_torch(*torch_tensors.module_connection())
     found: IsPlain = alone.is_plain
     return found
 

@@ -47,8 +47,10 @@ def files() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Makes the folder. Raises FlashfitError if other files are in it."""
+    """Makes the folder. Raises FlashfitError if other files are in it, or it is a file."""
     made = files()
+    if folder.exists() and not folder.is_dir():
+        raise FlashfitError(f"DIR: {folder} is a file; accepted: a folder that is new, empty or made by this")
     if folder.is_dir():
         others = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
         other = next((path for path in others if path.relative_to(folder).as_posix() not in made), None)

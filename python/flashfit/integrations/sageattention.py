@@ -1,13 +1,15 @@
 """SageAttention's functions by flashfit, with exact kernels: there are none of eight bits here yet.
 
 `sageattn` and `sageattn_varlen` have that package's parameters. install() puts them into the package, or stands in for
-it where it is not installed, so that a host's `from sageattention import sageattn` finds them; a host that has imported
-the package's own function before keeps that one. The default layout is SageAttention's, "HND": heads before rows.
+it where it is not installed or cannot be imported, so that a host's `from sageattention import sageattn` finds them; a
+host that has imported the package's own function before keeps that one. The default layout is SageAttention's, "HND":
+heads before rows.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +19,7 @@ from .._tensors import full_name, shown
 from ._host import Host
 from ._modules import put
 
+_logger = logging.getLogger("flashfit.integrations")
 _LAYOUTS = {"HND": "bhsd", "NHD": "bshd"}
 #: Of its quantisation, which exact kernels have not: they change no meaning.
 _OF_QUANTISATION = frozenset(
@@ -140,7 +143,11 @@ def _put_in() -> Callable[[], None]:
 
     name, ours = "sageattention", {"sageattn": sageattn, "sageattn_varlen": sageattn_varlen}
     if name not in sys.modules and importlib.util.find_spec(name) is not None:
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # no Triton here, or a library for another PyTorch or GPU
+            said = f"{type(error).__name__}: {error}"
+            _logger.warning("%s cannot be imported (%s): flashfit stands in for it", name, said)
     return put(name, ours, "SageAttention's functions by flashfit: flashfit.integrations.sageattention.")
 
 

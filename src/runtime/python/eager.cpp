@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 
 namespace flashfit::python {
 
 namespace {
 
 bool are_pairs(PyObject* tuple) {
-  if (!PyTuple_Check(tuple)) return false;
+  if (!is_tuple(tuple)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
     PyObject* pair = PyTuple_GetItem(tuple, i);
-    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2) return false;
+    if (!is_tuple(pair) || PyTuple_Size(pair) != 2) return false;
   }
   return true;
 }
@@ -27,14 +28,14 @@ Owned tuple_of(PyObject* const* tensors, int count, unsigned& given) {
     present[size++] = tensors[i];
   }
   Owned tuple(PyTuple_New(size));
-  for (Py_ssize_t i = 0; tuple && i < size; ++i) PyTuple_SetItem(tuple.get(), i, Py_NewRef(present[i]));
+  for (Py_ssize_t i = 0; tuple && i < size; ++i) PyTuple_SetItem(tuple.get(), i, new_reference(present[i]));
   return tuple;
 }
 
 }  // namespace
 
 bool Eager::connect(const Torch& torch) {
-  if (!are_pairs(torch.always) || !are_pairs(torch.quiet) || !PyDict_Check(torch.forward_ad)) {
+  if (!are_pairs(torch.always) || !are_pairs(torch.quiet) || !is_dict(torch.forward_ad)) {
     PyErr_SetString(PyExc_TypeError,
                     "connect_torch: always, quiet, forward_ad; accepted: tuples of pairs (callable, object), a dict");
     return false;
@@ -44,8 +45,6 @@ bool Eager::connect(const Torch& torch) {
   const Owned level(PyUnicode_InternFromString("_current_level"));
   const Owned no_level(PyLong_FromLong(-1));
   if (!requires_grad || !is_neg || !level || !no_level) return false;
-  clear();
-  replace(tensor_type_, torch.tensor_type);
   replace(always_, torch.always);
   replace(quiet_, torch.quiet);
   replace(forward_ad_, torch.forward_ad);
@@ -57,6 +56,7 @@ bool Eager::connect(const Torch& torch) {
   replace(is_neg_, is_neg.get());
   replace(level_, level.get());
   replace(no_level_, no_level.get());
+  tensor_type_.store(new_reference(torch.tensor_type), std::memory_order_release);
   return true;
 }
 
@@ -70,41 +70,54 @@ bool Eager::hold(PyObject* pairs) const {
 }
 
 bool Eager::is_alone() const {
-  PyObject* level = PyDict_GetItemWithError(forward_ad_, level_);
-  return level && PyObject_RichCompareBool(level, no_level_, Py_EQ) == 1 && hold(always_);
+  const Owned level(PyObject_GetItem(forward_ad_, level_));  // another thread may replace it meanwhile
+  return level && PyObject_RichCompareBool(level.get(), no_level_, Py_EQ) == 1 && hold(always_);
+}
+
+bool Eager::vouches(const Known& known, PyObject* tensors, unsigned given) {
+  PyObject* const check = known.check.load(std::memory_order_acquire);
+  return check && known.given == given && Owned(PyObject_Call(check, tensors, nullptr)).get() == Py_True;
 }
 
 bool Eager::is_known(PyObject* tensors, unsigned given) {
-  for (Known& known : known_) {
-    if (!known.check) return false;
-    if (known.given != given || Owned(PyObject_Call(known.check, tensors, nullptr)).get() != Py_True) continue;
-    std::swap(known, known_[0]);  // what comes often is asked first
+  const int latest = latest_.load(std::memory_order_relaxed);
+  if (vouches(known_[latest], tensors, given)) return true;
+  for (int i = 0; i < kKnown; ++i) {
+    if (i == latest || !vouches(known_[i], tensors, given)) continue;
+    latest_.store(i, std::memory_order_relaxed);
     return true;
   }
   return false;
 }
 
-void Eager::remember(PyObject* tensors, unsigned given) {
-  for (Known& known : known_) {
-    if (known.check) continue;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(tensors); ++i) {
-      // Plain without gradients does not make it plain with them.
-      const Owned asks(PyObject_GetAttr(PyTuple_GetItem(tensors, i), requires_grad_));
-      if (asks.get() != Py_False) return;
-    }
-    known = {given, PyObject_Call(check_like_, tensors, nullptr)};
-    return;
+Owned Eager::new_check(PyObject* tensors) const {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tensors); ++i) {
+    // Plain without gradients does not make it plain with them.
+    const Owned asks(PyObject_GetAttr(PyTuple_GetItem(tensors, i), requires_grad_));
+    if (asks.get() != Py_False) return nullptr;
   }
+  return Owned(PyObject_Call(check_like_, tensors, nullptr));
+}
+
+void Eager::remember(PyObject* tensors, unsigned given) {
+  // While another thread does, this call is asked about in full once more when it comes again.
+  if (remembering_.exchange(true, std::memory_order_acquire)) return;
+  Known* const free = std::find_if(std::begin(known_), std::end(known_), [](const Known& k) { return !k.check; });
+  if (free != std::end(known_)) {
+    free->given = given;
+    free->check.store(new_check(tensors).release(), std::memory_order_release);
+  }
+  remembering_.store(false, std::memory_order_release);
 }
 
 bool Eager::is_plain(PyObject* tensor, bool grad) const {
-  if (reinterpret_cast<PyObject*>(Py_TYPE(tensor)) != tensor_type_) return false;
+  if (reinterpret_cast<PyObject*>(type_of(tensor)) != tensor_type_.load(std::memory_order_relaxed)) return false;
   if (grad && Owned(PyObject_GetAttr(tensor, requires_grad_)).get() != Py_False) return false;
   return Owned(PyObject_CallMethodObjArgs(tensor, is_neg_, nullptr)).get() == Py_False;
 }
 
 bool Eager::is_plain(PyObject* const* tensors, int count, bool readable) {
-  bool plain = count <= kMost && tensor_type_ && is_alone();
+  bool plain = count <= kMost && tensor_type_.load(std::memory_order_acquire) && is_alone();
   unsigned given = 0;
   const Owned tuple = plain && readable && check_like_ != Py_None ? tuple_of(tensors, count, given) : nullptr;
   if (tuple && is_known(tuple.get(), given)) return true;
@@ -126,8 +139,8 @@ Owned Eager::scratch(std::uint64_t bytes, int device) const {
 }
 
 int Eager::traverse(visitproc visit, void* arg) const {
-  for (const Known& known : known_) Py_VISIT(known.check);
-  Py_VISIT(tensor_type_);
+  for (const Known& known : known_) Py_VISIT(known.check.load());
+  Py_VISIT(tensor_type_.load());
   Py_VISIT(always_);
   Py_VISIT(quiet_);
   Py_VISIT(forward_ad_);
@@ -139,10 +152,11 @@ int Eager::traverse(visitproc visit, void* arg) const {
 }
 
 void Eager::clear() {
-  for (Known& known : known_) Py_CLEAR(known.check);
-  for (PyObject** member : {&tensor_type_, &always_, &quiet_, &forward_ad_, &is_grad_enabled_, &empty_like_,
-                            &check_like_, &scratch_, &requires_grad_, &is_neg_, &level_, &no_level_})
-    Py_CLEAR(*member);
+  for (Known& known : known_) Py_DecRef(known.check.exchange(nullptr));
+  Py_DecRef(tensor_type_.exchange(nullptr));
+  for (PyObject** member : {&always_, &quiet_, &forward_ad_, &is_grad_enabled_, &empty_like_, &check_like_, &scratch_,
+                            &requires_grad_, &is_neg_, &level_, &no_level_})
+    replace(*member, nullptr);
 }
 
 }  // namespace flashfit::python

@@ -1,12 +1,14 @@
 #pragma once
 // What the module knows of torch's eager mode.
+#include <atomic>
 #include <cstdint>
 
 #include "runtime/python/object.hpp"
 
 namespace flashfit::python {
 
-/// Torch's functions that say whether a call may go straight to memory, for one interpreter.
+/// Torch's functions that say whether a call may go straight to memory, for one interpreter. Threads may call it at
+/// once, without a lock of Python's.
 class Eager {
  public:
   ~Eager() { clear(); }
@@ -15,7 +17,7 @@ class Eager {
   struct Torch {
     PyObject *tensor_type, *always, *quiet, *forward_ad, *is_grad_enabled, *empty_like, *check_like, *scratch;
   };
-  /// False, with an exception, if `always` or `quiet` is no tuple of pairs or `forward_ad` no dict.
+  /// False, with an exception, if `always` or `quiet` is no tuple of pairs or `forward_ad` no dict. Once at most.
   bool connect(const Torch& torch);
 
   /// Whether the tensors (None: not given; at most kMost) are torch's own, without a subclass, none needs a gradient or
@@ -39,20 +41,24 @@ class Eager {
   /// one call it compares types, dtypes, devices, requires_grad and what the dispatcher would do with each tensor in
   /// the state that this thread is in (negation, autocast, tracing, transforms).
   struct Known {
-    unsigned given = 0;  ///< a bit for each tensor that the check is given
-    PyObject* check = nullptr;
+    unsigned given = 0;                      ///< a bit for each tensor that the check is given
+    std::atomic<PyObject*> check = nullptr;  ///< written once, after `given`
   };
 
   bool hold(PyObject* pairs) const;
   bool is_alone() const;
+  static bool vouches(const Known& known, PyObject* tensors, unsigned given);
   bool is_known(PyObject* tensors, unsigned given);
   void remember(PyObject* tensors, unsigned given);
+  Owned new_check(PyObject* tensors) const;
   bool is_plain(PyObject* tensor, bool grad) const;
 
   static constexpr int kKnown = 4;  ///< calls unlike the first four are asked about in full each time
 
   Known known_[kKnown];
-  PyObject* tensor_type_ = nullptr;
+  std::atomic<int> latest_ = 0;  ///< of known_: the one that vouched last, which is asked first
+  std::atomic<bool> remembering_ = false;
+  std::atomic<PyObject*> tensor_type_ = nullptr;  ///< written last by connect()
   PyObject* always_ = nullptr;
   PyObject* quiet_ = nullptr;
   PyObject* forward_ad_ = nullptr;

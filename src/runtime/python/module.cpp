@@ -5,6 +5,7 @@
 #include <new>
 
 #include "flashfit/flashfit.h"
+#include "runtime/python/abi3t.hpp"
 #include "runtime/python/eager.hpp"
 #include "runtime/python/tensor.hpp"
 
@@ -43,7 +44,7 @@ PyObject* connect(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   if (PyErr_Occurred()) return nullptr;
   state_of(module).attention_run = reinterpret_cast<Attend>(functions[kAttentionRun]);
   state_of(module).moe_route = reinterpret_cast<Route>(functions[kMoeRoute]);
-  return Py_NewRef(Py_None);
+  return new_reference(Py_None);
 }
 
 PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t count) {
@@ -62,15 +63,20 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
     kCount
   };
   if (!expect("connect_torch", count, kCount, state)) return nullptr;
-  if (!PyDict_Check(args[kDtypes])) {
+  if (!is_dict(args[kDtypes])) {
     PyErr_SetString(PyExc_TypeError, "connect_torch: dtypes; accepted: a dict");
+    return nullptr;
+  }
+  // Other threads may be in a call that reads torch's part, so it is not written again.
+  if (state.types.torch_tensor_type()) {
+    PyErr_SetString(PyExc_TypeError, "connect_torch: connected already; accepted: one call for each module");
     return nullptr;
   }
   if (!state.eager.connect({args[kTensorType], args[kAlways], args[kQuiet], args[kForwardAd], args[kIsGradEnabled],
                             args[kEmptyLike], args[kCheckLike], args[kScratch]}))
     return nullptr;
   if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
-  return Py_NewRef(Py_None);
+  return new_reference(Py_None);
 }
 
 /// A call's tensors: by their place in the arguments of attend(), then in its options.
@@ -183,7 +189,7 @@ struct Options {
   /// is none.
   bool read(State& state, PyObject* options, Call& call) {
     enum { kLeft, kRight, kSoftcap, kFirst, kMemory = kFirst + kPlaces - kTensors, kBytes, kAllocate, kCount };
-    if (!PyTuple_Check(options) || PyTuple_Size(options) != kCount) {
+    if (!is_tuple(options) || PyTuple_Size(options) != kCount) {
       PyErr_SetString(PyExc_TypeError, "attend: options; accepted: a tuple of 10");
       return false;
     }
@@ -252,7 +258,7 @@ PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   if (has_options) {
     enum { kBias, kGroups, kGroupsKept, kScale, kOptionCount };
     PyObject* const options = args[kOptions];
-    if (!PyTuple_Check(options) || PyTuple_Size(options) != kOptionCount) {
+    if (!is_tuple(options) || PyTuple_Size(options) != kOptionCount) {
       PyErr_SetString(PyExc_TypeError, "route: options; accepted: a tuple of 4");
       return nullptr;
     }
@@ -275,7 +281,7 @@ PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
 }
 
 bool is_text(PyObject* object, const char* text) {
-  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+  return is_str(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
 }
 
 PyObject* is_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
@@ -291,11 +297,11 @@ PyObject* new_out(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   State& state = state_of(module);
   if (!expect("new_out", count, 2, state)) return nullptr;
   // By attributes it would be read slower than Python asks for its shape.
-  if (!state.types.exchange(args[0]) || !state.types.exchange(args[1])) return Py_NewRef(Py_NotImplemented);
+  if (!state.types.exchange(args[0]) || !state.types.exchange(args[1])) return new_reference(Py_NotImplemented);
   Tensor q;
   Tensor v;
   if (!q.read(args[0], state.types, false) || !v.read(args[1], state.types, false) || last_size(q) != last_size(v))
-    return Py_NewRef(Py_NotImplemented);
+    return new_reference(Py_NotImplemented);
   return state.eager.empty_like(args[0]).release();
 }
 
@@ -307,7 +313,7 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   const bool heads_first = is_text(args[kLayout], "bhsd");
   const bool known = heads_first || is_text(args[kLayout], "bshd");
   const bool causal = args[kCausal] == Py_True;
-  if (!known || (!causal && args[kCausal] != Py_False)) return Py_NewRef(Py_NotImplemented);
+  if (!known || (!causal && args[kCausal] != Py_False)) return new_reference(Py_NotImplemented);
   Call call;
   call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
   constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order
@@ -321,14 +327,15 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
                                args[kOffsetsK], args[kResult], mask};
   if (!readable || !state.eager.is_plain(tensors, std::size(tensors), true)) {
     PyErr_Clear();
-    return Py_NewRef(Py_NotImplemented);
+    return new_reference(Py_NotImplemented);
   }
-  Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(Py_NewRef(args[kResult])));
+  Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(new_reference(args[kResult])));
   if (!out) return nullptr;
-  if (args[kResult] == Py_None && !call.read(state, kOut, out.get(), heads_first)) return Py_NewRef(Py_NotImplemented);
+  if (args[kResult] == Py_None && !call.read(state, kOut, out.get(), heads_first))
+    return new_reference(Py_NotImplemented);
   if (call.run(state, true) != FLASHFIT_OK) {
     PyErr_Clear();
-    return Py_NewRef(Py_NotImplemented);
+    return new_reference(Py_NotImplemented);
   }
   return out.release();
 }
@@ -395,15 +402,39 @@ int clear(PyObject* module) {
 
 void release(void* module) { clear(static_cast<PyObject*>(module)); }
 
+#ifdef FLASHFIT_ABI3T
+abi3t::AbiInfo abi;
+
+abi3t::Slot slots[] = {
+    abi3t::of_static(abi3t::kAbi, &abi),
+    abi3t::of_static(abi3t::kName, "_flashfit_native"),
+    abi3t::of_size(abi3t::kStateSize, sizeof(State)),
+    abi3t::of_static(abi3t::kMethods, methods),
+    abi3t::of_function(abi3t::kStateTraverse, traverse),
+    abi3t::of_function(abi3t::kStateClear, clear),
+    abi3t::of_function(abi3t::kStateFree, release),
+    abi3t::of_function(abi3t::kExec, execute),
+    abi3t::without_gil(),
+    {},
+};
+#else
 PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
 
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_flashfit_native", nullptr, sizeof(State), methods, slots, traverse, clear, release,
 };
+#endif
 
 }  // namespace
 }  // namespace flashfit::python
 
-// Python forms the name from the module's.
+// Python forms the names from the module's.
+#ifdef FLASHFIT_ABI3T
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" __attribute__((visibility("default"))) void* PyModExport__flashfit_native() {
+  return flashfit::python::slots;
+}
+#else
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 PyMODINIT_FUNC PyInit__flashfit_native() { return PyModuleDef_Init(&flashfit::python::definition); }
+#endif

@@ -1,6 +1,9 @@
 #pragma once
-// Python objects as this module holds them.
-// Limited API of Python 3.10, the first with METH_FASTCALL in it: one file serves 3.10 and later.
+// Python objects as this module holds them. One source makes two files: for ordinary Pythons, of the limited API of
+// 3.10, the first with METH_FASTCALL in it; and with FLASHFIT_ABI3T for free-threaded Pythons from 3.15 on, of abi3t
+// (PEP 803). An object's memory differs between the two, and headers older than 3.15 know the first alone. So what
+// Python.h does by looking into an object (Py_TYPE, Py_INCREF, PyTuple_Check ...) is done here by functions of Python;
+// tests/python/abi3t_test.py holds the module to that.
 #define Py_LIMITED_API 0x030A0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -10,6 +13,29 @@
 
 namespace flashfit::python {
 
+#ifdef FLASHFIT_ABI3T
+/// Functions that the stable ABI has from 3.13 and 3.14 on; older headers know the second as a macro alone.
+extern "C" __attribute__((visibility("default"))) PyObject* constant(unsigned id) __asm__("Py_GetConstantBorrowed");
+extern "C" __attribute__((visibility("default"))) PyTypeObject* type_of(PyObject* object) __asm__("Py_TYPE");
+#undef Py_None
+#undef Py_False
+#undef Py_True
+#undef Py_NotImplemented
+#define Py_None ::flashfit::python::constant(0)
+#define Py_False ::flashfit::python::constant(1)
+#define Py_True ::flashfit::python::constant(2)
+#define Py_NotImplemented ::flashfit::python::constant(4)
+#else
+inline PyTypeObject* type_of(PyObject* object) { return Py_TYPE(object); }
+#endif
+
+inline bool is_of(PyObject* object, unsigned long subclass) {
+  return (PyType_GetFlags(type_of(object)) & subclass) != 0;
+}
+inline bool is_tuple(PyObject* object) { return is_of(object, Py_TPFLAGS_TUPLE_SUBCLASS); }
+inline bool is_dict(PyObject* object) { return is_of(object, Py_TPFLAGS_DICT_SUBCLASS); }
+inline bool is_str(PyObject* object) { return is_of(object, Py_TPFLAGS_UNICODE_SUBCLASS); }
+
 struct Release {
   void operator()(PyObject* object) const { Py_DecRef(object); }
 };
@@ -17,7 +43,13 @@ struct Release {
 /// One reference, given back at the end of the scope. nullptr means that a Python exception is set.
 using Owned = std::unique_ptr<PyObject, Release>;
 
-/// Lets a member that owns a reference own another one.
+/// One more reference to the object, for the caller.
+inline PyObject* new_reference(PyObject* object) {
+  Py_IncRef(object);
+  return object;
+}
+
+/// Lets a member that owns a reference, or nullptr, own another one.
 inline void replace(PyObject*& member, PyObject* object) {
   Py_IncRef(object);
   Py_DecRef(std::exchange(member, object));

@@ -29,51 +29,60 @@ bool TensorTypes::set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* c
     if (!name) return false;
     replace(names_[i], name.get());
   }
-  replace(tensor_type_, tensor_type);
   replace(dtypes_, dtypes);
   replace(current_stream_, current_stream);
+  tensor_type_.store(new_reference(tensor_type), std::memory_order_release);
   return true;
 }
 
 const ExchangeApi* TensorTypes::exchange(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  Known* free = nullptr;
-  for (Known& known : known_) {
-    if (known.type == type) return known.api;
-    if (!known.type) {
-      free = &known;
-      break;
-    }
+  PyTypeObject* const type = type_of(object);
+  for (const Known& known : known_) {
+    PyTypeObject* const found = known.type.load(std::memory_order_acquire);
+    if (found == type) return known.api;
+    if (!found) break;
   }
   const ExchangeApi* api = find_exchange(type);
   PyErr_Clear();
-  if (free) {
-    Py_IncRef(reinterpret_cast<PyObject*>(type));
-    *free = {type, api};
-  }
+  remember(type, api);
   return api;
 }
 
+void TensorTypes::remember(PyTypeObject* type, const ExchangeApi* api) {
+  // While another thread does, this type is looked up once more when it comes again.
+  if (remembering_.exchange(true, std::memory_order_acquire)) return;
+  for (Known& known : known_) {
+    PyTypeObject* const found = known.type.load(std::memory_order_relaxed);
+    if (found == type) break;
+    if (found) continue;
+    known.api = api;
+    Py_IncRef(reinterpret_cast<PyObject*>(type));
+    known.type.store(type, std::memory_order_release);
+    break;
+  }
+  remembering_.store(false, std::memory_order_release);
+}
+
 int TensorTypes::traverse(visitproc visit, void* arg) const {
-  for (const Known& known : known_) Py_VISIT(known.type);
-  Py_VISIT(tensor_type_);
+  for (const Known& known : known_) Py_VISIT(known.type.load());
+  Py_VISIT(tensor_type_.load());
   Py_VISIT(dtypes_);
   Py_VISIT(current_stream_);
   return 0;
 }
 
 void TensorTypes::clear() {
-  for (Known& known : known_) Py_CLEAR(known.type);
-  Py_CLEAR(tensor_type_);
-  Py_CLEAR(dtypes_);
-  Py_CLEAR(current_stream_);
-  for (PyObject*& name : names_) Py_CLEAR(name);
+  for (Known& known : known_) Py_DecRef(reinterpret_cast<PyObject*>(known.type.exchange(nullptr)));
+  Py_DecRef(tensor_type_.exchange(nullptr));
+  replace(dtypes_, nullptr);
+  replace(current_stream_, nullptr);
+  for (PyObject*& name : names_) replace(name, nullptr);
 }
 
 bool Tensor::read(PyObject* object, TensorTypes& types, bool heads_first) {
   bool read = false;
-  exchange_ = PyTuple_Check(object) ? nullptr : types.exchange(object);
-  if (PyTuple_Check(object)) {
+  exchange_ = is_tuple(object) ? nullptr : types.exchange(object);
+  if (is_tuple(object)) {
     read = read_tuple(object);
   } else if (exchange_) {
     read = exchange_->dltensor_from_py_object_no_sync(object, &tensor_) == 0;
@@ -85,7 +94,7 @@ bool Tensor::read(PyObject* object, TensorTypes& types, bool heads_first) {
 }
 
 bool Tensor::read_extents(PyObject* shape, PyObject* strides) {
-  if (!shape || !strides || !PyTuple_Check(shape) || !PyTuple_Check(strides)) return false;
+  if (!shape || !strides || !is_tuple(shape) || !is_tuple(strides)) return false;
   const Py_ssize_t ndim = PyTuple_Size(shape);
   if (PyTuple_Size(strides) != ndim) return false;
   for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(ndim, kMaxDims); ++i) {

@@ -1,24 +1,28 @@
 #pragma once
 // Python objects as DLTensors.
+#include <atomic>
+
 #include "runtime/python/dlpack_exchange.hpp"
 #include "runtime/python/object.hpp"
 
 namespace flashfit::python {
 
-/// What the module remembers of tensor types, for one interpreter.
+/// What the module remembers of tensor types, for one interpreter. Threads may call it at once, without a lock of
+/// Python's: what is remembered is written once, and then read.
 class TensorTypes {
  public:
   ~TensorTypes() { clear(); }
 
   /// torch's part, for tensors of releases without the exchange API: its Tensor type, a dict from torch.dtype to DLPack
   /// code * 256 + bits, and a callable from a device index to the current CUstream as an int, or None. Borrowed. False,
-  /// with an exception, if memory ran out.
+  /// with an exception, if memory ran out. Once at most.
   bool set_torch(PyObject* tensor_type, PyObject* dtypes, PyObject* current_stream);
 
   /// The exchange API of the object's type, nullptr if it has none. No exception is left set.
   const ExchangeApi* exchange(PyObject* object);
 
-  PyObject* torch_tensor_type() const { return tensor_type_; }
+  /// nullptr before set_torch(); what else is torch's may be asked for once this is not.
+  PyObject* torch_tensor_type() const { return tensor_type_.load(std::memory_order_acquire); }
   PyObject* torch_dtypes() const { return dtypes_; }
   PyObject* torch_current_stream() const { return current_stream_; }
 
@@ -31,13 +35,16 @@ class TensorTypes {
 
  private:
   struct Known {
-    PyTypeObject* type = nullptr;  ///< owned, so that its address stays its own
+    std::atomic<PyTypeObject*> type = nullptr;  ///< owned, so that its address stays its own; written after `api`
     const ExchangeApi* api = nullptr;
   };
+  void remember(PyTypeObject* type, const ExchangeApi* api);
+
   static constexpr int kKnown = 8;  ///< a process has a handful of tensor types; more are looked up each time
 
   Known known_[kKnown];
-  PyObject* tensor_type_ = nullptr;
+  std::atomic<bool> remembering_ = false;
+  std::atomic<PyObject*> tensor_type_ = nullptr;
   PyObject* dtypes_ = nullptr;
   PyObject* current_stream_ = nullptr;
   PyObject* names_[kNames] = {};
