@@ -35,6 +35,11 @@ DoctorOptions with_named(DoctorOptions options, const doctor::pasted::NamedInTex
     options.python = named.python->version;
     assumed.emplace_back("Python is that of the paths in the text");
   }
+  // Not of an environment: that was found on this machine.
+  if (python && options.platform.empty() && options.glibc.empty() && named.windows) {
+    options.platform = "win_amd64";
+    assumed.emplace_back("the system is Windows, whose paths the text has");
+  }
   return options;
 }
 
@@ -43,6 +48,8 @@ std::string difference(const doctor::environment::Environment& found, const doct
   const auto python = doctor::parse_python(found.prefix.python);
   if (python && named.python && python->minor != named.python->minor)
     return fmt::format("Python {}, and the text is of {}", found.prefix.python, named.python->version);
+  if (named.windows && found.question.platform && found.question.platform->system != doctor::Platform::System::kWindows)
+    return "files for another system, and the text is of Windows";
   const auto here = found.question.torch ? found.question.torch->version : std::nullopt;
   const auto there = doctor::parse_version(named.torch);
   if (here && there && here->release != there->release)

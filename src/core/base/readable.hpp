@@ -15,7 +15,7 @@ struct Range {
 };
 /// Letters and signs that stand for themselves: none combines with what is before it, has no width, or turns the
 /// direction of a line. Source: Unicode, "Blocks" and General_Category.
-inline constexpr std::array<Range, 12> kRanges = {{
+inline constexpr std::array<Range, 14> kRanges = {{
     {0xa1, 0xac},      // Latin-1, without the soft hyphen
     {0xae, 0x24f},     // Latin
     {0x370, 0x482},    // Greek, Cyrillic
@@ -23,6 +23,8 @@ inline constexpr std::array<Range, 12> kRanges = {{
     {0x2013, 0x2014},  // dashes
     {0x2018, 0x201e},  // quotation marks
     {0x2026, 0x2026},  // an ellipsis
+    {0x2500, 0x257f},  // frames that programs draw
+    {0x25a0, 0x25ff},  // arrows' heads and squares in them
     {0x3001, 0x3011},  // Chinese and Japanese punctuation
     {0x3041, 0x3096},  // Hiragana
     {0x30a1, 0x30ff},  // Katakana

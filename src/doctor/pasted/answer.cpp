@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/printable.hpp"
 #include "doctor/examine/examine.hpp"
 #include "doctor/mends/mend.hpp"
 #include "doctor/mends/mends.hpp"
@@ -138,7 +139,7 @@ Answer answer(Diagnosis diagnosis, LookedAt looked, const Question& question, co
   // A wheel's name is what installers go by: it can be judged without the file, and what is installed has no part in
   // it.
   const std::string wheel = field(a.diagnosis, "wheel");
-  if (looked.reports.size() == looked.packages && !wheel.empty() && question.python) {
+  if (looked.reports.size() == looked.packages && !wheel.empty() && (question.python || a.diagnosis.named.windows)) {
     looked = {.reports = doctor::examine_names({wheel}, question)};
     doctor::add_mends(looked.reports, question);
     a.by_name = true;
@@ -151,6 +152,11 @@ Answer answer(Diagnosis diagnosis, LookedAt looked, const Question& question, co
   a.evidence = weigh(a.diagnosis, a.reports, question);
   a.files = file_facts(a.diagnosis, a.reports);
   if (!wheel.empty() && a.reports.size() > a.packages) add_next_in_line(a, wheel);
+  if (a.by_name && a.evidence.culprits.empty() && !a.reports.empty())
+    a.files.lines.push_back(
+        fmt::format("{}: none of its tags is against what was asked: the text is of another Python or "
+                    "system (--python, --platform)",
+                    printable(wheel, 200)));
   a.cause_found = is_found(a);
   add_mend(a);
   add_question(a, looked, question, word);

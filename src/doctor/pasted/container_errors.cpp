@@ -28,14 +28,26 @@ const ErrorClass kClasses[] = {
      .title = "the container runtime has no description of the GPU",
      .nature = Nature::kHost,
      .patterns = {{"unresolvable CDI devices", R"(unresolvable CDI devices (?P<device>\S+))"},
+                  {"failed to stat CDI host device", R"re(failed to stat CDI host device "(?P<device>[^"]+)")re"},
                   {"CDI device injection failed", R"(CDI device injection failed)"}},
      .concluded =
          "the runtime looked for the GPU[ {device}] in the files of the Container Device Interface, and they are "
-         "absent or of an earlier driver",
+         "absent, of an earlier driver, or name a device that is gone",
      .mend =
          "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml (as root on the host; again after each change of the "
          "driver)",
-     .source = "NVIDIA/nvidia-container-toolkit#146, NixOS/nixpkgs#420638"},
+     .source = "NVIDIA/nvidia-container-toolkit#146, #434, #885, NixOS/nixpkgs#420638"},
+    {.name = "container-runtime-before-cdi",
+     .code = "FF870",
+     .title = "this container runtime is older than the names of GPUs that it was given",
+     .nature = Nature::kHost,
+     .patterns = {{"stat nvidia.com/gpu", R"(stat (?P<device>nvidia\.com/gpu=\S+?): no such file)"}},
+     .concluded = "{device} is a name of the Container Device Interface, and the runtime took it for a file: Podman "
+                  "knows such names from 4.1 on, Docker from 25 on where the daemon has the feature on. The image has "
+                  "no part in it",
+     .mend = "a newer Podman; or the older way: nvidia-ctk runtime configure, and the runtime nvidia with "
+             "NVIDIA_VISIBLE_DEVICES=all",
+     .source = "NVIDIA/nvidia-container-toolkit#63"},
     {.name = "container-hook-mount",
      .code = "FF870",
      .title = "the image brings the driver's own libraries",

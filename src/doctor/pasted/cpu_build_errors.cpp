@@ -12,13 +12,18 @@ const ErrorClass kClasses[] = {
      .code = "FF807",
      .title = "bitsandbytes took its library for CPUs",
      .proof = Proof::kFiles,
-     .patterns = {{"cadam32bit_grad_fp32", R"(cadam32bit_grad_fp32)"},
-                  {"libbitsandbytes_cpu.", R"(libbitsandbytes_cpu\.(?:so|dll): undefined symbol: (?P<symbol>\w+))"},
-                  {"undefined symbol: cget_col_row_stats", R"(undefined symbol: (?P<symbol>cget_col_row_stats))"},
-                  {"bitsandbytes was compiled without GPU support", R"(bitsandbytes was compiled without GPU support)"},
-                  {"CUDA Setup failed despite GPU being available", R"(CUDA Setup failed despite GPU being available)"},
-                  {"Required library not pre-compiled",
-                   R"(Required library not pre-compiled for this bitsandbytes release)"}},
+     .patterns =
+         {{"cadam32bit_grad_fp32", R"(cadam32bit_grad_fp32)"},
+          {"libbitsandbytes_cpu.", R"(libbitsandbytes_cpu\.(?:so|dll): undefined symbol: (?P<symbol>\w+))"},
+          {"undefined symbol: cget_col_row_stats", R"(undefined symbol: (?P<symbol>cget_col_row_stats))"},
+          // Of a DLL, and where no library was loaded at all.
+          {" not found",
+           R"(function '(?P<symbol>c(?:de)?quantize_\w+|cget_\w+|cadam\w+|cgem[mv]\w+|cprefetch)' not found)"},
+          {"object has no attribute 'c",
+           R"('NoneType' object has no attribute '(?P<symbol>c(?:de)?quantize_\w+|cget_\w+|cadam\w+|cgem[mv]\w+|cprefetch)')"},
+          {"bitsandbytes was compiled without GPU support", R"(bitsandbytes was compiled without GPU support)"},
+          {"CUDA Setup failed despite GPU being available", R"(CUDA Setup failed despite GPU being available)"},
+          {"Required library not pre-compiled", R"(Required library not pre-compiled for this bitsandbytes release)"}},
      .concluded =
          "bitsandbytes looked for a CUDA runtime and for its own library of that CUDA version, found one of them "
          "missing, and loaded libbitsandbytes_cpu, which has no such function. The missing name is a consequence",
@@ -26,7 +31,7 @@ const ErrorClass kClasses[] = {
          "which was missing: PyTorch without CUDA, libcudart outside of the loader's folders, or no file of this "
          "release for PyTorch's CUDA",
      .explained_by = {"FF707", "FF704", "FF601", "FF330", "FF211"},
-     .source = "bitsandbytes-foundation/bitsandbytes#680, #1056, #305, #1208, meta-llama/llama-cookbook#159"},
+     .source = "bitsandbytes-foundation/bitsandbytes#680, #1056, #305, #1208, #693, meta-llama/llama-cookbook#159"},
     {.name = "boosting-cpu-build",
      .code = "FF807",
      .title = "a library of trees was compiled without GPUs",

@@ -71,6 +71,8 @@ void move_field(Fields& fields, const char* from, const char* to) {
 }  // namespace
 
 void derive_fields(Fields& fields) {
+  // What stands between them, as extras and markers, is left out.
+  if (auto pin = fields.extract("pin")) fields["requirement"] += pin.mapped();
   // A name may stand but once in a pattern.
   move_field(fields, "here2", "here");
   keep_what_differs(fields);

@@ -119,15 +119,20 @@ const ErrorClass kClasses[] = {
            R"(Failed to load library (?P<file>\S*(?:libonnxruntime_providers_cuda\.so|onnxruntime_providers_cuda\.dll)) with error: (?P<library>[^\s:]+): cannot open shared object file)"},
           {"onnxruntime_providers_cuda",
            R"re(LoadLibrary failed with error (?P<error>\d+) .*"(?P<file>[^"]*onnxruntime_providers_cuda\.dll))re"},
+          {"but CUDA was", R"(CUDA_PATH is set but CUDA wasn'?t able to be loaded)"},
           {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"},
           {"'CUDAExecutionProvider' is not in available provider names",
            R"('CUDAExecutionProvider' is not in available provider names)"}},
-     .concluded = "the CUDA provider[ {file}] could not be loaded[: {library} is not there], and the program goes on "
-                  "with the CPU's: it works, slowly, and says so nowhere else",
-     .unknown = "which CUDA the provider was built for, unless the library's name says so",
+     .concluded = "the CUDA provider[ {file}] could not be loaded[: {library} is not there|: Windows' error {error}; "
+                  "126 is a DLL that it needs and that is missing, 127 one that is of another release]. Where no "
+                  "exception follows, the program goes on with the CPU's: it works, slowly, and nothing else says so",
+     .unknown =
+         "which CUDA the provider was built for, unless the library's name says so (onnxruntime-gpu wants CUDA 12 "
+         "and cuDNN 9 from 1.19 on; import torch before it lends it PyTorch's own, of the same main versions)",
      .explained_by = {"FF712", "FF713", "FF330", "FF332", "FF405"},
      .subject = "{library}",
-     .source = "danielgatis/rembg#841, dudarenok-maker/Castwright#2534"},
+     .source = "danielgatis/rembg#841, dudarenok-maker/Castwright#2534, cubiq/ComfyUI_InstantID#151, "
+               "microsoft/onnxruntime#11562, #21684"},
     {.name = "unknown-driver-error",
      .code = "FF805",
      .title = "the driver does not know what went wrong (error 999)",

@@ -96,6 +96,14 @@ bool can_tell(const TargetReport& report, const ErrorClass& kind, const doctor::
   return !is_about_gpu_code(kind) || (has_gpu_code(report) && !question.gpus.empty());
 }
 
+/// Whether the text itself says that this very file was refused: by the installer, or by the loader. What the rules
+/// have nothing against is then no proof that it is innocent, as another machine or another PyTorch may be asked.
+bool is_refused_in_text(const TargetReport& report, const Diagnosis& diagnosis, const About& about) {
+  const auto wheel = diagnosis.error.fields.find("wheel");
+  if (wheel != diagnosis.error.fields.end() && base_of(report.target.target) == base_of(wheel->second)) return true;
+  return about.file.known() && about.file.is_in(report);
+}
+
 /// Whether the text's frames lie in the target: "torchvision==0.23.0", with torchvision/ops/boxes.py among them.
 bool is_in_frames(const TargetReport& report, const Diagnosis& diagnosis) {
   const std::string name = lower(report.target.target.substr(0, report.target.target.find("==")));
@@ -132,15 +140,21 @@ Evidence weigh(const Diagnosis& diagnosis, const std::vector<TargetReport>& repo
   // The file that the loader names decides where it is among the targets; sources of a launch name no library.
   const About about{.file = is_about_gpu_code(kind) ? NamedFile() : NamedFile(diagnosis, reports),
                     .subject = lower(filled(kind.subject, diagnosis.error.fields))};
+  std::vector<std::size_t> blameless;
   for (std::size_t i = 0; i < reports.size(); ++i) {
     Culprit culprit{i, {}};
     for (const Problem& problem : reports[i].problems)
       if (explains(problem, reports[i], kind, about)) culprit.problems.push_back(problem);
-    if (!culprit.problems.empty()) {
-      evidence.culprits.push_back(std::move(culprit));
+    if (culprit.problems.empty()) {
+      blameless.push_back(i);
     } else {
-      (can_tell(reports[i], kind, question) ? evidence.cleared : evidence.silent).push_back(i);
+      evidence.culprits.push_back(std::move(culprit));
     }
+  }
+  for (const std::size_t i : blameless) {
+    // Of several files of that name another one was refused, where that has a reason.
+    const bool refused = evidence.culprits.empty() && is_refused_in_text(reports[i], diagnosis, about);
+    (can_tell(reports[i], kind, question) && !refused ? evidence.cleared : evidence.silent).push_back(i);
   }
   // What lacks all of its code goes before what lacks some.
   std::stable_sort(evidence.culprits.begin(), evidence.culprits.end(), [](const Culprit& a, const Culprit& b) {

@@ -174,14 +174,18 @@ const ErrorClass kClasses[] = {
      .code = "FF819",
      .title = "a library of NVIDIA's has no code for the GPU",
      .patterns = {{"_STATUS_ARCH_MISMATCH", R"((?P<library>CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_ARCH_MISMATCH)"},
-                  {"ArchMismatch", R"((?P<library>cudnn|cublas)StatusArchMismatch)"}},
-     .concluded =
-         "{library} answered that this GPU's architecture is beneath what it serves: each of its releases drops the "
-         "oldest GPUs (CUDA 12 those before 5.0, CUDA 13 those before 7.5)",
-     .mend = "packages built for an older CUDA, with that CUDA's {library}",
+                  {"ArchMismatch", R"((?P<library>cudnn|cublas)StatusArchMismatch)"},
+                  // cublasGetStatusString() and its like
+                  {"architectural feature absent from the device",
+                   R"(the function requires an architectural feature absent from the device)"}},
+     .concluded = "[{library}|cuBLAS or another library of NVIDIA's] answered that this GPU's architecture is beneath "
+                  "what it serves: each of its releases drops the "
+                  "oldest GPUs (CUDA 12 those before 5.0, CUDA 13 those before 7.5)",
+     .mend = "packages built for an older CUDA, with that CUDA's [{library}|libraries]",
      .explained_by = {"FF101", "FF704", "FF106"},
      .source =
-         "NVIDIA/FasterTransformer#25, NVIDIA/DeepLearningExamples#147, CMU-Perceptual-Computing-Lab/openpose#681"},
+         "NVIDIA/FasterTransformer#25, NVIDIA/DeepLearningExamples#147, CMU-Perceptual-Computing-Lab/openpose#681, "
+         "ollama/ollama#12584"},
     {.name = "cublas-invalid-value",
      .code = "FF835",
      .title = "cuBLAS does not take its own other half's arguments",
@@ -325,14 +329,17 @@ const ErrorClass kClasses[] = {
      .code = "FF813",
      .title = "a kernel's name is not in its image",
      .proof = Proof::kFiles,
-     .patterns = {{"named symbol not found", R"(named symbol not found)"},
+     .patterns = {{"named symbol not found", R"((?P<library>NCCL) WARN Cuda failure '?named symbol not found)"},
+                  {"named symbol not found", R"(named symbol not found)"},
                   {"CUDA_ERROR_NOT_FOUND", R"(CUDA_ERROR_NOT_FOUND)"},
                   {"cudaErrorSymbolNotFound", R"(cudaErrorSymbolNotFound)"}},
      .concluded = "the driver loaded an image that lacks a kernel or a variable which the host code names: host code "
-                  "and image are of two builds, or the image of this GPU was compiled without that kernel",
-     .unknown = "which library",
+                  "and image are of two builds, or the image of this GPU was compiled without that kernel[. The "
+                  "library that said so is {library}, which "
+                  "asks for its own kernels: compiled here, it was compiled for other GPUs (NVCC_GENCODE)]",
+     .unknown = "[which copy of {library} was loaded|which library]",
      .explained_by = {"FF101", "FF102"},
-     .source = "CUDA Driver API, CUDA_ERROR_NOT_FOUND"},
+     .source = "CUDA Driver API, CUDA_ERROR_NOT_FOUND; NVIDIA/nccl#1372"},
     {.name = "kernel-module-missing",
      .code = "FF817",
      .title = "a module with kernels is absent, or its import failed unseen",

@@ -80,6 +80,25 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF710", "FF101"},
      .subject = "{library}",
      .source = "sgl-project/sglang#25877, deepseek-ai/DeepGEMM#236, NVIDIA/cutlass#2800, #3100"},
+    {.name = "gate-unknown-architecture",
+     .code = "FF816",
+     .title = "the library has no kernels under this architecture's name",
+     .patterns = {{"Unsupported CUDA architecture", R"(Unsupported CUDA architecture:? '?(?P<arch>sm_?\d+\w?)\b)"},
+                  {"could not determine CUDA architecture",
+                   R"((?P<library>\w+) is not new enough version or could not determine CUDA architecture)"},
+                  {"Unsupported GPU architecture", R"(Unsupported GPU architecture:? '?(?P<arch>sm_?\d+\w?)\b)"}},
+     .concluded =
+         "[{library}'s Python code|host code] chooses a kernel by the GPU's architecture[, {arch},] and has no "
+         "branch for it[: that release of {library} is older than what asks it, or its compiled part is not "
+         "of this GPU]. No kernel was launched; a GPU that is later than the release is refused like one that "
+         "is too old",
+     .unknown = kNoOtherPackage,
+     .mend =
+         "a later release of the package that has the check, for a GPU that is later than it; for an older GPU: the "
+         "program without that package",
+     .explained_by = {"FF710", "FF708", "FF101"},
+     .subject = "[{library}|{arch}]",
+     .source = "Comfy-Org/ComfyUI#7494, kijai/ComfyUI-KJNodes#302, #709, lllyasviel/FramePack#676"},
     {.name = "gate-triton",
      .code = "FF816",
      .title = "Triton does not compile for this GPU",

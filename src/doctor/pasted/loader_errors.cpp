@@ -30,7 +30,7 @@ const ErrorClass kClasses[] = {
           {", version lib",
            R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>[\w@.]+), version (?P<library>lib(?:nv|cu)[\w.]+))"},
           {"undefined symbol: cu",
-           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft)\w+)(?:, version (?P<library>[\w.]+))?)"}},
+           R"((?P<file>[^\s:]+): +undefined symbol: (?P<symbol>cu(?:blas|blasLt|dnn|sparse|solver|fft|rand|Fft|File|pti|dss|tensor)\w+)(?:, version (?P<library>[\w.]+))?)"}},
      .concluded = "{file} needs {symbol}[ of {library}], and the copy of [{library}|that library of NVIDIA's] that was "
                   "loaded lacks it: the two are of different releases",
      .unknown = "where that copy lies: in a folder of LD_LIBRARY_PATH or of the system, which go before what pip "
@@ -164,7 +164,7 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns =
          {{"undefined symbol: ",
-           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): +undefined symbol: (?P<symbol>[^\s,'")]+)(?:, version (?P<library>[\w.]+))?)"},
+           R"((?P<file>[^\s:'"]+\.so[\w.]*|[^\s:'"]+): +undefined symbol: (?P<symbol>[^\s,;'")]+)(?:, version (?P<library>[\w.]+))?)"},
           {"Symbol not found: ", R"((?:dlopen\((?P<file>[^,)]+).*)?Symbol not found: \(?_(?P<symbol>\w+))"},
           {"symbol not found in flat namespace", R"(symbol not found in flat namespace '?(?P<symbol>[^\s']+))"}},
      .concluded = "[{file}|a library] asks for {name}, and no library that was loaded has it",
@@ -188,11 +188,17 @@ const ErrorClass kClasses[] = {
           {" library not found", R"(\w+Error: (?P<library>(?:cu|nv)\w+) library not found)"},
           {"CuPy failed to load", R"(CuPy failed to load (?P<library>[\w.+-]+))"},
           {"Could not locate", R"(Could not locate (?P<library>[\w.+-]+\.dll))"},
+          // Windows says so of the file that was asked for, whichever of those that it needs is missing.
+          {"(or one of its dependencies)",
+           R"(Could not find module '(?P<file>[^']*[/\\][^'/\\]+\.(?:dll|pyd))' \(or one of its dependencies)"},
           {"Could not find module '", R"(Could not find module '(?P<library>[^']+\.dll)')"},
           {"DLL load failed", R"(DLL load failed(?: while importing (?P<module>[\w.]+))?: (?P<why>.+))"},
-          {"[WinError 126]", R"re(\[WinError 126\](?:.*Error loading "(?P<library>[^"]+)")?)re"}},
-     .concluded = "[{library} was looked for and not found|the module {module}, or a DLL that it needs, was not found "
-                  "({why})|a DLL was not found]",
+          {"[WinError 126]", R"re(\[WinError 126\](?:.*Error loading "(?P<file>[^"]+)")?)re"}},
+     .concluded =
+         "[{library} was looked for and not found|the module {module}, or a DLL that it needs, was not found "
+         "({why})|{file} was asked for, and it or a DLL that it needs was not found: where that file is there, "
+         "what it needs is not (CUDA's DLLs of its own main version, cuDNN's, the Visual C++ runtime's)|a DLL "
+         "was not found]",
      .unknown = "[whether another folder has {library}|which DLL it is: Windows does not say]",
      .explained_by = {"FF330", "FF332", "FF601", "FF602", "FF620"},
      .subject = "{library}",

@@ -131,6 +131,34 @@ std::vector<int> llama_capabilities_of(const std::string& line) {
   return all;
 }
 
+/// Whose paths a text has.
+class Paths {
+ public:
+  /// A frame's, or the file's that an error names.
+  void look_at(std::string_view path) {
+    if (path.starts_with('/')) unix_ = true;
+    if (is_drive(path)) windows_ = true;
+  }
+  /// "PS C:\> pip install ...", "Error loading \"C:\venv\...": no other system writes so.
+  void look_at_line(const std::string& line) {
+    if (windows_ || line.find(":\\") == std::string::npos || tries_++ >= kMostTries) return;
+    static const Regex kDrive(R"re((?:^|[\s"'(=])[A-Za-z]:\\[\w .$@~-])re");
+    Fields none;
+    windows_ = kDrive.finds(line, none);
+  }
+  bool of_windows() const { return windows_ && !unix_; }
+
+ private:
+  static bool is_drive(std::string_view path) {
+    return path.size() > 2 && is_letter(path[0]) && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+  }
+  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+  static constexpr std::size_t kMostTries = 10'000;
+  std::size_t tries_ = 0;
+  bool unix_ = false, windows_ = false;
+};
+
 std::string one_of(const std::set<std::string>& words) { return words.size() == 1 ? *words.begin() : ""; }
 
 }  // namespace
@@ -145,6 +173,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
   NamedInText named;
   Gpus gpus;
   Versions versions;
+  Paths paths;
   constexpr std::size_t kMostTries = 20'000, kMostVersionTries = 10'000;
   std::size_t tries = 0, version_tries = 0;
   std::set<std::string> pythons, drivers;
@@ -152,6 +181,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
   for (const Line& line : text.lines) {
     Fields fields;
     gpus.look_at(line.text);
+    paths.look_at_line(line.text);
     if (named.llama_capabilities.empty()) named.llama_capabilities = llama_capabilities_of(line.text);
     if (line.text.find("ersion: ") != std::string::npos && tries++ < kMostTries && kDriver.finds(line.text, fields))
       drivers.insert(fields["driver"]);
@@ -163,6 +193,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
       warned.push_back(fields["path"]);
   }
   const auto look_at_path = [&](const std::string& path) {
+    paths.look_at(path);
     if (std::string version = python_of(path); !version.empty()) pythons.insert(std::move(version));
     add_once(named.site_packages, site_packages_of(path), kMostFolders);
   };
@@ -182,6 +213,7 @@ NamedInText named_in(const PastedText& text, const std::vector<Traceback>& trace
     if (const auto gpu = finding.fields.find("gpu"); gpu != finding.fields.end()) gpus.look_at("NVIDIA " + gpu->second);
   }
   named.gpu = gpus.only();
+  named.windows = paths.of_windows();
   named.driver = one_of(drivers);
   named.torch = versions.of("torch");
   named.versions = versions.companions();

@@ -23,6 +23,7 @@ struct NamedInText {
   std::vector<int> llama_capabilities;     ///< what llama.cpp says that it was compiled for: 75, 120
   std::vector<std::string> site_packages;  ///< folders of packages, as the text has them
   std::vector<std::string> packages;       ///< that its frames lie in, the innermost first
+  bool windows = false;                    ///< its paths are Windows' ("C:\\venv"), and none is another system's
 };
 
 NamedInText named_in(const PastedText& text, const std::vector<Traceback>& tracebacks,

@@ -172,7 +172,9 @@ const ErrorClass kClasses[] = {
      .patterns = {{"AutoAWQ could not load",
                    R"(AutoAWQ could not load (?P<module>\w+) kernels extension\. Details: (?P<why>.+))"},
                   {"awq_ext", R"(name '(?P<module>awq\w*_ext)' is not defined)"},
-                  {"No module named 'awq", R"(No module named '(?P<module>awq_(?:ext|v2_ext|inference_engine))')"}},
+                  {"No module named 'awq", R"(No module named '(?P<module>awq_(?:ext|v2_ext|inference_engine))')"},
+                  {"kernels are not installed. Please install",
+                   R"(: (?P<module>[\w ]+ kernels) are not installed\. Please install)"}},
      .concluded =
          "AutoAWQ imports {module} and passes over the error[: {why}]; the first call of a kernel then fails on "
          "the absent name",
@@ -180,7 +182,8 @@ const ErrorClass kClasses[] = {
      .ask = "python -c 'import awq_ext' (what that import raises is the error to ask about)",
      .explained_by = {"FF401", "FF402", "FF404", "FF406", "FF601", "FF330", "FF708"},
      .subject = "awq",
-     .source = "casper-hansen/AutoAWQ#579, casper-hansen/AutoAWQ_kernels#34, hiyouga/LlamaFactory#3465"},
+     .source = "casper-hansen/AutoAWQ#579, casper-hansen/AutoAWQ_kernels#34, "
+               "casper-hansen/AutoAWQ#370, hiyouga/LlamaFactory#3465"},
     {.name = "gptq-extension-absent",
      .code = "FF817",
      .title = "AutoGPTQ's compiled kernels did not load",

@@ -109,10 +109,15 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns = {{"hared object file",
                    R"((?i)could not find (?:the )?shared object files?(?: for)?:? +(?P<library>.+?)\.?$)"},
+                  {"Shared library with base name",
+                   R"(Shared library with base name '(?P<library>[\w.+-]+)' not found)"},
+                  // Transformer Engine's own search, which ends in a bare StopIteration.
+                  {"next(so_dir.glob(", R"(next\((?P<search>so_dir\.glob)\()"},
                   {"AssertionError: Could not find lib",
                    R"(AssertionError: Could not find (?P<library>lib[\w.+-]+\.(?:so|dll|dylib)\b[\w.]*))"}},
      .concluded =
-         "{library} is what the package looks for among its own files, by their names, and it is not there: that part "
+         "[{library}|its compiled part] is what the package looks for among its own files, by their names, and it is "
+         "not there: that part "
          "is compiled at installation, or is a package of its own, and was left out; or a folder of its sources goes "
          "before what was installed. GPU and driver were not asked",
      .unknown = "which of these: what the installation said, and where the package was imported from",
@@ -120,7 +125,8 @@ const ErrorClass kClasses[] = {
             "without its sources (its last lines say what was not compiled, and why)",
      .explained_by = {"FF222", "FF201", "FF402", "FF601", "FF708"},
      .subject = "{library}",
-     .source = "NVIDIA/TransformerEngine#1981, #2505, #1109, nvidia-cosmos/cosmos-transfer1#208"},
+     .source = "NVIDIA/TransformerEngine#1981, #2505, #1109, #1541, nvidia-cosmos/cosmos-transfer1#208, "
+               "abetlen/llama-cpp-python#1764"},
     {.name = "mamba-extension-absent",
      .code = "FF817",
      .title = "Mamba's compiled scan is not there",

@@ -26,7 +26,7 @@ const ErrorClass kClasses[] = {
      .title = "a library such as cuDNN is older than the one that the program was built with",
      .patterns =
          {{"Loaded runtime CuDNN library",
-           R"(Loaded runtime (?P<library>CuDNN) library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+\d))"},
+           R"(Loaded runtime (?P<library>CuDNN) library: (?P<found>[\d.]+)(?: \(compatibility version \d+\))? but source was compiled with:? (?P<wanted>[\d.]*\d))"},
           {"but JAX was built against version",
            R"(Found (?P<library>\w+) version (?P<found>\d+), but JAX was built against version (?P<wanted>\d+))"},
           {"Outdated cuDNN installation", R"(Outdated (?P<library>\w+) installation found)"},
@@ -42,7 +42,7 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF603", "FF604", "FF605", "FF606"},
      .subject = "{library}",
      .source = "KosinskiLab/AlphaPulldown#237, jax-ml/jax#15268, #29315, MIT-REALM/gcbfplus#1, "
-               "conda-forge/jaxlib-feedstock#329"},
+               "conda-forge/jaxlib-feedstock#329, carpedm20/DCGAN-tensorflow#242"},
     {.name = "jax-plugin-other-release",
      .code = "FF843",
      .title = "JAX's CUDA plug-in is of another release than jaxlib",
@@ -100,14 +100,55 @@ const ErrorClass kClasses[] = {
      .title = "two packages of one maker are of releases that do not go together",
      .patterns =
          {{" is not compatible with ",
-           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) v?(?P<built>\d[\w.+]*) is not compatible with (?P<other>[\w.-]*[A-Za-z][\w.-]*) v?(?P<here>\d[\w.+]*\w)\. Please (?:update|upgrade|downgrade))"}},
+           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) v?(?P<built>\d[\w.+]*) is not compatible with (?P<other>[\w.-]*[A-Za-z][\w.-]*) v?(?P<here>\d[\w.+]*\w)\. Please (?:update|upgrade|downgrade))"},
+          {" does not match ",
+           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) version \(?v?(?P<built>\d[\w.+!-]*)\)? does not match (?P<other>[\w.-]*[A-Za-z][\w.-]*) version \(?v?(?P<same>\d[\w.+!-]*\w))"}},
      .concluded =
-         "{library} {built} says itself that it does not work with {other} {here}, which is installed beside it. "
-         "GPU and driver were not asked",
-     .mend = "the release of {other} that the message names, or of {library} that goes with {other} {here}",
-     .explained_by = {"FF406"},
+         "{library} {built} says itself that it does not work with {other} [{same}|{here}], which is installed beside "
+         "it. GPU and driver were not asked",
+     .mend = "[pip install '{library}=={same}': the two are of one release|the release of {other} that the message "
+             "names, or of {library} that goes with {other} {here}]",
+     .explained_by = {"FF406", "FF712"},
      .subject = "{other}",
-     .source = "nunchux-ai/nunchaku#551, nunchux-ai/ComfyUI-nunchaku#449"},
+     .source = "nunchux-ai/nunchaku#551, nunchux-ai/ComfyUI-nunchaku#449, vllm-project/vllm#49804, "
+               "pipecat-ai/nemotron-january-2026#6"},
+    {.name = "companion-not-installed",
+     .code = "FF817",
+     .title = "the package that a plug-in is for is not installed",
+     .proof = Proof::kFiles,
+     .patterns =
+         {{"is not compatible with ",
+           R"((?P<library>[\w.-]*[A-Za-z][\w.-]*) v?(?P<built>\d[\w.+]*) is not compatible with (?P<other>[\w.-]*[A-Za-z][\w.-]*) Package '(?P<module>[\w.-]+)' not found)"},
+          {" version: Package '", R"((?P<other>[\w.-]+) version: Package '(?P<module>[\w.-]+)' not found)"}},
+     .concluded = "the Python code of[ {library} {built}| a plug-in] is there, and {module}, whose compiled kernels it "
+                  "calls, is not: words of compatibility compare with nothing. Its wheel was not installed, or is for "
+                  "another Python, system or PyTorch and was refused",
+     .unknown = "why: what the installer said of {module}",
+     .ask = "pip install {module} (its own words are the error to ask about; a project of the package index may have "
+            "the same name and be another: take the wheel from the maker's releases, for this Python and PyTorch)",
+     .explained_by = {"FF201", "FF202", "FF206"},
+     .subject = "{module}",
+     .source = "nunchux-ai/nunchaku#605, nunchux-ai/ComfyUI-nunchaku#5"},
+    {.name = "compiled-call-of-another-release",
+     .code = "FF843",
+     .title = "a compiled function takes other arguments than the Python code gives it",
+     .proof = Proof::kFiles,
+     .patterns = {{"incompatible function arguments",
+                   R"((?P<op>\w*(?:fwd|bwd|forward|backward|update)\w*)\(\): incompatible function arguments)"},
+                  {"() expected at most",
+                   R"((?P<op>\w+::\w+)\(\) expected at most (?P<wanted>\d+) arguments?.* but received (?P<here>\d+))"},
+                  {"() is missing value for argument",
+                   R"((?P<op>\w+::\w+)\(\) is missing value for argument '(?P<argument>\w+)')"}},
+     .concluded = "{op} is a compiled function, and[ it takes {wanted} arguments, not {here}| it wants one more, "
+                  "{argument}| what it was given is not what it takes]: mostly the module and the Python code that "
+                  "calls it are of two releases (mamba-ssm and causal-conv1d, a model's own copy of the code, a "
+                  "module left by an earlier installation). GPU and driver were not asked",
+     .unknown = "whether that is it: a None or a tensor of another type in place of an argument is refused in the same "
+                "words",
+     .ask =
+         "pip list (of the package that has {op} and of the one in the frame above: their releases must go together)",
+     .explained_by = {"FF406", "FF712", "FF713"},
+     .source = "state-spaces/mamba#169"},
     {.name = "torch-older-than-wanted",
      .code = "FF843",
      .title = "a package refuses this PyTorch as too old",
@@ -132,34 +173,68 @@ const ErrorClass kClasses[] = {
      .patterns =
          {{"have conflicting dependencies",
            R"(Cannot install (?P<requirement>.+?) because these package versions have conflicting dependencies)"},
-          {"ResolutionImpossible", R"(ResolutionImpossible)"},
-          {"No solution found when resolving", R"(No solution found when resolving dependencies)"}},
-     .concluded = "the packages[ {requirement}|that were asked for] want releases of another one that exclude each "
-                  "other: nothing "
-                  "was installed. Neither GPU nor driver was asked",
+          {"ResolutionImpossible", R"(ResolutionImpossible)"}},
+     .concluded = "the packages[ {requirement}| that were asked for] want releases of another one that exclude each "
+                  "other: nothing was installed. Neither GPU nor driver was asked",
      .unknown = "which of them may change: the lines behind \"The conflict is caused by\" name each one's wish",
      .mend = "fewer pins: of torch, torchvision and torchaudio pin torch alone",
      .explained_by = {"FF406"},
      .source = "microsoft/onnxruntime-inference-examples#184"},
+    {.name = "resolver-without-solution",
+     .code = "FF851",
+     .title = "uv found no releases that serve all that was asked for",
+     .consequence = true,
+     .patterns =
+         {{"No solution found when resolving", R"(No solution found when resolving dependencies)"},
+          {" depends on ",
+           R"([Bb]ecause (?P<requirement>[\w.\[\]-]+(?:[=<>!~]=?[^\s,]+)?) depends on (?P<wanted>[\w.\[\]-]+[=<>!~]=?[^\s,]+))",
+           true}},
+     .concluded = "nothing was installed: no set of releases serves all requests[; {requirement} depends on {wanted}]. "
+                  "Neither GPU nor driver was asked",
+     .unknown = "which of them may change: the lines from \"Because\" on name each one's wish",
+     .mend = "fewer pins: of torch, torchvision and torchaudio pin torch alone",
+     .explained_by = {"FF406"},
+     .source = "astral-sh/uv#622, #10604"},
+    {.name = "conda-without-provider",
+     .code = "FF851",
+     .title = "conda has no builds that serve all that was asked for",
+     .patterns =
+         {{"but none of the providers can be installed",
+           R"(package (?P<requirement>\S+) requires (?P<wanted>.+?), but none of the providers can be installed)"}},
+     .concluded = "the build {requirement} wants {wanted}, and no build of that goes with the other requests: nothing "
+                  "was installed. The CUDA of a build stands in its name, and all builds must have one",
+     .unknown = "which of the other requests excludes it: the tree below the message ends with it",
+     .mend = "one CUDA for all (pytorch-cuda and the releases that were built for it), or fewer pins: the release of "
+             "{requirement} that goes with the PyTorch asked for",
+     .explained_by = {"FF406"},
+     .source = "mhpi/hydroDL#24, computational-imaging/diffusion-in-the-dark#2"},
     {.name = "conda-sees-no-driver",
      .code = "FF851",
      .title = "conda sees no NVIDIA driver, or an older one",
-     .patterns = {{"nothing provides __cuda",
-                   R"(nothing provides __cuda(?: (?P<wanted>[<>=]\S+))? needed by (?P<requirement>\S+))"},
-                  {"::__cuda==", R"(feature:\S*::__cuda==(?P<found_by_conda>[\d.]+\d))"}},
+     .patterns =
+         {{"nothing provides __cuda",
+           R"(nothing provides __cuda(?: (?P<wanted>[<>=]\S+))? needed by (?P<requirement>\S+))"},
+          {"conflicting with __cuda-",
+           R"(package (?P<requirement>\S+) has constraint __cuda (?P<wanted>[<>=]\S+) conflicting with __cuda-(?P<found_by_conda>[\d.]+\d))"},
+          {"::__cuda==", R"(feature:\S*::__cuda==(?P<found_by_conda>[\d.]+\d))"}},
      .concluded =
-         "__cuda is the newest CUDA that the driver serves, as conda found it[: {found_by_conda}][: it found none, and "
-         "{requirement} wants one]. A build for CUDA is installed only where it is there and new enough",
-     .unknown = "[what conflicts: conda lists __cuda={found_by_conda} and __glibc of this machine with every conflict, "
+         "__cuda is the newest CUDA that the driver serves, as conda found it[: {found_by_conda}, and {requirement} "
+         "wants {wanted}|: {found_by_conda}|: it found none, and {requirement} wants one]. A build for CUDA is "
+         "installed only where it is there and new enough",
+     .unknown = "[whether that machine can have a driver of CUDA {wanted}, where it has one of {found_by_conda}|what "
+                "conflicts: conda lists __cuda={found_by_conda} and __glibc of this machine with "
+                "every conflict, "
                 "also where "
                 "another package is the cause|whether this is the machine on which it will run]",
-     .mend = "[where __cuda {wanted} or newer is known to be there at run time|where the GPU is there at run time "
-             "alone, as in a "
-             "build of an image]: CONDA_OVERRIDE_CUDA=12.4 before conda; for a conflict: a new environment, with "
-             "PyTorch asked "
-             "for first",
+     .mend =
+         "[a build for CUDA {found_by_conda} or earlier in place of {requirement}, or a driver of CUDA {wanted} on the "
+         "machine where it runs|where __cuda {wanted} or newer is known to be there at run time: "
+         "CONDA_OVERRIDE_CUDA=12.4 before conda|where the GPU is there at run time alone, as in a build of an "
+         "image: CONDA_OVERRIDE_CUDA=12.4 before conda; for a conflict: a new environment, with PyTorch asked for "
+         "first]",
      .explained_by = {"FF701", "FF703"},
-     .source = "volkamerlab/teachopencadd#390, pyg-team/pytorch_geometric#8161, facebookresearch/pytorch3d#1586"},
+     .source = "volkamerlab/teachopencadd#390, pyg-team/pytorch_geometric#8161, facebookresearch/pytorch3d#1586, "
+               "mamba-org/mamba#969"},
     {.name = "compile-on-this-python",
      .code = "FF843",
      .title = "this PyTorch does not compile on this Python",
@@ -351,6 +426,19 @@ const ErrorClass kClasses[] = {
          "build the engine again with the TensorRT that loads it (trtexec --onnx=MODEL --saveEngine=FILE), or delete "
          "the cached file; Python and C++ may each have a TensorRT of their own",
      .source = "NVIDIA/TensorRT#574, wang-xinyu/tensorrtx#664, triton-inference-server/server#317"},
+    {.name = "tensorrt-plugin-absent",
+     .code = "FF854",
+     .title = "a TensorRT engine uses a plug-in that is not loaded",
+     .patterns = {{"could not find plugin", R"(getPluginCreator could not find plugin:? (?P<op>\w+))"},
+                  {"IPluginCreator not found in Plugin Registry", R"(IPluginCreator not found in Plugin Registry)"}},
+     .concluded = "the engine calls the plug-in[ {op}], and no library that registers it was loaded into this process "
+                  "before the engine was read: NVIDIA's own are in libnvinfer_plugin, a project's in a library of its "
+                  "own (TensorRT-LLM's in that of the release which built the engine). GPU and driver were not asked",
+     .unknown = "which library has it: the project that built the engine says",
+     .mend = "before the engine is read: trt.init_libnvinfer_plugins(logger, '') for NVIDIA's, "
+             "ctypes.CDLL('PLUGIN.so') for a project's (trtexec --plugins=PLUGIN.so; import tensorrt_llm)",
+     .explained_by = {"FF330", "FF601"},
+     .source = "NVIDIA/TensorRT#955, #263, #1913, NVIDIA/TensorRT-LLM#1584, open-mmlab/mmdeploy#2747"},
     {.name = "tensorrt-engine-other-gpu",
      .code = "FF854",
      .title = "a TensorRT engine that was built on another GPU",

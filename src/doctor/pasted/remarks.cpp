@@ -16,8 +16,11 @@
 #include "doctor/gpu_code/what_runs_where.hpp"
 #include "doctor/knowledge/cuda_library_rows.hpp"
 #include "doctor/knowledge/torch_names.hpp"
+#include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/pasted/evidence.hpp"
 #include "doctor/pasted/regex.hpp"
+#include "doctor/pasted/requested_torch.hpp"
+#include "doctor/pasted/symbol_owner.hpp"
 #include "doctor/rules/torch_requirement.hpp"
 
 namespace flashfit::doctor::pasted {
@@ -93,7 +96,9 @@ Remarks shared_memory(const Diagnosis& diagnosis, const Question& question) {
 /// "; torch 2.10 and later have it".
 std::string having(const std::string& symbol) {
   const std::string releases = doctor::releases_with(symbol);
-  return releases.empty() ? "" : fmt::format("; torch {} have it", releases);
+  if (releases.empty()) return "";
+  const bool one = releases.find(' ') == std::string::npos;  // "2.10", and not "2.10 and later"
+  return fmt::format("; torch {} {} it", releases, one ? "has" : "have");
 }
 
 bool is_ffmpeg_symbol(std::string_view symbol) {
@@ -116,15 +121,6 @@ Lines of_ffmpeg(const std::string& name) {
                       "a static ffmpeg program does not",
                       printable(name), release)};
   return {};
-}
-
-/// "tensorrt_llm" of "_ZN12tensorrt_llm7kernels4gemmEv": the outermost namespace; "" if it has none.
-std::string namespace_of(const std::string& symbol) {
-  static const Regex kNested(R"(^_ZNK?(?P<length>\d{1,2})(?P<rest>[A-Za-z_]\w*))");
-  Fields fields;
-  if (!kNested.finds(symbol, fields)) return "";
-  const auto length = static_cast<std::size_t>(number(fields["length"]));
-  return length < fields["rest"].size() ? fields["rest"].substr(0, length) : "";
 }
 
 /// Names of what stands under every compiled file: the C++ library, nvcc's registration, the CUDA runtime, OpenMP.
@@ -158,6 +154,26 @@ Lines missing_runtime(const std::string& symbol) {
         "the name is of OpenMP's runtime (libgomp, libomp or libiomp5): the file was linked without it and no module "
         "loaded it before, or an older one was loaded"};
   return {};
+}
+
+/// A name of a library that is none of PyTorch's: the two are of different releases, or nothing loaded the second.
+Lines owned_by_another(const std::string& symbol) {
+  if (const std::string_view glibc = first_glibc_with(symbol); !glibc.empty())
+    return {
+        fmt::format("the name is the C library's, of glibc {} and later: the file was built on a newer system than "
+                    "this one, and no package changes that. An older release of the package, or a newer system or "
+                    "base image",
+                    glibc)};
+  const std::string_view owner = owner_of(symbol);
+  if (owner.empty()) return {};
+  Lines lines = {
+      fmt::format("the name is {}: another release of it was loaded than the one that the file was built "
+                  "for, or nothing loaded it before. PyTorch and the GPU have no part in it",
+                  owner)};
+  if (doctor::string_abi_of(symbol) == doctor::TorchAbi::kCxx11)
+    lines.emplace_back(
+        "it has a std::string of the new C++ ABI: a build of that library with the old one lacks every such name");
+  return lines;
 }
 
 /// Functions that were taken out of a library of NVIDIA's. Source: cuSPARSE's release notes of CUDA 11.0 and 12.0.
@@ -197,6 +213,7 @@ Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
                       "was copied in, or left by an earlier installation), or the part with it was left out of the "
                       "build; installed anew, it is whole",
                       own)};
+    if (Lines lines = owned_by_another(symbol); !lines.empty()) return lines;
     // A function of nobody's namespace that takes PyTorch's types.
     if (symbol.find("N2at") == std::string::npos && symbol.find("N3c10") == std::string::npos) return {};
     return {
@@ -297,6 +314,37 @@ std::string toolkit_in_name(const std::string& name) {
   return minor == fields.end() || minor->second == "0" ? fields["cuda"] : fields["cuda"] + "." + minor->second;
 }
 
+/// Rows for "libnvJitLink.so", as programs open it that take any release; none of a name with a number.
+std::vector<const doctor::CudaLibrary*> libraries_without_number(const std::string& name) {
+  std::vector<const doctor::CudaLibrary*> found;
+  if (!name.ends_with(".so")) return found;
+  for (const char* const number : {".13", ".12", ".11", ".9", ".10", ".2", ".1", ".0"})
+    for (const doctor::CudaLibrary* const library : doctor::cuda_libraries_named(name + number))
+      if (library->cuda >= 12) found.push_back(library);
+  return found;
+}
+
+/// The main version of CUDA that the text's PyTorch is built for; 0: not known.
+int cuda_of_named_torch(const Diagnosis& diagnosis) {
+  const auto version = doctor::parse_version(diagnosis.named.torch);
+  if (!version) return 0;
+  static const Regex kLabel(R"(^cu(?P<main>\d{2})\d$)");
+  Fields fields;
+  if (kLabel.finds(version->local, fields)) return static_cast<int>(number(fields["main"]));
+  const doctor::TorchRelease* const release = doctor::torch_release_of(*version);
+  return version->local.empty() && release != nullptr ? release->cuda.front() / 1000 : 0;
+}
+
+/// A library of CUDA `cuda`, and a PyTorch in the text that is built for another.
+void add_other_cuda(const Diagnosis& diagnosis, int cuda, Lines& lines) {
+  const int torch = cuda_of_named_torch(diagnosis);
+  if (torch == 0 || cuda == 0 || torch == cuda) return;
+  lines.push_back(
+      fmt::format("torch {} in the text is built for CUDA {}: the package that asks for a library of CUDA "
+                  "{} was built for another PyTorch's CUDA. Its build for CUDA {}, or a PyTorch of CUDA {}",
+                  printable(diagnosis.named.torch), torch, cuda, torch, cuda));
+}
+
 /// "libcudnn_ops.so.9" of "libcudnn_ops.so.9.1.0"; "" of what has no number.
 std::string name_with_one_number(const std::string& name) {
   static const Regex kName(R"(^(?P<name>lib[\w+-]+\.so\.\d+)(?:\.\d+)*$)");
@@ -319,20 +367,24 @@ Lines missing_library(const Diagnosis& diagnosis, const Question&) {
   auto libraries = doctor::cuda_libraries_named(name);
   // "libcudnn_ops.so.9.1.0": the name of the file, of which "libcudnn_ops.so.9" is what loaders ask for.
   if (libraries.empty()) libraries = doctor::cuda_libraries_named(name_with_one_number(name));
+  if (libraries.empty()) libraries = libraries_without_number(name);
   if (libraries.empty()) {
     const std::string cuda = toolkit_in_name(name);
     if (cuda.empty()) return {};
-    return {
+    Lines lines = {
         fmt::format("{} is of CUDA {}: the program was built for that CUDA, and its toolkit, or NVIDIA's packages of "
                     "it, bring the library",
                     printable(name), cuda),
         "the GPU code is not at fault: it was not reached"};
+    add_other_cuda(diagnosis, static_cast<int>(number(cuda.substr(0, cuda.find('.')))), lines);
+    return lines;
   }
   Lines lines;
   for (const doctor::CudaLibrary* const library : libraries)
     lines.push_back(fmt::format("{} is of CUDA {}: the package {} brings it, in {}", name, library->cuda,
                                 library->package, library->folder));
   lines.emplace_back("the GPU code is not at fault: it was not reached");
+  if (libraries.size() == 1) add_other_cuda(diagnosis, libraries.front()->cuda, lines);
   return lines;
 }
 
@@ -405,6 +457,7 @@ Remarks remarks(const Diagnosis& diagnosis, const doctor::Question& question) {
   if (diagnosis.error.kind == nullptr) return {};
   if (diagnosis.error.kind->name == "too-much-shared-memory") return shared_memory(diagnosis, question);
   if (diagnosis.error.kind->name == "gpu-not-in-pytorch") return carried_list(diagnosis, question);
+  if (diagnosis.error.kind->name == "no-matching-distribution") return requested_torch(diagnosis, question);
   if (diagnosis.error.kind->code == "FF816") return {refused_gpu(diagnosis, question)};
   for (const OfKind& one : kRemarks)
     if (one.kind == diagnosis.error.kind->name) return {one.lines(diagnosis, question)};

@@ -226,8 +226,7 @@ const ErrorClass kClasses[] = {
      .code = "FF865",
      .title = "the linker finds no library of CUDA",
      .patterns = {{"cannot find -l",
-                   R"(cannot find -l(?P<library>cuda|cudart|cublas|cublasLt|nvrtc|cudnn|nvToolsExt|nvidia-ml)\b)"},
-                  {"cannot open input file 'cuda", R"(cannot open input file '(?P<library>cuda\w*\.lib)')"}},
+                   R"(cannot find -l(?P<library>cuda|cudart|cublas|cublasLt|nvrtc|cudnn|nvToolsExt|nvidia-ml)\b)"}},
      .concluded =
          "a build links with {library}, and no folder of the linker has it: libcuda.so without a number is in the "
          "toolkit's stubs folder alone, or in WSL's own",
@@ -236,6 +235,48 @@ const ErrorClass kClasses[] = {
              "the stub)",
      .explained_by = {"FF706"},
      .source = "microsoft/WSL#8587"},
+    {.name = "linker-lacks-cuda-on-windows",
+     .code = "FF865",
+     .title = "Microsoft's linker finds no library of CUDA",
+     .patterns =
+         {{"cannot open input file '",
+           R"(cannot open input file '(?P<library>(?:cuda\w*|cublas\w*|cudnn\w*|nvrtc\w*|curand|cusparse|cusolver)\.lib)')"}},
+     .concluded =
+         "a build links with {library}, and no folder of the linker has it: it is in lib\\x64 of a CUDA toolkit, "
+         "and none is installed, or CUDA_PATH does not name it. PyTorch brings no such file",
+     .mend = "CUDA_PATH set to a toolkit of PyTorch's CUDA; for Triton: pip install -U triton-windows of the release "
+             "for this PyTorch, which brings the part that it needs",
+     .explained_by = {"FF706"},
+     .source = "woct0rdho/triton-windows#60"},
+    {.name = "triton-older-than-ptxas",
+     .code = "FF860",
+     .title = "Triton is older than the ptxas that it found",
+     .patterns = {{"Triton only support CUDA",
+                   R"(Triton only supports? CUDA [\d.]+ or higher, but got CUDA version: (?P<cuda>[\d.]+\d))"}},
+     .concluded =
+         "Triton has a list of toolkits by which it chooses its PTX, and CUDA {cuda}, whose ptxas it found, is "
+         "newer than the list: the words \"or higher\" are about the oldest. The driver plays no part",
+     .unknown = "who chose that ptxas: TRITON_PTXAS_PATH, CUDA_PATH or PATH; Triton's own lies in its package",
+     .mend = "the newest Triton that goes with this PyTorch (on Windows: triton-windows); or TRITON_PTXAS_PATH set to "
+             "the ptxas of an older toolkit that knows the GPU",
+     .explained_by = {"FF705"},
+     .subject = "triton",
+     .source = "woct0rdho/triton-windows#49"},
+    {.name = "nvjitlink-older-than-compiler",
+     .code = "FF860",
+     .title = "nvJitLink is older than the compiler whose code it links",
+     .patterns = {{"may need newer version of nvJitLink",
+                   R"(ERROR (?P<status>\d+) in (?P<call>nvvm\w+), may need newer version of nvJitLink library)"},
+                  {"may need newer version of nvJitLink", R"(may need newer version of nvJitLink library)"}},
+     .concluded =
+         "code was compiled to NVVM's form for link-time optimisation, and the nvJitLink that was loaded is of "
+         "an older CUDA than the compiler: each reads what its own release and older ones wrote",
+     .unknown = "which copies were loaded: pip's, conda's or a toolkit's",
+     .mend = "one CUDA for both: pip install -U nvidia-nvjitlink-cu12 nvidia-cuda-nvcc-cu12 nvidia-cuda-nvrtc-cu12 (of "
+             "CUDA 13 the same names without -cu12), and LD_LIBRARY_PATH without a toolkit's folder",
+     .explained_by = {"FF603", "FF604", "FF605", "FF705"},
+     .subject = "nvjitlink",
+     .source = "numba/numba#10353"},
     {.name = "nvvm-of-another-time",
      .code = "FF860",
      .title = "Numba and the CUDA toolkit are too far apart",

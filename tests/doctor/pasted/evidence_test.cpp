@@ -105,6 +105,29 @@ TEST(EvidenceOfPackages, WhatIsWrongWithAnotherPackageDoesNotExplainTheFileThatT
   EXPECT_THAT(evidence.cleared, ElementsAre(0));
 }
 
+// What the rules have nothing against is no proof that the refusal was wrong: it was of another machine.
+TEST(EvidenceOfPackages, TheWheelThatAnInstallerRefusedIsNotCleared) {
+  doctor::TargetReport wheel;
+  wheel.target.target = wheel.target.file_name = "x-1.0-cp311-cp311-linux_x86_64.whl";
+  wheel.verdict = doctor::Verdict::kFits;
+  const Evidence evidence = weigh(
+      diagnose("ERROR: x-1.0-cp311-cp311-linux_x86_64.whl is not a supported wheel on this platform.\n"), {wheel}, {});
+  EXPECT_THAT(evidence.culprits, IsEmpty());
+  EXPECT_THAT(evidence.cleared, IsEmpty());
+  EXPECT_THAT(evidence.silent, ElementsAre(0));
+}
+
+TEST(EvidenceOfPackages, TheFileThatTheLoaderRefusedIsNotCleared) {
+  std::vector<doctor::TargetReport> reports = {package("torchaudio==2.10.0", "torchaudio/lib/libtorchaudio.so", {}),
+                                               package("torchvision==0.24.1", "torchvision/_C.so", {})};
+  for (auto& report : reports) report.verdict = doctor::Verdict::kFits;
+  const Evidence evidence =
+      weigh(diagnose("OSError: /v/site-packages/torchaudio/lib/libtorchaudio.so: undefined symbol: torch_list_size\n"),
+            reports, {});
+  EXPECT_THAT(evidence.silent, ElementsAre(0));
+  EXPECT_THAT(evidence.cleared, ElementsAre(1));
+}
+
 TEST(EvidenceOfPackages, OfFilesOfOneNameTheOneInTheNamedFolderIsMeant) {
   const std::vector<doctor::TargetReport> reports = {
       package("torchvision==0.24.1", "torchvision/_C.so",

@@ -49,6 +49,18 @@ TEST(NamedFacts, ABuildForCpusUsesNoGpu) {
   EXPECT_EQ(facts[0].code, "FF704");
 }
 
+TEST(NamedInText, PathsTellWindows) {
+  const auto is_windows = [](const char* text) { return diagnose(text).named.windows; };
+  EXPECT_TRUE(
+      is_windows("  File \"C:\\venv\\Lib\\site-packages\\torch\\__init__.py\", line 3, in <module>\nKeyError: 1\n"));
+  EXPECT_TRUE(is_windows("PS E:\\ComfyUI> python.exe -m pip install x.whl\n"));
+  EXPECT_FALSE(
+      is_windows("  File \"/venv/lib/python3.11/site-packages/torch/__init__.py\", line 3, in f\nKeyError: 1\n"));
+  EXPECT_FALSE(is_windows("PS E:\\ComfyUI> docker run x\n  File \"/app/a.py\", line 3, in f\nKeyError: 1\n"))
+      << "a container's program, started from Windows";
+  EXPECT_FALSE(is_windows("http://example.invalid/x and C: alone\n"));
+}
+
 TEST(NamedFacts, AVersionOfALibraryIsNoDrivers) {
   EXPECT_EQ(
       diagnose("Found cuSOLVER version 11002, but JAX was built against version 11401, which is newer.\n").named.driver,
