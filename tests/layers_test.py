@@ -201,9 +201,11 @@ def only_backends_implement_arch(tree: Tree) -> list[str]:
             "src/proof/emu",
         ):
             wrong.append(f"{path}: a third backend of arch")
-        for part in ("arch", "steps"):
-            if path != f"src/kernels/arch/{part}.hpp" and any(f"flashfit_{part}.hpp" in i for i in includes(text)):
-                wrong.append(f"{path}: includes a backend past kernels/arch/{part}.hpp")
+        wrong += [
+            f"{path}: includes a backend past kernels/arch/{part}.hpp"
+            for part in ("arch", "steps")
+            if path != f"src/kernels/arch/{part}.hpp" and any(f"flashfit_{part}.hpp" in i for i in includes(text))
+        ]
     return wrong
 
 

@@ -115,7 +115,6 @@ std::string first_defect(std::size_t each) {
   const std::vector<EmulatedKernel>& kernels = emulated_forwards();
   std::vector<std::vector<Try>> tries;
   for (const EmulatedKernel& kernel : kernels) tries.push_back(tries_of(forward_variant_of(kernel.variant).config));
-  if (std::string defect = combine_defect({}); !defect.empty()) return "parts: " + defect;
   for (std::size_t round = 0; round < kRounds; ++round) {
     for (std::size_t k = 0; k < kernels.size(); ++k)
       for (std::size_t i = round * each; i < tries[k].size(); i += kRounds * each)

@@ -65,8 +65,8 @@ def defects(case: Case, replays: int) -> Iterator[str]:
         if not out.untouched_outside():
             yield "wrote outside out"
         found = bounds.Errors()
-        for group, wanted in bounds.of_call(inputs.q, inputs.k, inputs.v, **options, **more):
-            found.add(wanted, group.out(out.view), group.lse(lse))
+        for group, exact in bounds.of_call(inputs.q, inputs.k, inputs.v, **options, **more):
+            found.add(exact, group.out(out.view), group.lse(lse))
         found.judge()
         yield from found.problems
     wanted = flashfit.attention(inputs.q, inputs.k, inputs.v, return_lse=True, **options)

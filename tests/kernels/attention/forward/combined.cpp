@@ -1,4 +1,4 @@
-// What makes one output of parts of keys, on parts that no kernel made: of up to as many as there may be.
+// What makes one output of parts of keys, of up to as many as there may be, begun while a kernel still writes them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,9 @@
 
 #include "core/base/half.hpp"
 #include "emulated.hpp"
+#include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/combine/variants.hpp"
+#include "proof/emu/launch.hpp"
 #include "proof/emulated/forward.hpp"
 
 namespace flashfit::testing {
@@ -32,6 +34,26 @@ constexpr Shape kShapes[] = {
     {.parts = kMostParts, .batch = 2, .queries = 1, .heads = 2, .columns = 512, .head_dim_v = 500, .used = 1},
 };
 
+/// In place of the forward kernel: parts that are known, and so late that who does not wait for them finds none.
+struct WritePartsKernel {
+  static constexpr int kThreads = 32, kBlocks = 2;
+  struct Params {
+    const float *o, *lse;
+    float *to_o, *to_lse;
+    int o_count, lse_count;
+  };
+  struct Shared {};
+  static void run(const Params& p) {
+    arch::launch_dependents();
+    const auto copy = [](const float* from, float* to, int count) {
+      for (int i = arch::block().x * kThreads + arch::thread(); i < count; i += kBlocks * kThreads)
+        arch::store_if(true, to, i, arch::load(from, i));
+    };
+    copy(p.o, p.to_o, p.o_count);
+    copy(p.lse, p.to_lse, p.lse_count);
+  }
+};
+
 /// Strides of the output that leave gaps.
 struct Strides {
   std::int64_t head, row, batch;
@@ -45,6 +67,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 struct Data {
   Shape shape;
   std::vector<float> partial_o, partial_lse, sinks, lse;
+  std::vector<float> given_o, given_lse;  ///< what partial_o and partial_lse will hold
   std::vector<std::uint16_t> out;
   std::int32_t offsets[2];
 
@@ -57,19 +80,24 @@ struct Data {
       return v;
     };
     const auto rows = static_cast<std::size_t>(s.rows());
-    partial_o = filled(rows * s.parts * s.columns, 1);
-    partial_lse = filled(rows * s.parts, 9);
+    given_o = filled(rows * s.parts * s.columns, 1);
+    given_lse = filled(rows * s.parts, 9);
+    partial_o.assign(given_o.size(), std::numeric_limits<float>::signaling_NaN());
+    partial_lse.assign(given_lse.size(), std::numeric_limits<float>::signaling_NaN());
     sinks = filled(static_cast<std::size_t>(s.heads), 4);
+    // Against no base but its own could a row far from 0 be weighed.
+    for (std::size_t i = 0; i < given_lse.size(); ++i)
+      given_lse[i] += i % rows % 3 == 0 ? -300.f : i % rows % 3 == 2 ? 300.f : 0;
     // Parts that see no key of a row, and rows that see none of any; what is nobody's is no number.
     for (int part = 0; part < s.parts; ++part)
       for (int row = 0; row < s.rows(); ++row) {
         const auto at = static_cast<std::size_t>(part) * rows + static_cast<std::size_t>(row);
         if (row == 1 || (part + row) % 5 == 3) {
-          partial_lse[at] = kNothing;
-          std::fill_n(partial_o.begin() + static_cast<std::ptrdiff_t>(at) * s.columns, s.columns, 0.f);
+          given_lse[at] = kNothing;
+          std::fill_n(given_o.begin() + static_cast<std::ptrdiff_t>(at) * s.columns, s.columns, 0.f);
         }
         if (row < s.used * s.heads || !s.ragged()) continue;
-        partial_lse[at] = std::numeric_limits<float>::signaling_NaN();
+        given_lse[at] = std::numeric_limits<float>::signaling_NaN();
       }
     const Strides strides(s);
     out.assign(static_cast<std::size_t>(s.batch * (strides.row * s.queries + 7)), kUntouched);
@@ -100,6 +128,19 @@ struct Data {
             .sinks = s.sinks ? sinks.data() : nullptr};
   }
 
+  WritePartsKernel::Params parts() {
+    return {given_o.data(),     given_lse.data(),    partial_o.data(),
+            partial_lse.data(), int(given_o.size()), int(given_lse.size())};
+  }
+
+  emu::Memory memory_of_parts() {
+    emu::Memory m;
+    m.read_only("given_o", given_o.data(), given_o.size() * sizeof(float));
+    m.read_only("given_lse", given_lse.data(), given_lse.size() * sizeof(float));
+    m.writable("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
+    m.writable("partial_lse", partial_lse.data(), partial_lse.size() * sizeof(float));
+    return m;
+  }
   emu::Memory memory() {
     emu::Memory m;
     m.read_only("partial_o", partial_o.data(), partial_o.size() * sizeof(float));
@@ -117,8 +158,8 @@ std::string defect_of_row(const Data& d, DType dtype, int row, const std::uint16
   const Shape& s = d.shape;
   const double ln2 = std::log(2.), sink = s.sinks ? d.sinks[static_cast<std::size_t>(row % s.heads)] / ln2 : kNothing;
   const auto lse_of = [&](int part) {
-    return double{d.partial_lse[static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
-                                static_cast<std::size_t>(row)]};
+    return double{d.given_lse[static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
+                              static_cast<std::size_t>(row)]};
   };
   double top = sink, sum = 0;
   for (int part = 0; part < s.parts; ++part) top = std::max(top, lse_of(part));
@@ -132,10 +173,10 @@ std::string defect_of_row(const Data& d, DType dtype, int row, const std::uint16
     double wanted = 0;
     for (int part = 0; part < s.parts && sum != 0; ++part)
       wanted += weight(lse_of(part)) / sum *
-                d.partial_o[(static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
-                             static_cast<std::size_t>(row)) *
-                                static_cast<std::size_t>(s.columns) +
-                            static_cast<std::size_t>(column)];
+                d.given_o[(static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
+                           static_cast<std::size_t>(row)) *
+                              static_cast<std::size_t>(s.columns) +
+                          static_cast<std::size_t>(column)];
     const float is = dtype == DType::kF16 ? to_float(f16{given[column]}) : to_float(bf16{given[column]});
     const double bound = std::abs(wanted) * (dtype == DType::kF16 ? 0x1p-10 : 0x1p-7) + 1e-5;
     if (!(std::abs(is - wanted) <= bound))
@@ -153,7 +194,11 @@ std::string defect_on(const EmulatedKernel& kernel, const Shape& s, const emu::O
   const Image image{
       .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
   const Grid grid = combine_step(image, parts, s.rows(), s.parts).grid;
-  const auto ran = kernel.launch({static_cast<int>(grid.x), grid.y, grid.z}, &params, d.memory(), options);
+  const WritePartsKernel::Params given = d.parts();
+  const emu::Memory of_parts = d.memory_of_parts(), memory = d.memory();
+  const auto ran = emu::run_dependent_grids(
+      {emu::program_of<WritePartsKernel>(given), {WritePartsKernel::kBlocks, 1, 1}, of_parts, "parts"},
+      {kernel.program(&params), {static_cast<int>(grid.x), grid.y, grid.z}, memory, kernel.variant.name}, options);
   if (!ran) return ran.error().message;
   if (!ran->worst_bank_conflicts.empty()) return "bank conflicts: " + ran->worst_bank_conflicts;
   const Strides strides(s);
