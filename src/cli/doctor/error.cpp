@@ -57,6 +57,18 @@ std::string difference(const doctor::environment::Environment& found, const doct
   return "";
 }
 
+/// A picture, a program, an archive: not what an error's text is. Zeros do not count, which UTF-16 has.
+bool is_no_text(const std::string& text) {
+  constexpr std::size_t kLooked = 64 << 10, kOneOf = 25;
+  const std::string_view start = std::string_view(text).substr(0, kLooked);
+  const auto controls = std::count_if(start.begin(), start.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == 0x7f ||
+           (byte > 0 && byte < ' ' && std::string_view("\n\r\t\b\x1b").find(c) == std::string_view::npos);
+  });
+  return static_cast<std::size_t>(controls) * kOneOf > start.size();
+}
+
 bool is_of_the_machine(const doctor::pasted::ErrorClass* kind) {
   return kind != nullptr &&
          std::find(kind->explained_by.begin(), kind->explained_by.end(), "FF701") != kind->explained_by.end();
@@ -150,6 +162,11 @@ int doctor_error(const DoctorOptions& given_options) {
   if (given.silent)
     report.assumed.push_back(fmt::format("nothing more came of {} for {} s: what came until then was read",
                                          printable(*given_options.error), doctor::limits::kSilence.count()));
+  if (diagnosis.error.kind == nullptr && is_no_text(given.text))
+    report.assumed.push_back(
+        fmt::format("{} looks like no text, as more than a 25th of it are control characters: the "
+                    "traceback or the log is needed, as text",
+                    printable(*given_options.error)));
   if (given.looks_like_a_file) report.assumed.emplace_back("no file has that name: it was taken as the text itself");
   if (!options.targets.empty()) {
     const auto how = options.how();

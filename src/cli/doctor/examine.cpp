@@ -1,11 +1,17 @@
 #include "cli/doctor/examine.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "cli/doctor/given_text.hpp"
 #include "core/base/printable.hpp"
 #include "doctor/container/examine_image.hpp"
 #include "doctor/container/image_archive.hpp"
+#include "doctor/mends/mends.hpp"
+#include "doctor/pasted/diagnosis.hpp"
 #include "doctor/requests/examine.hpp"
 #include "doctor/requests/read_list.hpp"
 
@@ -39,6 +45,22 @@ void judge_names(const std::vector<std::string>& names, DoctorReport& report) {
     }
     report.targets.push_back(std::move(by_name));
   }
+}
+
+/// People name their error's file where a list of packages may stand.
+void say_what_reads_like_an_error(const std::string& path, DoctorReport& report) {
+  constexpr std::size_t kMost = 1 << 20;
+  const auto& targets = report.targets;
+  const bool unread = std::any_of(targets.begin(), targets.end(), [&](const doctor::TargetReport& one) {
+    return one.target.target == path && one.verdict == doctor::Verdict::kUnknown;
+  });
+  std::error_code error;
+  if (!unread || !std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost)
+    return;
+  const doctor::pasted::Diagnosis diagnosis = doctor::pasted::diagnose(given_text(path).text);
+  if (diagnosis.error.kind == nullptr && diagnosis.exception.empty()) return;
+  report.assumed.push_back(fmt::format("{0} reads like an error: flashfit doctor --error {0} says what it means",
+                                       doctor::is_plain_path(path) ? doctor::shell_word(path) : "FILE"));
 }
 
 }  // namespace
@@ -76,6 +98,7 @@ void examine_targets(const DoctorOptions& options, doctor::requests::Fetcher* fe
     std::move(reports.begin(), reports.end(), std::back_inserter(report.targets));
   }
   if (!report.lists.empty()) report.lists.resize(report.targets.size());
+  for (const std::string& target : options.targets) say_what_reads_like_an_error(target, report);
 }
 
 }  // namespace flashfit::cli

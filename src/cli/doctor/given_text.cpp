@@ -14,6 +14,7 @@
 
 #include "cli/options.hpp"
 #include "core/base/printable.hpp"
+#include "doctor/bytes/encoding.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/pasted/pasted_text.hpp"
@@ -86,7 +87,10 @@ constexpr std::chrono::milliseconds kAnyTime{-1};
 
 }  // namespace
 
-GivenText given_text(const std::string& error) {
+namespace {
+
+/// As it was given: a word, a file's end, or what a stream had.
+GivenText bytes_given(const std::string& error) {
   GivenText given{.word = doctor::is_plain_path(error) && error.size() <= 200 ? doctor::shell_word(error) : "FILE"};
   if (error == "-") {
     given.word = "FILE";
@@ -118,6 +122,15 @@ GivenText given_text(const std::string& error) {
     take_last_of(descriptor, is_nameless_pipe(descriptor) ? kAnyTime : doctor::limits::kSilence, given);
   }
   close(descriptor);
+  return given;
+}
+
+}  // namespace
+
+GivenText given_text(const std::string& error) {
+  GivenText given = bytes_given(error);
+  // Where the beginning was left out, so was the mark.
+  if (given.left_out == 0 && doctor::has_encoding_mark(given.text)) given.text = doctor::as_utf8(given.text);
   return given;
 }
 

@@ -61,16 +61,22 @@ void falls_back(const Site& site, const Knowledge& row, doctor::TargetReport& re
   }
 }
 
+/// A package that goes with the same release of another alone: without it the program does without the GPU, or does not
+/// start.
 void only_beside(const Site& site, const Package& package, const Knowledge& row, doctor::TargetReport& report) {
   const Package* const other = site.find(row.other);
   const Distribution& d = package.distribution;
   if (other == nullptr || doctor::same_release(d.version, other->distribution.version)) return;
   const std::string& theirs = other->distribution.version;
-  report.problems.push_back({"FF712", Severity::kDegrades,
-                             fmt::format("runs, but on the CPU: works beside {} {} alone, and {} is installed. {}",
-                                         row.other, printable(d.version), printable(theirs), row.says),
-                             "", fmt::format("{}=={}", d.name, printable(theirs))});
-  if (!report.mend.empty()) return;
+  const bool refused = row.kind == Kind::kRefusedBeside;
+  const std::string what =
+      refused ? fmt::format("keeps {} from starting, which takes it in its own release alone", row.other)
+              : fmt::format("runs, but on the CPU: works beside {} {} alone", row.other, printable(d.version));
+  report.problems.push_back({refused ? "FF406" : "FF712", refused ? Severity::kMisfit : Severity::kDegrades,
+                             fmt::format("{}, and {} is installed. {}", what, printable(theirs), row.says), "",
+                             fmt::format("{}=={}{}", d.name, printable(theirs), doctor::local_part_of(d.version))});
+  // What has a label is of an index of its maker's, which pip does not ask.
+  if (!report.mend.empty() || !doctor::local_part_of(d.version).empty()) return;
   report.mend = fmt::format("pip install {}", doctor::shell_word(fmt::format("{}=={}", d.name, theirs)));
   report.mend_why = fmt::format("the release for {} {}", row.other, printable(theirs));
 }
@@ -81,8 +87,8 @@ void check_host_code(const Site& site, const Package& package, doctor::TargetRep
   const Distribution& d = package.distribution;
   for (const Knowledge* const row : known_of(d.name, d.version, Kind::kRefuses)) refuses(site, package, *row, report);
   for (const Knowledge* const row : known_of(d.name, d.version, Kind::kFallsBack)) falls_back(site, *row, report);
-  for (const Knowledge* const row : known_of(d.name, d.version, Kind::kOnlyBeside))
-    only_beside(site, package, *row, report);
+  for (const Kind kind : {Kind::kOnlyBeside, Kind::kRefusedBeside})
+    for (const Knowledge* const row : known_of(d.name, d.version, kind)) only_beside(site, package, *row, report);
 }
 
 }  // namespace flashfit::doctor::environment

@@ -24,6 +24,7 @@ struct Knowledge {
     kRenamed,            ///< a name of the past: `other` is its name today
     kClashes,            ///< has the same files as the package `other`: who was installed last wins
     kOnlyBeside,         ///< its own code works beside the same release of the package `other` alone
+    kRefusedBeside,      ///< the code of `other` does not start beside another release of it
   };
   Kind kind;
   std::string_view package;   ///< normalised; a '*' at its end stands for any ending

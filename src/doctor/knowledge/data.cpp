@@ -157,7 +157,7 @@ PackageRow read_package(const DataReader& row) {
     if (!row.has(key)) row.at(key).refuse("a text");
   if (std::find(kPackageKinds.begin(), kPackageKinds.end(), texts["kind"]) == kPackageKinds.end())
     row.at("kind").refuse(fmt::format("{}", fmt::join(kPackageKinds, ", ")));
-  for (const char* const kind : {"renamed", "clashes", "only_beside"})
+  for (const char* const kind : {"renamed", "clashes", "only_beside", "refused_beside"})
     if (texts["kind"] == kind && !row.has("other")) row.at("other").refuse("the other package's name");
   if (!texts["versions"].empty()) row.at("versions").parsed(&parse_specifiers);
   return texts;

@@ -62,9 +62,9 @@ struct ChoosesItself {
 /// What is known of a package beside its bytes (environment/knowledge.hpp), as texts by their keys.
 using PackageRow = std::map<std::string, std::string>;
 /// The values of its key "kind", in the order of Knowledge::Kind.
-inline constexpr std::array<std::string_view, 11> kPackageKinds = {
+inline constexpr std::array<std::string_view, 12> kPackageKinds = {
     "picks_by_cuda", "picks_near_cuda", "picks_by_gpu", "only_on", "compiles_with_ptxas", "compiles_with_nvcc",
-    "refuses",       "falls_back",      "renamed",      "clashes", "only_beside"};
+    "refuses",       "falls_back",      "renamed",      "clashes", "only_beside",         "refused_beside"};
 
 /// A C function of PyTorch's stable interface, and the release that it came with.
 struct StableFunction {

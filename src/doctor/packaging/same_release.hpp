@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "doctor/packaging/version.hpp"
@@ -9,6 +10,12 @@ namespace flashfit::doctor {
 inline bool same_release(std::string_view one, std::string_view other) {
   const auto first = parse_version(one), second = parse_version(other);
   return !first || !second || first->public_part() == second->public_part();
+}
+
+/// "+cu128" of "0.6.14+cu128"; "" of a version without a label.
+inline std::string local_part_of(std::string_view version) {
+  const auto parsed = parse_version(version);
+  return parsed && !parsed->local.empty() ? "+" + parsed->local : "";
 }
 
 }  // namespace flashfit::doctor

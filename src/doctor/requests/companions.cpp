@@ -18,7 +18,7 @@ using doctor::Companion;
 using doctor::CompanionRelease;
 using doctor::Version;
 
-/// Of a package that works beside the same release of another alone (Knowledge::Kind::kOnlyBeside).
+/// Of a package that works beside the same release of another alone (Knowledge::Kind::kOnlyBeside, kRefusedBeside).
 void add_other_releases(const RequestList& list, const Places& places, const doctor::Question& question,
                         const doctor::PackageRow& row, std::vector<Conflict>& conflicts) {
   const std::string &package = row.at("package"), &other = row.at("other");
@@ -35,12 +35,16 @@ void add_other_releases(const RequestList& list, const Places& places, const doc
       const std::string mine = pinned(list.requests[i].package)->text,
                         text = pinned(list.requests[beside].package)->text;
       if (doctor::same_release(mine, text)) continue;
+      const bool refused = row.at("kind") == "refused_beside";
+      const std::string what =
+          refused ? fmt::format("keeps {} from starting, which takes it in its own release alone", other)
+                  : fmt::format("runs, but on the CPU: works beside {} {} alone", other, printable(mine));
       conflicts.push_back(
           {i,
-           {"FF712", doctor::Severity::kDegrades,
-            fmt::format("runs, but on the CPU: works beside {} {} alone, and line {} asks for {}", other,
-                        printable(mine), list.requests[beside].line, printable(list.requests[beside].text, 100)),
-            "", fmt::format("{}=={}", package, printable(text))}});
+           {refused ? "FF406" : "FF712", refused ? doctor::Severity::kMisfit : doctor::Severity::kDegrades,
+            fmt::format("{}, and line {} asks for {}", what, list.requests[beside].line,
+                        printable(list.requests[beside].text, 100)),
+            "", fmt::format("{}=={}{}", package, printable(text), doctor::local_part_of(mine))}});
     }
 }
 
@@ -124,7 +128,7 @@ std::optional<std::vector<Conflict>> companion_conflicts(const RequestList& list
     if (std::string fix = release_that_fits(list, those, question, before, conflicts[i].request); !fix.empty())
       conflicts[i].problem.fix = std::move(fix);
   for (const doctor::PackageRow& row : doctor::knowledge_data().packages)
-    if (row.at("kind") == "only_beside") {
+    if (row.at("kind") == "only_beside" || row.at("kind") == "refused_beside") {
       add_other_releases(list, places, question, row, conflicts);
     } else if (row.at("kind") == "clashes") {
       add_clashes(list, places, question, row, conflicts);

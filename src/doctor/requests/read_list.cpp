@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/ascii.hpp"
+#include "doctor/bytes/encoding.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/source.hpp"
 #include "doctor/requests/dockerfile.hpp"
@@ -45,7 +46,7 @@ Result<RequestList> read_list(const std::string& path, ListKind kind) {
     return fail(Code::kInvalidArgument, fmt::format("larger than {} MB", limits::kListBytes.most >> 20));
   const auto bytes = doctor::read_part(*file, 0, file->size(), limits::kListBytes.most, "list");
   if (!bytes) return tl::unexpected(bytes.error());
-  const std::string_view text = doctor::as_text(*bytes);
+  const std::string text = doctor::as_utf8(doctor::as_text(*bytes));  // pip knows the marks, too
   if (kind == ListKind::kLock) return read_lock(text);
   return kind == ListKind::kDockerfile ? read_dockerfile(text) : read_requirements(text);
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/printable.hpp"
 #include "doctor/rules/all_checks.hpp"
+#include "doctor/rules/other_lists.hpp"
 
 namespace flashfit::doctor {
 
@@ -18,11 +19,13 @@ void check_reading(const Target& target, const Question&, std::vector<Problem>& 
   if (!target.errors.empty()) return;
   const bool nothing = target.kind == TargetKind::kOther || target.kind == TargetKind::kDirectory;
   if (!nothing || !target.binaries.empty()) return;
+  const std::string instead = target.kind == TargetKind::kDirectory ? "" : instead_of(target.file_name);
   problems.push_back({"FF902", Severity::kUnknown,
                       target.kind == TargetKind::kDirectory
                           ? fmt::format("nothing to judge: {} file{}, none a library or GPU code", target.files,
                                         target.files == 1 ? "" : "s")
-                          : "nothing to judge: neither wheel nor library nor GPU code",
+                      : instead.empty() ? "nothing to judge: neither wheel nor library nor GPU code"
+                                        : "nothing to judge: " + instead,
                       "", ""});
 }
 

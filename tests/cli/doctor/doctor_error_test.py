@@ -277,3 +277,34 @@ def test_the_first_page_links_to_pages_that_are_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page)
     assert len(links) > 20
     assert [x for x in links if not (ROOT / "docs/doctor" / x).exists()] == []
+
+
+def test_a_text_that_powershell_wrote_is_read(tmp_path: Path) -> None:
+    """`python x.py > error.txt` makes UTF-16 with a mark there, and Windows speaks the user's language."""
+    words = "ImportError: DLL load failed while importing exllamav2_ext: 找不到指定的程序。\r\n"
+    for encoding in ("utf-16", "utf-16-be", "utf-8-sig"):
+        mark = "\ufeff" if encoding == "utf-16-be" else ""
+        (tmp_path / "error.txt").write_bytes((mark + words).encode(encoding))
+        lines = run("doctor", "--error", tmp_path / "error.txt").stdout.splitlines()
+        assert lines[0] == "FF830: a DLL lacks a function that another one asks for", encoding
+        assert lines[1] == "  line 1: " + words.rstrip(), encoding
+
+
+def test_what_is_no_text_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(bytes(range(256)) * 20)
+    ran = run("doctor", "--error", tmp_path / "picture.png")
+    assert ran.returncode == 2
+    assert "looks like no text" in ran.stdout
+    assert "looks like no text" not in run("doctor", "--error", "-", text="KeyError: 'x'\n").stdout
+
+
+def test_an_error_named_as_a_list_is_told_where_it_belongs(tmp_path: Path) -> None:
+    path = tmp_path / "error.txt"
+    path.write_text("ImportError: /x/a.so: undefined symbol: _ZN2at4_ops3fooE\n")
+    for name in ("error.txt", "build.log"):
+        path = path.rename(tmp_path / name)
+        ran = run("doctor", path)
+        assert ran.returncode == 2
+        assert f"{path} reads like an error: flashfit doctor --error {path} says what it means" in ran.stdout
+    (tmp_path / "requirements.txt").write_text("torch == = 2\n")
+    assert "reads like an error" not in run("doctor", tmp_path / "requirements.txt").stdout

@@ -359,6 +359,32 @@ TEST_F(Misfits, APartOfAnotherReleaseIsPassedOver) {
   EXPECT_EQ(mend_of(found, "jax-cuda12-plugin"), "pip install jax-cuda12-plugin==0.5.0");
 }
 
+TEST_F(Misfits, APartThatAnotherPackageRefusesIsOne) {
+  install({"flashinfer_python", "0.6.14", {}});
+  install({"flashinfer_cubin", "0.6.13", {}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_EQ(found.verdict, Verdict::kMisfit);
+  EXPECT_THAT(lines_of(found, "flashinfer-cubin"),
+              ElementsAre(HasSubstr("FF406 misfit keeps flashinfer-python from starting, which takes it in its own "
+                                    "release alone, and 0.6.14 is installed")));
+  EXPECT_EQ(mend_of(found, "flashinfer-cubin"), "pip install flashinfer-cubin==0.6.14");
+}
+
+TEST_F(Misfits, APartWithALabelIsOfAnotherIndexThanPips) {
+  install({"flashinfer_python", "0.6.14", {}});
+  install({"flashinfer_jit_cache", "0.6.13+cu128", {}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_EQ(found.verdict, Verdict::kMisfit);
+  EXPECT_EQ(mend_of(found, "flashinfer-jit-cache"), "");
+}
+
+TEST_F(Misfits, APartWithALabelOfTheSameReleaseFits) {
+  install({"flashinfer_python", "0.6.14", {}});
+  install({"flashinfer_cubin", "0.6.14", {}});
+  install({"flashinfer_jit_cache", "0.6.14+cu128", {}});
+  EXPECT_EQ(look({"H100"}, "580").verdict, Verdict::kFits);
+}
+
 TEST_F(Misfits, APartOfTheSameReleaseFits) {
   install({"jaxlib", "0.5.0", {}});
   install({"jax_cuda12_plugin", "0.5.0", {}});

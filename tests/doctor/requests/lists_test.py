@@ -79,6 +79,8 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("jaxlib==0.5.0\njax-cuda12-plugin==0.4.30", L40, ["FF712"]),
         ("jaxlib==0.5.0\njax-cuda12-plugin==0.5.0", L40, []),
         ("jaxlib>=0.5.0\njax-cuda12-plugin==0.4.30", L40, []),
+        ("flashinfer-python==0.6.14\nflashinfer-cubin==0.6.13", L40, ["FF406"]),
+        ("flashinfer-python==0.6.14\nflashinfer-cubin==0.6.14\nflashinfer-jit-cache==0.6.14+cu128", L40, []),
         ("torch==2.9.1\ntorchcodec==0.7.0", L40, ["FF406"]),
         ("torch~=2.9.0\ntorchvision==0.23.0", L40, ["FF406"]),
         ("torch>=2.9,<2.11\ntorchvision<0.24", L40, ["FF406"]),
@@ -613,3 +615,30 @@ def test_fetch_lets_pip_bring_wheels_and_nothing_else_does(made: Path, tmp_path:
     assert "\napex ==0.1 --hash=sha256:" + "0" * 64 + "\n" in text
     assert any(line.startswith("not fetched: gone>1: ERROR: No matching") for line in report["asked"]["assumed"])
     assert not list(folder.iterdir())
+
+
+def test_a_list_that_powershell_wrote_is_read(tmp_path: Path) -> None:
+    """`pip freeze > requirements.txt` makes UTF-16 with a mark there, which pip reads."""
+    file = tmp_path / "requirements.txt"
+    file.write_bytes("torch==2.9.1\r\ntorchvision==0.23.0\r\n".encode("utf-16"))
+    status, report = judged(file, *L40)
+    assert status == 1
+    assert [p[:2] for p in problems(report["targets"][0])] == [(2, "FF406")]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("uv.lock", "uv export --format pylock.toml"),
+        ("poetry.lock", "poetry export"),
+        ("environment.yml", "flashfit doctor --env PREFIX"),
+        ("pyproject.toml", "uv pip compile"),
+        ("docker-compose.yml", "docker save"),
+    ],
+)
+def test_a_list_that_is_not_read_says_which_is(tmp_path: Path, name: str, instead: str) -> None:
+    status, report = judged(write(tmp_path / name, "x\n"), *L40)
+    assert status == 2
+    (message,) = [p["message"] for p in report["targets"][0]["problems"] if p["code"] == "FF902"]
+    assert "is not read: " in message
+    assert instead in message
