@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "cli/command.hpp"
+#include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/route/variants.hpp"
 #include "proof/emulated/experts.hpp"
@@ -37,6 +38,15 @@ const std::vector<EmulatedKernel>& emulated_forwards() {
       all.push_back({kernel_variant_of(v), v.config.head_dim == 32   ? launch<32>
                                            : v.config.head_dim == 64 ? launch<64>
                                                                      : launch<128>});
+    return all;
+  }();
+  return kernels;
+}
+
+const std::vector<EmulatedKernel>& emulated_combines() {
+  static const std::vector<EmulatedKernel> kernels = [] {
+    std::vector<EmulatedKernel> all;
+    for (const CombineVariant& v : kCombineVariants) all.push_back({kernel_variant_of(v), launch<64>});
     return all;
   }();
   return kernels;

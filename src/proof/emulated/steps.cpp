@@ -30,13 +30,14 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     const EmulatedKernel& kernel = *kernel_of(steps[i], kernels);
     if (const int words = steps[i].cleared.words)
       std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
-    const bool pair = i + 1 < steps.size() && steps[i + 1].dependent && steps[i + 1].grid.x != 0;
+    const bool waits = i + 1 < steps.size() && steps[i + 1].dependent && steps[i + 1].grid.x != 0;
+    const EmulatedKernel& next = waits ? *kernel_of(steps[i + 1], kernels) : kernel;
+    const bool pair = waits && kernel.program != nullptr && next.program != nullptr;
     const auto ran = [&] {
       if (!pair) {
         options.kernel = kernel.variant.name;
         return kernel.launch(grid_of(steps[i]), params[i], memory, options);
       }
-      const EmulatedKernel& next = *kernel_of(steps[i + 1], kernels);
       return emu::run_dependent_grids({kernel.program(params[i]), grid_of(steps[i]), memory, kernel.variant.name},
                                       {next.program(params[i + 1]), grid_of(steps[i + 1]), memory, next.variant.name},
                                       options);
