@@ -140,11 +140,6 @@ class WgmmaExpertsConsumer {
       if (alternates_) return thread / 32 * 8 + second * 4;
     return thread / 32 * 16 + second;
   }
-  Bytes16 in_order_of_outputs(const Bytes16& x) const {
-    if constexpr (C.transposed)
-      if (alternates_) return in_order(x);
-    return x;
-  }
 
   int first_output(const ExpertsPlace& place) const {
     return (place.column * Shared::kGroups + group_) * (p_.paired != 0 ? 64 : 128);
@@ -230,8 +225,10 @@ class WgmmaExpertsConsumer {
 #pragma unroll
       for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += 16) {
         if (r >= place.rows) break;
-        const auto outputs = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin));
-        arch::store_if(inside && row + r < place.rows, g_out, 0, in_order_of_outputs(outputs));
+        auto outputs = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin));
+        if constexpr (C.transposed)
+          if (alternates_) outputs = in_order(outputs);
+        arch::store_if(inside && row + r < place.rows, g_out, 0, outputs);
         g_out += 16 * to_rows.each();
       }
     }
