@@ -62,10 +62,13 @@ def _put_in() -> Callable[[], None]:
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
         library.impl("scaled_dot_product_attention", kernel, key)
+    # Tracing remembers how it dispatched the operator before, and would never come here.
+    op._dispatch_cache.clear()
     forget_tag = _mark_compiled_code()
 
     def take_out() -> None:
         library._destroy()
+        op._dispatch_cache.clear()
         forget_tag()
 
     return take_out
