@@ -8,14 +8,17 @@ const ErrorClass kClasses[] = {
     {.name = "architecture-unknown-to-tool",
      .code = "FF860",
      .title = "the compiler does not know the GPU",
-     .patterns = {{"is not defined for option 'gpu-name'",
-                   R"((?:(?P<tool>ptxas)[\w .]*: )?Value '(?P<arch>sm_\w+)' is not defined for option 'gpu-name')"},
-                  {"is not defined for option", R"(Value '(?P<arch>(?:sm|compute)_\w+)' is not defined for option)"},
-                  {"Unsupported gpu architecture",
-                   R"((?:(?P<tool>nvcc) fatal *: )?Unsupported gpu architecture '(?P<arch>(?:sm|compute)_\w+)')"},
-                  {"ptxas", R"((?P<file>\S*[/\\]ptxas\S*) )", true},
-                  {"--gpu-name=", R"(--gpu-name=(?P<arch>sm_\w+))", true},
-                  {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
+     .patterns =
+         {{"is not defined for option 'gpu-name'",
+           R"((?:(?P<tool>ptxas)[\w .]*: )?Value '(?P<arch>sm_\w+)' is not defined for option 'gpu-name')"},
+          {"is not defined for option", R"(Value '(?P<arch>(?:sm|compute)_\w+)' is not defined for option)"},
+          {"Unsupported gpu architecture",
+           R"((?:(?P<tool>nvcc) fatal *: )?Unsupported gpu architecture '(?P<arch>(?:sm|compute)_\w+)')"},
+          {" is supported by CUDA versions ",
+           R"(GPU arch (?P<arch>sm_\w+) is supported by CUDA versions (?P<versions>.+?), but installation at (?P<file>\S+) is)"},
+          {"ptxas", R"((?P<file>\S*[/\\]ptxas\S*) )", true},
+          {"--gpu-name=", R"(--gpu-name=(?P<arch>sm_\w+))", true},
+          {"--gpu-architecture=", R"(--gpu-architecture=(?P<arch>(?:sm|compute)_\w+))", true}},
      .concluded =
          "[{tool}|the compiler] that ran[ ({file})] does not know [{arch}|this GPU]: code is compiled on this "
          "machine, by a compiler older than the GPU, or by one so new that it has dropped it. The driver and PyTorch "
@@ -24,7 +27,7 @@ const ErrorClass kClasses[] = {
      .mend = "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas (of a CUDA toolkit that knows the GPU) for Triton; for "
              "others a newer nvcc first in PATH, with CUDA_HOME",
      .explained_by = {"FF705", "FF706"},
-     .source = "triton-lang/triton#8539, lisa-analysis-tools/GBGPU#7"},
+     .source = "triton-lang/triton#8539, lisa-analysis-tools/GBGPU#7, minhhn2910/cuda-half2#5"},
     {.name = "architecture-unknown-to-nvrtc",
      .code = "FF860",
      .title = "NVRTC does not know the GPU",

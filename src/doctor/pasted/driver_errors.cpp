@@ -89,6 +89,7 @@ const ErrorClass kClasses[] = {
                   {"libnvidia-ml.so.1: cannot open",
                    R"((?P<library>libnvidia-ml\.so\.1): cannot open shared object file)"},
                   {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"},
+                  {"The NVIDIA Driver was not detected", R"(The NVIDIA Driver was not detected)"},
                   {"no CUDA devices found", R"(no CUDA devices found)"},
                   {"you might not have a CUDA gpu",
                    R"(CUDA driver initialization failed, you might not have a CUDA gpu)"}},
@@ -97,7 +98,8 @@ const ErrorClass kClasses[] = {
      .unknown = "which of these",
      .mend = "nvidia-smi; echo $CUDA_VISIBLE_DEVICES (a container: start it with --gpus all)",
      .explained_by = {"FF701"},
-     .source = "NVIDIA/nvidia-docker#400, ggml-org/llama.cpp#6184; CUDA Runtime API, cudaErrorNoDevice"},
+     .source = "NVIDIA/nvidia-docker#400, ggml-org/llama.cpp#6184, coder-wangzhen/AIC22-MCVT#2; CUDA Runtime API, "
+               "cudaErrorNoDevice"},
     {.name = "cpu-build",
      .code = "FF807",
      .title = "a PyTorch without CUDA",
@@ -154,10 +156,12 @@ const ErrorClass kClasses[] = {
      .code = "FF805",
      .title = "the driver's start failed",
      .nature = Nature::kHost,
-     .patterns = {{"cuInit", R"(Call to cuInit results in (?P<error>CUDA_ERROR_\w+))"},
-                  {"cuInit", R"(failed call to cuInit: (?P<error>CUDA_ERROR_\w+|UNKNOWN ERROR))"},
-                  {"failed to initialize CUDA: ", R"(failed to initialize CUDA: (?P<error>initialization error))"},
-                  {"CUDA_ERROR_OPERATING_SYSTEM", R"((?P<error>CUDA_ERROR_OPERATING_SYSTEM))"}},
+     .patterns =
+         {{"cuInit", R"(Call to cuInit results in (?P<error>CUDA_ERROR_\w+))"},
+          {"cuInit",
+           R"(failed call to cuInit: (?:\w+: CUDA error: Failed call to cuInit: )?(?P<error>CUDA_ERROR_\w+|UNKNOWN ERROR(?: \(\d+\))?))"},
+          {"failed to initialize CUDA: ", R"(failed to initialize CUDA: (?P<error>initialization error))"},
+          {"CUDA_ERROR_OPERATING_SYSTEM", R"((?P<error>CUDA_ERROR_OPERATING_SYSTEM))"}},
      .concluded =
          "the driver could not start in this process ({error}): its device files or its service are not there for it, "
          "as in a container or a job without the GPU, or its parts are of two versions. No file of a package is at "

@@ -69,11 +69,9 @@ const ErrorClass kClasses[] = {
      .patterns = {{"illegal memory access", R"((?P<what>an illegal memory access was encountered))"},
                   {"unspecified launch failure", R"((?P<what>unspecified launch failure))"},
                   {"misaligned address", R"(CUDA error: (?P<what>misaligned address))"},
-                  {"illegal instruction was encountered", R"((?P<what>an illegal instruction was encountered))"},
                   {"an illegal barrier", R"((?P<what>an illegal barrier))"},
                   {"CUDA_ERROR_ILLEGAL_ADDRESS", R"((?P<what>CUDA_ERROR_ILLEGAL_ADDRESS))"},
                   {"CUDA_ERROR_MISALIGNED_ADDRESS", R"((?P<what>CUDA_ERROR_MISALIGNED_ADDRESS))"},
-                  {"CUDA_ERROR_ILLEGAL_INSTRUCTION", R"((?P<what>CUDA_ERROR_ILLEGAL_INSTRUCTION))"},
                   {"CUDA_ERROR_LAUNCH_FAILED", R"((?P<what>CUDA_ERROR_LAUNCH_FAILED))"}},
      .concluded = "a kernel ran and did what it may not ({what}): its code fits the GPU. After this every further call "
                   "of the process fails with the same words",
@@ -81,6 +79,23 @@ const ErrorClass kClasses[] = {
      .mend = "CUDA_LAUNCH_BLOCKING=1 with the same program names the launch; compute-sanitizer names the kernel and "
              "the address",
      .source = "CUDA C++ Programming Guide, \"Error checking\"; PyTorch, \"Asynchronous execution\""},
+    {.name = "instruction-refused-by-gpu",
+     .code = "FF823",
+     .title = "a kernel came to an instruction that the GPU refuses",
+     .proof = Proof::kFiles,
+     .asynchronous = true,
+     .patterns = {{"illegal instruction was encountered", R"((?P<what>an illegal instruction was encountered))"},
+                  {"cudaErrorIllegalInstruction", R"((?P<what>cudaErrorIllegalInstruction)\b)"},
+                  {"CUDA_ERROR_ILLEGAL_INSTRUCTION", R"((?P<what>CUDA_ERROR_ILLEGAL_INSTRUCTION))"}},
+     .concluded = "a kernel was found for this GPU, ran, and stopped ({what}): it was made for the features of another "
+                  "architecture (sm_90a and sm_120a have instructions that sm_90 and sm_120 lack), it jumped into what "
+                  "is no code after it wrote past its own, or the GPU's memory is damaged. Every further call of the "
+                  "process fails with the same words",
+     .unknown = "which of these, and the launch: CUDA_LAUNCH_BLOCKING=1 makes the line that raised it true",
+     .ask = "CUDA_LAUNCH_BLOCKING=1 with the same program, then the package in the last frame: flashfit doctor PACKAGE "
+            "--gpu NAME -v (what its code was made for)",
+     .explained_by = {"FF101", "FF102", "FF110"},
+     .source = "CUDA Runtime API, cudaErrorIllegalInstruction; NVIDIA/cutlass#3174"},
     {.name = "device-side-assert",
      .code = "FF824",
      .title = "a check in a kernel failed",

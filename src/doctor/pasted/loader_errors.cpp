@@ -178,7 +178,8 @@ const ErrorClass kClasses[] = {
          {{"cannot open shared object file",
            R"((?:^|[\s'"(])(?P<library>[\w./+-]*lib[\w.+-]+\.so[\w.]*): cannot open shared object file)"},
           {"cannot open shared object file", R"((?P<library>[\w./+-]+\.so[\w.]*): cannot open shared object file)"},
-          {"Could not load library", R"(Could not load library (?P<library>[\w./+-]+\.so[\w.]*))"},
+          {"Could not load library", R"(Could not load library (?P<library>[\w./\\:+-]+\.(?:so[\w.]*|dll)))"},
+          {"Invalid handle. Cannot load symbol", R"(Invalid handle\. Cannot load symbol (?P<library>cudnn|cublas)\w+)"},
           {"Error loading shared library",
            R"(Error loading shared library (?P<library>[\w./+-]+\.so[\w.]*): No such file)"},
           {"Unable to load any of", R"(Unable to load any of \{(?P<library>lib[\w.+-]+))"},
@@ -253,10 +254,11 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns =
          {{"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", R"(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH)"},
+          {"CUDNN_STATUS_VERSION_MISMATCH", R"(CUDNN_STATUS_VERSION_MISMATCH)"},
           {"cuDNN version incompatibility",
            R"(cuDNN version incompatibility: .*compiled\s+against \(?(?P<wanted>[\d, .]+)\)?.*found runtime version \(?(?P<found>[\d, .]+)\)?)"},
           {"CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED", R"(CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED)"}},
-     .concluded = "cuDNN 9 opens its parts (libcudnn_graph, _ops, _cnn, _engines_...) by name when they are needed, "
+     .concluded = "cuDNN opens its parts (libcudnn_graph, _ops, _cnn, _engines_...) by name when they are needed, "
                   "and the loader found some of another version: two cuDNNs are visible, mostly pip's and the system's",
      .unknown = "which part came from which folder: LD_DEBUG=libs says",
      .ask = "LD_DEBUG=libs python PROGRAM 2>&1 | grep 'calling init.*cudnn' (two folders: the one outside "

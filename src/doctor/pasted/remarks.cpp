@@ -256,7 +256,7 @@ Lines known_to_toolkits(const Diagnosis& diagnosis, const Question&) {
   const int cc = target->architecture;
   const bool family = target->scope == TargetScope::kFamily;
   // What is dropped is asked for by lists of architectures that are older than the toolkit.
-  const char* const last = cc == 0 || cc >= 75 ? "" : cc < 35 ? "10.2" : cc < 50 ? "11.8" : "12.9";
+  const char* const last = cc == 0 || cc >= 75 ? "" : cc < 30 ? "8.0" : cc < 35 ? "10.2" : cc < 50 ? "11.8" : "12.9";
   if (*last != '\0')
     return {
         fmt::format("{} is known to CUDA's compilers up to {}: a newer toolkit has dropped it, and a list of "
@@ -312,6 +312,13 @@ std::string toolkit_in_name(const std::string& name) {
   // cublas64_10.dll, cudart64_101.dll, cudart64_12.dll.
   const auto minor = fields.find("minor");
   return minor == fields.end() || minor->second == "0" ? fields["cuda"] : fields["cuda"] + "." + minor->second;
+}
+
+/// "8" of cudnn_ops_infer64_8.dll; "" of others.
+std::string cudnn_in_name(const std::string& name) {
+  static const Regex kDll(R"((?i)^cudnn\w*64_(?P<release>\d)\.dll$)");
+  Fields fields;
+  return kDll.finds(name, fields) ? fields["release"] : "";
 }
 
 /// Rows for "libnvJitLink.so", as programs open it that take any release; none of a name with a number.
@@ -370,6 +377,12 @@ Lines missing_library(const Diagnosis& diagnosis, const Question&) {
   if (libraries.empty()) libraries = libraries_without_number(name);
   if (libraries.empty()) {
     const std::string cuda = toolkit_in_name(name);
+    if (const std::string cudnn = cudnn_in_name(name); !cudnn.empty())
+      return {
+          fmt::format("{} is of cuDNN {}: the package nvidia-cudnn-cu12 (or -cu11, -cu13) of that main version brings "
+                      "it, in nvidia\\cudnn\\bin, which must be in PATH; another main version has no such file",
+                      printable(name), cudnn),
+          "the GPU code is not at fault: it was not reached"};
     if (cuda.empty()) return {};
     Lines lines = {
         fmt::format("{} is of CUDA {}: the program was built for that CUDA, and its toolkit, or NVIDIA's packages of "

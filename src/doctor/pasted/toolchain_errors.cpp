@@ -75,6 +75,7 @@ const ErrorClass kClasses[] = {
      .title = "a build asks the machine's GPU for its architecture, and there is none",
      .patterns = {{"Unknown compute capability", R"(Unknown compute capability\. (?P<why>[\w ]+))"},
                   {"compute_No CUDA devices found", R"(compute_(?P<why>No CUDA devices found))"},
+                  {"Unsupported gpu architecture '", R"(Unsupported gpu architecture '(?P<why>compute_|sm_)')"},
                   {"arch_list[-1]", R"(arch_list\[-1\] \+= '\+PTX')"}},
      .concluded =
          "the build compiles for the GPU of the machine and found none[: {why}]: a docker build, a login node, or a "
@@ -82,7 +83,7 @@ const ErrorClass kClasses[] = {
      .mend = "the architecture named: TORCH_CUDA_ARCH_LIST=8.6 (PyTorch's extensions), TCNN_CUDA_ARCHITECTURES=86 "
              "(tiny-cuda-nn), CMAKE_CUDA_ARCHITECTURES=86 (CMake)",
      .explained_by = {"FF704", "FF211", "FF701"},
-     .source = "nerfstudio-project/nerfstudio#1177, #980, ggml-org/llama.cpp#18430"},
+     .source = "nerfstudio-project/nerfstudio#1177, #980, ggml-org/llama.cpp#18430, #13893"},
     {.name = "sources-newer-than-toolkit",
      .code = "FF861",
      .title = "the sources want a newer CUDA toolkit",
@@ -98,6 +99,38 @@ const ErrorClass kClasses[] = {
      .mend = "nvcc --version; then a newer toolkit with CUDA_HOME set to it",
      .explained_by = {"FF706"},
      .source = "nerfstudio-project/gsplat#226"},
+    {.name = "half-not-for-this-target",
+     .code = "FF818",
+     .title = "sources compute in half precision for a target that has none",
+     .patterns =
+         {{"is undefined",
+           R"re(error: identifier "(?P<what>half2?|__half\w*|__float2half\w*|__float22half2\w*|__h(?:add|mul|fma|sub)2?|__nv_bfloat162?|__float2bfloat16\w*)" is undefined)re"}},
+     .concluded =
+         "the sources use {what}, which CUDA's headers have for some targets alone: half's arithmetic from 5.3 "
+         "on, bfloat16's from 8.0 on, and all of it only where cuda_fp16.h or cuda_bf16.h is included. The "
+         "list of architectures has an older one, or the toolkit is older than the type",
+     .unknown = "which of these: the target stands behind -gencode or in the name of the temporary file",
+     .mend = "a list of architectures that begins with the GPU that is here (TORCH_CUDA_ARCH_LIST, "
+             "CMAKE_CUDA_ARCHITECTURES, ARCH= in a Makefile); or the build's option without half precision",
+     .explained_by = {"FF706"},
+     .source = "AlexeyAB/darknet#3009, NVIDIA/nccl#9, LatticeQCD/SIMULATeQCD#124"},
+    {.name = "wheel-build-failed",
+     .code = "FF865",
+     .title = "pip compiled a package here, and that failed",
+     .consequence = true,
+     .patterns = {{"Could not build wheels for ",
+                   R"(Could not build wheels for (?P<library>[\w.,\s-]+?)(?:, which|$))"},
+                  {"Failed building wheel for ", R"(Failed building wheel for (?P<library>[\w.-]+))"},
+                  {"Failed to build installable wheels", R"(Failed to build installable wheels)"},
+                  {"Failed to build `", R"(Failed to build `(?P<library>[\w.-]+)(?:==|@| )?)"}},
+     .concluded = "the index has no wheel of [{library}|the package] for this Python and system, so that its sources "
+                  "were compiled here, and that failed: the error of the compiler or of setup.py stands above, and is "
+                  "the one to ask about",
+     .unknown = "that error, where the text begins after it",
+     .mend = "a wheel instead: the maker's page of releases often has more than the index (flashfit choose *.whl picks "
+             "the one for this Python and PyTorch)",
+     .explained_by = {"FF706"},
+     .source = "Dao-AILab/flash-attention#933, facebookresearch/xformers#800"},
     {.name = "toolkit-damaged",
      .code = "FF862",
      .title = "the CUDA toolkit is not whole, or CUDA_HOME is no folder",

@@ -152,6 +152,8 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("onnxruntime==1.23.2; sys_platform == 'darwin'\nonnxruntime-gpu==1.23.2", L40, []),
         ("cupy-cuda12x==13.6.0\ncupy-cuda13x==13.6.0", L40, ["FF713"]),
         ("cupy-cuda12x==13.6.0\ncupy-cuda12x", L40, []),
+        ("nvidia-cudnn-cu12==9.10.2.21\nnvidia-cudnn-cu13==9.13.0.50", L40, ["FF713"]),
+        ("nvidia-cudnn-cu12==9.10.2.21\nnvidia-cublas==13.0.0.19", L40, []),
         ("gibberish=>1", L40, ["FF751"]),
         ("torch==2.6.0 --hash", L40, ["FF751"]),
     ],
