@@ -8,13 +8,11 @@ namespace flashfit::emulated {
 
 struct EmulatedKernel {
   KernelVariant variant;
-  /// `params` is the kernel's argument, of variant.params_bytes, and outlives the program.
-  emu::Program (*program)(const void* params);
-
-  Result<emu::Stats> launch(emu::Index3 grid, const void* params, const emu::Memory& memory,
-                            const emu::Options& options) const {
-    return emu::run_grid(program(params), grid, memory, options);
-  }
+  /// `params` is the kernel's argument, of variant.params_bytes.
+  Result<emu::Stats> (*launch)(emu::Index3 grid, const void* params, const emu::Memory& memory,
+                               const emu::Options& options);
+  /// What `launch` runs, to be run beside another grid; nullptr: it is run by itself alone.
+  emu::Program (*program)(const void* params) = nullptr;
 };
 
 }  // namespace flashfit::emulated
