@@ -22,14 +22,12 @@ EmulatedKernel emulated_kernel(KernelVariant variant) {
   same("shared bytes", variant.shared_bytes, sizeof(typename Kernel::Shared));
   same("cluster", variant.cluster, emu::cluster_of<Kernel>());
   same("params bytes", variant.params_bytes, sizeof(typename Kernel::Params));
-  static constexpr auto program = [](const void* params) {
-    return emu::program_of<Kernel>(*static_cast<const typename Kernel::Params*>(params));
-  };
-  return {std::move(variant),
-          [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
-            return emu::run_grid(program(params), grid, memory, options);
-          },
-          program};
+  return {
+      std::move(variant),
+      [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
+        return emu::launch<Kernel>(grid, *static_cast<const typename Kernel::Params*>(params), memory, options);
+      },
+      [](const void* params) { return emu::program_of<Kernel>(*static_cast<const typename Kernel::Params*>(params)); }};
 }
 
 }  // namespace flashfit::emulated

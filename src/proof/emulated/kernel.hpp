@@ -11,8 +11,7 @@ struct EmulatedKernel {
   /// `params` is the kernel's argument, of variant.params_bytes.
   Result<emu::Stats> (*launch)(emu::Index3 grid, const void* params, const emu::Memory& memory,
                                const emu::Options& options);
-  /// What launch() runs, for grids that run beside one another; `params` outlives it. Null where launch() is not the
-  /// emulator's own: such a kernel runs alone.
+  /// What `launch` runs, to be run beside another grid; nullptr: it is run by itself alone.
   emu::Program (*program)(const void* params) = nullptr;
 };
 

@@ -30,18 +30,15 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     const EmulatedKernel& kernel = *kernel_of(steps[i], kernels);
     if (const int words = steps[i].cleared.words)
       std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
-    const bool waits = i + 1 < steps.size() && steps[i + 1].dependent && steps[i + 1].grid.x != 0;
-    const EmulatedKernel& next = waits ? *kernel_of(steps[i + 1], kernels) : kernel;
-    const bool pair = waits && kernel.program != nullptr && next.program != nullptr;
-    const auto ran = [&] {
-      if (!pair) {
-        options.kernel = kernel.variant.name;
-        return kernel.launch(grid_of(steps[i]), params[i], memory, options);
-      }
-      return emu::run_dependent_grids({kernel.program(params[i]), grid_of(steps[i]), memory, kernel.variant.name},
-                                      {next.program(params[i + 1]), grid_of(steps[i + 1]), memory, next.variant.name},
-                                      options);
-    }();
+    const Step* const next = i + 1 < steps.size() && steps[i + 1].dependent ? &steps[i + 1] : nullptr;
+    const EmulatedKernel* const dependent = next == nullptr || next->grid.x == 0 ? nullptr : kernel_of(*next, kernels);
+    const bool pair = dependent != nullptr && kernel.program != nullptr && dependent->program != nullptr;
+    options.kernel = kernel.variant.name;
+    const auto ran =
+        pair ? emu::run_dependent_grids(
+                   {kernel.program(params[i]), grid_of(steps[i]), memory, kernel.variant.name},
+                   {dependent->program(params[i + 1]), grid_of(*next), memory, dependent->variant.name}, options)
+             : kernel.launch(grid_of(steps[i]), params[i], memory, options);
     if (!ran) return ran;
     all += *ran;
     i += pair ? 1 : 0;

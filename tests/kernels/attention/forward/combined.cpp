@@ -156,19 +156,20 @@ struct Data {
 /// What of the row is not as it must be, in fp64; `given` are the output's numbers from its row on.
 std::string defect_of_row(const Data& d, DType dtype, int row, const std::uint16_t* given, float lse) {
   const Shape& s = d.shape;
-  const double ln2 = std::log(2.), sink = s.sinks ? d.sinks[static_cast<std::size_t>(row % s.heads)] / ln2 : kNothing;
+  const double ln2 = std::log(2.),
+               sink = s.sinks ? double{d.sinks[static_cast<std::size_t>(row % s.heads)]} / ln2 : double{kNothing};
   const auto lse_of = [&](int part) {
     return double{d.given_lse[static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
                               static_cast<std::size_t>(row)]};
   };
   double top = sink, sum = 0;
   for (int part = 0; part < s.parts; ++part) top = std::max(top, lse_of(part));
-  const auto weight = [&](double of) { return top == kNothing ? 0. : std::exp2(of - top); };
+  const auto weight = [&](double of) { return top == double{kNothing} ? 0. : std::exp2(of - top); };
   for (int part = 0; part < s.parts; ++part) sum += weight(lse_of(part));
   sum += weight(sink);
-  const double wanted_lse = sum == 0 ? double{kNothing} : (top + std::log2(sum)) * ln2;
-  if (s.lse && !(lse == wanted_lse || std::abs(lse - wanted_lse) <= 1e-5 * std::max(1., std::abs(wanted_lse))))
-    return fmt::format("row {}: LSE {}, must be {}", row, lse, wanted_lse);
+  const double wanted_lse = sum == 0 ? double{kNothing} : (top + std::log2(sum)) * ln2, is_lse = lse;
+  const bool near = std::abs(is_lse - wanted_lse) <= 1e-5 * std::max(1., std::abs(wanted_lse));
+  if (s.lse && is_lse != wanted_lse && !near) return fmt::format("row {}: LSE {}, must be {}", row, lse, wanted_lse);
   for (int column = 0; column < s.head_dim_v; ++column) {
     double wanted = 0;
     for (int part = 0; part < s.parts && sum != 0; ++part)
@@ -206,7 +207,8 @@ std::string defect_on(const EmulatedKernel& kernel, const Shape& s, const emu::O
   for (int row = 0; row < s.rows(); ++row) {
     const int query = row / s.heads, head = row % s.heads, sequence = s.ragged() ? 0 : query / s.queries;
     const int of_sequence = query - sequence * s.queries;
-    const auto lse_at = static_cast<std::size_t>((sequence * s.heads + head) * s.queries + of_sequence);
+    const int lse_of_row = (sequence * s.heads + head) * s.queries + of_sequence;
+    const auto lse_at = static_cast<std::size_t>(lse_of_row);
     if (query >= s.used && s.ragged()) {
       if (d.lse[lse_at] != 77.f) return fmt::format("row {} is nobody's, and has an LSE", row);
       continue;

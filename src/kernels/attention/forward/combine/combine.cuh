@@ -52,7 +52,7 @@ struct CombineKernel {
 
     float top = kNoBase;
 #pragma unroll
-    for (int i = 0; i < kLsesOfALane; ++i) top = arch::max(top, lse[i]);
+    for (const float of_part : lse) top = arch::max(top, of_part);
 #pragma unroll
     for (int mask = 16; mask > 0; mask /= 2) top = arch::max(top, arch::shuffle_xor(top, mask));
     float weights[kLsesOfALane], sum = 0;

@@ -40,16 +40,16 @@ const Image* combine_image(DType dtype, std::span<const Image> images, const Gpu
   return best;
 }
 
-Step combine_step(const Image& image, const ForwardConfig& c, std::int64_t rows, int parts) {
+Step combine_step(const Image& image, const ForwardConfig& parts_config, std::int64_t rows, int parts) {
   const int rows_a_block = kCombineWarps >> combining_warps_log2(parts);
   return {.image = &image,
           .grid = {.x = (rows + rows_a_block - 1) / rows_a_block,
-                   .y = (c.head_dim_v + kCombineColumns - 1) / kCombineColumns},
+                   .y = (parts_config.head_dim_v + kCombineColumns - 1) / kCombineColumns},
           // The kernel's code waits where it was compiled for a GPU that can.
           .dependent = image.target.cc >= 90};
 }
 
-CombineParams combine_params(const ForwardConfig& c, const ForwardParams& parts) {
+CombineParams combine_params(const ForwardConfig& parts_config, const ForwardParams& parts) {
   const bool dense = parts.cu_seqlens_q == nullptr;
   return {.partial_o = parts.partial_o,
           .partial_lse = parts.partial_lse,
@@ -57,7 +57,7 @@ CombineParams combine_params(const ForwardConfig& c, const ForwardParams& parts)
           .warps_log2 = combining_warps_log2(parts.splits),
           // A launch is split only if it has fewer blocks than a GPU holds at once, so this is small.
           .rows = (dense ? parts.batch : 1) * parts.seqlen_q * parts.heads.by,
-          .columns = c.head_dim_v,
+          .columns = parts_config.head_dim_v,
           .o = parts.o,
           .lse = parts.lse,
           .o_batch = parts.o_batch,

@@ -23,6 +23,10 @@ constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 b
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
 constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
+// The blocks of a round begin and end together, and their rows are on their way when nobody multiplies: where they have
+// so few tiles, and for so many blocks of an SM, until they have drifted apart (S4096 x 77 of variants_h100.json; a
+// window).
+constexpr double kTilesInStep = 3, kBlocksInStep = 20;
 constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
@@ -97,11 +101,25 @@ Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
           .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
 }
 
+/// Of Q and O.
+double dram_bytes_of_rows(const ForwardProblem& p) {
+  const double rows = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q;
+  return size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) * rows * p.heads_q;
+}
+/// Of Q and O, K and V: caches serve the rest.
 double dram_bytes(const ForwardProblem& p) {
-  const double rows_q = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q,
-               rows_k = p.variable_length ? p.total_k : double(p.batch) * p.seqlen_k;
-  return size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) *
-         (rows_q * p.heads_q + rows_k * p.heads_kv);  // Q and O, K and V: caches serve the rest
+  const double rows_k = p.variable_length ? p.total_k : double(p.batch) * p.seqlen_k;
+  return dram_bytes_of_rows(p) + size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) * rows_k * p.heads_kv;
+}
+
+/// Microseconds of the rows' traffic that the products of all rounds but the first do not hide: the first round's is
+/// part of kStartLatency. `blocks`: of an SM, of `tiles` tiles each.
+double exposed_traffic(const ForwardProblem& p, double tiles, double blocks, int resident, const Gpu& gpu) {
+  if (blocks <= resident) return 0;
+  const double of_tiles = std::min(1.0, kTilesInStep / std::max(tiles, 1.0));
+  const double of_blocks = std::min(1.0, kBlocksInStep / blocks);
+  const double share = of_tiles * of_tiles * of_blocks * (1 - resident / blocks);
+  return share * dram_bytes_of_rows(p) / (gpu.dram_gb_s * 1e3);
 }
 
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
@@ -181,7 +199,8 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
     return kStartLatency / resident + resident * tiles * tile_time(tile, c.warps, resident);
   };
   const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0);
-  const double compute = cycles / (gpu.clock_ghz * 1e3), dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+  const double traffic = exposed_traffic(p, tiles, a_sm, occupancy.blocks, gpu);
+  const double compute = cycles / (gpu.clock_ghz * 1e3) + traffic, dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
   model.microseconds = blocks > 0 ? kLaunchMicroseconds + std::max(compute, dram) + combine_time(c, p, splits, gpu) : 0;
 
   const double latency = rounds * (kStartLatency / occupancy.blocks + tiles * kTileLatency) +
