@@ -313,6 +313,15 @@ def test_products_of_rows_are_our_own_where_it_takes_them(
     assert seen == [(first, transposed), (second, not transposed), (first, not transposed)]  # z, dh and dx
 
 
+def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
+    a, weights, out = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (2, 16, 24), (6, 24)))
+    offsets = torch.zeros(3, dtype=torch.int32)
+    with pytest.raises(flashfit.InvalidArgument, match="a: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.rows_product(a, weights, offsets, out, True, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="a: 1 dimensions; accepted: 2"):
+        _torch_moe_gradients.rows_product(a[0], weights, offsets, out, True, 0)
+
+
 def test_which_weights_our_products_of_rows_take() -> None:
     layout_of = _torch_moe_gradients._layout_of
     assert layout_of(torch.zeros(2, 16, 24)) is True
