@@ -11,20 +11,26 @@
 #include <memory>
 #include <utility>
 
+#ifdef FLASHFIT_ABI3T
+extern "C" PyAPI_FUNC(PyObject*) Py_GetConstantBorrowed(unsigned id);  // of the stable ABI from 3.13 on
+#endif
+
 namespace flashfit::python {
 
 #ifdef FLASHFIT_ABI3T
-/// Functions that the stable ABI has from 3.13 and 3.14 on; older headers know the second as a macro alone.
-extern "C" __attribute__((visibility("default"))) PyObject* constant(unsigned id) __asm__("Py_GetConstantBorrowed");
-extern "C" __attribute__((visibility("default"))) PyTypeObject* type_of(PyObject* object) __asm__("Py_TYPE");
+inline PyTypeObject* type_of(PyObject* object) {
+  PyObject* const type = PyObject_Type(object);
+  Py_DecRef(type);  // the object holds it, too
+  return reinterpret_cast<PyTypeObject*>(type);
+}
 #undef Py_None
 #undef Py_False
 #undef Py_True
 #undef Py_NotImplemented
-#define Py_None ::flashfit::python::constant(0)
-#define Py_False ::flashfit::python::constant(1)
-#define Py_True ::flashfit::python::constant(2)
-#define Py_NotImplemented ::flashfit::python::constant(4)
+#define Py_None Py_GetConstantBorrowed(0)
+#define Py_False Py_GetConstantBorrowed(1)
+#define Py_True Py_GetConstantBorrowed(2)
+#define Py_NotImplemented Py_GetConstantBorrowed(4)
 #else
 inline PyTypeObject* type_of(PyObject* object) { return Py_TYPE(object); }
 #endif
