@@ -364,6 +364,8 @@ const ErrorClass kClasses[] = {
      .title = "the library refuses the GPU by its own check",
      .patterns = {{"only supports Ampere GPUs or newer", R"(only supports (?P<wants>Ampere GPUs or newer))"},
                   {"only supports Hopper", R"(only supports (?P<wants>Hopper[\w /]*))"},
+                  {"requires Hopper", R"(requires (?P<wants>Hopper(?: \(SM\d+\))?(?: or Blackwell(?: \(SM\d+\))?)?))"},
+                  {"requires Blackwell", R"(requires (?P<wants>Blackwell(?: \(SM\d+\))?))"},
                   {"requires GPUs with", R"((?P<library>\w+) requires GPUs with (?P<wants>sm_?\d+ or higher))"},
                   {"requires sm75+", R"((?P<library>\w+) requires (?P<wants>sm75\+))"},
                   {"only supports Turing", R"(only supports (?P<wants>Turing[\w ,/]* or newer))"}},
@@ -372,7 +374,8 @@ const ErrorClass kClasses[] = {
      .unknown = "whether the library's images would run on this GPU, and which version of it knows the GPU",
      .explained_by = {"FF710"},
      .subject = "{wants}",
-     .source = "Dao-AILab/flash-attention#1540, lldacing/ComfyUI_PuLID_Flux_ll#61, flashinfer-ai/flashinfer#3675"},
+     .source = "Dao-AILab/flash-attention#1540, lldacing/ComfyUI_PuLID_Flux_ll#61, flashinfer-ai/flashinfer#3675, "
+               "huggingface/transformers#47154"},
 };
 
 }  // namespace

@@ -96,6 +96,26 @@ const ErrorClass kClasses[] = {
             "--gpu NAME -v (what its code was made for)",
      .explained_by = {"FF101", "FF102", "FF110"},
      .source = "CUDA Runtime API, cudaErrorIllegalInstruction; NVIDIA/cutlass#3174"},
+    {.name = "cutlass-does-not-start",
+     .code = "FF819",
+     .title = "a kernel of CUTLASS did not start",
+     .proof = Proof::kFiles,
+     .patterns = {{"Failed to initialize cutlass", R"(Failed to initialize (?P<what>cutlass [\w ]+?(?:gemm|GEMM)\w*))"},
+                  {"Error Internal", R"((?i)\b(?P<what>\w*(?:cutlass|gemm)\w*)\b.*?\bError Internal\b)"},
+                  {"RuntimeError: Error Internal", R"(RuntimeError: Error Internal\s*$)"},
+                  {"Error Arch Mismatch", R"(\bError Arch Mismatch\b)"}},
+     .concluded =
+         "CUTLASS could not start a kernel[ ({what})]: its block asks for more shared memory than this GPU has "
+         "(99 KB on 8.6, 8.9 and 12.x, 227 KB on 9.0 and 10.x), the package has no code of it for this very "
+         "GPU (code for sm_120a does not run on 12.1, nor sm_100a on 10.3), or a call before it failed. The "
+         "program's own check may have said that the GPU is served",
+     .unknown = "which of these: CUTLASS says no more than that",
+     .mend = "a release of the package that serves this GPU, or its other kernels in place of this one (vLLM: "
+             "VLLM_DISABLED_KERNELS with the kernel's name, from its log); a model in another quantisation",
+     .ask = "flashfit doctor PACKAGE --gpu NAME -v (what its code was made for)",
+     .explained_by = {"FF101", "FF102", "FF501"},
+     .subject = "cutlass",
+     .source = "vllm-project/vllm#43367, #39367, #24377, #40758, sgl-project/sglang#17494"},
     {.name = "device-side-assert",
      .code = "FF824",
      .title = "a check in a kernel failed",
