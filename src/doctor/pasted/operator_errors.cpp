@@ -278,7 +278,8 @@ const ErrorClass kClasses[] = {
      .concluded =
          "{module} is a module that the package's build compiles, and none is there for this Python: the build was "
          "skipped or made for another Python, or a folder of sources goes before the installed package",
-     .unknown = "which package brings it, where its name does not say: the frames above name who asked",
+     .unknown = "which package brings it, where its name does not say (exllama_kernels are auto-gptq's): the frames "
+                "above name who asked",
      .explained_by = {"FF222", "FF201", "FF708", "FF402"},
      .subject = "{module}",
      .source = "Dao-AILab/flash-attention#614, #933, #1499, vllm-project/vllm#3540"},
