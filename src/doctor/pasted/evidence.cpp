@@ -1,6 +1,9 @@
 #include "doctor/pasted/evidence.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/ascii.hpp"
 #include "doctor/pasted/text_template.hpp"
@@ -90,6 +93,54 @@ bool explains(const Problem& problem, const TargetReport& report, const ErrorCla
   return problem.severity != Severity::kNote || (names_things(problem.code) && (by_name || same_file));
 }
 
+/// Letters alone, without what names of modules have in common: "flash_attn_2_cuda" is "flash" and "attn".
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (is_letter(c)) {
+      words.back() += to_lower(c);
+    } else {
+      words.emplace_back();
+    }
+  }
+  static constexpr std::string_view kCommon[] = {"cuda", "ext", "kernel", "kernels", "lib", "ops", "torch"};
+  std::erase_if(words, [](const std::string& word) {
+    return word.size() < 3 || std::find(std::begin(kCommon), std::end(kCommon), word) != std::end(kCommon);
+  });
+  return words;
+}
+
+std::string letters_and_digits(std::string_view text) {
+  std::string kept;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(kept), is_alnum);
+  return lower(kept);
+}
+
+/// Whether the text's frames lie in the target: "torchvision==0.23.0", with torchvision/ops/boxes.py among them.
+bool is_in_frames(const TargetReport& report, const Diagnosis& diagnosis) {
+  const std::string name = lower(report.target.target.substr(0, report.target.target.find("==")));
+  return std::any_of(diagnosis.named.packages.begin(), diagnosis.named.packages.end(),
+                     [&](const std::string& package) { return lower(package) == name; });
+}
+
+/// Where a module is absent, packages of an environment that have nothing to do with it: what is wrong with them does
+/// not explain it. Related are those with a word of its name, those that the kind of error names, and those in the
+/// frames.
+bool is_unrelated(const TargetReport& report, const Diagnosis& diagnosis, const About& about) {
+  const ErrorClass& kind = *diagnosis.error.kind;
+  const std::size_t name_end = report.target.target.find("==");
+  if (kind.code != "FF817" || name_end == std::string::npos || is_in_frames(report, diagnosis)) return false;
+  const std::vector<std::string> words = words_of(about.subject);
+  if (words.empty()) return false;
+  std::string theirs = letters_and_digits(report.target.target.substr(0, name_end));
+  const std::string said =
+      letters_and_digits(fmt::format("{} {} {} {}", kind.title, kind.concluded, kind.unknown, kind.ask));
+  if (said.find(theirs) != std::string::npos) return false;
+  for (const auto& binary : report.target.binaries) theirs += lower(binary.path);
+  return std::none_of(words.begin(), words.end(),
+                      [&](const std::string& word) { return theirs.find(word) != std::string::npos; });
+}
+
 /// Whether the report can clear its target of the error.
 bool can_tell(const TargetReport& report, const ErrorClass& kind, const doctor::Question& question) {
   if (report.verdict == doctor::Verdict::kUnknown || !report.target.errors.empty()) return false;
@@ -102,13 +153,6 @@ bool is_refused_in_text(const TargetReport& report, const Diagnosis& diagnosis, 
   const auto wheel = diagnosis.error.fields.find("wheel");
   if (wheel != diagnosis.error.fields.end() && base_of(report.target.target) == base_of(wheel->second)) return true;
   return about.file.known() && about.file.is_in(report);
-}
-
-/// Whether the text's frames lie in the target: "torchvision==0.23.0", with torchvision/ops/boxes.py among them.
-bool is_in_frames(const TargetReport& report, const Diagnosis& diagnosis) {
-  const std::string name = lower(report.target.target.substr(0, report.target.target.find("==")));
-  return std::any_of(diagnosis.named.packages.begin(), diagnosis.named.packages.end(),
-                     [&](const std::string& package) { return lower(package) == name; });
 }
 
 /// Of an unknown error: nobody is cleared of it, and what is a misfit in any case is worth knowing, what the frames lie
@@ -147,6 +191,8 @@ Evidence weigh(const Diagnosis& diagnosis, const std::vector<TargetReport>& repo
       if (explains(problem, reports[i], kind, about)) culprit.problems.push_back(problem);
     if (culprit.problems.empty()) {
       blameless.push_back(i);
+    } else if (is_unrelated(reports[i], diagnosis, about)) {
+      evidence.silent.push_back(i);  // neither blamed nor cleared: a module's name need not tell its package
     } else {
       evidence.culprits.push_back(std::move(culprit));
     }

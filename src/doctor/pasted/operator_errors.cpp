@@ -271,17 +271,19 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns =
          {{"No module named '",
-           R"(No module named '(?P<module>(?:[\w.]*\.)?(?:\w*_cuda\w*|\w*_ext|_C(?:_\w+)?|\w+_C|exllama\w*_kernels))')"},
+           R"(No module named '(?P<module>(?:[\w.]*\.)?(?:\w*_cuda\w*|\w*_ext|_C(?:_\w+)?|\w+_C|exllama\w*_kernels|grouped_gemm_backend|deep_(?:ep|gemm)_cpp|transformer_engine_(?:torch|jax|extensions)))')"},
           {"cannot import name '_C'", R"(cannot import name '(?P<module>_C\w*)' from '(?P<library>[\w.]+)')"},
           // What the package was built without, by an option of its build.
           {"kernels could not be imported", R"((?P<module>\w+)(?: LoRA)? kernels could not be imported)"}},
      .concluded =
          "{module} is a module that the package's build compiles, and none is there for this Python: the build was "
          "skipped or made for another Python, or a folder of sources goes before the installed package",
-     .unknown = "which package brings it, where its name does not say: the frames above name who asked",
+     .unknown = "which package brings it, where its name does not say (exllama_kernels are auto-gptq's): the frames "
+                "above name who asked",
      .explained_by = {"FF222", "FF201", "FF708", "FF402"},
      .subject = "{module}",
-     .source = "Dao-AILab/flash-attention#614, #933, #1499, vllm-project/vllm#3540"},
+     .source = "Dao-AILab/flash-attention#614, #933, #1499, vllm-project/vllm#3540, NVIDIA/TransformerEngine#856, "
+               "fanshiqing/grouped_gemm#22"},
 };
 
 }  // namespace

@@ -105,6 +105,29 @@ TEST(EvidenceOfPackages, WhatIsWrongWithAnotherPackageDoesNotExplainTheFileThatT
   EXPECT_THAT(evidence.cleared, ElementsAre(0));
 }
 
+TEST(EvidenceOfPackages, AnAbsentModuleIsNotExplainedByAPackageThatHasNothingToDoWithIt) {
+  const std::vector<doctor::TargetReport> reports = {
+      package("xformers==0.0.35", "xformers/_C.so", {{"FF402", doctor::Severity::kMisfit, "x", "xformers/_C.so"}}),
+      package("flash-attn==2.8.3", "flash_attn/x.so", {{"FF222", doctor::Severity::kMisfit, "x"}}),
+      package("mamba-ssm==2.2.4", "mamba_ssm/x.so", {{"FF402", doctor::Severity::kMisfit, "x"}})};
+  const auto weighed = [&](const char* text) { return weigh(diagnose(text), reports, {}); };
+  const Evidence flash = weighed("ModuleNotFoundError: No module named 'flash_attn_2_cuda'\n");
+  ASSERT_THAT(flash.culprits, SizeIs(1));
+  EXPECT_EQ(flash.culprits[0].report, 1U);
+  EXPECT_THAT(flash.cleared, IsEmpty());
+  EXPECT_THAT(flash.silent, ElementsAre(0, 2));
+  // Named by the kind of error.
+  const Evidence mamba = weighed("NameError: name 'selective_scan_cuda' is not defined\n");
+  ASSERT_THAT(mamba.culprits, SizeIs(1));
+  EXPECT_EQ(mamba.culprits[0].report, 2U);
+  // A name that says nothing, and frames that do.
+  EXPECT_THAT(weighed("ModuleNotFoundError: No module named '_C'\n").culprits, SizeIs(3));
+  EXPECT_THAT(weighed("  File \"/v/site-packages/xformers/ops/fmha/flash.py\", line 1, in <module>\n"
+                      "ModuleNotFoundError: No module named 'flash_attn_2_cuda'\n")
+                  .culprits,
+              SizeIs(2));
+}
+
 // What the rules have nothing against is no proof that the refusal was wrong: it was of another machine.
 TEST(EvidenceOfPackages, TheWheelThatAnInstallerRefusedIsNotCleared) {
   doctor::TargetReport wheel;
