@@ -217,7 +217,7 @@ def test_documents() -> None:
     assert set(machine) == {"driver", "cuda", "no_gpu_reason", "gpus"}
     assert machine["gpus"] or machine["no_gpu_reason"]
     for image in flashfit.images():
-        assert image["variant"].startswith(("fwd_", "route_", "experts_", "activation_"))
+        assert image["variant"].startswith(("fwd_", "route_", "experts_", "activation_", "combine_"))
         assert image["bytes"] > 0
 
 
