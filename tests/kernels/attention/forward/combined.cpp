@@ -62,7 +62,7 @@ struct Strides {
 };
 
 constexpr std::uint16_t kUntouched = 0x3a5c;
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 struct Data {
   Shape shape;
@@ -93,7 +93,7 @@ struct Data {
       for (int row = 0; row < s.rows(); ++row) {
         const auto at = static_cast<std::size_t>(part) * rows + static_cast<std::size_t>(row);
         if (row == 1 || (part + row) % 5 == 3) {
-          given_lse[at] = kNothing;
+          given_lse[at] = static_cast<float>(kNothing);
           std::fill_n(given_o.begin() + static_cast<std::ptrdiff_t>(at) * s.columns, s.columns, 0.f);
         }
         if (row < s.used * s.heads || !s.ragged()) continue;
@@ -157,17 +157,17 @@ struct Data {
 std::string defect_of_row(const Data& d, DType dtype, int row, const std::uint16_t* given, float lse) {
   const Shape& s = d.shape;
   const double ln2 = std::log(2.),
-               sink = s.sinks ? double{d.sinks[static_cast<std::size_t>(row % s.heads)]} / ln2 : double{kNothing};
+               sink = s.sinks ? double{d.sinks[static_cast<std::size_t>(row % s.heads)]} / ln2 : kNothing;
   const auto lse_of = [&](int part) {
     return double{d.given_lse[static_cast<std::size_t>(part) * static_cast<std::size_t>(s.rows()) +
                               static_cast<std::size_t>(row)]};
   };
   double top = sink, sum = 0;
   for (int part = 0; part < s.parts; ++part) top = std::max(top, lse_of(part));
-  const auto weight = [&](double of) { return top == double{kNothing} ? 0. : std::exp2(of - top); };
+  const auto weight = [&](double of) { return top == kNothing ? 0. : std::exp2(of - top); };
   for (int part = 0; part < s.parts; ++part) sum += weight(lse_of(part));
   sum += weight(sink);
-  const double wanted_lse = sum == 0 ? double{kNothing} : (top + std::log2(sum)) * ln2, is_lse = lse;
+  const double wanted_lse = sum == 0 ? kNothing : (top + std::log2(sum)) * ln2, is_lse = lse;
   const bool near = std::abs(is_lse - wanted_lse) <= 1e-5 * std::max(1., std::abs(wanted_lse));
   if (s.lse && is_lse != wanted_lse && !near) return fmt::format("row {}: LSE {}, must be {}", row, lse, wanted_lse);
   for (int column = 0; column < s.head_dim_v; ++column) {
