@@ -305,6 +305,7 @@ TEST(Cli, ImagesAndGpusParse) {
   const Json list = Json::parse(images.out);
   for (const Json& image : list) {
     const std::map<std::string, std::string> starts = {{"attention.forward", "fwd_"},
+                                                       {"attention.combine", "combine_"},
                                                        {"moe.route", "route_warp_"},
                                                        {"moe.experts", "experts_"},
                                                        {"moe.activation", "activation_gradient_"}};
