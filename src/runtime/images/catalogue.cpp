@@ -14,11 +14,8 @@ namespace {
 
 /// The operations that this library has: the one place that lists them.
 constexpr std::vector<KernelVariant> (*kOperations[])() = {
-    forward_kernel_variants,
-    combine_kernel_variants,
-    route_kernel_variants,
-    experts_kernel_variants,
-    activation_gradient_variants,
+    forward_kernel_variants, combine_kernel_variants,      route_kernel_variants,
+    experts_kernel_variants, activation_gradient_variants,
 };
 
 }  // namespace
