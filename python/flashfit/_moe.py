@@ -11,7 +11,7 @@ from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
 from ._route import chosen_of, flags_of, groups_of, scale_of
-from ._tensors import shown, whole_numbers_list
+from ._tensors import shown, truth_of, whole_numbers_list
 
 _TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT = 8192, 16384, 32768  # FLASHFIT_TRANSPOSED and so on
 _ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
@@ -115,12 +115,10 @@ def _one_of(name: str, value: Any, flags: dict[str, int]) -> int:
 
 def layout_of(gate_up: Any, transposed: Any, weight_on: Any) -> int:
     """The C API's flags of where numbers lie, and what weights multiply."""
-    if transposed is not True and transposed is not False:
-        raise InvalidType(f"transposed: {shown(transposed)}; accepted: True, False")
     return (
         _one_of("gate_up", gate_up, {"concatenated": 0, "interleaved": _INTERLEAVED})
         | _one_of("weight_on", weight_on, {"output": 0, "input": _WEIGHT_ON_INPUT})
-        | (_TRANSPOSED if transposed else 0)
+        | (_TRANSPOSED if truth_of("transposed", transposed) else 0)
     )
 
 
@@ -155,8 +153,7 @@ def numbers_of(asked: Asked) -> Numbers:
                 f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
             )
     flags = layout_of(asked.gate_up, asked.transposed, asked.weight_on)
-    if asked.recompute is not True and asked.recompute is not False:
-        raise InvalidType(f"recompute: {shown(asked.recompute)}; accepted: True, False")
+    truth_of("recompute", asked.recompute)
     routed = asked.router_logits is not None
     if not routed:
         plain = Asked()

@@ -7,9 +7,11 @@ import operator
 from typing import Any, NamedTuple
 
 from ._errors import InvalidArgument, InvalidType
-from ._tensors import Memory, shown
+from ._tensors import Memory, shown, truth_of
 
-_CAUSAL, _WINDOW, _BATCH_INVARIANT = 1, 8, 16  # FLASHFIT_CAUSAL and so on
+_CAUSAL, WINDOW, _BATCH_INVARIANT = 1, 8, 16  # FLASHFIT_CAUSAL and so on
+#: Those of flashfit_explain_args alone.
+VARIABLE_LENGTH, SOFTCAP, ALIBI, UNALIGNED, SINKS = 4, 32, 64, 128, 1024
 _LARGEST = 2**63 - 1
 _LARGEST_FP32 = 3.4028234663852886e38
 #: The options that are tensors, in the order that the binding takes them.
@@ -83,20 +85,13 @@ def softcap_of(softcap: Any) -> float:
     return cap
 
 
-def is_batch_invariant(batch_invariant: Any) -> bool:
-    """Whether a sequence's result may not depend on the batch around it."""
-    if batch_invariant is not True and batch_invariant is not False:
-        raise InvalidType(f"batch_invariant: {shown(batch_invariant)}; accepted: True, False")
-    return batch_invariant
-
-
 def numbers_of(asked: Asked) -> tuple[int, int, int, float]:
     """What is no tensor: flags, window_left, window_right, softcap. Without a window its sides are 0."""
     left, right = window_of(asked.window)
-    flags = _BATCH_INVARIANT if is_batch_invariant(asked.batch_invariant) else 0
+    flags = _BATCH_INVARIANT if truth_of("batch_invariant", asked.batch_invariant) else 0
     if left == right == -1:
         return flags, 0, 0, softcap_of(asked.softcap)
-    return flags | _WINDOW, left, right, softcap_of(asked.softcap)
+    return flags | WINDOW, left, right, softcap_of(asked.softcap)
 
 
 def four_dimensions(bias: Memory) -> Memory:

@@ -11,7 +11,10 @@ from ._errors import InvalidArgument, InvalidType
 from ._gradients import Problem, experts_operator, misfit_of, operator_of
 from ._library import ExpertsExplainArgs, ExplainArgs, RouteExplainArgs, library
 from ._moe import Swiglu, activation_of, layout_of
+from ._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, Asked, numbers_of
+from ._options import flags_of as causal_flag
 from ._route import flags_of
+from ._tensors import truth_of
 
 
 def _document(call: Callable[[Any], int]) -> Any:
@@ -56,20 +59,36 @@ def explain(
     heads_kv: int | None = None,
     causal: bool = False,
     cuda_version: int = 0,
+    head_dim_v: int | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    alibi: bool = False,
+    sinks: bool = False,
+    bias: str | None = None,
+    batch_invariant: bool = False,
+    unaligned: bool = False,
+    variant: str | None = None,
 ) -> Any:
     """What flashfit would run and why, or why nothing fits; needs no GPU.
 
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16" or "bf16". batch, seqlen_q, seqlen_k,
-    heads_q, heads_kv, head_dim and causal are attention()'s; seqlen_k and heads_kv default to seqlen_q and heads_q.
-    Names and defaults are those of the command `flashfit explain`.
+    heads_q, heads_kv, head_dim, causal, window, softcap and batch_invariant are attention()'s; seqlen_k and heads_kv
+    default to seqlen_q and heads_q, head_dim_v, of values, to head_dim. alibi, sinks: whether there are slopes, sinks.
+    bias: what it holds, "bool", "fp32" or the dtype; None for none. unaligned: rows do not begin on 16 bytes. variant:
+    one of images(), by name. Names and defaults are those of the command `flashfit explain`.
     cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
     docs/plan.md describes for each GPU. Its `backward` says whose gradients torch tensors get there: `by`, PyTorch's
     operator, or None with the `reason` why calls that need gradients are refused. Raises InvalidArgument or InvalidType
     for what is no problem or no GPU.
     """
+    options = Asked(window=window, softcap=softcap, batch_invariant=batch_invariant)
+    flags, left, right, cap = numbers_of(options)
+    given = {SOFTCAP: cap > 0}
+    for flag, name, value in (ALIBI, "alibi", alibi), (SINKS, "sinks", sinks), (UNALIGNED, "unaligned", unaligned):
+        given[flag] = truth_of(name, value)
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
-        flags=1 if causal else 0,
+        flags=flags | causal_flag(causal) | sum(flag for flag, is_given in given.items() if is_given),
         gpu=_text("gpu", gpu, optional=True),
         dtype=_text("dtype", dtype),
         batch=_size("batch", batch),
@@ -79,11 +98,25 @@ def explain(
         heads_kv=_size("heads_kv", heads_q if heads_kv is None else heads_kv),
         head_dim=_size("head_dim", head_dim),
         cuda_version=_size("cuda_version", cuda_version, 32),
+        variant=_text("variant", variant, optional=True),
+        head_dim_v=0 if head_dim_v is None else _size("head_dim_v", head_dim_v),
+        window_left=left,
+        window_right=right,
+        bias=_text("bias", bias, optional=True),
     )
     c = library().c
     found = _document(lambda text: int(c.flashfit_explain_json(ctypes.byref(args), text)))
     for each in found:
-        each["backward"] = _backward(_capability(each), int(args.head_dim))
+        each["backward"] = _backward(
+            Problem(
+                _capability(each),
+                args.head_dim,
+                args.head_dim_v or args.head_dim,
+                cap,
+                alibi,
+                has_bias=bias is not None,
+            )
+        )
     return found
 
 
@@ -93,8 +126,7 @@ def _capability(gpu: dict[str, Any]) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _backward(capability: tuple[int, int], head_dim: int) -> dict[str, str | None]:
-    problem = Problem(capability, head_dim, head_dim)
+def _backward(problem: Problem) -> dict[str, str | None]:
     misfit = misfit_of(problem)
     return {"by": operator_of(problem)} if misfit is None else {"by": None, "reason": misfit.words}
 

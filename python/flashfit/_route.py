@@ -9,7 +9,7 @@ from ._binding import binding, failure
 from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
-from ._tensors import shown
+from ._tensors import shown, truth_of
 
 T = TypeVar("T")
 
@@ -24,9 +24,7 @@ def flags_of(router: Any, renormalize: Any) -> int:
     flags = _FLAGS.get(router) if isinstance(router, str) else None
     if flags is None:
         raise InvalidArgument(f"router: {shown(router)}; accepted: " + ", ".join(f'"{name}"' for name in _FLAGS))
-    if renormalize is not True and renormalize is not False:
-        raise InvalidType(f"renormalize: {shown(renormalize)}; accepted: True, False")
-    return flags | (_RENORMALIZE if renormalize else 0)
+    return flags | (_RENORMALIZE if truth_of("renormalize", renormalize) else 0)
 
 
 def groups_of(groups: Any) -> tuple[int, int]:

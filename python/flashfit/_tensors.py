@@ -69,6 +69,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def truth_of(name: str, value: Any) -> bool:
+    """The value of an argument that is True or False, and nothing that merely counts as such."""
+    if value is not True and value is not False:
+        raise InvalidType(f"{name}: {shown(value)}; accepted: True, False")
+    return value
+
+
 def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)

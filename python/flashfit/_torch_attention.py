@@ -8,8 +8,8 @@ import torch
 
 from ._attention import check_ndim, heads_are_first, is_ragged, scale_of
 from ._errors import InvalidArgument, InvalidType
-from ._options import TENSORS, Asked, flags_of, is_batch_invariant, softcap_of, window_of
-from ._tensors import full_name, lengths_list, numbers_list, offsets_list
+from ._options import TENSORS, Asked, flags_of, softcap_of, window_of
+from ._tensors import full_name, lengths_list, numbers_list, offsets_list, truth_of
 from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
@@ -148,7 +148,7 @@ def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...],
         numbers.update(window_left=left, window_right=right)
     if asked.softcap is not None:
         numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
-    if is_batch_invariant(asked.batch_invariant):
+    if truth_of("batch_invariant", asked.batch_invariant):
         numbers["batch_invariant"] = True
     return () if all(x is None for x in tensors) else tensors, numbers
 

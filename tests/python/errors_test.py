@@ -135,6 +135,17 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"dtype": None}, TypeError, "dtype: None; accepted: a string"),
         ({"gpu": 89}, TypeError, "gpu: 89; accepted: a string"),
         ({"gpu": "L5"}, ValueError, ""),
+        ({"causal": 1}, TypeError, "causal: 1; accepted: True, False"),
+        ({"head_dim_v": -1}, ValueError, "head_dim_v: -1; accepted: 0 to"),
+        ({"window": 127}, TypeError, "window: 127; accepted: (left, right), or None"),
+        ({"softcap": -1.0}, ValueError, "softcap: -1"),
+        ({"alibi": 0.5}, TypeError, "alibi: 0.5; accepted: True, False"),
+        ({"sinks": None}, TypeError, "sinks: None; accepted: True, False"),
+        ({"bias": "int8"}, ValueError, 'bias: "int8"; accepted: "bool", "fp32", the dtype ("fp16"), NULL'),
+        ({"bias": True}, TypeError, "bias: True; accepted: a string"),
+        ({"batch_invariant": 1}, TypeError, "batch_invariant: 1; accepted: True, False"),
+        ({"unaligned": 1}, TypeError, "unaligned: 1; accepted: True, False"),
+        ({"variant": "nothing"}, ValueError, "variant"),
     ):
         with pytest.raises(kind) as caught:
             flashfit.explain(**{**arguments, **bent})
@@ -147,6 +158,42 @@ def test_explain_has_the_commands_defaults() -> None:
     found = flashfit.explain("L4")
     assert [each.pop("backward") for each in found] == [{"by": "aten::_flash_attention_backward"}]  # of Python alone
     assert found == json.loads(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"causal": True, "window": (127, 0), "softcap": 30.0},
+            "--causal --window-left 127 --window-right 0 --softcap 30",
+        ),
+        ({"alibi": True, "sinks": True}, "--alibi --sinks"),
+        ({"bias": "bool", "batch_invariant": True}, "--bias bool --batch-invariant"),
+        ({"head_dim": 192, "head_dim_v": 128, "unaligned": True}, "--head-dim 192 --head-dim-v 128 --unaligned"),
+        ({"variant": "fwd_mma_fp16_d64_128x64_w4_s2_b2"}, "--variant fwd_mma_fp16_d64_128x64_w4_s2_b2"),
+    ],
+)
+def test_explain_has_the_commands_options(options: dict[str, Any], words: str) -> None:
+    command = ["build/bin/flashfit", "explain", "--gpu", "L4", "--gpu", "H100", "--json", *words.split()]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    found = [each for gpu in ("L4", "H100") for each in flashfit.explain(gpu, **options)]
+    for each in found:
+        each.pop("backward")  # of Python alone
+    assert found == json.loads(said)
+    assert found != [each for gpu in ("L4", "H100") for each in flashfit.explain(gpu)]
+
+
+def test_explain_says_what_has_no_gradients() -> None:
+    assert flashfit.explain("H100", window=(127, 0))[0]["backward"] == {"by": "aten::_flash_attention_backward"}
+    for options, word in (
+        ({"softcap": 30.0}, "softcap: 30"),
+        ({"alibi": True}, "alibi_slopes"),
+        ({"bias": "bool"}, "bias"),
+        ({"head_dim": 192, "head_dim_v": 128}, "v: head_dim 128"),
+    ):
+        backward = flashfit.explain("H100", **options)[0]["backward"]
+        assert backward["by"] is None
+        assert backward["reason"].startswith(word)
 
 
 @pytest.mark.parametrize(

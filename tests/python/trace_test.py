@@ -194,6 +194,8 @@ def test_pages_escape_what_programs_say() -> None:
 def test_sizes_that_are_not_known_and_gpus_that_are_not() -> None:
     symbolic = found_of(seqlen_q=0)["calls"][0]["on"]
     assert {each["reason"] for each in symbolic} == {"a size that was not known, or is 0"}
+    other_values = found_of(head_dim=192, head_dim_v=128)["calls"][0]["on"]
+    assert "d192v128" in other_values[0]["variant"]
     known = found_of()["calls"][0]["on"]
     assert known[0]["fits"]
     assert not known[1]["fits"]

@@ -8,24 +8,21 @@ from typing import Any
 from .. import images
 from .._errors import InvalidArgument
 from .._library import ExplainArgs, library
+from .._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, VARIABLE_LENGTH, WINDOW, flags_of
 from .._reports import _document
 from .cases import Case
-
-# FLASHFIT_CAUSAL and so on.
-_CAUSAL, _VARIABLE_LENGTH, _WINDOW, _SOFTCAP, _ALIBI, _UNALIGNED, _SINKS = 1, 4, 8, 32, 64, 128, 1024
 
 
 def _flags(case: Case) -> int:
     asked = {
-        _CAUSAL: case.causal,
-        _VARIABLE_LENGTH: case.ragged,
-        _WINDOW: case.windowed,
-        _SOFTCAP: case.softcap,
-        _ALIBI: case.alibi,
-        _SINKS: case.sinks,
-        _UNALIGNED: case.memory == "unaligned" or case.head_dim % 8 or case.values_dim % 8,
+        VARIABLE_LENGTH: case.ragged,
+        WINDOW: case.windowed,
+        SOFTCAP: case.softcap,
+        ALIBI: case.alibi,
+        SINKS: case.sinks,
+        UNALIGNED: case.memory == "unaligned" or case.head_dim % 8 or case.values_dim % 8,
     }
-    return sum(flag for flag, is_asked in asked.items() if is_asked)
+    return flags_of(case.causal) | sum(flag for flag, is_asked in asked.items() if is_asked)
 
 
 def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | None = None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def _planned(gpu: str | None, shape: Shape, rows: int, keys: int) -> list[dict[s
             dtype="bf16" if shape.dtype == "fp32" else shape.dtype,
             batch=shape.batch,
             causal=shape.causal,
+            head_dim_v=shape.head_dim_v,
         )
     )
 
@@ -45,9 +46,6 @@ def on_gpu(call: Call, gpu: str | None) -> list[dict[str, Any]]:
         return [{"gpu": gpu, "fits": False, "reason": f"dtype is {shape.dtype}; accepted: fp16, bf16"}]
     if 0 in (shape.seqlen_q, shape.seqlen_k, shape.heads_q, shape.heads_kv, shape.head_dim, shape.batch):
         return [{"gpu": gpu, "fits": False, "reason": "a size that was not known, or is 0"}]
-    if shape.head_dim != shape.head_dim_v:
-        reason = f"head_dim {shape.head_dim} of keys and {shape.head_dim_v} of values on a GPU"
-        return [{"gpu": gpu, "fits": False, "reason": reason}]
     try:
         found = _planned(gpu, shape, shape.seqlen_q, shape.seqlen_k)
         others = [(count, _planned(gpu, shape, *size)) for size, count in call.sizes.items()]
