@@ -83,9 +83,12 @@ def explain(
     """
     options = Asked(window=window, softcap=softcap, batch_invariant=batch_invariant)
     flags, left, right, cap = numbers_of(options)
-    given = {SOFTCAP: cap > 0}
-    for flag, name, value in (ALIBI, "alibi", alibi), (SINKS, "sinks", sinks), (UNALIGNED, "unaligned", unaligned):
-        given[flag] = truth_of(name, value)
+    given = {
+        SOFTCAP: cap > 0,
+        ALIBI: truth_of("alibi", alibi),
+        SINKS: truth_of("sinks", sinks),
+        UNALIGNED: truth_of("unaligned", unaligned),
+    }
     args = ExplainArgs(
         struct_size=ctypes.sizeof(ExplainArgs),
         flags=flags | causal_flag(causal) | sum(flag for flag, is_given in given.items() if is_given),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/api/refuse.hpp"
+
 namespace flashfit::api {
 namespace {
 
@@ -137,6 +139,11 @@ bool is_contiguous(const Argument& a) {
     expected *= a.size[i];
   }
   return true;
+}
+
+tl::unexpected<Error> refuse_overlap(const Argument& written, const Argument& other) {
+  return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", written.name,
+                written.begin, written.end, other.name, other.begin, other.end);
 }
 
 bool is_dtype(DLDataType t, DLDataTypeCode code, int bits) { return t.code == code && t.bits == bits; }

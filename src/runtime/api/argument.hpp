@@ -55,6 +55,9 @@ bool is_contiguous(const Argument& a);
 /// address 0, below any other's begin.
 inline bool overlap(const Argument& a, const Argument& b) { return a.begin < b.end && b.begin < a.end; }
 
+/// The refusal of a tensor that a call writes and that has memory in common with another one.
+tl::unexpected<Error> refuse_overlap(const Argument& written, const Argument& other);
+
 bool is_dtype(DLDataType t, DLDataTypeCode code, int bits);
 
 /// "(2, 512, 8, 64)".

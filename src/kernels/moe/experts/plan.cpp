@@ -39,11 +39,6 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
                           describe(p), fmt::join(suitable, ", ")));
 }
 
-std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
-  const int each = paired ? c.tile_columns / 2 : c.tile_columns;
-  return (outputs + each - 1) / each;
-}
-
 /// Whether choices are counted before they get their rows.
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
 
@@ -78,6 +73,11 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 }
 
 }  // namespace
+
+std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
+  const int each = paired ? c.tile_columns / 2 : c.tile_columns;
+  return (outputs + each - 1) / each;
+}
 
 std::string describe(const ExpertsProblem& p) {
   return fmt::format("{} experts, {} of {}, hidden {}, intermediate {}{}", name_of(p.dtype), p.top_k, p.experts,

@@ -33,6 +33,9 @@ struct ExpertsPlan {
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
 
+/// Tiles across the outputs, each of which is two of w's where gate and up are paired.
+std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired);
+
 /// One sentence: why this plan, or why none.
 std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& problem, const Gpu& gpu);
 

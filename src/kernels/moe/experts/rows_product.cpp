@@ -68,7 +68,7 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.tile_count = take_.tile_count;
   product.taken = take_.taken;
   product.top_k = Divisor(1);
-  product.columns = Divisor((p.outputs + c.tile_columns - 1) / c.tile_columns);
+  product.columns = Divisor(static_cast<int>(columns_of(c, p.outputs, false)));
   product.a = call.a;
   product.a_row = call.a_row;
   product.w = call.w;

@@ -50,8 +50,7 @@ Result<void> check_overlaps(const ForwardTensors& t) {
   for (const Argument* written : {&t.out, &t.lse}) {
     for (const Argument* other : all_of(t)) {
       if (written != other && overlap(*written, *other)) {
-        return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
-                      written->name, written->begin, written->end, other->name, other->begin, other->end);
+        return refuse_overlap(*written, *other);
       }
     }
   }

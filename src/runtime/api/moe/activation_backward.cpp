@@ -1,14 +1,13 @@
 #include "runtime/api/moe/activation_backward.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/gpu/device.hpp"
 #include "kernels/moe/experts/gradient/plan.hpp"
-#include "runtime/api/argument.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/live_gpus.hpp"
 #include "runtime/api/moe/activation.hpp"
+#include "runtime/api/moe/gpu_tensors.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
@@ -48,10 +47,7 @@ Result<void> read_tensors(const Args& a, Tensors& t) {
   for (const auto& each : all) {
     if (!each.tensor && !each.needed) continue;
     if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
-    const DLDevice mine = each.to.device, first = t.z.device;
-    if (!each.to.on_gpu()) return refuse("{}: device is {}; accepted: a GPU", each.name, text(mine));
-    if (mine.device_id != first.device_id)
-      return refuse("{}: device is {}; accepted: {}, where z is", each.name, text(mine), text(first));
+    if (auto ok = check_on_gpu_of(t.z, each.to); !ok) return ok;
     if (!is_contiguous(each.to))
       return refuse("{}: strides are {}; accepted: contiguous", each.name, text(each.to.strides()));
     if (each.ndim == 2 && each.to.begin % 16 != 0)
@@ -61,33 +57,25 @@ Result<void> read_tensors(const Args& a, Tensors& t) {
 }
 
 Result<DType> check_dtypes(const Tensors& t) {
-  const bool half = is_dtype(t.z.dtype, kDLFloat, 16);
-  if (!half && !is_dtype(t.z.dtype, kDLBfloat, 16))
-    return refuse("z: dtype is {}; accepted: fp16, bf16", text(t.z.dtype));
-  for (const Argument* a : {&t.dh, &t.dz, &t.h})
-    if (a->dtype.code != t.z.dtype.code || a->dtype.bits != 16)
-      return refuse("{}: dtype is {}; accepted: {}, as z", a->name, text(a->dtype), text(t.z.dtype));
+  auto dtype = half_dtype_of(t.z, {&t.dh, &t.dz, &t.h});
+  if (!dtype) return dtype;
   if (!is_dtype(t.choices.dtype, kDLInt, 32))
     return refuse("choices: dtype is {}; accepted: int32", text(t.choices.dtype));
   for (const Argument* a : {&t.weights, &t.dweights})
     if (is_given(*a) && !is_dtype(a->dtype, kDLFloat, 32))
       return refuse("{}: dtype is {}; accepted: fp32", a->name, text(a->dtype));
-  return half ? DType::kF16 : DType::kBF16;
+  return dtype;
 }
 
 Result<void> check_shapes(const Tensors& t, bool gated) {
   const std::int64_t rows = t.dh.size[0], features = t.dh.size[1], outputs = features * (gated ? 2 : 1);
   if (features < 8 || features % 8 || features > kMaxSize / 2)
     return refuse("dh: shape is {}; accepted: features that are a multiple of 8", text(t.dh.shape()));
-  const auto expect = [](const Argument& a, std::initializer_list<std::int64_t> sizes) -> Result<void> {
-    if (!is_given(a) || std::ranges::equal(a.shape(), sizes)) return {};
-    return refuse("{}: shape is {}; accepted: {}", a.name, text(a.shape()), text({sizes.begin(), sizes.size()}));
-  };
-  auto ok = expect(t.z, {rows, outputs});
-  if (ok) ok = expect(t.dz, {rows, outputs});
-  if (ok) ok = expect(t.h, {rows, features});
-  if (ok) ok = expect(t.choices, {rows});
-  if (ok && is_given(t.weights)) ok = expect(t.dweights, {t.weights.size[0]});
+  auto ok = check_sizes(t.z, {rows, outputs});
+  if (ok) ok = check_sizes(t.dz, {rows, outputs});
+  if (ok) ok = check_sizes(t.h, {rows, features});
+  if (ok) ok = check_sizes(t.choices, {rows});
+  if (ok && is_given(t.weights)) ok = check_sizes(t.dweights, {t.weights.size[0]});
   return ok;
 }
 
@@ -95,10 +83,8 @@ Result<void> check_memory(const Tensors& t) {
   const Argument* const all[] = {&t.z, &t.dh, &t.choices, &t.weights, &t.dz, &t.h, &t.dweights};
   for (const Argument* written : {&t.dz, &t.h, &t.dweights})
     for (const Argument* other : all) {
-      if (other == written || !overlap(*written, *other)) continue;
-      if (written == &t.h && other == &t.dh && t.h.begin == t.dh.begin) continue;
-      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
-                    written->name, written->begin, written->end, other->name, other->begin, other->end);
+      if (other == written || (written == &t.h && other == &t.dh && t.h.begin == t.dh.begin)) continue;
+      if (overlap(*written, *other)) return refuse_overlap(*written, *other);
     }
   return {};
 }

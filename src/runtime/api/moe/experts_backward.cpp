@@ -67,8 +67,7 @@ Result<void> check_apart(std::span<const Pair> pairs, const CheckedExperts& chec
     const auto apart = [&](const Argument& other) -> Result<void> {
       const Argument& g = pair.gradient;
       if (&g == &other || !overlap(g, other)) return {};
-      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", g.name,
-                    g.begin, g.end, other.name, other.begin, other.end);
+      return refuse_overlap(g, other);
     };
     for (const Argument* input : checked.tensors.given())
       if (auto ok = apart(*input); !ok) return ok;

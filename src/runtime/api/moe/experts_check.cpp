@@ -247,9 +247,7 @@ Result<void> check_memory(const ExpertsTensors& t) {
         t.out.name, text(t.out.shape()), text(t.out.strides()));
   for (const Argument* written : {&t.out, &t.z})
     for (const Argument* other : t.given())
-      if (is_given(*written) && other != written && overlap(*written, *other))
-        return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
-                      written->name, written->begin, written->end, other->name, other->begin, other->end);
+      if (is_given(*written) && other != written && overlap(*written, *other)) return refuse_overlap(*written, *other);
   return {};
 }
 

@@ -74,9 +74,7 @@ Result<void> check_memory(const RouteTensors& t) {
   const std::pair<const Argument*, const Argument*> apart[] = {
       {&t.weights, &t.logits}, {&t.ids, &t.logits}, {&t.ids, &t.weights}, {&t.weights, &t.bias}, {&t.ids, &t.bias}};
   for (const auto& [written, other] : apart)
-    if (overlap(*written, *other))
-      return refuse("{}: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own",
-                    written->name, written->begin, written->end, other->name, other->begin, other->end);
+    if (overlap(*written, *other)) return refuse_overlap(*written, *other);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/moe/experts/rows_product.hpp"
 #include "runtime/api/decision_log.hpp"
 #include "runtime/api/live_gpus.hpp"
+#include "runtime/api/moe/gpu_tensors.hpp"
 #include "runtime/api/plan_memo.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
@@ -40,10 +41,7 @@ Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
              {"out", args.out, 2, "[rows, outputs]", t.out}};
   for (const auto& each : all) {
     if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
-    const DLDevice mine = each.to.device, first = t.a.device;
-    if (!each.to.on_gpu()) return refuse("{}: device is {}; accepted: a GPU", each.name, text(mine));
-    if (mine.device_id != first.device_id)
-      return refuse("{}: device is {}; accepted: {}, where a is", each.name, text(mine), text(first));
+    if (auto ok = check_on_gpu_of(t.a, each.to); !ok) return ok;
     if (each.ndim > 1 && each.to.begin % 16 != 0)
       return refuse("{}: address {:#x}; accepted: a multiple of 16", each.name, each.to.begin);
   }
@@ -51,15 +49,11 @@ Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
 }
 
 Result<DType> check_dtypes(const Tensors& t) {
-  const bool half = is_dtype(t.a.dtype, kDLFloat, 16);
-  if (!half && !is_dtype(t.a.dtype, kDLBfloat, 16))
-    return refuse("a: dtype is {}; accepted: fp16, bf16", text(t.a.dtype));
-  for (const Argument* x : {&t.w, &t.out})
-    if (x->dtype.code != t.a.dtype.code || x->dtype.bits != 16)
-      return refuse("{}: dtype is {}; accepted: {}, as a", x->name, text(x->dtype), text(t.a.dtype));
+  auto dtype = half_dtype_of(t.a, {&t.w, &t.out});
+  if (!dtype) return dtype;
   if (!is_dtype(t.offsets.dtype, kDLInt, 32))
     return refuse("offsets: dtype is {}; accepted: int32", text(t.offsets.dtype));
-  return half ? DType::kF16 : DType::kBF16;
+  return dtype;
 }
 
 Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
@@ -70,13 +64,9 @@ Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
   if (p.experts < 1 || p.experts > kMostExperts || p.depth < 8 || p.depth % 8 || p.outputs < 8 || p.outputs % 8)
     return refuse("w: shape is {}; accepted: 1 to {} experts, depth and outputs that are multiples of 8",
                   text(t.w.shape()), kMostExperts);
-  const auto expect = [](const Argument& x, std::initializer_list<std::int64_t> sizes) -> Result<void> {
-    if (std::ranges::equal(x.shape(), sizes)) return {};
-    return refuse("{}: shape is {}; accepted: {}", x.name, text(x.shape()), text({sizes.begin(), sizes.size()}));
-  };
-  auto ok = expect(t.a, {p.rows, p.depth});
-  if (ok) ok = expect(t.out, {p.rows, p.outputs});
-  if (ok) ok = expect(t.offsets, {p.experts + std::int64_t{1}});
+  auto ok = check_sizes(t.a, {p.rows, p.depth});
+  if (ok) ok = check_sizes(t.out, {p.rows, p.outputs});
+  if (ok) ok = check_sizes(t.offsets, {p.experts + std::int64_t{1}});
   return ok;
 }
 
@@ -89,9 +79,7 @@ Result<void> check_memory(const Tensors& t) {
   for (const Argument* x : {&t.offsets, &t.out})
     if (!is_contiguous(*x)) return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
   for (const Argument* other : {&t.a, &t.w, &t.offsets})
-    if (overlap(t.out, *other))
-      return refuse("out: memory {:#x} to {:#x} overlaps {}'s {:#x} to {:#x}; accepted: memory of its own", t.out.begin,
-                    t.out.end, other->name, other->begin, other->end);
+    if (overlap(t.out, *other)) return refuse_overlap(t.out, *other);
   return {};
 }
 
