@@ -273,7 +273,7 @@ def group_page(files: Mapping[str, Result], group: str) -> str:
     need = stands_for(group, every)
     lines += wrapped(f"{need[0].upper()}{need[1:]}. {len({e['name'] for e in every})} cases.")
     said = remarks(every)
-    lines += ["", *wrapped(f"{COLUMNS} {DASH if said else ''} [How it is measured](README.md)."), ""]
+    lines += ["", *wrapped(f"{COLUMNS} {DASH if said else ''} {MORE}"), ""]
     for name, (result, entries) in found.items():
         lines += [f"## {place(result)}, {name.removesuffix('.json')}", "", *wrapped(how(result)), ""]
         lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries, result.get("ceilings"))]
@@ -288,6 +288,7 @@ COLUMNS = (
     "flashfit is faster."
 )
 DASH = "A dash: no time, and the last table of this page says why where the peer said so."
+MORE = "[How it is measured](README.md), and [what names of cases and peers mean](../README.md#glossary)."
 
 
 def pages_table(files: Mapping[str, Result]) -> str:
@@ -364,7 +365,7 @@ def speed_table(files: Mapping[str, Result]) -> str:
         if best is None or sum("ratio" in peer for peer in beside.values()) == 1:
             fastest = "not run beside it"
         else:
-            fastest = "PyTorch" if best[1] is torch else f"{best[0]} {interval(best[1])}"
+            fastest = f"{'PyTorch' if best[1] is torch else best[0]} {interval(best[1])}"
         rows.append([entry["name"].split("/", 1)[1], us(entry), interval(torch) if torch else "-", fastest])
     return (
         "\n".join([*lines, *markdown(["case", "flashfit, us", "PyTorch over it", "fastest other, over it"], rows)])

@@ -219,14 +219,16 @@ def test_the_index_has_a_link_to_each_group() -> None:
 
 
 def test_the_readme_shows_a_dozen_cases_of_gpus() -> None:
-    first, second = tables.HEADLINES[:2]
+    first, second, third = tables.HEADLINES[:3]
     peers = {"sdpa-flash": beside(1.5), "flash-attn-3": beside(0.8)}
-    on_gpu = result(entry(first, peers=peers), entry(second, median_us=18220.4), entry("grid/B1 S1"))
+    by_torch = entry(third, peers={"sdpa-flash": beside(1.5), "flash-attn-3": beside(1.8)})
+    on_gpu = result(entry(first, peers=peers), entry(second, median_us=18220.4), by_torch, entry("grid/B1 S1"))
     fewer = result(entry(first, median_us=11.0, peers={"sdpa-flash": beside(1.4)}))
     text = tables.speed_table({"x": on_gpu, "y": result(entry(second, median_us=7.0), gpu=None), "z": fewer})
     assert f"| {first.split('/')[1]} | 10 | 1.500 [1.400, 1.600] | flash-attn-3 0.800 [0.700, 0.900] |" in text
     assert f"| {second.split('/')[1]} | 18,220 | - | not run beside it |" in text
-    assert text.count("\n| ") == 4  # with headers and their line
+    assert f"| {third.split('/')[1]} | 10 | 1.500 [1.400, 1.600] | PyTorch 1.500 [1.400, 1.600] |" in text
+    assert text.count("\n| ") == 5  # with headers and their line
 
 
 def test_every_case_of_the_readme_was_measured() -> None:

@@ -24,7 +24,7 @@ struct Explanation {
   std::optional<int> blocks_per_sm() const;
   std::optional<const char*> bound() const;
   std::optional<double> modelled_us() const;  ///< to a tenth
-  std::optional<bool> calibrated() const;     ///< false: the model was fitted to another GPU
+  std::optional<bool> calibrated() const;     ///< false: the model was fitted to another capability
 };
 
 Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersion driver,

@@ -12,8 +12,8 @@ namespace flashfit {
 ForwardModel forward_model(const ForwardConfig& config, const Occupancy& occupancy, int spill_bytes,
                            const ForwardProblem& problem, const Gpu& gpu, int splits = 1);
 
-/// Whether the model was held to measurements on a GPU of this compute capability: it is fitted to an H200. On others
-/// it counts the same units by the GPU table, and nobody has compared.
+/// Whether the model was held to measurements on a GPU of this compute capability: it is fitted to an H200
+/// (mma.sync) and an H100 (wgmma). On others it counts the same units by the GPU table, and nobody has compared.
 inline bool is_calibrated(const Gpu& gpu) { return gpu.cc == ComputeCapability{9, 0}; }
 
 }  // namespace flashfit
