@@ -5,6 +5,8 @@
 //   FF2xx  wheels: tags, names, metadata FF5xx  resources of kernels
 //   FF3xx  the system: C library, machine, libraries needed
 //   FF6xx  the loader: src/doctor/dynamic_loader/problems.hpp
+//   FF7xx  an environment: src/doctor/environment; from FF750 on requirements and locks: src/doctor/requests
+//   FF8xx  pasted errors: src/doctor/pasted
 //   FF9xx  what could not be read
 #include <span>
 #include <vector>
