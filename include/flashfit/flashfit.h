@@ -338,7 +338,8 @@ typedef struct flashfit_fused_moe_args {
   const DLTensor* z;
 } flashfit_fused_moe_args;
 
-/* On the CPU the result is there on return; on a GPU the work is queued on the stream. */
+/* On the CPU the result is there on return; on a GPU the work is queued on the stream. When which status is returned:
+ * docs/api.md, "The way of a call"; what is refused: docs/moe.md. */
 FLASHFIT_API flashfit_status flashfit_fused_moe(const flashfit_fused_moe_args* args);
 
 /* All of flashfit_fused_moe but the launches: the same checks, except for the workspace, and the kernels loaded on that

@@ -105,7 +105,7 @@ int tile_number(const WgmmaForwardParams& p, int turn) {
   return head * tiles + first + within - head * width;
 }
 
-/// What the producer tells the consumers of a tile of query rows.
+/// What the block is to do next: the finder writes it, the producer passes it on to the consumers.
 struct Job {
   Work work;        ///< without rows: there was none left
   TileRange tiles;  ///< the key tiles that some row of the block sees
