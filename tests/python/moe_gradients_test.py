@@ -322,6 +322,78 @@ def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
         _torch_moe_gradients.rows_product(a[0], weights, offsets, out, True, 0)
 
 
+@pytest.fixture
+def moved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Rows are moved as by the kernels, whose place plain operations take: tests/kernels/moe/experts holds these to
+    them. Rows that nobody wrote hold NaN."""
+    seen = []
+
+    def gather(tokens: Any, places: Any, rows: Any, stream: int) -> None:
+        assert all(each.is_contiguous() for each in (places, rows))
+        assert places.dtype == torch.int32
+        has = places >= 0
+        rows.fill_(float("nan"))
+        rows[places[has].long()] = tokens[:, None].expand(-1, places.shape[1], -1)[has]
+        seen.append("gather")
+
+    def add_up(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> None:
+        assert all(each.is_contiguous() for each in (rows, places, tokens))
+        terms = rows[places.clamp(min=0).long()].float() * (1 if weights is None else weights[..., None])
+        tokens.copy_(torch.where((places >= 0)[..., None], terms, 0).sum(1))
+        seen.append("sum" if weights is None else "weighed sum")
+
+    monkeypatch.setattr(_torch_moe_gradients, "moves_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "gather_rows", gather)
+    monkeypatch.setattr(_torch_moe_gradients, "sum_rows", add_up)
+    return seen
+
+
+@pytest.mark.parametrize("weight_on", ["output", "input"])
+def test_rows_are_moved_by_our_own_launches(as_on_a_gpu: str, moved: list[str], weight_on: str) -> None:
+    call = differentiable(torch.bfloat16, "swiglu", "concatenated", False, weight_on)
+    held(call, DIFFERENTIATED, by_torch)
+    if weight_on == "input":  # x once more, for the gradient of the weights
+        assert moved == ["gather", "gather", "gather", "weighed sum"]
+    else:
+        assert moved == ["gather", "gather", "sum"]
+
+
+def test_moved_rows_of_no_expert_reach_no_gradient(
+    as_on_a_gpu: str, moved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a part", "repeated ids", "ids that are none"):
+        call, names = calls()[name]
+        dout = normal(*call["x"].shape)
+        found = gradients_of(flashfit.fused_moe, call, dout, names)
+        with monkeypatch.context() as patch:
+            patch.setattr(_torch_moe_gradients, "moves_rows", lambda _: False)
+            want = gradients_of(flashfit.fused_moe, call, dout, names)
+        for each in names:
+            torch.testing.assert_close(found[each], want[each], rtol=1e-5, atol=2e-5)
+    assert moved
+
+
+def test_the_library_reads_what_moves_rows() -> None:
+    tokens, rows = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (20, 16)))
+    places, weights = torch.zeros(6, 3, dtype=torch.int32), torch.zeros(6, 3)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.gather_rows(tokens, places, rows, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.sum_rows(rows, places, weights, tokens, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: 1 dimensions; accepted: 2"):
+        _torch_moe_gradients.sum_rows(rows, places, weights, tokens[0], 0)
+
+
+def test_which_tensors_our_launches_move() -> None:
+    lies_well = _torch_moe_gradients._lies_well
+    x = torch.zeros(6, 32, dtype=torch.bfloat16)
+    assert lies_well(x)
+    assert lies_well(x[:, :24])
+    assert lies_well(x[:1].expand(6, 32))
+    for odd in (x[:, ::2], x[:, :20], x.flatten()[1:161].view(5, 32), x.flatten()[:140].view(5, 28)[:, :24]):
+        assert not lies_well(odd)
+
+
 def test_which_weights_our_products_of_rows_take() -> None:
     layout_of = _torch_moe_gradients._layout_of
     assert layout_of(torch.zeros(2, 16, 24)) is True

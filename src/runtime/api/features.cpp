@@ -61,6 +61,7 @@ constexpr const char* kAlways[] = {
     "moe.route.sigmoid",
     "moe.route.sqrt_softplus",
     "moe.route.topk_first",
+    "moe.rows",
 };
 
 struct Features {
