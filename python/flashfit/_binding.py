@@ -27,6 +27,7 @@ from ._frames import (
     frames_route,
     frames_rows_product,
     frames_sum_rows,
+    frames_weights_product,
 )
 from ._library import default_paths, library
 
@@ -83,6 +84,7 @@ class Binding:
     moe_backward = staticmethod(frames_moe_backward)
     activation_backward = staticmethod(frames_activation_backward)
     rows_product = staticmethod(frames_rows_product)
+    weights_product = staticmethod(frames_weights_product)
     gather_rows = staticmethod(frames_gather_rows)
     sum_rows = staticmethod(frames_sum_rows)
 

@@ -8,6 +8,7 @@ the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -76,16 +77,29 @@ def sum_rows(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> 
 def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int) -> None:
     """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
     transposed [experts, k, n]."""
-    given = {"a": a, "w": weights, "offsets": offsets, "out": out}
+    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out}, stream)
+    status = binding().rows_product(given, transposed, stream, _space_beside(a))
+    if status:
+        raise failure(status)
+
+
+def weights_product(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
+    """Into out[e] the sum of a[r]^T b[r] over the rows of each expert: flashfit_moe_weights_product."""
+    given = _memories({"a": a, "b": b, "offsets": offsets, "out": out}, stream)
+    status = binding().weights_product(given, stream, _space_beside(a))
+    if status:
+        raise failure(status)
+
+
+def _space_beside(x: Any) -> Callable[[int], int]:
+    """What gives C a workspace on x's GPU, for as long as it lives itself."""
     scratch = []
 
     def space(count: int) -> int:
-        scratch.append(TORCH.scratch(a, count))
+        scratch.append(TORCH.scratch(x, count))
         return int(scratch[0].data_ptr())
 
-    status = binding().rows_product(_memories(given, stream), transposed, stream, space)
-    if status:
-        raise failure(status)
+    return space
 
 
 def _layout_of(weights: Any) -> bool | None:
@@ -100,15 +114,18 @@ def _layout_of(weights: Any) -> bool | None:
 
 class _Products:
     """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least. own:
-    those of rows by weights are flashfit's, where it takes the weights."""
+    they are flashfit's, where it takes the operands."""
 
     def __init__(self, ends: Any, grouped: bool, own: bool = False) -> None:
         self._ends = ends
         self._grouped = grouped
         self._offsets = torch.cat([ends.new_zeros(1), ends]) if own else None
-        if not grouped:  # reading the ends waits for the GPU
-            stops = ends.tolist()
-            self._spans = list(map(slice, [0, *stops], stops))
+
+    @cached_property
+    def _spans(self) -> list[slice]:
+        """Each expert's rows: reading them waits for the GPU."""
+        stops = self._ends.tolist()
+        return list(map(slice, [0, *stops], stops))
 
     def of_rows(self, a: Any, weights: Any) -> Any:
         """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
@@ -127,6 +144,10 @@ class _Products:
 
     def of_experts(self, a: Any, b: Any) -> Any:
         """The sum of a[r]^T b[r] over the rows of each expert, [experts, m, n]; a: [rows, m], b: [rows, n]."""
+        if self._offsets is not None and _lies_well(a) and _lies_well(b):
+            out = a.new_empty((self._ends.shape[0], a.shape[1], b.shape[1]))
+            weights_product(a, b, self._offsets, out, _stream_of(a))
+            return out
         if self._grouped:
             return torch._grouped_mm(a.t(), b, offs=self._ends)
         out = a.new_empty((len(self._spans), a.shape[1], b.shape[1]))

@@ -306,11 +306,23 @@ def test_products_of_rows_are_our_own_where_it_takes_them(
             torch.mm(a[begin:end], each if turned else each.T, out=out[begin:end])
         seen.append((tuple(weights.shape), turned))
 
+    of_weights = []
+
+    def gradient(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
+        assert offsets.dtype == torch.int32
+        assert all(each.is_contiguous() for each in (offsets, out))
+        begins = offsets.tolist()
+        for begin, end, each in zip(begins, begins[1:], out):
+            torch.mm(a[begin:end].T, b[begin:end], out=each)
+        of_weights.append(tuple(out.shape))
+
     monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
     monkeypatch.setattr(_torch_moe_gradients, "rows_product", product)
+    monkeypatch.setattr(_torch_moe_gradients, "weights_product", gradient)
     held(differentiable(torch.bfloat16, "swiglu", "concatenated", transposed, "output"), DIFFERENTIATED, by_torch)
     first, second = ((8, 64, 96), (8, 48, 64)) if transposed else ((8, 96, 64), (8, 64, 48))
     assert seen == [(first, transposed), (second, not transposed), (first, not transposed)]  # z, dh and dx
+    assert of_weights == [(8, 96, 8), second, (8, 64, 8), first]  # of b13, w2, b2 and w13
 
 
 def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
@@ -392,6 +404,15 @@ def test_which_tensors_our_launches_move() -> None:
     assert lies_well(x[:1].expand(6, 32))
     for odd in (x[:, ::2], x[:, :20], x.flatten()[1:161].view(5, 32), x.flatten()[:140].view(5, 28)[:, :24]):
         assert not lies_well(odd)
+
+
+def test_the_library_reads_what_a_gradient_of_weights_is_given() -> None:
+    a, b, out = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (6, 24), (2, 16, 24)))
+    offsets = torch.zeros(3, dtype=torch.int32)
+    with pytest.raises(flashfit.InvalidArgument, match="a: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.weights_product(a, b, offsets, out, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="a: 1 dimensions; accepted: 2"):
+        _torch_moe_gradients.weights_product(a[0], b, offsets, out, 0)
 
 
 def test_which_weights_our_products_of_rows_take() -> None:
@@ -484,7 +505,7 @@ def test_whose_products_run() -> None:
         assert experts_operator(capability, dtype, release) == want
     sizes: dict[str, Any] = {"experts": 8, "top_k": 2, "hidden": 64, "intermediate": 64}
     found = {gpu: flashfit.fused_moe_explain(gpu, **sizes)[0]["backward"] for gpu in ("H100", "L4")}
-    assert found == {"H100": {"by": "aten::_grouped_mm"}, "L4": {"by": "aten::mm"}}
+    assert found == {"H100": {"by": "flashfit"}, "L4": {"by": "aten::mm"}}
     refused = flashfit.fused_moe_explain("H100", **sizes, dtype="fp32")[0]
     assert not refused["fits"]
     assert refused["backward"] == {"by": None, "reason": refused["reason"]}

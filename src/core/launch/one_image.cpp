@@ -13,7 +13,8 @@ Result<const Image*> plan_one_image(std::string_view what, std::span<const Image
     return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it", what)));
   if (auto error = misfit_of_loading(what, images, on, of)) return tl::unexpected(std::move(*error));
   const Image* best = nullptr;
-  for_each_best_image(images, on, of, [&](const Image& image) { best = &image; });
+  const auto serves = [&](const Image& image) { return of(image); };
+  for_each_best_image(images, on, serves, [&](const Image& image) { best = &image; });
   return best;
 }
 

@@ -19,6 +19,7 @@
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/moe/rows_product.hpp"
 #include "runtime/api/moe/token_rows.hpp"
+#include "runtime/api/moe/weights_product.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/reports.hpp"
@@ -220,6 +221,11 @@ flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args) {
 
 flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args) {
   return api::guarded([&] { return api::moe_sum_rows(args); });
+}
+
+flashfit_status flashfit_moe_weights_product(const flashfit_moe_weights_product_args* args, flashfit_allocate allocate,
+                                             void* context) {
+  return api::guarded([&] { return api::moe_weights_product(args, {.allocate = allocate, .context = context}); });
 }
 
 flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {

@@ -62,6 +62,7 @@ constexpr const char* kAlways[] = {
     "moe.route.sqrt_softplus",
     "moe.route.topk_first",
     "moe.rows",
+    "moe.weights",
 };
 
 struct Features {

@@ -104,7 +104,7 @@ TEST(TokenRows, AreAddedUpWeighedOrNot) {
         for (int c = 0; c < kColumns; ++c) {
           double want = 0, size = 0;
           for (int k = 0; k < kTopK; ++k) {
-            const auto i = static_cast<std::size_t>(t * kTopK + k);
+            const auto i = static_cast<std::size_t>(t) * kTopK + static_cast<std::size_t>(k);
             if (data.places[i] < 0) continue;
             const double term = (weighs ? data.weights[i] : 1.0) * data.rows.get(0, data.places[i], c);
             want += term, size += std::abs(term);
