@@ -55,8 +55,8 @@ FLASHFIT_API uint32_t flashfit_version(void);
  *                      moe.route.prepare, moe.route.explain
  *   moe.layer          flashfit_fused_moe, with .part (experts_low and experts_high), .grouped (offsets), .map
  *                      (expert_map), on a GPU .keep (z), on the CPU .shared, .backward; moe.layer.prepare,
- *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward and
- *                      moe.product
+ *                      moe.layer.run, moe.layer.workspace; on a GPU moe.activation.backward,
+ *                      moe.product, moe.rows and moe.weights
  *   cpu.fp16, cpu.bf16, cpu.fp32       dtypes of tensors on the CPU, any head_dim
  *   gpu                                kernels for GPUs are carried; whether this machine has one: flashfit_gpus_json
  *   gpu.fp16, gpu.fp16.d64, ...        dtypes and head_dims of tensors on a GPU for which one is carried
@@ -440,6 +440,52 @@ typedef struct flashfit_moe_rows_product_args {
 /* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
 FLASHFIT_API flashfit_status flashfit_moe_rows_product(const flashfit_moe_rows_product_args* args,
                                                        flashfit_allocate allocate, void* context);
+
+/* Since 0.4. What comes before and after the products of a backward of flashfit_fused_moe: rows of tokens in the
+ * experts' order, with p = places[t, k] the row of a choice, or below 0 of one that has none:
+ *
+ *   gathered:  rows[p] = tokens[t];  other rows are not written
+ *   added up:  tokens[t] = topk_weights[t, 0] rows[places[t, 0]] + ... in the order of k, in fp32, rounded once
+ *
+ * On one GPU; tokens and rows of one dtype, fp16 or bf16, at addresses of 16 bytes. */
+typedef struct flashfit_moe_rows_args {
+  uint32_t struct_size;         /* sizeof(flashfit_moe_rows_args); as of flashfit_attention_args */
+  uint32_t flags;               /* FLASHFIT_PTX_ONLY */
+  const DLTensor* tokens;       /* [tokens, columns], the row stride a multiple of 8, as columns is */
+  const DLTensor* places;       /* int32 [tokens, top_k], contiguous; each below the number of rows */
+  const DLTensor* rows;         /* [rows, columns], contiguous */
+  const DLTensor* topk_weights; /* of the sum: fp32 [tokens, top_k], contiguous; or NULL for 1 */
+  flashfit_stream stream;
+} flashfit_moe_rows_args;
+
+/* Queued on the stream; tensors on the CPU are refused. */
+FLASHFIT_API flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args);
+FLASHFIT_API flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args);
+
+/* Since 0.4. The product that gives gradients of weights in a backward of flashfit_fused_moe, dw13 and dw2: for each
+ * expert e
+ *
+ *   out[e, i, j] = sum over the rows r of e of a[r, i] b[r, j]
+ *
+ * in fp32 and in the order of rows, rounded once; 0 of an expert without rows. Expert e has the rows from offsets[e] to
+ * offsets[e + 1]: where these fall it has none, and no row that is not there. On one GPU of compute capability 9.0; a,
+ * b and out of one dtype, fp16 or bf16; the last dimension contiguous, row strides multiples of 8, addresses of 16
+ * bytes. */
+typedef struct flashfit_moe_weights_product_args {
+  uint32_t struct_size;    /* sizeof(flashfit_moe_weights_product_args); as of flashfit_attention_args */
+  uint32_t flags;          /* FLASHFIT_PTX_ONLY */
+  const DLTensor* a;       /* [rows, m], m a multiple of 8 */
+  const DLTensor* b;       /* [rows, n], n a multiple of 8 */
+  const DLTensor* offsets; /* int32 [experts + 1], contiguous: where each expert's rows begin */
+  const DLTensor* out;     /* written: [experts, m, n], contiguous */
+  flashfit_stream stream;
+  void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked */
+  uint64_t workspace_bytes;
+} flashfit_moe_weights_product_args;
+
+/* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_moe_weights_product(const flashfit_moe_weights_product_args* args,
+                                                          flashfit_allocate allocate, void* context);
 
 /* What flashfit_moe_route would run and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_moe_route_explain_args {

@@ -21,10 +21,13 @@ from ._frames import (
     UNREADABLE,
     frames_activation_backward,
     frames_attend,
+    frames_gather_rows,
     frames_moe,
     frames_moe_backward,
     frames_route,
     frames_rows_product,
+    frames_sum_rows,
+    frames_weights_product,
 )
 from ._library import default_paths, library
 
@@ -81,6 +84,9 @@ class Binding:
     moe_backward = staticmethod(frames_moe_backward)
     activation_backward = staticmethod(frames_activation_backward)
     rows_product = staticmethod(frames_rows_product)
+    weights_product = staticmethod(frames_weights_product)
+    gather_rows = staticmethod(frames_gather_rows)
+    sum_rows = staticmethod(frames_sum_rows)
 
     def __init__(self) -> None:
         asked = os.environ.get("FLASHFIT_PYTHON_BINDING") or "native"

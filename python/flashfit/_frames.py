@@ -104,6 +104,12 @@ _activation_frames = _Frames("=II7QQifff", 7)  # flashfit_moe_activation_backwar
 #: flashfit_moe_rows_product_args' tensors, in their order.
 PRODUCT_TENSORS = ("a", "w", "offsets", "out")
 _product_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_rows_product_args
+#: flashfit_moe_weights_product_args' tensors, in their order.
+WEIGHTS_TENSORS = ("a", "b", "offsets", "out")
+_weights_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_weights_product_args
+#: flashfit_moe_rows_args' tensors, in their order.
+ROWS_TENSORS = ("tokens", "places", "rows", "topk_weights")
+_rows_frames = _Frames("=II4QQ", 4)  # flashfit_moe_rows_args
 _moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
@@ -219,3 +225,28 @@ def frames_rows_product(
         places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(PRODUCT_TENSORS)]
         frame.put_args(_TRANSPOSED if transposed else 0, *places, stream, 0, 0)
         return _run(library().c.flashfit_moe_rows_product, frame, allocate)
+
+
+def frames_weights_product(tensors: dict[str, Memory], stream: int, allocate: Callable[[int], int]) -> int:
+    """flashfit_moe_weights_product's status; allocate(bytes) gives the address of its workspace."""
+    with _weights_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(WEIGHTS_TENSORS)]
+        frame.put_args(0, *places, stream, 0, 0)
+        return _run(library().c.flashfit_moe_weights_product, frame, allocate)
+
+
+def _move_rows(function: Any, tensors: dict[str, Memory | None], stream: int) -> int:
+    with _rows_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(ROWS_TENSORS)]
+        frame.put_args(0, *places, stream)
+        return int(function(frame.address))
+
+
+def frames_gather_rows(tensors: dict[str, Memory | None], stream: int) -> int:
+    """flashfit_moe_gather_rows's status."""
+    return _move_rows(library().c.flashfit_moe_gather_rows, tensors, stream)
+
+
+def frames_sum_rows(tensors: dict[str, Memory | None], stream: int) -> int:
+    """flashfit_moe_sum_rows's status."""
+    return _move_rows(library().c.flashfit_moe_sum_rows, tensors, stream)

@@ -1,6 +1,5 @@
 """Whose code gives gradients: of attention PyTorch's flash attention, fed with flashfit's output and LSE, where it
-takes the problem; of layers of experts PyTorch's products on a GPU, on Hopper flashfit's in part, and flashfit's own
-code on the CPU.
+takes the problem; of layers of experts flashfit's own products on Hopper and on the CPU, PyTorch's on other GPUs.
 
 Pure functions of the problem, so that explain() answers for any GPU without one, and without torch.
 """
@@ -25,7 +24,7 @@ def keeps_first_product(capability: tuple[int, int]) -> bool:
 
 
 def multiplies_rows(capability: tuple[int, int]) -> bool:
-    """Whether flashfit's own products give a backward of experts dh and dx: where they are over wgmma."""
+    """Whether the products of a backward of experts are flashfit's own: where they are over wgmma."""
     return capability == (9, 0)
 
 
@@ -92,6 +91,8 @@ def misfit_of(problem: Problem) -> Misfit | None:
     return None
 
 
+#: Whose products multiply for the gradients of layers of experts, where they are no operator of PyTorch.
+OWN = "flashfit"
 #: The operators of PyTorch that multiply for the gradients of layers of experts: all experts at once, or one by one.
 GROUPED = "aten::_grouped_mm"
 ONE_BY_ONE = "aten::mm"

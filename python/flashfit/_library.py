@@ -119,6 +119,9 @@ class Library:
         self.c.flashfit_fused_moe_backward.argtypes = [ctypes.c_void_p]
         self.c.flashfit_moe_activation_backward.argtypes = [ctypes.c_void_p]
         self.c.flashfit_moe_rows_product.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
+        self.c.flashfit_moe_weights_product.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
+        self.c.flashfit_moe_gather_rows.argtypes = [ctypes.c_void_p]
+        self.c.flashfit_moe_sum_rows.argtypes = [ctypes.c_void_p]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_moe_route_explain_json.argtypes = [
             ctypes.POINTER(RouteExplainArgs),

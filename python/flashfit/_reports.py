@@ -8,7 +8,7 @@ import operator
 from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
-from ._gradients import Problem, experts_operator, misfit_of, operator_of
+from ._gradients import OWN, Problem, experts_operator, misfit_of, multiplies_rows, operator_of
 from ._library import ExpertsExplainArgs, ExplainArgs, RouteExplainArgs, library
 from ._moe import Swiglu, activation_of, layout_of
 from ._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, Asked, numbers_of
@@ -214,8 +214,11 @@ def fused_moe_explain(
     c = library().c
     found = _document(lambda text: int(c.flashfit_fused_moe_explain_json(ctypes.byref(args), text)))
     for each in found:
-        by = experts_operator(_capability(each), dtype) if each["fits"] else None
-        each["backward"] = {"by": by} if by else {"by": None, "reason": each["reason"]}
+        if not each["fits"]:
+            each["backward"] = {"by": None, "reason": each["reason"]}
+            continue
+        capability = _capability(each)
+        each["backward"] = {"by": OWN if multiplies_rows(capability) else experts_operator(capability, dtype)}
     return found
 
 

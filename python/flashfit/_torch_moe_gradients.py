@@ -8,6 +8,8 @@ the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -31,30 +33,73 @@ def takes_grouped(x: Any) -> bool:
     return experts_operator(torch.cuda.get_device_capability(x.device), dtype, _RELEASE) == GROUPED
 
 
+def _has_half_on_gpu(x: Any) -> bool:
+    return bool(x.is_cuda) and x.dtype in (torch.float16, torch.bfloat16)
+
+
 def takes_rows(x: Any) -> bool:
     """Whether flashfit_moe_rows_product multiplies such rows on their GPU."""
-    return (
-        bool(x.is_cuda)
-        and x.dtype in (torch.float16, torch.bfloat16)
-        and multiplies_rows(torch.cuda.get_device_capability(x.device))
-    )
+    return _has_half_on_gpu(x) and multiplies_rows(torch.cuda.get_device_capability(x.device))
+
+
+def moves_rows(x: Any) -> bool:
+    """Whether flashfit gathers the rows of such a tensor, or adds them up: one launch each."""
+    return _has_half_on_gpu(x) and _lies_well(x)
+
+
+def _lies_well(x: Any) -> bool:
+    """As flashfit_moe_rows_args' tokens have to lie: [tokens, columns]."""
+    return bool(x.data_ptr() % 16 == 0 and x.shape[1] % 8 == 0 and x.stride(1) == 1 and x.stride(0) % 8 == 0)
+
+
+def _memories(given: dict[str, Any], stream: int) -> dict[str, Any]:
+    """What C reads of tensors; None stays None."""
+    with torch.no_grad():
+        return {name: None if each is None else TORCH.read(name, each, stream) for name, each in given.items()}
+
+
+def gather_rows(tokens: Any, places: Any, rows: Any, stream: int) -> None:
+    """Into rows[places[t, k]] tokens[t], where that is no number below 0: flashfit_moe_gather_rows."""
+    given = {"tokens": tokens, "places": places, "rows": rows, "topk_weights": None}
+    status = binding().gather_rows(_memories(given, stream), stream)
+    if status:
+        raise failure(status)
+
+
+def sum_rows(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> None:
+    """Into tokens[t] the sum of weights[t, k] rows[places[t, k]], of 1 without weights: flashfit_moe_sum_rows."""
+    given = {"tokens": tokens, "places": places, "rows": rows, "topk_weights": weights}
+    status = binding().sum_rows(_memories(given, stream), stream)
+    if status:
+        raise failure(status)
 
 
 def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int) -> None:
     """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
     transposed [experts, k, n]."""
-    given = {"a": a, "w": weights, "offsets": offsets, "out": out}
+    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out}, stream)
+    status = binding().rows_product(given, transposed, stream, _space_beside(a))
+    if status:
+        raise failure(status)
+
+
+def weights_product(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
+    """Into out[e] the sum of a[r]^T b[r] over the rows of each expert: flashfit_moe_weights_product."""
+    given = _memories({"a": a, "b": b, "offsets": offsets, "out": out}, stream)
+    status = binding().weights_product(given, stream, _space_beside(a))
+    if status:
+        raise failure(status)
+
+
+def _space_beside(x: Any) -> Callable[[int], int]:
+    """What gives C a workspace on x's GPU, for as long as it lives itself."""
     scratch = []
 
     def space(count: int) -> int:
-        scratch.append(TORCH.scratch(a, count))
+        scratch.append(TORCH.scratch(x, count))
         return int(scratch[0].data_ptr())
 
-    with torch.no_grad():
-        memories = {name: TORCH.read(name, each, stream) for name, each in given.items()}
-    status = binding().rows_product(memories, transposed, stream, space)
-    if status:
-        raise failure(status)
+    return space
 
 
 def _layout_of(weights: Any) -> bool | None:
@@ -69,15 +114,18 @@ def _layout_of(weights: Any) -> bool | None:
 
 class _Products:
     """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least. own:
-    those of rows by weights are flashfit's, where it takes the weights."""
+    they are flashfit's, where it takes the operands."""
 
     def __init__(self, ends: Any, grouped: bool, own: bool = False) -> None:
         self._ends = ends
         self._grouped = grouped
         self._offsets = torch.cat([ends.new_zeros(1), ends]) if own else None
-        if not grouped:  # reading the ends waits for the GPU
-            stops = ends.tolist()
-            self._spans = list(map(slice, [0, *stops], stops))
+
+    @cached_property
+    def _spans(self) -> list[slice]:
+        """Each expert's rows: reading them waits for the GPU."""
+        stops = self._ends.tolist()
+        return list(map(slice, [0, *stops], stops))
 
     def of_rows(self, a: Any, weights: Any) -> Any:
         """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
@@ -96,6 +144,10 @@ class _Products:
 
     def of_experts(self, a: Any, b: Any) -> Any:
         """The sum of a[r]^T b[r] over the rows of each expert, [experts, m, n]; a: [rows, m], b: [rows, n]."""
+        if self._offsets is not None and _lies_well(a) and _lies_well(b):
+            out = a.new_empty((self._ends.shape[0], a.shape[1], b.shape[1]))
+            weights_product(a, b, self._offsets, out, _stream_of(a))
+            return out
         if self._grouped:
             return torch._grouped_mm(a.t(), b, offs=self._ends)
         out = a.new_empty((len(self._spans), a.shape[1], b.shape[1]))
@@ -114,9 +166,9 @@ class _Products:
 class _Rows:
     """A call's choices as rows, sorted by expert. The first row of each expert is of no token and holds zeros, for then
     every expert has a row, and one without tokens gets gradients of 0 from the same products. Choices of no expert come
-    last. Nothing waits for the GPU."""
+    last, and their rows may hold anything. Nothing waits for the GPU."""
 
-    def __init__(self, ids: Any, low: int, experts: int) -> None:
+    def __init__(self, ids: Any, topk_weights: Any, low: int, experts: int) -> None:
         device = ids.device
         chosen = ids.reshape(-1).long() - low
         known = (chosen >= 0) & (chosen < experts)
@@ -125,16 +177,36 @@ class _Rows:
         of_rows, order = torch.sort(keys, stable=True)
         ends = torch.searchsorted(of_rows, first, right=True)
         self.ends = ends.to(torch.int32)
-        self.expert = of_rows.clamp(max=experts - 1).long()
         self._padding = torch.cat([ends.new_zeros(1), ends[:-1]])
         #: Each row's choice, int32 [rows], below 0 of rows of none and of choices of no expert.
         self.choices = torch.where(of_rows < experts, order - experts, -1).to(torch.int32)
-        self._choice = (order - experts).clamp(min=0)
-        self._top_k = ids.shape[1]
-        place = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=device))[experts:]
-        self._known = known.view_as(ids)
-        self._place = torch.where(known, place, 0).view_as(ids)  # row 0 is the first expert's zeros
-        self._ids = torch.where(known, chosen, 0).view_as(ids)
+        #: Each choice's weight, fp32 [tokens, top_k].
+        self.topk_weights = topk_weights.float().contiguous()
+        numbers = torch.arange(len(order), dtype=torch.int32, device=device)
+        place = torch.empty_like(numbers).scatter_(0, order, numbers)[experts:]
+        #: Each choice's row, int32 [tokens, top_k], below 0 of choices of no expert.
+        self.places = torch.where(known, place, -1).view_as(ids)
+        self._chosen, self._of_rows, self._order, self._experts = chosen, of_rows, order, experts
+
+    @cached_property
+    def expert(self) -> Any:
+        """Each row's expert, int64 [rows]."""
+        return self._of_rows.clamp(max=self._experts - 1).long()
+
+    @cached_property
+    def weights(self) -> Any:
+        """Each row's weight, fp32 [rows, 1]."""
+        return self.cleared(self.topk_weights.reshape(-1).index_select(0, self._choice)[:, None])
+
+    @cached_property
+    def _choice(self) -> Any:
+        """Each row's choice, int64 [rows], any of rows of none."""
+        return (self._order - self._experts).clamp(min=0)
+
+    @cached_property
+    def _place(self) -> Any:
+        """Each choice's row, int64 [tokens, top_k]: of choices of no expert row 0, the first expert's zeros."""
+        return self.places.long().clamp(min=0)
 
     def cleared(self, rows: Any) -> Any:
         """rows, with zeros in those of no token, whatever stood there."""
@@ -142,23 +214,30 @@ class _Rows:
 
     def of_tokens(self, x: Any) -> Any:
         """Each row's token's of x, [rows, n]."""
-        return self.cleared(x.index_select(0, self._choice // self._top_k))
-
-    def of_choices(self, weights: Any) -> Any:
-        """Each row's weight, fp32 [rows, 1]."""
-        return self.cleared(weights.reshape(-1).index_select(0, self._choice)[:, None])
+        if not moves_rows(x):
+            return self.cleared(x.index_select(0, self._choice // self.places.shape[1]))
+        rows = x.new_empty((self.choices.shape[0], x.shape[1]))
+        gather_rows(x, self.places, rows, _stream_of(x))
+        return self.cleared(rows)
 
     def to_choices(self, values: Any) -> Any:
         """Values [rows] as [tokens, top_k], 0 for choices of no expert."""
-        return torch.where(self._known, values[self._place], 0)
+        return torch.where(self.places >= 0, values[self._place], 0)
 
     def of_their_experts(self, values: Any) -> Any:
         """Each choice's of values [tokens, experts], [tokens, top_k]; 0 for choices of no expert."""
-        return torch.where(self._known, values.gather(1, self._ids), 0)
+        known = self.places >= 0
+        return torch.where(known, values.gather(1, torch.where(known, self._chosen.view_as(known), 0)), 0)
 
-    def added_up(self, rows: Any) -> Any:
-        """The sum of each token's rows, [tokens, n], in fp32 and in the order of its choices."""
-        return _nn.embedding_bag(self._place, rows, mode="sum", padding_idx=0)
+    def added_up(self, rows: Any, weighed: bool) -> Any:
+        """The sum of each token's rows, by their weights if weighed, [tokens, n], in fp32 and in the order of its
+        choices."""
+        if not moves_rows(rows):
+            rows = rows.mul_(self.weights) if weighed else rows
+            return _nn.embedding_bag(self._place, rows, mode="sum", padding_idx=0)
+        out = rows.new_empty((self.places.shape[0], rows.shape[1]))
+        sum_rows(rows, self.places, self.topk_weights if weighed else None, out, _stream_of(rows))
+        return out
 
 
 def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any:
@@ -193,7 +272,7 @@ def _activate(activation: Any, g: Any, u: Any, dh: Any, dg: Any, du: Any) -> Any
 
 def has_kernel(x: Any, features: int) -> bool:
     """Whether activations' gradients of such tensors are one launch of flashfit's own."""
-    return bool(x.is_cuda) and x.dtype in (torch.float16, torch.bfloat16) and features % 8 == 0
+    return _has_half_on_gpu(x) and features % 8 == 0
 
 
 def in_one_launch(
@@ -202,10 +281,9 @@ def in_one_launch(
     """Into dz, dweights (None: not wanted) and, as h, dh: flashfit_moe_activation_backward. z: gates, then ups."""
     given = {"z": z, "dh": dh, "choices": choices, "topk_weights": weights, "dz": dz, "h": dh}
     given["dtopk_weights"] = dweights
-    with torch.no_grad():
-        memories = {name: None if each is None else TORCH.read(name, each, stream) for name, each in given.items()}
     interleaved = has_gate(asked.activation) and asked.gate_up == "interleaved"
-    status = binding().activation_backward(memories, interleaved, activation_of(asked.activation), stream)
+    activation = activation_of(asked.activation)
+    status = binding().activation_backward(_memories(given, stream), interleaved, activation, stream)
     if status:
         raise failure(status)
 
@@ -236,15 +314,14 @@ def experts_gradients(
     if not x.shape[0]:
         return tuple(y.new_zeros(y.shape) if asks else none for y, asks, none in zip(given, wanted, found))
     experts, on_input, transposed = w13.shape[0], asked.weight_on == "input", asked.transposed
-    rows = _Rows(asked.topk_ids, (range_of(asked.experts) or (0, 0))[0], experts)
+    rows = _Rows(asked.topk_ids, asked.topk_weights, (range_of(asked.experts) or (0, 0))[0], experts)
     products = _Products(rows.ends, takes_grouped(x), takes_rows(x))
     first, second = (w13, w2) if transposed else (w13.mT, w2.mT)
-    weights = rows.of_choices(asked.topk_weights.float())
 
     def inputs() -> Any:
         """Each row's x, as w13 multiplies it."""
         xs = rows.of_tokens(x)
-        return torch.mul(xs, weights, out=xs) if on_input else xs
+        return torch.mul(xs, rows.weights, out=xs) if on_input else xs
 
     gate_up = asked.gate_up if has_gate(asked.activation) else "concatenated"
     multiplied = None
@@ -259,7 +336,7 @@ def experts_gradients(
     dh = products.of_rows(douts, second.mT)
     dz = torch.empty_like(z)
     if gate_up == "concatenated" and has_kernel(x, dh.shape[1]):
-        h, chosen = dh, None if on_input else asked.topk_weights.float().reshape(-1)
+        h, chosen = dh, None if on_input else rows.topk_weights.reshape(-1)
         dweights = torch.zeros_like(chosen) if of_weights and chosen is not None else None
         in_one_launch(z, dh, rows.choices, chosen, dz, dweights, asked, _stream_of(x))
         if dweights is not None:
@@ -270,8 +347,8 @@ def experts_gradients(
         if not on_input:
             if of_weights:
                 found[5] = rows.to_choices(dh.mul_(h).sum(1, dtype=torch.float32))
-            dz.mul_(weights)
-            h.mul_(weights)
+            dz.mul_(rows.weights)
+            h.mul_(rows.weights)
     if of_weights and not on_input and asked.b2 is not None:
         found[5] += rows.of_their_experts(dout @ asked.b2.mT)
     del z, dh
@@ -280,7 +357,7 @@ def experts_gradients(
     if of_w2:
         found[2] = products.of_experts(h, douts) if transposed else products.of_experts(douts, h)
     if of_b2:
-        found[4] = products.sums(douts, None if on_input else weights)
+        found[4] = products.sums(douts, None if on_input else rows.weights)
     del h, douts
     if of_w13:
         multiplied = inputs() if multiplied is None else multiplied
@@ -289,10 +366,8 @@ def experts_gradients(
     if of_x or (on_input and of_weights):
         of_rows = products.of_rows(dz, first.mT)
         del dz
-        if on_input:
-            if of_weights:
-                found[5] = rows.to_choices(rows.of_tokens(x).mul_(of_rows).sum(1, dtype=torch.float32))
-            of_rows.mul_(weights)
+        if on_input and of_weights:
+            found[5] = rows.to_choices(rows.of_tokens(x).mul_(of_rows).sum(1, dtype=torch.float32))
         if of_x:
-            found[0] = rows.added_up(of_rows)
+            found[0] = rows.added_up(of_rows, weighed=on_input)
     return tuple(found)

@@ -304,11 +304,9 @@ TEST(Cli, ImagesAndGpusParse) {
   EXPECT_EQ(images.status, 0);
   const Json list = Json::parse(images.out);
   for (const Json& image : list) {
-    const std::map<std::string, std::string> starts = {{"attention.forward", "fwd_"},
-                                                       {"attention.combine", "combine_"},
-                                                       {"moe.route", "route_warp_"},
-                                                       {"moe.experts", "experts_"},
-                                                       {"moe.activation", "activation_gradient_"}};
+    const std::map<std::string, std::string> starts = {
+        {"attention.forward", "fwd_"}, {"attention.combine", "combine_"},          {"moe.route", "route_warp_"},
+        {"moe.experts", "experts_"},   {"moe.activation", "activation_gradient_"}, {"moe.weights", "experts_weights_"}};
     const auto start = starts.find(image["operation"].get<std::string>());
     ASSERT_NE(start, starts.end()) << image;
     EXPECT_THAT(image["variant"].get<std::string>(), StartsWith(start->second));

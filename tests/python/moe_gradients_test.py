@@ -306,11 +306,23 @@ def test_products_of_rows_are_our_own_where_it_takes_them(
             torch.mm(a[begin:end], each if turned else each.T, out=out[begin:end])
         seen.append((tuple(weights.shape), turned))
 
+    of_weights = []
+
+    def gradient(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
+        assert offsets.dtype == torch.int32
+        assert all(each.is_contiguous() for each in (offsets, out))
+        begins = offsets.tolist()
+        for begin, end, each in zip(begins, begins[1:], out):
+            torch.mm(a[begin:end].T, b[begin:end], out=each)
+        of_weights.append(tuple(out.shape))
+
     monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
     monkeypatch.setattr(_torch_moe_gradients, "rows_product", product)
+    monkeypatch.setattr(_torch_moe_gradients, "weights_product", gradient)
     held(differentiable(torch.bfloat16, "swiglu", "concatenated", transposed, "output"), DIFFERENTIATED, by_torch)
     first, second = ((8, 64, 96), (8, 48, 64)) if transposed else ((8, 96, 64), (8, 64, 48))
     assert seen == [(first, transposed), (second, not transposed), (first, not transposed)]  # z, dh and dx
+    assert of_weights == [(8, 96, 8), second, (8, 64, 8), first]  # of b13, w2, b2 and w13
 
 
 def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
@@ -320,6 +332,87 @@ def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
         _torch_moe_gradients.rows_product(a, weights, offsets, out, True, 0)
     with pytest.raises(flashfit.InvalidArgument, match="a: 1 dimensions; accepted: 2"):
         _torch_moe_gradients.rows_product(a[0], weights, offsets, out, True, 0)
+
+
+@pytest.fixture
+def moved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Rows are moved as by the kernels, whose place plain operations take: tests/kernels/moe/experts holds these to
+    them. Rows that nobody wrote hold NaN."""
+    seen = []
+
+    def gather(tokens: Any, places: Any, rows: Any, stream: int) -> None:
+        assert all(each.is_contiguous() for each in (places, rows))
+        assert places.dtype == torch.int32
+        has = places >= 0
+        rows.fill_(float("nan"))
+        rows[places[has].long()] = tokens[:, None].expand(-1, places.shape[1], -1)[has]
+        seen.append("gather")
+
+    def add_up(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> None:
+        assert all(each.is_contiguous() for each in (rows, places, tokens))
+        terms = rows[places.clamp(min=0).long()].float() * (1 if weights is None else weights[..., None])
+        tokens.copy_(torch.where((places >= 0)[..., None], terms, 0).sum(1))
+        seen.append("sum" if weights is None else "weighed sum")
+
+    monkeypatch.setattr(_torch_moe_gradients, "moves_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "gather_rows", gather)
+    monkeypatch.setattr(_torch_moe_gradients, "sum_rows", add_up)
+    return seen
+
+
+@pytest.mark.parametrize("weight_on", ["output", "input"])
+def test_rows_are_moved_by_our_own_launches(as_on_a_gpu: str, moved: list[str], weight_on: str) -> None:
+    call = differentiable(torch.bfloat16, "swiglu", "concatenated", False, weight_on)
+    held(call, DIFFERENTIATED, by_torch)
+    if weight_on == "input":  # x once more, for the gradient of the weights
+        assert moved == ["gather", "gather", "gather", "weighed sum"]
+    else:
+        assert moved == ["gather", "gather", "sum"]
+
+
+def test_moved_rows_of_no_expert_reach_no_gradient(
+    as_on_a_gpu: str, moved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a part", "repeated ids", "ids that are none"):
+        call, names = calls()[name]
+        dout = normal(*call["x"].shape)
+        found = gradients_of(flashfit.fused_moe, call, dout, names)
+        with monkeypatch.context() as patch:
+            patch.setattr(_torch_moe_gradients, "moves_rows", lambda _: False)
+            want = gradients_of(flashfit.fused_moe, call, dout, names)
+        for each in names:
+            torch.testing.assert_close(found[each], want[each], rtol=1e-5, atol=2e-5)
+    assert moved
+
+
+def test_the_library_reads_what_moves_rows() -> None:
+    tokens, rows = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (20, 16)))
+    places, weights = torch.zeros(6, 3, dtype=torch.int32), torch.zeros(6, 3)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.gather_rows(tokens, places, rows, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.sum_rows(rows, places, weights, tokens, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="tokens: 1 dimensions; accepted: 2"):
+        _torch_moe_gradients.sum_rows(rows, places, weights, tokens[0], 0)
+
+
+def test_which_tensors_our_launches_move() -> None:
+    lies_well = _torch_moe_gradients._lies_well
+    x = torch.zeros(6, 32, dtype=torch.bfloat16)
+    assert lies_well(x)
+    assert lies_well(x[:, :24])
+    assert lies_well(x[:1].expand(6, 32))
+    for odd in (x[:, ::2], x[:, :20], x.flatten()[1:161].view(5, 32), x.flatten()[:140].view(5, 28)[:, :24]):
+        assert not lies_well(odd)
+
+
+def test_the_library_reads_what_a_gradient_of_weights_is_given() -> None:
+    a, b, out = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (6, 24), (2, 16, 24)))
+    offsets = torch.zeros(3, dtype=torch.int32)
+    with pytest.raises(flashfit.InvalidArgument, match="a: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.weights_product(a, b, offsets, out, 0)
+    with pytest.raises(flashfit.InvalidArgument, match="a: 1 dimensions; accepted: 2"):
+        _torch_moe_gradients.weights_product(a[0], b, offsets, out, 0)
 
 
 def test_which_weights_our_products_of_rows_take() -> None:
@@ -412,7 +505,7 @@ def test_whose_products_run() -> None:
         assert experts_operator(capability, dtype, release) == want
     sizes: dict[str, Any] = {"experts": 8, "top_k": 2, "hidden": 64, "intermediate": 64}
     found = {gpu: flashfit.fused_moe_explain(gpu, **sizes)[0]["backward"] for gpu in ("H100", "L4")}
-    assert found == {"H100": {"by": "aten::_grouped_mm"}, "L4": {"by": "aten::mm"}}
+    assert found == {"H100": {"by": "flashfit"}, "L4": {"by": "aten::mm"}}
     refused = flashfit.fused_moe_explain("H100", **sizes, dtype="fp32")[0]
     assert not refused["fits"]
     assert refused["backward"] == {"by": None, "reason": refused["reason"]}

@@ -18,6 +18,8 @@
 #include "runtime/api/moe/experts_question.hpp"
 #include "runtime/api/moe/route.hpp"
 #include "runtime/api/moe/rows_product.hpp"
+#include "runtime/api/moe/token_rows.hpp"
+#include "runtime/api/moe/weights_product.hpp"
 #include "runtime/api/one_line.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/reports.hpp"
@@ -211,6 +213,19 @@ flashfit_status flashfit_moe_activation_backward(const flashfit_moe_activation_b
 flashfit_status flashfit_moe_rows_product(const flashfit_moe_rows_product_args* args, flashfit_allocate allocate,
                                           void* context) {
   return api::guarded([&] { return api::moe_rows_product(args, {.allocate = allocate, .context = context}); });
+}
+
+flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args) {
+  return api::guarded([&] { return api::moe_gather_rows(args); });
+}
+
+flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args) {
+  return api::guarded([&] { return api::moe_sum_rows(args); });
+}
+
+flashfit_status flashfit_moe_weights_product(const flashfit_moe_weights_product_args* args, flashfit_allocate allocate,
+                                             void* context) {
+  return api::guarded([&] { return api::moe_weights_product(args, {.allocate = allocate, .context = context}); });
 }
 
 flashfit_status flashfit_fused_moe_backward(const flashfit_fused_moe_backward_args* args) {

@@ -61,6 +61,8 @@ constexpr const char* kAlways[] = {
     "moe.route.sigmoid",
     "moe.route.sqrt_softplus",
     "moe.route.topk_first",
+    "moe.rows",
+    "moe.weights",
 };
 
 struct Features {

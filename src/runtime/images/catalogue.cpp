@@ -7,6 +7,7 @@
 #include "kernels/attention/forward/variants.hpp"
 #include "kernels/moe/experts/gradient/plan.hpp"
 #include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/weights/plan.hpp"
 #include "kernels/moe/route/variants.hpp"
 
 namespace flashfit {
@@ -15,7 +16,7 @@ namespace {
 /// The operations that this library has: the one place that lists them.
 constexpr std::vector<KernelVariant> (*kOperations[])() = {
     forward_kernel_variants, combine_kernel_variants,      route_kernel_variants,
-    experts_kernel_variants, activation_gradient_variants,
+    experts_kernel_variants, activation_gradient_variants, weights_product_variants,
 };
 
 }  // namespace

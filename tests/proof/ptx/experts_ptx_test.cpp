@@ -9,8 +9,10 @@
 #include "kernels/moe/experts/cases.hpp"
 #include "kernels/moe/experts/gradient_data.hpp"
 #include "kernels/moe/experts/variants.hpp"
+#include "kernels/moe/experts/weights_data.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts.hpp"
+#include "proof/emulated/weights_product.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -98,6 +100,18 @@ TEST(ActivationGradientPtx, IsRightAsShipped) {
       ASSERT_TRUE(program) << program.error().message;
       EXPECT_EQ(first_defect_of_gradients(kernel_of(kernel.variant, **program)), "") << target;
     }
+}
+
+TEST(WeightsProductPtx, IsRightAsShipped) {
+  for (const EmulatedKernel& kernel : emulated::emulated_weights_products()) {
+    const auto program = program_of(kernel.variant, {.target = 90, .own_features = true, .comparable = false});
+    ASSERT_TRUE(program) << program.error().message;
+    const DType dtype = weights_product_variant_of(kernel.variant).config.dtype;
+    for (const EmulatedKernel& rows : emulated_experts_rows()) {
+      if (experts_rows_variant_of(rows.variant).config.dtype != dtype) continue;
+      EXPECT_EQ(first_defect_of_weights(rows, kernel_of(kernel.variant, **program)), "");
+    }
+  }
 }
 
 TEST(ExpertsRowsPtx, GivesTheBitsOfTheFibres) {

@@ -215,6 +215,26 @@ AT(flashfit_moe_rows_product_args, stream, 40);
 AT(flashfit_moe_rows_product_args, workspace, 48);
 AT(flashfit_moe_rows_product_args, workspace_bytes, 56);
 
+HOLDS(sizeof(flashfit_moe_rows_args) == 48);
+AT(flashfit_moe_rows_args, struct_size, 0);
+AT(flashfit_moe_rows_args, flags, 4);
+AT(flashfit_moe_rows_args, tokens, 8);
+AT(flashfit_moe_rows_args, places, 16);
+AT(flashfit_moe_rows_args, rows, 24);
+AT(flashfit_moe_rows_args, topk_weights, 32);
+AT(flashfit_moe_rows_args, stream, 40);
+
+HOLDS(sizeof(flashfit_moe_weights_product_args) == 64);
+AT(flashfit_moe_weights_product_args, struct_size, 0);
+AT(flashfit_moe_weights_product_args, flags, 4);
+AT(flashfit_moe_weights_product_args, a, 8);
+AT(flashfit_moe_weights_product_args, b, 16);
+AT(flashfit_moe_weights_product_args, offsets, 24);
+AT(flashfit_moe_weights_product_args, out, 32);
+AT(flashfit_moe_weights_product_args, stream, 40);
+AT(flashfit_moe_weights_product_args, workspace, 48);
+AT(flashfit_moe_weights_product_args, workspace_bytes, 56);
+
 HOLDS(sizeof(flashfit_fused_moe_explain_args) == 88);
 AT(flashfit_fused_moe_explain_args, struct_size, 0);
 AT(flashfit_fused_moe_explain_args, flags, 4);

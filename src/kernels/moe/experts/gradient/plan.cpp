@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "core/launch/one_image.hpp"
 
 namespace flashfit {
 namespace {
@@ -38,17 +38,9 @@ std::vector<KernelVariant> activation_gradient_variants() {
 
 Result<const Image*> plan_activation_gradient(DType dtype, const Gpu& gpu, CudaVersion driver,
                                               std::span<const Image> images, bool ptx_only) {
-  images = images_of(kActivationGradientOperation, images);
-  if (auto error = misfit_of_driver(gpu, driver)) return tl::unexpected(std::move(*error));
-  const std::string what = fmt::format("gradients of activations in {}", name_of(dtype));
-  const auto serves = [&](const Image& image) { return dtype_of(*image.variant) == dtype; };
-  if (std::ranges::none_of(images, serves))
-    return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it", what)));
-  const GpuWithDriver on{gpu, driver, ptx_only};
-  if (auto error = misfit_of_loading(what, images, on, serves)) return tl::unexpected(std::move(*error));
-  const Image* best = nullptr;
-  for_each_best_image(images, on, serves, [&](const Image& image) { best = &image; });
-  return best;
+  return plan_one_image(fmt::format("gradients of activations in {}", name_of(dtype)),
+                        images_of(kActivationGradientOperation, images), {gpu, driver, ptx_only},
+                        [&](const Image& image) { return dtype_of(*image.variant) == dtype; });
 }
 
 Steps activation_gradient_steps(const Image& image, const ActivationGradientParams& p) {
