@@ -70,11 +70,13 @@ TITLES = {
     "options": "Windows, softcap, ALiBi, biases, sinks",
     "route": "The router of a mixture of experts",
     "moe": "Layers of experts",
+    "sonic": "Layers of experts beside SonicMoE",
 }
 #: Whose need a group is that is not in the list of attention's cases.
 NEEDS = {
     "route": "the experts of each token, at the sizes of Mixtral, Qwen3-MoE, Qwen3-Next and DeepSeek-V3",
     "moe": "layers of experts of eight models, from one token to prompts, with even and uneven choices",
+    "sonic": "layers of experts of six models, in twelve cases chosen before SonicMoE was measured in any of them",
 }
 
 Result = Mapping[str, Any]
@@ -174,7 +176,7 @@ def group_table(entries: Sequence[Entry], ceilings: Mapping[str, Any] | None = N
     other = ["fastest other kernel"] if len(peers) < len(named) else []
     timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
-    memory = ["of bandwidth"] if any(entry["group"] == "moe" for entry in entries) else []
+    memory = ["of bandwidth"] if any(entry["group"] in ("moe", "sonic") for entry in entries) else []
     rows: list[list[str]] = []
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
