@@ -13,17 +13,17 @@ GROUP = "sonic"
 #: Model, tokens, routing: chosen before SonicMoE was measured in any of them.
 CELLS = (
     ("Qwen3-30B-A3B", 32768, "random"),
-    ("Qwen3-30B-A3B", 4096, "random"),
-    ("Qwen3-30B-A3B", 64, "random"),
-    ("Qwen3-30B-A3B", 256, "random"),
-    ("Qwen3-30B-A3B", 32768, "zipf"),
-    ("Mixtral-8x7B", 16384, "random"),
-    ("Mixtral-8x7B", 8192, "random"),
-    ("DeepSeek-V3", 8192, "random"),
     ("DeepSeek-V3", 16384, "random"),
     ("OLMoE-1B-7B", 32768, "random"),
     ("GPT-OSS-20B", 32768, "random"),
     ("GLM-4.5-Air", 32768, "random"),
+    ("Mixtral-8x7B", 16384, "random"),
+    ("DeepSeek-V3", 8192, "random"),
+    ("Mixtral-8x7B", 8192, "random"),
+    ("Qwen3-30B-A3B", 32768, "zipf"),
+    ("Qwen3-30B-A3B", 4096, "random"),
+    ("Qwen3-30B-A3B", 256, "random"),
+    ("Qwen3-30B-A3B", 64, "random"),
 )
 
 

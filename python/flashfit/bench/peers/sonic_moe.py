@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .base import Call, ModulePeer
+from .base import Call, ModulePeer, version_of
 
 
 class GivenLogits:
@@ -35,6 +35,19 @@ def paired(w13: Any, out: Any) -> None:
     out.view(rows.shape).copy_(rows)
 
 
+def calling(layer: Any, x: Any, w13: Any, w2: Any, logits: Any, top_k: int, backward: bool = False) -> Call:
+    """A call of SonicMoE's layer, of w13 with each gate before its up; backward: whether one follows."""
+
+    def call() -> Any:
+        first, second = (w.permute(1, 2, 0) for w in (w13, w2))
+        experts = first, None, second, None
+        # The weights of the chosen ones are a softmax over them: the same as all divided by their sum.
+        found = layer(x, GivenLogits(logits), *experts, top_k, 0, "swiglu", is_inference_mode_enabled=not backward)
+        return found[0]
+
+    return call
+
+
 class SonicMoe(ModulePeer):
     """Its layer, told that no backward follows. The first call compiles its kernels and tries its tiles, for which it
     takes up to a minute. It is given w13 in the order that is its own, in a copy."""
@@ -44,16 +57,18 @@ class SonicMoe(ModulePeer):
     modules = ("sonicmoe",)
     function = "moe_TC_softmax_topk_layer"
 
+    def version(self) -> str | None:
+        """With those of what its products are made of."""
+        found = [(name, version_of(name)) for name in (self.package, "quack-kernels", "nvidia-cutlass-dsl")]
+        if found[0][1] is None:
+            return None
+        return ", ".join([str(found[0][1]), *(f"{name} {version}" for name, version in found[1:])])
+
     def prepare(self, case: Any, inputs: Any) -> Call:
         torch: Any = importlib.import_module("torch")
-        layer, x, top_k = self.module().moe_TC_softmax_topk_layer, inputs.x, case.top_k
         w13 = torch.empty_like(inputs.w13)
         inputs.when_filled(lambda: paired(inputs.w13, w13))
-        first, second = (w.permute(1, 2, 0) for w in (w13, inputs.w2))
-        router = GivenLogits(inputs.logits)
+        return calling(self.layer(), inputs.x, w13, inputs.w2, inputs.logits, case.top_k)
 
-        def call() -> Any:
-            # The weights of the chosen ones are a softmax over them: the same as all divided by their sum.
-            return layer(x, router, first, None, second, None, top_k, 0, "swiglu", is_inference_mode_enabled=True)[0]
-
-        return call
+    def layer(self) -> Any:
+        return getattr(self.module(), self.function)
