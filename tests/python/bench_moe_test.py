@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import sys
@@ -179,6 +180,12 @@ def test_sonicmoe_gets_a_case_as_its_users_give_it(monkeypatch: pytest.MonkeyPat
     entry = measured(case(), method(peer))["peers"]["sonic-moe"]
     assert entry["correct"], entry
     assert len(entry["samples_us"]) == 2
+
+
+def test_sonicmoe_s_version_has_those_of_its_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SonicMoe().version() is None
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.{len(name)}")
+    assert SonicMoe().version() == "1.9, quack-kernels 1.13, nvidia-cutlass-dsl 1.18"
 
 
 @needs_torch
