@@ -70,11 +70,13 @@ TITLES = {
     "options": "Windows, softcap, ALiBi, biases, sinks",
     "route": "The router of a mixture of experts",
     "moe": "Layers of experts",
+    "sonic": "Layers of experts beside SonicMoE",
 }
 #: Whose need a group is that is not in the list of attention's cases.
 NEEDS = {
     "route": "the experts of each token, at the sizes of Mixtral, Qwen3-MoE, Qwen3-Next and DeepSeek-V3",
     "moe": "layers of experts of eight models, from one token to prompts, with even and uneven choices",
+    "sonic": "layers of experts of six models, in twelve cases chosen before SonicMoE was measured in any of them",
 }
 
 Result = Mapping[str, Any]
@@ -174,7 +176,7 @@ def group_table(entries: Sequence[Entry], ceilings: Mapping[str, Any] | None = N
     other = ["fastest other kernel"] if len(peers) < len(named) else []
     timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
-    memory = ["of bandwidth"] if any(entry["group"] == "moe" for entry in entries) else []
+    memory = ["of bandwidth"] if any(entry["group"] in ("moe", "sonic") for entry in entries) else []
     rows: list[list[str]] = []
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
@@ -240,6 +242,24 @@ def unevenness(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["", f"Time a FLOP, uneven against equal: {', '.join(costs)}."] if costs else []
 
 
+def outcome(entries: Sequence[Entry], peer: str) -> list[str]:
+    """Where flashfit wins and loses beside a peer: by whole intervals above 1, below 1, and neither."""
+    beside = {entry["name"].split("/", 1)[1]: entry.get("peers", {}).get(peer, {}) for entry in entries}
+    raced = {name: x for name, x in beside.items() if "ratio" in x}
+    if not raced:
+        return []
+    wins = [name for name, x in raced.items() if x["ratio_interval"][0] > 1]
+    losses = [name for name, x in raced.items() if x["ratio_interval"][1] < 1]
+    mean = statistics.geometric_mean(float(x["ratio"]) for x in raced.values())
+    named = f" ({'; '.join(losses)})" if losses else ""
+    even = len(raced) - len(wins) - len(losses)
+    said = (
+        f"Beside {peer}, of {len(raced)} cases: flashfit is faster in {len(wins)}, slower in {len(losses)}{named}, and "
+        f"in {even} the interval holds 1. The geometric mean of the ratios is {mean:.3f}."
+    )
+    return ["", *wrapped(said)]
+
+
 def stands_for(group: str, entries: Sequence[Entry]) -> str:
     """Whose need the group is, by the list of cases or NEEDS; of any other group by its first case."""
     listed = json.loads(CASES.read_text(encoding="utf-8"))["groups"]
@@ -277,7 +297,8 @@ def group_page(files: Mapping[str, Result], group: str) -> str:
     for name, (result, entries) in found.items():
         lines += [f"## {place(result)}, {name.removesuffix('.json')}", "", *wrapped(how(result)), ""]
         lines += [f"Made by `{result['made']['command']}`.", "", *group_table(entries, result.get("ceilings"))]
-        lines += [*(unevenness(entries) if group == "uneven" else []), ""]
+        lines += [*(unevenness(entries) if group == "uneven" else [])]
+        lines += [*(outcome(entries, "sonic-moe") if group == "sonic" else []), ""]
     lines += said
     return "\n".join([*lines[:-1], f"<!-- end of {group} -->", ""])
 

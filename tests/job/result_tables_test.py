@@ -185,6 +185,17 @@ def test_layers_of_experts_have_both_rates() -> None:
     assert "[Layers of experts](moe.md) | layers of experts of eight models" in tables.pages_table({"x": on_gpu})
 
 
+def test_what_is_raced_has_its_outcome() -> None:
+    ratios = {"a": 1.2, "b": 0.8, "c": 1.05}
+    cases = [entry(f"sonic/{name}", peers={"sonic-moe": beside(ratio)}) for name, ratio in ratios.items()]
+    text = page(*cases, entry("sonic/d", peers={"sonic-moe": {"correct": False}}), group="sonic").replace("\n", " ")
+    assert "of 3 cases: flashfit is faster in 1, slower in 1 (b), and in 1 the interval holds 1." in text
+    assert "The geometric mean of the ratios is 1.003." in text
+    assert "slower in 0, and" in page(cases[0], group="sonic")
+    assert "Beside sonic-moe" not in page(entry("sonic/d"), group="sonic")
+    assert "| of bandwidth |" in text
+
+
 def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
     peers = {"sdpa-flash": beside(1.5), "flashfit fwd_a": beside(1.2), "flashfit fwd_b": beside(1.1)}
     text = page(entry(peers=peers))

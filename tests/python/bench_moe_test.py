@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import flashfit
@@ -17,6 +20,8 @@ from flashfit.bench.measure import measured
 from flashfit.bench.moe import MOE, MoeCase, cases, popularity
 from flashfit.bench.parts import Method
 from flashfit.bench.peers import Peer
+from flashfit.bench.peers.sonic_moe import GivenLogits, SonicMoe
+from flashfit.bench.race import CELLS, RACE
 
 from tests.python.bench_parts import (
     DAMAGES,
@@ -154,6 +159,62 @@ SPOILT: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @needs_torch
+def test_sonicmoe_gets_a_case_as_its_users_give_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layer in SonicMoE's place multiplies x with the router's weights, reads experts last and each gate before its
+    up, and takes a softmax over the chosen; it is right, and still right for other inputs."""
+    import torch
+
+    def layer(x: Any, router: Any, w1: Any, b1: None, w2: Any, b2: None, top_k: int, *_: Any, **told: Any) -> Any:
+        assert told == {"is_inference_mode_enabled": True}
+        assert (w1.stride(1), w2.stride(1)) == (1, 1)
+        weights, ids = torch.nn.functional.linear(x, router).topk(top_k, -1)
+        given = {"topk_ids": ids, "topk_weights": weights.softmax(-1)}
+        experts = [w.permute(2, 0, 1) for w in (w1, w2)]
+        assert experts[0].shape == (router.size(0), 64, x.shape[1])
+        return flashfit.fused_moe(x, *experts, **given, gate_up="interleaved"), None, None
+
+    monkeypatch.setitem(sys.modules, "sonicmoe", SimpleNamespace(moe_TC_softmax_topk_layer=layer))
+    peer = SonicMoe()
+    assert peer.missing("cuda") == ""
+    assert peer.missing("cpu") == "runs on a GPU alone"
+    entry = measured(case(), method(peer))["peers"]["sonic-moe"]
+    assert entry["correct"], entry
+    assert len(entry["samples_us"]) == 2
+
+
+def test_sonicmoe_s_version_has_those_of_its_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SonicMoe().version() is None
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.{len(name)}")
+    assert SonicMoe().version() == "1.9, quack-kernels 1.13, nvidia-cutlass-dsl 1.18"
+
+
+@needs_torch
+def test_logits_are_given_to_the_router_s_product_alone() -> None:
+    import torch
+
+    logits = torch.ones(5, 8)
+    router = GivenLogits(logits)
+    assert torch.nn.functional.linear(torch.ones(5, 64), router) is logits
+    with pytest.raises(TypeError, match="GivenLogits"):
+        torch.matmul(torch.ones(5, 64), router)
+
+
+def test_the_race_has_twelve_cells() -> None:
+    """Of a copy of w13 for SonicMoE, too, there is room."""
+    every = RACE.listed("cuda")
+    assert len({each.name for each in every}) == len(every) == len(CELLS) == 12
+    assert {each.group for each in every} == {"sonic"}
+    assert [peer.name for peer in RACE.peers()] == ["torch-grouped", "sonic-moe"]
+    for each in every:
+        weights = each.experts * 5 * each.hidden * each.intermediate
+        rows = each.tokens * each.top_k * (each.hidden + each.intermediate)
+        assert 2 * (weights + 10 * rows) < 78 << 30, each.name
+    small = RACE.listed("cpu")
+    assert {each.tokens for each in small} == {64, 256}
+    assert max(each.work["flop"] for each in small) < 5e9
+
+
+@needs_torch
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_is_wrong_has_no_times(name: str) -> None:
     spoil, said = SPOILT[name]
@@ -211,7 +272,11 @@ def test_a_run_writes_what_its_schema_allows(run: Any) -> None:
     assert faults(result, SCHEMA) == []
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("bench_*_moe*.json")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*RESULTS.glob("bench_*_moe*.json"), *RESULTS.glob("bench_*_sonic*.json")]),
+    ids=lambda path: path.name,
+)
 def test_committed_files_are_allowed(path: Path) -> None:
     assert faults(json.loads(path.read_text(encoding="utf-8")), SCHEMA) == []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
+from types import SimpleNamespace
 from typing import Any
 
 import flashfit
@@ -16,7 +18,7 @@ from flashfit._torch_moe_gradients import experts_gradients  # noqa: E402
 from flashfit.bench.arrays import TorchArrays  # noqa: E402
 from flashfit.bench.moe import MOE, Model, MoeExpected, case_of  # noqa: E402
 
-from tools.gpu import expert_gradients, expert_layouts, experts  # noqa: E402
+from tools.gpu import expert_gradients, expert_layouts, experts, race_steps  # noqa: E402
 
 
 def test_all_pass_on_the_cpu() -> None:
@@ -76,3 +78,26 @@ def test_every_layout_is_the_same_layer() -> None:
         assert not expected.judge(call()).message, name
     alternating = expert_layouts.ways(case, inputs)["alternating"]
     assert expected.judge(partial(alternating, gate_up="concatenated")()).message
+
+
+def test_steps_are_raced_where_gradients_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With flashfit in SonicMoE's place: once right, once with one of its weights off."""
+    off = 1.0
+
+    def layer(x: Any, router: Any, w1: Any, b1: None, w2: Any, b2: None, top_k: int, *_: Any, **told: Any) -> Any:
+        assert told == {"is_inference_mode_enabled": False}
+        weights, ids = torch.nn.functional.linear(x, router).topk(top_k, -1)
+        given = {"topk_ids": ids, "topk_weights": off * weights.softmax(-1), "gate_up": "interleaved"}
+        return (flashfit.fused_moe(x, *(w.permute(2, 0, 1) for w in (w1, w2)), **given),)
+
+    monkeypatch.setitem(sys.modules, "sonicmoe", SimpleNamespace(moe_TC_softmax_topk_layer=layer))
+    assert [(name, passed) for name, passed, _ in race_steps.checks("cpu")] == [("flashfit", True), ("sonic-moe", True)]
+    case = case_of(Model("small", 4, 2, 64, 32), 40, "random")
+    inputs = MOE.make(TorchArrays("cpu"), case, 0)
+    parts = race_steps.steps(case, inputs, {"flashfit", "sonic-moe", "torch-grouped"})
+    gradients = [step() for (step,) in parts.values()]
+    assert [[x.shape for x in each] for each in gradients] == [[x.shape for x in gradients[0]]] * 3
+    torch.testing.assert_close(gradients[0][0], gradients[2][0], atol=0.05, rtol=0.05)
+    off = 1.05
+    assert [passed for _, passed, _ in race_steps.checks("cpu")] == [True, False]
+    assert set(race_steps.steps(case, inputs, {"flashfit"})) == {"flashfit"}

@@ -15,7 +15,7 @@ import json
 import random
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,8 +225,19 @@ def kernels_of(step: Callable[[], Any]) -> dict[str, float]:
     return {name: round(ms, 4) for name, ms in longest[:40]}
 
 
+def sampled(parts: Mapping[str, tuple[Callable[[], Any], ...]]) -> dict[tuple[str, int], list[float]]:
+    """Milliseconds of each call of each part, interleaved: a round samples each once, in another order."""
+    samples: dict[tuple[str, int], list[float]] = {(name, i): [] for name in parts for i in range(len(parts[name]))}
+    order = list(samples)
+    for _ in range(ROUNDS):
+        random.shuffle(order)
+        for name, which in order:
+            samples[name, which].append(milliseconds(parts[name][which]))
+    return samples
+
+
 def timed(case: MoeCase) -> dict[str, Any]:
-    """Interleaved: a round samples each part once, in another order."""
+    """Of a forward and of a step of each part."""
     inputs = MOE.make(TorchArrays("cuda"), case, 0)
     parts = steps(case, inputs)
     peaks = {}
@@ -236,12 +247,7 @@ def timed(case: MoeCase) -> dict[str, Any]:
         step()
         peaks[name] = round((torch.cuda.max_memory_allocated() - before) / 1e9, 3)
         step()
-    samples: dict[tuple[str, int], list[float]] = {(name, which): [] for name in parts for which in (0, 1)}
-    order = list(samples)
-    for _ in range(ROUNDS):
-        random.shuffle(order)
-        for name, which in order:
-            samples[name, which].append(milliseconds(parts[name][which]))
+    samples = sampled(parts)
     ratio, recomputing = (
         stats.ratio(samples["torch-grouped", 1], samples[name, 1]) for name in ("flashfit", "flashfit-recomputing")
     )

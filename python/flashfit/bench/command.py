@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .._errors import FlashfitError, InvalidArgument
 from . import cases as case_list
-from . import moe, route
+from . import moe, race, route
 from .machine import describe, without_folders
 from .operation import ATTENTION, Operation
 from .options import Parser, device_of, span, whole
@@ -20,7 +20,7 @@ from .results import ResultFile
 from .session import able, interrupt, method_on, run, use_threads, versions
 
 #: Operations that are not attention, each with a group of its own.
-OTHERS: dict[str, Operation] = {route.GROUP: route.ROUTE, moe.GROUP: moe.MOE}
+OTHERS: dict[str, Operation] = {route.GROUP: route.ROUTE, moe.GROUP: moe.MOE, race.GROUP: race.RACE}
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:

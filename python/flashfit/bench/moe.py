@@ -7,7 +7,7 @@ import importlib
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import flashfit
@@ -96,11 +96,11 @@ class MoeCase(AnyCase):
         return replace(self, work=work)
 
 
-def case_of(model: Model, tokens: int, routing: str) -> MoeCase:
+def case_of(model: Model, tokens: int, routing: str, group: str = GROUP) -> MoeCase:
     whose = "as a CPU may stand in for it" if model.name.startswith("small ") else "as it is"
     found = MoeCase(
-        name=f"{GROUP}/{model.name} T{tokens} {routing} {DTYPE}",
-        group=GROUP,
+        name=f"{group}/{model.name} T{tokens} {routing} {DTYPE}",
+        group=group,
         stands_for=f"a layer of {model.name.removeprefix('small ')} {whose}, {TOKENS.get(tokens, 'prompts')}",
         work={},
         dtype=DTYPE,
@@ -147,7 +147,8 @@ def cases(device: str = "cuda") -> list[MoeCase]:
 @dataclass
 class MoeInputs:
     """x and out [tokens, hidden], w13 [experts, 2 intermediate, hidden], w2 [experts, hidden, intermediate], fp32
-    logits [tokens, experts]; bytes of workspace as soon as a call has said how many, on a CPU none."""
+    logits [tokens, experts]; bytes of workspace as soon as a call has said how many, on a CPU none. `copies` has what
+    copies them for a peer that takes them in another order."""
 
     x: Any
     w13: Any
@@ -155,6 +156,12 @@ class MoeInputs:
     logits: Any
     out: Any
     workspace: Any = None
+    copies: list[Callable[[], None]] = field(default_factory=list)
+
+    def when_filled(self, copy: Callable[[], None]) -> None:
+        """Copies now, and whenever other numbers have been filled in."""
+        self.copies.append(copy)
+        copy()
 
 
 def popularity(case: MoeCase) -> list[float]:
@@ -241,6 +248,8 @@ class Moe(Operation):
         arrays.poison(inputs.out)
         if inputs.workspace is not None:
             inputs.workspace.fill_(POISON)
+        for copy in inputs.copies:
+            copy()
 
     def weighed(self, case: MoeCase, inputs: MoeInputs) -> MoeCase:
         return case.touching(len(inputs.logits.topk(case.top_k, -1).indices.unique()))

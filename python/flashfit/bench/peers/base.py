@@ -15,6 +15,14 @@ class CannotError(Exception):
     """A peer does not do a case; the message says why in its or our words."""
 
 
+def version_of(package: str) -> str | None:
+    """Of an installed distribution."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 class Peer:
     """Another implementation. `name` is its key in result files, `package` the distribution whose version is noted."""
 
@@ -26,10 +34,7 @@ class Peer:
         return "" if device == "cuda" else "runs on a GPU alone"
 
     def version(self) -> str | None:
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        return version_of(self.package)
 
     def prepare(self, case: Any, inputs: Any) -> Call:
         """A call that computes the case and returns its output, of attention in q's shape, of the router (weights,
