@@ -66,6 +66,7 @@ TITLES = {
     "grid": "Training and prefill",
     "ragged": "Sequences of different lengths: SeedVR2",
     "uneven": "Uneven lengths",
+    "odd": "Odd lengths and head dims",
     "decode": "Decoding",
     "options": "Windows, softcap, ALiBi, biases, sinks",
     "route": "The router of a mixture of experts",

@@ -154,7 +154,7 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
   const WgmmaTile tile(c, gpu);
   const double of_one = start + tiles * tile.time(c.warps);
-  const bool cost_the_same = !p.variable_length && work_order(p) == WorkOrder::kAsNumbered;
+  const bool cost_the_same = !p.variable_length && tiles_cost_the_same(p);
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);

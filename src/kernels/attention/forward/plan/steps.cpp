@@ -56,7 +56,7 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
     wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap : params.softmax_scale) * kLog2E;
     wgmma_.softcap_x = params.softcap > 0 ? 2 * params.softmax_scale * kLog2E / params.softcap : 0;
     wgmma_.works = params.slots * params.heads.by;
-    wgmma_.order = work_order(call.problem);
+    wgmma_.order = work_order(config, call.problem);
     wgmma_.all_heads = params.heads.by * params.batch;
     wgmma_.taken = taken;
     return encode_maps(wgmma_, config, call, encode);

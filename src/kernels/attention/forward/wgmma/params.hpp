@@ -7,7 +7,7 @@ namespace flashfit {
 
 /// In which order blocks take tiles of query rows.
 enum class WorkOrder : unsigned char {
-  /// As schedule.cuh numbers them. Of sequences of one length: head after head, they cost about the same. Else the
+  /// As schedule.cuh numbers them. Of sequences of one length: head after head, the longest of each first. Else the
   /// longest of a sequence first, whatever their head.
   kAsNumbered,
   /// Of sequences of different lengths: head after head of a sequence, so that blocks that run at the same time share
@@ -16,9 +16,7 @@ enum class WorkOrder : unsigned char {
   /// The longest first, whatever their head: all blocks end together. For heads whose keys and values stay in L2.
   kLongestFirst,
   /// Head after head, a long tile and then a short one, which together cost what all such pairs do: few heads at a time
-  /// are in L2.
-  kPairs,
-  /// The same, but what the last one to two rounds have is dealt longest first, so that all blocks end together.
+  /// are in L2. What the last one to two rounds have is dealt longest first, so that all blocks end together.
   kPairsThenLongest,
 };
 

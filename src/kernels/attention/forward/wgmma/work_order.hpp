@@ -1,23 +1,31 @@
 #pragma once
 // In which order blocks over wgmma take tiles of query rows: the plan's choice. Host only.
+#include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {
 
-/// Under a causal mask all blocks may read keys and values of all heads at once where these stay in L2, or where so few
-/// heads are read that several blocks share each; for the last rounds alone also where heads are narrow or long. All
-/// limits are of an H100, whose L2 has 50 MB (docs/hopper-kernel.md).
-constexpr WorkOrder work_order(const ForwardProblem& p) {
-  constexpr std::int64_t kBytesAtOnce = 32 << 20, kHeadsAtOnce = 20, kNarrowHeadsAtOnce = 32, kLong = 2048;
-  const bool cost_the_same = !p.causal || p.window_left >= 0;
-  if (p.variable_length) return cost_the_same ? WorkOrder::kByHead : WorkOrder::kAsNumbered;
-  if (cost_the_same) return WorkOrder::kAsNumbered;
+/// Tiles of one length see about as many keys, each of them.
+constexpr bool tiles_cost_the_same(const ForwardProblem& p) { return !p.causal || p.window_left >= 0; }
+
+/// Limits are those of an H100, whose L2 has 50 MB, where each order was timed (docs/hopper-kernel.md).
+constexpr WorkOrder work_order(const ForwardConfig& c, const ForwardProblem& p) {
+  if (p.variable_length) return tiles_cost_the_same(p) ? WorkOrder::kByHead : WorkOrder::kAsNumbered;
+  if (tiles_cost_the_same(p)) return WorkOrder::kAsNumbered;
+  // Neighbours then compute the long and the short tiles of a head at the same time: some multiply while others copy.
+  constexpr std::int64_t kFewOfAHead = 8;
+  const std::int64_t tiles = (p.seqlen_q + c.block_m - 1) / c.block_m;
+  if (c.warps == 8 && tiles <= kFewOfAHead) return WorkOrder::kAsNumbered;
   const std::int64_t heads = p.batch * p.heads_kv;
+  if (p.head_dim + p.head_dim_v <= 256) {
+    constexpr std::int64_t kFewTiles = 4 * 132;
+    const bool few = p.heads_q == p.heads_kv && heads * tiles <= kFewTiles;
+    return few ? WorkOrder::kLongestFirst : WorkOrder::kPairsThenLongest;
+  }
+  constexpr std::int64_t kBytesAtOnce = 32 << 20, kHeadsAtOnce = 20;
   const std::int64_t bytes = heads * p.seqlen_k * (p.head_dim + p.head_dim_v) * size_of(p.dtype);
-  const bool narrow = p.head_dim + p.head_dim_v <= 256;
-  if (bytes <= kBytesAtOnce || heads <= (narrow ? kNarrowHeadsAtOnce : kHeadsAtOnce)) return WorkOrder::kLongestFirst;
-  return narrow || p.seqlen_k >= kLong ? WorkOrder::kPairsThenLongest : WorkOrder::kPairs;
+  return bytes <= kBytesAtOnce || heads <= kHeadsAtOnce ? WorkOrder::kLongestFirst : WorkOrder::kPairsThenLongest;
 }
 
 }  // namespace flashfit

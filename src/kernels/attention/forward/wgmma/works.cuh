@@ -53,8 +53,7 @@ class TilePairs {
   explicit TilePairs(const WgmmaForwardParams& p)
       : tiles_(p.forward.tiles.by), of_head_((tiles_ + 1) / 2), blocks_(arch::shuffle(arch::grid().x, 0)) {
     const int pairs = p.all_heads * of_head_, rounds = pairs / blocks_;
-    ends_together_ = p.order == WorkOrder::kPairsThenLongest;
-    rounds_ = !ends_together_ || rounds == 0 || rounds * blocks_ == pairs ? rounds : rounds - 1;
+    rounds_ = rounds == 0 || rounds * blocks_ == pairs ? rounds : rounds - 1;
     rest_ = pairs - rounds_ * blocks_;
     first_ = rounds_ * blocks_ / of_head_;
     begun_ = rounds_ * blocks_ - first_ * of_head_;
@@ -62,11 +61,10 @@ class TilePairs {
   }
 
   /// The number of the block's tile: for some rounds a pair's longer tile and in the next turn its shorter one, and
-  /// then the tiles of all other pairs, likewise or the longest first.
+  /// then the tiles of all other pairs, the longest first.
   int dealt(int turn) const {
-    if (turn >= 2 * rounds_ && ends_together_) return of_rest(flashfit::dealt(turn - 2 * rounds_, 2 * rest_));
+    if (turn >= 2 * rounds_) return of_rest(flashfit::dealt(turn - 2 * rounds_, 2 * rest_));
     const int pair = turn / 2 * blocks_ + arch::block().x, head = pair / of_head_;
-    if (pair >= rounds_ * blocks_ + rest_) return kNoneLeft;
     return number(head, pair - head * of_head_, turn % 2 != 0);
   }
 
@@ -86,7 +84,6 @@ class TilePairs {
   }
 
   int tiles_, of_head_, blocks_;
-  bool ends_together_;         // the last rounds are dealt longest first
   int rounds_, rest_;          // pairs of each block, and pairs that are left then
   int first_, begun_, heads_;  // head that the rest begins in, its pairs that are dealt, heads after it
 };
@@ -94,7 +91,7 @@ class TilePairs {
 /// The block's `turn`-th tile, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp ask together.
 template <int BlockM>
 int tile_number(const WgmmaForwardParams& p, int turn) {
-  if (p.order >= WorkOrder::kPairs) return TilePairs(p).dealt(turn);
+  if (p.order == WorkOrder::kPairsThenLongest) return TilePairs(p).dealt(turn);
   const int i = p.taken != nullptr ? taken(p, turn) : dealt(turn, p.works);
   if (i < 0 || p.order == WorkOrder::kAsNumbered) return i;
   if (p.order == WorkOrder::kByHead) return head_by_head<BlockM>(p.forward, i);
