@@ -19,13 +19,9 @@ _LARGEST_HEAD_DIM = 256
 _SMALL_SHARED_MEMORY = ((8, 6), (8, 9), (12, 0), (12, 1))
 
 
-def keeps_first_product(capability: tuple[int, int]) -> bool:
-    """Whether flashfit's kernels for experts can write what the first product gives, for a backward to read."""
-    return capability == (9, 0)
-
-
-def multiplies_rows(capability: tuple[int, int]) -> bool:
-    """Whether flashfit's own products give a backward of experts dh and dx: where they are over wgmma."""
+def experts_over_wgmma(capability: tuple[int, int]) -> bool:
+    """Whether flashfit's products of experts are over wgmma. Those alone can write what the first product gives, for a
+    backward to read, and give the backward its products of rows by weights: dh, dx."""
     return capability == (9, 0)
 
 
@@ -95,6 +91,8 @@ def misfit_of(problem: Problem) -> Misfit | None:
 #: The operators of PyTorch that multiply for the gradients of layers of experts: all experts at once, or one by one.
 GROUPED = "aten::_grouped_mm"
 ONE_BY_ONE = "aten::mm"
+#: flashfit's own, of rows by weights.
+ROWS_PRODUCT = "flashfit_moe_rows_product"
 #: The first release whose grouped product for bf16 asks nothing of the host, by the major number of the GPU's compute
 #: capability: 2.8 has Hopper's alone. Elsewhere PyTorch's grouped product is itself a loop.
 _GROUPED_SINCE = {9: (2, 8), 10: (2, 9)}
@@ -105,3 +103,10 @@ def experts_operator(capability: tuple[int, int], dtype: str, release: tuple[int
     since = _GROUPED_SINCE.get(capability[0])
     fits = dtype == "bf16" and since is not None and (release is None or release >= since)
     return GROUPED if fits else ONE_BY_ONE
+
+
+def experts_products(capability: tuple[int, int], dtype: str) -> tuple[str, str]:
+    """Whose products a backward of experts takes on a GPU, with a new PyTorch: those of rows by weights, and those that
+    give the gradients of weights."""
+    operator = experts_operator(capability, dtype)
+    return (ROWS_PRODUCT if experts_over_wgmma(capability) else operator), operator

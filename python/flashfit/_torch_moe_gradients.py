@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._gradients import GROUPED, experts_operator, multiplies_rows
+from ._gradients import GROUPED, experts_operator, experts_over_wgmma
 from ._moe import Asked, activation_of, has_gate, range_of
 from ._packages import TORCH
 
@@ -36,7 +36,7 @@ def takes_rows(x: Any) -> bool:
     return (
         bool(x.is_cuda)
         and x.dtype in (torch.float16, torch.bfloat16)
-        and multiplies_rows(torch.cuda.get_device_capability(x.device))
+        and experts_over_wgmma(torch.cuda.get_device_capability(x.device))
     )
 
 
