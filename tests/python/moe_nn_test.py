@@ -77,7 +77,9 @@ def test_it_is_fused_moe_of_its_parameters(name: str) -> None:
 @pytest.mark.parametrize("transposed", [False, True])
 def test_new_weights_have_variance_1_over_the_depth(transposed: bool) -> None:
     layer = MoeLayer(hidden=64, intermediate=400, experts=4, top_k=2, shared_intermediate=900, transposed=transposed)
-    for weights, depth in ((layer.w13, 64), (layer.w2, 400), (layer.shared_w13, 64), (layer.shared_w2, 900)):
+    depths: dict[str, int] = {"w13": 64, "w2": 400, "shared_w13": 64, "shared_w2": 900}
+    for name, depth in depths.items():
+        weights: Any = getattr(layer, name)
         assert weights.shape[-2 if transposed else -1] == depth
         assert weights.detach().std().item() * depth**0.5 == pytest.approx(1, abs=0.05)
 

@@ -119,8 +119,8 @@ def case_of(model: Model, tokens: int, routing: str) -> MoeCase:
 
 
 def cases(device: str = "cuda") -> list[MoeCase]:
-    """Every case, the most telling ones first, as a run may be cut off: three models at 64, 4096, the named and the most
-    tokens, then the other models there, uneven choices, and the other numbers of tokens."""
+    """Every case, the most telling ones first, as a run may be cut off: three models at 64, 4096, the named and the
+    most tokens, then the other models there, uneven choices, and the other numbers of tokens."""
     models = MODELS if device != "cpu" else tuple(model.small() for model in MODELS)
     first, others = models[:FIRST_MODELS], models[FIRST_MODELS:]
 
