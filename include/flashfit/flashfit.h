@@ -271,6 +271,7 @@ FLASHFIT_API flashfit_status flashfit_moe_route_prepare(const flashfit_moe_route
 #define FLASHFIT_TRANSPOSED 8192u       /* weights lie [experts, inputs, outputs] */
 #define FLASHFIT_INTERLEAVED 16384u     /* w13's outputs are gate and up of feature 0, of feature 1, ... */
 #define FLASHFIT_WEIGHT_ON_INPUT 32768u /* a token's weight of an expert multiplies x instead of y */
+#define FLASHFIT_KEEPING 65536u         /* of questions: a call with z, what comes before the activation */
 
 /* activation of flashfit_fused_moe_args: h of g and u, in fp32 */
 #define FLASHFIT_SWIGLU 0     /* min(g, limit) / (1 + exp(-alpha min(g, limit))) (clamp(u, -limit, limit) + shift) */
@@ -502,7 +503,8 @@ typedef struct flashfit_moe_route_explain_args {
 /* Since 0.4. What flashfit_fused_moe would run on a GPU and why, for any GPU in the table, on any machine. */
 typedef struct flashfit_fused_moe_explain_args {
   uint32_t struct_size;
-  uint32_t flags;    /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY */
+  uint32_t flags;    /* FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_KEEPING,
+                      * FLASHFIT_PTX_ONLY */
   const char* gpu;   /* "L4", "8.9", "all"; NULL: the GPUs of this machine */
   const char* dtype; /* "fp16", "bf16", "fp32" */
   int64_t tokens, experts, top_k;    /* experts: all, 1 to 512; tokens * top_k below 2^31 */

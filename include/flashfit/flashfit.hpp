@@ -604,6 +604,7 @@ struct ExpertsQuestion {
   std::string gpu;  ///< "L4", "8.9", "all"; "": the GPUs of this machine
   std::string dtype = "bf16";
   std::int64_t tokens = 1, experts = 1, top_k = 1, hidden = 1, intermediate = 1;
+  bool keeping = false;  ///< a call with z
   ExpertsOptions options;
   std::int32_t cuda_version = 0;
 };
@@ -612,7 +613,8 @@ inline Expected<std::string> fused_moe_explain_json(const ExpertsQuestion& quest
   flashfit_fused_moe_explain_args args{};
   args.struct_size = sizeof args;
   args.flags = (options.transposed ? FLASHFIT_TRANSPOSED : 0U) | (options.interleaved ? FLASHFIT_INTERLEAVED : 0U) |
-               (options.weight_on_input ? FLASHFIT_WEIGHT_ON_INPUT : 0U) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0U);
+               (options.weight_on_input ? FLASHFIT_WEIGHT_ON_INPUT : 0U) | (options.ptx_only ? FLASHFIT_PTX_ONLY : 0U) |
+               (question.keeping ? FLASHFIT_KEEPING : 0U);
   args.gpu = question.gpu.empty() ? nullptr : question.gpu.c_str();
   args.dtype = question.dtype.c_str();
   args.tokens = question.tokens, args.experts = question.experts, args.top_k = question.top_k;

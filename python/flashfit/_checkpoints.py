@@ -26,7 +26,7 @@ class Names(NamedTuple):
     router_bias: str | None = None
     each: tuple[str, str, str] | None = None  # gate, up and down, where there is one tensor an expert
     packed: tuple[str, str] = ("experts.gate_up_proj", "experts.down_proj")  # of all experts
-    transposed: bool = False  # the packed ones
+    transposed: bool = False  # the packed ones, but those of mxfp4
     biases: bool = False  # packed ones of both, with _bias at their ends
     shared: tuple[str, str, str] | None = None
 
@@ -187,14 +187,13 @@ class Checkpoint:
                                   "torch.float16, torch.float32, torch.float8_e4m3fn")  # fmt: skip
         into.copy_(found)
 
-    def put_turned(self, name: str, into: Any) -> None:
-        """All experts' numbers, which lie [experts, depth, outputs] or, of mxfp4, [experts, outputs, depth]; into:
-        [experts, outputs, depth]."""
+    def is_transposed(self, names: Names) -> bool:
+        """Whether the experts' weights are stored with the outputs contiguous, not the depth."""
+        return names.transposed and not self.has(f"{names.packed[0]}_blocks")
+
+    def put_blocks(self, name: str, into: Any) -> None:
+        """All experts' numbers, unpacked from mxfp4; into: [experts, outputs, depth]."""
         experts, outputs, depth = into.shape
-        if not self.has(f"{name}_blocks"):
-            for mine, found in zip(into, self._take(name, experts, depth, outputs)):
-                mine.copy_(found.T)
-            return
         if depth % _FP4_GROUP:
             raise InvalidArgument(f"{self._named(name)}_blocks: for a depth of {depth}; accepted: multiples of 32")
         groups = depth // _FP4_GROUP
@@ -220,9 +219,9 @@ def fill(layer: Any, checkpoint: Checkpoint, names: Names) -> None:
     if names.router_bias:
         checkpoint.put(names.router_bias, layer.router_bias)
     half = layer.intermediate
-    if names.transposed:
+    if checkpoint.has(f"{names.packed[0]}_blocks"):
         for name, into in zip(names.packed, (layer.w13, layer.w2)):
-            checkpoint.put_turned(name, into)
+            checkpoint.put_blocks(name, into)
     elif checkpoint.has(names.packed[0]) or names.each is None:
         for name, into in zip(names.packed, (layer.w13, layer.w2)):
             checkpoint.put(name, into)

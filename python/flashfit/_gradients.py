@@ -18,13 +18,9 @@ _LARGEST_HEAD_DIM = 256
 _SMALL_SHARED_MEMORY = ((8, 6), (8, 9), (12, 0), (12, 1))
 
 
-def keeps_first_product(capability: tuple[int, int]) -> bool:
-    """Whether flashfit's kernels for experts can write what the first product gives, for a backward to read."""
-    return capability == (9, 0)
-
-
-def multiplies_rows(capability: tuple[int, int]) -> bool:
-    """Whether the products of a backward of experts are flashfit's own: where they are over wgmma."""
+def experts_over_wgmma(capability: tuple[int, int]) -> bool:
+    """Whether flashfit's products of experts are over wgmma. Those alone can write what the first product gives, for a
+    backward to read, and then all products of the backward are flashfit's own."""
     return capability == (9, 0)
 
 

@@ -13,7 +13,7 @@ from ._packages import Package
 from ._route import chosen_of, flags_of, groups_of, scale_of
 from ._tensors import shown, truth_of, whole_numbers_list
 
-_TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT = 8192, 16384, 32768  # FLASHFIT_TRANSPOSED and so on
+_TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT, KEEPING = 8192, 16384, 32768, 65536  # FLASHFIT_TRANSPOSED and so on
 _ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
 
 

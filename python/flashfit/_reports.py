@@ -8,9 +8,9 @@ import operator
 from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
-from ._gradients import OWN, Problem, experts_operator, misfit_of, multiplies_rows, operator_of
+from ._gradients import OWN, Problem, experts_operator, experts_over_wgmma, misfit_of, operator_of
 from ._library import ExpertsExplainArgs, ExplainArgs, RouteExplainArgs, library
-from ._moe import Swiglu, activation_of, layout_of
+from ._moe import KEEPING, Swiglu, activation_of, layout_of
 from ._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, Asked, numbers_of
 from ._options import flags_of as causal_flag
 from ._route import flags_of
@@ -181,6 +181,7 @@ def fused_moe_explain(
     gate_up: Literal["concatenated", "interleaved"] = "concatenated",
     transposed: bool = False,
     weight_on: Literal["output", "input"] = "output",
+    keeping: bool = False,
     experts_low: int = 0,
     experts_high: int = 0,
     cuda_version: int = 0,
@@ -190,14 +191,16 @@ def fused_moe_explain(
 
     gpu: "L4", "8.9", "all", None for those of this machine. dtype: "fp16", "bf16" or "fp32". experts: all of them, of
     which the weights of experts_low to experts_high - 1 are there (both 0: all). tokens, top_k, activation, gate_up,
-    transposed and weight_on are fused_moe()'s; hidden and intermediate the layer's sizes. cuda_version: the driver's,
-    12090 for 12.9; 0 for this machine's, or new enough. variant: one of images(), by name. Returns a list with the
+    transposed and weight_on are fused_moe()'s; hidden and intermediate the layer's sizes. keeping: a call that needs
+    gradients, whose kernels write what comes before the activation, too. cuda_version: the driver's, 12090 for 12.9; 0
+    for this machine's, or new enough. variant: one of images(), by name. Returns a list with the
     object that docs/moe.md describes for each GPU. Its `backward` says whose products give torch tensors' gradients
-    there: `by`, PyTorch's operator. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
+    there: `rows`, those of rows by weights, and `weights`, those that give gradients of weights, each a function of
+    flashfit or an operator of PyTorch. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
     """
     args = ExpertsExplainArgs(
         struct_size=ctypes.sizeof(ExpertsExplainArgs),
-        flags=layout_of(gate_up, transposed, weight_on),
+        flags=layout_of(gate_up, transposed, weight_on) | (KEEPING if truth_of("keeping", keeping) else 0),
         gpu=_text("gpu", gpu, optional=True),
         dtype=_text("dtype", dtype),
         tokens=_size("tokens", tokens),
@@ -218,7 +221,7 @@ def fused_moe_explain(
             each["backward"] = {"by": None, "reason": each["reason"]}
             continue
         capability = _capability(each)
-        each["backward"] = {"by": OWN if multiplies_rows(capability) else experts_operator(capability, dtype)}
+        each["backward"] = {"by": OWN if experts_over_wgmma(capability) else experts_operator(capability, dtype)}
     return found
 
 

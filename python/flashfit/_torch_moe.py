@@ -9,7 +9,7 @@ import torch
 from ._binding import binding, failure
 from ._errors import InvalidArgument
 from ._frames import MOE_GRADIENTS
-from ._gradients import keeps_first_product
+from ._gradients import experts_over_wgmma
 from ._moe import Asked, Swiglu, activation_of, has_gate, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
@@ -196,7 +196,7 @@ def keeps(x: Any) -> bool:
     """Whether the kernels where x is can write what comes before the activation."""
     if not (x.is_cuda and torch.cuda.is_available()):
         return False
-    return keeps_first_product(tuple(torch.cuda.get_device_capability(x.device)))
+    return experts_over_wgmma(tuple(torch.cuda.get_device_capability(x.device)))
 
 
 def _new_kept(x: Any, w13: Any, asked: Asked) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._gradients import GROUPED, experts_operator, multiplies_rows
+from ._gradients import GROUPED, experts_operator, experts_over_wgmma
 from ._moe import Asked, activation_of, has_gate, range_of
 from ._packages import TORCH
 
@@ -39,7 +39,7 @@ def _has_half_on_gpu(x: Any) -> bool:
 
 def takes_rows(x: Any) -> bool:
     """Whether flashfit_moe_rows_product multiplies such rows on their GPU."""
-    return _has_half_on_gpu(x) and multiplies_rows(torch.cuda.get_device_capability(x.device))
+    return _has_half_on_gpu(x) and experts_over_wgmma(torch.cuda.get_device_capability(x.device))
 
 
 def moves_rows(x: Any) -> bool:

@@ -28,7 +28,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
     layer does not have is None. A new layer's numbers are normal, of variance 1 / depth, its biases 0.
 
     hidden, intermediate, experts, top_k: the layer's sizes.
-    router, renormalize, groups, scale, activation, gate_up, weight_on: fused_moe()'s.
+    router, renormalize, groups, scale, activation, gate_up, transposed, weight_on: fused_moe()'s.
     gate_dtype: of gate and gate_bias; None for dtype. Logits are computed in it; autocast does not round those of fp32.
     gate_bias, router_bias, biases: whether there are gate_bias, router_bias, b13 and b2.
     shared_intermediate: the size of a shared expert of every token; None for no such expert.
@@ -49,6 +49,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         scale: float = 1.0,
         activation: str | Swiglu = "swiglu",
         gate_up: str = "concatenated",
+        transposed: bool = False,
         weight_on: str = "output",
         gate_dtype: Any = None,
         gate_bias: bool = False,
@@ -75,6 +76,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             "scale": scale,
             "activation": activation,
             "gate_up": gate_up,
+            "transposed": transposed,
             "weight_on": weight_on,
             "recompute": recompute,
         }
@@ -84,15 +86,18 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         def parameter(*shape: int, kind: Any = None) -> Any:
             return torch.nn.Parameter(torch.empty(shape, dtype=kind or dtype, device=device))
 
+        def weights(*shape: int) -> Any:  # [..., outputs, depth]
+            return parameter(*shape[:-2], *(shape[:-3:-1] if transposed else shape[-2:]))
+
         self.gate = parameter(experts, hidden, kind=gate_dtype)
         self.gate_bias = parameter(experts, kind=gate_dtype) if gate_bias else None
-        self.w13 = parameter(experts, sides * intermediate, hidden)
-        self.w2 = parameter(experts, hidden, intermediate)
+        self.w13 = weights(experts, sides * intermediate, hidden)
+        self.w2 = weights(experts, hidden, intermediate)
         self.b13 = parameter(experts, sides * intermediate) if biases else None
         self.b2 = parameter(experts, hidden) if biases else None
         shared = shared_intermediate
-        self.shared_w13 = parameter(sides * shared, hidden) if shared else None
-        self.shared_w2 = parameter(hidden, shared) if shared else None
+        self.shared_w13 = weights(sides * shared, hidden) if shared else None
+        self.shared_w2 = weights(hidden, shared) if shared else None
         bias = torch.zeros(experts, dtype=torch.float32, device=device) if router_bias else None
         self.register_buffer("router_bias", bias)
         self.reset_parameters()
@@ -104,13 +109,15 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
                 if name in ("gate_bias", "b13", "b2"):
                     x.zero_()
                 else:
-                    x.normal_(std=x.shape[-1] ** -0.5)
+                    turned = self._options["transposed"] and name != "gate"
+                    x.normal_(std=x.shape[-2 if turned else -1] ** -0.5)
 
     @classmethod
     def from_checkpoint(
         cls, config: Any, tensors: Any, prefix: str, *, unpack: bool = False, dtype: Any = None, device: Any = None
     ) -> MoeLayer:
-        """The layer of a model's checkpoint; each tensor is read once, and packed where there is one an expert.
+        """The layer of a model's checkpoint; each tensor is read once, and packed where there is one an expert. Weights
+        lie as they are stored: the layer is transposed where they are.
 
         config: what config.json holds, or Transformers' object of it; its model_type is "mixtral", "qwen3_moe",
             "deepseek_v3" or "gpt_oss".
@@ -127,7 +134,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         options, names = written_as(config)
         checkpoint = Checkpoint(tensors, prefix, config)
         kind = checkpoint.dtype_of_experts(names, options, unpack, dtype)
-        layer = cls(**options, dtype=kind, device="meta")
+        layer = cls(**options, transposed=checkpoint.is_transposed(names), dtype=kind, device="meta")
         layer.to_empty(device=device or torch.get_default_device())
         with torch.no_grad():
             fill(layer, checkpoint, names)

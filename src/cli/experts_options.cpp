@@ -68,6 +68,7 @@ void ExpertsOptions::add_to(CLI::App& app) {
   app.add_flag("--transposed", transposed, "w13 is [experts, hidden, outputs], w2 [experts, intermediate, hidden]");
   app.add_flag("--b13", bias13, "the first product has a bias");
   app.add_flag("--b2", bias2, "the second product has a bias");
+  app.add_flag("--keeping", keeping, "what comes before the activation is written too, as gradients need it");
 }
 
 ExpertsProblem ExpertsOptions::problem() const {
@@ -97,7 +98,7 @@ ExpertsProblem ExpertsOptions::problem() const {
           fmt::format("must be concatenated with --activation {}, which has no gate", activation));
   p.alpha = static_cast<float>(alpha), p.shift = static_cast<float>(shift);
   if (limit > 0) p.limit = static_cast<float>(limit);
-  p.transposed = transposed, p.bias13 = bias13, p.bias2 = bias2;
+  p.transposed = transposed, p.bias13 = bias13, p.bias2 = bias2, p.keeps = keeping;
   return p;
 }
 

@@ -13,7 +13,7 @@ struct ExpertsOptions {
   std::int64_t tokens = 1, experts = 8, top_k = 2, hidden = 2048, intermediate = 768;
   std::int64_t low = 0, high = -1;         ///< -1: as many as experts
   double alpha = 1, limit = 0, shift = 0;  ///< of swiglu; limit 0: none
-  bool transposed = false, bias13 = false, bias2 = false;
+  bool transposed = false, bias13 = false, bias2 = false, keeping = false;
 
   void add_to(CLI::App& app);
   ExpertsProblem problem() const;  ///< wrong() where options contradict each other

@@ -36,7 +36,9 @@ def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
     assert run["grid"] == run["counts"]["blocks"]
 
 
-@pytest.mark.parametrize(("layout", "form"), [([], ""), (["--transposed", "--gate-up", "interleaved"], "_t")])
+@pytest.mark.parametrize(
+    ("layout", "form"), [([], ""), (["--transposed", "--gate-up", "interleaved"], "_t"), (["--keeping"], "_z")]
+)
 def test_the_variants_over_wgmma_run_too(layout: list[str], form: str) -> None:
     name = f"experts_wgmma_bf16_144x256x64_w1x8_s4_b1{form}"
     (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, *layout, "--variant", name)

@@ -21,7 +21,7 @@ class ExpertsExplainInput {
     constexpr std::uint32_t kSizes[] = {sizeof args_, sizeof args_, 0, 4, 80, 87, 88, 89, 96, 4096, 4097, ~0u};
     args_.struct_size = bytes.pick(kSizes);
     args_.flags = bytes.below(4) == 3 ? bytes.number<std::uint32_t>()
-                                      : static_cast<std::uint32_t>(bytes.below(8)) * FLASHFIT_TRANSPOSED;
+                                      : static_cast<std::uint32_t>(bytes.below(16)) * FLASHFIT_TRANSPOSED;
     args_.gpu = bytes.pick(kGpus);
     args_.dtype = bytes.pick(kDTypes);
     args_.activation = static_cast<std::int32_t>(bytes.below(6));
@@ -56,7 +56,7 @@ class ExpertsExplainInput {
   bool may_be_answered() const {
     constexpr std::string_view kGpus[] = {"L4", "8.9", "H100", "7.0", "all"}, kDTypes[] = {"fp16", "bf16", "fp32"};
     constexpr std::uint32_t kKnown =
-        FLASHFIT_PTX_ONLY | FLASHFIT_TRANSPOSED | FLASHFIT_INTERLEAVED | FLASHFIT_WEIGHT_ON_INPUT;
+        FLASHFIT_PTX_ONLY | FLASHFIT_TRANSPOSED | FLASHFIT_INTERLEAVED | FLASHFIT_WEIGHT_ON_INPUT | FLASHFIT_KEEPING;
     const auto in = [](std::int64_t least, std::int64_t size, std::int64_t most) {
       return size >= least && size <= most;
     };

@@ -31,6 +31,16 @@ def test_explain_has_the_commands_words() -> None:
     assert whole != part
 
 
+def test_calls_that_need_gradients_are_explained_too() -> None:
+    asked: dict[str, Any] = {**LAYER, "tokens": 70}
+    kept, plain = (flashfit.fused_moe_explain("H200", **asked, keeping=keeping)[0] for keeping in (True, False))
+    assert kept["variant"] == "experts_wgmma_bf16_144x256x64_w1x8_s4_b1_z"
+    assert not plain["variant"].endswith("_z")
+    other = flashfit.fused_moe_explain("L4", **asked, keeping=True)[0]
+    assert not other["fits"]
+    assert "keeping z" in other["reason"]
+
+
 def test_explain_says_which_argument_is_wrong() -> None:
     for bent, kind, words in (
         ({"experts": 0}, ValueError, "experts: 0; accepted: 1 to 512"),
@@ -43,6 +53,7 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"gate_up": "x"}, ValueError, "gate_up: 'x'; accepted: "),
         ({"gate_up": "interleaved", "activation": "silu"}, ValueError, "flags: FLASHFIT_INTERLEAVED"),
         ({"transposed": 1}, TypeError, "transposed: 1; accepted: True, False"),
+        ({"keeping": None}, TypeError, "keeping: None; accepted: True, False"),
         ({"weight_on": "x"}, ValueError, "weight_on: 'x'; accepted: "),
         ({"experts_low": 9, "experts_high": 5}, ValueError, "experts_low: 9, experts_high: 5; accepted: 0 <= "),
         ({"dtype": "int8"}, ValueError, 'dtype: "int8"; accepted: "fp16", "bf16", "fp32"'),

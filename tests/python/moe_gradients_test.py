@@ -14,8 +14,7 @@ from flashfit._gradients import (  # noqa: E402
     GROUPED,
     ONE_BY_ONE,
     experts_operator,
-    keeps_first_product,
-    multiplies_rows,
+    experts_over_wgmma,
 )
 
 from tools.gpu.experts_by_torch import (  # noqa: E402
@@ -479,11 +478,10 @@ def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) ->
         assert torch.equal(call[name].grad, mine.float())
 
 
-def test_which_gpus_keep() -> None:
-    assert keeps_first_product((9, 0))
-    assert not keeps_first_product((10, 0))
-    assert multiplies_rows((9, 0))
-    assert not multiplies_rows((8, 9))
+def test_which_gpus_have_products_over_wgmma() -> None:
+    assert experts_over_wgmma((9, 0))
+    assert not experts_over_wgmma((10, 0))
+    assert not experts_over_wgmma((8, 9))
 
 
 def test_recompute_is_a_choice_of_two() -> None:
@@ -504,8 +502,12 @@ def test_whose_products_run() -> None:
     ):
         assert experts_operator(capability, dtype, release) == want
     sizes: dict[str, Any] = {"experts": 8, "top_k": 2, "hidden": 64, "intermediate": 64}
-    found = {gpu: flashfit.fused_moe_explain(gpu, **sizes)[0]["backward"] for gpu in ("H100", "L4")}
-    assert found == {"H100": {"by": "flashfit"}, "L4": {"by": "aten::mm"}}
+    found = {gpu: flashfit.fused_moe_explain(gpu, **sizes)[0]["backward"] for gpu in ("H100", "B200", "L4")}
+    assert found == {
+        "H100": {"by": "flashfit"},
+        "B200": {"by": "aten::_grouped_mm"},
+        "L4": {"by": "aten::mm"},
+    }
     refused = flashfit.fused_moe_explain("H100", **sizes, dtype="fp32")[0]
     assert not refused["fits"]
     assert refused["backward"] == {"by": None, "reason": refused["reason"]}

@@ -21,6 +21,7 @@ LAYERS: dict[str, dict[str, Any]] = {
         "router": "topk_softmax",
         "activation": flashfit.Swiglu(1.702, 7.0, 1.0),
         "gate_up": "interleaved",
+        "transposed": True,
         "gate_bias": True,
         "biases": True,
     },
@@ -33,6 +34,7 @@ LAYERS: dict[str, dict[str, Any]] = {
         "shared_intermediate": 32,
     },
     "relu2": {"activation": "relu2", "router": "sigmoid", "renormalize": False},
+    "transposed, shared": {"transposed": True, "router": "sigmoid", "shared_intermediate": 40},
 }
 
 
@@ -60,7 +62,7 @@ def by_fused_moe(layer: MoeLayer, x: Any, **more: Any) -> Any:
 @pytest.mark.parametrize("name", LAYERS)
 def test_it_is_fused_moe_of_its_parameters(name: str) -> None:
     layer, x = made(name)
-    names = ("router", "activation", "gate_up", "groups", "scale", "renormalize")
+    names = ("router", "activation", "gate_up", "transposed", "groups", "scale", "renormalize")
     options = {key: value for key, value in LAYERS[name].items() if key in names}
     with torch.no_grad():
         found = layer(x)
@@ -70,6 +72,16 @@ def test_it_is_fused_moe_of_its_parameters(name: str) -> None:
     again = MoeLayer(**SIZES, **LAYERS[name])
     again.load_state_dict(layer.state_dict())
     assert torch.equal(again(x), found)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_new_weights_have_variance_1_over_the_depth(transposed: bool) -> None:
+    layer = MoeLayer(hidden=64, intermediate=400, experts=4, top_k=2, shared_intermediate=900, transposed=transposed)
+    depths: dict[str, int] = {"w13": 64, "w2": 400, "shared_w13": 64, "shared_w2": 900}
+    for name, depth in depths.items():
+        weights: Any = getattr(layer, name)
+        assert weights.shape[-2 if transposed else -1] == depth
+        assert weights.detach().std().item() * depth**0.5 == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -197,6 +209,19 @@ def test_what_it_does_not_load_is_refused_by_name() -> None:
     config = {"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 32, "num_local_experts": 2}
     with pytest.raises(flashfit.InvalidArgument, match=r"is stored as mxfp4; .* 24,576 bytes of torch.bfloat16"):
         MoeLayer.from_checkpoint({**config, "num_experts_per_tok": 2}, blocks, "mlp")
+
+
+def test_weights_lie_as_gpt_oss_stores_them() -> None:
+    config = {"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 32, "num_local_experts": 4}
+    tensors = {"router.weight": torch.randn(4, 64), "router.bias": torch.randn(4)}
+    for name, depth, outputs in (("gate_up_proj", 64, 64), ("down_proj", 32, 64)):
+        tensors[f"experts.{name}"] = torch.randn(4, depth, outputs)
+        tensors[f"experts.{name}_bias"] = torch.randn(4, outputs)
+    stored = {f"mlp.{name}": x for name, x in tensors.items()}
+    layer = MoeLayer.from_checkpoint({**config, "num_experts_per_tok": 2}, stored, "mlp")
+    assert torch.equal(layer.w13, tensors["experts.gate_up_proj"])
+    assert torch.equal(layer.w2, tensors["experts.down_proj"])
+    assert "transposed=True" in repr(layer)
 
 
 def test_what_makes_no_layer_is_refused() -> None:

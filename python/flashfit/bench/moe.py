@@ -31,7 +31,8 @@ CPU_TOKENS = 256  # and as many tokens at most
 
 @dataclass(frozen=True)
 class Model:
-    """The sizes of a model's layers, of its config.json; `most` tokens of a layer fit into 78 GiB beside a peer's."""
+    """The sizes of a model's layers, of its config.json; `most` tokens of a layer fit into 78 GiB beside a peer's.
+    `named`: the tokens that the project's goals name for it, where these are others; 0: none."""
 
     name: str
     experts: int
@@ -39,18 +40,21 @@ class Model:
     hidden: int
     intermediate: int
     most: int = 32768
+    named: int = 0
 
     def small(self) -> Model:
         """What a CPU multiplies in no time."""
         hidden, intermediate = (16 * math.ceil(size / CPU_SHARE / 16) for size in (self.hidden, self.intermediate))
-        return replace(self, name=f"small {self.name}", hidden=hidden, intermediate=intermediate, most=CPU_TOKENS)
+        return replace(
+            self, name=f"small {self.name}", hidden=hidden, intermediate=intermediate, most=CPU_TOKENS, named=0
+        )
 
 
 #: The first three are what papers measure: many small experts, few large ones, and weights that are hardly read twice.
 MODELS = (
     Model("Qwen3-30B-A3B", 128, 8, 2048, 768),
-    Model("Mixtral-8x7B", 8, 2, 4096, 14336),
-    Model("DeepSeek-V3", 256, 8, 7168, 2048, most=16384),
+    Model("Mixtral-8x7B", 8, 2, 4096, 14336, named=16384),
+    Model("DeepSeek-V3", 256, 8, 7168, 2048, most=16384, named=8192),
     Model("GPT-OSS-20B", 32, 4, 2880, 2880),
     Model("OLMoE-1B-7B", 64, 8, 2048, 1024),
     Model("GLM-4.5-Air", 128, 8, 4096, 1408),
@@ -115,8 +119,8 @@ def case_of(model: Model, tokens: int, routing: str, group: str = GROUP) -> MoeC
 
 
 def cases(device: str = "cuda") -> list[MoeCase]:
-    """Every case, the most telling ones first, as a run may be cut off: three models at 64, 4096 and the most tokens,
-    then the other models there, uneven choices, and the other numbers of tokens."""
+    """Every case, the most telling ones first, as a run may be cut off: three models at 64, 4096, the named and the
+    most tokens, then the other models there, uneven choices, and the other numbers of tokens."""
     models = MODELS if device != "cpu" else tuple(model.small() for model in MODELS)
     first, others = models[:FIRST_MODELS], models[FIRST_MODELS:]
 
@@ -129,7 +133,8 @@ def cases(device: str = "cuda") -> list[MoeCase]:
                 found.setdefault(case.name, case)
 
     def telling(model: Model) -> list[int]:
-        return [tokens for tokens in (64, 4096) if tokens < model.most] + [model.most]
+        named = [model.named] if model.named else []
+        return [tokens for tokens in (64, 4096) if tokens < model.most] + named + [model.most]
 
     def every(model: Model) -> list[int]:
         return [tokens for tokens in TOKENS if tokens < model.most] + [model.most]

@@ -46,6 +46,13 @@ class Steps {
   static constexpr std::size_t kMost = 8;
 
   void add(const Step& step) { list_[count_++] = step; }
+  /// Those of another plan, to be queued right after these: the first of them may begin early, too, if the others may.
+  void add(const Steps& more) {
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      add(more[i]);
+      if (i == 0) list_[count_ - 1].dependent = more.size() > 1 && more[1].dependent;
+    }
+  }
   std::span<const Step> all() const { return {list_.data(), count_}; }
   const Step& operator[](std::size_t i) const { return list_[i]; }
   std::size_t size() const { return count_; }

@@ -25,12 +25,14 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     if (kernel_of(step, kernels) == nullptr)
       return fail(Code::kInternal, fmt::format("no emulated kernel is {}", step.image->variant->name));
   emu::Stats all{};
+  const auto is_dependent = [&](std::size_t i) { return i < steps.size() && steps[i].dependent; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].grid.x == 0) continue;
     const EmulatedKernel& kernel = *kernel_of(steps[i], kernels);
     if (const int words = steps[i].cleared.words)
       std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
-    const Step* const next = i + 1 < steps.size() && steps[i + 1].dependent ? &steps[i + 1] : nullptr;
+    const bool alone = options.schedule == emu::Schedule::kReversed && !is_dependent(i) && is_dependent(i + 2);
+    const Step* const next = is_dependent(i + 1) && !alone ? &steps[i + 1] : nullptr;
     const EmulatedKernel* const dependent = next == nullptr || next->grid.x == 0 ? nullptr : kernel_of(*next, kernels);
     const bool pair = dependent != nullptr && kernel.program != nullptr && dependent->program != nullptr;
     options.kernel = kernel.variant.name;

@@ -8,7 +8,9 @@
 namespace flashfit::emulated {
 
 /// Runs the steps one after another on `memory`; params[i] is the argument of step i. Each runs the one of `kernels`
-/// that has its image's variant. The counters of all are added up. Error: the first finding.
+/// that has its image's variant. A dependent step begins early beside the one before it, two steps at a time: the first
+/// beside the second, or under Schedule::kReversed, of more than two, the second beside the third. The counters of all
+/// are added up. Error: the first finding.
 Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* const> params,
                              std::span<const EmulatedKernel> kernels, const emu::Memory& memory, emu::Options options);
 

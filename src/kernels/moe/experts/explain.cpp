@@ -14,11 +14,11 @@ void write_image(JsonText& json, const Image* image) {
   field("threads", [](const Image& i) { return i.variant->threads; });
 }
 
-void write_launches(JsonText& json, const Result<ExpertsPlan>& plan) {
+void write_launches(JsonText& json, const Result<ExpertsPlan>& plan, const ExpertsProblem& problem) {
   json.key("launches");
   if (!plan) return json.value(nullptr);
   json.begin_array();
-  for (const ExpertsLaunch& l : launches_of(*plan)) {
+  for (const ExpertsLaunch& l : launches_of(*plan, problem)) {
     json.begin_object();
     json.field("step", l.step);
     write_image(json, l.launch.image);
@@ -30,20 +30,19 @@ void write_launches(JsonText& json, const Result<ExpertsPlan>& plan) {
 
 }  // namespace
 
-std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan) {
+std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsProblem& problem) {
   std::vector<ExpertsLaunch> all;
   const auto steps = plan.steps.all();
-  bool multiplied = false;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const char* name = "count";
-    if (steps[i].image == plan.product)
-      name = multiplied ? "second product" : "first product", multiplied = true;
-    else if (i + 1 == steps.size())
-      name = "sum";
-    else if (steps[i + 1].image == plan.product || i + 2 == steps.size())
-      name = "place";
-    all.push_back({name, steps[i]});
+  const auto add = [&](const char* name) { all.push_back({name, steps[all.size()]}); };
+  if (steps.empty()) return all;
+  if (counts(problem)) add("count");
+  add("place");
+  if (gathers(experts_product_variant_of(*plan.product->variant).config, problem)) add("gather");
+  if (problem.owned() > 0) {
+    add("first product");
+    add("second product");
   }
+  add("sum");
   return all;
 }
 
@@ -85,7 +84,7 @@ void write_explanation(JsonText& json, const Result<ExpertsPlan>& plan, const Ex
   of_time("reading_l2_us", &ExpertsTime::reading_l2);
   const char* const bound = plan ? binds(plan->time) : nullptr;
   bound ? json.field("bound_by", bound) : json.field("bound_by", nullptr);
-  write_launches(json, plan);
+  write_launches(json, plan, problem);
   json.field("reason", reason_for(plan, problem, gpu));
   json.end_object();
 }

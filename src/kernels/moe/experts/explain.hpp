@@ -10,13 +10,13 @@
 
 namespace flashfit {
 
-/// A launch of a plan and what it is for: "count", "place", "first product", "second product", "sum".
+/// A launch of a plan and what it is for: "count", "place", "gather", "first product", "second product", "sum".
 struct ExpertsLaunch {
   const char* step;
   const Step& launch;
 };
-/// In the order in which they are queued; they point into the plan.
-std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan);
+/// In the order in which they are queued; they point into the plan, which is `problem`'s.
+std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsProblem& problem);
 
 /// Which part of the modelled time is the longest: "multiplying", "reading DRAM" or "reading L2"; nullptr of no time.
 const char* binds(const ExpertsTime& time);

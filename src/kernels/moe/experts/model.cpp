@@ -13,9 +13,22 @@ double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
   return 4096 * 0.65 * std::min(rows / 64, 1.0);
 }
 /// TMA and as many slots as there is room for keep more bytes on their way.
-double share_of_dram(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kMma ? 0.8 : 0.9; }
+double share_of_dram(const ExpertsProductConfig& c) {
+  return c.engine == ExpertsEngine::kWgmma ? 0.9 : c.stages > 4 ? 0.82 : 0.8;
+}
 /// What an SM reads from L2 in a clock, sustained.
 constexpr double kL2BytesPerClock = 40;
+
+/// How much longer `works` blocks that come and go read from DRAM than many would: a few of them have too little on
+/// its way, and where not all are there at once, the last ones begin when others end. Fitted to one token of seven
+/// models on an H100, small tiles with rings of four and of eight slots (docs/moe-kernels.md, "Few tokens").
+double uneven(const ExpertsProductConfig& c, double works, const Gpu& gpu) {
+  constexpr double kEnough = 64 * 1024;  // bytes on their way to an SM
+  const double at_once = gpu.sms * static_cast<double>(c.min_blocks);
+  if (works > at_once) return 1 + 0.15 * (std::ceil(works / at_once) * at_once / works - 1);
+  const double on_way = works / gpu.sms * (c.stages - 1) * c.tile_columns * c.depth * size_of(c.dtype);
+  return 1 / (1 - 0.1 * std::max(0.0, 1 - on_way / kEnough));
+}
 
 }  // namespace
 
@@ -37,14 +50,19 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
   const double kept = p.keeps ? outputs : 0;
   const double between = choices * p.owned() / experts * (2 * intermediate + kept + 2 * hidden) + 2 * hidden * p.tokens;
   time.reading_dram = bytes * (active * weights + between) / (gpu.dram_gb_s * 1e3 * share_of_dram(c));
+  const double first = outputs / (outputs + intermediate);  // of the weights, the first product's
+  if (c.engine == ExpertsEngine::kMma)
+    time.reading_dram *= first * uneven(c, tiles * outputs / c.tile_columns, gpu) +
+                         (1 - first) * uneven(c, tiles * hidden / c.tile_columns, gpu);
   const double operand = rows * active * (hidden * outputs + intermediate * hidden) / c.tile_columns;
   time.reading_l2 = bytes * (tiles * weights + operand) / (clocks_us * kL2BytesPerClock);
   if (c.engine == ExpertsEngine::kWgmma) {
     // One block an SM, which takes whole tiles: the last ones leave SMs idle, but what is read from DRAM is shared.
-    const double works = tiles * (outputs + hidden) / c.tile_columns / 2;  // of a product
-    const double rounds = std::ceil(works / gpu.sms) * gpu.sms / works;
-    time.multiplying *= rounds;
-    time.reading_l2 *= rounds;
+    const auto rounds = [&](double works) { return std::ceil(works / gpu.sms) * gpu.sms / works; };
+    const double both =
+        first * rounds(tiles * outputs / c.tile_columns) + (1 - first) * rounds(tiles * hidden / c.tile_columns);
+    time.multiplying *= both;
+    time.reading_l2 *= both;
     if (!p.sorted)  // rows of x are written in the experts' order, and read there
       time.reading_dram += bytes * 2 * choices * p.owned() / experts * hidden / (gpu.dram_gb_s * 1e3);
   }

@@ -23,6 +23,7 @@ struct ExpertsRowsParams {
   const int* map;  ///< [mapped]: which expert an id is, -1: none; or nullptr
   int mapped;
   const int* offsets;              ///< [owned + 1], of kTake
+  int sorted_before;               ///< as in ExpertsProductParams
   int chunks;                      ///< of kSortChunk choices
   Divisor tile_rows;               ///< of the grouped products' tiles
   int *counts, *choices, *places;  ///< as in ExpertsWorkspace
@@ -46,6 +47,9 @@ struct ExpertsRowsParams {
 struct ExpertsProductParams {
   const ExpertTile* tiles;
   const int* tile_count;
+  /// 1: the sort had ended before the step before this one let this one begin. So its lists, and weights, may be read
+  /// while that step still runs.
+  int sorted_before;
   int* taken;          ///< over wgmma: tiles that blocks have taken beyond their first
   const int* choices;  ///< the first product: row r is of token choices[r] / top_k, whose row of a it is over mma.sync
   Divisor top_k;

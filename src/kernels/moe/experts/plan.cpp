@@ -39,14 +39,6 @@ Result<void> check_name(std::string_view name, const ExpertsProblem& p) {
                           describe(p), fmt::join(suitable, ", ")));
 }
 
-/// Whether choices are counted before they get their rows.
-bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
-
-/// Whether rows of x are copied into the experts' order before they are multiplied.
-bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0;
-}
-
 /// Blocks of the two products.
 struct Blocks {
   std::int64_t first, second;
@@ -73,6 +65,12 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 }
 
 }  // namespace
+
+bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
+
+bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0;
+}
 
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
   const int each = paired ? c.tile_columns / 2 : c.tile_columns;
@@ -125,19 +123,23 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p,
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident) {
   Steps steps;
   if (p.rows() == 0) return steps;
+  // The kernels' code waits where it was compiled for a GPU that can.
+  const auto add = [&](const Image& image, Grid grid) {
+    steps.add({.image = &image, .grid = grid, .dependent = steps.size() > 0 && image.target.cc >= 90});
+  };
   const std::int64_t chunks = sort_chunks(p);
   const ExpertsProductConfig& c = config_of(product);
   const bool stay = c.engine == ExpertsEngine::kWgmma;
   const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
   const Blocks blocks = blocks_of(c, p);
-  if (counts(p)) steps.add({.image = &rows, .grid = {.x = chunks}});
-  steps.add({.image = &rows, .grid = {.x = chunks}});
-  if (gathers(c, p)) steps.add({.image = &rows, .grid = {.x = p.tokens}});
+  if (counts(p)) add(rows, {.x = chunks});
+  add(rows, {.x = chunks});
+  if (gathers(c, p)) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
-    steps.add({.image = &product, .grid = grid(blocks.first)});
-    steps.add({.image = &product, .grid = grid(blocks.second)});
+    add(product, grid(blocks.first));
+    add(product, grid(blocks.second));
   }
-  steps.add({.image = &rows, .grid = {.x = p.tokens}});
+  add(rows, {.x = p.tokens});
   return steps;
 }
 
@@ -183,12 +185,14 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
   sum_step_.step = ExpertsRowsStep::kSum;
+  sum_step_.sorted_before = p.owned() > 0;
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
   const std::int64_t apart = interleaved ? 1 : p.intermediate;
   ExpertsProductParams& first = first_.product;
   first = {.tiles = tiles,
            .tile_count = ints(at.tile_count),
+           .sorted_before = gathers(c, p),
            .taken = ints(at.taken),
            .choices = ints(at.choices),
            .top_k = Divisor(p.top_k),
@@ -218,6 +222,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ExpertsProductParams& second = second_.product;
   second = first;
   ++second.taken;
+  second.sorted_before = 1;
   second.choices = nullptr;
   second.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
   second.a = workspace + at.h;

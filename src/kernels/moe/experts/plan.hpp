@@ -33,6 +33,11 @@ struct ExpertsPlan {
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
 
+/// Whether choices are counted before they get their rows, and whether rows of x are copied into the experts' order
+/// before they are multiplied: launches of their own.
+bool counts(const ExpertsProblem& p);
+bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p);
+
 /// Tiles across the outputs, each of which is two of w's where gate and up are paired.
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired);
 

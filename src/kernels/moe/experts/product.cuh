@@ -6,7 +6,9 @@
 // expert's weights are read from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
 // With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
 // in the same thread: the activation needs no other.
+// A block asks for its first slices of weights before it waits for the step before it, whose results are rows.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/layout/swizzle.hpp"
 #include "kernels/moe/experts/activation.cuh"
@@ -44,8 +46,11 @@ struct ExpertsProductKernel {
   static constexpr int kThreads = experts_product_threads(C), kMinBlocks = C.min_blocks;
 
   static void run(const Params& p) {
+    if (p.sorted_before == 0) arch::wait_for_step_before();
+    arch::let_next_step_begin();
     const int work = arch::block().x;
-    if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return;
+    // Each block waits, also one without a tile: the step after this one takes all before it as ended.
+    if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return arch::wait_for_step_before();
     const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
     // The expert's works: all its row tiles for the first tile of outputs, then for the next.
     const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows, at = work - tile.first_tile * p.columns.by;
@@ -82,15 +87,8 @@ struct ExpertsProductKernel {
   template <bool kTransposed>
   static void multiply(const Params& p, const Place& place) {
     Shared& s = arch::shared<Shared>();
-    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), p.depth, [&](int r) {
-      const bool inside = r < place.rows;
-      int row = inside ? place.first_row + r : 0;
-      if (inside && p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
-      return SliceRow{row * p.a_row, inside};
-    });
     auto copy_w = weights<kTransposed>(p, place);
-    const auto start = [&](int slot, int step) {
-      copy_a.start(s.ring[slot].a, step * C.depth);
+    const auto start_w = [&](int slot, int step) {
       if constexpr (kTransposed)
         copy_w.start(s.ring[slot].transposed, step * C.depth);
       else
@@ -98,8 +96,19 @@ struct ExpertsProductKernel {
     };
     const int steps = (p.depth + C.depth - 1) / C.depth;
 #pragma unroll
+    for (int i = 0; i < C.stages - 1; ++i)
+      if (i < steps) start_w(i, i);
+    arch::wait_for_step_before();
+    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), p.depth, [&](int r) {
+      const bool inside = r < place.rows;
+      int row = inside ? place.first_row + r : 0;
+      if (inside && p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
+      return SliceRow{row * p.a_row, inside};
+    });
+    // The first group has all slices of weights so far.
+#pragma unroll
     for (int i = 0; i < C.stages - 1; ++i) {
-      if (i < steps) start(i, i);
+      if (i < steps) copy_a.start(s.ring[i].a, i * C.depth);
       arch::cp_async_commit();
     }
     Sums sums = {};
@@ -108,7 +117,11 @@ struct ExpertsProductKernel {
     for (int i = 0; i < steps; ++i) {
       arch::cp_async_wait<C.stages - 2>();
       arch::sync_block();  // slice i is there for all; all have left the slot that is filled next
-      if (i + C.stages - 1 < steps) start(slot == 0 ? C.stages - 1 : slot - 1, i + C.stages - 1);
+      if (i + C.stages - 1 < steps) {
+        const int free = slot == 0 ? C.stages - 1 : slot - 1;
+        copy_a.start(s.ring[free].a, (i + C.stages - 1) * C.depth);
+        start_w(free, i + C.stages - 1);
+      }
       arch::cp_async_commit();
       if (has_rows) multiply_slice<kTransposed>(sums, s.ring[slot]);
       slot = slot + 1 == C.stages ? 0 : slot + 1;

@@ -3,7 +3,9 @@
 // order for products that do not gather, and each token's sum
 //   out[t] = sum over k of weight[t, k] y[row of (t, k)],
 // in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0.
+// Each step may begin before the one before it has ended, and waits for that before it reads what that writes.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/sort.cuh"
 
 namespace flashfit {
@@ -18,11 +20,11 @@ struct ExpertsRowsKernel {
   static constexpr int kThreads = kRowsThreads, kMinBlocks = 3;
 
   static void run(const Params& p) {
-    if (p.step == ExpertsRowsStep::kSum)
-      sum(p);
-    else if (p.step == ExpertsRowsStep::kGather)
-      gather(p);
-    else if (p.step == ExpertsRowsStep::kCount)
+    if (p.step == ExpertsRowsStep::kSum) return sum(p);
+    if (p.step == ExpertsRowsStep::kGather) return gather(p);
+    arch::wait_for_step_before();
+    arch::let_next_step_begin();
+    if (p.step == ExpertsRowsStep::kCount)
       ExpertsSort::count(p, arch::shared<Shared>());
     else if (p.step == ExpertsRowsStep::kTake)
       ExpertsSort::take(p, arch::shared<Shared>());
@@ -37,8 +39,13 @@ struct ExpertsRowsKernel {
     const int64 token = arch::block().x, first = token * p.top_k;
     const T* const g_x = static_cast<const T*>(p.x) + token * p.x_row;
     T* const g_to = static_cast<T*>(p.gathered);
-    for (int column = arch::thread() * 8; column < p.columns; column += kThreads * 8) {
-      const Bytes16 x = arch::load<Bytes16>(g_x, column);
+    const int own = arch::thread() * 8;
+    Bytes16 x = {};
+    if (own < p.columns) x = arch::load<Bytes16>(g_x, own);
+    arch::wait_for_step_before();
+    arch::let_next_step_begin();
+    for (int column = own; column < p.columns; column += kThreads * 8) {
+      if (column != own) x = arch::load<Bytes16>(g_x, column);
       for (int k = 0; k < p.top_k; ++k) {
         const int place = arch::load(p.places, first + k);
         arch::store_if(place >= 0, g_to, place * int64{p.columns} + column, x);
@@ -48,9 +55,17 @@ struct ExpertsRowsKernel {
 
   static void sum(const Params& p) {
     const int64 token = arch::block().x, first = token * p.top_k;
-    for (int column = arch::thread() * 8; column < p.columns; column += kThreads * 8) {
+    if (p.sorted_before == 0) arch::wait_for_step_before();
+    Chosen chosen;
+    read(p, first, p.top_k, chosen);
+    if (p.sorted_before != 0) arch::wait_for_step_before();
+    const int own = arch::thread() * 8;
+    for (int column = own; column < p.columns; column += kThreads * 8) {
       float total[8] = {};
-      for (int k = 0; k < p.top_k; k += kAtOnce) add(p, first + k, p.top_k - k, column, total);
+      for (int k = 0; k < p.top_k; k += kAtOnce) {
+        if (k > 0 || (column != own && p.top_k > kAtOnce)) read(p, first + k, p.top_k - k, chosen);
+        add(p, chosen, column, total);
+      }
       Bytes16 words;
 #pragma unroll
       for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
@@ -58,27 +73,33 @@ struct ExpertsRowsKernel {
     }
   }
 
-  /// The first kAtOnce of `left` choices from `first` on.
-  static void add(const Params& p, int64 first, int left, int column, float (&total)[8]) {
-    const T* const g_y = static_cast<const T*>(p.y);
+  /// Choices of a token: where each lies, -1 for none, and its weight.
+  struct Chosen {
     int place[kAtOnce];
     float weight[kAtOnce];
+  };
+  /// The first kAtOnce of `left` choices from `first` on.
+  static void read(const Params& p, int64 first, int left, Chosen& c) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      c.place[i] = i < left ? arch::load(p.places, first + i) : -1;
+      c.weight[i] = i < left && p.weights != nullptr ? arch::load(p.weights, first + i) : 1.f;
+    }
+  }
+
+  static void add(const Params& p, const Chosen& c, int column, float (&total)[8]) {
+    const T* const g_y = static_cast<const T*>(p.y);
     Bytes16 y[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      place[i] = i < left ? arch::load(p.places, first + i) : -1;
-      weight[i] = i < left && p.weights != nullptr ? arch::load(p.weights, first + i) : 1.f;
-    }
-#pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
-      if (place[i] >= 0) y[i] = arch::load<Bytes16>(g_y, int64{place[i]} * p.columns + column);
+      if (c.place[i] >= 0) y[i] = arch::load<Bytes16>(g_y, int64{c.place[i]} * p.columns + column);
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      if (place[i] < 0) continue;
+      if (c.place[i] < 0) continue;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
         const T half{static_cast<unsigned short>(y[i].words[j / 2] >> j % 2 * 16)};
-        total[j] = arch::multiply_add(weight[i], arch::widen(half), total[j]);
+        total[j] = arch::multiply_add(c.weight[i], arch::widen(half), total[j]);
       }
     }
   }

@@ -12,6 +12,8 @@ using enum Target::Kind;
 inline constexpr Target kTuringOn[] = {{75, kSass}, {80, kSass}, {90, kSass}, {100, kSass}, {120, kSass}, {75, kPtx}};
 inline constexpr Target kAmpereOn[] = {{80, kSass}, {90, kSass}, {100, kSass}, {120, kSass}, {80, kPtx}};
 
+// With 227 KB of shared memory an SM.
+inline constexpr Target kDataCentre[] = {{90, kSass}, {100, kSass}};
 inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
 
 inline constexpr ExpertsRowsVariant kRows[] = {{{DType::kF16}, kTuringOn}, {{DType::kBF16}, kAmpereOn}};
@@ -31,7 +33,7 @@ constexpr ExpertsProductConfig large(DType t) {
           .keeps = false};
 }
 // Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
-constexpr ExpertsProductConfig small(DType t) {
+constexpr ExpertsProductConfig small(DType t, int stages) {
   return {.engine = ExpertsEngine::kMma,
           .dtype = t,
           .tile_rows = 16,
@@ -39,8 +41,8 @@ constexpr ExpertsProductConfig small(DType t) {
           .depth = 64,
           .row_warps = 1,
           .column_warps = 4,
-          .stages = 4,
-          .min_blocks = 4,
+          .stages = stages,
+          .min_blocks = stages > 4 ? 2 : 4,
           .transposed = false,
           .keeps = false};
 }
@@ -62,12 +64,13 @@ constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
 }
 
 inline constexpr ExpertsProductVariant kProducts[] = {
-    {large(DType::kF16), kTuringOn, 8},           {small(DType::kF16), kTuringOn},
-    {large(DType::kBF16), kAmpereOn, 8},          {small(DType::kBF16), kAmpereOn},
+    {large(DType::kF16), kTuringOn, 8},           {small(DType::kF16, 4), kTuringOn},
+    {large(DType::kBF16), kAmpereOn, 8},          {small(DType::kBF16, 4), kAmpereOn},
     {hopper(DType::kF16, false, false), kHopper}, {hopper(DType::kBF16, false, false), kHopper},
     {hopper(DType::kF16, false, true), kHopper},  {hopper(DType::kBF16, false, true), kHopper},
     {hopper(DType::kF16, true, false), kHopper},  {hopper(DType::kBF16, true, false), kHopper},
     {hopper(DType::kF16, true, true), kHopper},   {hopper(DType::kBF16, true, true), kHopper},
+    {small(DType::kF16, 8), kDataCentre},         {small(DType::kBF16, 8), kDataCentre},
 };
 
 }  // namespace experts_tables

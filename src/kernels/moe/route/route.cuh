@@ -8,6 +8,7 @@
 // where these choose, groups that are not kept have none, and a weight is its expert's score. Every sum is taken in one
 // order: results are the same in each run.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/route/config.hpp"
 #include "kernels/moe/route/exp.cuh"
 #include "kernels/moe/route/logit_order.hpp"
@@ -26,6 +27,7 @@ struct RouteKernel {
   static constexpr int kThreads = route_threads(C), kMinBlocks = 1, kEach = C.experts / 32;
 
   static void run(const Params& p) {
+    arch::let_next_step_begin();
     const int64 token = int64(arch::block().x) * C.warps + arch::warp();
     if (token >= p.tokens) return;
     uint32 orders[kEach];

@@ -96,12 +96,13 @@ Result<void> run_on_gpu(const CheckedExperts& c, const Allocator& allocator) {
   }
   ExpertsArguments arguments;  // before anything is launched: they may be refused
   if (auto ok = arguments.set(**plan, call, encode_tensor_map); !ok) return ok;
-  if (*route != nullptr) {
-    const RouteParams params = route_params(routing);
-    const void* const argument[] = {&params};
-    if (auto ok = launch((*route)->steps.all(), argument, c.device, c.stream); !ok) return ok;
-  }
-  return launch((*plan)->steps.all(), arguments.all(), c.device, c.stream);
+  if (*route == nullptr) return launch((*plan)->steps.all(), arguments.all(), c.device, c.stream);
+  const RouteParams params = route_params(routing);
+  std::vector<const void*> all{&params};
+  all.insert(all.end(), arguments.all().begin(), arguments.all().end());
+  Steps steps = (*route)->steps;
+  steps.add((*plan)->steps);
+  return launch(steps.all(), all, c.device, c.stream);
 }
 
 Result<void> prepare_on_gpu(const CheckedExperts& c) {

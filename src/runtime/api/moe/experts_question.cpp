@@ -15,7 +15,7 @@ namespace {
 /// The struct's size in its first version: no caller has a smaller one.
 constexpr std::size_t kFirstSize = 88;
 constexpr std::uint32_t kKnownFlags =
-    FLASHFIT_TRANSPOSED | FLASHFIT_INTERLEAVED | FLASHFIT_WEIGHT_ON_INPUT | FLASHFIT_PTX_ONLY;
+    FLASHFIT_TRANSPOSED | FLASHFIT_INTERLEAVED | FLASHFIT_WEIGHT_ON_INPUT | FLASHFIT_KEEPING | FLASHFIT_PTX_ONLY;
 constexpr std::int64_t kMostFeatures = 1 << 20;  ///< of hidden and of intermediate
 
 using Args = flashfit_fused_moe_explain_args;
@@ -24,8 +24,9 @@ Result<void> check(const Args& a) {
   if (const std::uint32_t unknown = a.flags & ~kKnownFlags)
     return refuse(
         "flags: {:#x} is unknown; accepted: FLASHFIT_TRANSPOSED ({:#x}), FLASHFIT_INTERLEAVED ({:#x}), "
-        "FLASHFIT_WEIGHT_ON_INPUT ({:#x}), FLASHFIT_PTX_ONLY ({:#x})",
-        unknown, FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_PTX_ONLY);
+        "FLASHFIT_WEIGHT_ON_INPUT ({:#x}), FLASHFIT_KEEPING ({:#x}), FLASHFIT_PTX_ONLY ({:#x})",
+        unknown, FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT, FLASHFIT_KEEPING,
+        FLASHFIT_PTX_ONLY);
   if (auto ok = check_numbers({{"experts", a.experts, 1, kMostExperts}, {"top_k", a.top_k, 1, kMostChosen}}); !ok)
     return ok;
   const std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max() / a.top_k;
@@ -60,6 +61,7 @@ ExpertsProblem problem_of(const Args& a, DType dtype) {
   p.transposed = (a.flags & FLASHFIT_TRANSPOSED) != 0;
   if (a.flags & FLASHFIT_INTERLEAVED) p.gate_up = GateUp::kInterleaved;
   if (a.flags & FLASHFIT_WEIGHT_ON_INPUT) p.weight_on = WeightOn::kInput;
+  p.keeps = (a.flags & FLASHFIT_KEEPING) != 0;
   return p;
 }
 

@@ -53,6 +53,12 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   add("experts of many warps",
       {.tokens = 40, .experts = 200, .top_k = 4, .hidden = 16, .intermediate = 8, .low = 0, .high = 200});
   cases.back().choices = reference::Choices::kRandom;
+  if (c.tile_rows == kFewestTileRows) {  // nothing of these is the products'
+    add("more columns than threads copy, more choices than are added at once",
+        {.tokens = 2, .experts = 10, .top_k = 9, .hidden = 2064, .intermediate = 8, .low = 0, .high = 10});
+    add("all experts elsewhere",
+        {.tokens = 3, .experts = 4, .top_k = 2, .hidden = 16, .intermediate = 8, .low = 2, .high = 2});
+  }
   if (wgmma)
     std::erase_if(cases, [&](const reference::ExpertsCase& spec) { return spec.problem.transposed != c.transposed; });
   for (reference::ExpertsCase& spec : cases) spec.problem.keeps = c.keeps;

@@ -34,9 +34,9 @@ Json explained(const Result<ExpertsPlan>& plan, const ExpertsProblem& p, const G
   return Json::parse(json.take().value());
 }
 
-std::vector<std::string> steps_of(const ExpertsPlan& plan) {
+std::vector<std::string> steps_of(const ExpertsPlan& plan, const ExpertsProblem& p) {
   std::vector<std::string> names;
-  for (const ExpertsLaunch& l : launches_of(plan)) names.emplace_back(l.step);
+  for (const ExpertsLaunch& l : launches_of(plan, p)) names.emplace_back(l.step);
   return names;
 }
 
@@ -81,8 +81,8 @@ TEST(ExpertsExplanation, SaysWhatThePlanHolds) {
 
 TEST(ExpertsExplanation, NamesEachLaunch) {
   const Carried carried;
-  const Gpu gpu = find_gpu("L4").value();
-  const auto steps = [&](const ExpertsProblem& p) { return steps_of(*plan_experts(p, gpu, 0, carried.images)); };
+  Gpu gpu = find_gpu("L4").value();
+  const auto steps = [&](const ExpertsProblem& p) { return steps_of(*plan_experts(p, gpu, 0, carried.images), p); };
   EXPECT_THAT(steps(problem(0)), ElementsAre());
   EXPECT_THAT(steps(problem(1)), ElementsAre("place", "first product", "second product", "sum"));
   EXPECT_THAT(steps(problem(4096)), ElementsAre("count", "place", "first product", "second product", "sum"));
@@ -91,6 +91,10 @@ TEST(ExpertsExplanation, NamesEachLaunch) {
   EXPECT_THAT(steps(none), ElementsAre("place", "sum"));
   none.tokens = 4096;
   EXPECT_THAT(steps(none), ElementsAre("count", "place", "sum"));
+  gpu = find_gpu("H200").value();
+  EXPECT_THAT(steps(none), ElementsAre("count", "place", "sum"));
+  EXPECT_THAT(steps(problem(128)), ElementsAre("place", "gather", "first product", "second product", "sum"));
+  EXPECT_THAT(steps(problem(4096)), ElementsAre("count", "place", "gather", "first product", "second product", "sum"));
 }
 
 TEST(ExpertsExplanation, TheLongestPartBinds) {

@@ -79,6 +79,28 @@ TEST(ExpertsPlan, TakesWgmmaOnHopperUnlessItsTilesAreTooFew) {
   }
 }
 
+/// What was faster on an H100 (docs/moe-kernels.md, "Few tokens").
+TEST(ExpertsPlan, TakesDeepRingsWhereTheBlocksOfOneTokenAreFew) {
+  const auto carried = images();
+  const auto stages = [&](const char* gpu, int experts, int top_k, int hidden, int intermediate) {
+    const ExpertsProblem p{.tokens = 1,
+                           .experts = experts,
+                           .top_k = top_k,
+                           .hidden = hidden,
+                           .intermediate = intermediate,
+                           .low = 0,
+                           .high = experts};
+    const ExpertsProductConfig c = config_of(*plan_experts(p, find_gpu(gpu).value(), 0, carried));
+    EXPECT_EQ(c.engine, ExpertsEngine::kMma);
+    return c.stages;
+  };
+  EXPECT_EQ(stages("H100", 128, 8, 2048, 768), 8);  // Qwen3-30B-A3B
+  EXPECT_EQ(stages("H100", 64, 8, 2048, 1024), 8);  // OLMoE-1B-7B
+  EXPECT_EQ(stages("H100", 8, 2, 4096, 14336), 8);  // Mixtral-8x7B
+  EXPECT_EQ(stages("H100", 32, 4, 2880, 2880), 4);  // GPT-OSS-20B: 360 blocks, of which 264 are there at once
+  EXPECT_EQ(stages("A100", 128, 8, 2048, 768), 4);
+}
+
 TEST(ExpertsPlan, TakesTransposedWeightsByAFormOfTheirOwnOverWgmma) {
   const auto carried = images();
   const Gpu gpu = find_gpu("H200").value();

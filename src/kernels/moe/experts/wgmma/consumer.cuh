@@ -1,6 +1,7 @@
 #pragma once
 // A warpgroup that computes twice 64 of a tile's outputs: of gate and of up, or one after the other.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/moe/experts/activation.cuh"
 #include "kernels/moe/experts/wgmma/alternating.cuh"
@@ -54,6 +55,7 @@ class WgmmaExpertsConsumer {
         at_(0) {}
 
   void run() {
+    arch::wait_for_step_before();  // which may still read what this one writes
     for (;;) {
       const ExpertsPlace place = next();
       if (place.rows == 0) return;

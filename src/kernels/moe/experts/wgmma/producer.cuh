@@ -2,6 +2,7 @@
 // The thread that takes tiles, and has TMA copy slices of weights and of the expert's rows as far ahead as there are
 // slots.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 #include "kernels/moe/experts/wgmma/works.cuh"
@@ -29,32 +30,40 @@ class WgmmaExpertsProducer {
   void run() {
     ExpertsWorks<C> works(p_);
     const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
-    for (;;) {
-      const ExpertsPlace place = works.next();
-      if (place.rows == 0) return end();
+    // The first slices' weights are asked for before the step before this one has ended, whose results are rows.
+    ExpertsPlace place = works.next();
+    int begun = place.rows == 0 ? 0 : slices_ < C.stages ? slices_ : C.stages;
+    for (int i = 0; i < begun; ++i) begin(place, i, i);
+    arch::wait_for_step_before();
+    for (; place.rows != 0; place = works.next(), begun = 0)
       for (int i = 0; i < slices_; ++i, ++at_) {
-        const int slot = wait();
-        if (i == 0) arch::store_shared(s_.places, slot, place);
-        arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + place.steps() * kStepBytes);
-        copy_weights(place, i * C.depth, slot);
-        copy_rows(place, i * C.depth, slot);
+        if (i >= begun) begin(place, i, at_);
+        copy_rows(place, i * C.depth, at_ % C.stages);
         if (i == take) works.take();
         if (i == look) works.look();
       }
-    }
+    end();
+  }
+
+  /// Slice i of a tile, the n-th of all: a slot for it, and its weights on their way.
+  void begin(const ExpertsPlace& place, int i, int n) {
+    const int slot = wait(n);
+    if (i == 0) arch::store_shared(s_.places, slot, place);
+    arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + place.steps() * kStepBytes);
+    copy_weights(place, i * C.depth, slot);
   }
 
   /// A slot with nothing but the news that nothing is left.
   void end() {
-    const int slot = wait();
+    const int slot = wait(at_);
     arch::store_shared(s_.places, slot, ExpertsPlace{});
     arch::mbarrier_arrive(s_.full[slot]);
   }
 
-  /// Until the next slot is empty.
-  int wait() {
-    const int slot = at_ % C.stages;
-    arch::mbarrier_wait(s_.empty[slot], at_ / C.stages % 2 ^ 1);
+  /// Until the slot of the n-th slice is empty.
+  int wait(int n) {
+    const int slot = n % C.stages;
+    arch::mbarrier_wait(s_.empty[slot], n / C.stages % 2 ^ 1);
     return slot;
   }
 

@@ -4,6 +4,7 @@
 // Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. A block stays
 // on its SM and computes one tile after another. One thread copies slices of weights and rows; two have twice 64 of
 // the tile's 256 outputs each: of a feature's gate and of its up, in the same thread.
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"
 
@@ -21,6 +22,8 @@ struct WgmmaExpertsProductKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
+    if (p.product.sorted_before == 0) arch::wait_for_step_before();
+    arch::let_next_step_begin();
     // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {
