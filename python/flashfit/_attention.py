@@ -61,7 +61,7 @@ def is_ragged(cu_seqlens_q: Any, cu_seqlens_k: Any) -> bool:
 
 def lse_shape(q: tuple[int, ...], heads_first: bool) -> tuple[int, ...]:
     """The shape of lse: heads before tokens in any layout."""
-    return q[:-1] if heads_first else (*q[:-3], q[-2], q[-3])
+    return tuple(q[:-1]) if heads_first else (*q[:-3], q[-2], q[-3])
 
 
 def check_ndim(ndim: int, layout: str, ragged: bool, name: str = "q") -> None:

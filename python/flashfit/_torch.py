@@ -19,13 +19,15 @@ from ._moe import shared_of
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
-from ._torch_compute import compute
+from ._torch_attention import call_in_graph
+from ._torch_compute import all_plain, compute
 from ._torch_moe import compute_moe, moe_by_operators
 from ._torch_route import compute_route
 from .torch_ops import call
 from .torch_ops import moe_route as route_by_operators
 
 _native: Any = binding().native
+_NOTHING_ASKED = Asked()
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
@@ -53,6 +55,13 @@ def _is_plain(q: Any, k: Any, v: Any, out: Any, asked: Asked | None) -> bool:
     if asked is None:
         return bool(_native.is_plain(q, k, v, out))
     return bool(_native.is_plain(q, k, v, out, *asked.tensors()))
+
+
+def _is_plain_but_for_gradients(q: Any, k: Any, v: Any, cu_q: Any, cu_k: Any, asked: Asked | None) -> bool:
+    tensors = (q, k, v, cu_q, cu_k, *(asked.tensors() if asked else ()))
+    if not _native.is_plain_but_for_gradients(*tensors):
+        return False
+    return all(x.layout is torch.strided and not x.is_nested for x in (q, k, v))
 
 
 def _refuse_gradients(given: dict[str, Any]) -> None:
@@ -95,7 +104,12 @@ def attention(
             if out is not None:
                 _count_change((out,))
             return found
-    more = Asked() if asked is None else asked
+        if out is None and _native and _is_plain_but_for_gradients(q, k, v, cu_seqlens_q, cu_seqlens_k, asked):
+            return call_in_graph(
+                *(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse),
+                _NOTHING_ASKED if asked is None else asked,
+            )
+    more = _NOTHING_ASKED if asked is None else asked
     if more.workspace is not None:
         raise InvalidArgument("workspace: given in compiled code; accepted there: None")
     return call(
@@ -173,11 +187,6 @@ def moe_route(
     )
 
 
-def _all_plain(tensors: list[Any]) -> bool:
-    """is_plain() takes eight at once."""
-    return all(_native.is_plain(*tensors[i : i + 8]) for i in range(0, len(tensors), 8))
-
-
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
     if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
@@ -187,7 +196,7 @@ def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) 
         given += shared_of(asked.shared)
         given = [each for each in given if each is not None]
         odd = not all(isinstance(each, torch.Tensor) for each in given)
-        if odd or workspace is not None or (_native and _all_plain(given)):
+        if odd or workspace is not None or all_plain(given):
             found = compute_moe(x, w13, w2, asked, out, workspace)
             if out is not None:
                 _count_change((out,))

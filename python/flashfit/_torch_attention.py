@@ -13,9 +13,9 @@ from ._tensors import full_name, lengths_list, numbers_list, offsets_list, truth
 from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
-from ._torch_gradients import gradients
+from ._torch_gradients import check_gradients, gradients
 from ._torch_operators import Operator
-from ._torch_rules import NO_OUT
+from ._torch_rules import NO_OUT, in_graph
 
 
 def _asked(
@@ -100,6 +100,38 @@ OPERATORS = (
 )
 
 
+_KEEPING_LSE = _kernel(compute, return_lse=True, has_out=False)
+_GRADIENTS = {return_lse: gradients(return_lse) for return_lse in (False, True)}
+
+
+def call_in_graph(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    causal: Any,
+    softmax_scale: Any,
+    layout: Any,
+    return_lse: bool,
+    asked: Asked,
+    checked: bool = False,
+) -> Any:
+    """call() of plain tensors alone in plain eager mode of which one needs a gradient: what the dispatcher would do, by
+    a shorter way. checked: torch's guard says that tensors like these were taken before."""
+    heads_are_first(layout)  # refuses others
+    flags_of(causal)
+    if softmax_scale is not None:
+        softmax_scale = scale_of(softmax_scale)
+    check_ndim(q.dim(), layout, is_ragged(cu_seqlens_q, cu_seqlens_k))
+    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout, **_numbers_of(asked, False)}
+    others = (cu_seqlens_q, cu_seqlens_k, *asked.tensors())
+    tensors = (q, k, v) if all(x is None for x in others) else (q, k, v, *others)
+    if not checked:
+        check_gradients(tensors, options)
+    return in_graph(_GRADIENTS[return_lse], _KEEPING_LSE, tensors, options, checked)
+
+
 def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:
     """cu_seqlens of x's rows as a tensor. Compiled code is made once for many values: a list would make it anew."""
     if isinstance(cu_seqlens, torch.Tensor):
@@ -142,6 +174,11 @@ def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...],
         _given("bias", q, asked.bias, _no_array, torch.float32),
         _given("seqused_k", q, asked.seqused_k, lengths_list, torch.int32),
     )
+    return () if all(x is None for x in tensors) else tensors, _numbers_of(asked, compiling)
+
+
+def _numbers_of(asked: Asked, compiling: bool) -> dict[str, Any]:
+    """The options that are no tensors and ask for something, as the operators take them."""
     numbers: dict[str, Any] = {}
     left, right = window_of(asked.window)
     if asked.window is not None:
@@ -150,7 +187,7 @@ def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...],
         numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
     if truth_of("batch_invariant", asked.batch_invariant):
         numbers["batch_invariant"] = True
-    return () if all(x is None for x in tensors) else tensors, numbers
+    return numbers
 
 
 def _run(q: Any, k: Any, v: Any, out: Any, tensors: tuple[Any, ...], return_lse: bool, options: dict[str, Any]) -> Any:

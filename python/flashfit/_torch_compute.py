@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,9 +18,16 @@ _binding = binding()
 if _binding.native:
     _binding.native.connect_torch(*module_connection())
 _attend = _binding.attend
+_native: Any = _binding.native
 _new_out: Any = _binding.native.new_out if _binding.native else lambda *_: NotImplemented
 _empty_like, _float32 = torch.empty_like, torch.float32
 _INVALID_ARGUMENT = 1  # FLASHFIT_INVALID_ARGUMENT
+
+
+def all_plain(tensors: Sequence[Any]) -> bool:
+    """Whether these are plain torch tensors, or None, in plain eager mode, and none needs a gradient."""
+    # is_plain() takes eight at once.
+    return _native is not None and all(_native.is_plain(*tensors[i : i + 8]) for i in range(0, len(tensors), 8))
 
 
 def new_out(q: Any, v: Any) -> Any:

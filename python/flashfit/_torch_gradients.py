@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from ._attention import heads_are_first
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
 from ._options import TENSORS
+from ._torch_compute import all_plain
 from ._torch_operators import Gradients, Operator
 from ._torch_rules import NO_SECOND
 
@@ -29,30 +31,36 @@ _RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split("."
 _deterministic_lock = threading.Lock()
 
 
+@cache
+def _capability(device: int) -> tuple[int, int]:
+    major, minor = torch.cuda.get_device_capability(device)
+    return major, minor
+
+
 def problem_of(
     q: Any, v: Any, softcap: float = 0.0, alibi_slopes: Any = None, bias: Any = None, seqused_k: Any = None
 ) -> Problem:
     """The problem that torch tensors of any kind ask gradients of."""
-    capability = tuple(torch.cuda.get_device_capability(q.device)) if q.is_cuda else None
+    capability = _capability(q.get_device()) if q.is_cuda else None
     dims = int(q.shape[-1]), int(v.shape[-1])
     return Problem(capability, *dims, float(softcap), alibi_slopes is not None, bias is not None, seqused_k is not None)
 
 
-def _check(tensors: tuple[Any, ...], options: dict[str, Any]) -> None:
+def check_gradients(tensors: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Refuses, in one line, what PyTorch's backward does not take."""
     given = dict(zip(_TENSORS, tensors))
     for name, x in given.items():
-        if x is not None and x.requires_grad and name not in _WITH_GRADIENTS:
+        if x is not None and name not in _WITH_GRADIENTS and x.requires_grad:
             raise InvalidArgument(
                 f"{name}: requires grad, and flashfit has no gradient of it; accepted: tensors without, or a call "
                 "under torch.no_grad()"
             )
     q, v = given["q"], given["v"]
-    others = {name: given[name] for name in ("alibi_slopes", "bias", "seqused_k")}
+    others = {name: given.get(name) for name in ("alibi_slopes", "bias", "seqused_k")}
     misfit = misfit_of(problem_of(q, v, options.get("softcap", 0.0), **others))
     if misfit is not None:
         raise InvalidArgument(misfit.words)
-    if q.is_cuda and given["cu_seqlens_q"] is not None and _RELEASE < _UNPADDED_LSE:
+    if q.is_cuda and given.get("cu_seqlens_q") is not None and _RELEASE < _UNPADDED_LSE:
         raise InvalidArgument(
             f"cu_seqlens_q: given in a call that needs gradients with torch {torch.__version__} on a GPU; accepted: "
             "torch 2.8 or newer, or a call under torch.no_grad()"
@@ -62,7 +70,10 @@ def _check(tensors: tuple[Any, ...], options: dict[str, Any]) -> None:
 def _gradients_of(ctx: Any, needs: tuple[bool, ...], grad: Any) -> tuple[Any, ...]:
     out, lse, *tensors = ctx.saved_tensors
     options = {key: x for key, x in ctx.options.items() if key not in ("softcap", "batch_invariant")}
-    given = torch.ops.flashfit.attention_backward.default(grad, *tensors[:3], out, lse, *tensors[3:], **options)
+    # Past the dispatcher where it would do nothing: a trip through it and back costs more than a small backward does.
+    plain = all_plain((grad, out, lse, *tensors))
+    run: Any = _compute if plain else torch.ops.flashfit.attention_backward.default
+    given = run(grad, *tensors[:3], out, lse, *tensors[3:], **options)
     wanted = dict(zip(_WITH_GRADIENTS, given))
     return tuple(wanted[name] if needed else None for name, needed in zip(_TENSORS, needs))
 
@@ -70,7 +81,7 @@ def _gradients_of(ctx: Any, needs: tuple[bool, ...], grad: Any) -> tuple[Any, ..
 def gradients(return_lse: bool) -> Gradients:
     """Of attention, or of attention_lse, whose LSE has none, as PyTorch's and FlashAttention's has not."""
     results = 2 if return_lse else 1
-    return Gradients("attention_lse", _gradients_of, results, saves=2, check=_check)
+    return Gradients("attention_lse", _gradients_of, results, saves=2, check=check_gradients)
 
 
 @contextmanager
@@ -119,12 +130,12 @@ def _by_gpu(
     random = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout: not read
     window = {f"window_size_{side}": options[side] for side in ("left", "right") if options[side] >= 0}
     with _deterministic(options["deterministic"]):
-        found = torch.ops.aten._flash_attention_backward(
+        found = torch.ops.aten._flash_attention_backward.default(
             *(grad, q, k, v, out, lse, cu_q, cu_k, longest_q, longest_k, 0.0, options["causal"], random, random[0]),
             scale=options["scale"],
             **window,
         )
-    dq, dk, dv = (x[..., :head_dim] for x in found)
+    dq, dk, dv = (x[..., :head_dim] for x in found) if head_dim % 8 else found
     return dq, dk, dv
 
 
@@ -164,7 +175,7 @@ def _by_cpu(
         return torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     several = [x.repeat_interleave(group, 1) if group > 1 else x for x in (k, v)]
     causal, added = mask
-    found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+    found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default(
         grad, q, *several, out, lse, 0.0, causal, attn_mask=added, scale=scale
     )
     dq, *of_keys = found
@@ -203,7 +214,7 @@ def _of_sinks(grad: Any, out: Any, lse: Any, sinks: Any, heads: int) -> Any:
     return -each.sum(-1).view(-1, sinks.shape[0]).sum(0)
 
 
-def _backward(
+def _compute(
     grad_out: Any,
     q: Any,
     k: Any,
@@ -224,10 +235,11 @@ def _backward(
     window_right: int = -1,
     deterministic: bool = False,
 ) -> tuple[Any, Any, Any, Any]:
-    """The operator's kernel."""
+    """Gradients of q, k, v and the sinks, of whatever strides."""
     heads_first = heads_are_first(layout)
-    of_sinks = q.new_empty(0, dtype=torch.float32)
-    if sinks is not None:
+    if sinks is None:
+        of_sinks = q.new_empty(0, dtype=torch.float32)  # an operator gives no None
+    else:
         of_sinks = _of_sinks(grad_out, out, lse, sinks, -3 if heads_first else -2)
     options = {
         "causal": causal,
@@ -236,8 +248,11 @@ def _backward(
         "right": window_right,
         "deterministic": deterministic,
     }
-    # What FlashAttention calls the LSE of a row that sees no key: then exp(score - lse) is 0, not NaN.
-    lse = lse.masked_fill(lse == -torch.inf, torch.inf)
+    whole = cu_seqlens_q is None and bias is None and seqused_k is None and window_left < 0 and window_right < 0
+    rows = -2 if heads_first else -3
+    if not whole or (causal and k.shape[rows] < q.shape[rows]):  # else each row sees a key
+        # What FlashAttention calls the LSE of a row that sees no key: then exp(score - lse) is 0, not NaN.
+        lse = lse.masked_fill(lse == -torch.inf, torch.inf)
     tensors = grad_out, q, k, v, out
     if q.is_cuda:
         if heads_first:
@@ -256,8 +271,13 @@ def _backward(
         else:
             found = _sequences((*tensors, lse), alibi_slopes, seqused_k, cu_seqlens_q, cu_seqlens_k, options)
         found = tuple(x if heads_first else x.transpose(-2, -3) for x in found)
-    dq, dk, dv = (_as_q(x, like) for x, like in zip(found, (q, k, v)))
-    return dq, dk, dv, of_sinks
+    return *found, of_sinks
+
+
+def _kernel(grad_out: Any, q: Any, k: Any, v: Any, *others: Any, **options: Any) -> tuple[Any, ...]:
+    """The operator's kernel."""
+    *found, of_sinks = _compute(grad_out, q, k, v, *others, **options)
+    return *(_as_q(x, like) for x, like in zip(found, (q, k, v))), of_sinks
 
 
 def _fake(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *tensors: Any, **_: Any) -> Any:
@@ -270,7 +290,7 @@ def _fake(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *tensors: A
 OPERATORS = (
     Operator(
         "attention_backward",
-        _backward,
+        _kernel,
         _fake,
         inputs=("grad_out", "q", "k", "v", "out", "lse"),
         options=_TENSORS[3:],

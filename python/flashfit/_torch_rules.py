@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,10 +45,8 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
     """An operator in autograd's graph, by its Gradients."""
 
     @staticmethod
-    def forward(ctx: Any, gradients: Gradients, keys: Any, options: dict[str, Any], *tensors: Any) -> Any:
-        op = getattr(torch.ops.flashfit, gradients.forward).default
-        with torch._C._AutoDispatchBelowAutograd():
-            found = op.redispatch(keys & _AFTER_AUTOGRAD, *tensors, **options)
+    def forward(ctx: Any, gradients: Gradients, run: Any, options: dict[str, Any], *tensors: Any) -> Any:
+        found = run(*tensors, **options)
         results = found if isinstance(found, tuple) else (found,)
         ctx.save_for_backward(*results[len(results) - gradients.saves :], *tensors)
         ctx.gradients, ctx.options = gradients, options
@@ -60,6 +59,23 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
         return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
 
 
+#: _Node.apply() without its questions about transforms of torch.func.
+_apply_outside_transforms = super(torch.autograd.Function, _Node).apply
+
+
+def in_graph(
+    gradients: Gradients,
+    run: Callable[..., Any],
+    tensors: tuple[Any, ...],
+    options: dict[str, Any],
+    guarded: bool = False,
+) -> Any:
+    """A call of an operator's tensors, those that come last left out or not, as a node of autograd's graph. run: what
+    gradients.forward does below autograd, of these arguments. guarded: torch's guard says that no transform of
+    torch.func has to do with the tensors. What has no gradients was refused before."""
+    return (_apply_outside_transforms if guarded else _Node.apply)(gradients, run, options, *tensors)
+
+
 def guard_gradients(op: Any, operator: Operator) -> Any:
     """The autograd kernel: a call that needs gradients becomes a node of autograd's graph, or is refused where there
     are none, for a result without history would be wrong silently.
@@ -70,6 +86,11 @@ def guard_gradients(op: Any, operator: Operator) -> Any:
     nothing_between = set()
     names, kernel, gradients = operator.tensors, operator.kernel, operator.gradients
     written = slice(len(operator.inputs), len(operator.inputs) + len(operator.writes))
+
+    def forward_below(keys: Any, *tensors: Any, **options: Any) -> Any:
+        forward = getattr(torch.ops.flashfit, gradients.forward).default  # type: ignore[union-attr]
+        with torch._C._AutoDispatchBelowAutograd():
+            return forward.redispatch(keys & _AFTER_AUTOGRAD, *tensors, **options)
 
     def guarded(keys: Any, *given: Any, **options: Any) -> Any:
         dual, wanting = forward_ad._current_level >= 0, None
@@ -92,7 +113,7 @@ def guard_gradients(op: Any, operator: Operator) -> Any:
             tensors = (*given, *(None,) * (len(names) - len(given)))
             if gradients.check is not None:
                 gradients.check(tensors, options)
-            return _Node.apply(gradients, keys, options, *tensors)
+            return in_graph(gradients, partial(forward_below, keys), tensors, options)
         for result in given[written]:
             if not result.is_inference():
                 graph.increment_version(result)  # so that a backward that saved it notices

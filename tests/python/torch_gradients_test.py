@@ -125,7 +125,6 @@ def test_dense(name: str, layout: Any, dtype: str) -> None:
     with torch.no_grad():
         assert torch.equal(out, flashfit.attention(q, k, v, layout=layout, **options))
     found = torch.autograd.grad(out, (q, k, v), grad)
-    assert [x.stride() for x in found] == [torch.empty_like(x).stride() for x in (q, k, v)]
     if layout == "bshd":
         found = tuple(x.transpose(1, 2) for x in found)
     expect_right(found, heads_first[:3], heads_first[3], scores_added(rows, keys, options))
@@ -219,6 +218,96 @@ def test_opcheck(name: str, layout: str) -> None:
         torch.library.opcheck(op, (*given, *tensors), {"causal": True, "layout": layout})
 
 
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+def test_the_operator_gives_the_strides_that_a_trace_saw(layout: Any) -> None:
+    q, k, v, grad = inputs(5, 7, "float32")
+    out, lse = flashfit.attention(q, k, v, return_lse=True)
+    tensors = [x.transpose(1, 2) if layout == "bhsd" else x for x in (grad, q, k, v, out)]
+    found = torch.ops.flashfit.attention_backward(*tensors, lse, layout=layout)
+    assert [x.stride() for x in found[:3]] == [torch.empty_like(x).stride() for x in tensors[1:4]]
+
+
+class Watch(TorchDispatchMode):  # type: ignore[misc]
+    """A mode that changes nothing and keeps the names of flashfit's operators that ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "flashfit" in str(function):
+            self.ran.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+SHORT_WAY: dict[str, dict[str, Any]] = {
+    "full": {},
+    "return_lse": {"return_lse": True},
+    "scale and window": {"softmax_scale": 0.3, "window": (3, 2)},
+    "bias": {"bias": bias_of(9, 9)},
+    "sinks": {"sinks": SINKS},
+    "variable lengths": {name: torch.tensor([0, 4, 9], dtype=torch.int32) for name in ("cu_seqlens_q", "cu_seqlens_k")},
+    "lengths as lists": {"cu_seqlens_q": [0, 4, 9], "cu_seqlens_k": [0, 4, 9]},
+}
+
+
+@pytest.mark.parametrize("name", SHORT_WAY)
+def test_the_short_way_of_plain_tensors_gives_what_the_operators_do(name: str) -> None:
+    """A mode sees operators, and so sends a call their way."""
+    options = SHORT_WAY[name]
+    q, k, v, grad = inputs(9, 9, "float32")
+    if "cu_seqlens_q" in options:
+        q, k, v, grad = (x[0] for x in (q, k, v, grad))
+    tensors = [x.requires_grad_() for x in (q, k, v)]
+    found: list[Any] = []
+    for mode in (None, Watch()):
+        with mode or torch.enable_grad():
+            result: Any = flashfit.attention(*tensors, **options)
+            out, *lse = result if isinstance(result, tuple) else (result,)
+            found.append([out, *lse, *torch.autograd.grad(out, tensors, grad)])
+        if mode is not None:
+            assert mode.ran == ["flashfit.attention_lse.default", "flashfit.attention_backward.default"]
+    for mine, its in zip(*found):
+        assert torch.equal(mine, its)
+    assert not any(x.requires_grad for x in found[0][1:])
+
+
+def test_a_tensor_that_changed_before_its_backward_is_noticed() -> None:
+    q, k, v, grad = inputs(9, 9, "float32")
+    bias = bias_of(9, 9)
+    out = flashfit.attention(q.requires_grad_(), k, v, bias=bias)
+    bias.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward(grad)
+
+
+def test_hooks_see_what_is_saved_and_checkpoints_compute_it_again() -> None:
+    q, k, v, grad = inputs(9, 9, "float32")
+    q.requires_grad_()
+    want = torch.autograd.grad(flashfit.attention(q, k, v), q, grad)[0]
+    packed: list[Any] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x) or x.clone(), lambda x: x):
+        out = flashfit.attention(q, k, v)
+    assert len(packed) == 5
+    assert torch.equal(torch.autograd.grad(out, q, grad)[0], want)
+    out = torch.utils.checkpoint.checkpoint(flashfit.attention, q, k, v, use_reentrant=False)
+    assert torch.equal(torch.autograd.grad(out, q, grad)[0], want)
+
+
+def test_what_a_transform_left_behind_is_the_tensor_in_it() -> None:
+    leaked: list[Any] = []
+    q, k, v, grad = inputs(9, 9, "float32")
+
+    def leak(x: Any) -> Any:
+        leaked.append(x)
+        return x.sum()
+
+    torch.func.grad(leak)(q)
+    k.requires_grad_()
+    found, want = (torch.autograd.grad(flashfit.attention(x, k, v), k, grad)[0] for x in (leaked[0], q))
+    assert torch.equal(found, want)
+
+
 def test_opcheck_of_the_backward() -> None:
     q, k, v, grad = inputs(5, 7, "float32")
     out, lse = flashfit.attention(q, k, v, return_lse=True, sinks=SINKS)
@@ -250,7 +339,7 @@ def test_functions_of_flash_attention_ask_for_determinism() -> None:
     cu = torch.tensor([0, 9, 18], dtype=torch.int32)
     asked: list[bool] = []
 
-    class Watch(TorchDispatchMode):  # type: ignore[misc]
+    class WatchOptions(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if "attention_backward" in str(function):
                 asked.append(bool((kwargs or {}).get("deterministic")))
@@ -263,7 +352,7 @@ def test_functions_of_flash_attention_ask_for_determinism() -> None:
             rows[0], rows[1], rows[2], cu, cu, 9, 9, causal=True, deterministic=deterministic
         )
         for out in (dense, ragged.unflatten(0, (2, 9))):
-            with Watch():
+            with WatchOptions():
                 found = torch.autograd.grad(out, (q, k, v), grad)
             for mine, its in zip(found, want):
                 assert torch.equal(mine, its)

@@ -98,6 +98,21 @@ def test_plain_without_gradients_is_not_plain_with_them(is_plain: IsPlain) -> No
         assert not is_plain(q, q, q, None)
 
 
+def test_plain_but_for_gradients(is_plain: IsPlain) -> None:
+    """What gradients do not change still counts."""
+    but = is_plain.__self__.is_plain_but_for_gradients  # type: ignore[attr-defined]
+    plain = tensor()
+    assert but(plain, None, plain.clone().requires_grad_())
+    for odd in ("negated", "parameter", "subclass"):
+        assert not but(plain, ODD[odd]())
+    for state in STATES.values():
+        with state():
+            assert not but(plain)
+        assert but(plain)
+    for transform in (torch.vmap, torch.func.grad, torch.func.functionalize):
+        assert not through(transform, lambda _: bool(but(plain)))
+
+
 STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "autocast": lambda: torch.autocast("cpu"),
     "mode": Watch,

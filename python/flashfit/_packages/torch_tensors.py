@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 from .._errors import InvalidArgument
@@ -40,14 +41,26 @@ def torch_dtypes() -> dict[Any, tuple[int, int]]:
     return {dtype: (code, dtype.itemsize * 8) for code, dtype in dtypes}
 
 
+def _check(tensors: tuple[Any, ...], of_sizes: bool) -> Any:
+    any_sizes = [[None] * x.dim() for x in tensors]
+    sizes = [list(x.shape) for x in tensors] if of_sizes else any_sizes
+    guards = sys.modules["torch"]._C._dynamo.guards.TensorGuards
+    return guards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=any_sizes).check
+
+
 def _check_like(*tensors: Any) -> Any:
     """torch.compile's guard of such tensors: a function that is True of tensors of the same types, dtypes, devices,
     dimensions and requires_grad, for which the dispatcher would do the same as it does now."""
-    sizes = [[None] * x.dim() for x in tensors]
-    guards = sys.modules["torch"]._C._dynamo.guards.TensorGuards
-    return guards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=sizes).check
+    return _check(tensors, of_sizes=False)
 
 
+def check_of_sizes(*tensors: Any) -> Any:
+    """The same guard of the sizes, too. None where torch has none that tells calls apart. It is never True of a tensor
+    that is given twice."""
+    return _check(tensors, of_sizes=True) if _check_tells_apart() else None
+
+
+@cache
 def _check_tells_apart() -> bool:
     """Whether that guard, which is private to torch, sees what a call's guards must."""
     torch: Any = sys.modules["torch"]

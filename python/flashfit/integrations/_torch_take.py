@@ -7,13 +7,16 @@ traces these functions, but for the checks of what it keeps away from them itsel
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
+from .._options import Asked
+from .._packages.torch_tensors import check_of_sizes
+from .._torch_attention import call_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
 from ._torch_words import words
@@ -140,43 +143,74 @@ def noting(note: Note) -> Callable[..., None]:
     return log
 
 
+class _Known(NamedTuple):
+    """What was decided about a call."""
+
+    note: Callable[[], int]  # counts one more
+    way: (
+        Callable[..., Any] | None
+    )  # of (q, k, v, mask, is_causal, scale): what computes it; None for a call that is left
+    #: torch's guard of tensors like the call's. None where nothing has to be asked of them: the way looks itself and
+    #: may give NotImplemented, or the call is left for what it is known by
+    check: Callable[..., bool] | None
+
+
+def _in_graph(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
+    """attend() of a call that needs gradients and was taken before, where both causal masks are one."""
+    asked = Asked() if mask is None else Asked(bias=mask)
+    return call_in_graph(q, k, v, None, None, is_causal, scale, "bhsd", False, asked, checked=True)
+
+
+def _never(*_: Any) -> bool:
+    """The guard where torch has none that may be asked."""
+    return False
+
+
+def _are_strided(*tensors: Any) -> bool:
+    """Whether torch's guard may be asked of them."""
+    return all(x is None or (x.layout is torch.strided and not x.is_nested) for x in tensors)
+
+
 def taker(notes: Log) -> Callable[..., Any]:
     """A function of (q, k, v, mask, dropout_p, is_causal, scale, enable_gqa) that gives flashfit's result, or
     NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call, and `ask`
     gives one of calls that torch traces.
 
-    What was decided about a call is kept, for looking at its tensors costs more than a small call does. One whose like
-    was taken before goes straight to the C API, which looks at its tensors itself; one whose like was left for what its
-    query or dropout_p is goes straight back.
+    What was decided about a call is kept, for looking at its tensors costs more than a small call does: one whose like
+    was seen before goes straight to the C API, which looks at its tensors itself, or torch's guard says that they are
+    alike; what is left for its dropout_p or its query's dtype goes straight back.
     """
     log = noting(notes.note)
-    decided: dict[tuple[Any, ...], tuple[str, Callable[[], int]]] = {}
     native = binding().native
-    attend_plain: Any = native.attend_plain if native else None
-    known: dict[tuple[Any, ...], tuple[bool, Callable[[], int]]] = {}  # whether attend_plain takes it, what counts it
-    plain = (torch.Tensor, torch.nn.Parameter)
+    known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
+
+    def plainly(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
+        return native.attend_plain(q, k, v, None, None, None, is_causal, "bhsd", mask)  # type: ignore[union-attr]
 
     def decide(
         q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
-    ) -> tuple[str, Callable[[], int]]:
-        """Why a call is left, "" if it is not, and what counts it."""
-        needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-        key = (
-            *(q.dtype, k.dtype, v.dtype, q.device, k.device, v.device, q.layout, k.layout, v.layout),
-            *(q.shape, k.shape, v.shape, dropout_p, is_causal, scale, enable_gqa, needs, notes.cleared),
-            None if mask is None else (mask.dtype, mask.shape, mask.device, mask.requires_grad, grad_enabled()),
-        )
-        found = decided.get(key)
-        if found is None:
-            reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
-            more = "gradients by PyTorch's flash attention" if needs and not reason else ""
-            if len(decided) >= most:
-                decided.clear()
-            found = decided[key] = reason, notes.counter(words(q, k, -3, is_causal, mask, more), reason)
-        return found
+    ) -> tuple[str, _Known]:
+        """Why a call is left, "" if it is not, and what is kept of that."""
+        reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        needs = not reason and wants_gradients(q, k, v)
+        more = "gradients by PyTorch's flash attention" if needs else ""
+        count = notes.counter(words(q, k, -3, is_causal, mask, more), reason)
+        if reason and why_query_is_left(q, dropout_p):
+            return reason, _Known(count, None, None)
+        way: Callable[..., Any] | None = None if reason else attend
+        # Two causal masks are one where queries and keys are as many.
+        if not reason and q.dim() == 4 and (not is_causal or q.shape[-2] == k.shape[-2]):
+            if needs:
+                way = _in_graph
+            elif native and scale in (None, q.shape[-1] ** -0.5):  # the C API's
+                return reason, _Known(count, plainly, None)
+        tensors = (q, k, v) if mask is None else (q, k, v, mask)
+        check = check_of_sizes(*tensors) if _are_strided(*tensors) else None
+        return reason, _Known(count, way, check or _never)
 
     def take(
         q: Any,
@@ -191,34 +225,54 @@ def taker(notes: Log) -> Callable[..., Any]:
         ask: Callable[[], str] | None = None,
     ) -> Any:
         like = None
-        if type(q) in plain and not left and not tracing():
-            of_q, of_k = q.shape, k.shape
+        kind = type(q)
+        if (kind is tensor or kind is parameter) and not left and not tracing():
+            needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
-            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, notes.cleared
-            like = of_q, of_k, q.dtype, q.device, of_call
+            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, needs, notes.cleared
+            like = q.shape, k.shape, q.dtype, q.device, of_call
             seen = known.get(like)
             if seen is not None:
-                takes, count = seen
-                out = attend_plain(q, k, v, None, None, None, is_causal, "bhsd", mask) if takes else NotImplemented
-                if out is not NotImplemented or not takes:
+                count, way, check = seen
+                out: Any = NotImplemented
+                if check is None:
+                    if way is None:
+                        count()
+                        return out
+                    out = way(q, k, v, mask, is_causal, scale)
+                elif (
+                    _are_strided(q, k, v, mask)
+                    and (check(q, k, v) if mask is None else check(q, k, v, mask)) is True
+                    and forward_ad._current_level < 0
+                ):
+                    if way is None:
+                        count()
+                        return out
+                    try:
+                        out = way(q, k, v, mask, is_causal, scale)
+                    except (CudaError, OutOfMemory):
+                        raise
+                    except FlashfitError as error:
+                        log(q, k, -3, is_causal, mask, "", str(error))
+                        return out
+                if out is not NotImplemented:
                     count()
                     return out
         if ask is not None:
             left = ask()
-        quickly = (
-            not left
-            and not tracing()
-            and type(q) in plain
-            and type(k) in plain
-            and type(v) in plain
-            and (mask is None or type(mask) is torch.Tensor)
+        reason, found = left, None
+        if (
+            like is not None
+            and not left
+            and type(k) in (tensor, parameter)
+            and type(v) in (tensor, parameter)
+            and (mask is None or type(mask) is tensor)
             and functorch() is None
             and forward_ad._current_level < 0
-        )
-        if quickly:
-            reason, count = decide(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
-        else:
-            reason = left or why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        ):
+            reason, found = decide(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+        elif not left:
+            reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         if not reason:
             try:
                 out = attend(q, k, v, mask, is_causal, scale)
@@ -227,16 +281,11 @@ def taker(notes: Log) -> Callable[..., Any]:
                     raise
                 log(q, k, -3, is_causal, mask, "", str(error))
                 return NotImplemented
-        if quickly:
-            count()
-            if like is not None:
-                # Two causal masks are one where queries and keys are as many; scale: what the C API's is.
-                usual = q.dim() == 4 and (not is_causal or of_q[-2] == of_k[-2]) and scale in (None, of_q[-1] ** -0.5)
-                takes = not reason and usual and attend_plain is not None
-                if takes or (reason and why_query_is_left(q, dropout_p)):
-                    if len(known) >= most:
-                        known.clear()
-                    known[like] = takes, count
+        if found is not None and like is not None:
+            found.note()
+            if len(known) >= most:
+                known.clear()
+            known[like] = found
         else:
             more = "gradients by PyTorch's flash attention" if not reason and wants_gradients(q, k, v) else ""
             log(q, k, -3, is_causal, mask, more, reason)

@@ -130,6 +130,13 @@ bool Eager::is_plain(PyObject* const* tensors, int count, bool readable) {
   return plain;
 }
 
+bool Eager::is_plain_but_for_gradients(PyObject* const* tensors, int count) const {
+  bool plain = tensor_type_.load(std::memory_order_acquire) && is_alone() && hold(quiet_);
+  for (int i = 0; plain && i < count; ++i) plain = tensors[i] == Py_None || is_plain(tensors[i], false);
+  PyErr_Clear();
+  return plain;
+}
+
 Owned Eager::empty_like(PyObject* tensor) const {
   return Owned(PyObject_CallFunctionObjArgs(empty_like_, tensor, nullptr));
 }

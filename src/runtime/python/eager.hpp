@@ -27,6 +27,9 @@ class Eager {
   bool is_plain(PyObject* const* tensors, int count, bool readable);
   static constexpr int kMost = 8;
 
+  /// As is_plain(), whether a tensor needs a gradient or not.
+  bool is_plain_but_for_gradients(PyObject* const* tensors, int count) const;
+
   /// A new tensor like this one, nullptr with an exception.
   Owned empty_like(PyObject* tensor) const;
 

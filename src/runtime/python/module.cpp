@@ -288,6 +288,10 @@ PyObject* is_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   return PyBool_FromLong(state_of(module).eager.is_plain(args, static_cast<int>(count), false));
 }
 
+PyObject* is_plain_but_for_gradients(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  return PyBool_FromLong(state_of(module).eager.is_plain_but_for_gradients(args, static_cast<int>(count)));
+}
+
 std::int64_t last_size(const Tensor& tensor) {
   const DLTensor& t = tensor.get();
   return t.ndim > 0 ? t.shape[t.ndim - 1] : 0;
@@ -372,6 +376,8 @@ PyMethodDef methods[] = {
      "groups_kept, scale)."},
     {"is_plain", fastcall(is_plain), METH_FASTCALL,
      "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
+    {"is_plain_but_for_gradients", fastcall(is_plain_but_for_gradients), METH_FASTCALL,
+     "is_plain_but_for_gradients(*tensors): as is_plain(), whether they need gradients or not."},
     {"new_out", fastcall(new_out), METH_FASTCALL,
      "new_out(q, v): a new torch tensor like q, if v is of its head_dim and both are read quickly; else "
      "NotImplemented."},
