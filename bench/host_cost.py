@@ -210,7 +210,9 @@ class Costs:
         }
 
 
-def measure(device: str, rounds: int, stretches: int = 40) -> dict[str, dict[str, dict[str, float | None]]]:
+def measure(
+    device: str, rounds: int, hosts: list[str], stretches: int = 40
+) -> dict[str, dict[str, dict[str, float | None]]]:
     """By host and call."""
     import torch
 
@@ -218,6 +220,8 @@ def measure(device: str, rounds: int, stretches: int = 40) -> dict[str, dict[str
     wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     found = {}
     for name, calls_of in HOSTS.items():
+        if name not in hosts:
+            continue
         if name not in ("sdpa", "sageattention") and importlib.util.find_spec(name) is None:
             continue
         module: Any = importlib.import_module(f"flashfit.integrations.{name}")
@@ -227,6 +231,8 @@ def measure(device: str, rounds: int, stretches: int = 40) -> dict[str, dict[str
             with module.installed():
                 costs.add(costs.installed, calls, stretches, wait)
         found[name] = costs.table()
+    if "flash_attn" not in hosts:
+        return found
     (of_torch, ours), costs = of_flash_attn(t), Costs()
     for _ in range(rounds):
         costs.add(costs.alone, of_torch, stretches, wait)
@@ -239,6 +245,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=10)
+    names = [*HOSTS, "flash_attn"]
+    parser.add_argument("--hosts", nargs="+", choices=names, default=names, help="these alone")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     options = parser.parse_args()
     if options.device == "cpu":
@@ -251,7 +259,7 @@ def main() -> int:
     from flashfit._binding import binding
 
     torch.set_num_threads(1)
-    found = measure(options.device, options.rounds)
+    found = measure(options.device, options.rounds, options.hosts)
     print(f"Python {platform.python_version()}, torch {torch.__version__}, binding {binding().name}, {options.device}")
     for host, calls in found.items():
         for name, us in calls.items():

@@ -115,10 +115,9 @@ def call_in_graph(
     layout: Any,
     return_lse: bool,
     asked: Asked,
-    checked: bool = False,
 ) -> Any:
     """call() of plain tensors alone in plain eager mode of which one needs a gradient: what the dispatcher would do, by
-    a shorter way. checked: torch's guard says that tensors like these were taken before."""
+    a shorter way."""
     heads_are_first(layout)  # refuses others
     flags_of(causal)
     if softmax_scale is not None:
@@ -127,9 +126,16 @@ def call_in_graph(
     options = {"causal": causal, "softmax_scale": softmax_scale, "layout": layout, **_numbers_of(asked, False)}
     others = (cu_seqlens_q, cu_seqlens_k, *asked.tensors())
     tensors = (q, k, v) if all(x is None for x in others) else (q, k, v, *others)
-    if not checked:
-        check_gradients(tensors, options)
-    return in_graph(_GRADIENTS[return_lse], _KEEPING_LSE, tensors, options, checked)
+    check_gradients(tensors, options)
+    return in_graph(_GRADIENTS[return_lse], _KEEPING_LSE, tensors, options)
+
+
+def call_again_in_graph(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
+    """call_in_graph() of "bhsd", where torch's guard says that tensors like these were taken with such options
+    before."""
+    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": "bhsd"}
+    tensors = (q, k, v) if bias is None else (q, k, v, None, None, None, None, bias)
+    return in_graph(_GRADIENTS[False], _KEEPING_LSE, tensors, options, guarded=True)
 
 
 def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:

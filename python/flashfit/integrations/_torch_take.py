@@ -14,9 +14,8 @@ import torch
 from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
-from .._options import Asked
 from .._packages.torch_tensors import check_of_sizes
-from .._torch_attention import call_in_graph
+from .._torch_attention import call_again_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
 from ._torch_words import words
@@ -147,18 +146,11 @@ class _Known(NamedTuple):
     """What was decided about a call."""
 
     note: Callable[[], int]  # counts one more
-    way: (
-        Callable[..., Any] | None
-    )  # of (q, k, v, mask, is_causal, scale): what computes it; None for a call that is left
-    #: torch's guard of tensors like the call's. None where nothing has to be asked of them: the way looks itself and
-    #: may give NotImplemented, or the call is left for what it is known by
+    #: of (q, k, v, mask, is_causal, scale): what computes it; None for a call that is left
+    way: Callable[..., Any] | None
+    #: torch's guard of tensors like the call's. None where it has not to be asked: the native module, which computes it
+    #: then, looks at them itself, or the call is left for what it is known by
     check: Callable[..., bool] | None
-
-
-def _in_graph(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
-    """attend() of a call that needs gradients and was taken before, where both causal masks are one."""
-    asked = Asked() if mask is None else Asked(bias=mask)
-    return call_in_graph(q, k, v, None, None, is_causal, scale, "bhsd", False, asked, checked=True)
 
 
 def _never(*_: Any) -> bool:
@@ -166,9 +158,12 @@ def _never(*_: Any) -> bool:
     return False
 
 
-def _are_strided(*tensors: Any) -> bool:
+def _are_strided(q: Any, k: Any, v: Any, mask: Any) -> bool:
     """Whether torch's guard may be asked of them."""
-    return all(x is None or (x.layout is torch.strided and not x.is_nested) for x in tensors)
+    layout = torch.strided
+    if q.layout is not layout or k.layout is not layout or v.layout is not layout:
+        return False
+    return not (q.is_nested or k.is_nested or v.is_nested) and (mask is None or mask.layout is layout)
 
 
 def taker(notes: Log) -> Callable[..., Any]:
@@ -182,14 +177,12 @@ def taker(notes: Log) -> Callable[..., Any]:
     """
     log = noting(notes.note)
     native = binding().native
+    attend_plain: Any = native.attend_plain if native else None
     known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
     tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
-
-    def plainly(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
-        return native.attend_plain(q, k, v, None, None, None, is_causal, "bhsd", mask)  # type: ignore[union-attr]
 
     def decide(
         q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
@@ -205,11 +198,11 @@ def taker(notes: Log) -> Callable[..., Any]:
         # Two causal masks are one where queries and keys are as many.
         if not reason and q.dim() == 4 and (not is_causal or q.shape[-2] == k.shape[-2]):
             if needs:
-                way = _in_graph
+                way = call_again_in_graph
             elif native and scale in (None, q.shape[-1] ** -0.5):  # the C API's
-                return reason, _Known(count, plainly, None)
+                return reason, _Known(count, attend, None)
         tensors = (q, k, v) if mask is None else (q, k, v, mask)
-        check = check_of_sizes(*tensors) if _are_strided(*tensors) else None
+        check = check_of_sizes(*tensors) if _are_strided(q, k, v, mask) else None
         return reason, _Known(count, way, check or _never)
 
     def take(
@@ -239,7 +232,7 @@ def taker(notes: Log) -> Callable[..., Any]:
                     if way is None:
                         count()
                         return out
-                    out = way(q, k, v, mask, is_causal, scale)
+                    out = attend_plain(q, k, v, None, None, None, is_causal, "bhsd", mask)
                 elif (
                     _are_strided(q, k, v, mask)
                     and (check(q, k, v) if mask is None else check(q, k, v, mask)) is True

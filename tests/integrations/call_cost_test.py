@@ -1,0 +1,62 @@
+"""What a call through a host costs the CPU, counted: the functions that run for a call whose like was seen before.
+Times are bench/host_cost.py's; these counts are the same on every machine, and grow if a call is looked at anew."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit._binding import binding  # noqa: E402
+from flashfit.integrations import sdpa  # noqa: E402
+
+pytestmark = pytest.mark.skipif(binding().native is None, reason="ctypes reads tensors in Python")
+attend: Callable[..., Any] = torch.nn.functional.scaled_dot_product_attention
+
+
+def functions_of(call: Callable[[], Any]) -> int:
+    """How many functions of Python run in the call; C's are as many at any time."""
+    ran: list[str] = []
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            ran.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return len(ran)
+
+
+Q, K, V = (torch.randn(1, 4, 3, 16, generator=torch.Generator().manual_seed(i)) for i in range(3))
+NEEDS = Q.clone().requires_grad_()
+MASK = torch.zeros(3, 3)
+#: A call, and the functions that may run: the call itself, the dispatcher's kernel, take(), two of torch.compiler, and
+#: what else it needs.
+CALLS: dict[str, tuple[Callable[[], Any], int]] = {
+    "plain": (lambda: attend(Q, K, V), 5),
+    "masked": (lambda: attend(Q, K, V, attn_mask=MASK), 5),
+    "left for its dropout": (lambda: attend(Q, K, V, dropout_p=0.5), 5),
+    "left for its dropout, with gradients": (lambda: attend(NEEDS, K, V, dropout_p=0.5), 5),
+    "left for its dtype": (lambda: attend(Q.double(), K.double(), V.double()), 5),
+    "left for its heads": (lambda: attend(Q, K[:, :1], V[:, :1]), 6),
+    "with gradients": (lambda: attend(NEEDS, K, V), 21),
+    "with gradients, masked": (lambda: attend(NEEDS, K, V, attn_mask=MASK), 30),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_whose_like_was_seen_runs_few_functions(name: str) -> None:
+    call, most = CALLS[name]
+    with sdpa.installed():
+        first = functions_of(call)
+        call()  # the native module makes its own check of the second
+        again = [functions_of(call) for _ in range(3)]
+    assert max(again) <= most
+    assert first > most  # what was decided is what is saved
