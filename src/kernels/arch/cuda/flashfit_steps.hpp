@@ -9,4 +9,9 @@ void wait_for_step_before() {
   if constexpr (Target >= 90) grid_dependency_wait<Target>();
 }
 
+template <int Target = kTarget>
+void let_next_step_begin() {
+  if constexpr (Target >= 90) launch_dependents<Target>();
+}
+
 }  // namespace flashfit::arch
