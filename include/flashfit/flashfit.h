@@ -112,8 +112,9 @@ typedef struct flashfit_attention_args {
   const DLTensor* cu_seqlens_q; /* or NULL */
   const DLTensor* cu_seqlens_k; /* or NULL */
   flashfit_stream stream;
-  const char*
-      variant; /* force a variant of `flashfit images` by name, for tests and tuning; or NULL; NULL on the CPU */
+  /* Force a variant of `flashfit images` by name, for tests and tuning, or, as NAME/PARTS, that and parts that keys are
+   * cut in, 1 to 64; or NULL; NULL on the CPU. */
+  const char* variant;
   float softmax_scale; /* > 0 and finite; 0 means 1 / sqrt(head_dim) */
   uint32_t reserved;   /* 0 */
   /* Since 0.2. Scratch memory on the tensors' device, 256-byte aligned, that overlaps none of them and is no other
@@ -177,7 +178,7 @@ typedef struct flashfit_explain_args {
   int32_t cuda_version;
   uint32_t reserved; /* 0 */
   /* Since 0.2. */
-  const char* variant;      /* force a variant of `flashfit images` by name; or NULL */
+  const char* variant;      /* force a variant of `flashfit images` by name, or NAME/PARTS; or NULL */
   int64_t total_q, total_k; /* rows over all sequences, with FLASHFIT_VARIABLE_LENGTH; else 0 */
   /* What if: would a kernel of this tile fit, whether or not it is carried? 16 to 4096 rows and keys, 1 to 32 warps,
    * 2 to 8 stages, 0 meaning 4 warps and 2 stages; all 0: no such question. Not with variant or FLASHFIT_PTX_ONLY. */

@@ -79,24 +79,24 @@ def shapes() -> Iterator[Case]:
         )
 
 
-def race(case: Case, device: Device) -> dict[str, Any]:
-    """Interleaved: a round samples each kernel once, in another order."""
+def race(case: Case, device: Device, names: list[str]) -> dict[str, float]:
+    """Median microseconds of what `variant` names. Interleaved: a round samples each once, in another order."""
     inputs = TorchArrays("cuda").make(case, 0)
-    timers = {name: device.graph(ours.prepare(case, inputs, name)) for name in variants_that_fit(case)}
+    timers = {name: device.graph(ours.prepare(case, inputs, name)) for name in names}
     times: dict[str, list[float]] = {name: [] for name in timers}
     order = list(timers)
     for _ in range(ROUNDS):
         random.shuffle(order)
         for name in order:
             times[name].append(timers[name].sample())
-    return {"problem": case.problem(), "us": {name: round(statistics.median(us), 4) for name, us in times.items()}}
+    return {name: round(statistics.median(us), 4) for name, us in times.items()}
 
 
 def main() -> int:
     path, text = Path(sys.argv[1]), "".join(sys.argv[2:3])
     device, found = Device(flushed=False), list[dict[str, Any]]()
     for case in (each for each in (listed() if "bench" in sys.argv[3:] else shapes()) if text in each.name):
-        found.append(race(case, device))
+        found.append({"problem": case.problem(), "us": race(case, device, variants_that_fit(case))})
         fastest = min(found[-1]["us"].values())
         chosen = next(iter(found[-1]["us"].values()))
         print(f"{case.name}: the choice takes {chosen / fastest:.3f} of the fastest's time", flush=True)

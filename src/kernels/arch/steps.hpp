@@ -5,7 +5,8 @@
 //       from 9.0 on grid_dependency_wait(): until the grids before this one have ended, and their memory can be seen.
 //       Nothing below, where no step begins early
 //   void let_next_step_begin();
-//       from 9.0 on launch_dependents(): once all blocks have said so or ended. Nothing below
+//       from 9.0 on launch_dependents(): once all blocks have said so, blocks of the next step take what places are
+//       free. Nothing below
 #include "kernels/arch/arch.hpp"
 // After the contract that it is part of.
 #include <flashfit_steps.hpp>

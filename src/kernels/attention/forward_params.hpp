@@ -36,10 +36,10 @@ struct ForwardParams {
   int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
   float softmax_scale;            ///< > 0
   const float* sinks;             ///< heads logits, or nullptr
-  /// A sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left, each a thread
-  /// block's. More than one write partial results, and a second launch with combine = 1 makes the output of them
-  /// (combine.cuh).
-  int splits, split_tiles, combine;
+  /// A sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left. Each is a thread
+  /// block's, which writes partial results if there are more than one; a second launch makes the output of them
+  /// (combine/combine.cuh).
+  int splits, split_tiles;
   float* partial_o;    ///< [splits, rows of all sequences, heads, head_dim_v]
   float* partial_lse;  ///< [splits, rows of all sequences, heads], in units of log2
   // Of general rows alone.

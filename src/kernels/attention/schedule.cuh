@@ -7,9 +7,9 @@
 
 namespace flashfit {
 
-/// One tile of query rows of one sequence and head, and the part of the keys that the block takes. Rows and keys are
-/// those of the sequence; offsets say where it begins on the row axes. Where heads are packed, `head` is the first of
-/// them, and first_row counts the rows of all (tile_rows.cuh).
+/// One tile of query rows of one sequence and head. Rows and keys are those of the sequence; offsets say where it
+/// begins on the row axes. Where heads are packed, `head` is the first of them, and first_row counts the rows of all
+/// (tile_rows.cuh).
 struct Work {
   int sequence, head, first_row;
   int queries, keys;
@@ -21,13 +21,14 @@ struct Work {
     return g_base + sequence * batch + offset * row + of_head * head_stride;
   }
 
-  /// Which part of the keys.
-  static int split() { return arch::block().y; }
   /// Index of a row on the axis of all sequences' rows, as partial results have it.
   int64 row_of_all(const ForwardParams& p, int row) const {
     return (p.cu_seqlens_q == nullptr ? int64{sequence} * p.seqlen_q : q_offset) + row;
   }
 };
+
+/// Which part of the keys is the block's.
+inline int part_of_keys() { return arch::block().y; }
 
 /// cu_seqlens[i], forced into [0, total]: device memory is not checked before a launch,
 /// and a wrong value must not become a wild address.
@@ -100,10 +101,10 @@ struct TileRange {
 };
 
 /// The tiles that hold keys first .. last, of those in the block's part.
-inline TileRange tiles_of(const Work& w, const ForwardParams& p, int first, int last, int block_n) {
+inline TileRange tiles_of(const ForwardParams& p, int first, int last, int block_n) {
   const int end = last < first ? 0 : last / block_n + 1, begin = first / block_n;
   if (p.splits == 1) return {begin, end};
-  const int low = w.split() * p.split_tiles, high = w.split() + 1 < p.splits ? low + p.split_tiles : end;
+  const int low = part_of_keys() * p.split_tiles, high = part_of_keys() + 1 < p.splits ? low + p.split_tiles : end;
   return {begin > low ? begin : low, end < high ? end : high};
 }
 

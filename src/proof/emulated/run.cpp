@@ -70,7 +70,7 @@ Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call,
 /// Cut in parts as the plan cuts them.
 KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
   const std::int64_t tiles = (p.seqlen_k + c.block_n - 1) / c.block_n;
-  if (splits == 1 || tiles < 2 || c.engine == ForwardEngine::kWgmma) return {};
+  if (splits == 1 || tiles < 2) return {};
   const Splits parts = cut_evenly(tiles, splits);
   return {parts.splits, parts.tiles};
 }

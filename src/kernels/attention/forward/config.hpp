@@ -70,9 +70,6 @@ constexpr int forward_threads(const ForwardConfig& c) {
 /// How tiles of so many columns lie for TMA and wgmma: in the widest panels that divide them.
 constexpr SwizzleMode panel_mode(int columns) { return columns % 64 == 0 ? SwizzleMode::k128B : SwizzleMode::k64B; }
 
-/// Rows of the output that a block of the second launch combines, of calls whose keys are split: one a warp.
-constexpr int combined_rows(const ForwardConfig& c) { return c.warps; }
-
 /// Bytes of a tile of Q.
 constexpr int forward_q_bytes(const ForwardConfig& c) { return c.block_m * c.head_dim * size_of(c.dtype); }
 /// Bytes of Q's tile, and of the rings of K and V.
@@ -120,8 +117,7 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
     if (c.column_warps != 1 || c.held_steps != 0 || c.copy_parts != 1 || c.early_tiles != 0 || c.trusting)
       return "column_warps, held_steps, copy_parts, early_tiles and trusting are not wgmma's";
   }
-  if (c.packs && (c.engine != ForwardEngine::kMma || c.kind != ForwardKind::kPlain))
-    return "packs is of plain kernels over mma.sync";
+  if (c.packs && c.kind != ForwardKind::kPlain) return "packs is of plain kernels";
   if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
     return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";
   return nullptr;

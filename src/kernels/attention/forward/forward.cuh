@@ -8,7 +8,6 @@
 // masked, and none that no row sees is visited. Copies are issued among the products of Q K^T; the compiler puts
 // weights among those of P V.
 #include "kernels/arch/arch.hpp"
-#include "kernels/attention/forward/combine.cuh"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/warp_tile.cuh"
@@ -55,7 +54,6 @@ struct ForwardKernel {
   using CopyV = TileCopy<T, TileV, kThreads>;
 
   static void run(const Params& p) {
-    if (p.combine != 0) return combine<C>(p);
     if (!attend(p, C.trusting)) attend(p, false);
   }
 
@@ -73,7 +71,7 @@ struct ForwardKernel {
     const RowVisibility<C.packs> visible(p, work.queries, work.keys);
     const int warp_row = work.first_row + Warp::first_row(), rows_q = Rows::count(p, work.queries);
     const int end_row = work.first_row + C.block_m < rows_q ? work.first_row + C.block_m : rows_q;
-    const TileRange tiles = tiles_of(work, p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
+    const TileRange tiles = tiles_of(p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
     const int keys =
         visible.count(end_row - 1) < tiles.end * C.block_n ? visible.count(end_row - 1) : tiles.end * C.block_n;
     // Of the warp's rows: the end of the tiles that one of them sees, none if there is no query, and of those that each

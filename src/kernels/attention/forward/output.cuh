@@ -97,21 +97,25 @@ class Output {
       }
   }
 
+  /// Of a part's row: neighbours in a lane's accumulators, stored at once.
+  struct alignas(8) TwoColumns {
+    float first, second;
+  };
   static void store_part(const float (&o)[kM][kD][4], const RowEnd (&ends)[kM][2], const Work& work, const Params& p) {
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int row = row_of(work, m, h);
-        const PartialRow part = partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, Rows::query(p, row)),
+        const PartialRow part = partial_row<C.head_dim_v>(p, part_of_keys(), work.row_of_all(p, Rows::query(p, row)),
                                                           Rows::head(p, work.head, row));
 #pragma unroll
-        for (int n = 0; n < kD; ++n)
-#pragma unroll
-          for (int i = 0; i < 2; ++i)
-            arch::store_if(Rows::has(row, work.queries, p), p.partial_o,
-                           part.o + Warp::first_column() + n * 8 + AccumulatorMap::col(arch::lane(), i),
-                           o[m][n][2 * h + i] * ends[m][h].factor);
+        for (int n = 0; n < kD; ++n) {
+          const float factor = ends[m][h].factor;
+          arch::store_if(Rows::has(row, work.queries, p), p.partial_o,
+                         part.o + Warp::first_column() + n * 8 + AccumulatorMap::col(arch::lane(), 0),
+                         TwoColumns{o[m][n][2 * h] * factor, o[m][n][2 * h + 1] * factor});
+        }
         arch::store_if(writes_lse(work, row, p), p.partial_lse, part.lse, ends[m][h].lse_log2);
       }
   }
@@ -221,7 +225,7 @@ class Output {
       if ((broken >> r & 1) == 0) continue;
       const int row = work.first_row + first_row + r;
       const int first = visible.first(row), last = visible.last(row);
-      const TileRange tiles = tiles_of(work, p, first, last, C.block_n);
+      const TileRange tiles = tiles_of(p, first, last, C.block_n);
       const int low = tiles.begin * C.block_n, high = tiles.end * C.block_n - 1;
       const auto attend = [&](const Work& of_head, int query) {
         attend_row<C, Warp::kColumns>(p, of_head, query, first > low ? first : low, last < high ? last : high,

@@ -66,7 +66,8 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int first, in
   if (with_lse && first_col == 0) {
     if (p.splits > 1)
       arch::store_if(lane == 0, p.partial_lse,
-                     partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head).lse, end.lse_log2);
+                     partial_row<C.head_dim_v>(p, part_of_keys(), work.row_of_all(p, row), work.head).lse,
+                     end.lse_log2);
     else
       arch::store_if(lane == 0 && p.lse != nullptr, p.lse,
                      work.sequence * p.lse_batch + work.head * p.lse_head + work.q_offset + row, end.lse_log2 * kLn2);
@@ -77,7 +78,7 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int first, in
     const float value = o[i] * end.factor;
     if (p.splits > 1)
       arch::store_if(true, p.partial_o,
-                     partial_row<C.head_dim_v>(p, work.split(), work.row_of_all(p, row), work.head).o + col, value);
+                     partial_row<C.head_dim_v>(p, part_of_keys(), work.row_of_all(p, row), work.head).o + col, value);
     else
       arch::store_if(col < p.head_dim_v, g_o, row * p.o_row + col,
                      T{static_cast<unsigned short>(arch::pack<T>(value, 0.f))});

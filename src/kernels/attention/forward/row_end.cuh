@@ -22,8 +22,7 @@ inline RowEnd end_of_row(float base, float sum, float sink_log2) {
 
 /// The head's sink in units of log2. Of parts of a row it is none: they are given it once, when they are combined.
 inline float sink_of(const ForwardParams& p, int head) {
-  const bool whole = p.splits == 1 || p.combine != 0;
-  return whole && p.sinks != nullptr ? arch::load(p.sinks, head) * kLog2E : kMinusInfinity;
+  return p.splits == 1 && p.sinks != nullptr ? arch::load(p.sinks, head) * kLog2E : kMinusInfinity;
 }
 
 inline constexpr float kLn2 = 0.693147180559945309f;

@@ -19,7 +19,8 @@ ForwardData make_rising(const ForwardConfig& c, bool loud) {
   spec.seqlens_q = {kQueries};
   spec.seqlens_k = {kKeys};
   if (c.kind == ForwardKind::kGeneral) spec.options.softcap = 700;
-  if (c.packs) spec.heads_q = 3;  // of one key-value head: neighbours in a tile
+  // Of one key-value head: neighbours in a tile.
+  if (c.packs) spec.heads_q = c.engine == ForwardEngine::kWgmma ? 4 : 3;
   ForwardData data = make_data(spec);
   for (std::int64_t d = 0; d < spec.head_dim; ++d) {
     for (std::int64_t row = 0; row < kQueries; ++row)

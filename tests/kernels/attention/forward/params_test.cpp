@@ -92,7 +92,6 @@ TEST(ForwardParams, PlainCallsAskForNothing) {
   EXPECT_EQ(p.window_left, -1);
   EXPECT_EQ(p.window_right, -1);
   EXPECT_EQ(p.splits, 1);
-  EXPECT_EQ(p.combine, 0);
   EXPECT_EQ(p.partial_o, nullptr);
   EXPECT_EQ(p.partial_lse, nullptr);
   EXPECT_EQ(p.seqused_k, nullptr);
@@ -132,7 +131,6 @@ TEST(ForwardParams, Options) {
   EXPECT_EQ(p.split_tiles, 11);
   EXPECT_EQ(p.partial_o, partial);
   EXPECT_EQ(p.partial_lse, partial + 1);
-  EXPECT_EQ(p.combine, 0);
 }
 
 // The kernel adds limits to row numbers in 32 bits: one past all rows must not get there.

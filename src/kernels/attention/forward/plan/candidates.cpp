@@ -20,6 +20,8 @@ bool needs_general_mma(const ForwardProblem& p) {
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
   if (c.engine == ForwardEngine::kWgmma && (p.no_tensor_maps || needs_general_mma(p))) return false;
   if (c.packs && p.heads_q <= p.heads_kv) return false;  // there is nothing to pack
+  // A box of TMA has the same heads of each query.
+  if (c.packs && c.engine == ForwardEngine::kWgmma && c.block_m % packed_heads(c, p) != 0) return false;
   return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
          (c.kind == ForwardKind::kGeneral || !needs_general(p));
 }
@@ -27,7 +29,11 @@ bool serves(const ForwardConfig& c, const ForwardProblem& p) {
 bool needs_general(const ForwardProblem& p) { return p.softcap || needs_general_mma(p); }
 
 bool of_problem(const Request& r, const Image& image) {
-  return serves(variant_of(image).config, r.problem) && (r.variant == nullptr || r.variant == &variant_of(image));
+  const ForwardConfig& c = variant_of(image).config;
+  if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
+  // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
+  if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
+  return serves(c, r.problem);
 }
 
 std::optional<std::int64_t> slots_for(const ForwardProblem& p, int block_m, int pack) {
@@ -65,8 +71,9 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
-  const Splits splits =
-      r.combine == nullptr ? Splits{1, 0} : splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
+  const Splits splits = r.combine == nullptr ? Splits{1, 0}
+                        : r.splits != 0      ? cut_keys(c, r.problem, r.splits)
+                                             : splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
   const Steps steps =
       forward_steps(image, r.combine, r.problem, *slots, splits.splits, std::int64_t{r.gpu.sms} * resident.blocks);
   return ForwardPlan{

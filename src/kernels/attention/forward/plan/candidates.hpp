@@ -16,6 +16,7 @@ struct Request {
   const ForwardVariant* variant = nullptr;
   bool ptx_only = false;
   const Image* combine = nullptr;  ///< of split keys' parts; without one no keys are split
+  int splits = 0;                  ///< forces so many parts; 0: those of the least modelled time
 
   GpuWithDriver gpu_with_driver() const { return {gpu, driver, ptx_only}; }
 };
@@ -27,7 +28,7 @@ bool needs_general(const ForwardProblem& problem);
 
 inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.variant); }
 
-/// Whether the image's variant serves the problem (and is the forced one).
+/// Whether the image's variant serves the problem (and is the forced one, or one that the plan may choose).
 bool of_problem(const Request& request, const Image& image);
 
 /// The plan that this image gives, or nothing if a block of it does not fit the GPU or the launch has too many blocks.

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+
+#include "kernels/attention/forward/combine/params.hpp"
 
 namespace flashfit {
 namespace {
@@ -84,8 +87,20 @@ Error misfit_of_images(const Request& r) {
                             shape(p), describe(r.gpu), r.gpu.registers_sm, r.gpu.threads_sm));
 }
 
-Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& p,
-                                            std::span<const Image> images) {
+Result<NamedVariant> variant_named(std::string_view name, const ForwardProblem& p, std::span<const Image> images) {
+  int splits = 0;
+  if (const std::size_t slash = name.find('/'); slash != std::string_view::npos) {
+    const std::string_view parts = name.substr(slash + 1);
+    const auto [end, error] = std::from_chars(parts.data(), parts.data() + parts.size(), splits);
+    if (error != std::errc() || end != parts.data() + parts.size() || splits < 1 || splits > kMostParts)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("variant '{}': parts of the keys '{}'; accepted: 1 to {}", name, parts, kMostParts));
+    if (const std::int64_t rows = p.total_q * p.heads_q; splits > 1 && rows > kMaxRows)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("variant '{}': {} rows of all heads; accepted with parts: up to {}", name, rows, kMaxRows));
+    name = name.substr(0, slash);
+  }
   images = images_of(kForwardOperation, images);
   std::vector<const ForwardVariant*> variants;
   for (const Image& i : images) variants.push_back(&variant_of(i));
@@ -106,7 +121,7 @@ Result<const ForwardVariant*> variant_named(std::string_view name, const Forward
   if (!serves(found->config, p))
     return fail(Code::kInvalidArgument, fmt::format("variant {} is for {}, the problem is {}; for that: {}", name,
                                                     shape(found->config), shape(p), offer));
-  return found;
+  return NamedVariant{found, splits};
 }
 
 }  // namespace flashfit

@@ -12,8 +12,14 @@ std::optional<Error> misfit_of_problem(const ForwardProblem& problem, const Gpu&
 /// The reason why the request has no candidate.
 Error misfit_of_images(const Request& request);
 
-/// The variant that a name means, among the images or else in the table. Error: those that would suit the problem.
-Result<const ForwardVariant*> variant_named(std::string_view name, const ForwardProblem& problem,
-                                            std::span<const Image> images);
+/// What a caller forces by name.
+struct NamedVariant {
+  const ForwardVariant* variant;
+  int splits;  ///< parts of the keys, as many as tiles of keys at most; 0: the plan chooses
+};
+
+/// What "NAME" or "NAME/PARTS" means, a variant among the images or else in the table, and parts of the keys. Error:
+/// those that would suit the problem, or how many parts there may be.
+Result<NamedVariant> variant_named(std::string_view name, const ForwardProblem& problem, std::span<const Image> images);
 
 }  // namespace flashfit

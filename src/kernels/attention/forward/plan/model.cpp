@@ -16,9 +16,6 @@ constexpr double kInstructionsGeneral = 6;  // what a general variant adds where
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
 constexpr double kLaunchMicroseconds = 3.2;
-constexpr double kCombineMicroseconds = 0.1;  // the second launch of a call whose keys are split
-constexpr double kPartMicroseconds = 0.125;   // more, for each part
-constexpr double kPartTraffic = 3.8;          // of parts over that of DRAM: 4 bytes at a time are stored
 // Share of the shorter phases that is not hidden under the longest one: kSerial + kPerWarp / (warps a scheduler), at
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
@@ -28,6 +25,12 @@ constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shar
 // window).
 constexpr double kTilesInStep = 3, kBlocksInStep = 20;
 constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
+
+// Fitted to decodes that were cut in 1 to 64 parts on an H100 (bench/results/splits_h100.json).
+bool few_queries(const ForwardProblem& p) { return p.seqlen_q <= kFewQueries; }
+constexpr double kPartTrafficOfMany = 3.8;  // of more queries, where what follows was not measured: as it was before
+constexpr double kPartTraffic = 0.75;       // time of writing and reading parts over that of DRAM: some stays in L2
+constexpr double kUnhidden = 0.25;          // of computing and DRAM's traffic that take equally long
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
@@ -80,6 +83,16 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
   return visited + kMaskedTile * std::min(of_tile, queries - 1) / c.block_n;
 }
 
+/// Query rows of a block's tile that has most.
+double rows_of_tile(const ForwardConfig& c, const ForwardProblem& p) {
+  return std::min(double(p.seqlen_q) * packed_heads(c, p), double(c.block_m));
+}
+/// Share of a block's warps over mma.sync that have rows; the others only copy.
+double working_share(const ForwardConfig& c, const ForwardProblem& p) {
+  const int groups = c.warps / c.column_warps;  // of warps with the same rows
+  return std::clamp(ceil_div(rows_of_tile(c, p), double(c.block_m) / groups), 1.0, double(groups)) / groups;
+}
+
 /// Cycles of each unit of an SM for one block and key tile, every scheduler busy.
 struct Cycles {
   double tensor, exponentials, shared, fp32;
@@ -87,15 +100,16 @@ struct Cycles {
   double longest() const { return std::max({tensor, exponentials, shared, fp32}); }
 };
 
-Cycles tile_cycles(const ForwardConfig& c, int spill_bytes, const Gpu& gpu) {
+Cycles tile_cycles(const ForwardConfig& c, double working, int spill_bytes, const Gpu& gpu) {
   // Warps that share rows each make all of their scores.
-  const double scores = double(c.block_m) * c.block_n * c.column_warps, row_warps = double(c.warps) / c.column_warps;
+  const double scores = working * c.block_m * c.block_n * c.column_warps;
+  const double warps = working * c.warps, row_warps = warps / c.column_warps;
   const double k_bytes = double(c.block_n) * c.head_dim * size_of(c.dtype);
   const double v_bytes = double(c.block_n) * c.head_dim_v * size_of(c.dtype);
   const double instructions = kInstructionsScore + (c.kind == ForwardKind::kGeneral ? kInstructionsGeneral : 0);
   return {.tensor = 2 * scores * (c.head_dim + double(c.head_dim_v) / c.column_warps) / gpu.mma_flops_clk_sm,
           .exponentials = scores / exponentials_clk(gpu.cc),
-          .shared = ((c.warps + kCopyShare) * k_bytes + (row_warps + kCopyShare) * v_bytes +
+          .shared = ((warps + kCopyShare) * k_bytes + (row_warps + kCopyShare) * v_bytes +
                      2.0 * spill_bytes * forward_threads(c)) /
                     kSharedBytesClk,
           .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
@@ -112,6 +126,18 @@ double dram_bytes(const ForwardProblem& p) {
   return dram_bytes_of_rows(p) + size_of(p.dtype) * (double(p.head_dim) + p.head_dim_v) * rows_k * p.heads_kv;
 }
 
+/// Microseconds of a kernel that only waits for DRAM: nothing comes while its first blocks start.
+double dram_time(const ForwardProblem& p, double start_cycles, const Gpu& gpu) {
+  return (few_queries(p) ? start_cycles / (gpu.clock_ghz * 1e3) : 0) + dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+}
+
+/// The longer of both, and where they take about as long some of the shorter: neither hides the other then.
+double together(const ForwardProblem& p, double compute, double dram) {
+  if (!few_queries(p)) return std::max(compute, dram);
+  const double least = std::min(compute, dram), most = std::max(compute, dram), share = least / most;
+  return most + kUnhidden * least * share * share;
+}
+
 /// Microseconds of the rows' traffic that the products of all rounds but the first do not hide: the first round's is
 /// part of kStartLatency. `blocks`: of an SM, of `tiles` tiles each.
 double exposed_traffic(const ForwardProblem& p, double tiles, double blocks, int resident, const Gpu& gpu) {
@@ -122,11 +148,21 @@ double exposed_traffic(const ForwardProblem& p, double tiles, double blocks, int
   return share * dram_bytes_of_rows(p) / (gpu.dram_gb_s * 1e3);
 }
 
+/// Microseconds that splitting adds: partial results written and read. The launch that reads them begins early.
+double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
+  if (splits == 1) return 0;
+  const double rows = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q;
+  const double bytes = 2 * sizeof(float) * rows * p.heads_q * splits * c.head_dim_v;
+  return (few_queries(p) ? kPartTraffic : kPartTrafficOfMany) * bytes / (gpu.dram_gb_s * 1e3);
+}
+
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
 // share the tensor cores.
 constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
 constexpr double kExposedOfTwo = 0.65, kExposedOfThree = 0.52;
+constexpr double kAloneInTile = 300;      // cycles a tile of keys where one warpgroup has all rows: nothing is hidden
 constexpr double kJobStart = 3900;        // cycles a tile of rows
+constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
@@ -143,39 +179,34 @@ struct WgmmaTile {
     weights = scores * (c.kind == ForwardKind::kGeneral ? kExponentialsSoftcap : kExponentialsPlain) /
               exponentials_clk(gpu.cc);
   }
-  double time(int warps) const {
+  double time(int warps, double rows) const {
+    if (rows <= 64) return (tensor + weights) / (warps / 4) + kAloneInTile;
     return std::max(tensor, weights) + (warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
   }
 };
 
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
-void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, double tiles, const Gpu& gpu) {
-  const double works = row_tiles(c, p);
-  const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
+void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
+  const double works = row_tiles(c, p) * splits, tiles = visited_tiles(c, p) / splits;
+  const double start =
+      kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0) + (splits > 1 ? kJobStartOfPart : 0);
   const WgmmaTile tile(c, gpu);
-  const double of_one = start + tiles * tile.time(c.warps);
+  const double of_one = start + tiles * tile.time(c.warps, rows_of_tile(c, p));
   const bool cost_the_same = !p.variable_length && tiles_cost_the_same(p);
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
-  const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
-  model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
+  const double dram = dram_time(p, start, gpu);
+  model.microseconds =
+      works > 0 ? kLaunchMicroseconds + together(p, compute, dram) + combine_time(c, p, splits, gpu) : 0;
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
 /// Cycles a tile when `resident` blocks share the SM.
-double tile_time(const Cycles& t, int warps, int resident) {
+double tile_time(const Cycles& t, double warps, int resident) {
   const double per_scheduler = warps * resident / 4.0;
   const double idle = std::max(1.0, 1 / per_scheduler);  // fewer warps than schedulers leave some empty
   const double exposed = std::min(1.0, kSerial + kPerWarp / per_scheduler);
   return idle * (t.longest() + exposed * (t.sum() - t.longest())) + kTileLatency / resident;
-}
-
-/// Microseconds that splitting adds: a launch, and partial results written and read.
-double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
-  if (splits == 1) return 0;
-  const double rows = p.variable_length ? p.total_q : double(p.batch) * p.seqlen_q;
-  const double bytes = 2 * sizeof(float) * rows * p.heads_q * splits * c.head_dim_v;
-  return kCombineMicroseconds + kPartMicroseconds * splits + kPartTraffic * bytes / (gpu.dram_gb_s * 1e3);
 }
 
 }  // namespace
@@ -188,20 +219,22 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
   if (c.engine == ForwardEngine::kWgmma) {
-    model_wgmma(model, c, p, visited_tiles(c, p), gpu);
+    model_wgmma(model, c, p, splits, gpu);
     return model;
   }
   const double tiles = visited_tiles(c, p) / splits, a_sm = ceil_div(blocks, gpu.sms);  // blocks of the busiest SM
   const double rounds = std::floor(a_sm / occupancy.blocks);
   const int rest = int(std::fmod(a_sm, occupancy.blocks));
-  const Cycles tile = tile_cycles(c, spill_bytes, gpu);
+  const double working = working_share(c, p);
+  const Cycles tile = tile_cycles(c, working, spill_bytes, gpu);
   const auto round = [&](int resident) {
-    return kStartLatency / resident + resident * tiles * tile_time(tile, c.warps, resident);
+    return kStartLatency / resident + resident * tiles * tile_time(tile, working * c.warps, resident);
   };
   const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0);
   const double traffic = exposed_traffic(p, tiles, a_sm, occupancy.blocks, gpu);
-  const double compute = cycles / (gpu.clock_ghz * 1e3) + traffic, dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
-  model.microseconds = blocks > 0 ? kLaunchMicroseconds + std::max(compute, dram) + combine_time(c, p, splits, gpu) : 0;
+  const double compute = cycles / (gpu.clock_ghz * 1e3) + traffic, dram = dram_time(p, kStartLatency, gpu);
+  model.microseconds =
+      blocks > 0 ? kLaunchMicroseconds + together(p, compute, dram) + combine_time(c, p, splits, gpu) : 0;
 
   const double latency = rounds * (kStartLatency / occupancy.blocks + tiles * kTileLatency) +
                          (rest ? kStartLatency / rest + tiles * kTileLatency : 0);

@@ -8,6 +8,9 @@
 
 namespace flashfit {
 
+/// Queries of a sequence for which the model was fitted to keys in parts; more of them fill tiles.
+inline constexpr int kFewQueries = 128;
+
 /// `spill_bytes` a thread; occupancy.blocks >= 1; `splits`: parts that each sequence's keys are cut in.
 ForwardModel forward_model(const ForwardConfig& config, const Occupancy& occupancy, int spill_bytes,
                            const ForwardProblem& problem, const Gpu& gpu, int splits = 1);

@@ -15,12 +15,16 @@ Result<ForwardPlan> plan_forward(const ForwardProblem& problem, const Gpu& gpu, 
   images = images_of(kForwardOperation, images);
   const bool by_strides = packs_heads(problem);
   const ForwardProblem launched = by_strides ? pack_heads(problem) : problem;
-  Request request{launched, gpu, driver, images, nullptr, options.ptx_only, combine};
+  Request request{launched, gpu, driver, images, nullptr, options.ptx_only, combine, 0};
   if (auto error = misfit_of_problem(launched, gpu, driver)) return tl::unexpected(std::move(*error));
   if (!options.variant.empty()) {
     const auto named = variant_named(options.variant, launched, images);
     if (!named) return tl::unexpected(named.error());
-    request.variant = *named;
+    if (named->splits > 1 && combine == nullptr)
+      return fail(Code::kMisfit,
+                  fmt::format("variant '{}': no image for {} combines parts of keys", options.variant, describe(gpu)));
+    request.variant = named->variant;
+    request.splits = named->splits;
   }
   BestPlan best;
   for_each_candidate(request, [&](const ForwardPlan& plan) { best.add(plan); });
@@ -40,7 +44,7 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
 
   BestPlan others_best;
   int others = 0;
-  for_each_candidate({problem, gpu, driver, images, nullptr, false, combine}, [&](const ForwardPlan& other) {
+  for_each_candidate({problem, gpu, driver, images, nullptr, false, combine, 0}, [&](const ForwardPlan& other) {
     if (other.variant == plan.variant) return;
     ++others;
     others_best.add(other);

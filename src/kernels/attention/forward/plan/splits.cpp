@@ -10,6 +10,10 @@ namespace {
 
 constexpr int kFewestTiles = 2;  // of a part: one would be prologue and epilogue alone
 
+std::int64_t key_tiles(const ForwardConfig& c, const ForwardProblem& p) {
+  return p.seqlen_k / c.block_n + (p.seqlen_k % c.block_n != 0);
+}
+
 }  // namespace
 
 Splits cut_evenly(std::int64_t tiles, int parts) {
@@ -17,12 +21,17 @@ Splits cut_evenly(std::int64_t tiles, int parts) {
   return {static_cast<int>((tiles + share - 1) / share), share};
 }
 
+Splits cut_keys(const ForwardConfig& c, const ForwardProblem& p, int parts) {
+  const std::int64_t tiles = key_tiles(c, p);
+  return tiles == 0 || parts == 1 ? Splits{1, 0} : cut_evenly(tiles, parts);
+}
+
 Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_bytes, const ForwardProblem& p,
                   const Gpu& gpu) {
-  if (c.engine == ForwardEngine::kWgmma) return {1, 0};
   // Lengths that vary are known as a mean alone, and a batch-invariant call may not look at it.
   if (p.batch_invariant && p.variable_length) return {1, 0};
-  const std::int64_t tiles = p.seqlen_k / c.block_n + (p.seqlen_k % c.block_n != 0);
+  if (c.engine == ForwardEngine::kWgmma && p.seqlen_q > kFewQueries) return {1, 0};
+  const std::int64_t tiles = key_tiles(c, p);
   const int pack = packed_heads(c, p);
   const std::int64_t rows = p.seqlen_q * pack;
   const std::int64_t blocks = p.batch * (p.heads_q / pack) * (rows / c.block_m + (rows % c.block_m != 0));

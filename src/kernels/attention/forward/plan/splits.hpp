@@ -16,6 +16,9 @@ struct Splits {
 /// `tiles` in at most `parts` equal parts, none of which is without tiles; the last may have fewer.
 Splits cut_evenly(std::int64_t tiles, int parts);
 
+/// The keys of a problem in at most `parts` equal parts, one if there are no keys.
+Splits cut_keys(const ForwardConfig& config, const ForwardProblem& problem, int parts);
+
 /// The parts that take the least modelled time: one unless there are fewer blocks than the GPU holds.
 Splits splits_for(const ForwardConfig& config, const Occupancy& resident, int spill_bytes,
                   const ForwardProblem& problem, const Gpu& gpu);

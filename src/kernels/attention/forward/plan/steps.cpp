@@ -25,15 +25,16 @@ Steps forward_steps(const Image& image, const Image* combine, const ForwardProbl
                     std::int64_t resident) {
   Steps steps;
   const ForwardConfig& config = forward_variant_of(*image.variant).config;
+  const std::int64_t works = slots * (p.heads_q / packed_heads(config, p));
   if (config.engine == ForwardEngine::kWgmma) {
-    const std::int64_t works = slots * p.heads_q;
-    Step step{.image = &image, .grid = {.x = std::min(works, resident)}};
-    if (p.variable_length && works > resident)
+    const std::int64_t of_part = std::max<std::int64_t>(resident / splits, 1);
+    Step step{.image = &image, .grid = {.x = std::min(works, of_part), .y = splits}};
+    if (p.variable_length && splits == 1 && works > resident)
       step.cleared = {.words = 1, .address_at = offsetof(WgmmaForwardParams, taken)};
     steps.add(step);
-    return steps;
+  } else {
+    steps.add({.image = &image, .grid = {.x = works, .y = splits}});
   }
-  steps.add({.image = &image, .grid = {.x = slots * (p.heads_q / packed_heads(config, p)), .y = splits}});
   if (splits > 1) steps.add(combine_step(*combine, config, p.total_q * p.heads_q, splits));
   return steps;
 }
@@ -49,21 +50,22 @@ Result<void> ForwardArguments::set(const ForwardPlan& plan, const ForwardCall& c
 
 Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCall& call, const ForwardParams& params,
                                    EncodeTensorMap encode, int* taken) {
+  if (params.splits > 1) combine_ = combine_params(config, params);
   if (config.engine == ForwardEngine::kWgmma) {
-    pointers_ = {&wgmma_, nullptr};
+    pointers_ = {&wgmma_, &combine_};
     if (params.slots == 0) return {};  // nothing is launched
+    const int pack = packed_heads(config, call.problem);
     wgmma_.forward = params;
     wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap : params.softmax_scale) * kLog2E;
     wgmma_.softcap_x = params.softcap > 0 ? 2 * params.softmax_scale * kLog2E / params.softcap : 0;
-    wgmma_.works = params.slots * params.heads.by;
+    wgmma_.works = params.slots * (params.heads.by / pack);
     wgmma_.order = work_order(config, call.problem);
-    wgmma_.all_heads = params.heads.by * params.batch;
+    wgmma_.all_heads = params.heads.by / pack * params.batch;
     wgmma_.taken = taken;
     return encode_maps(wgmma_, config, call, encode);
   }
   parts_ = params;
   pointers_ = {&parts_, &combine_};
-  if (params.splits > 1) combine_ = combine_params(config, params);
   return {};
 }
 

@@ -20,6 +20,7 @@ class WgmmaConsumer {
   using TileK = typename Shared::TileK;
   using TileV = typename Shared::TileV;
   using Warp = WarpTile<C>;
+  using Visible = RowVisibility<C.packs>;
   static constexpr bool kHasSoftcap = C.kind == ForwardKind::kGeneral;
   static constexpr int kShareReciprocal = C.head_dim_v <= 128 ? 4 : 2;  // more take registers that there are not
   /// The end of rows is that of plain ones: those with a base past kMostBase are computed again.
@@ -84,17 +85,18 @@ class WgmmaConsumer {
   };
 
   void attend(Job job, Outputs& o, Weights& w, Unfinished& last) {
-    const Visibility visible(p_.forward, job.work.queries, job.work.keys);
+    const Visible visible(p_.forward, job.work.queries, job.work.keys);
+    const int rows_q = TileRows<C.packs>::count(p_.forward, job.work.queries);
     const int group_row = job.work.first_row + arch::warp() / 4 * kRows,
               warp_row = job.work.first_row + Warp::first_row();
-    const int group_last = (group_row + kRows < job.work.queries ? group_row + kRows : job.work.queries) - 1;
+    const int group_last = (group_row + kRows < rows_q ? group_row + kRows : rows_q) - 1;
     const int first_key = visible.first(group_last);  // as from the last row on all have seen one
     Rows rows{.first = at_ - job.tiles.begin,
               .whole = {first_key == 0 ? 0 : first_key / kN + 1, visible.count(warp_row) / kN},
               .state = {}};
     clear(rows.state);
     // The warpgroup's tiles end before `end`. There is one even if its rows see nothing of it.
-    const int seen = group_row < job.work.queries ? (visible.count(group_last) + kN - 1) / kN : 0;
+    const int seen = group_row < rows_q ? (visible.count(group_last) + kN - 1) / kN : 0;
     const int end = clamp(seen, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end, job.tiles.end);
 
     if (job.tiles.begin < job.tiles.end) {
@@ -138,7 +140,7 @@ class WgmmaConsumer {
     if (kHasSoftcap && p_.softcap_x > 0) cap_products<kShareReciprocal>(c, p_.softcap_x);
     if (j >= rows.whole.begin && j < rows.whole.end) return;
     const Work work = job().work;
-    mask(c, work.first_row + Warp::first_row(), first_key, Visibility(p_.forward, work.queries, work.keys));
+    mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
   }
   float scale_log2() const { return p_.scale_log2; }
 

@@ -21,14 +21,15 @@ enum class WorkOrder : unsigned char {
 };
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,
-/// with all rows, where the length varies). Boxes are one panel of a tile wide.
+/// with all rows, where the length varies); that of a packing kernel's q: columns, heads, rows, sequences. Boxes are
+/// one panel of a tile wide.
 struct WgmmaForwardParams {
   TensorMap q, k, v;
   ForwardParams forward;
   float scale_log2;  ///< a product of q and k, with softcap its tanh, times this is a score in units of log2
-  int works;         ///< tiles of query rows: slots * heads, which the blocks share
+  int works;         ///< tiles of query rows: slots * heads / pack, which the blocks of each part of the keys share
   WorkOrder order;
-  int all_heads;  ///< of all sequences
+  int all_heads;  ///< of all sequences; packs of them where they are packed
   /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
   /// turns, which is as good where all tiles' costs are known.
   int* taken;

@@ -2,6 +2,7 @@
 // The warp that copies the Q, K and V tiles of the block's jobs into shared memory, by TMA, as far ahead as there are
 // slots.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
 
@@ -25,6 +26,7 @@ class WgmmaProducer {
       if (job.work.queries == 0) break;
       at += job.tiles.end - job.tiles.begin;
     }
+    if (arch::elect_one()) arch::let_next_step_begin();  // which combines parts: its blocks find their rows meanwhile
   }
 
  private:
@@ -36,10 +38,13 @@ class WgmmaProducer {
       const int slot = turn % Shared::kRowSlots;
       s.of_rows[slot].wait_empty(turn / Shared::kRowSlots);
       s.jobs[slot].put(job);
+      const int query = work.q_offset + TileRows<C.packs>::query(p.forward, work.first_row);
       if (work.queries == 0)
         arch::mbarrier_arrive(s.of_rows[slot].full);
+      else if (C.packs)  // the map's heads come before its queries
+        fill(s.rows[slot].q, p.q, work.head, query, sequence, s.of_rows[slot].full);
       else
-        fill(s.rows[slot].q, p.q, work.q_offset + work.first_row, work.head, sequence, s.of_rows[slot].full);
+        fill(s.rows[slot].q, p.q, query, work.head, sequence, s.of_rows[slot].full);
     };
     const auto copy_k = [&](int row) {
       s.of_k[at % C.stages].wait_empty(at / C.stages);

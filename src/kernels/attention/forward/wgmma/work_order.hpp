@@ -11,6 +11,8 @@ constexpr bool tiles_cost_the_same(const ForwardProblem& p) { return !p.causal |
 
 /// Limits are those of an H100, whose L2 has 50 MB, where each order was timed (docs/hopper-kernel.md).
 constexpr WorkOrder work_order(const ForwardConfig& c, const ForwardProblem& p) {
+  // The blocks count heads, not packs of them, where they take a sequence's heads one after another.
+  if (p.variable_length && c.packs) return WorkOrder::kAsNumbered;
   if (p.variable_length) return tiles_cost_the_same(p) ? WorkOrder::kByHead : WorkOrder::kAsNumbered;
   if (tiles_cost_the_same(p)) return WorkOrder::kAsNumbered;
   // Neighbours then compute the long and the short tiles of a head at the same time: some multiply while others copy.

@@ -130,9 +130,10 @@ struct JobSlot {
 /// The key tiles that some row of the block sees.
 template <ForwardConfig C>
 TileRange key_tiles(const ForwardParams& p, const Work& work) {
-  const Visibility visible(p, work.queries, work.keys);
-  const int end_row = work.first_row + C.block_m < work.queries ? work.first_row + C.block_m : work.queries;
-  const TileRange tiles = tiles_of(work, p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
+  const RowVisibility<C.packs> visible(p, work.queries, work.keys);
+  const int rows = TileRows<C.packs>::count(p, work.queries);
+  const int end_row = work.first_row + C.block_m < rows ? work.first_row + C.block_m : rows;
+  const TileRange tiles = tiles_of(p, visible.first(work.first_row), visible.last(end_row - 1), C.block_n);
   return {tiles.begin, tiles.begin < tiles.end ? tiles.end : tiles.begin};
 }
 
@@ -145,7 +146,7 @@ class Jobs {
   Job next() {
     for (int number; (number = tile_number<C.block_m>(p_, turn_++)) != kNoneLeft;) {
       if (number == kNoneNow) continue;
-      const Work work = find_work<C.block_m>(p_.forward, number);
+      const Work work = find_work<C.block_m, C.packs>(p_.forward, number);
       if (work.queries != 0) return {work, key_tiles<C>(p_.forward, work)};
     }
     return {};

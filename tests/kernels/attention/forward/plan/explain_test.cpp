@@ -144,7 +144,9 @@ TEST(Explain, SaysWhichHeadsShareATile) {
   EXPECT_EQ(packed["grid"], 8);
   EXPECT_THAT(packed["reason"].get<std::string>(),
               testing::AllOf(testing::HasSubstr("64x64 tile of the 4 heads that share keys:"),
-                             testing::HasSubstr(", each head by itself is next at")));
+                             testing::HasSubstr("a second launch combines, which begins early")));
+  const auto ampere = explained(test::dense(few), find_gpu("A100").value(), 0, images);
+  EXPECT_THAT(ampere["reason"].get<std::string>(), testing::HasSubstr(", each head by itself is next at"));
   test::Sizes one = few;
   one.queries = 1;  // by strides alone
   const auto by_strides = explained(test::dense(one), gpu, 0, images);

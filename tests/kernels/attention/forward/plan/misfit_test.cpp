@@ -1,7 +1,9 @@
 // Every misfit says the GPU, the value and what binds.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
 #include "kernels/attention/forward/plan/problems.hpp"
@@ -136,6 +138,34 @@ TEST(Forced, RowsByName) {
     ASSERT_TRUE(plan) << name << ": " << plan.error().message;
     EXPECT_EQ(plan->variant, &variant);
   }
+}
+
+TEST(Forced, PartsOfTheKeysFollowAName) {
+  const ForwardProblem p = dense({.heads = 4, .queries = 3, .keys = 1000});
+  for (const ForwardVariant& variant : forward_variants()) {
+    const ForwardConfig& c = variant.config;
+    if (!serves(c, p)) continue;
+    const char* const gpu = c.engine == ForwardEngine::kWgmma ? "H100" : "A100";
+    const auto in_parts = [&](int parts) {
+      const std::string name = fmt::format("{}/{}", name_of(c), parts);
+      const auto plan = plan_forward(p, find_gpu(gpu).value(), 0, kAll, {.variant = name});
+      return plan ? plan->splits : 0;
+    };
+    const bool runs = plan_forward(p, find_gpu(gpu).value(), 0, kAll, {.variant = name_of(c)}).has_value();
+    EXPECT_EQ(in_parts(1), runs ? 1 : 0) << name_of(c);
+    EXPECT_EQ(in_parts(3), runs ? 3 : 0) << name_of(c);
+    EXPECT_LE(in_parts(64), (1000 + c.block_n - 1) / c.block_n) << name_of(c);
+  }
+  const std::string name = name_of(forward_variants()[3].config);
+  for (const char* parts : {"0", "65", "-1", "", "3x", "4/4", "99999999999"})
+    EXPECT_EQ(refusal(p, "A100", 0, kAll, {.variant = name + "/" + parts}).message,
+              fmt::format("variant '{}/{}': parts of the keys '{}'; accepted: 1 to 64", name, parts, parts));
+  const ForwardProblem large = dense({.batch = 1 << 15, .heads = 64, .queries = 1024, .keys = 1024});
+  EXPECT_THAT(refusal(large, "A100", 0, kAll, {.variant = name + "/2"}).message,
+              HasSubstr("2147483648 rows of all heads; accepted with parts: up to 1073741824"));
+  std::vector<Image> apart = kAll;
+  std::erase_if(apart, [](const Image& i) { return i.variant->name == "combine_fp16"; });
+  EXPECT_THAT(refusal(p, "A100", 0, apart, {.variant = name + "/2"}).message, HasSubstr("combines parts of keys"));
 }
 
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {

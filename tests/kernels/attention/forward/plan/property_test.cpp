@@ -87,10 +87,9 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads, w.gpu.threads_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads * plan->registers, w.gpu.registers_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_sm);
-    const std::int64_t tiles = plan->slots * w.problem.heads_q;
-    EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma
-                                ? std::min<std::int64_t>(tiles, w.gpu.sms * plan->model.blocks_per_sm)
-                                : tiles);
+    const std::int64_t tiles = plan->slots * (w.problem.heads_q / plan->pack);
+    const std::int64_t of_part = std::max(w.gpu.sms * plan->model.blocks_per_sm / plan->splits, 1);
+    EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma ? std::min(tiles, of_part) : tiles);
     EXPECT_LE(plan->grid(), kMaxGrid);
     EXPECT_EQ(plan->grid() == 0, w.problem.total_q == 0);
     EXPECT_GE(plan->model.microseconds, 0);

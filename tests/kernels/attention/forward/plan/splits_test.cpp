@@ -1,6 +1,7 @@
 // How keys are cut, where the parts lie in the workspace, and what combines them.
 #include "kernels/attention/forward/plan/splits.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,6 +29,15 @@ ForwardPlan planned(const ForwardProblem& p, const char* gpu) {
 std::int64_t tiles_of(const ForwardProblem& p, const ForwardPlan& plan) {
   const int block_n = plan.variant->config.block_n;
   return (p.seqlen_k + block_n - 1) / block_n;
+}
+
+Result<TensorMap> encode(const TensorMapSpec&) { return TensorMap{}; }
+
+/// The argument of the launch of the parts.
+ForwardParams params_of(const ForwardPlan& plan, const ForwardArguments& arguments) {
+  const void* const first = arguments.all()[0];
+  return plan.variant->config.engine == ForwardEngine::kWgmma ? static_cast<const WgmmaForwardParams*>(first)->forward
+                                                              : *static_cast<const ForwardParams*>(first);
 }
 
 template <class T>
@@ -110,10 +120,9 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     char* const memory = reinterpret_cast<char*>(std::uintptr_t{1} << 40);
     ForwardArguments arguments;
     const std::int32_t* const offsets = p.variable_length ? reinterpret_cast<const std::int32_t*>(memory) : nullptr;
-    ASSERT_TRUE(arguments.set(plan, {.problem = p, .cu_seqlens_q = offsets, .cu_seqlens_k = offsets}, memory, nullptr));
-    const ForwardParams parts = *static_cast<const ForwardParams*>(arguments.all()[0]);
+    ASSERT_TRUE(arguments.set(plan, {.problem = p, .cu_seqlens_q = offsets, .cu_seqlens_k = offsets}, memory, encode));
+    const ForwardParams parts = params_of(plan, arguments);
     EXPECT_EQ(parts.splits, plan.splits);
-    EXPECT_EQ(parts.combine, 0);
     if (plan.splits == 1) {
       EXPECT_EQ(plan.workspace_bytes, 0u);
       EXPECT_EQ(plan.steps.size(), 1u);
@@ -138,6 +147,29 @@ TEST(Workspace, IsExactlyWhatThePartsLieIn) {
     EXPECT_EQ(reinterpret_cast<char*>(parts.partial_lse + rows), memory + plan.workspace_bytes);
   }
   EXPECT_GT(cut, 500);
+}
+
+TEST(Splits, BlocksThatStayDoNotCountTilesWherePartsLie) {
+  for (const std::int64_t batch : {1, 3, 200}) {
+    const ForwardProblem p = ragged({.dtype = DType::kBF16,
+                                     .head_dim = 128,
+                                     .batch = batch,
+                                     .heads_kv = 2,
+                                     .queries = 5 * batch,
+                                     .keys = 9000 * batch});
+    for (const int parts : {1, 4}) {
+      const std::string name = fmt::format("fwd_wgmma_bf16_d128_128x128_w8_s2_b1_packed/{}", parts);
+      const ForwardPlan plan = plan_forward(p, find_gpu("H100").value(), 0, kAll, {.variant = name}).value();
+      EXPECT_EQ(plan.splits, parts);
+      EXPECT_EQ(plan.steps.size(), parts == 1 ? 1u : 2u);
+      EXPECT_EQ(plan.steps[0].grid.y, parts);
+      EXPECT_LE(plan.grid() * parts, 132);
+      EXPECT_EQ(shares_counter(plan.steps), parts == 1 && batch == 200);
+      if (parts > 1) {
+        EXPECT_EQ(plan.workspace_bytes, 4u * p.total_q * p.heads_q * 129 * sizeof(float));
+      }
+    }
+  }
 }
 
 TEST(Combine, HasWarpsForEachRowAndHead) {
