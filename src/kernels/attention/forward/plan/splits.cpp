@@ -4,6 +4,7 @@
 
 #include "kernels/attention/forward/combine/params.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
+#include "kernels/attention/forward/wgmma/params.hpp"
 
 namespace flashfit {
 namespace {
@@ -23,7 +24,7 @@ Splits cut_evenly(std::int64_t tiles, int parts) {
 
 Splits cut_keys(const ForwardConfig& c, const ForwardProblem& p, int parts) {
   const std::int64_t tiles = key_tiles(c, p);
-  return tiles == 0 || parts == 1 ? Splits{1, 0} : cut_evenly(tiles, parts);
+  return tiles == 0 || parts == 1 || !takes_parts(c) ? Splits{1, 0} : cut_evenly(tiles, parts);
 }
 
 Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_bytes, const ForwardProblem& p,
@@ -31,6 +32,7 @@ Splits splits_for(const ForwardConfig& c, const Occupancy& resident, int spill_b
   // Lengths that vary are known as a mean alone, and a batch-invariant call may not look at it.
   if (p.batch_invariant && p.variable_length) return {1, 0};
   if (c.engine == ForwardEngine::kWgmma && p.seqlen_q > kFewQueries) return {1, 0};
+  if (!takes_parts(c)) return {1, 0};
   const std::int64_t tiles = key_tiles(c, p);
   const int pack = packed_heads(c, p);
   const std::int64_t rows = p.seqlen_q * pack;

@@ -218,7 +218,14 @@ class WgmmaConsumer {
   /// The outputs of the job of that turn.
   void store(Outputs& o, const Unfinished& last, int turn) {
     const int slot = turn % Shared::kRowSlots;
-    Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, s_.jobs[slot].get().work, p_.forward);
+    const Work work = s_.jobs[slot].get().work;
+    if constexpr (takes_parts(C)) {
+      Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
+    } else {
+      ForwardParams whole = p_.forward;
+      whole.splits = 1;  // the compiler then leaves out what parts take
+      Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
+    }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();
     zero(o);

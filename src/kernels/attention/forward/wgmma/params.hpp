@@ -1,5 +1,6 @@
 #pragma once
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
+#include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
@@ -19,6 +20,11 @@ enum class WorkOrder : unsigned char {
   /// are in L2. What the last one to two rounds have is dealt longest first, so that all blocks end together.
   kPairsThenLongest,
 };
+
+/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do.
+constexpr bool takes_parts(const ForwardConfig& c) {
+  return c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain || c.head_dim_v <= 192;
+}
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,
 /// with all rows, where the length varies); that of a packing kernel's q: columns, heads, rows, sequences. Boxes are
