@@ -137,10 +137,17 @@ class WgmmaConsumer {
   /// Scores of the warp's rows with keys from first_key on, of key tile j, from products.
   template <class Products>
   void finish_scores(Products& c, const Rows& rows, int j, int first_key) const {
-    if (kHasSoftcap && p_.softcap_x > 0) cap_products<kShareReciprocal>(c, p_.softcap_x);
-    if (j >= rows.whole.begin && j < rows.whole.end) return;
-    const Work work = job().work;
-    mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
+    const bool is_whole = j >= rows.whole.begin && j < rows.whole.end;
+    const auto hide = [&] {
+      const Work work = job().work;
+      mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
+    };
+    if (kHasSoftcap && p_.softcap_x > 0) {
+      // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
+      if (!is_whole) hide();
+      cap_products<kShareReciprocal>(c, p_.softcap_x);
+    }
+    if (!is_whole) hide();
   }
   float scale_log2() const { return p_.scale_log2; }
 
