@@ -44,7 +44,7 @@ constexpr std::string_view kGroupsOfPython[] = {"route", "moe"};
 /// What is asked for without --group: all that is timed but random shapes; on a CPU without --filter what takes
 /// minutes.
 std::vector<std::string> usual_groups(bool all) {
-  if (all) return {"origin", "grid", "ragged", "uneven", "decode", "options"};
+  if (all) return {"origin", "grid", "ragged", "uneven", "odd", "decode", "options"};
   return {"origin"};
 }
 

@@ -48,9 +48,10 @@ TEST(Cases, EveryGroupIsThere) {
   std::map<std::string, int> count;
   for (const Case& c : all()) ++count[c.group];
   EXPECT_EQ(count, (std::map<std::string, int>{{"origin", 7 + 27},
-                                               {"grid", 55},
+                                               {"grid", 73},
                                                {"ragged", 8},
                                                {"uneven", 6},
+                                               {"odd", 25},
                                                {"decode", 34},
                                                {"options", 16},
                                                {"wild", 400},
@@ -75,7 +76,7 @@ TEST(Cases, TheGridHoldsSixteenThousandTokens) {
     EXPECT_EQ(std::accumulate(c.lengths_q.begin(), c.lengths_q.end(), std::int64_t{0}), 16384) << c.name;
     ++held;
   }
-  EXPECT_EQ(held, 24 + 12 + 2);
+  EXPECT_EQ(held, 24 + 18 + 12 + 2);
 }
 
 TEST(Cases, AListOfValuesStandsForEachOfThem) {
