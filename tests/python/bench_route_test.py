@@ -199,7 +199,7 @@ def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[s
     ran, error = run(*words), capsys.readouterr().err
     expect_one_line(ran, error, said)
     if "rout" in words:
-        assert error.rstrip().endswith(", route, moe")
+        assert error.rstrip().endswith(", route, moe, sonic")
 
 
 def test_the_rest_of_the_list_is_attentions(run: Any) -> None:
