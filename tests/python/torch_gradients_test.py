@@ -286,7 +286,12 @@ def test_hooks_see_what_is_saved_and_checkpoints_compute_it_again() -> None:
     q.requires_grad_()
     want = torch.autograd.grad(flashfit.attention(q, k, v), q, grad)[0]
     packed: list[Any] = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x) or x.clone(), lambda x: x):
+
+    def pack(x: Any) -> Any:
+        packed.append(x)
+        return x.clone()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         out = flashfit.attention(q, k, v)
     assert len(packed) == 5
     assert torch.equal(torch.autograd.grad(out, q, grad)[0], want)
