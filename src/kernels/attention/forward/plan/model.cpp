@@ -180,7 +180,7 @@ struct WgmmaTile {
               exponentials_clk(gpu.cc);
   }
   double time(int warps, double rows) const {
-    if (rows <= 64) return (tensor + weights) / (warps / 4) + kAloneInTile;
+    if (rows <= 64) return (tensor + weights) / (warps / 4.0) + kAloneInTile;
     return std::max(tensor, weights) + (warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
   }
 };
