@@ -111,7 +111,7 @@ class GpuBackend : public testing::Test {
   }
   Measured measured(const Case& c, int repeats = 6) {
     Backend backend = gpu_backend(bed_, nvml_);
-    const auto found = measure(c, backend, {.warmup = 1, .repeats = repeats, .seconds = 2});
+    const auto found = measure(c, backend, {.warmup = 1, .repeats = repeats, .seconds = 20});
     return found.value_or(Measured{.message = "interrupted"});
   }
 
