@@ -39,7 +39,7 @@ struct BenchOptions {
 };
 
 /// Operations beside attention, which `python -m flashfit.bench` alone measures: docs/results.md says why.
-constexpr std::string_view kGroupsOfPython[] = {"route", "moe"};
+constexpr std::string_view kGroupsOfPython[] = {"route", "moe", "sonic"};
 
 /// What is asked for without --group: all that is timed but random shapes; on a CPU without --filter what takes
 /// minutes.

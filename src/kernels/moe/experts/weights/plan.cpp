@@ -39,7 +39,8 @@ KernelVariant kernel_variant_of(const WeightsProductVariant& v) {
           .threads = kWeightsThreads,
           .shared_bytes = weights_product_shared_bytes(c),
           .params_bytes = sizeof(WeightsProductParams),
-          .serves = {fmt::format("{} experts' weights' gradients", name_of(c.dtype))}};
+          // Where this kernel is not, PyTorch's products give what it gives: no GPU lacks gradients for want of it.
+          .serves = {fmt::format("{} experts' gradients", name_of(c.dtype))}};
 }
 
 std::vector<KernelVariant> weights_product_variants() {
