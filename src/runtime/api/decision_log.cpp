@@ -37,4 +37,8 @@ void log_once(std::string line) {
   write_line(line);
 }
 
+void log_refusal(const char* name, const Result<void>& done) {
+  if (!done && logging()) log_once(fmt::format("{}: refused: {}", name, done.error().message));
+}
+
 }  // namespace flashfit::api

@@ -2,16 +2,14 @@
 
 #include <cmath>
 
-#include "core/gpu/device.hpp"
 #include "kernels/moe/experts/gradient/plan.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/live_gpus.hpp"
 #include "runtime/api/moe/activation.hpp"
 #include "runtime/api/moe/gpu_tensors.hpp"
+#include "runtime/api/planned_on_gpu.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
 
 namespace flashfit::api {
@@ -123,13 +121,9 @@ Result<void> run(const Args& args) {
   p.rows = static_cast<int>(t.dh.size[0]), p.features = static_cast<int>(t.dh.size[1]);
   if (p.rows == 0) return {};
   const int device = t.z.device.device_id;
-  const auto gpu = remembered_gpu("z", device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  if (const Result<void> whole = check_carried_images(); !whole) return whole;
-  const auto image =
-      plan_activation_gradient(*dtype, **gpu, *driver, carried_images(), (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  const auto image = planned_on_gpu("z", device, [&](const Gpu& gpu, CudaVersion driver) {
+    return plan_activation_gradient(*dtype, gpu, driver, carried_images(), (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  });
   if (!image) return tl::unexpected(image.error());
   const void* const arguments[] = {&p};
   return launch(activation_gradient_steps(**image, p).all(), arguments, device, args.stream);
@@ -140,7 +134,7 @@ Result<void> run(const Args& args) {
 Result<void> moe_activation_backward(const flashfit_moe_activation_backward_args* caller_args) {
   const auto args = read_versioned(caller_args, kFirstSize);
   Result<void> done = args ? run(*args) : Result<void>(tl::unexpected(args.error()));
-  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  log_refusal(kName, done);
   return done;
 }
 

@@ -129,7 +129,7 @@ Result<void> run(const Args& args) {
 Result<void> fused_moe_backward(const flashfit_fused_moe_backward_args* caller_args) {
   const auto args = read_versioned(caller_args, kFirstSize);
   Result<void> done = args ? run(*args) : Result<void>(tl::unexpected(args.error()));
-  if (!done && logging()) log_once(fmt::format("moe.layer.backward: refused: {}", done.error().message));
+  log_refusal("moe.layer.backward", done);
   return done;
 }
 

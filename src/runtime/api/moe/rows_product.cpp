@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
-#include "core/gpu/device.hpp"
 #include "kernels/moe/experts/rows_product.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/live_gpus.hpp"
 #include "runtime/api/moe/gpu_tensors.hpp"
-#include "runtime/api/plan_memo.hpp"
+#include "runtime/api/planned_on_gpu.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
 #include "runtime/images/tensor_map.hpp"
 
@@ -29,31 +26,11 @@ struct Tensors {
 };
 
 Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
-  const struct {
-    const char* name;
-    const DLTensor* tensor;
-    int ndim;
-    const char* layout;
-    Argument& to;
-  } all[] = {{"a", args.a, 2, "[rows, depth]", t.a},
-             {"w", args.w, 3, transposed ? "[experts, depth, outputs]" : "[experts, outputs, depth]", t.w},
-             {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
-             {"out", args.out, 2, "[rows, outputs]", t.out}};
-  for (const auto& each : all) {
-    if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
-    if (auto ok = check_on_gpu_of(t.a, each.to); !ok) return ok;
-    if (each.ndim > 1 && each.to.begin % 16 != 0)
-      return refuse("{}: address {:#x}; accepted: a multiple of 16", each.name, each.to.begin);
-  }
-  return {};
-}
-
-Result<DType> check_dtypes(const Tensors& t) {
-  auto dtype = half_dtype_of(t.a, {&t.w, &t.out});
-  if (!dtype) return dtype;
-  if (!is_dtype(t.offsets.dtype, kDLInt, 32))
-    return refuse("offsets: dtype is {}; accepted: int32", text(t.offsets.dtype));
-  return dtype;
+  return read_product_tensors(
+      {{"a", args.a, 2, "[rows, depth]", t.a},
+       {"w", args.w, 3, transposed ? "[experts, depth, outputs]" : "[experts, outputs, depth]", t.w},
+       {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
+       {"out", args.out, 2, "[rows, outputs]", t.out}});
 }
 
 Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
@@ -76,27 +53,15 @@ Result<void> check_memory(const Tensors& t) {
     if (*last > 1 || std::any_of(x->stride.begin(), last, [](std::int64_t each) { return each % 8 != 0; }))
       return refuse("{}: strides are {}; accepted: 1 at last, others multiples of 8", x->name, text(x->strides()));
   }
-  for (const Argument* x : {&t.offsets, &t.out})
-    if (!is_contiguous(*x)) return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
-  for (const Argument* other : {&t.a, &t.w, &t.offsets})
-    if (overlap(t.out, *other)) return refuse_overlap(t.out, *other);
-  return {};
+  return check_product_memory(t.a, t.w, t.offsets, t.out);
 }
 
-using Memo = PlanMemo<RowsProduct, ExpertsPlan>;
-thread_local constinit Memo memo{};
+thread_local constinit PlanMemo<RowsProduct, ExpertsPlan> memo{};
 
 Result<const ExpertsPlan*> plan_for(const RowsProduct& p, int device, bool ptx_only) {
-  const auto gpu = remembered_gpu("a", device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  const Memo::Key key{*gpu, *driver, ptx_only, p};
-  if (const ExpertsPlan* const known = memo.find(key)) return known;
-  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
-  const auto plan = plan_rows_product(p, **gpu, *driver, carried_images(), {.variant = {}, .ptx_only = ptx_only});
-  if (!plan) return tl::unexpected(plan.error());
-  return memo.keep(key, *plan);
+  return planned_on_gpu(memo, "a", device, ptx_only, p, [&](const Gpu& gpu, CudaVersion driver) {
+    return plan_rows_product(p, gpu, driver, carried_images(), {.variant = {}, .ptx_only = ptx_only});
+  });
 }
 
 Result<void> run(const Args& args, const Allocator& allocator) {
@@ -110,7 +75,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   Tensors t;
   auto ok = read_tensors(args, p.transposed, t);
   if (!ok) return ok;
-  const auto dtype = check_dtypes(t);
+  const auto dtype = product_dtype_of(t.a, t.w, t.offsets, t.out);
   if (!dtype) return tl::unexpected(dtype.error());
   p.dtype = *dtype;
   ok = check_shapes(t, p);
@@ -139,7 +104,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
 Result<void> moe_rows_product(const flashfit_moe_rows_product_args* caller_args, const Allocator& allocator) {
   const auto args = read_versioned(caller_args, kFirstSize);
   Result<void> done = args ? run(*args, allocator) : Result<void>(tl::unexpected(args.error()));
-  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  log_refusal(kName, done);
   return done;
 }
 

@@ -1,14 +1,12 @@
 #include "runtime/api/moe/token_rows.hpp"
 
-#include "core/gpu/device.hpp"
 #include "kernels/moe/experts/token_rows.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/live_gpus.hpp"
 #include "runtime/api/moe/gpu_tensors.hpp"
+#include "runtime/api/planned_on_gpu.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
 
 namespace flashfit::api {
@@ -95,12 +93,9 @@ Result<void> run(const Args& args, ExpertsRowsStep step) {
   if (ok) ok = check_enabled(kName, true);
   if (!ok || t.tokens.size[0] == 0) return ok;
   const int device = t.tokens.device.device_id;
-  const auto gpu = remembered_gpu("tokens", device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  if (const Result<void> whole = check_carried_images(); !whole) return whole;
-  const auto image = plan_token_rows(*dtype, **gpu, *driver, carried_images(), (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  const auto image = planned_on_gpu("tokens", device, [&](const Gpu& gpu, CudaVersion driver) {
+    return plan_token_rows(*dtype, gpu, driver, carried_images(), (args.flags & FLASHFIT_PTX_ONLY) != 0);
+  });
   if (!image) return tl::unexpected(image.error());
   const TokenRowsCall call{.problem = {.dtype = *dtype,
                                        .tokens = t.tokens.size[0],
@@ -119,7 +114,7 @@ Result<void> run(const Args& args, ExpertsRowsStep step) {
 Result<void> run_or_log(const Args* caller_args, ExpertsRowsStep step) {
   const auto args = read_versioned(caller_args, kFirstSize);
   Result<void> done = args ? run(*args, step) : Result<void>(tl::unexpected(args.error()));
-  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  log_refusal(kName, done);
   return done;
 }
 

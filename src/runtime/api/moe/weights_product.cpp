@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
-#include "core/gpu/device.hpp"
 #include "kernels/moe/experts/weights/plan.hpp"
 #include "runtime/api/decision_log.hpp"
-#include "runtime/api/live_gpus.hpp"
 #include "runtime/api/moe/gpu_tensors.hpp"
-#include "runtime/api/plan_memo.hpp"
+#include "runtime/api/planned_on_gpu.hpp"
 #include "runtime/api/refuse.hpp"
 #include "runtime/api/settings.hpp"
 #include "runtime/api/versioned.hpp"
-#include "runtime/images/carried.hpp"
 #include "runtime/images/loader.hpp"
 #include "runtime/images/tensor_map.hpp"
 
@@ -29,31 +26,10 @@ struct Tensors {
 };
 
 Result<void> read_tensors(const Args& args, Tensors& t) {
-  const struct {
-    const char* name;
-    const DLTensor* tensor;
-    int ndim;
-    const char* layout;
-    Argument& to;
-  } all[] = {{"a", args.a, 2, "[rows, m]", t.a},
-             {"b", args.b, 2, "[rows, n]", t.b},
-             {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
-             {"out", args.out, 3, "[experts, m, n]", t.out}};
-  for (const auto& each : all) {
-    if (auto ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to); !ok) return ok;
-    if (auto ok = check_on_gpu_of(t.a, each.to); !ok) return ok;
-    if (each.ndim > 1 && each.to.begin % 16 != 0)
-      return refuse("{}: address {:#x}; accepted: a multiple of 16", each.name, each.to.begin);
-  }
-  return {};
-}
-
-Result<DType> check_dtypes(const Tensors& t) {
-  auto dtype = half_dtype_of(t.a, {&t.b, &t.out});
-  if (!dtype) return dtype;
-  if (!is_dtype(t.offsets.dtype, kDLInt, 32))
-    return refuse("offsets: dtype is {}; accepted: int32", text(t.offsets.dtype));
-  return dtype;
+  return read_product_tensors({{"a", args.a, 2, "[rows, m]", t.a},
+                               {"b", args.b, 2, "[rows, n]", t.b},
+                               {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
+                               {"out", args.out, 3, "[experts, m, n]", t.out}});
 }
 
 Result<void> check_shapes(const Tensors& t, WeightsProduct& p) {
@@ -73,27 +49,15 @@ Result<void> check_memory(const Tensors& t) {
   for (const Argument* x : {&t.a, &t.b})
     if (x->stride[1] > 1 || x->stride[0] % 8 != 0)
       return refuse("{}: strides are {}; accepted: 1 at last, else a multiple of 8", x->name, text(x->strides()));
-  for (const Argument* x : {&t.offsets, &t.out})
-    if (!is_contiguous(*x)) return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
-  for (const Argument* other : {&t.a, &t.b, &t.offsets})
-    if (overlap(t.out, *other)) return refuse_overlap(t.out, *other);
-  return {};
+  return check_product_memory(t.a, t.b, t.offsets, t.out);
 }
 
-using Memo = PlanMemo<WeightsProduct, WeightsProductPlan>;
-thread_local constinit Memo memo{};
+thread_local constinit PlanMemo<WeightsProduct, WeightsProductPlan> memo{};
 
 Result<const WeightsProductPlan*> plan_for(const WeightsProduct& p, int device, bool ptx_only) {
-  const auto gpu = remembered_gpu("a", device);
-  if (!gpu) return tl::unexpected(gpu.error());
-  const auto driver = driver_cuda_version();
-  if (!driver) return tl::unexpected(driver.error());
-  const Memo::Key key{*gpu, *driver, ptx_only, p};
-  if (const WeightsProductPlan* const known = memo.find(key)) return known;
-  if (const Result<void> whole = check_carried_images(); !whole) return tl::unexpected(whole.error());
-  const auto plan = plan_weights_product(p, **gpu, *driver, carried_images(), ptx_only);
-  if (!plan) return tl::unexpected(plan.error());
-  return memo.keep(key, *plan);
+  return planned_on_gpu(memo, "a", device, ptx_only, p, [&](const Gpu& gpu, CudaVersion driver) {
+    return plan_weights_product(p, gpu, driver, carried_images(), ptx_only);
+  });
 }
 
 Result<void> run(const Args& args, const Allocator& allocator) {
@@ -104,7 +68,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   Tensors t;
   auto ok = read_tensors(args, t);
   if (!ok) return ok;
-  const auto dtype = check_dtypes(t);
+  const auto dtype = product_dtype_of(t.a, t.b, t.offsets, t.out);
   if (!dtype) return tl::unexpected(dtype.error());
   p.dtype = *dtype;
   ok = check_shapes(t, p);
@@ -132,7 +96,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
 Result<void> moe_weights_product(const Args* caller_args, const Allocator& allocator) {
   const auto args = read_versioned(caller_args, kFirstSize);
   Result<void> done = args ? run(*args, allocator) : Result<void>(tl::unexpected(args.error()));
-  if (!done && logging()) log_once(fmt::format("{}: refused: {}", kName, done.error().message));
+  log_refusal(kName, done);
   return done;
 }
 
