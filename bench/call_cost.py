@@ -13,7 +13,6 @@ import argparse
 import ctypes
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -27,7 +26,7 @@ for folder in (ROOT / "python", ROOT):
 
 from flashfit.bench import stats  # noqa: E402
 
-NOWORK = ROOT / "build" / "bench" / "libflashfit.so"
+from bench.call_setting import NOWORK, is_there, what_ran  # noqa: E402
 
 
 def calls_on(device: str) -> dict[str, Callable[[], Any]]:
@@ -100,29 +99,18 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     options = parser.parse_args()
     if options.device == "cpu":
-        if not NOWORK.is_file():
-            print(f"call_cost: {NOWORK} is missing; ./dev build --tests makes it", file=sys.stderr)
+        if not is_there("call_cost"):
             return 2
         os.environ["FLASHFIT_LIBRARY"] = str(NOWORK)
-    import flashfit
     import torch
-    from flashfit._binding import binding
 
     torch.set_num_threads(1)
     samples = measure(options.device, options.rounds, options.calls)
-    print(f"Python {platform.python_version()}, torch {torch.__version__}, binding {binding().name}, {options.device}")
+    ran = what_ran(options.device)
     show(samples)
     if options.json:
-        report = {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "flashfit": flashfit.__version__,
-            "binding": binding().name,
-            "device": options.device if options.device == "cpu" else torch.cuda.get_device_name(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
-            "seconds": samples,
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        report = json.dumps({**ran, "seconds": samples}, indent=1)
+        options.json.write_text(report + "\n", encoding="utf-8")
     return 0
 
 

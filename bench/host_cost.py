@@ -16,7 +16,6 @@ import importlib
 import importlib.util
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -29,7 +28,7 @@ for folder in (ROOT / "python", ROOT):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-NOWORK = ROOT / "build" / "bench" / "libflashfit.so"
+from bench.call_setting import NOWORK, is_there, what_ran  # noqa: E402
 
 #: What is timed, by name.
 Calls = dict[str, Callable[[], Any]]
@@ -250,33 +249,22 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     options = parser.parse_args()
     if options.device == "cpu":
-        if not NOWORK.is_file():
-            print(f"host_cost: {NOWORK} is missing; ./dev build --tests makes it", file=sys.stderr)
+        if not is_there("host_cost"):
             return 2
         os.environ.setdefault("FLASHFIT_LIBRARY", str(NOWORK))
-    import flashfit
     import torch
-    from flashfit._binding import binding
 
     torch.set_num_threads(1)
     found = measure(options.device, options.rounds, options.hosts)
-    print(f"Python {platform.python_version()}, torch {torch.__version__}, binding {binding().name}, {options.device}")
+    ran = what_ran(options.device)
     for host, calls in found.items():
         for name, us in calls.items():
             alone, ours = us["host"], us["flashfit"]
             beside = f"{alone:8.2f} us alone, {ours / alone:5.2f}" if alone and ours else ""
             print(f"{host:14} {name:32} {ours:8.2f} us  {beside}")
     if options.json:
-        report = {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "flashfit": flashfit.__version__,
-            "binding": binding().name,
-            "device": options.device if options.device == "cpu" else torch.cuda.get_device_name(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
-            "microseconds": found,
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        report = json.dumps({**ran, "microseconds": found}, indent=1)
+        options.json.write_text(report + "\n", encoding="utf-8")
     return 0
 
 
