@@ -195,8 +195,8 @@ def fused_moe_explain(
     gradients, whose kernels write what comes before the activation, too. cuda_version: the driver's, 12090 for 12.9; 0
     for this machine's, or new enough. variant: one of images(), by name. Returns a list with the
     object that docs/moe.md describes for each GPU. Its `backward` says whose products give torch tensors' gradients
-    there: `rows`, those of rows by weights, and `weights`, those that give gradients of weights, each a function of
-    flashfit or an operator of PyTorch. Raises InvalidArgument or InvalidType for what is no problem or no GPU.
+    there: `by`, "flashfit" or an operator of PyTorch. Raises InvalidArgument or InvalidType for what is no problem or
+    no GPU.
     """
     args = ExpertsExplainArgs(
         struct_size=ctypes.sizeof(ExpertsExplainArgs),
