@@ -112,7 +112,8 @@ def test_the_list_is_the_same_every_time() -> None:
         ),
         (
             ["--filter", "D47"],
-            "--filter 'D47': is in no name of origin, grid, ragged, uneven, odd, decode, options; see flashfit bench --list",
+            "--filter 'D47': is in no name of origin, grid, ragged, uneven, odd, decode, options; "
+            "see flashfit bench --list",
         ),
         (["--group", "decode", "--filter", "S16384"], "--filter 'S16384': is in no name of decode; see "),
         (["--list", "--filter", "D999"], "--filter 'D999': is in no case's name; see flashfit bench --list"),
