@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/every_image.hpp"
+#include "kernels/moe/experts/wgmma/order.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -185,6 +187,22 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   EXPECT_EQ(plan->steps[2].grid.x, 32768);  // rows gathered, a block a token
   EXPECT_EQ(plan->steps[3].grid.x, 132);
   EXPECT_EQ(plan->steps[4].grid.x, 132);
+}
+
+TEST(ExpertsTiles, AreEachTakenOnceInBands) {
+  for (const int tiles : {1, 2, 15, 16, 17, 31, 33, 49, 228, 5000})
+    for (const int columns : {1, 6, 7}) {
+      std::vector<int> taken(static_cast<std::size_t>(tiles * columns));
+      for (int n = 0; n < tiles * columns; ++n) {
+        const auto [tile, column] = experts_tile_at(n, tiles, columns);
+        ASSERT_TRUE(tile >= 0 && tile < tiles && column >= 0 && column < columns) << n << " of " << tiles;
+        ++taken[static_cast<std::size_t>(tile * columns + column)];
+        // What is taken together is of few tiles of rows.
+        const auto [before, of] = experts_tile_at(n / kExpertsBand * kExpertsBand, tiles, columns);
+        EXPECT_LT(std::abs(tile - before), 2 * kExpertsBand);
+      }
+      EXPECT_THAT(taken, testing::Each(1)) << tiles << " by " << columns;
+    }
 }
 
 TEST(ExpertsPlan, KeepsByAFormOfItsOwn) {
