@@ -7,6 +7,4 @@ namespace flashfit::arch {
 inline void wait_for_step_before(Site site = {}) { grid_dependency_wait(site); }
 inline void let_next_step_begin() { launch_dependents(); }
 
-inline void let_next_step_begin() { launch_dependents(); }
-
 }  // namespace flashfit::arch

@@ -8,6 +8,7 @@
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/splits.hpp"
 #include "kernels/attention/forward/plan/steps.hpp"
+#include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/pack.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/tensor_map.hpp"
@@ -70,7 +71,7 @@ Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call,
 /// Cut in parts as the plan cuts them.
 KeySplits cut(const ForwardConfig& c, const ForwardProblem& p, int splits) {
   const std::int64_t tiles = (p.seqlen_k + c.block_n - 1) / c.block_n;
-  if (splits == 1 || tiles < 2) return {};
+  if (splits == 1 || tiles < 2 || !takes_parts(c)) return {};
   const Splits parts = cut_evenly(tiles, splits);
   return {parts.splits, parts.tiles};
 }
