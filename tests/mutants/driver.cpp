@@ -103,6 +103,8 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   if (std::string defect = defect_on_hostile(kernel, spec); !defect.empty()) return defect;
   if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;
   if (std::string defect = far_rows_defect(kernel, {}); !defect.empty()) return "far rows: " + defect;
+  if (forward_variant_of(kernel.variant).config.kind == ForwardKind::kAlibi)
+    if (std::string defect = alibi_defect(kernel, {}); !defect.empty()) return "wrong (alibi): " + defect;
   for (const int splits : {1, 3})
     if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   return {};

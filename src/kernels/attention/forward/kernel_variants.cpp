@@ -12,6 +12,17 @@
 namespace flashfit {
 namespace {
 
+const char* literal_of(ForwardKind kind) {
+  switch (kind) {
+    case ForwardKind::kPlain:
+      return "kPlain";
+    case ForwardKind::kGeneral:
+      return "kGeneral";
+    case ForwardKind::kAlibi:
+      return "kAlibi";
+  }
+  return "";
+}
 std::string literal_of(const ForwardConfig& c) {
   return fmt::format(
       "ForwardConfig{{.engine = ForwardEngine::{}, .dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = "
@@ -20,7 +31,7 @@ std::string literal_of(const ForwardConfig& c) {
       ".trusting = {}, .kind = ForwardKind::{}, .packs = {}}}",
       c.engine == ForwardEngine::kWgmma ? "kWgmma" : "kMma", c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim,
       c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages, c.min_blocks, c.column_warps, c.held_steps, c.copy_parts,
-      c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain", c.packs);
+      c.early_tiles, c.trusting, literal_of(c.kind), c.packs);
 }
 
 /// The head_dims, of q, k, v and out alike, that users ask a variant for: those that some variant of its dtype is made

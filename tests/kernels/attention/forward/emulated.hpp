@@ -25,6 +25,10 @@ std::string containment_defect(const EmulatedKernel& kernel, const emu::Options&
 /// touched between them: what is wrong with it, or "".
 std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
+/// Runs cases with ALiBi whose rows have several tiles of keys, with slopes of both signs: what is wrong with one, or
+/// "".
+std::string alibi_defect(const EmulatedKernel& kernel, const emu::Options& options);
+
 /// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);

@@ -12,21 +12,32 @@ namespace {
 
 /// Whether it has what general variants over mma.sync alone do.
 bool needs_general_mma(const ForwardProblem& p) {
-  return p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+  return (p.softcap && p.alibi) || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
 }
 
 }  // namespace
 
+bool takes_options(const ForwardConfig& c, const ForwardProblem& p) {
+  switch (c.kind) {
+    case ForwardKind::kPlain:
+      return !needs_general(p);
+    case ForwardKind::kGeneral:
+      return c.engine == ForwardEngine::kMma || !(p.alibi || needs_general_mma(p));
+    case ForwardKind::kAlibi:
+      return !(p.softcap || needs_general_mma(p));
+  }
+  return false;
+}
+
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
-  if (c.engine == ForwardEngine::kWgmma && (p.no_tensor_maps || needs_general_mma(p))) return false;
+  if (c.engine == ForwardEngine::kWgmma && p.no_tensor_maps) return false;
   if (c.packs && p.heads_q <= p.heads_kv) return false;  // there is nothing to pack
   // A box of TMA has the same heads of each query.
   if (c.packs && c.engine == ForwardEngine::kWgmma && c.block_m % packed_heads(c, p) != 0) return false;
-  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
-         (c.kind == ForwardKind::kGeneral || !needs_general(p));
+  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v && takes_options(c, p);
 }
 
-bool needs_general(const ForwardProblem& p) { return p.softcap || needs_general_mma(p); }
+bool needs_general(const ForwardProblem& p) { return p.softcap || p.alibi || needs_general_mma(p); }
 
 bool of_problem(const Request& r, const Image& image) {
   const ForwardConfig& c = variant_of(image).config;
@@ -108,7 +119,7 @@ bool better(const ForwardPlan& a, const ForwardPlan& b) {
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
   const ForwardConfig &c = a.variant->config, &d = b.variant->config;
   if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
-  if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
+  if (c.kind != d.kind) return c.kind < d.kind;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
   if (c.packs != d.packs) return !c.packs;
   if (s.cc != t.cc) return s.cc > t.cc;

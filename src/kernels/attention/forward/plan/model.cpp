@@ -166,8 +166,11 @@ constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: 
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
-// a reciprocal (wgmma/softcap.cuh). Not measured yet.
-constexpr double kExponentialsPlain = 1, kExponentialsSoftcap = 2.25;
+// a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
+// beside these units cost.
+constexpr double exponentials_a_score(ForwardKind kind) {
+  return kind == ForwardKind::kGeneral ? 2.25 : kind == ForwardKind::kAlibi ? 1.5 : 1;
+}
 
 /// Cycles of a block over wgmma and one key tile.
 struct WgmmaTile {
@@ -176,8 +179,7 @@ struct WgmmaTile {
   WgmmaTile(const ForwardConfig& c, const Gpu& gpu) {
     const double scores = double(c.block_m) * c.block_n;
     tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
-    weights = scores * (c.kind == ForwardKind::kGeneral ? kExponentialsSoftcap : kExponentialsPlain) /
-              exponentials_clk(gpu.cc);
+    weights = scores * exponentials_a_score(c.kind) / exponentials_clk(gpu.cc);
   }
   double time(int warps, double rows) const {
     if (rows <= 64) return (tensor + weights) / (warps / 4.0) + kAloneInTile;

@@ -2,9 +2,10 @@
 // A warpgroup that computes 64 of a tile's rows.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/output.cuh"
+#include "kernels/attention/forward/wgmma/key_order.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
+#include "kernels/attention/forward/wgmma/scores.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
-#include "kernels/attention/forward/wgmma/softcap.cuh"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/softmax.cuh"
 #include "kernels/layout/fragment.hpp"
@@ -21,8 +22,7 @@ class WgmmaConsumer {
   using TileV = typename Shared::TileV;
   using Warp = WarpTile<C>;
   using Visible = RowVisibility<C.packs>;
-  static constexpr bool kHasSoftcap = C.kind == ForwardKind::kGeneral;
-  static constexpr int kShareReciprocal = C.head_dim_v <= 128 ? 4 : 2;  // more take registers that there are not
+  using Order = KeyOrder<C>;
   /// The end of rows is that of plain ones: those with a base past kMostBase are computed again.
   static constexpr ForwardConfig kPlainForm = [] {
     ForwardConfig plain = C;
@@ -81,6 +81,8 @@ class WgmmaConsumer {
     int first;  ///< number of key tile 0, as the block counts
     /// Key tiles of which each of the warp's rows sees all keys. In those before, rows may see their first ones.
     TileRange whole;
+    Order order;
+    WgmmaScores<C> scores;
     RowState state[1][2];
   };
 
@@ -93,21 +95,36 @@ class WgmmaConsumer {
     const int first_key = visible.first(group_last);  // as from the last row on all have seen one
     Rows rows{.first = at_ - job.tiles.begin,
               .whole = {first_key == 0 ? 0 : first_key / kN + 1, visible.count(warp_row) / kN},
+              .order = Order(p_.forward, job),
+              .scores = WgmmaScores<C>(p_, job.work),
               .state = {}};
     clear(rows.state);
     // The warpgroup's tiles end before `end`. There is one even if its rows see nothing of it.
     const int seen = group_row < rows_q ? (visible.count(group_last) + kN - 1) / kN : 0;
     const int end = clamp(seen, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end, job.tiles.end);
 
+    // Positions of the warpgroup's tiles.
+    const int own_begin = Order::kDown ? job.tiles.begin + (job.tiles.end - end) : job.tiles.begin;
+    const int own_end = Order::kDown ? job.tiles.end : end;
+
     if (job.tiles.begin < job.tiles.end) {
+      if constexpr (Order::kDown) {
+        if (own_begin - job.tiles.begin >= C.stages) [[unlikely]]
+          finish(o, w, last, turn_ - 1);  // V of what is lacking keeps a slot that others need
+        pass_over(job, rows, job.tiles.begin, own_begin);
+      }
       if (Shared::kRowSlots > 1 && last.tile != kNone) [[likely]]
-        step<true, true>(rows, job.tiles.begin, o, w, last);
+        step<true, true>(rows, own_begin, o, w, last);
       else
-        step<true, false>(rows, job.tiles.begin, o, w, last);
-      for (int j = job.tiles.begin + 1; j < end; ++j) step<false, true>(rows, j, o, w, last);
-      last.tile = rows.first + end - 1;
+        step<true, false>(rows, own_begin, o, w, last);
+      if constexpr (Order::kDown) clear_after(rows, own_begin);
+      for (int j = own_begin + 1; j < own_end; ++j) {
+        step<false, true>(rows, j, o, w, last);
+        if constexpr (Order::kDown) clear_after(rows, j);
+      }
+      last.tile = rows.first + own_end - 1;
       job = this->job();
-      if (end == job.tiles.end) {
+      if (!Order::kDown && end == job.tiles.end) {
         v_of(last.tile).wait_full(last.tile / C.stages);
         clear_spare_rows(job, last.tile);
       }
@@ -117,42 +134,51 @@ class WgmmaConsumer {
     for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
     if (Shared::kRowSlots == 1)
       finish(o, w, last, turn_);
-    else if (job.tiles.end - end >= C.stages) [[unlikely]]  // V of what is lacking keeps a slot that others need
+    else if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
       multiply_last(o, w, last);
-    // What the other warpgroups' rows see.
-    for (int j = end; j < job.tiles.end; ++j) {
+    if constexpr (!Order::kDown) pass_over(job, rows, end, job.tiles.end);
+    at_ = rows.first + job.tiles.end;
+  }
+  /// Key tiles at positions from `from` to before `to`, which other warpgroups' rows see and this one's do not.
+  void pass_over(const Job& job, const Rows& rows, int from, int to) {
+    for (int j = from; j < to; ++j) {
       const int n = rows.first + j;
       k_of(n).wait_full(n / C.stages);
       take_turn();
       pass_turn();
       k_of(n).release();
       v_of(n).wait_full(n / C.stages);
-      if (j + 1 == job.tiles.end) clear_spare_rows(job, n);
+      if (rows.order.tile(j) + 1 == job.tiles.end) clear_spare_rows(job, n);
       v_of(n).release();
     }
-    at_ = rows.first + job.tiles.end;
+  }
+  /// What the tile at position j holds behind the last key, once its weights are made.
+  void clear_after(const Rows& rows, int j) const {
+    if (!rows.order.is_last(j)) return;
+    const int n = rows.first + j;
+    v_of(n).wait_full(n / C.stages);
+    clear_spare_rows(job(), n);
   }
   Job job() const { return s_.jobs[turn_ % Shared::kRowSlots].get(); }
 
-  /// Scores of the warp's rows with keys from first_key on, of key tile j, from products.
+  /// Scores of the warp's rows with keys from first_key on, of a key tile, from products.
   template <class Products>
-  void finish_scores(Products& c, const Rows& rows, int j, int first_key) const {
-    const bool is_whole = j >= rows.whole.begin && j < rows.whole.end;
+  void finish_scores(Products& c, const Rows& rows, int tile, int first_key) const {
+    const bool is_whole = tile >= rows.whole.begin && tile < rows.whole.end;
     const auto hide = [&] {
+      if (is_whole) return;
       const Work work = job().work;
       mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
     };
-    if (kHasSoftcap && p_.softcap_x > 0) {
-      // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
-      if (!is_whole) hide();
-      cap_products<kShareReciprocal>(c, p_.softcap_x);
-    }
-    if (!is_whole) hide();
+    rows.scores.make(c, p_, first_key, hide);
+    hide();
   }
-  float scale_log2() const { return p_.scale_log2; }
+  /// Scores times this are in units of log2.
+  float scale_log2() const { return WgmmaScores<C>::kInLog2 ? 1.f : p_.scale_log2; }
 
-  /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the job before.
-  /// The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two copies.
+  /// The rows' key tile at position j: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the
+  /// job before. The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two
+  /// copies.
   template <bool kFirst, bool kPending>
   void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
@@ -172,9 +198,11 @@ class WgmmaConsumer {
     }
     pass_turn();
     arch::wgmma_wait<kPending>(x);
-    finish_scores(scores, rows, j, j * kN);
+    finish_scores(scores, rows, rows.order.tile(j), rows.order.tile(j) * kN);
     if constexpr (kFirst) {
       take_first_bases<T>(scores, rows.state, scale_log2());
+    } else if (Order::kDown) {
+      if (lacks_base(rows.state)) take_missing_bases<T>(scores, rows.state, scale_log2());
     } else if (j < rows.whole.begin) {
       arch::wgmma_wait<0>(o);
       if (exceeds_base<T>(scores, rows.state, scale_log2()))
@@ -191,7 +219,8 @@ class WgmmaConsumer {
     if (are_late) [[unlikely]] {
       LateRows late = follow_weights<T>(scores, sums, rows.state);
       round(w, x);
-      const int tile = arch::shuffle(j, 0);  // else the compiler asks in the loop what only this path needs to know
+      const int tile =
+          arch::shuffle(rows.order.tile(j), 0);  // else the compiler asks in the loop what only this path needs to know
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
         weigh_again(w, sums, late, s_.k[n % C.stages],
                     [&](auto& c, int key) { finish_scores(c, rows, tile, tile * kN + key); });

@@ -21,9 +21,11 @@ enum class WorkOrder : unsigned char {
   kPairsThenLongest,
 };
 
-/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do.
+/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
+/// ALiBi it was not tried.
 constexpr bool takes_parts(const ForwardConfig& c) {
-  return c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain || c.head_dim_v <= 192;
+  if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
+  return c.kind == ForwardKind::kGeneral && c.head_dim_v <= 192;
 }
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,

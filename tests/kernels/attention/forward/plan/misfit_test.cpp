@@ -58,14 +58,14 @@ TEST(Misfit, OptionsHaveTheGeneralRowsHeadDims) {
                 [](const Image& i) { return forward_variant_of(*i.variant).config.kind == ForwardKind::kGeneral; });
   expect_misfit(refusal(dense({.head_dim = 264}), "A100", 0, plain),
                 "fp16 head_dim 264: carried for fp16 are head_dims to 256");
-  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general variants alone do");
+  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what plain variants do not do");
   // Turing's machine code stops at 256; PTX of it would not, but there is none of 512.
-  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what general variants");
+  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what plain variants");
 }
 
 TEST(Misfit, VWiderThanEveryRowOfThatHeadDim) {
   expect_misfit(refusal(dense({.head_dim = 64, .head_dim_v = 513}), "A100"),
-                "fp16 head_dim 64 (v 513) with what general variants alone do (softcap, ALiBi, bias, unaligned rows): "
+                "fp16 head_dim 64 (v 513) with what plain variants do not do (softcap, ALiBi, bias, unaligned rows): "
                 "carried for fp16 are head_dims to 512");
   EXPECT_TRUE(plan_forward(dense({.head_dim = 64, .head_dim_v = 512}), find_gpu("A100").value(), 0, kAll));
 }
@@ -192,6 +192,11 @@ TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   EXPECT_EQ(plain.code, Code::kInvalidArgument);
   EXPECT_THAT(plain.message, AllOf(HasSubstr("is for fp16 head_dim to 64, plain, the problem is fp16 head_dim 64 with"),
                                    HasSubstr(general), Not(HasSubstr(d128))));
+  const std::string alibi = named(64, ForwardKind::kAlibi);
+  EXPECT_THAT(plain.message, Not(HasSubstr(alibi)));
+  const Error capped = refusal(softcap, "H100", 0, kAll, {.variant = alibi});
+  EXPECT_EQ(capped.code, Code::kInvalidArgument);
+  EXPECT_THAT(capped.message, HasSubstr("is for fp16 head_dim to 64, plain or with ALiBi, the problem is fp16"));
 }
 
 TEST(Forced, RowsThatCannotRunAreMisfits) {

@@ -78,7 +78,7 @@ TEST(Variants, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(chosen(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
-TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
+TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiAloneTakeWgmma) {
   const Gpu h100 = find_gpu("H100").value();
   const auto asked = [&](int head_dim, const auto& ask) {
     ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
@@ -94,7 +94,19 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
     EXPECT_EQ(c.head_dim, padded) << head_dim;
   }
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
-  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
+  const auto alibi = [](ForwardProblem& p) { p.softcap = false, p.alibi = p.causal = true; };
+  for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
+    const ForwardConfig& c = asked(head_dim, alibi);
+    EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
+    EXPECT_EQ(c.kind, ForwardKind::kAlibi) << head_dim;
+    EXPECT_EQ(c.head_dim, padded) << head_dim;
+  }
+  for (const int head_dim : {136, 256}) EXPECT_EQ(asked(head_dim, alibi).engine, ForwardEngine::kMma) << head_dim;
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);  // softcap, too
+  const auto alibi_and = [&](const auto& ask) { return asked(128, [&](ForwardProblem& p) { alibi(p), ask(p); }); };
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
@@ -105,10 +117,11 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
 TEST(Better, CodeThenPaddingThenKindThenTime) {
   constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
   ForwardVariant narrow{tile_config(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,
-                                                                         general = narrow;
+                                                                         general = narrow, alibi = narrow;
   wide.config.head_dim = wide.config.head_dim_v = 128;
   wide_v.config.head_dim = 96;
   general.config.kind = ForwardKind::kGeneral;
+  alibi.config.kind = ForwardKind::kAlibi;
   const auto plan = [](const ForwardVariant& variant, const Image& image, double microseconds) {
     ForwardPlan p{};
     p.variant = &variant, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
@@ -125,6 +138,8 @@ TEST(Better, CodeThenPaddingThenKindThenTime) {
   expect_better(plan(narrow, sass, 9), plan(wide_v, sass, 1));
   expect_better(plan(general, sass, 9), plan(wide, sass, 1));
   expect_better(plan(narrow, sass, 9), plan(general, sass, 1));
+  expect_better(plan(narrow, sass, 9), plan(alibi, sass, 1));
+  expect_better(plan(general, sass, 9), plan(alibi, sass, 1));
   expect_better(plan(narrow, sass, 1), plan(narrow, sass, 9));
 }
 
