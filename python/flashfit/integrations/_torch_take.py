@@ -15,7 +15,7 @@ from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
 from .._packages.torch_tensors import check_of_sizes
-from .._torch_attention import call_again_in_graph
+from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
 from ._torch_words import words
@@ -198,7 +198,7 @@ def taker(notes: Log) -> Callable[..., Any]:
         # Two causal masks are one where queries and keys are as many.
         if not reason and q.dim() == 4 and (not is_causal or q.shape[-2] == k.shape[-2]):
             if needs:
-                way = call_again_in_graph
+                way = way_in_graph(q, k, v, mask, is_causal)
             elif native and scale in (None, q.shape[-1] ** -0.5):  # the C API's
                 return reason, _Known(count, attend, None)
         tensors = (q, k, v) if mask is None else (q, k, v, mask)
