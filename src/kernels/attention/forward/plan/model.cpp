@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 
 namespace flashfit {
@@ -128,6 +129,9 @@ constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
 constexpr double kExposedOfTwo = 0.65, kExposedOfThree = 0.52;
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
+// Of blocks that take whole heads, whose warpgroups are apart.
+constexpr double kRowsStart = 2000;  // cycles of 64 rows of a warpgroup
+constexpr double kExposedApart = 0.5;
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet.
@@ -143,9 +147,7 @@ struct WgmmaTile {
     weights = scores * (c.kind == ForwardKind::kGeneral ? kExponentialsSoftcap : kExponentialsPlain) /
               exponentials_clk(gpu.cc);
   }
-  double time(int warps) const {
-    return std::max(tensor, weights) + (warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
-  }
+  double time(double exposed) const { return std::max(tensor, weights) + exposed * std::min(tensor, weights); }
 };
 
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
@@ -153,12 +155,25 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double works = row_tiles(c, p);
   const double start = kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0);
   const WgmmaTile tile(c, gpu);
-  const double of_one = start + tiles * tile.time(c.warps);
+  const double of_one = start + tiles * tile.time(c.warps == 8 ? kExposedOfTwo : kExposedOfThree);
   const bool cost_the_same = !p.variable_length && work_order(p) == WorkOrder::kAsNumbered;
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
   model.microseconds = works > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
+  model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
+}
+
+/// Blocks that take whole heads: each has as many of them, and its warpgroups share a head's rows.
+void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
+  ForwardConfig of_warpgroup = c;
+  of_warpgroup.block_m = kWarpgroupRows;
+  const WgmmaTile tile(of_warpgroup, gpu);
+  const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
+  const double of_rows = kRowsStart * 4 / c.warps + visited_tiles(of_warpgroup, p) * tile.time(kExposedApart);
+  const double compute = ceil_div(heads, gpu.sms) * blocks * of_rows / (gpu.clock_ghz * 1e3);
+  const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+  model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + std::max(compute, dram) : 0;
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
@@ -187,6 +202,10 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
+  if (takes_heads(c)) {
+    model_heads(model, c, p, gpu);
+    return model;
+  }
   if (c.engine == ForwardEngine::kWgmma) {
     model_wgmma(model, c, p, visited_tiles(c, p), gpu);
     return model;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
+
 namespace flashfit {
 namespace {
 
@@ -29,12 +31,13 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   const std::int64_t sequences = p.variable_length ? 1 : p.batch;
   const std::int64_t rows_q = p.variable_length ? p.total_q : p.seqlen_q;
   const std::int64_t rows_k = p.variable_length ? p.total_k : p.seqlen_k;
+  const int q_rows = takes_heads(c) ? kWarpRows : c.block_m;
   // Without keys there may be no K and V; their maps are not used then.
   const TensorView &k = rows_k == 0 ? call.q : call.k, &v = rows_k == 0 ? call.q : call.v;
   return encode_all(
       {
           {params.q,
-           spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, c.block_m, panel_mode(c.head_dim))},
+           spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, q_rows, panel_mode(c.head_dim))},
           {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim))},
           {params.v,
            spec_of(v, p.dtype, p.head_dim_v, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim_v))},

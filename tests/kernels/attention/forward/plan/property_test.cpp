@@ -40,6 +40,7 @@ World random_world(std::mt19937& random) {
   w.problem.window_right = pick(random, {-1, -1, 0, 1000});
   w.problem.softcap = random() % 8 == 0;
   w.problem.unaligned = random() % 8 == 0;
+  w.problem.used_keys = random() % 8 == 0;
   w.problem.batch_invariant = random() % 4 == 0;
   w.gpu = gpu_table()[random() % gpu_table().size()];
   if (random() % 4 == 0) {  // a GPU that is not in the table
@@ -78,7 +79,7 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_TRUE(runs_on(plan->image().target, w.gpu.cc));
     EXPECT_TRUE(plan->image().target.kind == Target::Kind::kSass ? driver_loads_sass(w.driver)
                                                                  : driver_compiles_ptx(w.driver));
-    EXPECT_EQ(plan->kernel_variant().shared_bytes, forward_shared_bytes(c));
+    EXPECT_EQ(plan->kernel_variant().shared_bytes, shared_bytes_of(c));
     EXPECT_LE(plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_block);
     EXPECT_EQ(plan->kernel_variant().threads, forward_threads(c));
     EXPECT_LE(plan->kernel_variant().threads, kMaxThreadsPerBlock);
