@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 
 namespace flashfit {
@@ -132,10 +133,12 @@ double dram_time(const ForwardProblem& p, double start_cycles, const Gpu& gpu) {
 }
 
 /// The longer of both, and where they take about as long some of the shorter: neither hides the other then.
-double together(const ForwardProblem& p, double compute, double dram) {
-  if (!few_queries(p)) return std::max(compute, dram);
+double partly_hidden(double compute, double dram, double unhidden) {
   const double least = std::min(compute, dram), most = std::max(compute, dram), share = least / most;
-  return most + kUnhidden * least * share * share;
+  return most + unhidden * least * share * share;
+}
+double together(const ForwardProblem& p, double compute, double dram) {
+  return few_queries(p) ? partly_hidden(compute, dram, kUnhidden) : std::max(compute, dram);
 }
 
 /// Microseconds of the rows' traffic that the products of all rounds but the first do not hide: the first round's is
@@ -164,6 +167,12 @@ constexpr double kAloneInTile = 300;      // cycles a tile of keys where one war
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
+
+// Of blocks over wgmma that take whole heads, cycles of an SM, fitted to races on an H100
+// (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
+// each column.
+constexpr double kRowsStart = 1000, kRowsStartColumn = 2.6, kApart = 370, kApartColumn = 2.5;
+constexpr double kUnhiddenApart = 0.4;  // of computing and DRAM's traffic that take equally long
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet.
@@ -201,6 +210,33 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
+/// How often a block copies a head's keys: whole for the first of its rounds, and for each other one the tiles that
+/// have no slot. Under a causal mask each round of three times 64 rows has three tiles less than the one before.
+double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double rounds) {
+  const double tiles = std::max(ceil_div(double(p.seqlen_k), c.block_n), 1.0), step = p.causal ? 3 : 0;
+  const double most = tiles - step - c.stages, others = rounds - 1;
+  if (most <= 0) return 1;
+  const double copying = step > 0 ? std::min(others, std::ceil(most / step)) : others;
+  return 1 + copying * (most - step * (copying - 1) / 2) / tiles;
+}
+
+/// Blocks that take whole heads: the last ones end together if there are as many heads for each.
+void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
+  const double heads = double(p.batch) * double(p.heads_q);
+  ForwardConfig of_warpgroup = c;
+  of_warpgroup.block_m = kWarpgroupRows;
+  const double blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
+  const double of_blocks = kRowsStart + kRowsStartColumn * c.head_dim,
+               of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p);
+  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3 * ceil_div(blocks, 3));  // of three warpgroups
+  const double compute = jobs * (of_blocks + of_tiles) / (gpu.clock_ghz * 1e3);
+  const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
+  const double dram = (rows + keys * copies_of_keys(c, p, ceil_div(blocks, 3))) / (gpu.dram_gb_s * 1e3);
+  model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
+  const WgmmaTile tile(c, gpu);
+  model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
+}
+
 /// Cycles a tile when `resident` blocks share the SM.
 double tile_time(const Cycles& t, double warps, int resident) {
   const double per_scheduler = warps * resident / 4.0;
@@ -214,10 +250,14 @@ double tile_time(const Cycles& t, double warps, int resident) {
 ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, int spill_bytes, const ForwardProblem& p,
                            const Gpu& gpu, int splits) {
   ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
-  const double blocks = row_tiles(c, p) * splits;
+  const double blocks = takes_heads(c) ? double(p.batch) * double(p.heads_q) : row_tiles(c, p) * splits;
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
+  if (takes_heads(c)) {
+    model_heads(model, c, p, gpu);
+    return model;
+  }
   if (c.engine == ForwardEngine::kWgmma) {
     model_wgmma(model, c, p, splits, gpu);
     return model;

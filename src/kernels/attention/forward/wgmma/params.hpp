@@ -1,6 +1,7 @@
 #pragma once
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
@@ -21,8 +22,10 @@ enum class WorkOrder : unsigned char {
   kPairsThenLongest,
 };
 
-/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do.
+/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do;
+/// those whose blocks take whole heads are for many rows of few keys.
 constexpr bool takes_parts(const ForwardConfig& c) {
+  if (takes_heads(c)) return false;
   return c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain || c.head_dim_v <= 192;
 }
 
