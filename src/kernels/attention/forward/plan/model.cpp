@@ -171,8 +171,9 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // Of blocks over wgmma that take whole heads, cycles of an SM, fitted to races on an H100
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
 // each column.
-constexpr double kRowsStart = 1000, kRowsStartColumn = 2.6, kApart = 370, kApartColumn = 2.5;
-constexpr double kUnhiddenApart = 0.4;  // of computing and DRAM's traffic that take equally long
+constexpr double kRowsStart = 840, kRowsStartColumn = 5.3, kApart = 288, kApartColumn = 2.66;
+constexpr double kUnhiddenApart = 0.29;  // of computing and DRAM's traffic that take equally long
+constexpr double kL2Bytes = 50 << 20;    // of an H100
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet.
@@ -210,28 +211,35 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
-/// How often a block copies a head's keys: whole for the first of its rounds, and for each other one the tiles that
-/// have no slot. Under a causal mask each round of three times 64 rows has three tiles less than the one before.
+/// How often a block copies a head's keys: once where all of its tiles have slots, else again for each of the `rounds`,
+/// under a causal mask three tiles less from one to the next.
 double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double rounds) {
-  const double tiles = std::max(ceil_div(double(p.seqlen_k), c.block_n), 1.0), step = p.causal ? 3 : 0;
-  const double most = tiles - step - c.stages, others = rounds - 1;
-  if (most <= 0) return 1;
-  const double copying = step > 0 ? std::min(others, std::ceil(most / step)) : others;
-  return 1 + copying * (most - step * (copying - 1) / 2) / tiles;
+  const double tiles = ceil_div(double(p.seqlen_k), c.block_n);
+  if (tiles <= c.stages) return 1;
+  if (!p.causal) return rounds;
+  const double copying = std::min(rounds, std::ceil(tiles / 3));
+  return copying - 3 * copying * (copying - 1) / (2 * tiles);
 }
 
-/// Blocks that take whole heads: the last ones end together if there are as many heads for each.
+/// Bytes from DRAM where blocks take whole heads. Copies of keys after the first come from L2, but for the share of it
+/// that the keys of all running blocks are.
+double dram_bytes_of_heads(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
+  const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
+  const double heads = double(p.batch) * double(p.heads_q), running = keys * std::min(1.0, gpu.sms / heads);
+  const double copies = copies_of_keys(c, p, ceil_div(double(p.seqlen_q), 3 * kWarpgroupRows));
+  return rows + keys * (1 + (copies - 1) * std::min(1.0, running / kL2Bytes));
+}
+
+/// Blocks that take whole heads, each as many. Their three warpgroups share a head's rows.
 void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
-  const double heads = double(p.batch) * double(p.heads_q);
   ForwardConfig of_warpgroup = c;
   of_warpgroup.block_m = kWarpgroupRows;
-  const double blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
-  const double of_blocks = kRowsStart + kRowsStartColumn * c.head_dim,
+  const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
+  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0);
+  const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
                of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p);
-  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3 * ceil_div(blocks, 3));  // of three warpgroups
-  const double compute = jobs * (of_blocks + of_tiles) / (gpu.clock_ghz * 1e3);
-  const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
-  const double dram = (rows + keys * copies_of_keys(c, p, ceil_div(blocks, 3))) / (gpu.dram_gb_s * 1e3);
+  const double compute = jobs * (of_rows + of_tiles) / (gpu.clock_ghz * 1e3);
+  const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
   const WgmmaTile tile(c, gpu);
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";

@@ -35,8 +35,7 @@ class WgmmaHeadsConsumer {
   struct Job {
     int head, rows;
   };
-  WgmmaHeadsConsumer(const Params& p, Shared& s)
-      : p_(p), s_(s), group_(arch::warp() / 4), turn_(0), kept_{}, fills_(HeadRounds<C>(p).longest(0)) {}
+  WgmmaHeadsConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), turn_(0) {}
 
   void run() {
     Outputs o;
@@ -45,34 +44,29 @@ class WgmmaHeadsConsumer {
     for (int turn = 0; turn < Shared::kRowSlots; ++turn) ask_for_rows(turn);
     const HeadRounds<C> rounds(p_);
     const int count = rounds.count();
+    const bool stay = rounds.stay();
+    int end = 0;  // of the key tiles that are there for the round, as the thread block counts them
     for (int head = arch::block().x, round = 0; head < p_.all_heads; ++turn_) {
+      const bool are_new = round == 0 || !stay;
       const int rows = rounds.rows_of(group_, round, turn_), tiles = rounds.tiles(rows);
-      const TileRange fresh = rounds.fresh(round);
-      kept_ = rounds.kept(round + 1, rounds.rows_of(group_, round + 1, turn_ + 1));
-      // What the other warpgroups' rows see beyond these, the last keys, comes first or last.
-      if (!rounds.ascends(round))
-        for (int j = fresh.end - 1; j >= tiles; --j) pass_over(j);
+      int n = are_new ? end : end - tiles;
+      if (are_new) end += rounds.longest(round);
+      for (; n + tiles != end; ++n) {  // what the other warpgroups' rows see
+        k_of(n).wait_full(n / C.stages);
+        k_of(n).release();
+        v_of(n).wait_full(n / C.stages);
+        v_of(n).release();
+      }
+      const bool is_last = ++round == count;
+      const int kept = stay && !is_last ? rounds.tiles(rounds.rows_of(group_, round, turn_ + 1)) : 0;
       // Without rows, too: until all four warps have arrived, a further arrival would count for them.
       arch::mbarrier_wait(s_.full_rows[turn_ % Shared::kRowSlots][group_], turn_ / Shared::kRowSlots % 2);
       if (rows >= 0)
-        attend(rows, tiles, rounds.ascends(round), o, w);
+        attend(rows, tiles, kept, n, o, w);
       else
         ask_for_rows(turn_ + Shared::kRowSlots);
-      if (rounds.ascends(round))
-        for (int j = tiles > fresh.begin ? tiles : fresh.begin; j < fresh.end; ++j) pass_over(j);
-      fills_.add(fresh);
-      if (++round == count) {
-        round = 0, head += arch::grid().x;
-        fills_.next_head();
-      }
+      if (is_last) round = 0, head += arch::grid().x;
     }
-  }
-  /// A fresh key tile that the warpgroup's rows do not see.
-  void pass_over(int j) {
-    k_of(j).wait_full(fills_.of(j));
-    k_of(j).release();
-    v_of(j).wait_full(fills_.of(j));
-    v_of(j).release();
   }
 
   /// The job of the thread block's turn-th round.
@@ -81,37 +75,36 @@ class WgmmaHeadsConsumer {
     const int heads = turn / rounds.count(), round = turn - heads * rounds.count();
     return {arch::block().x + heads * arch::grid().x, rounds.rows_of(group_, round, turn)};
   }
-  /// A job: a block of rows over its key tiles.
-  void attend(int rows, int tiles, bool ascends, Outputs& o, Weights& w) {
+  /// A job: a block of rows over its key tiles, of which the last one's number is `first`. What the next job does not
+  /// see, tiles from `kept` on, is given back.
+  void attend(int rows, int tiles, int kept, int first, Outputs& o, Weights& w) {
     RowState state[1][2];
     clear(state);
     const int warp_row = (rows - group_) * kRows + Warp::first_row();
     const int whole = visible().count(warp_row) / kN;
     if (tiles != 0) {
-      const int way = ascends ? 1 : -1, end = ascends ? tiles : -1;
-      int j = ascends ? 0 : tiles - 1;
-      step<true>(state, warp_row, whole, j, way, o, w);
-      for (j += way; j != end; j += way) step<false>(state, warp_row, whole, j, way, o, w);
-      multiply_last(o, w, end - way);
+      step<true>(state, warp_row, whole, kept, tiles - 1, first, o, w);
+      for (int j = tiles - 2; j >= 0; --j) step<false>(state, warp_row, whole, kept, j, first + tiles - 1 - j, o, w);
+      multiply_last(o, w, first + tiles - 1, kept == 0);
     }
     store(o, state);
   }
   Visibility visible() const { return Visibility(p_.forward, p_.forward.seqlen_q, p_.forward.seqlen_k); }
 
-  /// Key tile j of the rows: kFirst if it is their first. Else P V of the one before, j - way, is lacking.
+  /// Key tile j of the rows, which has that number: kFirst if it is their first. Else P V of the one before is lacking.
   template <bool kFirst>
-  void step(RowState (&state)[1][2], int warp_row, int whole, int j, int way, Outputs& o, Weights& w) {
+  void step(RowState (&state)[1][2], int warp_row, int whole, int kept, int j, int number, Outputs& o, Weights& w) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
-    const int n = arch::shuffle(j, 0), before = n - way;
+    const int n = arch::shuffle(number, 0), before = n - 1;
     Scores x;
     float(&scores)[1][kN / 8][4] = as_m16(x);
     float(&outputs)[1][kD / 8][4] = as_m16(o);
 
-    k_of(n).wait_full(fills_.of(n));
+    k_of(n).wait_full(n / C.stages);
     arch::wgmma_fence(x);
     multiply_qk(x, n);
     if constexpr (!kFirst) {
-      v_of(before).wait_full(fills_.of(before));
+      v_of(before).wait_full(before / C.stages);
       arch::wgmma_fence(o, w);
       multiply_pv(o, w, before);
     }
@@ -121,10 +114,10 @@ class WgmmaHeadsConsumer {
     float sums[1][2];
     exponentiate(scores, sums, state, p_.scale_log2);
     const bool are_late = !kFirst && sums_pass<T>(sums);
-    if (!are_late && !has(kept_, j)) k_of(n).release();
+    if (!are_late && j >= kept) k_of(n).release();
     if constexpr (!kFirst) {
       arch::wgmma_wait<0>(o);
-      if (!has(kept_, j - way)) v_of(before).release();
+      if (j + 1 >= kept) v_of(before).release();
     }
     if (are_late) [[unlikely]] {
       LateRows late = follow_weights<T>(scores, sums, state);
@@ -135,7 +128,7 @@ class WgmmaHeadsConsumer {
             w, sums, late, [&]() -> TileQ& { return q_tile(); }, s_.k[n % C.stages], p_.scale_log2,
             [&](auto& c, int key) { hide(c, warp_row, tile * kN + key); });
       arch::sync_warp();  // the rows' output goes where other lanes have just read Q
-      if (!has(kept_, tile)) k_of(n).release();
+      if (tile >= kept) k_of(n).release();
       follow_bases(outputs, state, late);
     } else {
       Products::round(w, x);
@@ -159,13 +152,13 @@ class WgmmaHeadsConsumer {
   }
 
   /// P V of the job's last tile.
-  void multiply_last(Outputs& o, Weights& w, int tile) {
+  void multiply_last(Outputs& o, Weights& w, int tile, bool frees) {
     const int n = arch::shuffle(tile, 0);
-    v_of(n).wait_full(fills_.of(n));
+    v_of(n).wait_full(n / C.stages);
     arch::wgmma_fence(o, w);
     multiply_pv(o, w, n);
     arch::wgmma_wait<0>(o);
-    if (!has(kept_, tile)) v_of(n).release();
+    if (frees) v_of(n).release();
   }
 
   void store(Outputs& o, const RowState (&state)[1][2]) {
@@ -210,7 +203,7 @@ class WgmmaHeadsConsumer {
     arch::sync_warp();
   }
 
-  /// S = Q K^T of key tile n, for the warpgroup's rows.
+  /// S = Q K^T of the n-th key tile, for the warpgroup's rows.
   void multiply_qk(Scores& x, int n) const { Products::multiply_qk(x, q_tile(), s_.k[n % C.stages], group_); }
   /// O += P V.
   void multiply_pv(Outputs& o, const Weights& w, int n) const { Products::multiply_pv(o, w, s_.v[n % C.stages]); }
@@ -222,9 +215,7 @@ class WgmmaHeadsConsumer {
   const Params& p_;
   Shared& s_;
   const int group_;
-  int turn_;        // rounds so far
-  TileRange kept_;  // key tiles that the warpgroup's next rows see, and that stay in their slots till then
-  Fills<C.stages> fills_;
+  int turn_;  // rounds so far
 };
 
 }  // namespace flashfit

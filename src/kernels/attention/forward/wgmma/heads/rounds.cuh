@@ -4,13 +4,11 @@
 #include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/mask.cuh"
-#include "kernels/attention/schedule.cuh"
 
 namespace flashfit {
 
 /// A head's rows in blocks of 64, the last ones first, as under a causal mask they take longest. In a round each
-/// warpgroup has one of them. Sequences are of one length, so all heads are alike. Rounds go down and up the keys in
-/// turns: what the end of one has in its slots, key tile j in slot j % stages, the next one begins with.
+/// warpgroup has one of them. Sequences are of one length, so all heads are alike.
 template <ForwardConfig C>
 class HeadRounds {
   static constexpr int kRows = kWarpgroupRows, kGroups = C.warps / 4;
@@ -35,21 +33,9 @@ class HeadRounds {
   }
   /// Those that a round's longest block sees.
   int longest(int round) const { return tiles(blocks_ - 1 - round * kGroups); }
-  static bool ascends(int round) { return round % 2 != 0; }
-  /// The key tiles that are copied for a round, in its order. The others of it are still in their slots.
-  TileRange fresh(int round) const {
-    const int now = longest(round);
-    if (round == 0) return {0, now};
-    if (ascends(round)) return {now < C.stages ? now : C.stages, now};
-    return {0, clamp(longest(round - 1) - C.stages, 0, now)};
-  }
-  /// Those of the others that a block of that round sees: behind a head's last round, none.
-  TileRange kept(int round, int rows) const {
-    const TileRange copied = fresh(round);
-    const int seen = tiles(rows);
-    if (ascends(round)) return {0, seen < copied.begin ? seen : copied.begin};
-    return {copied.end, seen};
-  }
+  /// Whether all of a head's keys and values have slots: they are copied once, and stay until the last round has seen
+  /// them. Else each round has them copied again.
+  bool stay() const { return longest(0) <= C.stages; }
 
   const Visibility& visible() const { return visible_; }
   int queries() const { return queries_; }
@@ -57,40 +43,6 @@ class HeadRounds {
  private:
   Visibility visible_;
   int queries_, blocks_;
-};
-
-inline bool has(const TileRange& tiles, int tile) { return tile >= tiles.begin && tile < tiles.end; }
-
-/// Whether a tile is its slot's even or odd fill, as who fills slots or waits for them counts. Within a head a slot
-/// goes from tile j to j - Slots or j + Slots, a fill each time. So tiles j and j + 2 Slots are alike, and stay so.
-template <int Slots>
-class Fills {
- public:
-  /// Of a thread block whose heads begin with the last of so many tiles: the first fills are even.
-  explicit Fills(int tiles) : odd_(~rotated(kSlots, tiles + Slots, 2 * Slots)), changed_(0) {}
-
-  int of(int tile) const { return int(odd_ >> tile % (2 * Slots) & 1); }
-  /// Of a round, its fresh tiles.
-  void add(const TileRange& fresh) {
-    const int count = fresh.end - fresh.begin;
-    changed_ ^= rotated((1u << count % Slots) - 1, fresh.begin, Slots) ^ (count / Slots % 2 != 0 ? kSlots : 0);
-  }
-  /// From one head to the next.
-  void next_head() {
-    odd_ ^= changed_ | changed_ << Slots;
-    changed_ = 0;
-  }
-
- private:
-  static constexpr uint32 kSlots = (1u << Slots) - 1;
-  /// `bits`, of `width`, `by` places to the left.
-  static uint32 rotated(uint32 bits, int by, int width) {
-    const uint32 moved = bits << by % width;
-    return (moved | moved >> width) & ((1u << width) - 1);
-  }
-
-  uint32 odd_;      // bit j % (2 Slots): of tile j of this head
-  uint32 changed_;  // slots that were filled an odd number of times in this head
 };
 
 }  // namespace flashfit
