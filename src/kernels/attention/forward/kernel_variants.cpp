@@ -53,18 +53,24 @@ const KernelFamily& family_of(const ForwardConfig& c) {
       .operation = kForwardOperation, .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
   static constexpr KernelFamily kWgmma = {
       .operation = kForwardOperation, .name = "wgmma", .header = "kernels/attention/forward/wgmma/forward.cuh"};
+  static constexpr KernelFamily kHeads = {
+      .operation = kForwardOperation, .name = "wgmma", .header = "kernels/attention/forward/wgmma/heads/forward.cuh"};
+  if (takes_heads(c)) return kHeads;
   return c.engine == ForwardEngine::kWgmma ? kWgmma : kMma;
 }
 
 KernelVariant kernel_variant_of(const ForwardVariant& v) {
   const bool wgmma = v.config.engine == ForwardEngine::kWgmma;
+  const char* const kernel = takes_heads(v.config) ? "WgmmaHeadsKernel"
+                             : wgmma               ? "WgmmaForwardKernel"
+                                                   : "ForwardKernel";
   return {.family = &family_of(v.config),
           .form = &v,
           .name = name_of(v.config),
-          .type = fmt::format("{}<{}>", wgmma ? "WgmmaForwardKernel" : "ForwardKernel", literal_of(v.config)),
+          .type = fmt::format("{}<{}>", kernel, literal_of(v.config)),
           .targets = v.targets,
           .threads = forward_threads(v.config),
-          .shared_bytes = forward_shared_bytes(v.config),
+          .shared_bytes = shared_bytes_of(v.config),
           .params_bytes = static_cast<int>(wgmma ? sizeof(WgmmaForwardParams) : sizeof(ForwardParams)),
           .spill_bytes = v.spill_bytes,
           .serves = serves(v.config)};

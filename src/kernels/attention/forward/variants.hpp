@@ -8,6 +8,7 @@
 #include "core/gpu/target.hpp"
 #include "core/launch/kernel_variant.hpp"
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {

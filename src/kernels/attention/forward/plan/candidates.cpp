@@ -31,6 +31,7 @@ bool takes_options(const ForwardConfig& c, const ForwardProblem& p) {
 
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
   if (c.engine == ForwardEngine::kWgmma && p.no_tensor_maps) return false;
+  if (takes_heads(c) && (p.variable_length || p.used_keys || p.window_left >= 0)) return false;
   if (c.packs && p.heads_q <= p.heads_kv) return false;  // there is nothing to pack
   // A box of TMA has the same heads of each query.
   if (c.packs && c.engine == ForwardEngine::kWgmma && c.block_m % packed_heads(c, p) != 0) return false;
@@ -79,7 +80,7 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const int pack = packed_heads(c, r.problem);
   const auto slots = slots_for(r.problem, c.block_m, pack);
   const Registers registers = registers_of(c, &image, r.images);
-  const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
+  const Occupancy resident = occupancy({forward_threads(c), registers.count, shared_bytes_of(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = r.combine == nullptr ? Splits{1, 0}

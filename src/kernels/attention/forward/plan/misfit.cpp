@@ -22,7 +22,10 @@ std::string shape(const ForwardProblem& p) {
 }
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
-                     c.packs                             ? ", plain, with more query heads than key-value heads"
+                     takes_heads(c)
+                         ? ", plain, of sequences of one length, all of whose keys are in use, without a window "
+                           "to the left"
+                     : c.packs                           ? ", plain, with more query heads than key-value heads"
                      : c.kind == ForwardKind::kPlain     ? ", plain"
                      : c.kind == ForwardKind::kAlibi     ? ", plain or with ALiBi"
                      : c.engine == ForwardEngine::kWgmma ? ", plain or with softcap"
@@ -74,7 +77,7 @@ Error misfit_of_images(const Request& r) {
   int smallest = 0, shortest = 0;
   for (const Image& i : r.images) {
     if (!of_shape(i) || !loads(r.gpu_with_driver(), i)) continue;
-    const int bytes = forward_shared_bytes(variant_of(i).config);
+    const int bytes = shared_bytes_of(variant_of(i).config);
     smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
     shortest = std::max(shortest, variant_of(i).config.block_m);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
@@ -22,8 +23,9 @@ enum class WorkOrder : unsigned char {
 };
 
 /// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
-/// ALiBi it was not tried.
+/// ALiBi it was not tried; those whose blocks take whole heads are for many rows of few keys.
 constexpr bool takes_parts(const ForwardConfig& c) {
+  if (takes_heads(c)) return false;
   if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
   return c.kind == ForwardKind::kGeneral && c.head_dim_v <= 192;
 }

@@ -169,6 +169,18 @@ TEST(Forced, PartsOfTheKeysFollowAName) {
   EXPECT_THAT(refusal(p, "A100", 0, apart, {.variant = name + "/2"}).message, HasSubstr("combines parts of keys"));
 }
 
+TEST(Forced, WholeHeadsAreOfSequencesOfOneLength) {
+  const PlanOptions whole{.variant = "fwd_wgmma_bf16_d64_192x64_w12_s8_b1"};
+  ForwardProblem p = dense({.dtype = DType::kBF16, .causal = true});
+  ASSERT_TRUE(plan_forward(p, find_gpu("H100").value(), 0, kAll, whole));
+  p.used_keys = true;
+  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message,
+              HasSubstr("is for bf16 head_dim to 64, plain, of sequences of one length, all of whose keys are in use, "
+                        "without a window to the left, the problem is bf16 head_dim 64"));
+  p = test::ragged({.dtype = DType::kBF16, .causal = true});
+  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message, HasSubstr("of sequences of one length"));
+}
+
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   const auto named = [](int head_dim, ForwardKind kind) {
     for (const ForwardVariant& variant : forward_variants())

@@ -2,6 +2,8 @@
 // for batch-invariant calls one that knows nothing of the batch.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
@@ -111,6 +113,34 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiAloneTakeWgmma) {
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(100, nothing_more).engine, ForwardEngine::kMma);
+}
+
+TEST(Variants, BlocksTakeWholeHeadsOfShortCausalSequences) {
+  const Gpu h100 = find_gpu("H100").value();
+  const test::Sizes sizes{.dtype = DType::kBF16, .batch = 32, .heads = 32, .queries = 512, .causal = true};
+  const auto whole = [&](const auto& ask) {
+    test::Sizes s = sizes;
+    ForwardProblem p;
+    if constexpr (std::is_invocable_v<decltype(ask), test::Sizes&>)
+      ask(s), p = dense(s);
+    else
+      p = dense(s), ask(p);
+    return takes_heads(chosen(p, h100));
+  };
+  EXPECT_TRUE(whole([](test::Sizes&) {}));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.dtype = DType::kF16, s.head_dim = 40; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.heads_kv = 8; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.heads_kv = 8, s.head_dim = 128; }));
+  EXPECT_TRUE(whole([](ForwardProblem& p) { p.sinks = true; }));
+  // Where the other kernel is faster: two heads for some blocks and one for most; many keys.
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 5; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 1, s.queries = 16384; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 8, s.heads = 16, s.queries = 2048; }));
+  // What it does not take.
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.used_keys = true; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.window_left = 400; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.softcap = true; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.variable_length = true; }));
 }
 
 // The order of the rules, apart from what the model happens to say of the variants that there are.
