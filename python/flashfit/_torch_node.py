@@ -140,7 +140,7 @@ class _Operator:
     def _serves(self, asked: Any) -> bool:
         """Whether a call comes to flashfit and gets a node: of one key the result is v."""
         with torch.inference_mode(False), torch.enable_grad():
-            v = torch.full((1, 1, 1, 8), 0.5, requires_grad=True)
+            v = torch.full((1, 1, 1, 8), 0.5, dtype=torch.float32, device="cpu", requires_grad=True)
             try:
                 out = asked(_KEYS, v, v, v, *self._more)[0]
             except Exception:  # of a release that does this otherwise

@@ -184,6 +184,10 @@ def test_a_release_that_does_not_hand_the_forward_on_has_no_such_node(right: boo
     assert found == [right] * 8
     assert asked == [1]
     operator._library._destroy()
+    again = _torch_node._Operator(name, forward, "query key value attn_bias", 9)
+    with torch.device("meta"):  # where a program makes its tensors says nothing of the node
+        assert (again.redispatch() is not None) == right
+    again._library._destroy()
 
 
 def test_gradients_in_threads_and_hooks_of_what_is_saved() -> None:
