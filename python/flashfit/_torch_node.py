@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from threading import Lock
 from typing import Any
 
 import torch
@@ -100,14 +101,30 @@ def _on_gpu_rows_first(
 
 
 class _Operator:
-    """PyTorch's operator of a name, with flashfit's forward where it is asked by _KEYS."""
+    """PyTorch's operator of a name, with flashfit's forward where it is asked by _KEYS.
 
-    def __init__(self, name: str, forward: Callable[..., Any], arguments: str, results: int) -> None:
+    arguments: how the names of its arguments begin, and results: how many it has, in the releases that are known. more:
+    what it takes after q, k and v of one row in a call without options.
+    """
+
+    def __init__(
+        self, name: str, forward: Callable[..., Any], arguments: str, results: int, more: tuple[Any, ...] = ()
+    ) -> None:
         self._name, self._forward, self._arguments, self._results = name, forward, arguments, results
+        self._more = more
+        self._lock = Lock()
         self._library: Any = None  # registers the forward as long as it lives
+        self._asked: Any = NotImplemented
 
     def redispatch(self) -> Any:
-        """How it is asked; None where this release of PyTorch has it with other arguments or results."""
+        """How it is asked; None where this release of PyTorch has it with other arguments or results, or does not hand
+        the forward on."""
+        with self._lock:
+            if self._asked is NotImplemented:
+                self._asked = self._registered()
+            return self._asked
+
+    def _registered(self) -> Any:
         try:
             op = getattr(torch.ops.aten, self._name).default
             asked = op._handle.redispatch_boxed
@@ -116,10 +133,19 @@ class _Operator:
         names = " ".join(x.name for x in op._schema.arguments)
         if not names.startswith(self._arguments) or len(op._schema.returns) != self._results:
             return None
-        if self._library is None:
-            self._library = torch.library.Library("aten", "IMPL")
-            self._library.impl(self._name, self._forward, "PrivateUse3")
-        return asked
+        self._library = torch.library.Library("aten", "IMPL")
+        self._library.impl(self._name, self._forward, "PrivateUse3")
+        return asked if self._serves(asked) else None
+
+    def _serves(self, asked: Any) -> bool:
+        """Whether a call comes to flashfit and gets a node: of one key the result is v."""
+        with torch.inference_mode(False), torch.enable_grad():
+            v = torch.full((1, 1, 1, 8), 0.5, dtype=torch.float32, device="cpu", requires_grad=True)
+            try:
+                out = asked(_KEYS, v, v, v, *self._more)[0]
+            except Exception:  # of a release that does this otherwise
+                return False
+            return out.grad_fn is not None and bool((out == v).all())
 
 
 _DENSE = "query key value dropout_p is_causal "
@@ -130,6 +156,7 @@ _ON_GPU_ROWS_FIRST = _Operator(
     _on_gpu_rows_first,
     "query key value cum_seq_q cum_seq_k max_q max_k dropout_p is_causal return_debug_mask scale",
     5,
+    (None, None, 1, 1, 0.0, False, False),
 )
 
 

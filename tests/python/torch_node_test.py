@@ -163,6 +163,33 @@ def test_another_release_with_other_arguments_has_no_such_node() -> None:
     assert _torch_node._Operator("_no_such_operator", _torch_node._on_cpu, "", 2).redispatch() is None
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_a_release_that_does_not_hand_the_forward_on_has_no_such_node(right: bool) -> None:
+    """Told by a call of one key, once, whichever of many threads comes first."""
+    asked: list[int] = []
+
+    def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> Any:
+        asked.append(1)
+        out, lse = _torch_node._on_cpu(query, key, value)
+        return (out if right else out + 1, lse, None, None, 1, 1, *_torch_node._random_of(query.device))
+
+    name = "_scaled_dot_product_fused_attention_overrideable"
+    operator = _torch_node._Operator(name, forward, "query key value attn_bias", 9)
+    found: list[bool] = []
+    threads = [threading.Thread(target=lambda: found.append(operator.redispatch() is not None)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [right] * 8
+    assert asked == [1]
+    operator._library._destroy()
+    again = _torch_node._Operator(name, forward, "query key value attn_bias", 9)
+    with torch.device("meta"):  # where a program makes its tensors says nothing of the node
+        assert (again.redispatch() is not None) == right
+    again._library._destroy()
+
+
 def test_gradients_in_threads_and_hooks_of_what_is_saved() -> None:
     x = tensors()
     want = gradients(ours(*x), x)
