@@ -23,8 +23,10 @@ std::string first_defect() {
     if (i % 5 != 0 && !edges) continue;
     for (const ExpertsGather gather : {ExpertsGather::kAhead, ExpertsGather::kLaunch}) {
       if (!edges && (gather == ExpertsGather::kAhead) != (i % 2 == 0)) continue;
+      // At random some slice lands before the warps that multiply have copied all rows: the others are the copier's.
+      const emu::Options options = schedules()[edges && gather == ExpertsGather::kAhead ? 2 : i / 5 % 3];
       reference::ExpertsData data = reference::make_data(all[i]);
-      if (const auto ran = emulated::run(rows, product, data, schedules()[i / 5 % 3], gather); !ran)
+      if (const auto ran = emulated::run(rows, product, data, options, gather); !ran)
         return "finding: " + ran.error().message;
       if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
     }
