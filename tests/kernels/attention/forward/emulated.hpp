@@ -33,8 +33,8 @@ std::string alibi_defect(const EmulatedKernel& kernel, const emu::Options& optio
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
 
-/// Of a kernel whose blocks take whole heads: runs heads of so many keys that not all of a head's have slots, whose
-/// rounds go down and up the keys, and of so few that all have; rows follow late bases: what is wrong, or "".
+/// Of a kernel whose blocks take whole heads: runs heads of so many keys that not all of them have slots, and of so few
+/// that all have, several in a block, whose rows follow late bases: what is wrong, or "".
 std::string whole_heads_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
 /// Combines parts that no kernel made, of up to kMostParts: what is wrong with the output, or "".

@@ -6,15 +6,18 @@ namespace flashfit::testing {
 
 std::string whole_heads_defect(const EmulatedKernel& kernel, const emu::Options& options) {
   const ForwardConfig& c = forward_variant_of(kernel.variant).config;
-  const std::int64_t blocks = c.stages + 5, rows = blocks * kWarpgroupRows - 60;
+  const std::int64_t round = c.warps / 4 * kWarpgroupRows, keys = std::int64_t{c.stages} * c.block_n;
   struct {
     std::int64_t queries, keys, heads_q, heads_kv;
     bool causal;
   } const cases[] = {
-      {rows, rows, 8, 2, true},                                  // each round begins with other tiles of the one before
-      {rows - 300, rows + 70, 4, 4, true},                       // more keys than queries
-      {2 * kWarpgroupRows * 3, c.block_n * 3 + 5, 4, 2, false},  // whose keys stay
-      {3 * kWarpgroupRows * 3, rows, 4, 2, false},
+      {keys + 260, keys + 260, 8, 2, true},
+      // One tile has no slot.
+      {2 * round - 70, keys + 5, 4, 4, true},
+      {2 * round - 70, keys + 5, 4, 4, false},
+      // All have.
+      {2 * round, 3 * c.block_n + 5, 12, 2, false},
+      {2 * round - 70, 3 * c.block_n + 5, 12, 4, true},
   };
   for (const auto& each : cases) {
     ForwardCase spec;

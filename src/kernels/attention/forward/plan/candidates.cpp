@@ -45,6 +45,8 @@ bool of_problem(const Request& r, const Image& image) {
   if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
   if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
+  // Without a causal mask, narrow heads lose more often than they gain, by less than the model can tell.
+  if (takes_heads(c) && c.head_dim <= 64 && !r.problem.causal) return false;
   return serves(c, r.problem);
 }
 

@@ -65,8 +65,9 @@ double visited_in_window(const ForwardConfig& c, const ForwardProblem& p) {
   return tiles / kSamples;
 }
 
-/// Key tiles that a block visits, on average over the blocks of a sequence; one that is masked counts for more.
-double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
+/// Key tiles that a block visits, on average over the blocks of a sequence; one that is masked counts for more, by
+/// `masked` of a tile.
+double visited_tiles(const ForwardConfig& c, const ForwardProblem& p, double masked = kMaskedTile) {
   const double queries = p.seqlen_q, keys = p.seqlen_k, all = ceil_div(keys, c.block_n);
   if (queries == 0) return all;
   if (p.window_left >= 0 || p.window_right >= 0) return visited_in_window(c, p);
@@ -81,7 +82,7 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p) {
                                    std::abs(p.seqlen_k - p.seqlen_q)));
   const double visited =
       std::min(all, seen / queries / c.block_n + (of_tile + c.block_n - corners) / (2.0 * c.block_n));
-  return visited + kMaskedTile * std::min(of_tile, queries - 1) / c.block_n;
+  return visited + masked * std::min(of_tile, queries - 1) / c.block_n;
 }
 
 /// Query rows of a block's tile that has most.
@@ -171,9 +172,9 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // Of blocks over wgmma that take whole heads, cycles of an SM, fitted to races on an H100
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
 // each column.
-constexpr double kRowsStart = 840, kRowsStartColumn = 5.3, kApart = 288, kApartColumn = 2.66;
-constexpr double kUnhiddenApart = 0.29;  // of computing and DRAM's traffic that take equally long
-constexpr double kL2Bytes = 50 << 20;    // of an H100
+constexpr double kRowsStart = 700, kRowsStartColumn = 9.5, kApart = 380, kApartColumn = 1.41;
+constexpr double kUnhiddenApart = 0.26;  // of computing and DRAM's traffic that take equally long
+constexpr double kL2Bytes = 45 << 20;    // that share of keys by which an H100's misses them
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
@@ -239,7 +240,7 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
   const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0);
   const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
-               of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p);
+               of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p, 0);
   const double compute = jobs * (of_rows + of_tiles) / (gpu.clock_ghz * 1e3);
   const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;

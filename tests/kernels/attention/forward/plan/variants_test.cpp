@@ -134,6 +134,8 @@ TEST(Variants, BlocksTakeWholeHeadsOfShortCausalSequences) {
   EXPECT_TRUE(whole([](ForwardProblem& p) { p.sinks = true; }));
   // Where the other kernel is faster: two heads for some blocks and one for most; many keys.
   EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 5; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.causal = false; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.causal = false, s.head_dim = 128, s.heads_kv = 8; }));
   EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 1, s.queries = 16384; }));
   EXPECT_FALSE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 8, s.heads = 16, s.queries = 2048; }));
   // What it does not take.
