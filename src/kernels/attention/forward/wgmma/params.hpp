@@ -22,7 +22,7 @@ enum class WorkOrder : unsigned char {
 };
 
 /// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
-/// ALiBi it was not tried.
+/// ALiBi or a bias it was not tried.
 constexpr bool takes_parts(const ForwardConfig& c) {
   if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
   return c.kind == ForwardKind::kGeneral && c.head_dim_v <= 192;
