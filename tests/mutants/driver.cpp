@@ -72,7 +72,14 @@ void add(std::vector<Try>& to, const ForwardConfig& c, std::vector<ForwardCase> 
 /// whole panels in 16 bytes at once, others an element at a time.
 std::vector<Try> tries_of(const ForwardConfig& c) {
   const bool general = c.kind == ForwardKind::kGeneral && c.engine == ForwardEngine::kMma;
+  // Kernels for one option alone have cases of their own, and are as others but for it.
+  const bool of_one_option = c.kind == ForwardKind::kAlibi || c.kind == ForwardKind::kBias;
   std::vector<Try> tries;
+  if (of_one_option) {
+    add(tries, c, forward_cases(c.dtype, c.head_dim, Size::kSmall), 9, false);
+    add(tries, c, option_cases(c.dtype, c.head_dim), 3, false);
+    return tries;
+  }
   add(tries, c, forward_cases(c.dtype, c.head_dim, Size::kSmall), general ? 6 : 3, true);
   add(tries, c, listed_cases("hard", c.dtype, c.head_dim, 1e7), 2, false);
   add(tries, c, option_cases(c.dtype, c.head_dim), general ? 4 : 1, false);
@@ -110,6 +117,9 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   if (std::string defect = far_rows_defect(kernel, {}); !defect.empty()) return "far rows: " + defect;
   if (forward_variant_of(kernel.variant).config.kind == ForwardKind::kAlibi)
     if (std::string defect = alibi_defect(kernel, {}); !defect.empty()) return "wrong (alibi): " + defect;
+  if (forward_variant_of(kernel.variant).config.kind == ForwardKind::kBias)
+    for (const std::size_t shift : {0, 2})
+      if (std::string defect = bias_defect(kernel, {}, shift); !defect.empty()) return "wrong (bias): " + defect;
   for (const int splits : {1, 3})
     if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   return {};

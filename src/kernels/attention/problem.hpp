@@ -24,6 +24,7 @@ struct ForwardProblem {
   bool used_keys = false;  ///< seqused_k says how many of each sequence's keys are in use
   BiasKind bias = BiasKind::kNone;
   bool unaligned = false;        ///< a row of q, k, v or out begins where 16 bytes cannot be copied at once
+  bool bias_by_element = false;  ///< two keys of a bias that lie side by side cannot be loaded at once
   bool no_tensor_maps = false;   ///< a stride of q, k or v is none that TMA takes: 0, negative, 2^40 bytes
   bool batch_invariant = false;  ///< a sequence's result may not depend on the batch around it, to the last bit
   bool operator==(const ForwardProblem&) const = default;
@@ -55,5 +56,13 @@ struct ForwardCall {
   const void* bias = nullptr;           ///< as problem.bias says; strides in elements, 0 where it is broadcast
   std::int64_t bias_batch_stride = 0, bias_head_stride = 0, bias_row_stride = 0, bias_key_stride = 0;
 };
+
+/// ForwardProblem::bias_by_element: keys are not dense, or a row begins where no two elements can be loaded at once.
+inline bool bias_by_element(const ForwardCall& c) {
+  if (c.problem.bias == BiasKind::kNone) return false;
+  const std::uintptr_t bytes = c.problem.bias == BiasKind::kVisible ? 1 : c.problem.bias == BiasKind::kF32 ? 4 : 2;
+  const std::int64_t strides = c.bias_batch_stride | c.bias_head_stride | c.bias_row_stride;
+  return c.bias_key_stride != 1 || strides % 2 != 0 || reinterpret_cast<std::uintptr_t>(c.bias) % (2 * bytes) != 0;
+}
 
 }  // namespace flashfit

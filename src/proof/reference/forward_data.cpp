@@ -235,6 +235,7 @@ ForwardCall ForwardData::call() {
   c.cu_seqlens_k = spec.variable_length ? cu_seqlens_k.data() : nullptr;
   c.softmax_scale = softmax_scale();
   set_options(c, spec.options, options);
+  c.problem.bias_by_element = bias_by_element(c);
   return c;
 }
 

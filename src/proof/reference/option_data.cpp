@@ -55,6 +55,26 @@ bool is_hole(std::int64_t row, std::int64_t key, Random& random) {
   return here || row % 11 == 3 || key % 7 == 5;
 }
 
+/// What is hard for a kernel whose rows keep the base of their first tile of keys. Of six kinds, a warp's 16 rows have
+/// two: some kinds take an emulated kernel long.
+double steep_value(std::int64_t row, std::int64_t key, BiasKind kind) {
+  const double mask = kind == BiasKind::kF32 ? -1e9 : -3e4;  // what some add in the place of -inf
+  switch ((row / 16 + row % 2) % 6) {
+    case 1:
+      return key < 200 ? kHidden : 0;
+    case 2:
+      return kHidden;
+    case 3:
+      return 0.3 * static_cast<double>(key);
+    case 4:
+      return key < 150 ? mask : 0;
+    case 5:
+      return mask;
+    default:
+      return 0;
+  }
+}
+
 BiasMemory make_bias(const BiasCase& which, const OptionSizes& s, Random& random) {
   if (which.kind == BiasKind::kNone) return {};
   const std::int64_t batch = which.own_batch ? s.batch : 1, heads = which.own_heads ? s.heads : 1,
@@ -62,7 +82,9 @@ BiasMemory make_bias(const BiasCase& which, const OptionSizes& s, Random& random
   BiasMemory bias;
   bias.kind = which.kind;
   // Lines end in poison, of an odd number of elements: nothing lies on a boundary.
-  const std::int64_t line = (which.transposed ? rows : keys) + 3, lines = which.transposed ? keys : rows;
+  // But for pairs.
+  const std::int64_t dense = which.transposed ? rows : keys;
+  const std::int64_t line = which.in_pairs ? dense + 2 + dense % 2 : dense + 3, lines = which.transposed ? keys : rows;
   const std::int64_t strides[] = {heads * lines * line, lines * line, which.transposed ? 1 : line,
                                   which.transposed ? line : 1};
   bias.batch_stride = which.own_batch ? strides[0] : 0;
@@ -75,7 +97,8 @@ BiasMemory make_bias(const BiasCase& which, const OptionSizes& s, Random& random
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < keys; ++j) {
-          const double value = 2 * random.normal();
+          const double value =
+              2 * random.normal() + (which.steep ? steep_value(which.own_rows ? i : 1, j, which.kind) : 0);
           const bool hole = which.holes && is_hole(which.own_rows ? i : 0, which.own_keys ? j : 0, random);
           const std::int64_t at = b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3];
           store(bias.bytes.data() + at * size, which.kind, s.dtype, hole ? kHidden : value);
@@ -108,6 +131,7 @@ void set_options(ForwardProblem& p, const OptionCase& options) {
   p.sinks = options.sinks != Sinks::kNone;
   p.used_keys = !options.seqused_k.empty();
   p.bias = options.bias.kind;
+  p.bias_by_element = p.bias != BiasKind::kNone && !options.bias.in_pairs;
   p.batch_invariant = options.batch_invariant;
 }
 

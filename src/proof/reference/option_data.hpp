@@ -24,6 +24,8 @@ struct BiasCase {
   bool own_batch = true, own_heads = true, own_rows = true, own_keys = true;
   bool holes = true;        ///< -inf (or false) here and there, in whole rows, and in keys that no row then sees
   bool transposed = false;  ///< keys far apart, rows side by side
+  bool steep = false;     ///< some rows see nothing of their first tiles, or ever larger scores, or large negative ones
+  bool in_pairs = false;  ///< rows begin where two elements are loaded at once, else mostly where none is
 };
 
 /// What is not set is not asked for.

@@ -66,6 +66,11 @@ TEST(Cases, TheirProblemIsThatOfTheirData) {
     all.back().layout = layout;
     all.back().heads_q = all.back().heads_kv = 2;
   }
+  for (const bool in_pairs : {false, true}) {
+    all.push_back(all.front());
+    all.back().seqlens_k = {70};
+    all.back().options.bias = {.kind = BiasKind::kLikeQ, .in_pairs = in_pairs};
+  }
   int unaligned = 0;
   for (const ForwardCase& spec : all) {
     const ForwardProblem want = make_data(spec).call().problem;

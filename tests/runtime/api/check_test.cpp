@@ -493,6 +493,28 @@ TEST(Checked, WhatCannotBeCopiedSixteenBytesAtOnceIsUnaligned) {
   EXPECT_FALSE(api::check_forward(&cpu.args)->call.problem.unaligned);
 }
 
+TEST(Checked, ABiasWhoseKeysAreNotLoadedTwoAtOnceIsByElement) {
+  const auto by_element = [](DLDataType type, std::int64_t keys, auto bend) {
+    Call c = Call::dense(DType::kF16, 2, 3, keys);
+    bend(*c.with_options(type).bias);
+    c.pretend_gpu();
+    const auto checked = api::check_forward(&c.args);
+    EXPECT_TRUE(checked) << checked.error().message;
+    return checked && checked->call.problem.bias_by_element;
+  };
+  const auto as_it_is = [](Tensor&) {};
+  const DLDataType all[] = {kBool, dl_dtype(DType::kF16), dl_dtype(DType::kF32)};
+  for (const DLDataType& type : all) {
+    EXPECT_FALSE(by_element(type, 6, as_it_is)) << type.bits;
+    EXPECT_TRUE(by_element(type, 5, as_it_is)) << type.bits;  // every second row begins between pairs
+    EXPECT_TRUE(by_element(type, 6, [&](Tensor& t) { t.dl.byte_offset = type.bits / 8; })) << type.bits;
+    EXPECT_FALSE(by_element(type, 6, [](Tensor& t) { t.shape()[1] = t.shape()[2] = 1; })) << type.bits;
+    EXPECT_TRUE(by_element(type, 6, [](Tensor& t) { t.shape()[3] = 1; })) << type.bits;
+    EXPECT_TRUE(by_element(type, 6, [](Tensor& t) { t.strides() = {72, 18, 1, 3}; })) << type.bits;
+    EXPECT_TRUE(by_element(type, 6, [](Tensor& t) { t.strides() = {71, 18, 6, 1}; })) << type.bits;
+  }
+}
+
 TEST(Checked, ValuesOfAnotherHeadDim) {
   Call c = Call::dense();
   c.v = std::make_unique<Tensor>(std::vector<std::int64_t>{2, 5, 2, 16}, dl_dtype(DType::kF16));

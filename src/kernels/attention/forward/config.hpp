@@ -12,6 +12,7 @@ enum class ForwardKind : unsigned char {
   kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8 (over wgmma
              ///< softcap alone)
   kAlibi,    ///< ALiBi, over wgmma alone
+  kBias,     ///< a bias, over wgmma alone
 };
 
 /// The opt-in limit of a block on 9.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -119,7 +120,8 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
     if (c.column_warps != 1 || c.held_steps != 0 || c.copy_parts != 1 || c.early_tiles != 0 || c.trusting)
       return "column_warps, held_steps, copy_parts, early_tiles and trusting are not wgmma's";
   }
-  if (c.engine != ForwardEngine::kWgmma && c.kind == ForwardKind::kAlibi) return "a kernel for ALiBi alone is wgmma's";
+  if (c.engine != ForwardEngine::kWgmma && (c.kind == ForwardKind::kAlibi || c.kind == ForwardKind::kBias))
+    return "a kernel for ALiBi or a bias alone is wgmma's";
   if (c.packs && c.kind != ForwardKind::kPlain) return "packs is of plain kernels";
   if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
     return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";

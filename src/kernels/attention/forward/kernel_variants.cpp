@@ -20,6 +20,8 @@ const char* literal_of(ForwardKind kind) {
       return "kGeneral";
     case ForwardKind::kAlibi:
       return "kAlibi";
+    case ForwardKind::kBias:
+      return "kBias";
   }
   return "";
 }

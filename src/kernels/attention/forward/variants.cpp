@@ -25,6 +25,8 @@ const char* kind_of(const ForwardConfig& c) {
       return "general";
     case ForwardKind::kAlibi:
       return "alibi";
+    case ForwardKind::kBias:
+      return "bias";
   }
   return "";
 }

@@ -33,7 +33,7 @@ inline constexpr const char* kForwardOperation = "attention.forward";
 /// The family of a configuration's engine: its name is "mma" or "wgmma".
 const KernelFamily& family_of(const ForwardConfig& config);
 
-/// "plain", "general" or "alibi", as users read it.
+/// "plain", "general", "alibi" or "bias", as users read it.
 const char* kind_of(const ForwardConfig& config);
 
 /// Query heads whose queries are rows of one tile when a variant of `config` computes a problem that it serves: a

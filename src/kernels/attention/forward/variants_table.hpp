@@ -48,6 +48,10 @@ constexpr ForwardConfig alibi(ForwardConfig c) {
   c.kind = ForwardKind::kAlibi;
   return c;
 }
+constexpr ForwardConfig biased(ForwardConfig c) {
+  c.kind = ForwardKind::kBias;
+  return c;
+}
 constexpr ForwardConfig general(ForwardConfig c, int column_warps = 1) {
   c.kind = ForwardKind::kGeneral;
   c.column_warps = column_warps;
@@ -120,6 +124,8 @@ inline constexpr ForwardVariant kAll[] = {
     {general(wgmma(kF16, 256, 256, 8, 64)), kHopper},
     {alibi(wgmma(kF16, 64, 64, 12, 128, 3)), kHopper},
     {alibi(wgmma(kF16, 128, 128, 8, 128)), kHopper},
+    {biased(wgmma(kF16, 64, 64, 8, 128, 3)), kHopper},
+    {biased(wgmma(kF16, 128, 128, 8, 128)), kHopper},
     {wgmma(kBF16, 64, 64, 12, 128, 3), kHopper},
     {wgmma(kBF16, 64, 64, 8, 128, 3), kHopper},
     {wgmma(kBF16, 96, 96, 12, 96), kHopper},
@@ -139,6 +145,8 @@ inline constexpr ForwardVariant kAll[] = {
     {general(wgmma(kBF16, 256, 256, 8, 64)), kHopper},
     {alibi(wgmma(kBF16, 64, 64, 12, 128, 3)), kHopper},
     {alibi(wgmma(kBF16, 128, 128, 8, 128)), kHopper},
+    {biased(wgmma(kBF16, 64, 64, 8, 128, 3)), kHopper},
+    {biased(wgmma(kBF16, 128, 128, 8, 128)), kHopper},
     {mma(kF16, 32, 64, 64, 4, 2, 2), kTuring},
     {mma(kF16, 64, 64, 64, 4, 2, 4), kTuring},
     {mma(kF16, 128, 64, 32, 4, 1, 8), kTuring},

@@ -29,9 +29,9 @@ std::string bias_text(const ForwardProblem& p) {
 }  // namespace
 
 std::string options_text(const ForwardProblem& p) {
-  return fmt::format("{}{}{}{}{}{}{}{}", window_text(p), p.softcap ? ", softcap" : "", p.alibi ? ", ALiBi" : "",
-                     p.sinks ? ", sinks" : "", bias_text(p), p.unaligned ? ", unaligned" : "",
-                     p.no_tensor_maps ? ", strides that TMA refuses" : "",
+  return fmt::format("{}{}{}{}{}{}{}{}{}", window_text(p), p.softcap ? ", softcap" : "", p.alibi ? ", ALiBi" : "",
+                     p.sinks ? ", sinks" : "", bias_text(p), p.bias_by_element ? " of single elements" : "",
+                     p.unaligned ? ", unaligned" : "", p.no_tensor_maps ? ", strides that TMA refuses" : "",
                      p.batch_invariant ? ", batch invariant" : "");
 }
 

@@ -96,6 +96,7 @@ Result<void> check(const flashfit_attention_args& args, CheckedForward& checked)
   const Window window{(args.flags & FLASHFIT_WINDOW) != 0, args.window_left, args.window_right};
   if (auto ok = set_window(call.problem, window); !ok) return ok;
   set_options(call, t);
+  call.problem.bias_by_element = t.q.on_gpu() && bias_by_element(call);
   call.softcap = args.softcap;
   call.softmax_scale = *scale;
   call.q = view_of(t.q);

@@ -57,7 +57,8 @@ std::vector<ForwardCase> masks(const ForwardConfig& c) {
   all.push_back(case_of(c, "used keys"));
   all.back().options.seqused_k = {100};
   all.push_back(case_of(c, "bias"));
-  all.back().options.bias = {.kind = BiasKind::kVisible, .own_heads = false};
+  all.back().options.bias = {
+      .kind = BiasKind::kVisible, .own_heads = false, .in_pairs = c.engine == ForwardEngine::kWgmma};
   return all;
 }
 

@@ -29,6 +29,10 @@ std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& op
 /// "".
 std::string alibi_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
+/// Runs cases with a bias whose rows have several tiles of keys, each of another kind, the first of kind `shift`: what
+/// is wrong with one, or "".
+std::string bias_defect(const EmulatedKernel& kernel, const emu::Options& options, std::size_t shift);
+
 /// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);

@@ -12,7 +12,9 @@ namespace {
 
 /// Whether it has what general variants over mma.sync alone do.
 bool needs_general_mma(const ForwardProblem& p) {
-  return (p.softcap && p.alibi) || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+  const bool bias = p.bias != BiasKind::kNone;
+  if (p.softcap + p.alibi + bias > 1 || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8) return true;
+  return bias && (p.bias_by_element || p.seqlen_k % 2 != 0);  // the last key of an odd number has none beside it
 }
 
 }  // namespace
@@ -22,9 +24,11 @@ bool takes_options(const ForwardConfig& c, const ForwardProblem& p) {
     case ForwardKind::kPlain:
       return !needs_general(p);
     case ForwardKind::kGeneral:
-      return c.engine == ForwardEngine::kMma || !(p.alibi || needs_general_mma(p));
+      return c.engine == ForwardEngine::kMma || !(p.alibi || p.bias != BiasKind::kNone || needs_general_mma(p));
     case ForwardKind::kAlibi:
-      return !(p.softcap || needs_general_mma(p));
+      return !(p.softcap || p.bias != BiasKind::kNone || needs_general_mma(p));
+    case ForwardKind::kBias:
+      return !(p.softcap || p.alibi || needs_general_mma(p));
   }
   return false;
 }
@@ -38,7 +42,9 @@ bool serves(const ForwardConfig& c, const ForwardProblem& p) {
   return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v && takes_options(c, p);
 }
 
-bool needs_general(const ForwardProblem& p) { return p.softcap || p.alibi || needs_general_mma(p); }
+bool needs_general(const ForwardProblem& p) {
+  return p.softcap || p.alibi || p.bias != BiasKind::kNone || needs_general_mma(p);
+}
 
 bool of_problem(const Request& r, const Image& image) {
   const ForwardConfig& c = variant_of(image).config;

@@ -28,6 +28,7 @@ std::string shape(const ForwardConfig& c) {
                      : c.packs                           ? ", plain, with more query heads than key-value heads"
                      : c.kind == ForwardKind::kPlain     ? ", plain"
                      : c.kind == ForwardKind::kAlibi     ? ", plain or with ALiBi"
+                     : c.kind == ForwardKind::kBias      ? ", plain or with a bias of dense keys"
                      : c.engine == ForwardEngine::kWgmma ? ", plain or with softcap"
                                                          : "");
 }

@@ -178,9 +178,19 @@ constexpr double kL2Bytes = 45 << 20;    // that share of keys by which an H100'
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
-// beside these units cost.
+// beside these units cost; with a bias a guess of what its loads cost.
 constexpr double exponentials_a_score(ForwardKind kind) {
-  return kind == ForwardKind::kGeneral ? 2.25 : kind == ForwardKind::kAlibi ? 1.5 : 1;
+  switch (kind) {
+    case ForwardKind::kPlain:
+      return 1;
+    case ForwardKind::kGeneral:
+      return 2.25;
+    case ForwardKind::kAlibi:
+      return 1.5;
+    case ForwardKind::kBias:
+      return 2.5;
+  }
+  return 1;
 }
 
 /// Cycles of a block over wgmma and one key tile.

@@ -25,11 +25,12 @@ class WgmmaConsumer {
   using Visible = RowVisibility<C.packs>;
   using Order = KeyOrder<C>;
   using Products = WgmmaProducts<C>;
-  /// The end of rows is that of plain ones: those with a base past kMostBase are computed again.
-  static constexpr ForwardConfig kPlainForm = [] {
-    ForwardConfig plain = C;
-    plain.kind = ForwardKind::kPlain;
-    return plain;
+  /// The end of rows is that of plain ones: those with a base past kMostBase are computed again. With a bias, which may
+  /// be as large as that in rows that are no one's, it is that of general ones, whose scores are rounded before.
+  static constexpr ForwardConfig kEnd = [] {
+    ForwardConfig end = C;
+    end.kind = C.kind == ForwardKind::kBias ? ForwardKind::kGeneral : ForwardKind::kPlain;
+    return end;
   }();
   static constexpr int kRows = kWarpgroupRows;
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
@@ -37,6 +38,8 @@ class WgmmaConsumer {
   /// longer than weights, that is so without.
   static constexpr bool kTakesTurns = C.head_dim <= 128;
   static constexpr int kGroups = C.warps / 4;
+  /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
+  static constexpr bool kMayLackBase = Order::kDown || C.kind == ForwardKind::kBias;
   static constexpr int kTurn = 1;  // named barriers: a warpgroup's turn is kTurn + its index
   static constexpr int kClear = kTurn + kGroups;
 
@@ -161,7 +164,8 @@ class WgmmaConsumer {
     v_of(n).wait_full(n / C.stages);
     clear_spare_rows(job(), n);
   }
-  Job job() const { return s_.jobs[turn_ % Shared::kRowSlots].get(); }
+  JobSlot& job_slot() const { return s_.jobs[turn_ % Shared::kRowSlots]; }
+  Job job() const { return job_slot().get(); }
 
   /// Scores of the warp's rows with keys from first_key on, of a key tile, from products.
   template <class Tile>
@@ -172,7 +176,7 @@ class WgmmaConsumer {
       const Work work = job().work;
       mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
     };
-    rows.scores.make(c, p_, first_key, hide);
+    rows.scores.make(c, p_, job_slot(), first_key, hide);
     hide();
   }
   /// Scores times this are in units of log2.
@@ -203,7 +207,7 @@ class WgmmaConsumer {
     finish_scores(scores, rows, rows.order.tile(j), rows.order.tile(j) * kN);
     if constexpr (kFirst) {
       take_first_bases<T>(scores, rows.state, scale_log2());
-    } else if (Order::kDown) {
+    } else if (kMayLackBase) {
       if (lacks_base(rows.state)) take_missing_bases<T>(scores, rows.state, scale_log2());
     } else if (j < rows.whole.begin) {
       arch::wgmma_wait<0>(o);
@@ -259,11 +263,11 @@ class WgmmaConsumer {
     const int slot = turn % Shared::kRowSlots;
     const Work work = s_.jobs[slot].get().work;
     if constexpr (takes_parts(C)) {
-      Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
+      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
     } else {
       ForwardParams whole = p_.forward;
-      whole.splits = 1;  // the compiler then leaves out what parts take
-      Output<kPlainForm>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
+      whole.splits = 1, whole.unaligned = 0;  // the compiler then leaves out what these take
+      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();

@@ -4,9 +4,10 @@
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/warp_tile.cuh"
 #include "kernels/attention/forward/wgmma/alibi.cuh"
+#include "kernels/attention/forward/wgmma/bias.cuh"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/forward/wgmma/softcap.cuh"
-#include "kernels/attention/schedule.cuh"
+#include "kernels/attention/forward/wgmma/works.cuh"
 #include "kernels/layout/fragment.hpp"
 
 namespace flashfit {
@@ -19,7 +20,7 @@ class WgmmaScores {
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
   template <class Products, class Hide>
-  void make(Products&, const WgmmaForwardParams&, int, Hide) const {}
+  void make(Products&, const WgmmaForwardParams&, const JobSlot&, int, Hide) const {}
 };
 
 /// Softcap.
@@ -31,7 +32,7 @@ class WgmmaScores<C, ForwardKind::kGeneral> {
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
   template <class Products, class Hide>
-  void make(Products& c, const WgmmaForwardParams& p, int, Hide hide) const {
+  void make(Products& c, const WgmmaForwardParams& p, const JobSlot&, int, Hide hide) const {
     if (p.softcap_x > 0) {
       // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
       hide();
@@ -55,13 +56,27 @@ class WgmmaScores<C, ForwardKind::kAlibi> {
 
   /// Scores of the warp's rows with the keys from first_key on, in units of log2, from products, in their place.
   template <class Products, class Hide>
-  void make(Products& c, const WgmmaForwardParams& p, int first_key, Hide) const {
+  void make(Products& c, const WgmmaForwardParams& p, const JobSlot&, int first_key, Hide) const {
     add_alibi(c, p.scale_log2, slope_, diagonal_ - static_cast<float>(first_key));
   }
 
  private:
   float slope_;     // in units of log2
   float diagonal_;  // the last key that the lane's first row would see under a causal mask, from the lane's first key
+};
+
+/// A bias.
+template <ForwardConfig C>
+class WgmmaScores<C, ForwardKind::kBias> {
+ public:
+  static constexpr bool kInLog2 = true;
+  WgmmaScores(const WgmmaForwardParams&, const Work&) {}
+  template <int N8, class Hide>
+  void make(float (&c)[1][N8][4], const WgmmaForwardParams& p, const JobSlot& job, int first_key, Hide) const {
+    const Work work = job.get().work;
+    const int first_row = work.first_row + WarpTile<C>::first_row();
+    TileBias<Element<C.dtype>, N8>(p.forward, work, first_row, first_key).add(c, p.scale_log2);
+  }
 };
 
 }  // namespace flashfit

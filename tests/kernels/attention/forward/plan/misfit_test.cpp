@@ -206,6 +206,9 @@ TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
                                    HasSubstr(general), Not(HasSubstr(d128))));
   const std::string alibi = named(64, ForwardKind::kAlibi);
   EXPECT_THAT(plain.message, Not(HasSubstr(alibi)));
+  const Error biased = refusal(softcap, "H100", 0, kAll, {.variant = named(64, ForwardKind::kBias)});
+  EXPECT_THAT(biased.message,
+              HasSubstr("is for fp16 head_dim to 64, plain or with a bias of dense keys, the problem is"));
   const Error capped = refusal(softcap, "H100", 0, kAll, {.variant = alibi});
   EXPECT_EQ(capped.code, Code::kInvalidArgument);
   EXPECT_THAT(capped.message, HasSubstr("is for fp16 head_dim to 64, plain or with ALiBi, the problem is fp16"));

@@ -40,6 +40,8 @@ World random_world(std::mt19937& random) {
   w.problem.window_right = pick(random, {-1, -1, 0, 1000});
   w.problem.softcap = random() % 8 == 0;
   w.problem.alibi = random() % 8 == 0;
+  w.problem.bias = random() % 8 == 0 ? BiasKind::kVisible : BiasKind::kNone;
+  w.problem.bias_by_element = w.problem.bias != BiasKind::kNone && random() % 2 == 0;
   w.problem.unaligned = random() % 8 == 0;
   w.problem.used_keys = random() % 8 == 0;
   w.problem.batch_invariant = random() % 4 == 0;
@@ -76,6 +78,8 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_GE(c.head_dim_v, w.problem.head_dim_v);
     EXPECT_TRUE(c.kind == ForwardKind::kGeneral || (!w.problem.softcap && !w.problem.unaligned));
     EXPECT_TRUE(c.kind != ForwardKind::kPlain || !w.problem.alibi);
+    EXPECT_TRUE(c.kind == ForwardKind::kGeneral || c.kind == ForwardKind::kBias || w.problem.bias == BiasKind::kNone);
+    EXPECT_TRUE(c.kind != ForwardKind::kBias || !w.problem.bias_by_element);
     EXPECT_TRUE(&plan->image() >= w.images.data() && &plan->image() < w.images.data() + w.images.size());
     EXPECT_EQ(&forward_variant_of(plan->kernel_variant()), plan->variant);
     EXPECT_TRUE(runs_on(plan->image().target, w.gpu.cc));

@@ -80,7 +80,7 @@ TEST(Variants, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(chosen(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
-TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiAloneTakeWgmma) {
+TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiOrBiasAloneTakeWgmma) {
   const Gpu h100 = find_gpu("H100").value();
   const auto asked = [&](int head_dim, const auto& ask) {
     ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
@@ -109,7 +109,22 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiAloneTakeWgmma) {
   EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
-  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);  // softcap
+  const auto biased = [&](int width, BiasKind kind, const auto& ask) {
+    return asked(width, [&](ForwardProblem& p) { p.softcap = false, p.bias = kind, ask(p); });
+  };
+  for (const BiasKind kind : {BiasKind::kVisible, BiasKind::kLikeQ, BiasKind::kF32}) {
+    for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
+      const ForwardConfig& c = biased(head_dim, kind, [](ForwardProblem&) {});
+      EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
+      EXPECT_EQ(c.kind, ForwardKind::kBias) << head_dim;
+      EXPECT_EQ(c.head_dim, padded) << head_dim;
+    }
+    EXPECT_EQ(biased(136, kind, [](ForwardProblem&) {}).engine, ForwardEngine::kMma);
+    EXPECT_EQ(biased(128, kind, [](ForwardProblem& p) { p.bias_by_element = true; }).engine, ForwardEngine::kMma);
+    EXPECT_EQ(biased(128, kind, [](ForwardProblem& p) { --p.seqlen_k; }).engine, ForwardEngine::kMma);
+    EXPECT_EQ(biased(128, kind, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
+  }
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(100, nothing_more).engine, ForwardEngine::kMma);

@@ -1,0 +1,32 @@
+// Kernels for a bias alone, whose rows may see nothing of their first tiles of keys, on rows with several, against
+// fp64.
+#include <gtest/gtest.h>
+
+#include "emulated.hpp"
+#include "place_of.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+class Bias : public ::testing::TestWithParam<EmulatedKernel> {};
+
+std::vector<EmulatedKernel> kernels_for_biases() {
+  std::vector<EmulatedKernel> kernels = emulated_forwards();
+  std::erase_if(kernels, [](const EmulatedKernel& kernel) {
+    return forward_variant_of(kernel.variant).config.kind != ForwardKind::kBias;
+  });
+  return kernels;
+}
+
+TEST_P(Bias, IsRightOnLongRows) {
+  // Each kernel under one schedule, as rows whose bases are late take long here.
+  const std::size_t place = place_of(forward_variant_of(GetParam().variant).config);
+  const std::vector<emu::Options> all = schedules();
+  EXPECT_EQ(bias_defect(GetParam(), all[place % all.size()], place), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Bias, ::testing::ValuesIn(kernels_for_biases()),
+                         [](const auto& kernel) { return kernel.param.variant.name; });
+
+}  // namespace
+}  // namespace flashfit::testing
