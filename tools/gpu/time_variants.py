@@ -52,7 +52,7 @@ FEW_QUERIES = tuple(
     for queries in (1, 3, 6, 12, 24, 48)
 )
 FEW_QUERIES_HEAD_DIMS = (64, 128)
-HEAD_DIMS = (32, 64, 80, 96, 128, 160, 192, 256)
+HEAD_DIMS = (32, 64, 72, 80, 96, 128, 160, 192, 256)
 
 
 def shapes() -> Iterator[Case]:
@@ -60,7 +60,7 @@ def shapes() -> Iterator[Case]:
     few = product(FEW_QUERIES_HEAD_DIMS, FEW_QUERIES, (True,), ("bf16",))
     for head_dim, size, causal, dtype in chain(every, few):
         batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
-        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 160, 192)):
+        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (72, 80, 96, 160, 192)):
             continue
         yield Case(
             name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",

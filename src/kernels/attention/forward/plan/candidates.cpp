@@ -15,6 +15,11 @@ bool needs_general_mma(const ForwardProblem& p) {
   return p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
 }
 
+/// Whether a variant has shorter tiles of keys than the others of its head_dim over wgmma.
+bool has_few_keys(const ForwardConfig& c) {
+  return c.engine == ForwardEngine::kWgmma && c.head_dim <= 128 && c.block_n < 96;
+}
+
 }  // namespace
 
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
@@ -33,6 +38,8 @@ bool of_problem(const Request& r, const Image& image) {
   if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
   if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
+  // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds).
+  if (has_few_keys(c) && r.problem.seqlen_q <= kFewQueries) return false;
   return serves(c, r.problem);
 }
 
