@@ -6,7 +6,8 @@ On the CPU through build/bench/libflashfit.so, which makes every check and does 
 through the library itself, the kernels shorter than their calls. One processor, the smallest tensors, each kind of call
 in short stretches, with the host installed and without in turn; of all stretches the twentieth part that was fastest,
 since other work on the machine only adds. "left": calls that flashfit leaves to the host. "step": forward and
-backward. Hosts that are not installed, or that have no attention of their own on the device, are left out.
+backward, on a GPU alone: a library that does no work leaves a backward nothing to read. Hosts that are not installed,
+or that have no attention of their own on the device, are left out.
 """
 
 from __future__ import annotations
@@ -216,6 +217,10 @@ def measure(
     import torch
 
     t = Tensors(device)
+
+    def of_device(calls: Calls) -> Calls:
+        return {name: call for name, call in calls.items() if device != "cpu" or name != "step"}
+
     wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     found = {}
     for name, calls_of in HOSTS.items():
@@ -224,7 +229,7 @@ def measure(
         if name not in ("sdpa", "sageattention") and importlib.util.find_spec(name) is None:
             continue
         module: Any = importlib.import_module(f"flashfit.integrations.{name}")
-        calls, costs = calls_of(t), Costs()
+        calls, costs = of_device(calls_of(t)), Costs()
         for _ in range(rounds):
             costs.add(costs.alone, calls, stretches, wait)
             with module.installed():
@@ -232,7 +237,7 @@ def measure(
         found[name] = costs.table()
     if "flash_attn" not in hosts:
         return found
-    (of_torch, ours), costs = of_flash_attn(t), Costs()
+    (of_torch, ours), costs = map(of_device, of_flash_attn(t)), Costs()
     for _ in range(rounds):
         costs.add(costs.alone, of_torch, stretches, wait)
         costs.add(costs.installed, ours, stretches, wait)

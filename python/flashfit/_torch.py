@@ -19,7 +19,7 @@ from ._moe import shared_of
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
-from ._torch_attention import call_in_graph
+from ._torch_attention import NOTHING_ASKED, call_in_graph
 from ._torch_compute import all_plain, compute
 from ._torch_moe import compute_moe, moe_by_operators
 from ._torch_route import compute_route
@@ -27,7 +27,6 @@ from .torch_ops import call
 from .torch_ops import moe_route as route_by_operators
 
 _native: Any = binding().native
-_NOTHING_ASKED = Asked()
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
@@ -107,9 +106,9 @@ def attention(
         if out is None and _native and _is_plain_but_for_gradients(q, k, v, cu_seqlens_q, cu_seqlens_k, asked):
             return call_in_graph(
                 *(q, k, v, cu_seqlens_q, cu_seqlens_k, causal, softmax_scale, layout, return_lse),
-                _NOTHING_ASKED if asked is None else asked,
+                NOTHING_ASKED if asked is None else asked,
             )
-    more = _NOTHING_ASKED if asked is None else asked
+    more = NOTHING_ASKED if asked is None else asked
     if more.workspace is not None:
         raise InvalidArgument("workspace: given in compiled code; accepted there: None")
     return call(

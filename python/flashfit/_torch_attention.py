@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
 from ._torch_gradients import check_gradients, gradients
+from ._torch_node import own_node
 from ._torch_operators import Operator
 from ._torch_rules import NO_OUT, in_graph
 
@@ -102,6 +104,8 @@ OPERATORS = (
 
 _KEEPING_LSE = _kernel(compute, return_lse=True, has_out=False)
 _GRADIENTS = {return_lse: gradients(return_lse) for return_lse in (False, True)}
+#: A call without options.
+NOTHING_ASKED = Asked()
 
 
 def call_in_graph(
@@ -118,6 +122,10 @@ def call_in_graph(
 ) -> Any:
     """call() of plain tensors alone in plain eager mode of which one needs a gradient: what the dispatcher would do, by
     a shorter way."""
+    if asked is NOTHING_ASKED and cu_seqlens_q is None and cu_seqlens_k is None and not return_lse:
+        node = own_node(q, k, v, causal, layout)
+        if node is not None:
+            return node(q, k, v, causal, softmax_scale)
     heads_are_first(layout)  # refuses others
     flags_of(causal)
     if softmax_scale is not None:
@@ -130,12 +138,20 @@ def call_in_graph(
     return in_graph(_GRADIENTS[return_lse], _KEEPING_LSE, tensors, options)
 
 
-def call_again_in_graph(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
-    """call_in_graph() of "bhsd", where torch's guard says that tensors like these were taken with such options
-    before."""
-    options = {"causal": causal, "softmax_scale": softmax_scale, "layout": "bhsd"}
-    tensors = (q, k, v) if bias is None else (q, k, v, None, None, None, None, bias)
-    return in_graph(_GRADIENTS[False], _KEEPING_LSE, tensors, options, guarded=True)
+def way_in_graph(q: Any, k: Any, v: Any, bias: Any, causal: bool) -> Callable[..., Any]:
+    """call_in_graph() of "bhsd", as a function of (q, k, v, bias, causal, softmax_scale), for tensors of which torch's
+    guard says that they are like these, which were taken with such options before."""
+    node = own_node(q, k, v, causal, "bhsd") if bias is None else None
+
+    def own(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
+        return node(q, k, v, causal, softmax_scale)  # type: ignore[misc]
+
+    def ours(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
+        options = {"causal": causal, "softmax_scale": softmax_scale, "layout": "bhsd"}
+        tensors = (q, k, v) if bias is None else (q, k, v, None, None, None, None, bias)
+        return in_graph(_GRADIENTS[False], _KEEPING_LSE, tensors, options, guarded=True)
+
+    return ours if node is None else own
 
 
 def _offsets(name: str, q: Any, cu_seqlens: Any, x: Any, row: int) -> Any:

@@ -89,7 +89,8 @@ struct Case {
 /// Blocks of all launches as the emulator runs them.
 std::int64_t blocks_of(const ExpertsPlan& plan, const ExpertsProblem& p) {
   std::int64_t blocks = 0;
-  for (const Step& step : experts_steps(*plan.rows, *plan.product, p, emulated::kResidentBlocks)) blocks += step.grid.x;
+  for (const Step& step : experts_steps(*plan.rows, *plan.product, p, emulated::kResidentBlocks, plan.gather))
+    blocks += step.grid.x;
   return blocks;
 }
 
@@ -106,8 +107,8 @@ int run(const EmulateExperts& e) {
     const auto& all = emulated::emulated_experts_products();
     const auto product = std::ranges::find(all, image.variant->name, [](const auto& k) { return k.variant.name; });
     reference::ExpertsData data = made->data;
-    Result<emu::Stats> ran =
-        emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()), *product, data, options);
+    Result<emu::Stats> ran = emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()),
+                                           *product, data, options, gather_for(spec.problem));
     if (ran) defect = reference::defect_of(data, made->answer);
     return ran;
   };

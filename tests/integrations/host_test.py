@@ -90,6 +90,22 @@ def test_a_host_that_is_called_by_name_stays_in_when_it_is_off(made: Any, monkey
     assert happened == ["in", "out"]
 
 
+@pytest.mark.parametrize("even_if_off", [False, True])
+def test_a_switch_counts_for_a_host_that_is_installed_already(
+    made: Any, monkeypatch: pytest.MonkeyPatch, even_if_off: bool
+) -> None:
+    host, happened = made(even_if_off=even_if_off)
+    assert host.install()
+    monkeypatch.setenv("FLASHFIT_DISABLE_MADE", "1")
+    assert not host.install()
+    assert not host.install()
+    assert happened == (["in", "out", "in"] if even_if_off else ["in", "out"])
+    monkeypatch.delenv("FLASHFIT_DISABLE_MADE")
+    assert host.install()
+    assert happened == (["in", "out", "in", "out", "in"] if even_if_off else ["in", "out", "in"])
+    assert host.is_installed
+
+
 def test_without_the_library_installing_fails(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> Any:
         raise flashfit.FlashfitError("libflashfit.so is not there")

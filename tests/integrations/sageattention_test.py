@@ -53,6 +53,24 @@ def test_variable_lengths() -> None:
     assert torch.equal(found, want)
 
 
+def test_the_log_says_whose_backward_gives_gradients() -> None:
+    q, k = normal(1, 2, 6, 16).requires_grad_(), normal(1, 2, 6, 16)
+    rows = q.detach()[0].transpose(0, 1).requires_grad_()
+    cu = torch.tensor([0, 2, 6])
+    fit.HOST.notes.clear()
+    fit.sageattn(q, k, k).sum().backward()
+    fit.sageattn_varlen(rows, k[0].transpose(0, 1), k[0].transpose(0, 1), cu, cu, 4, 4).sum().backward()
+    with torch.no_grad():
+        fit.sageattn(q, k, k)
+    assert q.grad is not None
+    assert fit.log() == [
+        "sageattention: took: fp32 on cpu, 2 heads of 16, gradients by PyTorch's flash attention (1 call)",
+        "sageattention: took: fp32 on cpu, 2 heads of 16, variable lengths, gradients by PyTorch's flash attention "
+        "(1 call)",
+        "sageattention: took: fp32 on cpu, 2 heads of 16 (1 call)",
+    ]
+
+
 def test_parameters_are_sageattentions() -> None:
     parameters = [*inspect.signature(fit.sageattn).parameters]
     assert parameters[:6] == ["q", "k", "v", "tensor_layout", "is_causal", "sm_scale"]
@@ -91,7 +109,9 @@ def test_stands_in_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) ->
         q = normal(1, 2, 6, 16).requires_grad_()
         scope["sageattn"](q, q, q, is_causal=True).sum().backward()
         assert q.grad is not None
-        assert fit.log() == ["sageattention: took: fp32 on cpu, 2 heads of 16, causal (1 call)"]
+        assert fit.log() == [
+            "sageattention: took: fp32 on cpu, 2 heads of 16, causal, gradients by PyTorch's flash attention (1 call)"
+        ]
     assert "sageattention" not in sys.modules
     fit.HOST.notes.clear()
 

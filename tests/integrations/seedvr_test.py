@@ -102,7 +102,12 @@ def test_nadit(tmp_path: Path) -> None:
     nadit = module_of(tmp_path, "nadit", NADIT)
     given, exact = windows()
     assert (nadit.attend(**given).double() - exact).abs().max() < 0.01
-    assert seedvr.log() == ["seedvr: took: bf16 on cpu, 3 heads of 32, variable lengths (1 call)"]
+    nadit.attend(**{**given, "q": given["q"].requires_grad_()}).sum().backward()
+    assert given["q"].grad is not None
+    assert seedvr.log() == [
+        "seedvr: took: bf16 on cpu, 3 heads of 32, variable lengths (1 call)",
+        "seedvr: took: bf16 on cpu, 3 heads of 32, variable lengths, gradients by PyTorch's flash attention (1 call)",
+    ]
     for kind in ("fusedln", "fusedrms"):
         assert nadit.norm(kind, 32, 1e-5, True)(torch.randn(4, 32)).shape == (4, 32)
 

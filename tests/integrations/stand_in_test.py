@@ -11,6 +11,7 @@ import inspect
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,36 @@ def test_a_real_one_is_never_touched(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [p.name for p in tmp_path.rglob("*")] == ["flash_attn"]
 
 
+def test_the_compiled_module_of_a_real_one_is_a_real_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compiled = tmp_path / "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so"
+    compiled.touch()
+    assert shim.main(["flash-attn", "--target", str(tmp_path)]) == 3
+    assert f"{compiled} is there" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [compiled]
+
+
+def test_a_real_one_in_another_folder_of_packages_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    shim.write(other)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(own))
+    monkeypatch.setattr(sys, "path", [str(other), str(own), str(tmp_path / "gone"), *sys.path])
+    assert shim.main(["flash-attn"]) == 0  # another stand-in is no real one
+    assert shim.main(["flash-attn", "--remove"]) == 0
+    metadata = other / "flash_attn-2.8.0.dist-info/METADATA"
+    metadata.write_text("Metadata-Version: 2.1\nName: flash_attn\nVersion: 2.8.0\n")
+    capsys.readouterr()
+    assert shim.main(["flash-attn"]) == 3
+    said = capsys.readouterr().err
+    assert f"2.8.0 is in {other}" in said
+    assert "--target DIR" in said
+    assert list(own.iterdir()) == []
+    assert shim.main(["flash-attn", "--target", str(own)]) == 0
+
+
 def test_the_verbs(tmp_path: Path) -> None:
     def run(*words: object) -> str:
         command = [sys.executable, "-m", "flashfit", *map(str, words)]
@@ -130,6 +161,7 @@ def test_the_verbs(tmp_path: Path) -> None:
 #: xformers asks the GPU itself, so it must not be there.
 GATES = """
 import sys
+import sysconfig
 import torch
 torch.cuda.is_available = lambda: True
 sys.modules["xformers"] = None

@@ -24,7 +24,7 @@ void PrintTo(const Fault& fault, std::ostream* to) { *to << fault.function << " 
 Call on_gpu(int device) {
   const auto rows = forward_variants();
   const auto row = std::find_if(rows.begin(), rows.end(),
-                                [](const ForwardVariant& v) { return forward_shared_bytes(v.config) > 48 * 1024; });
+                                [](const ForwardVariant& v) { return shared_bytes_of(v.config) > 48 * 1024; });
   EXPECT_NE(row, rows.end());
   static const std::string variant = name_of(row->config);
   Call c = Call::dense(row->config.dtype, 1, 64, 64, 2, 2, row->config.head_dim);

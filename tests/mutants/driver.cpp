@@ -91,7 +91,9 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   Try many{spec};  // sequences: more than a warp asks for at once
   many.spec.variable_length = true;
   many.spec.seqlens_q = many.spec.seqlens_k = std::vector<std::int64_t>(70, 3);
-  if (std::string defect = defect_on(kernel, many, 0); !defect.empty()) return defect;
+  const bool lengths_vary = serves(forward_variant_of(kernel.variant).config, problem_of(many.spec));
+  if (lengths_vary)
+    if (std::string defect = defect_on(kernel, many, 0); !defect.empty()) return defect;
   if (const ForwardConfig& c = forward_variant_of(kernel.variant).config;
       c.engine == ForwardEngine::kWgmma && c.head_dim <= 64) {
     Try heads{spec};  // so many that a block takes pairs of their tiles, of which one has no partner
@@ -100,9 +102,14 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
     heads.spec.seqlens_q = heads.spec.seqlens_k = {2 * c.block_m + 4};
     if (std::string defect = defect_on(kernel, heads, 0); !defect.empty()) return defect;
   }
-  if (std::string defect = defect_on_hostile(kernel, spec); !defect.empty()) return defect;
+  if (lengths_vary)
+    if (std::string defect = defect_on_hostile(kernel, spec); !defect.empty()) return defect;
+  if (takes_heads(forward_variant_of(kernel.variant).config))
+    if (std::string defect = whole_heads_defect(kernel, {}); !defect.empty()) return defect;
   if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;
   if (std::string defect = far_rows_defect(kernel, {}); !defect.empty()) return "far rows: " + defect;
+  if (forward_variant_of(kernel.variant).config.kind == ForwardKind::kAlibi)
+    if (std::string defect = alibi_defect(kernel, {}); !defect.empty()) return "wrong (alibi): " + defect;
   for (const int splits : {1, 3})
     if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   return {};

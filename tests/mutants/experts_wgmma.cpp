@@ -19,11 +19,15 @@ std::string first_defect() {
   const emulated::EmulatedKernel product = emulated::emulated_experts_product<kVariant.config>(kVariant);
   const auto all = cases_for(kVariant.config);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % 5 != 0 && i + 6 < all.size()) continue;  // the last ones are for tiles' edges
-    reference::ExpertsData data = reference::make_data(all[i]);
-    if (const auto ran = emulated::run(rows, product, data, schedules()[i / 5 % 3]); !ran)
-      return "finding: " + ran.error().message;
-    if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
+    const bool edges = i + 7 >= all.size();  // the last ones are for tiles' edges
+    if (i % 5 != 0 && !edges) continue;
+    for (const ExpertsGather gather : {ExpertsGather::kAhead, ExpertsGather::kLaunch}) {
+      if (!edges && (gather == ExpertsGather::kAhead) != (i % 2 == 0)) continue;
+      reference::ExpertsData data = reference::make_data(all[i]);
+      if (const auto ran = emulated::run(rows, product, data, schedules()[i / 5 % 3], gather); !ran)
+        return "finding: " + ran.error().message;
+      if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
+    }
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Two kernels over wgmma, compiled from a copy of the sources with one defect: one that has room for its output beside
-// Q, with softcap, and one that has not.
+// Kernels over wgmma, compiled from a copy of the sources with one defect: two that have room for their output beside
+// Q, with softcap and with ALiBi, and one that has not.
 #include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 
@@ -8,12 +8,15 @@ namespace {
 
 constexpr ForwardVariant kApart{forward_table::general(forward_table::wgmma(DType::kF16, 64, 64, 8, 64)),
                                 forward_table::kHopper};
+constexpr ForwardVariant kFromDiagonal{forward_table::alibi(forward_table::wgmma(DType::kF16, 64, 64, 8, 64)),
+                                       forward_table::kHopper};
 constexpr ForwardVariant kInTurns{forward_table::wgmma(DType::kBF16, 256, 256, 8, 64), forward_table::kHopper};
 
 }  // namespace
 
 const std::vector<EmulatedKernel>& emulated_forwards() {
   static const std::vector<EmulatedKernel> kernels = {emulated_forward<kApart.config>(kApart),
+                                                      emulated_forward<kFromDiagonal.config>(kFromDiagonal),
                                                       emulated_forward<kInTurns.config>(kInTurns)};
   return kernels;
 }

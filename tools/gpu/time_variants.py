@@ -52,13 +52,52 @@ FEW_QUERIES = tuple(
     for queries in (1, 3, 6, 12, 24, 48)
 )
 FEW_QUERIES_HEAD_DIMS = (64, 128)
+#: Of these head_dims and in bf16 alone: short sequences, for which blocks over wgmma may take whole heads.
+SHORT = (
+    (64, 32, 32, 128, 128),
+    (16, 16, 16, 128, 128),
+    (32, 16, 4, 192, 192),
+    (64, 16, 16, 256, 256),
+    (64, 16, 4, 256, 256),
+    (8, 16, 16, 256, 256),
+    (4, 32, 8, 256, 256),
+    (40, 16, 16, 320, 320),
+    (24, 16, 4, 384, 384),
+    (48, 20, 20, 384, 384),
+    (33, 12, 12, 448, 448),
+    (32, 32, 32, 512, 512),
+    (32, 16, 16, 512, 512),
+    (32, 32, 8, 512, 512),
+    (32, 16, 4, 512, 512),
+    (8, 16, 16, 512, 512),
+    (4, 32, 8, 512, 512),
+    (16, 40, 8, 512, 512),
+    (12, 24, 24, 576, 576),
+    (24, 16, 4, 640, 640),
+    (20, 16, 16, 640, 640),
+    (16, 16, 16, 768, 768),
+    (16, 32, 8, 768, 768),
+    (14, 32, 8, 896, 896),
+    (16, 32, 32, 1024, 1024),
+    (16, 16, 4, 1024, 1024),
+    (64, 12, 12, 1024, 1024),
+    (10, 32, 8, 1536, 1536),
+    (8, 16, 16, 2048, 2048),
+    (32, 16, 16, 256, 512),
+    (32, 32, 8, 128, 512),
+    (16, 32, 8, 512, 1024),
+    (64, 16, 16, 64, 512),
+    (16, 16, 4, 192, 1536),
+)
+SHORT_HEAD_DIMS = (32, 64, 128)
 HEAD_DIMS = (32, 64, 72, 80, 96, 128, 160, 192, 256)
 
 
 def shapes() -> Iterator[Case]:
     every = product(HEAD_DIMS, SIZES, (False, True), ("fp16", "bf16"))
     few = product(FEW_QUERIES_HEAD_DIMS, FEW_QUERIES, (True,), ("bf16",))
-    for head_dim, size, causal, dtype in chain(every, few):
+    short = product(SHORT_HEAD_DIMS, SHORT, (False, True), ("bf16",))
+    for head_dim, size, causal, dtype in chain(every, few, short):
         batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
         if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (72, 80, 96, 160, 192)):
             continue

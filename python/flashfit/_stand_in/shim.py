@@ -113,6 +113,14 @@ def _refuse_a_real_one(folder: Path) -> bool:
     return bool(found)
 
 
+def _refuse_a_compiled_one(folder: Path) -> None:
+    """Raises FlashfitError for flash-attn's compiled module, which Python imports rather than the stand-in's."""
+    for compiled in sorted((*folder.glob("flash_attn_2_cuda*.so"), *folder.glob("flash_attn_2_cuda*.pyd"))):
+        raise FlashfitError(
+            f"flash-attn: {compiled} is there, which is a real flash-attn's; accepted: a folder without flash-attn"
+        )
+
+
 def remove(folder: Path) -> bool:
     """Takes the stand-in out of a folder; returns whether it was there. Raises FlashfitError for a real flash-attn."""
     if not _refuse_a_real_one(folder):
@@ -138,11 +146,24 @@ def remove(folder: Path) -> bool:
 
 def write(folder: Path) -> None:
     """Puts the stand-in into a folder, anew where it is there. Raises FlashfitError for a real flash-attn."""
+    _refuse_a_compiled_one(folder)
     remove(folder)
     made = files()
     for path, text in {**made, f"{_FOLDER}/RECORD": _record(made)}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
+
+
+def _refuse_one_elsewhere(folder: Path) -> None:
+    """Raises FlashfitError for a real flash-attn in another folder of this Python's, which the stand-in would hide, or
+    be hidden by."""
+    for other in map(Path, sys.path):
+        if other.is_dir() and not other.samefile(folder):
+            try:
+                _refuse_a_compiled_one(other)
+                _refuse_a_real_one(other)
+            except FlashfitError as error:
+                raise FlashfitError(f"{error}, or --target DIR for a folder that this is not asked of") from None
 
 
 def main(words: list[str]) -> int:
@@ -151,10 +172,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("name", choices=["flash-attn"], help="the package to stand in for")
     parser.add_argument("--remove", action="store_true", help="takes the stand-in out again")
     parser.add_argument(
-        "--target", type=Path, default=Path(sysconfig.get_path("purelib")), help="a folder of packages (default: here)"
+        "--target", type=Path, help="a folder of packages (default: this Python's, where no flash-attn may be)"
     )
     options = parser.parse_args(words)
-    folder: Path = options.target
+    folder: Path = options.target or Path(sysconfig.get_path("purelib"))
     try:
         if not folder.is_dir():
             raise FlashfitError(f"--target: {folder}; accepted: a folder that is there")
@@ -162,6 +183,8 @@ def main(words: list[str]) -> int:
             was_there = remove(folder)
             print(f"flash-attn: flashfit's stand-in was {'removed from' if was_there else 'not in'} {folder}")
         else:
+            if options.target is None:
+                _refuse_one_elsewhere(folder)
             write(folder)
             print(f"flash-attn: flashfit's stand-in for {VERSION} is in {folder}; --remove takes it out")
     except (FlashfitError, OSError) as error:

@@ -54,7 +54,7 @@ class Model:
 MODELS = (
     Model("Qwen3-30B-A3B", 128, 8, 2048, 768),
     Model("Mixtral-8x7B", 8, 2, 4096, 14336, named=16384),
-    Model("DeepSeek-V3", 256, 8, 7168, 2048, most=16384, named=8192),
+    Model("DeepSeek-V3", 256, 8, 7168, 2048, named=8192),
     Model("GPT-OSS-20B", 32, 4, 2880, 2880),
     Model("OLMoE-1B-7B", 64, 8, 2048, 1024),
     Model("GLM-4.5-Air", 128, 8, 4096, 1408),

@@ -54,14 +54,14 @@ def plan_of(case: Case, index: int = 0, variant: str | None = None, gpu: str | N
 
 def variants_that_fit(case: Case, index: int = 0, gpu: str | None = None) -> list[str]:
     """Every carried kernel of the case's dtype that can run it on that GPU, of each family those of the narrowest
-    head_dim, the plan's choice first; general ones beside general ones alone, which are for what others do not take."""
+    head_dim, the plan's choice first; plain ones beside plain ones alone, as others are for what these do not take."""
     choice = plan_of(case, index, gpu=gpu)
     if not choice["fits"]:
         return []
     fit: dict[str, dict[int, list[str]]] = {}
     for name, image in {image["variant"]: image for image in images()}.items():
-        asked = ("attention.forward", case.dtype, choice["kind"])
-        if tuple(image.get(key) for key in ("operation", "dtype", "kind")) != asked:
+        asked = ("attention.forward", case.dtype, choice["kind"] == "plain")
+        if (image.get("operation"), image.get("dtype"), image.get("kind") == "plain") != asked:
             continue
         head_dim, head_dim_v = image["head_dim"], image["head_dim_v"]
         if head_dim < case.head_dim or head_dim_v < case.values_dim:

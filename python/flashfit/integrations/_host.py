@@ -34,6 +34,7 @@ class Host:
     def __init__(self, name: str, put_in: Callable[[], Callable[[], None]], even_if_off: bool = False) -> None:
         self.name, self._put_in, self._even_if_off = name, put_in, even_if_off
         self._take_out: Callable[[], None] | None = None
+        self._setting = ""  # what off() said when it was put in
         self._lock = RLock()
         self.notes = Log(name)
         _hosts[name] = self
@@ -52,12 +53,14 @@ class Host:
         """
         with self._lock:
             setting = off(self.name)
+            if setting != self._setting:  # what was put in before would not do what it says
+                self.uninstall()
             if setting:
                 self.notes.note("every call", f"{setting} turns it off")
             else:
                 library()  # an error about it belongs here, not into a model's first call
             if self._take_out is None and (not setting or self._even_if_off):
-                self._take_out = self._put_in()
+                self._take_out, self._setting = self._put_in(), setting
             return self.is_installed and not setting
 
     def uninstall(self) -> None:

@@ -15,10 +15,10 @@ from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
 from .._packages.torch_tensors import check_of_sizes
-from .._torch_attention import call_again_in_graph
+from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
-from ._torch_words import words
+from ._torch_words import GRADIENTS, words
 
 Note = Callable[[str, str], None]
 
@@ -190,7 +190,7 @@ def taker(notes: Log) -> Callable[..., Any]:
         """Why a call is left, "" if it is not, and what is kept of that."""
         reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         needs = not reason and wants_gradients(q, k, v)
-        more = "gradients by PyTorch's flash attention" if needs else ""
+        more = GRADIENTS if needs else ""
         count = notes.counter(words(q, k, -3, is_causal, mask, more), reason)
         if reason and why_query_is_left(q, dropout_p):
             return reason, _Known(count, None, None)
@@ -198,7 +198,7 @@ def taker(notes: Log) -> Callable[..., Any]:
         # Two causal masks are one where queries and keys are as many.
         if not reason and q.dim() == 4 and (not is_causal or q.shape[-2] == k.shape[-2]):
             if needs:
-                way = call_again_in_graph
+                way = way_in_graph(q, k, v, mask, is_causal)
             elif native and scale in (None, q.shape[-1] ** -0.5):  # the C API's
                 return reason, _Known(count, attend, None)
         tensors = (q, k, v) if mask is None else (q, k, v, mask)
@@ -280,7 +280,7 @@ def taker(notes: Log) -> Callable[..., Any]:
                 known.clear()
             known[like] = found
         else:
-            more = "gradients by PyTorch's flash attention" if not reason and wants_gradients(q, k, v) else ""
+            more = GRADIENTS if not reason and wants_gradients(q, k, v) else ""
             log(q, k, -3, is_causal, mask, more, reason)
         return NotImplemented if reason else out
 

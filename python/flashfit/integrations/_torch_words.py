@@ -9,6 +9,8 @@ import torch
 from .._tensors import shown
 
 _DTYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64"}
+#: What a call's line says that needs gradients: whose backward gives them.
+GRADIENTS = "gradients by PyTorch's flash attention"
 #: By what the words depend on: making them costs more than a small call.
 _made: dict[tuple[Any, ...], str] = {}
 

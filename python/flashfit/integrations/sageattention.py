@@ -100,7 +100,7 @@ def sageattn(
         return_lse=bool(return_lse),  # type: ignore[call-overload]
     )
     out = result[0] if return_lse else result
-    HOST.notes.note(_words(q, k, layout, is_causal))
+    HOST.notes.note(_words(q, k, v, layout, is_causal))
     return (out, result[1]) if return_lse else out
 
 
@@ -128,14 +128,16 @@ def sageattn_varlen(
     _check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
     offsets = {"cu_seqlens_q": cu_seqlens_q.int(), "cu_seqlens_k": cu_seqlens_k.int()}
     out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
-    HOST.notes.note(_words(q, k, "bshd", is_causal) + ", variable lengths")
+    HOST.notes.note(_words(q, k, v, "bshd", is_causal, "variable lengths"))
     return out
 
 
-def _words(q: Any, k: Any, layout: str, is_causal: Any) -> str:
-    from ._torch_words import words
+def _words(q: Any, k: Any, v: Any, layout: str, is_causal: Any, *more: str) -> str:
+    from ._torch_take import wants_gradients
+    from ._torch_words import GRADIENTS, words
 
-    return words(q, k, 1 if layout == "bhsd" else -2, bool(is_causal), None)
+    said = (*more, *((GRADIENTS,) if wants_gradients(q, k, v) else ()))
+    return words(q, k, 1 if layout == "bhsd" else -2, bool(is_causal), None, ", ".join(said))
 
 
 def _put_in() -> Callable[[], None]:

@@ -12,9 +12,23 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ._host import Host
+
+
+def _own(op: Any) -> Callable[..., Any]:
+    """PyTorch's own function, which is one for every device: taken out of the dispatcher where that can be done (torch
+    2.10 and newer), for then a call of it costs less."""
+    import torch
+
+    c = torch._C
+    get_kernel = getattr(torch.library, "get_kernel", None)
+    name = op.name()
+    if get_kernel is None or c._dispatch_has_kernel_for_dispatch_key(name, "CPU"):  # that of another library
+        return partial(op._op_dk, c.DispatchKey.CompositeImplicitAutograd)
+    return partial(get_kernel(name, "CPU").call_boxed, c.DispatchKeySet(c.DispatchKey.CPU))
 
 
 def _put_in() -> Callable[[], None]:
@@ -24,8 +38,7 @@ def _put_in() -> Callable[[], None]:
     from ._torch_take import taker
 
     op = torch.ops.aten.scaled_dot_product_attention.default
-    op_at = op._op_dk
-    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    own = _own(op)
     is_compiling = torch.compiler.is_compiling
     is_exporting = getattr(torch.compiler, "is_exporting", None)
     take = taker(HOST.notes)
@@ -54,10 +67,10 @@ def _put_in() -> Callable[[], None]:
         if scale is None and not enable_gqa:
             # What is not given costs the least.
             if attn_mask is None and not dropout_p and not is_causal:
-                return op_at(composite, q, k, v)
-            return op_at(composite, q, k, v, attn_mask, dropout_p, is_causal)
+                return own(q, k, v)
+            return own(q, k, v, attn_mask, dropout_p, is_causal)
         more = {"enable_gqa": True} if enable_gqa else {}  # torch 2.4 has no such argument
-        return op_at(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
+        return own(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
 
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):

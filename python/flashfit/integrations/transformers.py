@@ -32,7 +32,7 @@ def _put_in() -> Callable[[], None]:
     from .._operations import attention
     from ._torch_fit import misfit, misfit_of_gradients
     from ._torch_take import noting, place_of, wants_gradients
-    from ._torch_words import words
+    from ._torch_words import GRADIENTS, words
 
     setting = off(HOST.name)
     note = noting(HOST.notes.note)
@@ -65,7 +65,7 @@ def _put_in() -> Callable[[], None]:
             "position bias": position_bias is not None,
             "softcap": softcap is not None,
             "sinks": sinks is not None,
-            "gradients by PyTorch's flash attention": gradients,
+            GRADIENTS: gradients,
         }
         return ", ".join([word for word, there in given.items() if there])
 

@@ -80,6 +80,7 @@ def _put_in() -> Callable[[], None]:
     from .._operations import attention
     from ._torch_fit import misfit, misfit_of_gradients
     from ._torch_take import is_plain_type, noting, place_of, wants_gradients
+    from ._torch_words import GRADIENTS
 
     log = noting(HOST.notes.note)
 
@@ -161,7 +162,7 @@ def _put_in() -> Callable[[], None]:
         except (_LeftError, FlashfitError) as reason:
             log(inp.query, inp.key, 2 if inp.query.dim() > 3 else 1, False, None, "", str(reason))
             return NotImplemented
-        gradients = "gradients by PyTorch's flash attention" if wants_gradients(call.q, call.k, call.v) else ""
+        gradients = GRADIENTS if wants_gradients(call.q, call.k, call.v) else ""
         log(call.q, call.k, -2, False, None, ", ".join(word for word in (kind, gradients) if word))
         return out.reshape(call.shape)
 

@@ -21,6 +21,7 @@ struct ForwardProblem {
   /// causal, window_right counts as 0.
   std::int64_t window_left = -1, window_right = -1;
   bool softcap = false, alibi = false, sinks = false;
+  bool used_keys = false;  ///< seqused_k says how many of each sequence's keys are in use
   BiasKind bias = BiasKind::kNone;
   bool unaligned = false;        ///< a row of q, k, v or out begins where 16 bytes cannot be copied at once
   bool no_tensor_maps = false;   ///< a stride of q, k or v is none that TMA takes: 0, negative, 2^40 bytes

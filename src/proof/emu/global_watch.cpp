@@ -118,6 +118,8 @@ std::string Machine::in_words(const GlobalAccesses::Who& who) const {
 void Machine::ask(std::uintptr_t address, const char* what, Site site) {
   const std::uint32_t times = patience_.ask(speaker(), address);
   if (times == 0 || times % Patience::kTurn != 0) return;
+  // While it asks others run, and engines too, for which another thread may wait that has the answer.
+  transfers_.step();
   yield_to_any();
   if (times < Patience::kMost) return;
   // An earlier cluster may be running on another host thread, and answer yet.

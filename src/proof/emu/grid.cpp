@@ -93,7 +93,11 @@ Result<Stats> run_dependent_grids(const GridLaunch& first, const GridLaunch& sec
   std::int64_t next = 0;
   // Until one of its clusters waits for the end of the first grid, or all have ended.
   const auto run_second = [&] {
-    std::string finding = after.paused() ? after.resume() : "";
+    std::string finding;
+    if (after.paused()) {
+      launch.begins(0, one.clusters() + next - 1);
+      finding = after.resume();
+    }
     while (finding.empty() && !after.paused() && next < two.clusters()) {
       launch.begins(0, one.clusters() + next);
       finding = after.run_cluster(static_cast<std::uint32_t>(next++));

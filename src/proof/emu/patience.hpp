@@ -11,7 +11,7 @@ class Patience {
  public:
   /// Loads of the same places after which a thread lets others run, and after which it waits for ever. No kernel needs
   /// the same few numbers so often, and nothing else.
-  static constexpr std::uint32_t kTurn = 64, kMost = 1 << 18;
+  static constexpr std::uint32_t kTurn = 64, kMost = 1 << 21;
 
   explicit Patience(std::size_t threads) : asked_(threads) {}
 

@@ -5,6 +5,7 @@
 #include "kernels/attention/forward/forward.cuh"
 #include "kernels/attention/forward/variants_table.hpp"
 #include "kernels/attention/forward/wgmma/forward.cuh"
+#include "kernels/attention/forward/wgmma/heads/forward.cuh"
 #include "proof/emulated/forward.hpp"
 #include "proof/emulated/instance.cuh"
 
@@ -13,7 +14,9 @@ namespace flashfit::emulated {
 /// `variant` is of this configuration, and outlives the kernel.
 template <ForwardConfig Config>
 EmulatedKernel emulated_forward(const ForwardVariant& variant) {
-  if constexpr (Config.engine == ForwardEngine::kWgmma)
+  if constexpr (takes_heads(Config))
+    return emulated_kernel<WgmmaHeadsKernel<Config>>(kernel_variant_of(variant));
+  else if constexpr (Config.engine == ForwardEngine::kWgmma)
     return emulated_kernel<WgmmaForwardKernel<Config>>(kernel_variant_of(variant));
   else
     return emulated_kernel<ForwardKernel<Config>>(kernel_variant_of(variant));

@@ -106,6 +106,7 @@ void set_options(ForwardProblem& p, const OptionCase& options) {
   p.softcap = options.softcap > 0;
   p.alibi = options.alibi != Slopes::kNone;
   p.sinks = options.sinks != Sinks::kNone;
+  p.used_keys = !options.seqused_k.empty();
   p.bias = options.bias.kind;
   p.batch_invariant = options.batch_invariant;
 }

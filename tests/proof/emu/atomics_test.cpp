@@ -19,6 +19,7 @@ struct Numbers {
 };
 struct Shared {
   alignas(128) float tile[64];
+  MBarrier full;
 };
 
 /// `blocks` blocks that may write all of x.
@@ -266,6 +267,37 @@ TEST(Atomics, WaitingForALaterBlockIsAFinding) {
                                   while (arch::load_acquire(n.flag, 0) == 0) continue;
                                 }),
                  "block (0,0,0)", "load_acquire asks for ever");
+}
+
+/// One warp's copies must land while another asks for the news of them.
+TEST(Atomics, AThreadThatAsksGivesEnginesTime) {
+  for (const emu::Schedule schedule : kSchedules) {
+    Numbers x;
+    for (int i = 0; i < 4; ++i) x.y[i] = 3;
+    const auto ran = run_blocks<64>(1, x,
+                                    [](Numbers& n) {
+                                      auto& s = arch::shared<Shared>();
+                                      if (arch::thread() == 0) arch::mbarrier_init(s.full, 1);
+                                      if (arch::thread() == 0) arch::fence_mbarrier_init();
+                                      arch::sync_block();
+                                      if (arch::lane() != 0) return;
+                                      if (arch::thread() == 0) {
+                                        while (arch::load_acquire(n.flag, 0) == 0) continue;
+                                        arch::store_if(true, n.y, 8, arch::load(n.y, 4) + 1);
+                                        return;
+                                      }
+                                      arch::mbarrier_arrive_expect_tx(s.full, 16);
+                                      arch::copy_bulk_to_shared(s.tile, 0, n.y, 0, 16, s.full);
+                                      arch::mbarrier_wait(s.full, 0);
+                                      arch::copy_bulk_to_global(n.y, 4, s.tile, 0, 16);
+                                      arch::bulk_commit();
+                                      arch::bulk_wait<0>();
+                                      arch::store_release(n.flag, 0, 1);
+                                    },
+                                    {.schedule = schedule, .seed = 3});
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(x.y[8], 4);
+  }
 }
 
 TEST(Atomics, ALockThatWarpsOfABlockTake) {

@@ -154,6 +154,19 @@ TEST(DependentGrids, FindingsInEitherEndBoth) {
                  "second: block (0,0,0)");
 }
 
+TEST(DependentGrids, WaitingForALaterBlockOfTheSecondIsAFinding) {
+  Both b;
+  expect_finding(run(b, kStoreY,
+                     [](Both& to) {
+                       arch::grid_dependency_wait();
+                       if (arch::lane() != 0) return;
+                       auto* const flag = reinterpret_cast<int*>(to.z);
+                       if (arch::block().x == 1) arch::store_release(flag, 0, 1);
+                       while (arch::load_acquire(flag, 0) == 0) continue;
+                     }),
+                 "second: block (0,0,0)", "load_acquire asks for ever");
+}
+
 TEST(DependentGrids, AloneAKernelHasNothingToWaitFor) {
   Both b;
   emu::Memory memory;

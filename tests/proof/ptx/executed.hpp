@@ -16,7 +16,7 @@ inline constexpr int kPtxTargets[] = {75, 80, 90, 100, 120};
 inline bool serves(const ForwardVariant& variant, int target) {
   if (variant.config.engine != ForwardEngine::kMma) return false;  // wgmma's PTX is not executed
   return (variant.config.dtype == DType::kF16 || target >= 80) &&
-         forward_shared_bytes(variant.config) <= max_shared_bytes(target);
+         shared_bytes_of(variant.config) <= max_shared_bytes(target);
 }
 
 struct ExecutedRun {

@@ -39,7 +39,7 @@ TEST(Plans, WhatRuns) {
   EXPECT_EQ(p.warps, row->config.warps);
   EXPECT_EQ(p.stages, row->config.stages);
   EXPECT_EQ(p.threads, 32 * p.warps);
-  EXPECT_EQ(p.shared_memory_bytes, forward_shared_bytes(row->config));
+  EXPECT_EQ(p.shared_memory_bytes, shared_bytes_of(row->config));
   EXPECT_EQ(p.shared_memory_limit_bytes, 101376);
   EXPECT_EQ(p.registers_per_thread, 168);
   EXPECT_EQ(p.registers_estimated, 0);

@@ -9,7 +9,9 @@ namespace flashfit {
 /// What a row can do beside causal masks, windows, sinks, variable length and splits, which all can.
 enum class ForwardKind : unsigned char {
   kPlain,
-  kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8
+  kGeneral,  ///< softcap, ALiBi and bias; rows that begin anywhere, head_dims that are no multiples of 8 (over wgmma
+             ///< softcap alone)
+  kAlibi,    ///< ALiBi, over wgmma alone
 };
 
 /// The opt-in limit of a block on 9.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -117,6 +119,7 @@ constexpr const char* forward_config_error(const ForwardConfig& c) {
     if (c.column_warps != 1 || c.held_steps != 0 || c.copy_parts != 1 || c.early_tiles != 0 || c.trusting)
       return "column_warps, held_steps, copy_parts, early_tiles and trusting are not wgmma's";
   }
+  if (c.engine != ForwardEngine::kWgmma && c.kind == ForwardKind::kAlibi) return "a kernel for ALiBi alone is wgmma's";
   if (c.packs && c.kind != ForwardKind::kPlain) return "packs is of plain kernels";
   if (c.trusting && (c.dtype != DType::kBF16 || c.kind != ForwardKind::kPlain))
     return "trusting needs bf16, whose weights have fp32's range, and a plain kernel";

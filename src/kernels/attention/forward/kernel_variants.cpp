@@ -12,6 +12,17 @@
 namespace flashfit {
 namespace {
 
+const char* literal_of(ForwardKind kind) {
+  switch (kind) {
+    case ForwardKind::kPlain:
+      return "kPlain";
+    case ForwardKind::kGeneral:
+      return "kGeneral";
+    case ForwardKind::kAlibi:
+      return "kAlibi";
+  }
+  return "";
+}
 std::string literal_of(const ForwardConfig& c) {
   return fmt::format(
       "ForwardConfig{{.engine = ForwardEngine::{}, .dtype = DType::{}, .head_dim = {}, .head_dim_v = {}, .block_m = "
@@ -20,7 +31,7 @@ std::string literal_of(const ForwardConfig& c) {
       ".trusting = {}, .kind = ForwardKind::{}, .packs = {}}}",
       c.engine == ForwardEngine::kWgmma ? "kWgmma" : "kMma", c.dtype == DType::kF16 ? "kF16" : "kBF16", c.head_dim,
       c.head_dim_v, c.block_m, c.block_n, c.warps, c.stages, c.min_blocks, c.column_warps, c.held_steps, c.copy_parts,
-      c.early_tiles, c.trusting, c.kind == ForwardKind::kGeneral ? "kGeneral" : "kPlain", c.packs);
+      c.early_tiles, c.trusting, literal_of(c.kind), c.packs);
 }
 
 /// The head_dims, of q, k, v and out alike, that users ask a variant for: those that some variant of its dtype is made
@@ -42,18 +53,24 @@ const KernelFamily& family_of(const ForwardConfig& c) {
       .operation = kForwardOperation, .name = "mma", .header = "kernels/attention/forward/forward.cuh"};
   static constexpr KernelFamily kWgmma = {
       .operation = kForwardOperation, .name = "wgmma", .header = "kernels/attention/forward/wgmma/forward.cuh"};
+  static constexpr KernelFamily kHeads = {
+      .operation = kForwardOperation, .name = "wgmma", .header = "kernels/attention/forward/wgmma/heads/forward.cuh"};
+  if (takes_heads(c)) return kHeads;
   return c.engine == ForwardEngine::kWgmma ? kWgmma : kMma;
 }
 
 KernelVariant kernel_variant_of(const ForwardVariant& v) {
   const bool wgmma = v.config.engine == ForwardEngine::kWgmma;
+  const char* const kernel = takes_heads(v.config) ? "WgmmaHeadsKernel"
+                             : wgmma               ? "WgmmaForwardKernel"
+                                                   : "ForwardKernel";
   return {.family = &family_of(v.config),
           .form = &v,
           .name = name_of(v.config),
-          .type = fmt::format("{}<{}>", wgmma ? "WgmmaForwardKernel" : "ForwardKernel", literal_of(v.config)),
+          .type = fmt::format("{}<{}>", kernel, literal_of(v.config)),
           .targets = v.targets,
           .threads = forward_threads(v.config),
-          .shared_bytes = forward_shared_bytes(v.config),
+          .shared_bytes = shared_bytes_of(v.config),
           .params_bytes = static_cast<int>(wgmma ? sizeof(WgmmaForwardParams) : sizeof(ForwardParams)),
           .spill_bytes = v.spill_bytes,
           .serves = serves(v.config)};

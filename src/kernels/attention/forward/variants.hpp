@@ -8,6 +8,7 @@
 #include "core/gpu/target.hpp"
 #include "core/launch/kernel_variant.hpp"
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/problem.hpp"
 
 namespace flashfit {
@@ -32,7 +33,7 @@ inline constexpr const char* kForwardOperation = "attention.forward";
 /// The family of a configuration's engine: its name is "mma" or "wgmma".
 const KernelFamily& family_of(const ForwardConfig& config);
 
-/// "plain" or "general", as users read it.
+/// "plain", "general" or "alibi", as users read it.
 const char* kind_of(const ForwardConfig& config);
 
 /// Query heads whose queries are rows of one tile when a variant of `config` computes a problem that it serves: a

@@ -44,6 +44,10 @@ constexpr ForwardConfig packed(ForwardConfig c) {
   c.packs = true;
   return c;
 }
+constexpr ForwardConfig alibi(ForwardConfig c) {
+  c.kind = ForwardKind::kAlibi;
+  return c;
+}
 constexpr ForwardConfig general(ForwardConfig c, int column_warps = 1) {
   c.kind = ForwardKind::kGeneral;
   c.column_warps = column_warps;
@@ -112,9 +116,13 @@ inline constexpr ForwardVariant kAll[] = {
     {wgmma(kF16, 256, 256, 8, 64), kHopper, 8},
     {packed(wgmma(kF16, 64, 64, 8, 128, 3)), kHopper},
     {packed(wgmma(kF16, 128, 128, 8, 128)), kHopper},
+    {wgmma(kF16, 64, 64, 12, 64, 8), kHopper},
+    {wgmma(kF16, 128, 128, 12, 64, 4), kHopper},
     {general(wgmma(kF16, 64, 64, 12, 128, 3)), kHopper},
     {general(wgmma(kF16, 128, 128, 8, 128)), kHopper},
     {general(wgmma(kF16, 256, 256, 8, 64)), kHopper, 8},
+    {alibi(wgmma(kF16, 64, 64, 12, 128, 3)), kHopper},
+    {alibi(wgmma(kF16, 128, 128, 8, 128)), kHopper},
     {wgmma(kBF16, 64, 64, 12, 128, 3), kHopper},
     {wgmma(kBF16, 64, 64, 12, 80, 3), kHopper},
     {wgmma(kBF16, 64, 64, 8, 128, 3), kHopper},
@@ -129,9 +137,13 @@ inline constexpr ForwardVariant kAll[] = {
     {wgmma(kBF16, 256, 256, 8, 64), kHopper, 8},
     {packed(wgmma(kBF16, 64, 64, 8, 128, 3)), kHopper},
     {packed(wgmma(kBF16, 128, 128, 8, 128)), kHopper},
+    {wgmma(kBF16, 64, 64, 12, 64, 8), kHopper},
+    {wgmma(kBF16, 128, 128, 12, 64, 4), kHopper},
     {general(wgmma(kBF16, 64, 64, 12, 128, 3)), kHopper},
     {general(wgmma(kBF16, 128, 128, 8, 128)), kHopper},
     {general(wgmma(kBF16, 256, 256, 8, 64)), kHopper, 8},
+    {alibi(wgmma(kBF16, 64, 64, 12, 128, 3)), kHopper},
+    {alibi(wgmma(kBF16, 128, 128, 8, 128)), kHopper},
     {mma(kF16, 32, 64, 64, 4, 2, 2), kTuring},
     {mma(kF16, 64, 64, 64, 4, 2, 4), kTuring},
     {mma(kF16, 128, 64, 32, 4, 1, 8), kTuring},

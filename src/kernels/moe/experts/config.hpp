@@ -44,16 +44,20 @@ constexpr int experts_product_threads(const ExpertsProductConfig& c) {
 constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
   return c.stages * (c.tile_rows + c.tile_columns) * c.depth * size_of(c.dtype);
 }
-/// Over wgmma a warpgroup's results leave in two parts.
-constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 1) / 2 * 16; }
+/// Over wgmma a warpgroup's results leave in three parts.
+constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 2) / 3 * 16; }
 /// Over wgmma a tile's rows follow the expert's in steps of so many, which is what TMA copies at a time.
 inline constexpr int kExpertsStep = 16;
+/// Over wgmma the first product may copy rows of x into the experts' order, in pieces of at most so many bytes, of
+/// which so many are on their way: all that the slots and the results leave of 227 KB.
+inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
 /// Bytes of the ring; the results' way out lies where the ring was. Over wgmma the ring is being filled for the next
-/// tile meanwhile, and each warpgroup has room of its own for 64 outputs; the slots' barriers take another 1,024 bytes
-/// with what aligns them.
+/// tile meanwhile, and each warpgroup has room of its own for 64 outputs; then there are pieces of rows, and barriers
+/// take another 1,024 bytes with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
-  return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) + 1024;
+  return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +
+         kExpertsPieces * kExpertsPieceBytes + 1024;
 }
 
 /// The granule of useless work: rows that a warp multiplies, or leaves out if it has none of the expert's; over wgmma a

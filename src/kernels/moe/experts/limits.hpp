@@ -15,6 +15,7 @@ struct alignas(16) ExpertTile {
 };
 
 inline constexpr int kSortChunk = 2048;     ///< choices that one block sorts
+inline constexpr int kReadyRows = 128;      ///< that are told of together, of rows that a product copies itself
 inline constexpr int kFewestTileRows = 16;  ///< no kernel's tile has fewer rows
 
 }  // namespace flashfit

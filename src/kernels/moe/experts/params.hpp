@@ -30,6 +30,8 @@ struct ExpertsRowsParams {
   ExpertTile* tiles;
   int* tile_count;
   int* taken;  ///< [2]: of the products' tiles: set to 0
+  int* ready;  ///< [ready_count]: as in ExpertsWorkspace: set to 0
+  int ready_count;
   // Of kGather.
   const void* x;  ///< [tokens, columns]
   long long x_row;

@@ -57,6 +57,13 @@ std::optional<Error> misfit_of_problem(const ExpertsProblem& p) {
   return std::nullopt;
 }
 
+/// Rows that a block copies at a time: 128 KB, which takes it some 15 microseconds.
+int unit_rows(const ExpertsProblem& p) {
+  int rows = 32;
+  while (rows > 1 && std::int64_t{rows} * p.hidden * size_of(p.dtype) > 128 * 1024) rows /= 2;
+  return rows;
+}
+
 std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   const Blocks blocks = blocks_of(c, p);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -65,6 +72,14 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 }
 
 }  // namespace
+
+ExpertsGather gather_for(const ExpertsProblem& p) {
+  // Where gathering takes its time, and where DRAM is not busy with weights meanwhile: what was faster on an H100.
+  constexpr std::int64_t kFewestBytes = 256 << 20, kFewestRowsOfAnExpert = 512;
+  const bool many = p.rows() * p.hidden * size_of(p.dtype) >= kFewestBytes;
+  const bool busy = p.rows() >= kFewestRowsOfAnExpert * p.experts;
+  return many && busy ? ExpertsGather::kAhead : ExpertsGather::kLaunch;
+}
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
 
@@ -108,7 +123,8 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
     plan.time = time;
   });
   if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
-  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms);
+  plan.gather = gather_for(p);
+  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.gather);
   return plan;
 }
 
@@ -120,7 +136,8 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p,
                      c.tile_columns, p.tokens, p.experts == 0 ? 0.0 : static_cast<double>(p.rows()) / p.experts);
 }
 
-Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident) {
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident,
+                    ExpertsGather gather) {
   Steps steps;
   if (p.rows() == 0) return steps;
   // The kernels' code waits where it was compiled for a GPU that can.
@@ -134,7 +151,7 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const Blocks blocks = blocks_of(c, p);
   if (counts(p)) add(rows, {.x = chunks});
   add(rows, {.x = chunks});
-  if (gathers(c, p)) add(rows, {.x = p.tokens});
+  if (gathers(c, p) && gather == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
@@ -144,11 +161,14 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
 }
 
 Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode) {
-  return set(config_of(*plan.product), call, encode);
+  return set(config_of(*plan.product), call, plan.gather, encode);
 }
 
-Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, EncodeTensorMap encode) {
+Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsGather gather,
+                                   EncodeTensorMap encode) {
   const ExpertsProblem& p = call.problem;
+  const bool launches_gather = gathers(c, p) && gather == ExpertsGather::kLaunch;
+  const bool ahead = gathers(c, p) && gather == ExpertsGather::kAhead;
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
@@ -172,6 +192,8 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .tiles = tiles,
                  .tile_count = ints(at.tile_count),
                  .taken = ints(at.taken),
+                 .ready = ints(at.ready),
+                 .ready_count = ahead ? static_cast<int>(1 + ready_bands(p)) : 0,
                  .x = call.x,
                  .x_row = call.x_row,
                  .gathered = workspace + at.y,
@@ -192,7 +214,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ExpertsProductParams& first = first_.product;
   first = {.tiles = tiles,
            .tile_count = ints(at.tile_count),
-           .sorted_before = gathers(c, p),
+           .sorted_before = launches_gather,
            .taken = ints(at.taken),
            .choices = ints(at.choices),
            .top_k = Divisor(p.top_k),
@@ -220,6 +242,13 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .limit = p.limit,
            .shift = p.shift};
   ExpertsProductParams& second = second_.product;
+  first_.copies = {.x = ahead ? call.x : nullptr,
+                   .x_row = call.x_row,
+                   .gathered = workspace + at.y,
+                   .unit_rows = unit_rows(p),
+                   .taken = ints(at.ready),
+                   .ready = ints(at.ready) + 1};
+  second_.copies = {};
   second = first;
   ++second.taken;
   second.sorted_before = 1;
@@ -247,7 +276,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   if (p.rows() == 0) return {};
   if (counts(p)) add(&count_step_);
   add(&place_step_);
-  if (gathers(c, p)) add(&gather_step_);
+  if (launches_gather) add(&gather_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;
     for (WgmmaExpertsParams* const params : {&first_, &second_}) {

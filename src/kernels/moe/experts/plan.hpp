@@ -17,10 +17,18 @@
 
 namespace flashfit {
 
+/// Where rows of x get into the experts' order, of products that take them so.
+enum class ExpertsGather : unsigned char {
+  kLaunch,  ///< in a launch before the products
+  kAhead,   ///< in the first product's, ahead of the tiles
+};
+ExpertsGather gather_for(const ExpertsProblem& p);
+
 struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
+  ExpertsGather gather;
   /// Counting if there is more than one chunk, placing, gathering for wgmma, the first and the second product, the sum;
   /// none without tokens.
   Steps steps;
@@ -49,7 +57,8 @@ std::string describe(const ExpertsProblem& problem);
 
 /// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks stay and share the tiles, at most
 /// `resident` of them.
-Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident);
+Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident,
+                    ExpertsGather gather);
 
 /// The arguments of a plan's steps.
 class ExpertsArguments {
@@ -62,7 +71,8 @@ class ExpertsArguments {
   /// alone.
   Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
   /// The same for a product's configuration.
-  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, EncodeTensorMap encode);
+  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsGather gather,
+                   EncodeTensorMap encode);
 
   /// One for each step; they point into this.
   std::span<const void* const> all() const { return {pointers_.data(), count_}; }

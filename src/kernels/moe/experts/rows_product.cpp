@@ -35,7 +35,8 @@ Result<ExpertsPlan> plan_rows_product(const RowsProduct& p, const Gpu& gpu, Cuda
 Steps rows_product_steps(const Image& rows, const Image& product, const RowsProduct& p, std::int64_t resident) {
   Steps steps;
   if (p.rows == 0) return steps;
-  const Steps layer = experts_steps(rows, product, layer_of(p), resident);  // tiles, two products, the sum
+  const Steps layer =
+      experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kLaunch);  // tiles, two products, the sum
   steps.add(layer.all()[0]);
   steps.add(layer.all()[2]);
   return steps;
@@ -79,6 +80,7 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.depth = p.depth;
   product.outputs = p.outputs;
   product.transposed = p.transposed;
+  product_.copies = {};  // rows lie where they are multiplied
 
   const bool wgmma = c.engine == ExpertsEngine::kWgmma;
   pointers_ = {&take_, wgmma ? static_cast<const void*>(&product_) : &product};

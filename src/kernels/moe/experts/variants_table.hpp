@@ -47,8 +47,8 @@ constexpr ExpertsProductConfig small(DType t, int stages) {
           .keeps = false};
 }
 
-// Four slots of 50 KB and the results' way out: what a block may have on 9.0. 144 rows, so that the 256 of an expert
-// that are DeepSeek-V3's on the average are nearly always two tiles.
+// Four slots of 50 KB, the results' way out and pieces of rows: all that a block may have on 9.0. 144 rows, so that the
+// 256 of an expert that are DeepSeek-V3's on the average are nearly always two tiles.
 constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
   return {.engine = ExpertsEngine::kWgmma,
           .dtype = t,

@@ -43,6 +43,7 @@ void set_problem(ForwardProblem& p, const ForwardTensors& t, DType dtype, const 
   p.softcap = args.softcap > 0;
   p.alibi = is_given(t.alibi);
   p.sinks = is_given(t.sinks);
+  p.used_keys = is_given(t.seqused_k);
   p.bias = bias_kind(t);
   p.unaligned = t.q.on_gpu() && is_unaligned(t);
   p.no_tensor_maps = t.q.on_gpu() && refuses_tensor_maps(t);

@@ -25,9 +25,17 @@ std::string containment_defect(const EmulatedKernel& kernel, const emu::Options&
 /// touched between them: what is wrong with it, or "".
 std::string far_rows_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
+/// Runs cases with ALiBi whose rows have several tiles of keys, with slopes of both signs: what is wrong with one, or
+/// "".
+std::string alibi_defect(const EmulatedKernel& kernel, const emu::Options& options);
+
 /// Runs a case in which some rows' scores rise by hundreds from one key to the next and others' do not: what is wrong
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
+
+/// Of a kernel whose blocks take whole heads: runs heads of so many keys that not all of a head's have slots, whose
+/// rounds go down and up the keys, and of so few that all have; rows follow late bases: what is wrong, or "".
+std::string whole_heads_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
 /// Combines parts that no kernel made, of up to kMostParts: what is wrong with the output, or "".
 std::string combine_defect(const emu::Options& options);

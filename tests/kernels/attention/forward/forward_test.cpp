@@ -56,6 +56,16 @@ TEST_P(Forward, IsRightOnAllCases) {
   }
 }
 
+TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) {
+  int kernels = 0;
+  for (const EmulatedKernel& kernel : emulated_forwards()) {
+    if (!takes_heads(forward_variant_of(kernel.variant).config)) continue;
+    const std::vector<emu::Options> all = schedules();
+    EXPECT_EQ(whole_heads_defect(kernel, all[kernels++ % all.size()]), "") << kernel.variant.name;
+  }
+  EXPECT_EQ(kernels, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),
                          [](const auto& kernel) { return kernel.param.variant.name; });
 

@@ -47,19 +47,22 @@ TEST_P(Experts, IsRightOnAllCases) {
   // Where CI tries a share, each product has others.
   for (std::size_t i = place() % test_share(); i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
-    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()]);
+    const ExpertsGather gather = i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch;
+    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], gather);
     ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
   }
 }
 
+/// And wherever rows are gathered.
 TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 0; i < all.size(); i += 37) {
     std::vector<std::vector<unsigned char>> outs;
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
-      const auto ran = emulated::run(rows(), GetParam(), data, options);
+      const auto ran = emulated::run(rows(), GetParam(), data, options,
+                                     outs.empty() ? ExpertsGather::kLaunch : ExpertsGather::kAhead);
       ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
@@ -96,13 +99,37 @@ TEST_P(Experts, TakesRowsThatComeSorted) {
   ExpertsData by_offsets = by_ids;
   ASSERT_TRUE(emulated::run(rows(), GetParam(), by_ids, {}));
   ASSERT_EQ(reference::defect_of(by_ids), "");
-  const auto ran = emulated::run(rows(), GetParam(), by_offsets, {}, [&](ExpertsCall& call) {
+  const auto ran = emulated::run(rows(), GetParam(), by_offsets, {}, ExpertsGather::kAhead, [&](ExpertsCall& call) {
     call.problem.sorted = true;
     call.topk_ids = nullptr, call.topk_weights = nullptr;
     call.offsets = offsets.data();
   });
   ASSERT_TRUE(ran) << ran.error().message;
   EXPECT_EQ(by_offsets.out.bytes, by_ids.out.bytes);
+}
+
+/// Rows of several bands, units and pieces, some of experts that are not here.
+TEST_P(Experts, CopiesRowsAheadOfItsTiles) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (config.engine != ExpertsEngine::kWgmma || config.keeps) return;  // forms that keep differ behind the products
+  ExpertsCase spec{.name = "many rows",
+                   .problem = {.dtype = config.dtype,
+                               .tokens = 110,
+                               .experts = 6,
+                               .top_k = 4,
+                               .hidden = 2 * kExpertsPieceBytes / size_of(config.dtype) + 24,
+                               .intermediate = 8,
+                               .low = 1,
+                               .high = 5,
+                               .transposed = config.transposed},
+                   .choices = reference::Choices::kRandom};
+  for (const emu::Options& options : schedules()) {
+    ExpertsData data = reference::make_data(spec);
+    const auto ran = emulated::run(rows(), GetParam(), data, options, ExpertsGather::kAhead);
+    ASSERT_TRUE(ran) << ran.error().message;
+    ASSERT_EQ(reference::defect_of(data), "");
+    if (test_share() > 1) break;
+  }
 }
 
 /// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does

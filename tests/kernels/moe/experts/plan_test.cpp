@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/every_image.hpp"
+#include "kernels/moe/experts/wgmma/order.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {
@@ -181,10 +183,75 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   const auto carried = images();
   const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
   ASSERT_TRUE(plan);
-  ASSERT_EQ(plan->steps.size(), 6u);
-  EXPECT_EQ(plan->steps[2].grid.x, 32768);  // rows gathered, a block a token
+  ASSERT_EQ(plan->steps.size(), 5u);
+  EXPECT_EQ(plan->steps[2].grid.x, 132);
   EXPECT_EQ(plan->steps[3].grid.x, 132);
-  EXPECT_EQ(plan->steps[4].grid.x, 132);
+}
+
+TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
+  const auto carried = images();
+  const Gpu gpu = find_gpu("H100").value();
+  alignas(256) static unsigned char memory[256];
+  const auto first_params = [&](const ExpertsProblem& p, const ExpertsPlan& plan, std::size_t step,
+                                const ExpertsRowsParams** placed) {
+    static ExpertsArguments arguments;
+    ExpertsCall call;
+    call.problem = p;
+    call.x = memory, call.x_row = p.hidden, call.workspace = memory;
+    EXPECT_TRUE(arguments.set(plan, call, [](const TensorMapSpec&) -> Result<TensorMap> { return TensorMap{}; }));
+    EXPECT_EQ(arguments.all().size(), plan.steps.size());
+    *placed = static_cast<const ExpertsRowsParams*>(arguments.all()[1]);
+    return *static_cast<const WgmmaExpertsParams*>(arguments.all()[step]);
+  };
+  const ExpertsRowsParams* placed = nullptr;
+  ExpertsProblem p = problem(32768);
+  const auto many = plan_experts(p, gpu, 0, carried);
+  ASSERT_TRUE(many);
+  EXPECT_EQ(many->gather, ExpertsGather::kAhead);
+  ASSERT_EQ(many->steps.size(), 5u);
+  WgmmaExpertsParams first = first_params(p, *many, 2, &placed);
+  EXPECT_EQ(first.copies.x, memory);
+  EXPECT_EQ(first.copies.gathered, first.product.a);
+  EXPECT_EQ(first.copies.unit_rows, 32);
+  EXPECT_EQ(first.product.sorted_before, 0);  // the launch before it sorts
+  EXPECT_EQ(placed->ready, first.copies.taken);
+  EXPECT_EQ(placed->ready + 1, first.copies.ready);
+  EXPECT_EQ(placed->ready_count, 1 + ready_bands(p));
+  EXPECT_EQ(first_params(p, *many, 3, &placed).copies.x, nullptr);  // the second product's rows are h
+
+  p = problem(512);
+  const auto few = plan_experts(p, gpu, 0, carried);
+  ASSERT_TRUE(few);
+  EXPECT_EQ(few->gather, ExpertsGather::kLaunch);
+  ASSERT_EQ(few->steps.size(), 6u);
+  EXPECT_EQ(few->steps[2].grid.x, 512);  // rows gathered, a block a token
+  first = first_params(p, *few, 3, &placed);
+  EXPECT_EQ(first.copies.x, nullptr);
+  EXPECT_EQ(first.product.sorted_before, 1);
+  EXPECT_EQ(placed->ready_count, 0);
+
+  // An expert's rows are too few, while its weights are read; a unit is 128 KB at most.
+  p = problem(8192);
+  p.hidden = 7168, p.experts = p.high = 256;
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kLaunch);
+  p.tokens = 32768;
+  EXPECT_EQ(first_params(p, *plan_experts(p, gpu, 0, carried), 2, &placed).copies.unit_rows, 8);
+}
+
+TEST(ExpertsTiles, AreEachTakenOnceInBands) {
+  for (const int tiles : {1, 2, 15, 16, 17, 31, 33, 49, 228, 5000})
+    for (const int columns : {1, 6, 7}) {
+      std::vector<int> taken(static_cast<std::size_t>(tiles * columns));
+      for (int n = 0; n < tiles * columns; ++n) {
+        const auto [tile, column] = experts_tile_at(n, tiles, columns);
+        ASSERT_TRUE(tile >= 0 && tile < tiles && column >= 0 && column < columns) << n << " of " << tiles;
+        ++taken[static_cast<std::size_t>(tile * columns + column)];
+        // What is taken together is of few tiles of rows.
+        const auto [before, of] = experts_tile_at(n / kExpertsBand * kExpertsBand, tiles, columns);
+        EXPECT_LT(std::abs(tile - before), 2 * kExpertsBand);
+      }
+      EXPECT_THAT(taken, testing::Each(1)) << tiles << " by " << columns;
+    }
 }
 
 TEST(ExpertsPlan, KeepsByAFormOfItsOwn) {

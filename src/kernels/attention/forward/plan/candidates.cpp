@@ -12,34 +12,47 @@ namespace {
 
 /// Whether it has what general variants over mma.sync alone do.
 bool needs_general_mma(const ForwardProblem& p) {
-  return p.alibi || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
+  return (p.softcap && p.alibi) || p.bias != BiasKind::kNone || p.unaligned || p.head_dim % 8 || p.head_dim_v % 8;
 }
 
 /// Whether a variant has shorter tiles of keys than the others of its head_dim over wgmma.
 bool has_few_keys(const ForwardConfig& c) {
-  return c.engine == ForwardEngine::kWgmma && c.head_dim <= 128 && c.block_n < 96;
+  return c.engine == ForwardEngine::kWgmma && !takes_heads(c) && c.head_dim <= 128 && c.block_n < 96;
 }
 
 }  // namespace
 
+bool takes_options(const ForwardConfig& c, const ForwardProblem& p) {
+  switch (c.kind) {
+    case ForwardKind::kPlain:
+      return !needs_general(p);
+    case ForwardKind::kGeneral:
+      return c.engine == ForwardEngine::kMma || !(p.alibi || needs_general_mma(p));
+    case ForwardKind::kAlibi:
+      return !(p.softcap || needs_general_mma(p));
+  }
+  return false;
+}
+
 bool serves(const ForwardConfig& c, const ForwardProblem& p) {
-  if (c.engine == ForwardEngine::kWgmma && (p.no_tensor_maps || needs_general_mma(p))) return false;
+  if (c.engine == ForwardEngine::kWgmma && p.no_tensor_maps) return false;
+  if (takes_heads(c) && (p.variable_length || p.used_keys || p.window_left >= 0)) return false;
   if (c.packs && p.heads_q <= p.heads_kv) return false;  // there is nothing to pack
   // A box of TMA has the same heads of each query.
   if (c.packs && c.engine == ForwardEngine::kWgmma && c.block_m % packed_heads(c, p) != 0) return false;
-  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v &&
-         (c.kind == ForwardKind::kGeneral || !needs_general(p));
+  return c.dtype == p.dtype && c.head_dim >= p.head_dim && c.head_dim_v >= p.head_dim_v && takes_options(c, p);
 }
 
-bool needs_general(const ForwardProblem& p) { return p.softcap || needs_general_mma(p); }
+bool needs_general(const ForwardProblem& p) { return p.softcap || p.alibi || needs_general_mma(p); }
 
 bool of_problem(const Request& r, const Image& image) {
   const ForwardConfig& c = variant_of(image).config;
   if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
   if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
-  // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds).
-  if (has_few_keys(c) && r.problem.seqlen_q <= kFewQueries) return false;
+  // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds),
+  // and under a causal mask these tiles were the fastest of none of 60 shapes.
+  if (has_few_keys(c) && (r.problem.causal || r.problem.seqlen_q <= kFewQueries)) return false;
   return serves(c, r.problem);
 }
 
@@ -75,7 +88,7 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const int pack = packed_heads(c, r.problem);
   const auto slots = slots_for(r.problem, c.block_m, pack);
   const Registers registers = registers_of(c, &image, r.images);
-  const Occupancy resident = occupancy({forward_threads(c), registers.count, forward_shared_bytes(c)}, r.gpu);
+  const Occupancy resident = occupancy({forward_threads(c), registers.count, shared_bytes_of(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
   const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
   const Splits splits = r.combine == nullptr ? Splits{1, 0}
@@ -115,7 +128,7 @@ bool better(const ForwardPlan& a, const ForwardPlan& b) {
   if (s.kind == Target::Kind::kPtx && s.cc != t.cc) return s.cc > t.cc;
   const ForwardConfig &c = a.variant->config, &d = b.variant->config;
   if (const int x = c.head_dim + c.head_dim_v, y = d.head_dim + d.head_dim_v; x != y) return x < y;
-  if (c.kind != d.kind) return c.kind == ForwardKind::kPlain;
+  if (c.kind != d.kind) return c.kind < d.kind;
   if (a.model.microseconds != b.model.microseconds) return a.model.microseconds < b.model.microseconds;
   if (c.packs != d.packs) return !c.packs;
   if (s.cc != t.cc) return s.cc > t.cc;

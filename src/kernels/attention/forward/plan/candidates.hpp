@@ -23,7 +23,9 @@ struct Request {
 
 /// Whether a variant computes the problem: of its dtype, as wide as its head_dims or wider, and with its options.
 bool serves(const ForwardConfig& config, const ForwardProblem& problem);
-/// Whether only general variants do.
+/// Whether it does, but for dtype, head_dims and heads.
+bool takes_options(const ForwardConfig& config, const ForwardProblem& problem);
+/// Whether no plain variant does.
 bool needs_general(const ForwardProblem& problem);
 
 inline const ForwardVariant& variant_of(const Image& image) { return forward_variant_of(*image.variant); }
@@ -39,7 +41,7 @@ std::optional<ForwardPlan> plan_of(const Request& request, const Image& image);
 std::optional<std::int64_t> slots_for(const ForwardProblem& problem, int block_m, int pack = 1);
 
 /// Whether plan `a` is preferred to `b`, both of one engine: machine code to PTX, newer PTX to older, then what pads
-/// head_dims less, plain variants to general ones, then the smaller modelled time; of equal ones what packs no heads,
+/// head_dims less, plain variants to others, then the smaller modelled time; of equal ones what packs no heads,
 /// the newer target, then the taller tile, so that the order of images does not matter.
 bool better(const ForwardPlan& a, const ForwardPlan& b);
 

@@ -31,7 +31,7 @@ Explanation explanation(const ForwardProblem& problem, const Gpu& gpu, CudaVersi
                         std::span<const Image> images, const PlanOptions& options = {});
 Explanation explanation(const Fit& fit, const Gpu& gpu);
 
-/// One object: gpu, compute_capability, fits, family, variant, kind ("plain" or "general"), target,
+/// One object: gpu, compute_capability, fits, family, variant, kind ("plain", "general" or "alibi"), target,
 /// shared_memory_bytes, shared_memory_limit_bytes (opt-in limit of a block), registers_per_thread, registers_estimated,
 /// blocks_per_sm, grid, packed_heads (query heads that share a tile), splits, split_tiles, workspace_bytes, threads,
 /// bound, modelled_us, calibrated, reason; of a what-if also block_m, block_n, stages, warps,

@@ -18,12 +18,16 @@ std::string head_dims(int head_dim, int head_dim_v) {
 std::string shape(const ForwardProblem& p) {
   return fmt::format(
       "{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
-      needs_general(p) ? " with what general variants alone do (softcap, ALiBi, bias, unaligned rows)" : "");
+      needs_general(p) ? " with what plain variants do not do (softcap, ALiBi, bias, unaligned rows)" : "");
 }
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
-                     c.packs                             ? ", plain, with more query heads than key-value heads"
+                     takes_heads(c)
+                         ? ", plain, of sequences of one length, all of whose keys are in use, without a window "
+                           "to the left"
+                     : c.packs                           ? ", plain, with more query heads than key-value heads"
                      : c.kind == ForwardKind::kPlain     ? ", plain"
+                     : c.kind == ForwardKind::kAlibi     ? ", plain or with ALiBi"
                      : c.engine == ForwardEngine::kWgmma ? ", plain or with softcap"
                                                          : "");
 }
@@ -63,7 +67,7 @@ Error misfit_of_images(const Request& r) {
     int most = 0, most_v = 0;
     for (const Image& i : r.images) {
       const ForwardConfig& c = variant_of(i).config;
-      if (c.dtype != p.dtype || (needs_general(p) && c.kind == ForwardKind::kPlain)) continue;
+      if (c.dtype != p.dtype || !takes_options(c, p)) continue;
       if (c.head_dim > most) most = c.head_dim, most_v = c.head_dim_v;
     }
     return misfit(
@@ -73,7 +77,7 @@ Error misfit_of_images(const Request& r) {
   int smallest = 0, shortest = 0;
   for (const Image& i : r.images) {
     if (!of_shape(i) || !loads(r.gpu_with_driver(), i)) continue;
-    const int bytes = forward_shared_bytes(variant_of(i).config);
+    const int bytes = shared_bytes_of(variant_of(i).config);
     smallest = smallest == 0 ? bytes : std::min(smallest, bytes);
     shortest = std::max(shortest, variant_of(i).config.block_m);
   }

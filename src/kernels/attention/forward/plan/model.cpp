@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 
 namespace flashfit {
@@ -132,10 +133,12 @@ double dram_time(const ForwardProblem& p, double start_cycles, const Gpu& gpu) {
 }
 
 /// The longer of both, and where they take about as long some of the shorter: neither hides the other then.
-double together(const ForwardProblem& p, double compute, double dram) {
-  if (!few_queries(p)) return std::max(compute, dram);
+double partly_hidden(double compute, double dram, double unhidden) {
   const double least = std::min(compute, dram), most = std::max(compute, dram), share = least / most;
-  return most + kUnhidden * least * share * share;
+  return most + unhidden * least * share * share;
+}
+double together(const ForwardProblem& p, double compute, double dram) {
+  return few_queries(p) ? partly_hidden(compute, dram, kUnhidden) : std::max(compute, dram);
 }
 
 /// Microseconds of the rows' traffic that the products of all rounds but the first do not hide: the first round's is
@@ -174,9 +177,19 @@ constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
+// Of blocks over wgmma that take whole heads, cycles of an SM, fitted to races on an H100
+// (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
+// each column.
+constexpr double kRowsStart = 840, kRowsStartColumn = 5.3, kApart = 288, kApartColumn = 2.66;
+constexpr double kUnhiddenApart = 0.29;  // of computing and DRAM's traffic that take equally long
+constexpr double kL2Bytes = 50 << 20;    // of an H100
+
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
-// a reciprocal (wgmma/softcap.cuh). Not measured yet.
-constexpr double kExponentialsPlain = 1, kExponentialsSoftcap = 2.25;
+// a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
+// beside these units cost.
+constexpr double exponentials_a_score(ForwardKind kind) {
+  return kind == ForwardKind::kGeneral ? 2.25 : kind == ForwardKind::kAlibi ? 1.5 : 1;
+}
 
 /// Cycles of a block over wgmma and one key tile.
 struct WgmmaTile {
@@ -186,8 +199,7 @@ struct WgmmaTile {
   WgmmaTile(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
     const double scores = double(c.block_m) * c.block_n;
     tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
-    weights = scores * (c.kind == ForwardKind::kGeneral ? kExponentialsSoftcap : kExponentialsPlain) /
-              exponentials_clk(gpu.cc);
+    weights = scores * exponentials_a_score(c.kind) / exponentials_clk(gpu.cc);
     const auto cut_rows = [&](int head_dim, int padded) { return padded > 64 && head_dim % 16 != 0 ? c.block_n : 0; };
     copies = kCopyOfCutRow * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
     exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
@@ -216,6 +228,40 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
+/// How often a block copies a head's keys: once where all of its tiles have slots, else again for each of the `rounds`,
+/// under a causal mask three tiles less from one to the next.
+double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double rounds) {
+  const double tiles = ceil_div(double(p.seqlen_k), c.block_n);
+  if (tiles <= c.stages) return 1;
+  if (!p.causal) return rounds;
+  const double copying = std::min(rounds, std::ceil(tiles / 3));
+  return copying - 3 * copying * (copying - 1) / (2 * tiles);
+}
+
+/// Bytes from DRAM where blocks take whole heads. Copies of keys after the first come from L2, but for the share of it
+/// that the keys of all running blocks are.
+double dram_bytes_of_heads(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
+  const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
+  const double heads = double(p.batch) * double(p.heads_q), running = keys * std::min(1.0, gpu.sms / heads);
+  const double copies = copies_of_keys(c, p, ceil_div(double(p.seqlen_q), 3 * kWarpgroupRows));
+  return rows + keys * (1 + (copies - 1) * std::min(1.0, running / kL2Bytes));
+}
+
+/// Blocks that take whole heads, each as many. Their three warpgroups share a head's rows.
+void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
+  ForwardConfig of_warpgroup = c;
+  of_warpgroup.block_m = kWarpgroupRows;
+  const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
+  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0);
+  const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
+               of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p);
+  const double compute = jobs * (of_rows + of_tiles) / (gpu.clock_ghz * 1e3);
+  const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
+  model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
+  const WgmmaTile tile(c, p, gpu);
+  model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
+}
+
 /// Cycles a tile when `resident` blocks share the SM.
 double tile_time(const Cycles& t, double warps, int resident) {
   const double per_scheduler = warps * resident / 4.0;
@@ -229,10 +275,14 @@ double tile_time(const Cycles& t, double warps, int resident) {
 ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, int spill_bytes, const ForwardProblem& p,
                            const Gpu& gpu, int splits) {
   ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
-  const double blocks = row_tiles(c, p) * splits;
+  const double blocks = takes_heads(c) ? double(p.batch) * double(p.heads_q) : row_tiles(c, p) * splits;
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 
+  if (takes_heads(c)) {
+    model_heads(model, c, p, gpu);
+    return model;
+  }
   if (c.engine == ForwardEngine::kWgmma) {
     model_wgmma(model, c, p, splits, gpu);
     return model;

@@ -42,7 +42,7 @@ Fit what_if(const ForwardConfig& c, const ForwardProblem& problem, const Gpu& gp
   Fit fit;
   fit.config = c;
   fit.threads = forward_threads(c);
-  fit.shared_bytes = forward_shared_bytes(c);
+  fit.shared_bytes = shared_bytes_of(c);
   if (fit.threads > 0) {
     const Registers registers = registers_of(c, nullptr, images);
     fit.registers = registers.count;

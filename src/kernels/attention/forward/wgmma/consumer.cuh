@@ -2,9 +2,11 @@
 // A warpgroup that computes 64 of a tile's rows.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/output.cuh"
+#include "kernels/attention/forward/wgmma/key_order.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
+#include "kernels/attention/forward/wgmma/products.cuh"
+#include "kernels/attention/forward/wgmma/scores.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
-#include "kernels/attention/forward/wgmma/softcap.cuh"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/softmax.cuh"
 #include "kernels/layout/fragment.hpp"
@@ -21,15 +23,15 @@ class WgmmaConsumer {
   using TileV = typename Shared::TileV;
   using Warp = WarpTile<C>;
   using Visible = RowVisibility<C.packs>;
-  static constexpr bool kHasSoftcap = C.kind == ForwardKind::kGeneral;
-  static constexpr int kShareReciprocal = C.head_dim_v <= 128 ? 4 : 2;  // more take registers that there are not
+  using Order = KeyOrder<C>;
+  using Products = WgmmaProducts<C>;
   /// The end of rows is that of plain ones: those with a base past kMostBase are computed again.
   static constexpr ForwardConfig kPlainForm = [] {
     ForwardConfig plain = C;
     plain.kind = ForwardKind::kPlain;
     return plain;
   }();
-  static constexpr int kRows = 64;  // of a warpgroup
+  static constexpr int kRows = kWarpgroupRows;
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
   /// longer than weights, that is so without.
@@ -42,9 +44,9 @@ class WgmmaConsumer {
   static void run(const Params& p, Shared& s) { WgmmaConsumer(p, s).run(); }
 
  private:
-  using Scores = float[kN / 2];
-  using Outputs = float[kD / 2];
-  using Weights = uint32[kN / 16][4];
+  using Scores = typename Products::Scores;
+  using Outputs = typename Products::Outputs;
+  using Weights = typename Products::Weights;
 
   static constexpr int kNone = -1;
   /// What a job still lacks when the loop over its keys has ended: P V of the last ones, whose weights are made, and
@@ -63,7 +65,7 @@ class WgmmaConsumer {
     Unfinished last;
     last.tile = kNone;
     last.is_stored = true;
-    zero(o);
+    Products::zero(o);
     if (kTakesTurns && group_ == kGroups - 1) pass_turn();
     for (;; ++turn_) {
       const int slot = turn_ % Shared::kRowSlots;
@@ -81,6 +83,8 @@ class WgmmaConsumer {
     int first;  ///< number of key tile 0, as the block counts
     /// Key tiles of which each of the warp's rows sees all keys. In those before, rows may see their first ones.
     TileRange whole;
+    Order order;
+    WgmmaScores<C> scores;
     RowState state[1][2];
   };
 
@@ -93,21 +97,36 @@ class WgmmaConsumer {
     const int first_key = visible.first(group_last);  // as from the last row on all have seen one
     Rows rows{.first = at_ - job.tiles.begin,
               .whole = {first_key == 0 ? 0 : first_key / kN + 1, visible.count(warp_row) / kN},
+              .order = Order(p_.forward, job),
+              .scores = WgmmaScores<C>(p_, job.work),
               .state = {}};
     clear(rows.state);
     // The warpgroup's tiles end before `end`. There is one even if its rows see nothing of it.
     const int seen = group_row < rows_q ? (visible.count(group_last) + kN - 1) / kN : 0;
     const int end = clamp(seen, job.tiles.begin < job.tiles.end ? job.tiles.begin + 1 : job.tiles.end, job.tiles.end);
 
+    // Positions of the warpgroup's tiles.
+    const int own_begin = Order::kDown ? job.tiles.begin + (job.tiles.end - end) : job.tiles.begin;
+    const int own_end = Order::kDown ? job.tiles.end : end;
+
     if (job.tiles.begin < job.tiles.end) {
+      if constexpr (Order::kDown) {
+        if (own_begin - job.tiles.begin >= C.stages) [[unlikely]]
+          finish(o, w, last, turn_ - 1);  // V of what is lacking keeps a slot that others need
+        pass_over(job, rows, job.tiles.begin, own_begin);
+      }
       if (Shared::kRowSlots > 1 && last.tile != kNone) [[likely]]
-        step<true, true>(rows, job.tiles.begin, o, w, last);
+        step<true, true>(rows, own_begin, o, w, last);
       else
-        step<true, false>(rows, job.tiles.begin, o, w, last);
-      for (int j = job.tiles.begin + 1; j < end; ++j) step<false, true>(rows, j, o, w, last);
-      last.tile = rows.first + end - 1;
+        step<true, false>(rows, own_begin, o, w, last);
+      if constexpr (Order::kDown) clear_after(rows, own_begin);
+      for (int j = own_begin + 1; j < own_end; ++j) {
+        step<false, true>(rows, j, o, w, last);
+        if constexpr (Order::kDown) clear_after(rows, j);
+      }
+      last.tile = rows.first + own_end - 1;
       job = this->job();
-      if (end == job.tiles.end) {
+      if (!Order::kDown && end == job.tiles.end) {
         v_of(last.tile).wait_full(last.tile / C.stages);
         clear_spare_rows(job, last.tile);
       }
@@ -117,42 +136,51 @@ class WgmmaConsumer {
     for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
     if (Shared::kRowSlots == 1)
       finish(o, w, last, turn_);
-    else if (job.tiles.end - end >= C.stages) [[unlikely]]  // V of what is lacking keeps a slot that others need
+    else if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
       multiply_last(o, w, last);
-    // What the other warpgroups' rows see.
-    for (int j = end; j < job.tiles.end; ++j) {
+    if constexpr (!Order::kDown) pass_over(job, rows, end, job.tiles.end);
+    at_ = rows.first + job.tiles.end;
+  }
+  /// Key tiles at positions from `from` to before `to`, which other warpgroups' rows see and this one's do not.
+  void pass_over(const Job& job, const Rows& rows, int from, int to) {
+    for (int j = from; j < to; ++j) {
       const int n = rows.first + j;
       k_of(n).wait_full(n / C.stages);
       take_turn();
       pass_turn();
       k_of(n).release();
       v_of(n).wait_full(n / C.stages);
-      if (j + 1 == job.tiles.end) clear_spare_rows(job, n);
+      if (rows.order.tile(j) + 1 == job.tiles.end) clear_spare_rows(job, n);
       v_of(n).release();
     }
-    at_ = rows.first + job.tiles.end;
+  }
+  /// What the tile at position j holds behind the last key, once its weights are made.
+  void clear_after(const Rows& rows, int j) const {
+    if (!rows.order.is_last(j)) return;
+    const int n = rows.first + j;
+    v_of(n).wait_full(n / C.stages);
+    clear_spare_rows(job(), n);
   }
   Job job() const { return s_.jobs[turn_ % Shared::kRowSlots].get(); }
 
-  /// Scores of the warp's rows with keys from first_key on, of key tile j, from products.
-  template <class Products>
-  void finish_scores(Products& c, const Rows& rows, int j, int first_key) const {
-    const bool is_whole = j >= rows.whole.begin && j < rows.whole.end;
+  /// Scores of the warp's rows with keys from first_key on, of a key tile, from products.
+  template <class Tile>
+  void finish_scores(Tile& c, const Rows& rows, int tile, int first_key) const {
+    const bool is_whole = tile >= rows.whole.begin && tile < rows.whole.end;
     const auto hide = [&] {
+      if (is_whole) return;
       const Work work = job().work;
       mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
     };
-    if (kHasSoftcap && p_.softcap_x > 0) {
-      // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
-      if (!is_whole) hide();
-      cap_products<kShareReciprocal>(c, p_.softcap_x);
-    }
-    if (!is_whole) hide();
+    rows.scores.make(c, p_, first_key, hide);
+    hide();
   }
-  float scale_log2() const { return p_.scale_log2; }
+  /// Scores times this are in units of log2.
+  float scale_log2() const { return WgmmaScores<C>::kInLog2 ? 1.f : p_.scale_log2; }
 
-  /// Key tile j of the rows: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the job before.
-  /// The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two copies.
+  /// The rows' key tile at position j: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the
+  /// job before. The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two
+  /// copies.
   template <bool kFirst, bool kPending>
   void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
@@ -172,9 +200,11 @@ class WgmmaConsumer {
     }
     pass_turn();
     arch::wgmma_wait<kPending>(x);
-    finish_scores(scores, rows, j, j * kN);
+    finish_scores(scores, rows, rows.order.tile(j), rows.order.tile(j) * kN);
     if constexpr (kFirst) {
       take_first_bases<T>(scores, rows.state, scale_log2());
+    } else if (Order::kDown) {
+      if (lacks_base(rows.state)) take_missing_bases<T>(scores, rows.state, scale_log2());
     } else if (j < rows.whole.begin) {
       arch::wgmma_wait<0>(o);
       if (exceeds_base<T>(scores, rows.state, scale_log2()))
@@ -190,15 +220,17 @@ class WgmmaConsumer {
     }
     if (are_late) [[unlikely]] {
       LateRows late = follow_weights<T>(scores, sums, rows.state);
-      round(w, x);
-      const int tile = arch::shuffle(j, 0);  // else the compiler asks in the loop what only this path needs to know
+      Products::round(w, x);
+      const int tile =
+          arch::shuffle(rows.order.tile(j), 0);  // else the compiler asks in the loop what only this path needs to know
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
-        weigh_again(w, sums, late, s_.k[n % C.stages],
-                    [&](auto& c, int key) { finish_scores(c, rows, tile, tile * kN + key); });
+        Products::weigh_again(
+            w, sums, late, [&]() -> TileQ& { return q_tile(); }, s_.k[n % C.stages], scale_log2(),
+            [&](auto& c, int key) { finish_scores(c, rows, tile, tile * kN + key); });
       k_of(n).release();
       follow_bases(outputs, rows.state, late);
     } else {
-      round(w, x);
+      Products::round(w, x);
     }
     if constexpr (kFirst && kPending) store(o, last, turn_ - 1);
     rows.state[0][0].sum += sums[0][0];
@@ -240,34 +272,13 @@ class WgmmaConsumer {
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();
-    zero(o);
-  }
-  static void zero(Outputs& o) {
-#pragma unroll
-    for (int i = 0; i < kD / 2; ++i) o[i] = 0.f;
+    Products::zero(o);
   }
 
   /// S = Q K^T of the n-th key tile, for the warpgroup's rows.
-  void multiply_qk(float (&x)[kN / 2], int n) const {
-    const uint64 q = encode(TileQ::k_major(arch::shared_address(q_tile().data), group_ * kRows, 0));
-    const uint64 k = encode(TileK::k_major(arch::shared_address(s_.k[n % C.stages].data), 0, 0));
-#pragma unroll
-    for (int i = 0; i < C.head_dim; i += 16)
-      arch::wgmma_m64k16<T>(x, TileQ::moved(q, 0, i), TileK::moved(k, 0, i), i != 0);
-    arch::wgmma_commit();
-  }
+  void multiply_qk(Scores& x, int n) const { Products::multiply_qk(x, q_tile(), s_.k[n % C.stages], group_); }
   /// O += P V.
-  void multiply_pv(float (&o)[kD / 2], const uint32 (&w)[kN / 16][4], int n) const {
-    const uint64 v = encode(TileV::mn_major(arch::shared_address(s_.v[n % C.stages].data), 0, 0));
-#pragma unroll
-    for (int i = 0; i < kN / 16; ++i) arch::wgmma_m64k16<T, Major::kMN>(o, w[i], TileV::moved(v, i * 16, 0), true);
-    arch::wgmma_commit();
-  }
-
-  static void round(uint32 (&w)[kN / 16][4], const float (&x)[kN / 2]) {
-#pragma unroll
-    for (int i = 0; i < kN / 4; ++i) w[i / 4][i % 4] = arch::pack<T>(x[2 * i], x[2 * i + 1]);
-  }
+  void multiply_pv(Outputs& o, const Weights& w, int n) const { Products::multiply_pv(o, w, s_.v[n % C.stages]); }
 
   /// Rows of V behind the last key that TMA copied all the same, of the next sequence or of keys not in use: a weight
   /// of 0 times what they hold may be NaN. All consumers call it together.
@@ -282,56 +293,6 @@ class WgmmaConsumer {
     }
     arch::fence_proxy_async();
     arch::named_barrier_sync(kClear, C.warps * 32);
-  }
-
-  /// Weights of lost rows, their sums and bases from scores that mma.sync makes, which one warp can do alone. `finish`
-  /// makes scores of the products with 16 keys from a place in the tile on.
-  template <class Finish>
-  void weigh_again(uint32 (&w)[kN / 16][4], float (&sums)[1][2], LateRows& late, const TileK& k, Finish finish) const {
-    float tops[2] = {kMinusInfinity, kMinusInfinity};
-#pragma unroll 1
-    for (int key = 0; key < kN; key += 16) {
-      float c[1][2][4] = {};
-      multiply_16_keys(c, k, key);
-      finish(c, key);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) tops[h] = arch::max(tops[h], top_score(c, 0, h));
-    }
-    RowState rows[1][2];
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const float base = row_max(tops[h]) * scale_log2();
-      if (late.lost[h]) late.bases[h] = base, sums[0][h] = 0.f;
-      rows[0][h] = {late.bases[h], 0.f};
-    }
-#pragma unroll
-    for (int key = 0; key < kN; key += 16) {
-      float c[1][2][4] = {}, more[1][2];
-      multiply_16_keys(c, k, key);
-      finish(c, key);
-      exponentiate(c, more, rows, scale_log2());
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        if (!late.lost[h]) continue;
-        sums[0][h] += more[0][h];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) w[key / 16][2 * i + h] = arch::pack<T>(c[0][i][2 * h], c[0][i][2 * h + 1]);
-      }
-    }
-  }
-  void multiply_16_keys(float (&c)[1][2][4], const TileK& k, int key) const {
-    // A shuffle, so that the compiler cannot keep what follows from the lane in registers through the main loop.
-    const int lane = arch::shuffle_xor(arch::lane(), 0);
-#pragma unroll 1
-    for (int i = 0; i < C.head_dim; i += 16) {
-      uint32 a[4], b[4];
-      arch::ldmatrix_x4(
-          a, q_tile().data,
-          TileQ::offset(Warp::first_row() + LdmatrixMap::down_row(lane), i + LdmatrixMap::down_col(lane)));
-      arch::ldmatrix_x4(b, k.data, TileK::offset(key + LdmatrixMap::right_row(lane), i + LdmatrixMap::right_col(lane)));
-      arch::mma_m16n8k16<T>(c[0][0], a, b[0], b[1]);
-      arch::mma_m16n8k16<T>(c[0][1], a, b[2], b[3]);
-    }
   }
 
   TileQ& q_tile() const { return s_.rows[arch::shuffle(turn_, 0) % Shared::kRowSlots].q; }

@@ -6,6 +6,16 @@
 
 namespace flashfit {
 
+/// Bases of rows that have none yet: nothing was gathered for them that would follow.
+template <class T, int N8>
+void take_missing_bases(const float (&s)[1][N8][4], RowState (&rows)[1][2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float top = row_max(top_score(s, 0, h));
+    if (rows[0][h].base == kNoBase && passes_base<T>(top, rows[0][h], scale_log2)) rows[0][h].base = top * scale_log2;
+  }
+}
+
 /// The most that a lane's weights of a row and tile may sum to: none of them has passed the headroom then.
 template <class T>
 inline constexpr float kMostSum = static_cast<float>(uint64{1} << static_cast<int>(kHeadroom<T> - 1.f)) * 2.f;

@@ -2,6 +2,7 @@
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/head_start.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
 
@@ -22,9 +23,12 @@ enum class WorkOrder : unsigned char {
   kPairsThenLongest,
 };
 
-/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do.
+/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
+/// ALiBi it was not tried; those whose blocks take whole heads are for many rows of few keys.
 constexpr bool takes_parts(const ForwardConfig& c) {
-  return c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain || c.head_dim_v <= 192;
+  if (takes_heads(c)) return false;
+  if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
+  return c.kind == ForwardKind::kGeneral && c.head_dim_v <= 192;
 }
 
 /// What a tensor map of q, k or v has as dimensions, innermost first: columns, rows, heads, sequences (one of them,

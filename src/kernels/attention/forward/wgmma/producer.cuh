@@ -3,6 +3,7 @@
 // slots.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
+#include "kernels/attention/forward/wgmma/key_order.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
 
@@ -55,13 +56,14 @@ class WgmmaProducer {
       s.of_k[at % C.stages].wait_empty(at / C.stages);
       fill(s, s.k[at % C.stages], p.k, kOfK, row, kv_head, sequence, s.of_k[at % C.stages].full);
     };
-    int row = work.k_offset + job.tiles.begin * C.block_n;
+    const KeyOrder<C> order(p.forward, job);
+    int position = job.tiles.begin, row = work.k_offset + order.tile(position) * C.block_n;
     const int end = at + job.tiles.end - job.tiles.begin;
     // Where there are three slots for Q, one is free before there is room for keys.
     const bool keys_first = Shared::kRowSlots == 1 && at != end;
     if (keys_first) copy_k(row);
     hand_over();
-    for (bool has_k = keys_first; at != end; ++at, row += C.block_n, has_k = false) {
+    for (bool has_k = keys_first; at != end; ++at, row += order.to_next(position++) * C.block_n, has_k = false) {
       if (!has_k) copy_k(row);
       s.of_v[at % C.stages].wait_empty(at / C.stages);
       fill(s, s.v[at % C.stages], p.v, kOfV, row, kv_head, sequence, s.of_v[at % C.stages].full);

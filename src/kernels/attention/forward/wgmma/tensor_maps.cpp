@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 
 namespace flashfit {
 namespace {
@@ -52,6 +53,7 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   const std::int64_t sequences = p.variable_length ? 1 : p.batch;
   const std::int64_t rows_q = p.variable_length ? p.total_q : p.seqlen_q;
   const std::int64_t rows_k = p.variable_length ? p.total_k : p.seqlen_k;
+  const int q_rows = takes_heads(c) ? kWarpRows : c.block_m;
   // Without keys there may be no K and V; their maps are not used then.
   const TensorView &k = rows_k == 0 ? call.q : call.k, &v = rows_k == 0 ? call.q : call.v;
   params.k_start = head_start(k, p.dtype, p.head_dim, c.head_dim);
@@ -59,7 +61,7 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   return encode_all(
       {
           {params.q, c.packs ? spec_of_packed(c, p, call.q, rows_q, sequences)
-                             : spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, c.block_m,
+                             : spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, q_rows,
                                        panel_mode(c.head_dim))},
           {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim))},
           {params.v,

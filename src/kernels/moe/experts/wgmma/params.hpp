@@ -5,6 +5,16 @@
 
 namespace flashfit {
 
+/// Rows of x that the first product itself copies into the experts' order (wgmma/row_copier.cuh).
+struct ExpertsRowCopies {
+  const void* x;  ///< [tokens, depth]; nullptr: the rows are there
+  long long x_row;
+  void* gathered;  ///< [rows, depth]
+  int unit_rows;   ///< that a block copies at a time: at most 32, and a divisor of kReadyRows
+  int* taken;      ///< rows that blocks have taken
+  int* ready;      ///< of each kReadyRows rows, how many are there
+};
+
 struct WgmmaExpertsParams {
   /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Transposed: outputs of gate; depth;
   /// gate and up; experts; or, where gate and up alternate, all outputs; depth; one; experts. Boxes of 64 x 64.
@@ -12,6 +22,7 @@ struct WgmmaExpertsParams {
   /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of 64 x kExpertsStep.
   TensorMap rows;
   ExpertsProductParams product;
+  ExpertsRowCopies copies;
 };
 
 }  // namespace flashfit

@@ -4,6 +4,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
+#include "kernels/moe/experts/wgmma/row_units.cuh"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 #include "kernels/moe/experts/wgmma/works.cuh"
 
@@ -38,6 +39,8 @@ class WgmmaExpertsProducer {
     for (; place.rows != 0; place = works.next(), begun = 0)
       for (int i = 0; i < slices_; ++i, ++at_) {
         if (i >= begun) begin(place, i, at_);
+        if (i == 0 && params_.copies.x != nullptr)
+          wait_for_rows(params_.copies, place.first_row, place.steps() * kExpertsStep);
         copy_rows(place, i * C.depth, at_ % C.stages);
         if (i == take) works.take();
         if (i == look) works.look();

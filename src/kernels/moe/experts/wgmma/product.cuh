@@ -7,6 +7,8 @@
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"
+#include "kernels/moe/experts/wgmma/row_copier.cuh"
+#include "kernels/moe/experts/wgmma/row_helpers.cuh"
 
 namespace flashfit {
 
@@ -27,10 +29,13 @@ struct WgmmaExpertsProductKernel {
     // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {
-      arch::set_max_registers_dec<24>();
-      if (arch::warp() == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
+      arch::set_max_registers_dec<40>();
+      const int warp = arch::warp();
+      if (warp == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
+      if (warp == 1 && p.copies.x != nullptr) ExpertsRowCopier<C>::run(p, s);
     } else {
-      arch::set_max_registers_inc<240>();
+      arch::set_max_registers_inc<232>();
+      if (p.copies.x != nullptr) ExpertsRowHelpers<C>::run(p, s);
       WgmmaExpertsConsumer<C>::run(p, s, group - 1);
     }
   }

@@ -18,13 +18,19 @@ struct WgmmaExpertsShared {
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       ///< [rows, outputs]
   static constexpr int kGroups = C.column_warps / 4;
+  static constexpr int kPieces = kExpertsPieces, kPiece = kExpertsPieceBytes / int(sizeof(T));
 
   TileW w[C.stages][2 * kGroups];
   TileA a[C.stages];
   TileOut out[kGroups];
+  T pieces[kPieces][kPiece];  ///< of rows that are copied ahead, on their way
   alignas(1024) MBarrier full[C.stages];
   MBarrier empty[C.stages];
   ExpertsPlace places[C.stages];  ///< in the slot of a tile's first slice
+  MBarrier copied[kPieces];
+  int tokens[32];       ///< whose rows the unit has that the copier copies
+  int helpers_unit[2];  ///< the first row of the unit that the consumers copy, and how many it has; 0: none
+  MBarrier helped;      ///< the consumers copy no more
 
   /// By one thread.
   void init() {
@@ -32,6 +38,8 @@ struct WgmmaExpertsShared {
       arch::mbarrier_init(full[i], 1);
       arch::mbarrier_init(empty[i], C.column_warps);
     }
+    for (MBarrier& barrier : copied) arch::mbarrier_init(barrier, 1);
+    arch::mbarrier_init(helped, 1);
     arch::fence_mbarrier_init();
   }
 };

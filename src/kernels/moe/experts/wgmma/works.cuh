@@ -5,6 +5,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
 #include "kernels/moe/experts/params.hpp"
+#include "kernels/moe/experts/wgmma/order.hpp"
 
 namespace flashfit {
 
@@ -37,7 +38,7 @@ class ExpertsWorks {
   ExpertsPlace next() const {
     if (work_ >= works_) return {};
     const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows, at = int(work_) - tile_.first_tile * p_.columns.by;
-    const int column = at / tiles, tile = at - column * tiles;
+    const auto [tile, column] = experts_tile_at(at, tiles, p_.columns.by);
     // Tiles of an expert are alike but for one step: one of few rows would read as many weights for them.
     const int steps = (tile_.rows + kExpertsStep - 1) / kExpertsStep, each = steps / tiles;
     const int longer = steps - each * tiles;

@@ -58,14 +58,14 @@ TEST(Misfit, OptionsHaveTheGeneralRowsHeadDims) {
                 [](const Image& i) { return forward_variant_of(*i.variant).config.kind == ForwardKind::kGeneral; });
   expect_misfit(refusal(dense({.head_dim = 264}), "A100", 0, plain),
                 "fp16 head_dim 264: carried for fp16 are head_dims to 256");
-  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what general variants alone do");
+  expect_misfit(refusal(p, "A100", 0, plain), "fp16 head_dim 512 with what plain variants do not do");
   // Turing's machine code stops at 256; PTX of it would not, but there is none of 512.
-  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what general variants");
+  expect_misfit(refusal(p, "T4"), "T4 (7.5) is older than every image of fp16 head_dim 512 with what plain variants");
 }
 
 TEST(Misfit, VWiderThanEveryRowOfThatHeadDim) {
   expect_misfit(refusal(dense({.head_dim = 64, .head_dim_v = 513}), "A100"),
-                "fp16 head_dim 64 (v 513) with what general variants alone do (softcap, ALiBi, bias, unaligned rows): "
+                "fp16 head_dim 64 (v 513) with what plain variants do not do (softcap, ALiBi, bias, unaligned rows): "
                 "carried for fp16 are head_dims to 512");
   EXPECT_TRUE(plan_forward(dense({.head_dim = 64, .head_dim_v = 512}), find_gpu("A100").value(), 0, kAll));
 }
@@ -169,6 +169,18 @@ TEST(Forced, PartsOfTheKeysFollowAName) {
   EXPECT_THAT(refusal(p, "A100", 0, apart, {.variant = name + "/2"}).message, HasSubstr("combines parts of keys"));
 }
 
+TEST(Forced, WholeHeadsAreOfSequencesOfOneLength) {
+  const PlanOptions whole{.variant = "fwd_wgmma_bf16_d64_192x64_w12_s8_b1"};
+  ForwardProblem p = dense({.dtype = DType::kBF16, .causal = true});
+  ASSERT_TRUE(plan_forward(p, find_gpu("H100").value(), 0, kAll, whole));
+  p.used_keys = true;
+  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message,
+              HasSubstr("is for bf16 head_dim to 64, plain, of sequences of one length, all of whose keys are in use, "
+                        "without a window to the left, the problem is bf16 head_dim 64"));
+  p = test::ragged({.dtype = DType::kBF16, .causal = true});
+  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message, HasSubstr("of sequences of one length"));
+}
+
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   const auto named = [](int head_dim, ForwardKind kind) {
     for (const ForwardVariant& variant : forward_variants())
@@ -192,6 +204,11 @@ TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   EXPECT_EQ(plain.code, Code::kInvalidArgument);
   EXPECT_THAT(plain.message, AllOf(HasSubstr("is for fp16 head_dim to 64, plain, the problem is fp16 head_dim 64 with"),
                                    HasSubstr(general), Not(HasSubstr(d128))));
+  const std::string alibi = named(64, ForwardKind::kAlibi);
+  EXPECT_THAT(plain.message, Not(HasSubstr(alibi)));
+  const Error capped = refusal(softcap, "H100", 0, kAll, {.variant = alibi});
+  EXPECT_EQ(capped.code, Code::kInvalidArgument);
+  EXPECT_THAT(capped.message, HasSubstr("is for fp16 head_dim to 64, plain or with ALiBi, the problem is fp16"));
 }
 
 TEST(Forced, RowsThatCannotRunAreMisfits) {

@@ -12,7 +12,7 @@ namespace {
 
 ForwardModel model(const ForwardConfig& c, int registers, const ForwardProblem& p, const char* name) {
   const Gpu gpu = find_gpu(name).value();
-  return forward_model(c, occupancy({forward_threads(c), registers, forward_shared_bytes(c)}, gpu), 0, p, gpu);
+  return forward_model(c, occupancy({forward_threads(c), registers, shared_bytes_of(c)}, gpu), 0, p, gpu);
 }
 
 constexpr ForwardConfig tile(int head_dim, int block_m, int block_n, int warps) {

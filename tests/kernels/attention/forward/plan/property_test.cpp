@@ -39,7 +39,9 @@ World random_world(std::mt19937& random) {
   w.problem.window_left = pick(random, {-1, -1, 0, 1000});
   w.problem.window_right = pick(random, {-1, -1, 0, 1000});
   w.problem.softcap = random() % 8 == 0;
+  w.problem.alibi = random() % 8 == 0;
   w.problem.unaligned = random() % 8 == 0;
+  w.problem.used_keys = random() % 8 == 0;
   w.problem.batch_invariant = random() % 4 == 0;
   w.gpu = gpu_table()[random() % gpu_table().size()];
   if (random() % 4 == 0) {  // a GPU that is not in the table
@@ -73,12 +75,13 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_GE(c.head_dim, w.problem.head_dim);
     EXPECT_GE(c.head_dim_v, w.problem.head_dim_v);
     EXPECT_TRUE(c.kind == ForwardKind::kGeneral || (!w.problem.softcap && !w.problem.unaligned));
+    EXPECT_TRUE(c.kind != ForwardKind::kPlain || !w.problem.alibi);
     EXPECT_TRUE(&plan->image() >= w.images.data() && &plan->image() < w.images.data() + w.images.size());
     EXPECT_EQ(&forward_variant_of(plan->kernel_variant()), plan->variant);
     EXPECT_TRUE(runs_on(plan->image().target, w.gpu.cc));
     EXPECT_TRUE(plan->image().target.kind == Target::Kind::kSass ? driver_loads_sass(w.driver)
                                                                  : driver_compiles_ptx(w.driver));
-    EXPECT_EQ(plan->kernel_variant().shared_bytes, forward_shared_bytes(c));
+    EXPECT_EQ(plan->kernel_variant().shared_bytes, shared_bytes_of(c));
     EXPECT_LE(plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_block);
     EXPECT_EQ(plan->kernel_variant().threads, forward_threads(c));
     EXPECT_LE(plan->kernel_variant().threads, kMaxThreadsPerBlock);
@@ -87,7 +90,10 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads, w.gpu.threads_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().threads * plan->registers, w.gpu.registers_sm);
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_sm);
-    const std::int64_t tiles = plan->slots * (w.problem.heads_q / plan->pack);
+    EXPECT_FALSE(takes_heads(c) &&
+                 (w.problem.variable_length || w.problem.used_keys || w.problem.window_left >= 0 || c.packs));
+    const std::int64_t tiles = takes_heads(c) && plan->slots > 0 ? w.problem.batch * w.problem.heads_q
+                                                                 : plan->slots * (w.problem.heads_q / plan->pack);
     const std::int64_t of_part = std::max(w.gpu.sms * plan->model.blocks_per_sm / plan->splits, 1);
     EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma ? std::min(tiles, of_part) : tiles);
     EXPECT_LE(plan->grid(), kMaxGrid);

@@ -2,6 +2,8 @@
 // for batch-invariant calls one that knows nothing of the batch.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/catalogue.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
@@ -78,7 +80,7 @@ TEST(Variants, GeneralOnesOnlyWhereTheirOptionsAreAskedFor) {
   EXPECT_EQ(chosen(dense({.head_dim = 256}), find_gpu("T4").value()).kind, ForwardKind::kGeneral);
 }
 
-TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
+TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiAloneTakeWgmma) {
   const Gpu h100 = find_gpu("H100").value();
   const auto asked = [&](int head_dim, const auto& ask) {
     ForwardProblem p = dense({.head_dim = head_dim, .batch = 4, .heads = 16});
@@ -94,21 +96,62 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneTakesWgmma) {
     EXPECT_EQ(c.head_dim, padded) << head_dim;
   }
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
-  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);
+  const auto alibi = [](ForwardProblem& p) { p.softcap = false, p.alibi = p.causal = true; };
+  for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
+    const ForwardConfig& c = asked(head_dim, alibi);
+    EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
+    EXPECT_EQ(c.kind, ForwardKind::kAlibi) << head_dim;
+    EXPECT_EQ(c.head_dim, padded) << head_dim;
+  }
+  for (const int head_dim : {136, 256}) EXPECT_EQ(asked(head_dim, alibi).engine, ForwardEngine::kMma) << head_dim;
+  EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.alibi = true; }).engine, ForwardEngine::kMma);  // softcap, too
+  const auto alibi_and = [&](const auto& ask) { return asked(128, [&](ForwardProblem& p) { alibi(p), ask(p); }); };
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
+  EXPECT_EQ(alibi_and([](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.bias = BiasKind::kLikeQ; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.unaligned = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.no_tensor_maps = true; }).engine, ForwardEngine::kMma);
   EXPECT_EQ(asked(100, nothing_more).engine, ForwardEngine::kMma);
 }
 
+TEST(Variants, BlocksTakeWholeHeadsOfShortCausalSequences) {
+  const Gpu h100 = find_gpu("H100").value();
+  const test::Sizes sizes{.dtype = DType::kBF16, .batch = 32, .heads = 32, .queries = 512, .causal = true};
+  const auto whole = [&](const auto& ask) {
+    test::Sizes s = sizes;
+    ForwardProblem p;
+    if constexpr (std::is_invocable_v<decltype(ask), test::Sizes&>)
+      ask(s), p = dense(s);
+    else
+      p = dense(s), ask(p);
+    return takes_heads(chosen(p, h100));
+  };
+  EXPECT_TRUE(whole([](test::Sizes&) {}));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.dtype = DType::kF16, s.head_dim = 40; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.heads_kv = 8; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.heads_kv = 8, s.head_dim = 128; }));
+  EXPECT_TRUE(whole([](ForwardProblem& p) { p.sinks = true; }));
+  // Where the other kernel is faster: two heads for some blocks and one for most; many keys.
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 5; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 1, s.queries = 16384; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 8, s.heads = 16, s.queries = 2048; }));
+  // What it does not take.
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.used_keys = true; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.window_left = 400; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.softcap = true; }));
+  EXPECT_FALSE(whole([](ForwardProblem& p) { p.variable_length = true; }));
+}
+
 // The order of the rules, apart from what the model happens to say of the variants that there are.
 TEST(Better, CodeThenPaddingThenKindThenTime) {
   constexpr Target kSass[] = {{80, Target::Kind::kSass}}, kPtx[] = {{80, Target::Kind::kPtx}};
   ForwardVariant narrow{tile_config(DType::kF16, 64, 64, 64, 4), kSass}, wide = narrow, wide_v = narrow,
-                                                                         general = narrow;
+                                                                         general = narrow, alibi = narrow;
   wide.config.head_dim = wide.config.head_dim_v = 128;
   wide_v.config.head_dim = 96;
   general.config.kind = ForwardKind::kGeneral;
+  alibi.config.kind = ForwardKind::kAlibi;
   const auto plan = [](const ForwardVariant& variant, const Image& image, double microseconds) {
     ForwardPlan p{};
     p.variant = &variant, p.steps.add({.image = &image}), p.model.microseconds = microseconds;
@@ -125,6 +168,8 @@ TEST(Better, CodeThenPaddingThenKindThenTime) {
   expect_better(plan(narrow, sass, 9), plan(wide_v, sass, 1));
   expect_better(plan(general, sass, 9), plan(wide, sass, 1));
   expect_better(plan(narrow, sass, 9), plan(general, sass, 1));
+  expect_better(plan(narrow, sass, 9), plan(alibi, sass, 1));
+  expect_better(plan(general, sass, 9), plan(alibi, sass, 1));
   expect_better(plan(narrow, sass, 1), plan(narrow, sass, 9));
 }
 

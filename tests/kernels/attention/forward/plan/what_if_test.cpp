@@ -49,7 +49,7 @@ TEST(WhatIf, AgreesWithThePlanOnEveryVariantAndGpu) {
     for (const ForwardVariant& variant : forward_variants()) {
       const std::string name = name_of(variant.config);
       const Fit f = what_if(variant.config, problem_of(variant.config), g, images);
-      EXPECT_EQ(f.shared_bytes, forward_shared_bytes(variant.config));
+      EXPECT_EQ(f.shared_bytes, shared_bytes_of(variant.config));
       EXPECT_FALSE(f.registers_estimated);
       const auto plan = plan_forward(problem_of(variant.config), g, 0, images, {.variant = name});
       if (!plan) continue;  // a variant need not be compiled for that GPU

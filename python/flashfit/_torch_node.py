@@ -1,0 +1,190 @@
+"""A call that needs gradients as a node of autograd's graph that is PyTorch's own, in C++.
+
+PyTorch's operators of flash attention have nodes of C++, whose backward is its flash backward: the one that
+`_torch_gradients.py` asks by a node of Python, which costs the CPU more than a small forward and backward do. The
+autograd kernel of such an operator makes the node and hands the forward on to the dispatch keys that are left below
+autograd. It is asked here with a set of keys that ends in one that no tensor has, PrivateUse3, under which flashfit's
+forward is registered. So these calls alone come to flashfit, and PyTorch's own calls of the operator stay PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import torch
+
+from ._attention import scale_of
+from ._binding import binding
+from ._gradients import misfit_of
+from ._options import flags_of
+from ._torch_compute import compute, new_out
+from ._torch_gradients import problem_of
+
+_Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
+_KEYS = _Keys(_Key.AutogradPrivateUse3) | _Keys(_Key.PrivateUse3)
+#: A node, as a function of (q, k, v, causal, softmax_scale).
+Node = Callable[[Any, Any, Any, bool, Any], Any]
+_attend = binding().attend
+_set_grad_enabled: Callable[[bool], None] = torch._C._set_grad_enabled
+
+
+def _forward(q: Any, k: Any, v: Any, causal: bool, scale: float | None, layout: str) -> Any:
+    """(out, lse), by the shortest way where nothing is wrong. Below autograd, which knows already what needs a
+    gradient."""
+    batch, heads, rows, _ = q.shape
+    heads_first = layout == "bhsd"
+    if not heads_first:
+        heads, rows = rows, heads
+    lse, out = q.new_empty((batch, heads, rows), dtype=torch.float32), new_out(q, v)
+    if _attend(q, k, v, out, lse, None, None, flags_of(causal), scale or 0.0, None, None, heads_first) == 0:
+        return out, lse
+    _set_grad_enabled(False)  # what reads tensors with care refuses those that need one
+    try:
+        return compute(q, k, v, None, None, causal, scale, layout, True, None)
+    finally:
+        _set_grad_enabled(True)
+
+
+@cache
+def _random_of(device: Any) -> tuple[Any, Any, Any]:
+    """The state of dropout's random numbers, which without dropout nobody reads, and the mask that shows them."""
+    words = torch.empty(2, dtype=torch.uint64, device=device)
+    return words, words[0], torch.empty(0, device=device)
+
+
+def _on_cpu(
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """aten::_scaled_dot_product_flash_attention_for_cpu."""
+    return _forward(query, key, value, is_causal, scale, "bhsd")
+
+
+def _on_gpu(
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """aten::_scaled_dot_product_flash_attention."""
+    out, lse = _forward(query, key, value, is_causal, scale, "bhsd")
+    return (out, lse, None, None, query.shape[2], key.shape[2], *_random_of(query.device))
+
+
+def _on_gpu_rows_first(
+    query: Any,
+    key: Any,
+    value: Any,
+    cum_seq_q: Any,
+    cum_seq_k: Any,
+    max_q: int,
+    max_k: int,
+    dropout_p: float,
+    is_causal: bool,
+    return_debug_mask: bool,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """aten::_flash_attention_forward."""
+    return (*_forward(query, key, value, is_causal, scale, "bshd"), *_random_of(query.device))
+
+
+class _Operator:
+    """PyTorch's operator of a name, with flashfit's forward where it is asked by _KEYS."""
+
+    def __init__(self, name: str, forward: Callable[..., Any], arguments: str, results: int) -> None:
+        self._name, self._forward, self._arguments, self._results = name, forward, arguments, results
+        self._library: Any = None  # registers the forward as long as it lives
+
+    def redispatch(self) -> Any:
+        """How it is asked; None where this release of PyTorch has it with other arguments or results."""
+        try:
+            op = getattr(torch.ops.aten, self._name).default
+            asked = op._handle.redispatch_boxed
+        except AttributeError:
+            return None
+        names = " ".join(x.name for x in op._schema.arguments)
+        if not names.startswith(self._arguments) or len(op._schema.returns) != self._results:
+            return None
+        if self._library is None:
+            self._library = torch.library.Library("aten", "IMPL")
+            self._library.impl(self._name, self._forward, "PrivateUse3")
+        return asked
+
+
+_DENSE = "query key value dropout_p is_causal "
+_ON_CPU = _Operator("_scaled_dot_product_flash_attention_for_cpu", _on_cpu, _DENSE + "attn_mask scale", 2)
+_ON_GPU = _Operator("_scaled_dot_product_flash_attention", _on_gpu, _DENSE + "return_debug_mask scale", 9)
+_ON_GPU_ROWS_FIRST = _Operator(
+    "_flash_attention_forward",
+    _on_gpu_rows_first,
+    "query key value cum_seq_q cum_seq_k max_q max_k dropout_p is_causal return_debug_mask scale",
+    5,
+)
+
+
+def _dense(run: Any, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
+    given = (q, k, v, 0.0, True) if causal else (q, k, v)  # what is not given costs the least
+    if softmax_scale is None or softmax_scale == default:
+        return run(_KEYS, *given)[0]
+    return run(_KEYS, *given, scale=scale_of(softmax_scale))[0]
+
+
+def _rows_first(run: Any, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
+    given = q, k, v, None, None, q.shape[1], k.shape[1], 0.0, causal, False
+    if softmax_scale is None or softmax_scale == default:
+        return run(_KEYS, *given)[0]
+    return run(_KEYS, *given, scale=scale_of(softmax_scale))[0]
+
+
+def _made(q: Any, k: Any, v: Any, causal: bool, layout: str) -> Node | None:
+    if q.dim() != 4 or k.dim() != 4 or v.dim() != 4 or 0 in q.shape or 0 in k.shape or layout not in ("bshd", "bhsd"):
+        return None
+    heads, rows = (1, 2) if layout == "bhsd" else (2, 1)
+    if causal and q.shape[rows] != k.shape[rows]:
+        return None
+    if misfit_of(problem_of(q, v)) is not None:
+        return None
+    head_dim = int(q.shape[3])
+    if q.is_cuda:
+        operator = _ON_GPU if layout == "bhsd" else _ON_GPU_ROWS_FIRST
+        run = operator.redispatch() if head_dim % 8 == 0 else None
+    else:
+        run = _ON_CPU.redispatch() if layout == "bhsd" and q.shape[heads] == k.shape[heads] else None
+    if run is None:
+        return None
+    return partial(_dense if layout == "bhsd" else _rows_first, run, head_dim**-0.5)
+
+
+_nodes: dict[tuple[Any, ...], Node | None] = {}
+_MOST = 4096  # of calls that differ
+
+
+def own_node(q: Any, k: Any, v: Any, causal: Any, layout: Any) -> Node | None:
+    """The node of attention's result for plain tensors in plain eager mode and no option but a scale; None where
+    PyTorch has none, and _torch_gradients.py brings the call into a form that its backward takes.
+
+    On the CPU that has no groups of heads, and a causal mask that begins at the first key; on a GPU it has head_dims of
+    multiples of 8. The node refuses a scale, and other tensors than those of a call, as attention() does.
+    """
+    if (causal is not True and causal is not False) or type(layout) is not str:
+        return None
+    key = q.shape, k.shape, v.shape, q.device, causal, layout
+    try:
+        return _nodes[key]
+    except KeyError:
+        pass
+    if len(_nodes) >= _MOST:
+        _nodes.clear()
+    found = _nodes[key] = _made(q, k, v, causal, layout)
+    return found

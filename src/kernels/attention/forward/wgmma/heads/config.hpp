@@ -1,0 +1,24 @@
+#pragma once
+// Which forward configurations over wgmma are of the kernel whose blocks take whole heads. Neutral: the plan asks, too.
+#include "kernels/attention/forward/config.hpp"
+
+namespace flashfit {
+
+/// Warpgroups that each have rows of their own need rings of many short tiles, the others of two or three.
+constexpr bool takes_heads(const ForwardConfig& c) { return c.engine == ForwardEngine::kWgmma && c.stages >= 4; }
+
+/// Query rows of a warpgroup, and of a warp, which copies its own.
+inline constexpr int kWarpgroupRows = 64, kWarpRows = 16;
+
+/// Slots for Q: as many as there is room for, at most three.
+constexpr int heads_q_slots(const ForwardConfig& c) {
+  const int room = kSharedBytesBlockHopper - 1024 - forward_tile_bytes(c);
+  return room < forward_q_bytes(c) ? 1 : room < 2 * forward_q_bytes(c) ? 2 : 3;
+}
+/// Bytes of shared memory of a block of any forward kernel.
+constexpr int shared_bytes_of(const ForwardConfig& c) {
+  if (!takes_heads(c)) return forward_shared_bytes(c);
+  return forward_tile_bytes(c) + (heads_q_slots(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
+}
+
+}  // namespace flashfit

@@ -1,0 +1,31 @@
+#pragma once
+// Fused attention forward over wgmma and TMA whose blocks take whole heads, for short sequences
+// (docs/hopper-kernel.md).
+#include "kernels/attention/forward/wgmma/heads/consumer.cuh"
+#include "kernels/attention/forward/wgmma/heads/producer.cuh"
+
+namespace flashfit {
+
+template <ForwardConfig C>
+struct WgmmaHeadsKernel {
+  static_assert(forward_config_error(C) == nullptr && takes_heads(C) && C.kind == ForwardKind::kPlain && !C.packs);
+  using Params = WgmmaForwardParams;
+  using Shared = WgmmaHeadsShared<C>;
+  static_assert(sizeof(Shared) == shared_bytes_of(C));
+  static constexpr int kThreads = forward_threads(C), kMinBlocks = 1;
+
+  static void run(const Params& p) {
+    Shared& s = arch::shared<Shared>();
+    if (arch::thread() == 0) s.init();
+    arch::sync_block();
+    if (arch::warp() < C.warps) {
+      arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
+      WgmmaHeadsConsumer<C>::run(p, s);
+    } else {
+      arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
+      if (arch::warp() == C.warps && arch::elect_one()) copy_heads<C>(p, s);
+    }
+  }
+};
+
+}  // namespace flashfit
