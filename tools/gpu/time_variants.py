@@ -90,7 +90,7 @@ SHORT = (
     (16, 16, 4, 192, 1536),
 )
 SHORT_HEAD_DIMS = (32, 64, 128)
-HEAD_DIMS = (32, 64, 80, 96, 128, 160, 192, 256)
+HEAD_DIMS = (32, 64, 72, 80, 96, 128, 160, 192, 256)
 
 
 def shapes() -> Iterator[Case]:
@@ -99,7 +99,7 @@ def shapes() -> Iterator[Case]:
     short = product(SHORT_HEAD_DIMS, SHORT, (False, True), ("bf16",))
     for head_dim, size, causal, dtype in chain(every, few, short):
         batch, heads_q, heads_kv, seqlen_q, seqlen_k = size
-        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (80, 96, 160, 192)):
+        if (causal and seqlen_q > seqlen_k) or (dtype == "fp16" and head_dim in (72, 80, 96, 160, 192)):
             continue
         yield Case(
             name=f"B{batch} S{seqlen_q}x{seqlen_k} H{heads_q}/{heads_kv} D{head_dim} {dtype} causal {causal}",

@@ -163,7 +163,16 @@ double combine_time(const ForwardConfig& c, const ForwardProblem& p, int splits,
 // Over wgmma, fitted to runs on an H100 (docs/plan.md). Little of making weights is hidden, more where three warpgroups
 // share the tensor cores.
 constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
-constexpr double kExposedOfTwo = 0.65, kExposedOfThree = 0.52;
+/// Shares of the shorter of products and weights, and cycles a tile of keys, however few.
+struct Exposed {
+  double of_two, of_three, cycles;
+};
+// Up to head_dim 128 warpgroups take turns. A tile of 128 keys takes as long by either; kernels with softcap were not
+// timed with other tiles.
+constexpr Exposed kExposed = {0.65, 0.52, 0}, kExposedInTurns = {0.406, 0.357, 250};
+// Cycles that copying a row of K or V adds to a tile if the row ends between two sectors of memory and all SMs copy; in
+// tiles wider than one panel.
+constexpr double kCopyOfCutRow = 2.3;
 constexpr double kAloneInTile = 300;      // cycles a tile of keys where one warpgroup has all rows: nothing is hidden
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
@@ -195,16 +204,21 @@ constexpr double exponentials_a_score(ForwardKind kind) {
 
 /// Cycles of a block over wgmma and one key tile.
 struct WgmmaTile {
-  double tensor, weights;
+  double tensor, weights, copies;
+  Exposed exposed;
 
-  WgmmaTile(const ForwardConfig& c, const Gpu& gpu) {
+  WgmmaTile(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
     const double scores = double(c.block_m) * c.block_n;
     tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
     weights = scores * exponentials_a_score(c.kind) / exponentials_clk(gpu.cc);
+    const auto cut_rows = [&](int head_dim, int padded) { return padded > 64 && head_dim % 16 != 0 ? c.block_n : 0; };
+    copies = kCopyOfCutRow * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
+    exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
   }
   double time(int warps, double rows) const {
     if (rows <= 64) return (tensor + weights) / (warps / 4.0) + kAloneInTile;
-    return std::max(tensor, weights) + (warps == 8 ? kExposedOfTwo : kExposedOfThree) * std::min(tensor, weights);
+    const double share = warps == 8 ? exposed.of_two : exposed.of_three;
+    return std::max(tensor, weights) + share * std::min(tensor, weights) + exposed.cycles;
   }
 };
 
@@ -213,10 +227,11 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double works = row_tiles(c, p) * splits, tiles = visited_tiles(c, p) / splits;
   const double start =
       kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0) + (splits > 1 ? kJobStartOfPart : 0);
-  const WgmmaTile tile(c, gpu);
-  const double of_one = start + tiles * tile.time(c.warps, rows_of_tile(c, p));
+  const WgmmaTile tile(c, p, gpu);
   const bool cost_the_same = !p.variable_length && tiles_cost_the_same(p);
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
+  const double busy = works / std::max(1.0, of_an_sm * gpu.sms);  // share of the SMs
+  const double of_one = start + tiles * (tile.time(c.warps, rows_of_tile(c, p)) + busy * tile.copies);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_time(p, start, gpu);
   model.microseconds =
@@ -254,7 +269,7 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double compute = jobs * (of_rows + of_tiles) / (gpu.clock_ghz * 1e3);
   const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
-  const WgmmaTile tile(c, gpu);
+  const WgmmaTile tile(c, p, gpu);
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 

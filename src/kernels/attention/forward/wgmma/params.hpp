@@ -1,6 +1,7 @@
 #pragma once
 // The argument of the forward's kernels over wgmma. Neutral: kernels and hosts share it.
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/head_start.hpp"
 #include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/layout/tensor_map.hpp"
@@ -43,7 +44,8 @@ struct WgmmaForwardParams {
   /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
   /// turns, which is as good where all tiles' costs are known.
   int* taken;
-  float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
+  HeadStart k_start, v_start;  ///< q is copied as the k of its head, the output is moved as its v
+  float softcap_x;             ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
 };
 
 }  // namespace flashfit

@@ -37,6 +37,14 @@ TensorMapSpec spec_of_packed(const ForwardConfig& c, const ForwardProblem& p, co
   return spec;
 }
 
+/// Where a tensor's heads begin, if tiles of `most` columns have room for those before a head, and if all its rows and
+/// sequences begin alike: else bits would depend on which of a batch's sequences one is.
+HeadStart head_start(const TensorView& t, DType dtype, int columns, int most) {
+  const auto is_odd = [&](std::int64_t elements) { return static_cast<int>(elements * size_of(dtype) / 16 & 1); };
+  if (columns + kColumnsBetweenSectors > most || is_odd(t.row_stride) || is_odd(t.batch_stride)) return {};
+  return {static_cast<int>(reinterpret_cast<std::uintptr_t>(t.data) / 16 & 1), is_odd(t.head_stride)};
+}
+
 }  // namespace
 
 Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, const ForwardCall& call,
@@ -48,6 +56,8 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   const int q_rows = takes_heads(c) ? kWarpRows : c.block_m;
   // Without keys there may be no K and V; their maps are not used then.
   const TensorView &k = rows_k == 0 ? call.q : call.k, &v = rows_k == 0 ? call.q : call.v;
+  params.k_start = head_start(k, p.dtype, p.head_dim, c.head_dim);
+  params.v_start = head_start(v, p.dtype, p.head_dim_v, c.head_dim_v);
   return encode_all(
       {
           {params.q, c.packs ? spec_of_packed(c, p, call.q, rows_q, sequences)

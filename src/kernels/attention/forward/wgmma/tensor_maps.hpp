@@ -7,7 +7,8 @@
 
 namespace flashfit {
 
-/// Sets q, k and v of `params` for a call of a problem without no_tensor_maps. Errors: those of `encode`.
+/// Sets q, k and v of `params`, and where heads of k and v begin, for a call of a problem without no_tensor_maps.
+/// Errors: those of `encode`.
 Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& config, const ForwardCall& call,
                          EncodeTensorMap encode);
 
