@@ -261,7 +261,7 @@ class WgmmaConsumer {
   /// The outputs of the job of that turn.
   void store(Outputs& o, const Unfinished& last, int turn) {
     const int slot = turn % Shared::kRowSlots;
-    if (arch::load_shared(s_.v_before, slot) != 0) {
+    if (copies_from_sectors(C) && arch::load_shared(s_.before, slot) != 0) {
       // The head's columns are the next tile's of 8: that is 4 accumulators.
 #pragma unroll
       for (int i = 0; i + 4 < kD / 2; ++i) o[i] = o[i + 4];

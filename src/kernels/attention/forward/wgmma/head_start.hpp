@@ -1,6 +1,6 @@
 #pragma once
 // Where a head of k or v begins in memory. Neutral: kernels and hosts share it.
-#include "core/base/types.hpp"
+#include "kernels/attention/forward/config.hpp"
 
 namespace flashfit {
 
@@ -9,13 +9,19 @@ namespace flashfit {
 /// of the head. A row has 16 bytes of them then.
 inline constexpr int kColumnsBetweenSectors = 8;
 
+/// Whether a variant does so. In wider ones, with three slots of keys, and where options or packed heads take registers,
+/// the warp that copies would spill; narrower ones gain 3 %.
+constexpr bool copies_from_sectors(const ForwardConfig& c) {
+  return c.head_dim > 64 && c.head_dim <= 128 && c.stages == 2 && c.kind == ForwardKind::kPlain && !c.packs;
+}
+
 /// Which heads begin between two sectors: number h does if bit 0 of first + h * head is set. {0, 0}: none, or none
 /// whose tiles have room for the columns.
 struct HeadStart {
   int first, head;
 
-  /// Columns by which the head's tiles begin further left.
-  constexpr int columns_before(int number) const { return ((first + number * head) & 1) * kColumnsBetweenSectors; }
+  constexpr bool is_between(int number) const { return ((first + number * head) & 1) != 0; }
+  constexpr bool operator==(const HeadStart&) const = default;
 };
 
 }  // namespace flashfit

@@ -44,8 +44,8 @@ struct WgmmaForwardParams {
   /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
   /// turns, which is as good where all tiles' costs are known.
   int* taken;
-  HeadStart k_start, v_start;  ///< q is copied as the k of its head, the output is moved as its v
-  float softcap_x;             ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
+  HeadStart start;  ///< of k and v; q is copied and the output moved as they are
+  float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
 };
 
 }  // namespace flashfit

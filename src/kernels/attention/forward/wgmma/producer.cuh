@@ -13,7 +13,6 @@ template <ForwardConfig C>
 class WgmmaProducer {
   using Params = WgmmaForwardParams;
   using Shared = WgmmaShared<C>;
-  static constexpr int kOfK = 0, kOfV = 1;  // places in copied_before
 
  public:
   static void run(const Params& p, Shared& s) {
@@ -23,7 +22,12 @@ class WgmmaProducer {
       s.of_found[found].wait_full(turn / Shared::kFoundSlots);
       const Job job = s.found[found].get();
       s.of_found[found].release();
-      if (arch::elect_one()) copy(p, s, job, at, turn);
+      if (arch::elect_one()) {
+        if (copies_from_sectors(C) && p.start.is_between(p.forward.group.quotient(job.work.head)))
+          copy<copies_from_sectors(C) ? kColumnsBetweenSectors : 0>(p, s, job, at, turn);
+        else
+          copy<0>(p, s, job, at, turn);
+      }
       arch::sync_warp();
       if (job.work.queries == 0) break;
       at += job.tiles.end - job.tiles.begin;
@@ -32,29 +36,29 @@ class WgmmaProducer {
   }
 
  private:
+  /// kBefore: columns before the head's first one (head_start.hpp), a constant, as the few registers of this warpgroup
+  /// are all taken.
+  template <int kBefore>
   static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
     const Work& work = job.work;
     const int kv_head = p.forward.group.quotient(work.head);
     const int sequence = p.forward.cu_seqlens_q == nullptr ? work.sequence : 0;
-    // In shared memory, as the few registers of this warpgroup are all taken.
-    arch::store_shared(s.copied_before, kOfK, p.k_start.columns_before(kv_head));
-    arch::store_shared(s.copied_before, kOfV, p.v_start.columns_before(kv_head));
     const auto hand_over = [&] {
       const int slot = turn % Shared::kRowSlots;
       s.of_rows[slot].wait_empty(turn / Shared::kRowSlots);
       s.jobs[slot].put(job);
-      arch::store_shared(s.v_before, slot, arch::load_shared(s.copied_before, kOfV));
+      if constexpr (copies_from_sectors(C)) arch::store_shared(s.before, slot, kBefore);
       const int query = work.q_offset + TileRows<C.packs>::query(p.forward, work.first_row);
       if (work.queries == 0)
         arch::mbarrier_arrive(s.of_rows[slot].full);
       else if (C.packs)  // the map's heads come before its queries
-        fill(s, s.rows[slot].q, p.q, kOfK, work.head, query, sequence, s.of_rows[slot].full);
+        fill<kBefore>(s.rows[slot].q, p.q, work.head, query, sequence, s.of_rows[slot].full);
       else
-        fill(s, s.rows[slot].q, p.q, kOfK, query, work.head, sequence, s.of_rows[slot].full);
+        fill<kBefore>(s.rows[slot].q, p.q, query, work.head, sequence, s.of_rows[slot].full);
     };
     const auto copy_k = [&](int row) {
       s.of_k[at % C.stages].wait_empty(at / C.stages);
-      fill(s, s.k[at % C.stages], p.k, kOfK, row, kv_head, sequence, s.of_k[at % C.stages].full);
+      fill<kBefore>(s.k[at % C.stages], p.k, row, kv_head, sequence, s.of_k[at % C.stages].full);
     };
     const KeyOrder<C> order(p.forward, job);
     int position = job.tiles.begin, row = work.k_offset + order.tile(position) * C.block_n;
@@ -66,20 +70,16 @@ class WgmmaProducer {
     for (bool has_k = keys_first; at != end; ++at, row += order.to_next(position++) * C.block_n, has_k = false) {
       if (!has_k) copy_k(row);
       s.of_v[at % C.stages].wait_empty(at / C.stages);
-      fill(s, s.v[at % C.stages], p.v, kOfV, row, kv_head, sequence, s.of_v[at % C.stages].full);
+      fill<kBefore>(s.v[at % C.stages], p.v, row, kv_head, sequence, s.of_v[at % C.stages].full);
     }
   }
 
-  /// `columns`: those before the head's first one, by their place in copied_before.
-  template <class Tile>
-  static void fill(const Shared& s, Tile& s_tile, const TensorMap& map, int columns, int row, int head, int sequence,
-                   MBarrier& full) {
+  template <int kBefore, class Tile>
+  static void fill(Tile& s_tile, const TensorMap& map, int row, int head, int sequence, MBarrier& full) {
     arch::mbarrier_arrive_expect_tx(full, int(sizeof s_tile.data));
 #pragma unroll
-    for (int panel = 0; panel < Tile::kPanels; ++panel) {
-      const int first = panel * Tile::kPanel - arch::load_shared(s.copied_before, columns);
-      arch::tma_load(s_tile.data, Tile::panel(panel), map, {first, row, head, sequence}, full);
-    }
+    for (int panel = 0; panel < Tile::kPanels; ++panel)
+      arch::tma_load(s_tile.data, Tile::panel(panel), map, {panel * Tile::kPanel - kBefore, row, head, sequence}, full);
   }
 };
 

@@ -46,9 +46,7 @@ struct WgmmaShared {
   TileK k[C.stages];
   TileV v[C.stages];
   JobSlot jobs[kRowSlots];  ///< what rows are of
-  /// Columns before the head's first one (head_start.hpp): of the K and of the V that is being copied, and of rows' V,
-  /// and so of their output.
-  int copied_before[2], v_before[kRowSlots];
+  int before[kRowSlots];    ///< columns before the first one of its K and V (head_start.hpp), and so of its output
   Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
   static constexpr int kFoundSlots = 2;
   JobSlot found[kFoundSlots];  ///< jobs that are yet to be copied

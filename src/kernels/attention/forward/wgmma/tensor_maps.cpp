@@ -56,8 +56,9 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
   const int q_rows = takes_heads(c) ? kWarpRows : c.block_m;
   // Without keys there may be no K and V; their maps are not used then.
   const TensorView &k = rows_k == 0 ? call.q : call.k, &v = rows_k == 0 ? call.q : call.v;
-  params.k_start = head_start(k, p.dtype, p.head_dim, c.head_dim);
-  params.v_start = head_start(v, p.dtype, p.head_dim_v, c.head_dim_v);
+  const HeadStart of_k = head_start(k, p.dtype, p.head_dim, c.head_dim);
+  const HeadStart of_v = head_start(v, p.dtype, p.head_dim_v, c.head_dim_v);
+  params.start = of_k == of_v && copies_from_sectors(c) ? of_k : HeadStart{};
   return encode_all(
       {
           {params.q, c.packs ? spec_of_packed(c, p, call.q, rows_q, sequences)

@@ -12,49 +12,64 @@ namespace flashfit {
 namespace {
 
 constexpr std::int64_t kHeads = 4, kRows = 100;
+const std::string kNarrow = "fwd_wgmma_fp16_d96_192x96_w12_s2_b1";
 
 Result<TensorMap> encode(const TensorMapSpec&) { return TensorMap{}; }
 
-/// Of k and v, contiguous from `address` on but for what `change` does to the view.
-template <class Change>
-WgmmaForwardParams encoded(int head_dim, std::uintptr_t address, Change change) {
+/// Of k and v, contiguous from `address` on but for what `change` does to both and `change_v` to v.
+template <class Change, class ChangeV>
+WgmmaForwardParams encoded(int head_dim, std::uintptr_t address, Change change, ChangeV change_v,
+                           const std::string& name = kNarrow) {
   TensorView view{reinterpret_cast<void*>(address), kRows * kHeads * head_dim, kHeads * head_dim, head_dim};
   change(view);
+  TensorView v = view;
+  change_v(v);
   const ForwardCall call{.problem = test::dense({.head_dim = head_dim, .batch = 2, .heads = kHeads, .queries = kRows}),
                          .q = view,
                          .k = view,
-                         .v = view};
+                         .v = v};
   WgmmaForwardParams params{};
-  const ForwardVariant* const variant = find_forward_variant("fwd_wgmma_fp16_d96_192x96_w12_s2_b1");
+  const ForwardVariant* const variant = find_forward_variant(name);
   EXPECT_TRUE(encode_maps(params, variant->config, call, encode));
   return params;
 }
-WgmmaForwardParams encoded(int head_dim, std::uintptr_t address = 4096) {
-  return encoded(head_dim, address, [](TensorView&) {});
+void stay(TensorView&) {}
+WgmmaForwardParams encoded(int head_dim, std::uintptr_t address = 4096, const std::string& name = kNarrow) {
+  return encoded(head_dim, address, stay, stay, name);
 }
 
-void expect_columns(const WgmmaForwardParams& params, const std::vector<int>& of_heads) {
-  for (int head = 0; head < int(of_heads.size()); ++head) {
-    EXPECT_EQ(params.k_start.columns_before(head), of_heads[head]) << head;
-    EXPECT_EQ(params.v_start.columns_before(head), of_heads[head]) << head;
-  }
+void expect_between(const WgmmaForwardParams& params, const std::vector<bool>& heads) {
+  for (int head = 0; head < int(heads.size()); ++head) EXPECT_EQ(params.start.is_between(head), heads[head]) << head;
 }
 
 TEST(HeadStart, EverySecondHeadOf72ColumnsBeginsBetweenSectors) {
-  expect_columns(encoded(72), {0, 8, 0, 8});
-  expect_columns(encoded(88, 4096 + 16), {8, 0, 8, 0});
+  expect_between(encoded(72), {false, true, false, true});
+  expect_between(encoded(88, 4096 + 16), {true, false, true, false});
 }
 
 TEST(HeadStart, HeadsOfWholeSectorsBeginAsTheTensorDoes) {
-  expect_columns(encoded(80), {0, 0, 0, 0});
-  expect_columns(encoded(80, 4096 + 16), {8, 8, 8, 8});
+  expect_between(encoded(80), {false, false, false, false});
+  expect_between(encoded(80, 4096 + 16), {true, true, true, true});
 }
 
-TEST(HeadStart, ATileNeedsRoomForTheColumnsBefore) { expect_columns(encoded(96, 4096 + 16), {0, 0, 0, 0}); }
+TEST(HeadStart, ATileNeedsRoomForTheColumnsBefore) {
+  expect_between(encoded(96, 4096 + 16), {false, false, false, false});
+}
+
+TEST(HeadStart, KAndVMustBeginAlike) {
+  const auto between = [](TensorView& view) { view.data = static_cast<char*>(view.data) + 16; };
+  expect_between(encoded(72, 4096, stay, between), {false, false, false, false});
+  expect_between(encoded(72, 4096, between, stay), {false, false, false, false});
+}
+
+TEST(HeadStart, WideTilesAreNotCopiedFromTheSectorsStart) {
+  expect_between(encoded(136, 4096, "fwd_wgmma_fp16_d192_128x96_w8_s2_b1"), {false, false, false, false});
+}
 
 TEST(HeadStart, RowsAndSequencesMustBeginAlike) {
-  expect_columns(encoded(72, 4096, [](TensorView& view) { view.row_stride += 8; }), {0, 0, 0, 0});
-  expect_columns(encoded(72, 4096, [](TensorView& view) { view.batch_stride += 8; }), {0, 0, 0, 0});
+  expect_between(encoded(72, 4096, [](TensorView& view) { view.row_stride += 8; }, stay), {false, false, false, false});
+  expect_between(
+      encoded(72, 4096, [](TensorView& view) { view.batch_stride += 8; }, stay), {false, false, false, false});
 }
 
 }  // namespace
