@@ -9,10 +9,10 @@ namespace flashfit {
 /// of the head. A row has 16 bytes of them then.
 inline constexpr int kColumnsBetweenSectors = 8;
 
-/// Whether a variant does so. In wider ones, with three slots of keys, and where options or packed heads take registers,
-/// the warp that copies would spill; narrower ones gain 3 %.
+/// Whether a variant does so: the one that takes heads of 72 and 88 columns. What it adds to the warp that copies spills
+/// in most others, and slowed down those of 128 and more columns, whose heads hardly ever begin there.
 constexpr bool copies_from_sectors(const ForwardConfig& c) {
-  return c.head_dim > 64 && c.head_dim <= 128 && c.stages == 2 && c.kind == ForwardKind::kPlain && !c.packs;
+  return c.head_dim == 96 && c.stages == 2 && c.kind == ForwardKind::kPlain;
 }
 
 /// Which heads begin between two sectors: number h does if bit 0 of first + h * head is set. {0, 0}: none, or none
