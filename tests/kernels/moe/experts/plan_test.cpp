@@ -241,11 +241,11 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
 TEST(ExpertsTiles, AreEachTakenOnceInBands) {
   for (const int tiles : {1, 2, 15, 16, 17, 31, 33, 49, 228, 5000})
     for (const int columns : {1, 6, 7}) {
-      std::vector<int> taken(static_cast<std::size_t>(tiles * columns));
+      std::vector<int> taken(std::size_t(tiles) * std::size_t(columns));
       for (int n = 0; n < tiles * columns; ++n) {
         const auto [tile, column] = experts_tile_at(n, tiles, columns);
         ASSERT_TRUE(tile >= 0 && tile < tiles && column >= 0 && column < columns) << n << " of " << tiles;
-        ++taken[static_cast<std::size_t>(tile * columns + column)];
+        ++taken[std::size_t(tile) * std::size_t(columns) + std::size_t(column)];
         // What is taken together is of few tiles of rows.
         const auto [before, of] = experts_tile_at(n / kExpertsBand * kExpertsBand, tiles, columns);
         EXPECT_LT(std::abs(tile - before), 2 * kExpertsBand);

@@ -29,11 +29,11 @@ bool takes_options(const ForwardConfig& c, const ForwardProblem& p) {
     case ForwardKind::kPlain:
       return !needs_general(p);
     case ForwardKind::kGeneral:
-      return c.engine == ForwardEngine::kMma || !(p.alibi || p.bias != BiasKind::kNone || needs_general_mma(p));
+      return c.engine == ForwardEngine::kMma || (!p.alibi && p.bias == BiasKind::kNone && !needs_general_mma(p));
     case ForwardKind::kAlibi:
-      return !(p.softcap || p.bias != BiasKind::kNone || needs_general_mma(p));
+      return !p.softcap && p.bias == BiasKind::kNone && !needs_general_mma(p);
     case ForwardKind::kBias:
-      return !(p.softcap || p.alibi || needs_general_mma(p));
+      return !p.softcap && !p.alibi && !needs_general_mma(p);
   }
   return false;
 }

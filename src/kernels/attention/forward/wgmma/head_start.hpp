@@ -9,8 +9,8 @@ namespace flashfit {
 /// of the head. A row has 16 bytes of them then.
 inline constexpr int kColumnsBetweenSectors = 8;
 
-/// Whether a variant does so: the one that takes heads of 72 and 88 columns. What it adds to the warp that copies spills
-/// in most others, and slowed down those of 128 and more columns, whose heads hardly ever begin there.
+/// Whether a variant does so: the one that takes heads of 72 and 88 columns. In most others the warp that copies would
+/// spill, and those of 128 and more columns, whose heads hardly ever begin there, were slower.
 constexpr bool copies_from_sectors(const ForwardConfig& c) {
   return c.head_dim == 96 && c.stages == 2 && c.kind == ForwardKind::kPlain;
 }
