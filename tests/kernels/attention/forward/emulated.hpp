@@ -41,6 +41,10 @@ std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& 
 /// that all have, several in a block, whose rows follow late bases: what is wrong, or "".
 std::string whole_heads_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
+/// Of a kernel that copies heads from the start of a sector of memory on: runs heads of which every second one begins
+/// between two, with late bases: what is wrong, or "".
+std::string head_starts_defect(const EmulatedKernel& kernel, const emu::Options& options);
+
 /// Combines parts that no kernel made, of up to kMostParts: what is wrong with the output, or "".
 std::string combine_defect(const emu::Options& options);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulated.hpp"
+#include "kernels/attention/forward/wgmma/head_start.hpp"
 #include "place_of.hpp"
 #include "share.hpp"
 
@@ -64,6 +65,16 @@ TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) {
     EXPECT_EQ(whole_heads_defect(kernel, all[kernels++ % all.size()]), "") << kernel.variant.name;
   }
   EXPECT_EQ(kernels, 4);
+}
+
+TEST(Forward, HeadsThatBeginBetweenSectorsAreCopiedFromASectorsStart) {
+  int kernels = 0;
+  for (const EmulatedKernel& kernel : emulated_forwards()) {
+    if (!copies_from_sectors(forward_variant_of(kernel.variant).config)) continue;
+    const std::vector<emu::Options> all = schedules();
+    EXPECT_EQ(head_starts_defect(kernel, all[kernels++ % all.size()]), "") << kernel.variant.name;
+  }
+  EXPECT_EQ(kernels, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),

@@ -12,7 +12,7 @@ inline constexpr int kColumnsBetweenSectors = 8;
 /// Whether a variant does so: the one that takes heads of 72 and 88 columns. In most others the warp that copies would
 /// spill, and those of 128 and more columns, whose heads hardly ever begin there, were slower.
 constexpr bool copies_from_sectors(const ForwardConfig& c) {
-  return c.head_dim == 96 && c.stages == 2 && c.kind == ForwardKind::kPlain;
+  return c.engine == ForwardEngine::kWgmma && c.head_dim == 96 && c.stages == 2 && c.kind == ForwardKind::kPlain;
 }
 
 /// Which heads begin between two sectors: number h does if bit 0 of first + h * head is set. {0, 0}: none, or none
