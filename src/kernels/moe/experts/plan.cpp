@@ -241,7 +241,6 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .alpha = p.alpha,
            .limit = p.limit,
            .shift = p.shift};
-  ExpertsProductParams& second = second_.product;
   first_.copies = {.x = ahead ? call.x : nullptr,
                    .x_row = call.x_row,
                    .gathered = workspace + at.y,
@@ -249,6 +248,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                    .taken = ints(at.ready),
                    .ready = ints(at.ready) + 1};
   second_.copies = {};
+  ExpertsProductParams& second = second_.product;
   second = first;
   ++second.taken;
   second.sorted_before = 1;

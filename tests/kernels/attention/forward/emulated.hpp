@@ -12,6 +12,14 @@ namespace flashfit::testing {
 
 using emulated::EmulatedKernel, emulated::emulated_forwards, emulated::run;
 
+/// The kernels of the table whose configuration `is` so.
+template <class Is>
+std::vector<EmulatedKernel> kernels_where(Is is) {
+  std::vector<EmulatedKernel> kernels = emulated_forwards();
+  std::erase_if(kernels, [&](const EmulatedKernel& each) { return !is(forward_variant_of(each.variant).config); });
+  return kernels;
+}
+
 /// A dense case whose q, k, v and out have strides of their own each, which none of the case's layouts gives.
 ForwardData make_data_of_mixed_layouts(const ForwardCase& spec);
 

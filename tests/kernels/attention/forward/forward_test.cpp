@@ -57,24 +57,19 @@ TEST_P(Forward, IsRightOnAllCases) {
   }
 }
 
-TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) {
-  int kernels = 0;
-  for (const EmulatedKernel& kernel : emulated_forwards()) {
-    if (!takes_heads(forward_variant_of(kernel.variant).config)) continue;
-    const std::vector<emu::Options> all = schedules();
-    EXPECT_EQ(whole_heads_defect(kernel, all[kernels++ % all.size()]), "") << kernel.variant.name;
-  }
-  EXPECT_EQ(kernels, 4);
+/// Of so many kernels, each under another schedule than the one before.
+void expect_no_defect(const std::vector<EmulatedKernel>& kernels, std::size_t count,
+                      std::string (*defect_of)(const EmulatedKernel&, const emu::Options&)) {
+  const std::vector<emu::Options> all = schedules();
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    EXPECT_EQ(defect_of(kernels[i], all[i % all.size()]), "") << kernels[i].variant.name;
+  EXPECT_EQ(kernels.size(), count);
 }
 
+TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) { expect_no_defect(kernels_where(takes_heads), 4, whole_heads_defect); }
+
 TEST(Forward, HeadsThatBeginBetweenSectorsAreCopiedFromASectorsStart) {
-  int kernels = 0;
-  for (const EmulatedKernel& kernel : emulated_forwards()) {
-    if (!copies_from_sectors(forward_variant_of(kernel.variant).config)) continue;
-    const std::vector<emu::Options> all = schedules();
-    EXPECT_EQ(head_starts_defect(kernel, all[kernels++ % all.size()]), "") << kernel.variant.name;
-  }
-  EXPECT_EQ(kernels, 2);
+  expect_no_defect(kernels_where(copies_from_sectors), 2, head_starts_defect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),
