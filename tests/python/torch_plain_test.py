@@ -131,6 +131,19 @@ def test_plain_tensors_are_not_where_something_watches(is_plain: IsPlain, state:
             assert not is_plain(q, q, q, None)
 
 
+def test_the_memory_of_a_fake_tensor_is_not_asked_for(capfd: Any) -> None:
+    """PyTorch warns of who does, once a process."""
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with torch._subclasses.FakeTensorMode():
+            q = tensor()
+            assert flashfit.attention(q, q, q).shape == q.shape
+    finally:
+        torch.set_warn_always(always)
+    assert capfd.readouterr().err == ""
+
+
 def through(transform: Callable[[Callable[[Any], Any]], Callable[[Any], Any]], seen: Callable[[Any], bool]) -> bool:
     """What `seen` says of the tensor that a transform hands on."""
     said = []
