@@ -153,6 +153,11 @@ def numbers_of(asked: Asked) -> Numbers:
                 f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
             )
     flags = layout_of(asked.gate_up, asked.transposed, asked.weight_on)
+    activation = activation_of(asked.activation)
+    if flags & _INTERLEAVED and not has_gate(asked.activation):
+        raise InvalidArgument(
+            f'gate_up: "interleaved" with activation "{asked.activation}", which has no gate; accepted: "concatenated"'
+        )
     truth_of("recompute", asked.recompute)
     routed = asked.router_logits is not None
     if not routed:
@@ -165,7 +170,7 @@ def numbers_of(asked: Asked) -> Numbers:
                 raise InvalidArgument(f"{name}: {shown(getattr(asked, name))} without router_logits; accepted: with it")
     top_k, groups, kept, scale = 0, 0, 0, 0.0
     if routed:
-        flags |= flags_of(asked.router, asked.renormalize)
+        flags |= flags_of(asked.router, asked.renormalize, asked.router_bias, asked.groups)
         if asked.top_k is None:
             raise InvalidArgument("top_k: None with router_logits; accepted: an integer from 1 to 16")
         top_k = chosen_of(asked.top_k)
@@ -174,7 +179,7 @@ def numbers_of(asked: Asked) -> Numbers:
         groups, kept = groups_of(asked.groups)
         scale = scale_of(asked.scale)
     low, high = range_of(asked.experts) or (0, 0)
-    return Numbers(flags, low, high, *activation_of(asked.activation), top_k, groups, kept, scale)
+    return Numbers(flags, low, high, *activation, top_k, groups, kept, scale)
 
 
 def _map_of(package: Package, x: Any, experts: Any) -> Any:

@@ -296,6 +296,7 @@ def ids_with(value: int) -> Any:
 
 
 ACTIVATIONS = '"swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu", "relu2", or a flashfit.Swiglu'
+SCORES = 'router "sigmoid" or "sqrt_softplus"'
 ONE_WAY = "accepted: router_logits with top_k, or topk_weights with topk_ids"
 WRONG: list[tuple[dict[str, Any], str]] = [
     (NO_ROUTE, f"router_logits: nothing given; {ONE_WAY}"),
@@ -315,7 +316,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (by_logits(router_logits=LOGITS[:, :5]), "router_logits: shape is (21, 5); accepted: 6 of w13: experts"),
     (by_logits(router_logits=LOGITS[:3]), "router_logits: shape is (3, 6); accepted: (21, 6), [tokens, experts]"),
     (by_logits(router="top"), 'router: \'top\'; accepted: "softmax", "topk_softmax", "sigmoid", "sqrt_softplus"'),
-    (by_logits(router_bias=[0.0] * 6), "router_bias: given with a softmax; accepted: NULL, or FLASHFIT_SIGMOID or"),
+    (by_logits(router_bias=[0.0] * 6), f'router_bias: given with router "softmax"; accepted: None, or {SCORES}'),
+    (by_logits(groups=(3, 1)), f'groups: (3, 1) with router "softmax"; accepted: None, or {SCORES}'),
     (by_logits(router="sigmoid", router_bias=[0.0] * 5), "router_bias: shape is (5); accepted: (6), a number for"),
     (by_logits(router="sigmoid", groups=(4, 2)), "groups: 4; accepted: a divisor of 6, the experts"),
     (by_logits(router="sigmoid", groups=(3, 4)), "groups: (3, 4); accepted: (groups, groups kept), 1 to 512 of them"),
@@ -329,7 +331,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gate_up": "up_gate"}, 'gate_up: \'up_gate\'; accepted: "concatenated", "interleaved"'),
     ({"weight_on": None}, 'weight_on: None; accepted: "output", "input"'),
     ({"transposed": 1}, "transposed: 1; accepted: True, False"),
-    ({"activation": "silu", "gate_up": "interleaved"}, "flags: FLASHFIT_INTERLEAVED (0x4000) with silu, which has no"),
+    (
+        {"activation": "silu", "gate_up": "interleaved"},
+        'gate_up: "interleaved" with activation "silu", which has no gate; ',
+    ),
     ({"x": SMALL["x"][0]}, "x: 1 dimensions; accepted: 2, [tokens, hidden]"),
     ({"x": SMALL["x"].astype(np.float64)}, "x: dtype is fp64 on cpu; accepted: fp16, bf16, on the CPU also fp32"),
     ({"x": SMALL["x"].astype(np.float16)}, "w13: dtype is fp32; accepted: fp16, as x"),
