@@ -11,7 +11,7 @@ from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
 from ._route import chosen_of, flags_of, groups_of, scale_of
-from ._tensors import shown, truth_of, whole_numbers_list
+from ._tensors import Memory, shown, truth_of, whole_numbers_list
 
 _TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT, KEEPING = 8192, 16384, 32768, 65536  # FLASHFIT_TRANSPOSED and so on
 _ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
@@ -186,7 +186,7 @@ def _map_of(package: Package, x: Any, experts: Any) -> Any:
     """experts where it is a map."""
     if experts is None or isinstance(experts, tuple):
         return None
-    return _int32("expert_map", package, x, experts, -1)
+    return _int32("experts", package, x, experts, -1)
 
 
 def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
@@ -194,6 +194,15 @@ def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
     if package.owns(values):
         return package.whole(name, values)
     return package.array(name, x, whole_numbers_list(name, values, least, "one dimension"), "int32")
+
+
+def _check_range(numbers: Numbers, w13: Memory | None) -> None:
+    """Refuses a range of experts of which w13 has not each, or more."""
+    there = w13.shape[0] if w13 is not None and len(w13.shape) == 3 else None
+    if numbers.high and there is not None and numbers.high - numbers.low != there:
+        raise InvalidArgument(
+            f"experts: ({numbers.low}, {numbers.high}); accepted: {there} experts between, as w13 has"
+        )
 
 
 def moe_with_care(
@@ -227,6 +236,7 @@ def moe_with_care(
     tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
     if out is not None:
         call.read_result("out", out, True)
+    _check_range(numbers, tensors["w13"])
     status = binding().moe(tensors, numbers, call.queue, call.workspace())
     if status:
         raise failure(status)

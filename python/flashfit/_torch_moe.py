@@ -437,7 +437,7 @@ def moe_by_operators(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspac
         "b13": asked.b13,
         "b2": asked.b2,
         "router_bias": bias if bias is None else TORCH.numbers("router_bias", x, bias),
-        "expert_map": None if owned else _tensor("expert_map", x, asked.experts, -1),
+        "expert_map": None if owned else _tensor("experts", x, asked.experts, -1),
         **dict(zip(OPTIONS[-3:], shared)),
     }
     given = {name: each for name, each in tensors.items() if each is not None}
