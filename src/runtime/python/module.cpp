@@ -1,12 +1,14 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <new>
 
 #include "flashfit/flashfit.h"
 #include "runtime/python/abi3t.hpp"
 #include "runtime/python/eager.hpp"
+#include "runtime/python/node_forward.hpp"
 #include "runtime/python/tensor.hpp"
 
 namespace flashfit::python {
@@ -77,6 +79,22 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
     return nullptr;
   if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
   return new_reference(Py_None);
+}
+
+PyObject* connect_shim(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  const State& state = state_of(module);
+  if (!expect("connect_shim", count, torch_shim::kFunctions, state)) return nullptr;
+  void* addresses[torch_shim::kFunctions] = {};
+  for (Py_ssize_t i = 0; i < count; ++i) addresses[i] = PyLong_AsVoidPtr(args[i]);
+  if (PyErr_Occurred()) return nullptr;
+  std::memcpy(&torch_shim::functions, addresses, sizeof addresses);
+  connect_node_forward(state.attention_run);
+  const auto address = [](NodeOperator name) { return reinterpret_cast<void*>(node_forward(name)); };
+  const Owned kernels[] = {Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnCpu))),
+                           Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnGpu))),
+                           Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnGpuRowsFirst)))};
+  if (PyErr_Occurred()) return nullptr;
+  return PyTuple_Pack(3, kernels[0].get(), kernels[1].get(), kernels[2].get());
 }
 
 /// A call's tensors: by their place in the arguments of attend(), then in its options.
@@ -361,6 +379,11 @@ PyMethodDef methods[] = {
      "while each returns its object; forward_ad is the dict of the module; check_like makes of plain tensors a "
      "function that is True of others for which it need not be asked again what quiet says, nor whether they ask for "
      "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
+    {"connect_shim", fastcall(connect_shim), METH_FASTCALL,
+     "connect_shim(addresses): of the functions of torch's stable C interface, in the order of torch_shim.hpp; 0 for "
+     "one "
+     "that may be missing. Once for each process. Returns the addresses of the kernels of aten's "
+     "_scaled_dot_product_flash_attention_for_cpu, _scaled_dot_product_flash_attention and _flash_attention_forward."},
     {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, "
      "options): flashfit_attention_run's status; -1 if a tensor cannot be read. Tensors: None, objects whose type has "
