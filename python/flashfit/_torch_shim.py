@@ -17,7 +17,7 @@ from ._binding import binding
 #: In the order of `torch_shim.hpp`, without their prefix.
 _FUNCTIONS = (
     *("delete_tensor_object", "new_tensor_handle", "new_uninitialized_tensor", "empty_strided", "get_data_ptr"),
-    *("get_dim", "get_sizes", "get_strides", "get_dtype", "get_device_type", "get_device_index"),
+    *("get_dim", "get_sizes", "get_strides", "get_dtype", "get_device_type", "get_device_index", "get_layout"),
     *("dtype_float16", "dtype_bfloat16", "dtype_float32", "dtype_uint8", "dtype_uint64"),
     *("device_type_cpu", "device_type_cuda", "get_current_cuda_stream"),
 )

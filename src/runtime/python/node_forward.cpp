@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <iterator>
-#include <new>
 #include <numeric>
 #include <utility>
 
@@ -169,24 +168,16 @@ bool attend(const Reference (&inputs)[3], bool causal, double scale, bool heads_
   return attention_run(&args, Workspace::give, &workspace) == FLASHFIT_OK;
 }
 
-/// An optional number of the stack, which is freed; 0 if there is none.
-double taken_number(Value value) {
-  if (value == 0) return 0.0;
-  auto* const held = reinterpret_cast<Value*>(value);
-  const double number = std::bit_cast<double>(*held);
-  ::operator delete(held);
-  return number;
-}
-
 template <NodeOperator kName>
 void forward(Value* stack, std::uint64_t count, std::uint64_t) {
   constexpr Form kForm = form_of(kName);
   Reference inputs[3];
   for (int i = 0; i < 3; ++i) inputs[i].reset(reinterpret_cast<torch_shim::Handle>(stack[i]));
   const bool causal = (stack[kForm.is_causal] & 1) != 0;
-  const double scale = static_cast<std::uint64_t>(kForm.scale) < count ? taken_number(stack[kForm.scale]) : 0.0;
+  const auto scale =
+      static_cast<std::uint64_t>(kForm.scale) < count ? torch_shim::taken(stack[kForm.scale]) : std::nullopt;
   Results results;
-  const bool done = attend(inputs, causal, scale, kForm.heads_first, results);
+  const bool done = attend(inputs, causal, std::bit_cast<double>(scale.value_or(0)), kForm.heads_first, results);
   const RandomState* const random = done && kForm.has_random_state ? RandomState::of(results.place) : nullptr;
   const bool whole = done && (random || !kForm.has_random_state);
   int next = 0;

@@ -4,6 +4,8 @@
 // package finds the functions in the libraries that torch loaded (_torch_shim.py).
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <optional>
 
 #include "runtime/python/tensor.hpp"
 
@@ -30,6 +32,7 @@ struct Functions {
   Status (*get_dtype)(Handle, std::int32_t*);
   Status (*get_device_type)(Handle, std::int32_t*);
   Status (*get_device_index)(Handle, std::int32_t*);
+  Status (*get_layout)(Handle, std::int32_t*);
   Name dtype_float16, dtype_bfloat16, dtype_float32, dtype_uint8, dtype_uint64;
   Name device_type_cpu, device_type_cuda;
   Status (*current_cuda_stream)(std::int32_t device_index, void** stream);
@@ -72,6 +75,15 @@ inline Reference again(Handle tensor) {
   Handle made = nullptr;
   functions.new_tensor_handle(tensor, &made);
   return Reference(made);
+}
+
+/// What an optional argument holds, which is freed.
+inline std::optional<Value> taken(Value argument) {
+  if (argument == 0) return std::nullopt;
+  auto* const held = reinterpret_cast<Value*>(argument);
+  const Value value = *held;
+  ::operator delete(held);
+  return value;
 }
 
 /// What DLPack calls the tensor, which lends its sizes and strides. False if it has no memory of its own, or another
