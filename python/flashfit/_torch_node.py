@@ -31,8 +31,8 @@ from ._torch_shim import Registration, shim
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 _PYTHONS = _Keys(_Key.AutogradPrivateUse3) | _Keys(_Key.PrivateUse3)
 _MODULES = _Keys(_Key.AutogradPrivateUse2) | _Keys(_Key.PrivateUse2)
-#: A node, as a function of (q, k, v, causal, softmax_scale).
-Node = Callable[[Any, Any, Any, bool, Any], Any]
+#: A node, as a function of (q, k, v, softmax_scale).
+Node = Callable[[Any, Any, Any, Any], Any]
 _attend = binding().attend
 _set_grad_enabled: Callable[[bool], None] = torch._C._set_grad_enabled
 
@@ -190,23 +190,27 @@ _ON_GPU_ROWS_FIRST = _Operator(
 )
 
 
-def _dense(ways: Ways, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
-    given = (q, k, v, 0.0, True) if causal else (q, k, v)  # what is not given costs the least
-    return _ask(ways, default, given, softmax_scale)
-
-
-def _rows_first(ways: Ways, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
-    return _ask(ways, default, (q, k, v, None, None, q.shape[1], k.shape[1], 0.0, causal, False), softmax_scale)
-
-
-def _ask(ways: Ways, default: float, given: tuple[Any, ...], softmax_scale: Any) -> Any:
+def _node(ways: Ways, default: float, rest: tuple[Any, ...]) -> Node:
+    """Of the operator's arguments after q, k and v, without those at the end that a call has not: what is not given
+    costs the least. default: the scale that needs not be given."""
     quick, careful = ways
-    if softmax_scale is None or softmax_scale == default:
-        out = quick(*given)[0]
-        return careful(*given)[0] if out is None else out
-    scale = scale_of(softmax_scale)
-    out = quick(*given, scale=scale)[0]
-    return careful(*given, scale=scale)[0] if out is None else out
+
+    def node(q: Any, k: Any, v: Any, softmax_scale: Any) -> Any:
+        if softmax_scale is None or softmax_scale == default:
+            out = quick(q, k, v, *rest)[0]
+            return careful(q, k, v, *rest)[0] if out is None else out
+        scale = scale_of(softmax_scale)
+        out = quick(q, k, v, *rest, scale=scale)[0]
+        return careful(q, k, v, *rest, scale=scale)[0] if out is None else out
+
+    return node
+
+
+def _turned(node: Node) -> Node:
+    """For rows before heads, where PyTorch has a node for heads before rows alone."""
+    return lambda q, k, v, softmax_scale: node(
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), softmax_scale
+    ).transpose(1, 2)
 
 
 def _made(q: Any, k: Any, v: Any, causal: bool, layout: str) -> Node | None:
@@ -217,15 +221,17 @@ def _made(q: Any, k: Any, v: Any, causal: bool, layout: str) -> Node | None:
         return None
     if misfit_of(problem_of(q, v)) is not None:
         return None
-    head_dim = int(q.shape[3])
+    head_dim, dense = int(q.shape[3]), layout == "bhsd"
     if q.is_cuda:
-        operator = _ON_GPU if layout == "bhsd" else _ON_GPU_ROWS_FIRST
-        ways = operator.ways() if head_dim % 8 == 0 else None
+        ways = (_ON_GPU if dense else _ON_GPU_ROWS_FIRST).ways() if head_dim % 8 == 0 else None
     else:
-        ways = _ON_CPU.ways() if layout == "bhsd" and q.shape[heads] == k.shape[heads] else None
+        ways = _ON_CPU.ways() if q.shape[heads] == k.shape[heads] else None
     if ways is None:
         return None
-    return partial(_dense if layout == "bhsd" else _rows_first, ways, head_dim**-0.5)
+    if q.is_cuda and not dense:
+        return _node(ways, head_dim**-0.5, (None, None, q.shape[1], k.shape[1], 0.0, causal, False))
+    node = _node(ways, head_dim**-0.5, (0.0, True) if causal else ())
+    return node if dense else _turned(node)
 
 
 _nodes: dict[tuple[Any, ...], Node | None] = {}

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import flashfit
 import pytest
 
 torch: Any = pytest.importorskip("torch")
-from flashfit import _torch_node, _torch_shim  # noqa: E402
+from flashfit import _torch, _torch_attention, _torch_node, _torch_shim  # noqa: E402
 from flashfit._binding import binding  # noqa: E402
 from flashfit._torch_shim import shim  # noqa: E402
 from flashfit.integrations import sdpa  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 pytestmark = pytest.mark.skipif(binding().native is None, reason="without the native module nothing is plain quickly")
 attend: Any = torch.nn.functional.scaled_dot_product_attention
@@ -98,9 +99,13 @@ def test_the_nodes_for_gpus_give_their_backward_what_it_reads(
     if not dense:
         x = [each.detach().transpose(1, 2).contiguous().requires_grad_() for each in x]
     operator = _torch_node._ON_GPU if dense else _torch_node._ON_GPU_ROWS_FIRST
-    form: Any = _torch_node._dense if dense else _torch_node._rows_first
-    node = partial(form, operator.ways(), 0.25)
-    out = node(*x, causal, scale)
+    longest = 9, 9 if causal else 12
+    rest: tuple[Any, ...] = (None, None, *longest, 0.0, causal, False)
+    if dense:
+        rest = (0.0, True) if causal else ()
+    ways = operator.ways()
+    assert ways is not None
+    out = _torch_node._node(ways, 0.25, rest)(x[0], x[1], x[2], scale)
     with torch.no_grad():
         want, lse = flashfit.attention(*x, causal=causal, softmax_scale=scale, layout=layout, return_lse=True)
     assert torch.equal(out, want)
@@ -109,7 +114,6 @@ def test_the_nodes_for_gpus_give_their_backward_what_it_reads(
     (asked,) = backward_for_gpus
     _, *saved = asked[:6]
     assert all(torch.equal(each, of) for each, of in zip(saved, (*x, out, lse)))
-    longest = 9, 9 if causal else 12
     assert asked[6:12] == (None, None, *longest, 0.0, causal)
     assert asked[-1] == scale
 
@@ -287,3 +291,87 @@ def test_gradients_in_threads_and_hooks_of_what_is_saved() -> None:
         out = ours(*x)
     assert all(torch.equal(a, b) for a, b in zip(gradients(out, x), want))
     assert len(packed) == 5  # q, k, v, out, lse
+
+
+class Watching(TorchDispatchMode):  # type: ignore[misc]
+    """Sees every call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+class Other(torch.Tensor):  # type: ignore[misc]
+    """A subclass that does nothing."""
+
+
+def seen_before(layout: Any) -> tuple[list[Any], Any]:
+    """Tensors whose call got a node, and goes there at once by now, and the call's result."""
+    x = [each.detach().requires_grad_() for each in tensors()]
+    if layout == "bshd":
+        x = [each.detach().transpose(1, 2).contiguous().requires_grad_() for each in x]
+    for _ in range(3):
+        out = flashfit.attention(*x, layout=layout)
+    return x, out
+
+
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+def test_a_call_whose_like_got_a_node_goes_there_at_once(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _torch_attention._known.clear()
+    x, out = seen_before(layout)
+
+    def never(*_: Any) -> None:
+        raise AssertionError("looked at in full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_torch, "call_in_graph", never)
+        again = flashfit.attention(*x, layout=layout)
+        assert torch.equal(again, out)
+        assert again.grad_fn.name() == out.grad_fn.name()
+        scaled = flashfit.attention(*x, layout=layout, softmax_scale=0.5)
+        assert not torch.allclose(scaled, out)
+        options: list[dict[str, Any]] = [{"causal": True}, {"window": (1, 1)}, {"return_lse": True}]
+        for each in options:
+            with pytest.raises(AssertionError, match="in full"):
+                flashfit.attention(*x, layout=layout, **each)
+    with pytest.raises(flashfit.FlashfitError, match="softmax_scale"):
+        flashfit.attention(*x, layout=layout, softmax_scale=-1.0)
+    exact = attend(*(each if layout == "bhsd" else each.transpose(1, 2) for each in (t.double() for t in x)))
+    exact = exact if layout == "bhsd" else exact.transpose(1, 2)
+    for found, want in zip(gradients(out, x), gradients(exact, x)):
+        assert error(found, want.double()) < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit")
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+def test_a_call_whose_like_got_a_node_is_looked_at_where_it_means_something_else(layout: Any) -> None:
+    x, out = seen_before(layout)
+
+    def call(*given: Any) -> Any:
+        return flashfit.attention(*given, layout=layout)
+
+    with Watching() as mode:
+        torch.testing.assert_close(call(*x), out)
+    assert any("flashfit" in name for name in mode.seen)
+    with torch.no_grad():
+        assert call(*x).grad_fn is None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert call(*x).dtype == torch.bfloat16
+    negated = torch.complex(torch.zeros_like(x[0]), -x[0]).conj().imag
+    assert negated.is_neg()
+    assert negated.requires_grad
+    torch.testing.assert_close(call(negated, *x[1:]), out)
+    torch.testing.assert_close(torch.func.vmap(call)(*(each[None] for each in x))[0], out)
+    with pytest.raises(flashfit.FlashfitError, match="dtype"):
+        call(x[0], x[1].half(), x[2])
+    with pytest.raises(flashfit.FlashfitError):
+        call(x[0], "k", x[2])
+    torch.testing.assert_close(call(x[0].as_subclass(Other), *x[1:]).as_subclass(torch.Tensor), out)
+    shorter = [x[0], *(each.narrow(1 if layout == "bshd" else 2, 0, 5) for each in x[1:])]
+    assert not torch.allclose(call(*shorter), out)
+    with forward_ad.dual_level(), pytest.raises((NotImplementedError, RuntimeError)):
+        call(forward_ad.make_dual(x[0], torch.ones_like(x[0])), *x[1:])
