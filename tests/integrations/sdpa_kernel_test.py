@@ -34,6 +34,7 @@ def normal(*shape: int, seed: int = 0) -> Any:
 
 
 Q, K, V = (normal(2, 4, 6, 16, seed=i) for i in range(3))
+LEARNT = Q.clone().requires_grad_()
 
 
 def asks_python(call: Callable[[], Any]) -> bool:
@@ -59,7 +60,10 @@ CALLS: dict[str, Callable[[], Any]] = {
     "causal, by place": lambda: attend(Q, K, V, None, 0.0, True),
     "masked": lambda: attend(Q, K, V, attn_mask=Q[0, 0, :, :6]),
     "its own scale": lambda: attend(Q, K, V, scale=0.25),
+    "with gradients": lambda: attend(LEARNT, K, V),
+    "with gradients, causal, of another scale": lambda: attend(LEARNT, K, V, is_causal=True, scale=0.5),
     "dropout": lambda: attend(Q, K, V, dropout_p=0.5),
+    "dropout, with gradients": lambda: attend(LEARNT, K, V, dropout_p=0.5),
     "fp64": lambda: attend(Q.double(), K.double(), V.double()),
     "broadcast heads": lambda: attend(Q, K[:, :1], V[:, :1]),
     "a scale below 0": lambda: attend(Q, K, V, scale=-1.0),
@@ -119,6 +123,12 @@ def variety() -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         ((q, k, v), {"attn_mask": learnt}),
         ((q, k, v), {"attn_mask": learnt.detach()}),
         ((q.clone().requires_grad_(), k, v), {}),
+        ((q.clone().requires_grad_(), k, v), {"is_causal": True}),
+        ((q.clone().requires_grad_(), k, v), {"scale": 0.5}),
+        ((q.clone().requires_grad_(), k.clone().requires_grad_(), v), {}),
+        ((q, k, v.clone().requires_grad_()), {}),
+        ((q.clone().requires_grad_(), k, k), {}),
+        ((q.clone().requires_grad_(), k, v), {"attn_mask": row}),
         ((q.clone().requires_grad_(), k, v[..., :8]), {}),
         ((q, k.clone().requires_grad_(), v), {"dropout_p": 0.25}),
         ((q, k[:, :1], v[:, :1]), {}),
@@ -188,30 +198,32 @@ class Watching(TorchDispatchMode):  # type: ignore[misc]
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("options", [{}, {"scale": -0.5}], ids=["plain", "left"])
-def test_who_watches_calls_sees_those_whose_like_was_seen(installed: None, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
+@pytest.mark.parametrize("options", [{}, {"scale": -0.5}], ids=["taken", "left"])
+def test_who_watches_calls_sees_those_whose_like_was_seen(installed: None, options: dict[str, Any], query: Any) -> None:
     for _ in range(3):
-        want = attend(Q, K, V, **options)
+        want = attend(query, K, V, **options)
     with Watching() as mode:
-        torch.testing.assert_close(attend(Q, K, V, **options), want)
+        torch.testing.assert_close(attend(query, K, V, **options), want)
     assert mode.seen
     Watched.seen.clear()
-    watched = [torch.Tensor._make_subclass(Watched, x) for x in (Q, K, V)]
+    watched = [torch.Tensor._make_subclass(Watched, x, x.requires_grad) for x in (query, K, V)]
     found = attend(*watched, **options)
     assert Watched.seen
     torch.testing.assert_close(torch.as_tensor(found), want)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit")
-def test_transforms_of_calls_whose_like_was_taken(installed: None) -> None:
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
+def test_transforms_of_calls_whose_like_was_taken(installed: None, query: Any) -> None:
     for _ in range(3):
-        attend(Q, K, V)
+        attend(query, K, V)
     exact = attend(Q.double(), K.double(), V.double())
-    negated = torch.complex(torch.zeros_like(Q), -Q).conj().imag
+    negated = torch.complex(torch.zeros_like(Q), -query).conj().imag
     assert negated.is_neg()
-    torch.testing.assert_close(attend(negated, K, V).double(), exact, rtol=0, atol=2e-6)
-    mapped = torch.func.vmap(attend)(Q[None], K[None], V[None])[0]
-    torch.testing.assert_close(mapped.double(), exact, rtol=0, atol=2e-6)
+    torch.testing.assert_close(attend(negated, K, V).double().detach(), exact, rtol=0, atol=2e-6)
+    mapped = torch.func.vmap(attend)(query[None], K[None], V[None])[0]
+    torch.testing.assert_close(mapped.double().detach(), exact, rtol=0, atol=2e-6)
     gradient = torch.func.grad(lambda q: attend(q, K, V).sum())(Q)
     learnt = Q.clone().requires_grad_()
     attend(learnt, K, V).sum().backward()
@@ -220,9 +232,9 @@ def test_transforms_of_calls_whose_like_was_taken(installed: None) -> None:
         _, tangent = torch.func.jvp(lambda q: attend(q, K, V), (Q,), (torch.ones_like(Q),))
     assert bool(tangent.abs().sum() > 0)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert attend(Q, K, V).dtype == torch.bfloat16
+        assert attend(query, K, V).dtype == torch.bfloat16
     with torch.inference_mode():
-        assert attend(Q, K, V).is_inference()
+        assert attend(query, K, V).is_inference()
     compiled = torch.compile(lambda q, k, v: attend(q, k, v), backend="aot_eager", fullgraph=True, dynamic=True)
     torch.testing.assert_close(compiled(Q, K, V).double(), exact, rtol=0, atol=2e-6)
     assert any("? heads" in line for line in sdpa.log())  # the sizes of a trace
@@ -274,13 +286,15 @@ def test_counts_of_threads_add_up(installed: None) -> None:
         for _ in range(50):
             attend(Q, K, V)
             attend(*x)
+            attend(*x, scale=-1.0)
+            attend(LEARNT, K, V)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert [line.split("(")[-1] for line in sdpa.log()] == ["200 calls)"] * 2
+    assert [line.split("(")[-1] for line in sdpa.log()] == ["200 calls)", "400 calls)", "200 calls)"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
@@ -308,9 +322,10 @@ def test_what_pytorch_refuses_keeps_no_tensor(installed: None, options: dict[str
     assert used == [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (q, k)]
 
 
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
 @pytest.mark.parametrize("options", [{}, {"scale": -0.5}, {"attn_mask": Q[0, 0, :, :6]}])
-def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, Any]) -> None:
-    x = [each.clone() for each in (Q, K, V)]
+def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, Any], query: Any) -> None:
+    x = [each.detach().clone().requires_grad_(each.requires_grad) for each in (query, K, V)]
     tensors = [*x, *(each for each in options.values() if isinstance(each, torch.Tensor))]
     used = [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in tensors]
     for _ in range(4):

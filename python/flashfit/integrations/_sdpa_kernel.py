@@ -11,6 +11,7 @@ Where it is missing, or a call does not go these ways, the kernel of Python is r
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
@@ -32,6 +33,11 @@ _MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
 _OWN, _PYTHONS = "PrivateUse2", "PrivateUse3"
 _LINES = 1024  # KnownCalls::kLines
 
+_MOST_WAYS = 4096
+
+#: Of (query, key, value): the result of a call that needs gradients, or NotImplemented where it is not like the one for
+#: which this was made.
+Way = Callable[[Any, Any, Any], Any]
 #: A kernel of Python, with the operator's arguments.
 Kernel = Callable[..., Any]
 
@@ -79,7 +85,7 @@ def _address() -> int:
 
     def leave(*given: Any, **options: Any) -> Any:
         asked.append(get_ident())
-        native.know_sdpa(0, False)
+        native.know_sdpa(0)
         return own._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *given, **options)
 
     with torch.inference_mode(False), torch.no_grad():
@@ -104,6 +110,8 @@ class Front:
         """kernel: of Python, for these dispatch keys; what it leaves is noted in `notes`."""
         self._notes, self._lock = notes, Lock()
         self._lines: dict[tuple[str, str], int] = {}
+        self._ways: dict[int, Way] = {}
+        self._numbers = itertools.count()  # none is given twice: a call may be on its way to what was forgotten
         native: Any = binding().native
         self._native = native
         address, found = _address(), shim()
@@ -111,7 +119,7 @@ class Front:
         self._forget()
         notes.on_clear = self._forget
         if address and found is not None:
-            self._take_out = _register(found, address, partial(native.sdpa_or, kernel), keys)
+            self._take_out = _register(found, address, partial(native.sdpa_or, kernel, self._ways), keys)
         else:
             self._take_out = _register_python(kernel, keys)
 
@@ -124,19 +132,25 @@ class Front:
     def _forget(self) -> None:
         """Every call comes to Python once more."""
         with self._lock:
-            self._lines.clear()
             if self._knows:
                 self._native.forget_sdpa()
+            self._lines.clear()
+            self._ways.clear()
 
-    def knower(self, call: str, reason: str) -> Callable[[], Any]:
-        """Of a call that is left for what its signature says (CallSignature) or, with "" for the reason, taken if it is
-        plain: what counts one more in its line, for the kernel of Python, after which calls alike do not come to it."""
-        if not self._knows:
-            return self._notes.counter(call, reason)
+    def knower(self, call: str, reason: str, way: Way | None = None) -> Callable[[], Any]:
+        """Of a call that is left for what its signature says (CallSignature) or, with "" for the reason, taken: by a
+        way, or if it is plain. What counts one more in its line, for the kernel of Python, after which calls alike do
+        not come to it."""
+        number = -1
         with self._lock:
-            line = self._lines.setdefault((call, reason), len(self._lines))
+            line = self._lines.setdefault((call, reason), len(self._lines)) if self._knows else _LINES
+            if line < _LINES and way is not None:
+                if len(self._ways) >= _MOST_WAYS:
+                    self._ways.clear()
+                number = next(self._numbers)
+                self._ways[number] = way
         if line >= _LINES:
             return self._notes.counter(call, reason)
         native = self._native
         self._notes.counted_elsewhere(call, reason, lambda: int(native.count_sdpa(line)))
-        return partial(native.know_sdpa, line, not reason)
+        return partial(native.know_sdpa, line) if reason else partial(native.know_sdpa, line, number)

@@ -42,7 +42,7 @@ def _put_in() -> Callable[[], None]:
     own = _own(op)
     is_compiling = torch.compiler.is_compiling
     is_exporting = getattr(torch.compiler, "is_exporting", None)
-    take = taker(HOST.notes, lambda call, reason: front.knower(call, reason))
+    take = taker(HOST.notes, lambda *call: front.knower(*call))
 
     def why_left_to_export() -> str:
         if not is_compiling():

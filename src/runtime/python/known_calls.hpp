@@ -31,6 +31,7 @@ enum class Fate : std::uint8_t {
   kUnknown,
   kLeft,   ///< PyTorch's own function answers it, whatever else there is
   kPlain,  ///< flashfit answers it if its tensors are plain and need no gradient
+  kByWay,  ///< a function of Python answers it, if it is like the one for which that function was made
 };
 
 /// The last calls of which something is known, each counted in a line of the log. Threads may use it at once. None ever
@@ -42,6 +43,7 @@ class KnownCalls {
   struct Found {
     Fate fate = Fate::kUnknown;
     int line = 0;
+    int way = 0;  ///< of kByWay: the function's number
   };
   Found find(const CallSignature& call);
 

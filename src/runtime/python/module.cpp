@@ -118,11 +118,15 @@ int line_of(const char* function, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* know_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  const int line = line_of("know_sdpa", args, count == 2 ? 1 : count);
-  if (line < 0) return nullptr;
-  sdpa::known_calls().add(line);
-  const Fate fate = count == 2 && args[1] == Py_True ? Fate::kPlain : Fate::kLeft;
-  if (const sdpa::Asked* asked = sdpa::asked()) sdpa::known_calls().remember(asked->signature, {fate, line});
+  KnownCalls::Found found = {.fate = Fate::kLeft, .line = line_of("know_sdpa", args, count == 2 ? 1 : count)};
+  if (found.line < 0) return nullptr;
+  if (count == 2) {
+    found.way = static_cast<int>(PyLong_AsLong(args[1]));
+    if (PyErr_Occurred()) return nullptr;
+    found.fate = found.way < 0 ? Fate::kPlain : Fate::kByWay;
+  }
+  sdpa::known_calls().add(found.line);
+  if (const sdpa::Asked* asked = sdpa::asked()) sdpa::known_calls().remember(asked->signature, found);
   return new_reference(Py_None);
 }
 
@@ -435,21 +439,32 @@ PyObject* call_python(PyObject* kernel, PyObject* const* args, Py_ssize_t count,
 }
 
 PyObject* sdpa_or(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* named) {
-  enum { kKernel, kQuery, kKey, kValue, kMask, kDropout, kCausal };
+  enum { kKernel, kWays, kQuery, kKey, kValue, kMask, kDropout, kCausal };
   State& state = state_of(module);
   if (!expect("sdpa_or", count <= kValue ? count : Py_ssize_t{kValue + 1}, kValue + 1, state)) return nullptr;
   const sdpa::Asked* const asked = sdpa::asked();
-  if (asked && asked->found.fate == Fate::kPlain) {
+  const KnownCalls::Found found = asked ? asked->found : KnownCalls::Found{};
+  Owned out;
+  if (found.fate == Fate::kPlain) {
     const auto given = [&](int i) { return count > i ? args[i] : Py_None; };
     const PlainTensors tensors = {args[kQuery], args[kKey], args[kValue], Py_None, Py_None, Py_None, given(kMask)};
-    Owned out(attend_plainly(state, tensors, given(kCausal) == Py_True, true));
-    if (out.get() != Py_NotImplemented) {
-      if (out) sdpa::known_calls().add(asked->found.line);
-      return out.release();
-    }
-    // Such calls are not plain at present: they need gradients, or something watches them.
-    sdpa::known_calls().remember(asked->signature, {});
+    out.reset(attend_plainly(state, tensors, given(kCausal) == Py_True, true));
+    if (!out) return nullptr;
+  } else if (found.fate == Fate::kByWay) {
+    const Owned number(PyLong_FromLong(found.way));
+    PyObject* const way = number && is_dict(args[kWays]) ? PyDict_GetItemWithError(args[kWays], number.get()) : nullptr;
+    if (PyErr_Occurred()) return nullptr;
+    const Owned held(new_reference(way ? way : Py_NotImplemented));  // another thread may take it out meanwhile
+    out.reset(way ? PyObject_CallFunctionObjArgs(way, args[kQuery], args[kKey], args[kValue], nullptr)
+                  : new_reference(Py_NotImplemented));
+    if (!out) return nullptr;
   }
+  if (out && out.get() != Py_NotImplemented) {
+    sdpa::known_calls().add(found.line);
+    return out.release();
+  }
+  // Calls alike are another thing at present: they need gradients, or need none, or something watches them.
+  if (out) sdpa::known_calls().remember(asked->signature, {});
   return call_python(args[kKernel], args + kQuery, count - kQuery, named);
 }
 
@@ -485,9 +500,11 @@ PyMethodDef methods[] = {
      "Addresses of at::_ops::scaled_dot_product_attention::redispatch and c10::impl::TorchDispatchModeTLS::stack_len; "
      "own, ours: sets of dispatch keys for which torch calls its own function, and the kernel of Python."},
     {"know_sdpa", fastcall(know_sdpa), METH_FASTCALL,
-     "know_sdpa(line, plain): from the kernel of Python: the call it is asked about counts in this line of the log, "
-     "and "
-     "so do calls alike from now on, without asking it: they are left to torch, or, where plain is True, taken."},
+     "know_sdpa(line, way): from the kernel of Python: the call it is asked about counts in this line of the log, and "
+     "so "
+     "do calls alike from now on, without asking it. Without a way they are left to torch; -1: they are taken if they "
+     "are "
+     "plain; else what sdpa_or()'s ways have under this number answers them."},
     {"count_sdpa", fastcall(count_sdpa), METH_FASTCALL, "count_sdpa(line): how many calls count in it."},
     {"forget_sdpa", fastcall(forget_sdpa), METH_FASTCALL,
      "forget_sdpa(): every call is asked about; all counts are 0."},
@@ -519,9 +536,10 @@ PyMethodDef methods[] = {
      "at most four dimensions that broadcasts to the scores'. NotImplemented, with nothing written, for anything else "
      "and for what the C API refuses."},
     {"sdpa_or", fastcall_with_names(sdpa_or), METH_FASTCALL | METH_KEYWORDS,
-     "sdpa_or(kernel, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): as the kernel of Python, "
-     "which is asked about all but calls that are known to be plain (know_sdpa). What is torch's default may be left "
-     "out."},
+     "sdpa_or(kernel, ways, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): as the kernel of "
+     "Python, which is asked about all but calls of which know_sdpa() said otherwise. ways: a dict from numbers to "
+     "functions "
+     "of (query, key, value), which give the result or NotImplemented. What is torch's default may be left out."},
     {nullptr, nullptr, 0, nullptr},
 };
 
