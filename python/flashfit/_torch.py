@@ -19,7 +19,7 @@ from ._moe import shared_of
 from ._options import Asked
 from ._packages import TORCH
 from ._route import route_with_care
-from ._torch_attention import NOTHING_ASKED, call_in_graph
+from ._torch_attention import NOTHING_ASKED, call_in_graph, known_node
 from ._torch_compute import all_plain, compute
 from ._torch_moe import compute_moe, moe_by_operators
 from ._torch_route import compute_route
@@ -28,6 +28,8 @@ from .torch_ops import moe_route as route_by_operators
 
 _native: Any = binding().native
 _is_compiling = torch.compiler.is_dynamo_compiling
+_is_grad_enabled = torch.is_grad_enabled
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
 def _change_counter() -> Callable[[tuple[Any]], None]:
@@ -94,6 +96,22 @@ def attention(
             _refuse_gradients({"q": q, "k": k, "v": v, "out": out, **(asked._asdict() if asked else {})})
             arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
             return attend_with_care(TORCH, *arguments, stream, variant, asked)
+        if (
+            q.requires_grad  # where k or v alone does, all below is asked, too
+            and _native
+            and asked is None
+            and out is None
+            and not return_lse
+            and cu_seqlens_q is None
+            and cu_seqlens_k is None
+            and type(q) in _PLAIN_TYPES
+            and type(k) in _PLAIN_TYPES
+            and type(v) in _PLAIN_TYPES
+            and _is_grad_enabled()
+        ):
+            node = known_node(q, k, v, causal, layout)
+            if node is not None:
+                return node(q, k, v, softmax_scale)
         found = NotImplemented
         if _native and softmax_scale is None and not return_lse and asked is None:
             found = _native.attend_plain(q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal, layout)

@@ -8,14 +8,16 @@ from typing import Any
 import torch
 
 from ._attention import check_ndim, heads_are_first, is_ragged, scale_of
+from ._binding import binding
 from ._errors import InvalidArgument, InvalidType
 from ._options import TENSORS, Asked, flags_of, softcap_of, window_of
+from ._packages.torch_tensors import check_of_sizes
 from ._tensors import full_name, lengths_list, numbers_list, offsets_list, truth_of
 from ._torch_calls import check_queue, check_tensors, queue_of
 from ._torch_compute import compute
 from ._torch_fakes import fake
 from ._torch_gradients import check_gradients, gradients
-from ._torch_node import own_node
+from ._torch_node import Node, own_node
 from ._torch_operators import Operator
 from ._torch_rules import NO_OUT, in_graph
 
@@ -106,6 +108,43 @@ _KEEPING_LSE = _kernel(compute, return_lse=True, has_out=False)
 _GRADIENTS = {return_lse: gradients(return_lse) for return_lse in (False, True)}
 #: A call without options.
 NOTHING_ASKED = Asked()
+_native: Any = binding().native
+
+
+#: By what is told at once of a call that got a node: torch's guard of tensors like its own, and the node.
+_known: dict[tuple[Any, ...], tuple[Callable[..., bool], Node]] = {}
+_MOST = 4096  # of calls that differ
+
+
+def _key(q: Any, k: Any, v: Any, causal: bool, layout: str) -> tuple[Any, ...]:
+    return q.shape, k.shape, q.dtype, q.device, q.requires_grad, k.requires_grad, v.requires_grad, causal, layout
+
+
+def _remember(q: Any, k: Any, v: Any, causal: bool, layout: str, node: Node) -> None:
+    check = check_of_sizes(q, k, v)
+    if check is None:
+        return
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[_key(q, k, v, causal, layout)] = check, node
+
+
+def known_node(q: Any, k: Any, v: Any, causal: Any, layout: Any) -> Node | None:
+    """The node of a call without options like one that got it before, of torch tensors of no subclass where gradients
+    are recorded; None if the call has to be looked at in full, since it is unlike, or something watches or changes
+    it."""
+    if (causal is not True and causal is not False) or type(layout) is not str:
+        return None
+    found = _known.get(_key(q, k, v, causal, layout))
+    if found is None or not _native.is_alone():
+        return None
+    check, node = found
+    strided = torch.strided
+    if q.layout is not strided or k.layout is not strided or v.layout is not strided:
+        return None  # the guard ends the process where it meets a tensor without strides
+    if q.is_nested or k.is_nested or v.is_nested or check(q, k, v) is not True:
+        return None
+    return node
 
 
 def call_in_graph(
@@ -125,7 +164,8 @@ def call_in_graph(
     if asked is NOTHING_ASKED and cu_seqlens_q is None and cu_seqlens_k is None and not return_lse:
         node = own_node(q, k, v, causal, layout)
         if node is not None:
-            return node(q, k, v, causal, softmax_scale)
+            _remember(q, k, v, causal, layout, node)
+            return node(q, k, v, softmax_scale)
     heads_are_first(layout)  # refuses others
     flags_of(causal)
     if softmax_scale is not None:
@@ -144,7 +184,7 @@ def way_in_graph(q: Any, k: Any, v: Any, bias: Any, causal: bool) -> Callable[..
     node = own_node(q, k, v, causal, "bhsd") if bias is None else None
 
     def own(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
-        return node(q, k, v, causal, softmax_scale)  # type: ignore[misc]
+        return node(q, k, v, softmax_scale)  # type: ignore[misc]
 
     def ours(q: Any, k: Any, v: Any, bias: Any, causal: bool, softmax_scale: float | None) -> Any:
         options = {"causal": causal, "softmax_scale": softmax_scale, "layout": "bhsd"}

@@ -3,8 +3,12 @@
 PyTorch's operators of flash attention have nodes of C++, whose backward is its flash backward: the one that
 `_torch_gradients.py` asks by a node of Python, which costs the CPU more than a small forward and backward do. The
 autograd kernel of such an operator makes the node and hands the forward on to the dispatch keys that are left below
-autograd. It is asked here with a set of keys that ends in one that no tensor has, PrivateUse3, under which flashfit's
-forward is registered. So these calls alone come to flashfit, and PyTorch's own calls of the operator stay PyTorch's.
+autograd. It is asked here with a set of keys that ends in one that no tensor has, under which flashfit's forward is
+registered. So these calls alone come to flashfit, and PyTorch's own calls of the operator stay PyTorch's.
+
+The forward is there twice. Under PrivateUse2 it is the compiled module's, which needs no Python, where torch has the
+stable C interface (_torch_shim.py); what the C API refuses there has no result. Under PrivateUse3 it is this file's,
+which takes what the other refused, and words what is wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,11 +26,13 @@ from ._gradients import misfit_of
 from ._options import flags_of
 from ._torch_compute import compute, new_out
 from ._torch_gradients import problem_of
+from ._torch_shim import Registration, shim
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
-_KEYS = _Keys(_Key.AutogradPrivateUse3) | _Keys(_Key.PrivateUse3)
-#: A node, as a function of (q, k, v, causal, softmax_scale).
-Node = Callable[[Any, Any, Any, bool, Any], Any]
+_PYTHONS = _Keys(_Key.AutogradPrivateUse3) | _Keys(_Key.PrivateUse3)
+_MODULES = _Keys(_Key.AutogradPrivateUse2) | _Keys(_Key.PrivateUse2)
+#: A node, as a function of (q, k, v, softmax_scale).
+Node = Callable[[Any, Any, Any, Any], Any]
 _attend = binding().attend
 _set_grad_enabled: Callable[[bool], None] = torch._C._set_grad_enabled
 
@@ -100,8 +106,15 @@ def _on_gpu_rows_first(
     return (*_forward(query, key, value, is_causal, scale, "bshd"), *_random_of(query.device))
 
 
+class Ways(NamedTuple):
+    """How an operator's node is asked for, as functions of the operator's arguments, whose first result is out."""
+
+    quick: Callable[..., Any]  # out is None where the C API refuses the call
+    careful: Callable[..., Any]
+
+
 class _Operator:
-    """PyTorch's operator of a name, with flashfit's forward where it is asked by _KEYS.
+    """PyTorch's operator of a name, with flashfit's forward where it is asked by keys that no tensor has.
 
     arguments: how the names of its arguments begin, and results: how many it has, in the releases that are known. more:
     what it takes after q, k and v of one row in a call without options.
@@ -114,17 +127,18 @@ class _Operator:
         self._more = more
         self._lock = Lock()
         self._library: Any = None  # registers the forward as long as it lives
-        self._asked: Any = NotImplemented
+        self._modules: Registration | None = None
+        self._ways: Any = NotImplemented
 
-    def redispatch(self) -> Any:
+    def ways(self) -> Ways | None:
         """How it is asked; None where this release of PyTorch has it with other arguments or results, or does not hand
         the forward on."""
         with self._lock:
-            if self._asked is NotImplemented:
-                self._asked = self._registered()
-            return self._asked
+            if self._ways is NotImplemented:
+                self._ways = self._registered()
+            return self._ways  # type: ignore[no-any-return]
 
-    def _registered(self) -> Any:
+    def _registered(self) -> Ways | None:
         try:
             op = getattr(torch.ops.aten, self._name).default
             asked = op._handle.redispatch_boxed
@@ -135,17 +149,33 @@ class _Operator:
             return None
         self._library = torch.library.Library("aten", "IMPL")
         self._library.impl(self._name, self._forward, "PrivateUse3")
-        return asked if self._serves(asked) else None
+        careful = partial(asked, _PYTHONS)
+        if not self._serves(careful):
+            return None
+        quick = partial(asked, _MODULES)
+        return Ways(quick if self._register_modules() and self._serves(quick) else careful, careful)
 
-    def _serves(self, asked: Any) -> bool:
+    def _register_modules(self) -> bool:
+        """Whether the compiled module has such a forward, which then is registered."""
+        found = shim()
+        kernel = found.kernels.get(self._name) if found else None
+        if found is None or kernel is None:
+            return False
+        try:
+            self._modules = Registration(found, self._name, "PrivateUse2", kernel)
+        except RuntimeError:
+            return False
+        return True
+
+    def _serves(self, asked: Callable[..., Any]) -> bool:
         """Whether a call comes to flashfit and gets a node: of one key the result is v."""
         with torch.inference_mode(False), torch.enable_grad():
             v = torch.full((1, 1, 1, 8), 0.5, dtype=torch.float32, device="cpu", requires_grad=True)
             try:
-                out = asked(_KEYS, v, v, v, *self._more)[0]
+                out = asked(v, v, v, *self._more)[0]
+                return out.grad_fn is not None and bool((out == v).all())
             except Exception:  # of a release that does this otherwise
                 return False
-            return out.grad_fn is not None and bool((out == v).all())
 
 
 _DENSE = "query key value dropout_p is_causal "
@@ -160,18 +190,27 @@ _ON_GPU_ROWS_FIRST = _Operator(
 )
 
 
-def _dense(run: Any, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
-    given = (q, k, v, 0.0, True) if causal else (q, k, v)  # what is not given costs the least
-    if softmax_scale is None or softmax_scale == default:
-        return run(_KEYS, *given)[0]
-    return run(_KEYS, *given, scale=scale_of(softmax_scale))[0]
+def _node(ways: Ways, default: float, rest: tuple[Any, ...]) -> Node:
+    """Of the operator's arguments after q, k and v, without those at the end that a call has not: what is not given
+    costs the least. default: the scale that needs not be given."""
+    quick, careful = ways
+
+    def node(q: Any, k: Any, v: Any, softmax_scale: Any) -> Any:
+        if softmax_scale is None or softmax_scale == default:
+            out = quick(q, k, v, *rest)[0]
+            return careful(q, k, v, *rest)[0] if out is None else out
+        scale = scale_of(softmax_scale)
+        out = quick(q, k, v, *rest, scale=scale)[0]
+        return careful(q, k, v, *rest, scale=scale)[0] if out is None else out
+
+    return node
 
 
-def _rows_first(run: Any, default: float, q: Any, k: Any, v: Any, causal: bool, softmax_scale: Any) -> Any:
-    given = q, k, v, None, None, q.shape[1], k.shape[1], 0.0, causal, False
-    if softmax_scale is None or softmax_scale == default:
-        return run(_KEYS, *given)[0]
-    return run(_KEYS, *given, scale=scale_of(softmax_scale))[0]
+def _turned(node: Node) -> Node:
+    """For rows before heads, where PyTorch has a node for heads before rows alone."""
+    return lambda q, k, v, softmax_scale: node(
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), softmax_scale
+    ).transpose(1, 2)
 
 
 def _made(q: Any, k: Any, v: Any, causal: bool, layout: str) -> Node | None:
@@ -182,15 +221,17 @@ def _made(q: Any, k: Any, v: Any, causal: bool, layout: str) -> Node | None:
         return None
     if misfit_of(problem_of(q, v)) is not None:
         return None
-    head_dim = int(q.shape[3])
+    head_dim, dense = int(q.shape[3]), layout == "bhsd"
     if q.is_cuda:
-        operator = _ON_GPU if layout == "bhsd" else _ON_GPU_ROWS_FIRST
-        run = operator.redispatch() if head_dim % 8 == 0 else None
+        ways = (_ON_GPU if dense else _ON_GPU_ROWS_FIRST).ways() if head_dim % 8 == 0 else None
     else:
-        run = _ON_CPU.redispatch() if layout == "bhsd" and q.shape[heads] == k.shape[heads] else None
-    if run is None:
+        ways = _ON_CPU.ways() if q.shape[heads] == k.shape[heads] else None
+    if ways is None:
         return None
-    return partial(_dense if layout == "bhsd" else _rows_first, run, head_dim**-0.5)
+    if q.is_cuda and not dense:
+        return _node(ways, head_dim**-0.5, (None, None, q.shape[1], k.shape[1], 0.0, causal, False))
+    node = _node(ways, head_dim**-0.5, (0.0, True) if causal else ())
+    return node if dense else _turned(node)
 
 
 _nodes: dict[tuple[Any, ...], Node | None] = {}

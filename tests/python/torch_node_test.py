@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import flashfit
 import pytest
 
 torch: Any = pytest.importorskip("torch")
-from flashfit import _torch_node  # noqa: E402
+from flashfit import _torch, _torch_attention, _torch_node, _torch_shim  # noqa: E402
 from flashfit._binding import binding  # noqa: E402
+from flashfit._torch_shim import shim  # noqa: E402
 from flashfit.integrations import sdpa  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 pytestmark = pytest.mark.skipif(binding().native is None, reason="without the native module nothing is plain quickly")
 attend: Any = torch.nn.functional.scaled_dot_product_attention
@@ -97,9 +99,13 @@ def test_the_nodes_for_gpus_give_their_backward_what_it_reads(
     if not dense:
         x = [each.detach().transpose(1, 2).contiguous().requires_grad_() for each in x]
     operator = _torch_node._ON_GPU if dense else _torch_node._ON_GPU_ROWS_FIRST
-    form: Any = _torch_node._dense if dense else _torch_node._rows_first
-    node = partial(form, operator.redispatch(), 0.25)
-    out = node(*x, causal, scale)
+    longest = 9, 9 if causal else 12
+    rest: tuple[Any, ...] = (None, None, *longest, 0.0, causal, False)
+    if dense:
+        rest = (0.0, True) if causal else ()
+    ways = operator.ways()
+    assert ways is not None
+    out = _torch_node._node(ways, 0.25, rest)(x[0], x[1], x[2], scale)
     with torch.no_grad():
         want, lse = flashfit.attention(*x, causal=causal, softmax_scale=scale, layout=layout, return_lse=True)
     assert torch.equal(out, want)
@@ -108,24 +114,96 @@ def test_the_nodes_for_gpus_give_their_backward_what_it_reads(
     (asked,) = backward_for_gpus
     _, *saved = asked[:6]
     assert all(torch.equal(each, of) for each, of in zip(saved, (*x, out, lse)))
-    longest = 9, 9 if causal else 12
     assert asked[6:12] == (None, None, *longest, 0.0, causal)
     assert asked[-1] == scale
 
 
-def test_pytorchs_own_calls_of_the_operator_stay_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = tensors()
-    ours(*x)
-
-    def never(*_: Any) -> None:
-        raise AssertionError("flashfit's forward was asked")
-
-    monkeypatch.setattr(_torch_node, "_attend", never)
-    with pytest.raises(AssertionError, match="flashfit's forward"):
-        ours(*x)
-    assert attend(*x).grad_fn.name() == NODE
+def test_pytorchs_own_calls_of_the_operator_stay_its_own() -> None:
+    """Rounding tells whose a result is."""
+    x = tensors(rows=70, keys=300)
+    own = attend(*x)
+    mine = ours(*x)
+    assert not torch.equal(own, mine)
+    assert torch.equal(attend(*x), own)
+    assert attend(*x).grad_fn.name() == mine.grad_fn.name() == NODE
     with torch.no_grad():
-        attend(*x)
+        assert torch.equal(attend(*x), own)
+
+
+def laid_out(x: Any, how: str) -> Any:
+    """The same numbers, otherwise in memory."""
+    x = x.detach()
+    made = {
+        "dense": lambda: x.contiguous(),
+        "rows first": lambda: x.transpose(1, 2).contiguous().transpose(1, 2),
+        "of packed heads": lambda: torch.cat([x, x, x], 1)[:, : x.shape[1]],
+        "of packed rows": lambda: torch.cat([x.transpose(1, 2)] * 3, 2)[:, :, : x.shape[1]].transpose(1, 2),
+        "with gaps": lambda: torch.cat([x, x], 3)[..., : x.shape[3]],
+    }[how]()
+    return made.requires_grad_()
+
+
+with_shim = pytest.mark.skipif(shim() is None, reason="this torch has no stable C interface")
+
+
+@with_shim
+@pytest.mark.parametrize("how", ["dense", "rows first", "of packed heads", "of packed rows", "with gaps"])
+@pytest.mark.parametrize("operator", ["_ON_CPU", "_ON_GPU", "_ON_GPU_ROWS_FIRST"])
+@pytest.mark.parametrize("scale", [None, 0.3])
+def test_the_modules_forward_gives_what_pythons_gives(how: str, operator: str, scale: Any) -> None:
+    """To the last bit and in the same memory order, and it keeps none of the tensors."""
+    x = [laid_out(each, how) for each in tensors(head_dim=24)]
+    rows_first = operator == "_ON_GPU_ROWS_FIRST"
+    if rows_first:
+        x = [each.detach().transpose(1, 2).requires_grad_() for each in x]
+    given = (*x, None, None, 9, 9, 0.0, True, False) if rows_first else (*x, 0.0, True)
+    options = {} if scale is None else {"scale": scale}
+    ways = getattr(_torch_node, operator).ways()
+    assert ways.quick is not ways.careful
+    used = [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in x]
+    quick, careful = ways.quick(*given, **options), ways.careful(*given, **options)
+    assert torch.equal(quick[0], careful[0])
+    assert torch.equal(quick[1], careful[1])
+    for mine, its in zip(quick, careful):
+        if not isinstance(its, torch.Tensor):
+            assert mine == its
+        else:
+            assert (mine.shape, mine.stride(), mine.dtype) == (its.shape, its.stride(), its.dtype)
+    assert quick[0].grad_fn.name() == careful[0].grad_fn.name()
+    del quick, careful, mine, its
+    assert used == [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in x]
+
+
+@with_shim
+def test_what_the_c_api_refuses_comes_to_pythons_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    careful = _torch_node._forward
+
+    def forward(*given: Any) -> Any:
+        asked.append(1)
+        return careful(*given)
+
+    monkeypatch.setattr(_torch_node, "_forward", forward)
+    x = tensors()
+    want = ours(*x)
+    assert asked == []
+    turned = x[0].detach().transpose(2, 3).contiguous().transpose(2, 3).requires_grad_()  # elements do not lie together
+    with pytest.raises(flashfit.FlashfitError, match="stride"):
+        ours(turned, *x[1:])
+    assert asked == [1]
+    assert torch.equal(ours(*x), want)
+
+
+def test_without_the_interface_python_makes_the_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    operator = _torch_node._Operator(name, _torch_node._on_cpu, "", 2)
+    monkeypatch.setattr(_torch_node, "shim", lambda: None)
+    assert not operator._register_modules()
+
+
+def test_a_torch_that_lacks_a_function_has_no_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_torch_shim, "_FUNCTIONS", ("delete_tensor_object", "no_such_function"))
+    assert _torch_shim.shim.__wrapped__() is None
 
 
 def test_refusals_stay_in_one_line_and_gradients_stay_on() -> None:
@@ -159,8 +237,8 @@ def test_there_is_no_second_derivative() -> None:
 def test_another_release_with_other_arguments_has_no_such_node() -> None:
     name = "_scaled_dot_product_flash_attention_for_cpu"
     for arguments, results in (("query key value bias", 2), ("query key value", 3)):
-        assert _torch_node._Operator(name, _torch_node._on_cpu, arguments, results).redispatch() is None
-    assert _torch_node._Operator("_no_such_operator", _torch_node._on_cpu, "", 2).redispatch() is None
+        assert _torch_node._Operator(name, _torch_node._on_cpu, arguments, results).ways() is None
+    assert _torch_node._Operator("_no_such_operator", _torch_node._on_cpu, "", 2).ways() is None
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -176,7 +254,7 @@ def test_a_release_that_does_not_hand_the_forward_on_has_no_such_node(right: boo
     name = "_scaled_dot_product_fused_attention_overrideable"
     operator = _torch_node._Operator(name, forward, "query key value attn_bias", 9)
     found: list[bool] = []
-    threads = [threading.Thread(target=lambda: found.append(operator.redispatch() is not None)) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(operator.ways() is not None)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -186,7 +264,7 @@ def test_a_release_that_does_not_hand_the_forward_on_has_no_such_node(right: boo
     operator._library._destroy()
     again = _torch_node._Operator(name, forward, "query key value attn_bias", 9)
     with torch.device("meta"):  # where a program makes its tensors says nothing of the node
-        assert (again.redispatch() is not None) == right
+        assert (again.ways() is not None) == right
     again._library._destroy()
 
 
@@ -213,3 +291,87 @@ def test_gradients_in_threads_and_hooks_of_what_is_saved() -> None:
         out = ours(*x)
     assert all(torch.equal(a, b) for a, b in zip(gradients(out, x), want))
     assert len(packed) == 5  # q, k, v, out, lse
+
+
+class Watching(TorchDispatchMode):  # type: ignore[misc]
+    """Sees every call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+class Other(torch.Tensor):  # type: ignore[misc]
+    """A subclass that does nothing."""
+
+
+def seen_before(layout: Any) -> tuple[list[Any], Any]:
+    """Tensors whose call got a node, and goes there at once by now, and the call's result."""
+    x = [each.detach().requires_grad_() for each in tensors()]
+    if layout == "bshd":
+        x = [each.detach().transpose(1, 2).contiguous().requires_grad_() for each in x]
+    for _ in range(3):
+        out = flashfit.attention(*x, layout=layout)
+    return x, out
+
+
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+def test_a_call_whose_like_got_a_node_goes_there_at_once(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _torch_attention._known.clear()
+    x, out = seen_before(layout)
+
+    def never(*_: Any) -> None:
+        raise AssertionError("looked at in full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_torch, "call_in_graph", never)
+        again = flashfit.attention(*x, layout=layout)
+        assert torch.equal(again, out)
+        assert again.grad_fn.name() == out.grad_fn.name()
+        scaled = flashfit.attention(*x, layout=layout, softmax_scale=0.5)
+        assert not torch.allclose(scaled, out)
+        options: list[dict[str, Any]] = [{"causal": True}, {"window": (1, 1)}, {"return_lse": True}]
+        for each in options:
+            with pytest.raises(AssertionError, match="in full"):
+                flashfit.attention(*x, layout=layout, **each)
+    with pytest.raises(flashfit.FlashfitError, match="softmax_scale"):
+        flashfit.attention(*x, layout=layout, softmax_scale=-1.0)
+    exact = attend(*(each if layout == "bhsd" else each.transpose(1, 2) for each in (t.double() for t in x)))
+    exact = exact if layout == "bhsd" else exact.transpose(1, 2)
+    for found, want in zip(gradients(out, x), gradients(exact, x)):
+        assert error(found, want.double()) < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit")
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+def test_a_call_whose_like_got_a_node_is_looked_at_where_it_means_something_else(layout: Any) -> None:
+    x, out = seen_before(layout)
+
+    def call(*given: Any) -> Any:
+        return flashfit.attention(*given, layout=layout)
+
+    with Watching() as mode:
+        torch.testing.assert_close(call(*x), out)
+    assert any("flashfit" in name for name in mode.seen)
+    with torch.no_grad():
+        assert call(*x).grad_fn is None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert call(*x).dtype == torch.bfloat16
+    negated = torch.complex(torch.zeros_like(x[0]), -x[0]).conj().imag
+    assert negated.is_neg()
+    assert negated.requires_grad
+    torch.testing.assert_close(call(negated, *x[1:]), out)
+    torch.testing.assert_close(torch.func.vmap(call)(*(each[None] for each in x))[0], out)
+    with pytest.raises(flashfit.FlashfitError, match="dtype"):
+        call(x[0], x[1].half(), x[2])
+    with pytest.raises(flashfit.FlashfitError):
+        call(x[0], "k", x[2])
+    torch.testing.assert_close(call(x[0].as_subclass(Other), *x[1:]).as_subclass(torch.Tensor), out)
+    shorter = [x[0], *(each.narrow(1 if layout == "bshd" else 2, 0, 5) for each in x[1:])]
+    assert not torch.allclose(call(*shorter), out)
+    with forward_ad.dual_level(), pytest.raises((NotImplementedError, RuntimeError)):
+        call(forward_ad.make_dual(x[0], torch.ones_like(x[0])), *x[1:])

@@ -67,7 +67,12 @@ def attend(
     window = _window(window_size)
     call: Any = attention
     if TORCH.owns(q):
-        q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
+        try:
+            as_they_are = q.stride(-1) == 1 and k.stride(-1) == 1 and v.stride(-1) == 1
+        except (AttributeError, TypeError, IndexError, RuntimeError):
+            as_they_are = False
+        if not as_they_are:
+            q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
         if deterministic and _wants_gradients(q, k, v):
             call = _with_deterministic_backward
     try:

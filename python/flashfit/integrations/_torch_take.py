@@ -47,7 +47,12 @@ def place_of(x: Any) -> str:
 
 def wants_gradients(*tensors: Any) -> bool:
     """Whether a result of these tensors is to have a history."""
-    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+    if not torch.is_grad_enabled():
+        return False
+    for x in tensors:  # any() of a generator takes twice the time  # noqa: SIM110
+        if x is not None and x.requires_grad:
+            return True
+    return False
 
 
 def _in_a_transform(tensors: dict[str, Any]) -> str:
@@ -145,7 +150,7 @@ def noting(note: Note) -> Callable[..., None]:
 class _Known(NamedTuple):
     """What was decided about a call."""
 
-    note: Callable[[], int]  # counts one more
+    note: Callable[[], Any]  # counts one more
     #: of (q, k, v, mask, is_causal, scale): what computes it; None for a call that is left
     way: Callable[..., Any] | None
     #: torch's guard of tensors like the call's. None where it has not to be asked: the native module, which computes it
@@ -166,14 +171,42 @@ def _are_strided(q: Any, k: Any, v: Any, mask: Any) -> bool:
     return not (q.is_nested or k.is_nested or v.is_nested) and (mask is None or mask.layout is layout)
 
 
-def taker(notes: Log) -> Callable[..., Any]:
+def _again(way: Callable[..., Any], check: Callable[..., bool], is_causal: bool, scale: Any) -> Callable[..., Any]:
+    """A way and its guard, as _Known has them, as a function of (q, k, v) that gives NotImplemented for other tensors,
+    and for what flashfit refuses."""
+    forward_ad, strided = torch.autograd.forward_ad, torch.strided
+
+    def again(q: Any, k: Any, v: Any) -> Any:
+        if q.layout is not strided or k.layout is not strided or v.layout is not strided:
+            return NotImplemented
+        if q.is_nested or k.is_nested or v.is_nested or forward_ad._current_level >= 0 or check(q, k, v) is not True:
+            return NotImplemented
+        try:
+            return way(q, k, v, None, is_causal, scale)
+        except (CudaError, OutOfMemory):
+            raise
+        except FlashfitError:
+            return NotImplemented
+
+    return again
+
+
+#: notes.counter for calls that decide of all which are alike in dtypes, devices, layouts, sizes and options. Those are
+#: left or, with "" for the reason, go straight to the C API if they are plain; where there is a third argument, that
+#: answers them, a function of (q, k, v), if it does not give NotImplemented. What is returned is called for each such
+#: call that comes.
+Knower = Callable[..., Callable[[], Any]]
+
+
+def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     """A function of (q, k, v, mask, dropout_p, is_causal, scale, enable_gqa) that gives flashfit's result, or
     NotImplemented for what is left, and notes which; `left` is a reason of the caller's to leave the call, and `ask`
     gives one of calls that torch traces.
 
     What was decided about a call is kept, for looking at its tensors costs more than a small call does: one whose like
     was seen before goes straight to the C API, which looks at its tensors itself, or torch's guard says that they are
-    alike; what is left for its dropout_p or its query's dtype goes straight back.
+    alike; what is left for its dropout_p or its query's dtype goes straight back. knower: what also keeps that, and
+    answers calls alike before they come here.
     """
     log = noting(notes.note)
     native = binding().native
@@ -191,7 +224,13 @@ def taker(notes: Log) -> Callable[..., Any]:
         reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         needs = not reason and wants_gradients(q, k, v)
         more = GRADIENTS if needs else ""
-        count = notes.counter(words(q, k, -3, is_causal, mask, more), reason)
+        call = words(q, k, -3, is_causal, mask, more)
+        if reason and knower is not None:
+            with torch.no_grad():  # what is left for its gradients is taken without
+                alike = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+            count = (knower if alike else notes.counter)(call, reason)
+        else:
+            count = notes.counter(call, reason)
         if reason and why_query_is_left(q, dropout_p):
             return reason, _Known(count, None, None)
         way: Callable[..., Any] | None = None if reason else attend
@@ -200,9 +239,13 @@ def taker(notes: Log) -> Callable[..., Any]:
             if needs:
                 way = way_in_graph(q, k, v, mask, is_causal)
             elif native and scale in (None, q.shape[-1] ** -0.5):  # the C API's
-                return reason, _Known(count, attend, None)
+                return reason, _Known(count if knower is None else knower(call, ""), attend, None)
         tensors = (q, k, v) if mask is None else (q, k, v, mask)
         check = check_of_sizes(*tensors) if _are_strided(q, k, v, mask) else None
+        # torch's guard is never true of a tensor that is given twice.
+        distinct = mask is None and q is not k and k is not v and v is not q
+        if knower is not None and needs and way is not None and check is not None and distinct:
+            count = knower(call, "", _again(way, check, is_causal, scale))
         return reason, _Known(count, way, check or _never)
 
     def take(

@@ -35,13 +35,14 @@ def _put_in() -> Callable[[], None]:
     import torch
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from ._sdpa_kernel import Front
     from ._torch_take import taker
 
     op = torch.ops.aten.scaled_dot_product_attention.default
     own = _own(op)
     is_compiling = torch.compiler.is_compiling
     is_exporting = getattr(torch.compiler, "is_exporting", None)
-    take = taker(HOST.notes)
+    take = taker(HOST.notes, lambda *call: front.knower(*call))
 
     def why_left_to_export() -> str:
         if not is_compiling():
@@ -72,15 +73,13 @@ def _put_in() -> Callable[[], None]:
         more = {"enable_gqa": True} if enable_gqa else {}  # torch 2.4 has no such argument
         return own(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
 
-    library = torch.library.Library("aten", "IMPL")
-    for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
-        library.impl("scaled_dot_product_attention", kernel, key)
+    front = Front(kernel, ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"), HOST.notes)
     # Tracing remembers how it dispatched the operator before, and would never come here.
     op._dispatch_cache.clear()
     forget_tag = _mark_compiled_code()
 
     def take_out() -> None:
-        library._destroy()
+        front.take_out()
         op._dispatch_cache.clear()
         forget_tag()
 

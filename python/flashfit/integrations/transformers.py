@@ -80,7 +80,8 @@ def _put_in() -> Callable[[], None]:
         key = (
             *(q.dtype, q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
-            *(None if x is None else wants_gradients(x) for x in (position_bias, sinks)),
+            None if position_bias is None else wants_gradients(position_bias),
+            None if sinks is None else wants_gradients(sinks),
             HOST.notes.cleared,
         )
         found = decided.get(key)
@@ -91,11 +92,8 @@ def _put_in() -> Callable[[], None]:
             found = decided[key] = reason, more, count
         return found
 
-    def of_transformers(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
-        """What would have answered without flashfit."""
-        if options.get("softcap") is None and options.get("s_aux") is None:
-            options = {name: x for name, x in options.items() if name not in ("softcap", "s_aux")}
-            return sdpa_attention_forward(module, q, k, v, mask, dropout=dropout, **options)
+    def of_model(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
+        """What would have answered a call with a softcap or sinks without flashfit."""
         eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
         if eager is None:
             name = "softcap" if options.get("softcap") is not None else "s_aux"
@@ -128,7 +126,7 @@ def _put_in() -> Callable[[], None]:
     ) -> Any:
         """As Transformers calls attention: query [batch, heads, rows, head_dim], key and value [batch, heads_kv, keys,
         head_dim]; returns [batch, rows, heads, head_dim] and no weights, which are never in memory."""
-        for name in _OF_PAGES:
+        for name in _OF_PAGES if others else ():
             if others.get(name) is not None:
                 raise Unsupported(
                     f"{name}: given by continuous batching, and flashfit reads no pages yet; accepted: None, or "
@@ -179,10 +177,13 @@ def _put_in() -> Callable[[], None]:
             note(query, key, 1, causal, attention_mask, more, reason)
         else:
             count()
-        options = {"scaling": scaling, "is_causal": is_causal, "softcap": softcap, "s_aux": s_aux, **others}
         if position_bias is not None:
-            options["position_bias"] = position_bias
-        return of_transformers(module, query, key, value, attention_mask, dropout, **options)
+            others["position_bias"] = position_bias
+        given = module, query, key, value, attention_mask
+        if softcap is None and s_aux is None:
+            return sdpa_attention_forward(*given, dropout=dropout, scaling=scaling, is_causal=is_causal, **others)
+        options = {"scaling": scaling, "is_causal": is_causal, "softcap": softcap, "s_aux": s_aux, **others}
+        return of_model(*given, dropout, **options)
 
     AttentionInterface.register(NAME, fit_attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)

@@ -1,12 +1,15 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <new>
 
 #include "flashfit/flashfit.h"
 #include "runtime/python/abi3t.hpp"
 #include "runtime/python/eager.hpp"
+#include "runtime/python/node_forward.hpp"
+#include "runtime/python/sdpa_kernel.hpp"
 #include "runtime/python/tensor.hpp"
 
 namespace flashfit::python {
@@ -76,6 +79,64 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
                             args[kEmptyLike], args[kCheckLike], args[kScratch]}))
     return nullptr;
   if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
+  return new_reference(Py_None);
+}
+
+PyObject* connect_shim(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  const State& state = state_of(module);
+  if (!expect("connect_shim", count, torch_shim::kFunctions, state)) return nullptr;
+  void* addresses[torch_shim::kFunctions] = {};
+  for (Py_ssize_t i = 0; i < count; ++i) addresses[i] = PyLong_AsVoidPtr(args[i]);
+  if (PyErr_Occurred()) return nullptr;
+  std::memcpy(&torch_shim::functions, addresses, sizeof addresses);
+  connect_node_forward(state.attention_run);
+  const auto address = [](NodeOperator name) { return reinterpret_cast<void*>(node_forward(name)); };
+  const Owned kernels[] = {Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnCpu))),
+                           Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnGpu))),
+                           Owned(PyLong_FromVoidPtr(address(NodeOperator::kOnGpuRowsFirst)))};
+  if (PyErr_Occurred()) return nullptr;
+  return PyTuple_Pack(3, kernels[0].get(), kernels[1].get(), kernels[2].get());
+}
+
+PyObject* connect_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  enum { kRedispatch, kModeStackLen, kOwn, kOurs, kCount };
+  if (!expect("connect_sdpa", count, kCount, torch_shim::functions.get_sizes != nullptr)) return nullptr;
+  const sdpa::Torch torch = {PyLong_AsVoidPtr(args[kRedispatch]), PyLong_AsVoidPtr(args[kModeStackLen]),
+                             PyLong_AsUnsignedLongLong(args[kOwn]), PyLong_AsUnsignedLongLong(args[kOurs])};
+  if (PyErr_Occurred()) return nullptr;
+  if (!sdpa::connect(torch)) return new_reference(Py_None);
+  return PyLong_FromVoidPtr(reinterpret_cast<void*>(sdpa::kernel));
+}
+
+/// Of the log, from a function's only argument; -1, with an exception, if it is none.
+int line_of(const char* function, PyObject* const* args, Py_ssize_t count) {
+  const long line = count == 1 ? PyLong_AsLong(args[0]) : -1;
+  if (line >= 0 && line < KnownCalls::kLines) return static_cast<int>(line);
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_ValueError, "%s: line; accepted: one, 0 to %d", function, KnownCalls::kLines - 1);
+  return -1;
+}
+
+PyObject* know_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  KnownCalls::Found found = {.fate = Fate::kLeft, .line = line_of("know_sdpa", args, count == 2 ? 1 : count)};
+  if (found.line < 0) return nullptr;
+  if (count == 2) {
+    found.way = static_cast<int>(PyLong_AsLong(args[1]));
+    if (PyErr_Occurred()) return nullptr;
+    found.fate = found.way < 0 ? Fate::kPlain : Fate::kByWay;
+  }
+  sdpa::known_calls().add(found.line);
+  if (const sdpa::Asked* asked = sdpa::asked()) sdpa::known_calls().remember(asked->signature, found);
+  return new_reference(Py_None);
+}
+
+PyObject* count_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  const int line = line_of("count_sdpa", args, count);
+  return line < 0 ? nullptr : PyLong_FromUnsignedLongLong(sdpa::known_calls().count(line));
+}
+
+PyObject* forget_sdpa(PyObject*, PyObject* const*, Py_ssize_t) {
+  sdpa::known_calls().forget();
   return new_reference(Py_None);
 }
 
@@ -292,6 +353,12 @@ PyObject* is_plain_but_for_gradients(PyObject* module, PyObject* const* args, Py
   return PyBool_FromLong(state_of(module).eager.is_plain_but_for_gradients(args, static_cast<int>(count)));
 }
 
+PyObject* is_alone(PyObject* module, PyObject* const*, Py_ssize_t) {
+  const bool alone = state_of(module).eager.is_alone();
+  PyErr_Clear();
+  return PyBool_FromLong(alone);
+}
+
 std::int64_t last_size(const Tensor& tensor) {
   const DLTensor& t = tensor.get();
   return t.ndim > 0 ? t.shape[t.ndim - 1] : 0;
@@ -309,6 +376,40 @@ PyObject* new_out(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   return state.eager.empty_like(args[0]).release();
 }
 
+/// attend_plain()'s arguments that are tensors, or None.
+struct PlainTensors {
+  PyObject *q, *k, *v, *cu_seqlens_q, *cu_seqlens_k, *out, *mask;
+};
+
+/// What attend_plain() returns.
+PyObject* attend_plainly(State& state, const PlainTensors& given, bool causal, bool heads_first) {
+  for (PyObject* const each : {given.q, given.k, given.v})
+    if (!state.eager.is_of_torch(each)) return new_reference(Py_NotImplemented);
+  Call call;
+  call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
+  PyObject* const tensors[] = {given.q,   given.k,   given.v, given.cu_seqlens_q, given.cu_seqlens_k,
+                               given.out, given.mask};
+  constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of these, in their order
+  Tensor bias;
+  bool readable = call.read(state, kBias, bias, given.mask, false) && (given.mask == Py_None || bias.lead_with_ones());
+  for (std::size_t i = 0; i < std::size(kPlaces) && readable; ++i)
+    readable = call.read(state, kPlaces[i], tensors[i], heads_first);
+  // A result with another head_dim than q's is made elsewhere.
+  readable = readable && (given.out != Py_None || last_size(call.tensors[kQ]) == last_size(call.tensors[kV]));
+  if (!readable || !state.eager.is_plain(tensors, std::size(tensors), true)) {
+    PyErr_Clear();
+    return new_reference(Py_NotImplemented);
+  }
+  Owned out(given.out == Py_None ? state.eager.empty_like(given.q) : Owned(new_reference(given.out)));
+  if (!out) return nullptr;
+  if (given.out == Py_None && !call.read(state, kOut, out.get(), heads_first)) return new_reference(Py_NotImplemented);
+  if (call.run(state, true) != FLASHFIT_OK) {
+    PyErr_Clear();
+    return new_reference(Py_NotImplemented);
+  }
+  return out.release();
+}
+
 PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount, kMask = kCount };
   State& state = state_of(module);
@@ -318,32 +419,59 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   const bool known = heads_first || is_text(args[kLayout], "bshd");
   const bool causal = args[kCausal] == Py_True;
   if (!known || (!causal && args[kCausal] != Py_False)) return new_reference(Py_NotImplemented);
-  for (const int i : {kQuery, kKey, kValue})
-    if (!state.eager.is_of_torch(args[i])) return new_reference(Py_NotImplemented);
-  Call call;
-  call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
-  constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order
-  PyObject* const mask = has_mask ? args[kMask] : Py_None;
-  Tensor bias;
-  bool readable = call.read(state, kBias, bias, mask, false) && (mask == Py_None || bias.lead_with_ones());
-  for (int i = 0; i <= kResult && readable; ++i) readable = call.read(state, kPlaces[i], args[i], heads_first);
-  // A result with another head_dim than q's is made elsewhere.
-  readable = readable && (args[kResult] != Py_None || last_size(call.tensors[kQ]) == last_size(call.tensors[kV]));
-  PyObject* const tensors[] = {args[kQuery],    args[kKey],    args[kValue], args[kOffsetsQ],
-                               args[kOffsetsK], args[kResult], mask};
-  if (!readable || !state.eager.is_plain(tensors, std::size(tensors), true)) {
-    PyErr_Clear();
-    return new_reference(Py_NotImplemented);
+  const PlainTensors tensors = {args[kQuery],
+                                args[kKey],
+                                args[kValue],
+                                args[kOffsetsQ],
+                                args[kOffsetsK],
+                                args[kResult],
+                                has_mask ? args[kMask] : Py_None};
+  return attend_plainly(state, tensors, causal, heads_first);
+}
+
+/// The kernel with its arguments, of which `named` are given by name.
+PyObject* call_python(PyObject* kernel, PyObject* const* args, Py_ssize_t count, PyObject* named) {
+  const Owned positional(PyTuple_New(count));
+  const Owned by_name(named ? PyDict_New() : nullptr);
+  if (!positional || (named && !by_name)) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SetItem(positional.get(), i, new_reference(args[i]));
+  for (Py_ssize_t i = 0; named && i < PyTuple_Size(named); ++i)
+    if (PyDict_SetItem(by_name.get(), PyTuple_GetItem(named, i), args[count + i]) != 0) return nullptr;
+  return PyObject_Call(kernel, positional.get(), by_name.get());
+}
+
+PyObject* sdpa_or(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* named) {
+  enum { kKernel, kWays, kQuery, kKey, kValue, kMask, kDropout, kCausal };
+  State& state = state_of(module);
+  if (!expect("sdpa_or", count <= kValue ? count : Py_ssize_t{kValue + 1}, kValue + 1, state)) return nullptr;
+  const sdpa::Asked* const asked = sdpa::asked();
+  const KnownCalls::Found found = asked ? asked->found : KnownCalls::Found{};
+  Owned out;
+  if (found.fate == Fate::kPlain) {
+    const auto given = [&](int i) { return count > i ? args[i] : Py_None; };
+    const PlainTensors tensors = {args[kQuery], args[kKey], args[kValue], Py_None, Py_None, Py_None, given(kMask)};
+    out.reset(attend_plainly(state, tensors, given(kCausal) == Py_True, true));
+    if (!out) return nullptr;
+  } else if (found.fate == Fate::kByWay) {
+    const Owned number(PyLong_FromLong(found.way));
+    PyObject* const way = number && is_dict(args[kWays]) ? PyDict_GetItemWithError(args[kWays], number.get()) : nullptr;
+    if (PyErr_Occurred()) return nullptr;
+    const Owned held(new_reference(way ? way : Py_NotImplemented));  // another thread may take it out meanwhile
+    out.reset(way ? PyObject_CallFunctionObjArgs(way, args[kQuery], args[kKey], args[kValue], nullptr)
+                  : new_reference(Py_NotImplemented));
+    if (!out) return nullptr;
   }
-  Owned out(args[kResult] == Py_None ? state.eager.empty_like(args[kQuery]) : Owned(new_reference(args[kResult])));
-  if (!out) return nullptr;
-  if (args[kResult] == Py_None && !call.read(state, kOut, out.get(), heads_first))
-    return new_reference(Py_NotImplemented);
-  if (call.run(state, true) != FLASHFIT_OK) {
-    PyErr_Clear();
-    return new_reference(Py_NotImplemented);
+  if (out && out.get() != Py_NotImplemented) {
+    sdpa::known_calls().add(found.line);
+    return out.release();
   }
-  return out.release();
+  // Calls alike are another thing at present: they need gradients, or need none, or something watches them.
+  if (out) sdpa::known_calls().remember(asked->signature, {});
+  return call_python(args[kKernel], args + kQuery, count - kQuery, named);
+}
+
+PyCFunction fastcall_with_names(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
@@ -363,6 +491,25 @@ PyMethodDef methods[] = {
      "while each returns its object; forward_ad is the dict of the module; check_like makes of plain tensors a "
      "function that is True of others for which it need not be asked again what quiet says, nor whether they ask for "
      "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
+    {"connect_shim", fastcall(connect_shim), METH_FASTCALL,
+     "connect_shim(addresses): of the functions of torch's stable C interface, in the order of torch_shim.hpp; 0 for "
+     "one "
+     "that may be missing. Once for each process. Returns the addresses of the kernels of aten's "
+     "_scaled_dot_product_flash_attention_for_cpu, _scaled_dot_product_flash_attention and _flash_attention_forward."},
+    {"connect_sdpa", fastcall(connect_sdpa), METH_FASTCALL,
+     "connect_sdpa(redispatch, mode_stack_len, own, ours): the address of the kernel of aten's "
+     "scaled_dot_product_attention, None where torch does not lay its tensors out as known; after connect_shim(). "
+     "Addresses of at::_ops::scaled_dot_product_attention::redispatch and c10::impl::TorchDispatchModeTLS::stack_len; "
+     "own, ours: sets of dispatch keys for which torch calls its own function, and the kernel of Python."},
+    {"know_sdpa", fastcall(know_sdpa), METH_FASTCALL,
+     "know_sdpa(line, way): from the kernel of Python: the call it is asked about counts in this line of the log, and "
+     "so "
+     "do calls alike from now on, without asking it. Without a way they are left to torch; -1: they are taken if they "
+     "are "
+     "plain; else what sdpa_or()'s ways have under this number answers them."},
+    {"count_sdpa", fastcall(count_sdpa), METH_FASTCALL, "count_sdpa(line): how many calls count in it."},
+    {"forget_sdpa", fastcall(forget_sdpa), METH_FASTCALL,
+     "forget_sdpa(): every call is asked about; all counts are 0."},
     {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, "
      "options): flashfit_attention_run's status; -1 if a tensor cannot be read. Tensors: None, objects whose type has "
@@ -380,6 +527,8 @@ PyMethodDef methods[] = {
      "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
     {"is_plain_but_for_gradients", fastcall(is_plain_but_for_gradients), METH_FASTCALL,
      "is_plain_but_for_gradients(*tensors): as is_plain(), whether they need gradients or not."},
+    {"is_alone", fastcall(is_alone), METH_FASTCALL,
+     "is_alone(): whether no mode watches calls and no derivative is taken in forward mode, after connect_torch()."},
     {"new_out", fastcall(new_out), METH_FASTCALL,
      "new_out(q, v): a new torch tensor like q, if v is of its head_dim and both are read quickly; else "
      "NotImplemented."},
@@ -388,6 +537,11 @@ PyMethodDef methods[] = {
      "None, with the attention of plain torch tensors in plain eager mode. bias may be left out; None, or a tensor of "
      "at most four dimensions that broadcasts to the scores'. NotImplemented, with nothing written, for anything else "
      "and for what the C API refuses."},
+    {"sdpa_or", fastcall_with_names(sdpa_or), METH_FASTCALL | METH_KEYWORDS,
+     "sdpa_or(kernel, ways, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): as the kernel of "
+     "Python, which is asked about all but calls of which know_sdpa() said otherwise. ways: a dict from numbers to "
+     "functions "
+     "of (query, key, value), which give the result or NotImplemented. What is torch's default may be left out."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -93,6 +93,11 @@ bool Tensor::read(PyObject* object, TensorTypes& types, bool heads_first) {
   return read && (!heads_first || swap_heads());
 }
 
+void Tensor::take(const DLTensor& tensor, bool heads_first) {
+  tensor_ = tensor;
+  if (heads_first) swap_heads();
+}
+
 bool Tensor::read_extents(PyObject* shape, PyObject* strides) {
   if (!shape || !strides || !is_tuple(shape) || !is_tuple(strides)) return false;
   const Py_ssize_t ndim = PyTuple_Size(shape);

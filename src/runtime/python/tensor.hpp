@@ -58,6 +58,9 @@ class Tensor {
   /// exception left, if the object cannot be read; the caller knows better words for it.
   bool read(PyObject* object, TensorTypes& types, bool heads_first);
 
+  /// Takes a DLTensor, whose sizes and strides live as long as this does.
+  void take(const DLTensor& tensor, bool heads_first);
+
   /// Leading dimensions of size 1, up to four in all, as broadcasting has them; more than four are left as they are,
   /// to be refused by their number. False if the object does not say its strides.
   bool lead_with_ones();

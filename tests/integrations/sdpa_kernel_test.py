@@ -1,0 +1,352 @@
+"""The compiled module's kernel before the one of Python: which calls it answers by itself, that no other call is taken
+for one of them, and that nothing which watches or changes calls is passed by."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+attend: Callable[..., Any] = torch.nn.functional.scaled_dot_product_attention
+with_kernel = pytest.mark.skipif(_sdpa_kernel._address() == 0, reason="this torch has not what the kernel needs")
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    sdpa.HOST.notes.clear()
+    with sdpa.installed() as taken:
+        assert taken
+        yield
+    sdpa.HOST.notes.clear()
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+Q, K, V = (normal(2, 4, 6, 16, seed=i) for i in range(3))
+LEARNT = Q.clone().requires_grad_()
+
+
+def asks_python(call: Callable[[], Any]) -> bool:
+    """Whether the call comes to the kernel of Python."""
+    seen: list[str] = []
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "kernel" and "sdpa" in frame.f_code.co_filename:
+            seen.append(event)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return bool(seen)
+
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "plain": lambda: attend(Q, K, V),
+    "causal": lambda: attend(Q, K, V, is_causal=True),
+    "causal, by place": lambda: attend(Q, K, V, None, 0.0, True),
+    "masked": lambda: attend(Q, K, V, attn_mask=Q[0, 0, :, :6]),
+    "its own scale": lambda: attend(Q, K, V, scale=0.25),
+    "with gradients": lambda: attend(LEARNT, K, V),
+    "with gradients, causal, of another scale": lambda: attend(LEARNT, K, V, is_causal=True, scale=0.5),
+    "dropout": lambda: attend(Q, K, V, dropout_p=0.5),
+    "dropout, with gradients": lambda: attend(LEARNT, K, V, dropout_p=0.5),
+    "fp64": lambda: attend(Q.double(), K.double(), V.double()),
+    "broadcast heads": lambda: attend(Q, K[:, :1], V[:, :1]),
+    "a scale below 0": lambda: attend(Q, K, V, scale=-1.0),
+}
+
+
+@with_kernel
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_whose_like_was_seen_does_not_come_to_python(installed: None, name: str) -> None:
+    call = CALLS[name]
+    torch.manual_seed(0)
+    first = call()
+    call()
+    assert not asks_python(call)
+    torch.manual_seed(0)
+    assert torch.equal(call(), first)
+    (line,) = sdpa.log()
+    assert line.endswith(" (4 calls)")
+    sdpa.HOST.notes.clear()
+    assert asks_python(call)
+
+
+def variety() -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Calls of which each differs from the first in one thing."""
+    q, k, v = Q, K, V
+    row, column = torch.zeros(6), torch.zeros(6, 1)
+    learnt = torch.zeros(6, 6, requires_grad=True)
+    return [
+        ((q, k, v), {}),
+        ((q[:1], k, v), {}),
+        ((q, k[:1], v[:1]), {}),
+        ((q[:, :2], k, v), {}),
+        ((q, k[:, :2], v[:, :2]), {}),
+        ((q, k, v[:, :2]), {}),
+        ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
+        ((q[:, :, :3], k, v), {}),
+        ((q, k[:, :, :3], v[:, :, :3]), {}),
+        ((q, k, v[..., :8]), {}),
+        ((q[..., :8], k[..., :8], v), {}),
+        ((q[0], k[0], v[0]), {}),
+        ((q[None], k[None], v[None]), {}),
+        ((q[None, None], k[None, None], v[None, None]), {}),
+        ((q.double(), k.double(), v.double()), {}),
+        ((q.bfloat16(), k.bfloat16(), v.bfloat16()), {}),
+        ((q, k, v), {"is_causal": True}),
+        ((q[:, :, :3], k, v), {"is_causal": True}),
+        ((q, k, v), {"dropout_p": 0.25}),
+        ((q, k, v), {"dropout_p": 0.5}),
+        ((q, k, v), {"scale": 0.25}),
+        ((q, k, v), {"scale": 0.5}),
+        ((q, k, v), {"scale": -0.5}),
+        ((q, k, v), {"attn_mask": row}),
+        ((q, k, v), {"attn_mask": column}),
+        ((q, k, v), {"attn_mask": row > 0}),
+        ((q, k, v), {"attn_mask": row.double()}),
+        ((q, k, v), {"attn_mask": row.bfloat16()}),
+        ((q, k, v), {"attn_mask": learnt}),
+        ((q, k, v), {"attn_mask": learnt.detach()}),
+        ((q.clone().requires_grad_(), k, v), {}),
+        ((q.clone().requires_grad_(), k, v), {"is_causal": True}),
+        ((q.clone().requires_grad_(), k, v), {"scale": 0.5}),
+        ((q.clone().requires_grad_(), k.clone().requires_grad_(), v), {}),
+        ((q, k, v.clone().requires_grad_()), {}),
+        ((q.clone().requires_grad_(), k, k), {}),
+        ((q.clone().requires_grad_(), k, v), {"attn_mask": row}),
+        ((q.clone().requires_grad_(), k, v[..., :8]), {}),
+        ((q, k.clone().requires_grad_(), v), {"dropout_p": 0.25}),
+        ((q, k[:, :1], v[:, :1]), {}),
+        ((q[:, :, :0], k, v), {}),
+        ((torch.nn.Parameter(q), k, v), {}),
+    ]
+
+
+def answers() -> tuple[list[Any], list[str]]:
+    """What many different calls give in turn, with gradients and without, and the log."""
+    given = variety()
+    found: list[Any] = []
+    sdpa.HOST.notes.clear()
+    for grad in (True, False, True, False, False):
+        for tensors, options in given:
+            torch.manual_seed(0)
+            try:
+                with torch.set_grad_enabled(grad):
+                    out = attend(*tensors, **options)
+                found.append((out.detach(), out.requires_grad))
+            except (RuntimeError, ValueError) as error:
+                found.append(str(error))
+    return found, sdpa.log()
+
+
+@with_kernel
+@pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.*memory efficient kernel")
+def test_calls_that_differ_in_one_thing_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results, the log and its counts are those of the kernel of Python alone."""
+    with sdpa.installed():
+        found, log = answers()
+    with monkeypatch.context() as patch:
+        patch.setattr(_sdpa_kernel, "_address", lambda: 0)
+        with sdpa.installed():
+            want, log_of_python = answers()
+    sdpa.HOST.notes.clear()
+    assert log == log_of_python
+    for mine, its in zip(found, want):
+        if isinstance(its, str):
+            assert mine == its
+        else:
+            assert torch.equal(mine[0], its[0])
+            assert mine[1] == its[1]
+
+
+class Watched(torch.Tensor):  # type: ignore[misc]
+    """A subclass that dispatches by itself, as DTensor does."""
+
+    seen: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append(str(function))
+        with torch._C._DisableTorchDispatch():
+            return function(*args, **(kwargs or {}))
+
+
+class Watching(TorchDispatchMode):  # type: ignore[misc]
+    """Sees every call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
+@pytest.mark.parametrize("options", [{}, {"scale": -0.5}], ids=["taken", "left"])
+def test_who_watches_calls_sees_those_whose_like_was_seen(installed: None, options: dict[str, Any], query: Any) -> None:
+    for _ in range(3):
+        want = attend(query, K, V, **options)
+    with Watching() as mode:
+        torch.testing.assert_close(attend(query, K, V, **options), want)
+    assert mode.seen
+    Watched.seen.clear()
+    watched = [torch.Tensor._make_subclass(Watched, x, x.requires_grad) for x in (query, K, V)]
+    found = attend(*watched, **options)
+    assert Watched.seen
+    torch.testing.assert_close(torch.as_tensor(found), want)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit")
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
+def test_transforms_of_calls_whose_like_was_taken(installed: None, query: Any) -> None:
+    for _ in range(3):
+        attend(query, K, V)
+    exact = attend(Q.double(), K.double(), V.double())
+    negated = torch.complex(torch.zeros_like(Q), -query).conj().imag
+    assert negated.is_neg()
+    torch.testing.assert_close(attend(negated, K, V).double().detach(), exact, rtol=0, atol=2e-6)
+    mapped = torch.func.vmap(attend)(query[None], K[None], V[None])[0]
+    torch.testing.assert_close(mapped.double().detach(), exact, rtol=0, atol=2e-6)
+    gradient = torch.func.grad(lambda q: attend(q, K, V).sum())(Q)
+    learnt = Q.clone().requires_grad_()
+    attend(learnt, K, V).sum().backward()
+    torch.testing.assert_close(gradient, learnt.grad, rtol=0, atol=1e-5)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):  # which has derivatives of this kind
+        _, tangent = torch.func.jvp(lambda q: attend(q, K, V), (Q,), (torch.ones_like(Q),))
+    assert bool(tangent.abs().sum() > 0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert attend(query, K, V).dtype == torch.bfloat16
+    with torch.inference_mode():
+        assert attend(query, K, V).is_inference()
+    compiled = torch.compile(lambda q, k, v: attend(q, k, v), backend="aot_eager", fullgraph=True, dynamic=True)
+    torch.testing.assert_close(compiled(Q, K, V).double(), exact, rtol=0, atol=2e-6)
+    assert any("? heads" in line for line in sdpa.log())  # the sizes of a trace
+
+
+def test_compiled_code_says_what_it_leaves_though_its_like_was_left(
+    installed: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(3):
+        attend(Q, K, V, dropout_p=0.5)
+    compiled = torch.compile(lambda *x: attend(*x, dropout_p=0.5), backend="aot_eager", fullgraph=True, dynamic=True)
+    compiled(Q, K, V)
+    left = [line for line in sdpa.log() if "dropout_p: 0.5" in line]
+    assert any(line.endswith("4 heads of 16: dropout_p: 0.5 (3 calls)") for line in left)
+    assert "aoti_torch" not in capfd.readouterr().err  # nobody asked a symbolic tensor for its sizes
+
+
+def test_the_log_is_one_though_hosts_come_and_go(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> None:
+        for _ in range(3):
+            attend(Q, K, V)
+            attend(Q, K, V, dropout_p=0.5)
+
+    ask()
+    sdpa.uninstall()
+    ask()  # of PyTorch alone
+    sdpa.install()
+    ask()
+    assert [line.split("(")[-1] for line in sdpa.log()] == ["6 calls)", "6 calls)"]
+    monkeypatch.setenv("FLASHFIT_DISABLE_SDPA", "1")
+    assert not sdpa.install()
+    before = sdpa.log()
+    ask()
+    assert sdpa.log() == before
+    monkeypatch.delenv("FLASHFIT_DISABLE_SDPA")
+    assert sdpa.install()
+    ask()
+    assert [line.split("(")[-1] for line in sdpa.log() if "turns it off" not in line] == ["9 calls)", "9 calls)"]
+    sdpa.HOST.notes.clear()
+    assert sdpa.log() == []
+    ask()
+    assert [line.split("(")[-1] for line in sdpa.log()] == ["3 calls)", "3 calls)"]
+
+
+def test_counts_of_threads_add_up(installed: None) -> None:
+    x = [each.double() for each in (Q, K, V)]
+
+    def work() -> None:
+        for _ in range(50):
+            attend(Q, K, V)
+            attend(*x)
+            attend(*x, scale=-1.0)
+            attend(LEARNT, K, V)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert [line.split("(")[-1] for line in sdpa.log()] == ["200 calls)", "400 calls)", "200 calls)"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_goes_on(installed: None) -> None:
+    small = [x[:1, :1, :1] for x in (Q, K, V)]
+    for _ in range(3):
+        attend(*small)
+        attend(*small, scale=-0.5)
+    child = os.fork()
+    if child == 0:
+        right = bool((attend(*small) == small[2]).all()) and bool((attend(*small, scale=-0.5) == small[2]).all())
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"dropout_p": 0.5}, {"is_causal": True}])
+def test_what_pytorch_refuses_keeps_no_tensor(installed: None, options: dict[str, Any]) -> None:
+    q, k = Q.clone(), K.double()
+    used = [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (q, k)]
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match=r"same dtype|Expected query"):
+            attend(q, k, V, **options)
+    gc.collect()
+    assert used == [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (q, k)]
+
+
+@pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
+@pytest.mark.parametrize("options", [{}, {"scale": -0.5}, {"attn_mask": Q[0, 0, :, :6]}])
+def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, Any], query: Any) -> None:
+    x = [each.detach().clone().requires_grad_(each.requires_grad) for each in (query, K, V)]
+    tensors = [*x, *(each for each in options.values() if isinstance(each, torch.Tensor))]
+    used = [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in tensors]
+    for _ in range(4):
+        attend(*x, **options)
+    assert used == [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in tensors]
+
+
+@with_kernel
+@pytest.mark.parametrize("name", ["_REDISPATCH", "_MODE_STACK_LEN"])
+def test_a_torch_without_a_function_has_pythons_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sdpa_kernel, name, "_ZN2at4_ops9not_thereEv")
+    assert _sdpa_kernel._connect() == 0
+
+
+@with_kernel
+def test_a_torch_that_goes_another_way_has_pythons_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the kernel of Python is asked each time, since its keys are those of torch's own function."""
+    assert _sdpa_kernel._address.__wrapped__() != 0
+    monkeypatch.setattr(_sdpa_kernel, "_OWN", _sdpa_kernel._PYTHONS)
+    try:
+        assert _sdpa_kernel._address.__wrapped__() == 0
+    finally:
+        monkeypatch.undo()
+        assert _sdpa_kernel._address.__wrapped__() != 0
