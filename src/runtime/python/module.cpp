@@ -377,6 +377,8 @@ struct PlainTensors {
 
 /// What attend_plain() returns.
 PyObject* attend_plainly(State& state, const PlainTensors& given, bool causal, bool heads_first) {
+  for (PyObject* each : {given.q, given.k, given.v})
+    if (!state.eager.is_of_torch(each)) return new_reference(Py_NotImplemented);
   Call call;
   call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
   PyObject* const tensors[] = {given.q,   given.k,   given.v, given.cu_seqlens_q, given.cu_seqlens_k,
