@@ -18,6 +18,7 @@ using torch_shim::Value;
 /// one is never called, for torch's own functions end what they made.
 struct Tensor {
   void* impl;
+  // NOLINTNEXTLINE(modernize-use-equals-default): "= default" would make it trivial
   ~Tensor() {}
 };
 
