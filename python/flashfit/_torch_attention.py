@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from ._attention import check_ndim, heads_are_first, is_ragged, scale_of
-from ._binding import binding
 from ._errors import InvalidArgument, InvalidType
 from ._options import TENSORS, Asked, flags_of, softcap_of, window_of
 from ._packages.torch_tensors import check_of_sizes
@@ -108,7 +108,7 @@ _KEEPING_LSE = _kernel(compute, return_lse=True, has_out=False)
 _GRADIENTS = {return_lse: gradients(return_lse) for return_lse in (False, True)}
 #: A call without options.
 NOTHING_ASKED = Asked()
-_native: Any = binding().native
+_count_modes = torch._C._len_torch_dispatch_stack
 
 
 #: By what is told at once of a call that got a node: torch's guard of tensors like its own, and the node.
@@ -136,7 +136,7 @@ def known_node(q: Any, k: Any, v: Any, causal: Any, layout: Any) -> Node | None:
     if (causal is not True and causal is not False) or type(layout) is not str:
         return None
     found = _known.get(_key(q, k, v, causal, layout))
-    if found is None or not _native.is_alone():
+    if found is None or forward_ad._current_level >= 0 or _count_modes():
         return None
     check, node = found
     strided = torch.strided

@@ -168,12 +168,12 @@ class _Operator:
         return True
 
     def _serves(self, asked: Callable[..., Any]) -> bool:
-        """Whether a call comes to flashfit and gets a node: of one key the result is v."""
+        """Whether calls come to flashfit and get a node: of one key the result is v."""
         with torch.inference_mode(False), torch.enable_grad():
             v = torch.full((1, 1, 1, 8), 0.5, dtype=torch.float32, device="cpu", requires_grad=True)
             try:
-                out = asked(v, v, v, *self._more)[0]
-                return out.grad_fn is not None and bool((out == v).all())
+                outs = [asked(v, v, v, *self._more, **options)[0] for options in ({}, {"scale": 0.5})]
+                return all(out.grad_fn is not None and bool((out == v).all()) for out in outs)
             except Exception:  # of a release that does this otherwise
                 return False
 

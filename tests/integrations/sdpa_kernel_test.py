@@ -311,26 +311,38 @@ def test_a_forked_process_goes_on(installed: None) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+def kept(tensors: list[Any], use: Callable[..., Any]) -> list[int]:
+    """How many still hold the memory of each tensor after use(*tensors) and the tensors are gone."""
+    memory = [x.untyped_storage() for x in tensors]
+    use(*tensors)
+    tensors.clear()
+    gc.collect()
+    return [torch._C._storage_Use_Count(each._cdata) - 1 for each in memory]
+
+
 @pytest.mark.parametrize("options", [{}, {"dropout_p": 0.5}, {"is_causal": True}])
 def test_what_pytorch_refuses_keeps_no_tensor(installed: None, options: dict[str, Any]) -> None:
-    q, k = Q.clone(), K.double()
-    used = [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (q, k)]
-    for _ in range(3):
-        with pytest.raises(RuntimeError, match=r"same dtype|Expected query"):
-            attend(q, k, V, **options)
-    gc.collect()
-    assert used == [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (q, k)]
+    def use(q: Any, k: Any, v: Any) -> None:
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match=r"same dtype|Expected query"):
+                attend(q, k, v, **options)
+
+    assert kept([Q.clone(), K.double(), V.clone()], use) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])
-@pytest.mark.parametrize("options", [{}, {"scale": -0.5}, {"attn_mask": Q[0, 0, :, :6]}])
-def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, Any], query: Any) -> None:
-    x = [each.detach().clone().requires_grad_(each.requires_grad) for each in (query, K, V)]
-    tensors = [*x, *(each for each in options.values() if isinstance(each, torch.Tensor))]
-    used = [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in tensors]
-    for _ in range(4):
-        attend(*x, **options)
-    assert used == [torch._C._storage_Use_Count(each.untyped_storage()._cdata) for each in tensors]
+@pytest.mark.parametrize("options", [{}, {"scale": -0.5}, {"scale": 0.5, "is_causal": True}, {"dropout_p": 0.5}])
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, Any], query: Any, masked: bool) -> None:
+    tensors = [x.detach().clone().requires_grad_(x.requires_grad) for x in (query, K, V)]
+    if masked and "is_causal" not in options:
+        tensors.append(torch.zeros(6, 6))
+
+    def use(*x: Any) -> None:
+        for _ in range(4):
+            attend(*x, **options)
+
+    assert kept(tensors, use) == [0] * (4 if masked and "is_causal" not in options else 3)
 
 
 @with_kernel

@@ -34,10 +34,6 @@ class Eager {
   /// As is_plain(), whether a tensor needs a gradient or not.
   bool is_plain_but_for_gradients(PyObject* const* tensors, int count) const;
 
-  /// Whether no mode watches calls and no derivative is taken in forward mode: what torch's check does not see. May
-  /// leave an exception set. After connect().
-  bool is_alone() const;
-
   /// A new tensor like this one, nullptr with an exception.
   Owned empty_like(PyObject* tensor) const;
 
@@ -57,6 +53,7 @@ class Eager {
   };
 
   bool hold(PyObject* pairs) const;
+  bool is_alone() const;
   static bool vouches(const Known& known, PyObject* tensors, unsigned given);
   bool is_known(PyObject* tensors, unsigned given);
   void remember(PyObject* tensors, unsigned given);

@@ -353,12 +353,6 @@ PyObject* is_plain_but_for_gradients(PyObject* module, PyObject* const* args, Py
   return PyBool_FromLong(state_of(module).eager.is_plain_but_for_gradients(args, static_cast<int>(count)));
 }
 
-PyObject* is_alone(PyObject* module, PyObject* const*, Py_ssize_t) {
-  const bool alone = state_of(module).eager.is_alone();
-  PyErr_Clear();
-  return PyBool_FromLong(alone);
-}
-
 std::int64_t last_size(const Tensor& tensor) {
   const DLTensor& t = tensor.get();
   return t.ndim > 0 ? t.shape[t.ndim - 1] : 0;
@@ -383,7 +377,7 @@ struct PlainTensors {
 
 /// What attend_plain() returns.
 PyObject* attend_plainly(State& state, const PlainTensors& given, bool causal, bool heads_first) {
-  for (PyObject* const each : {given.q, given.k, given.v})
+  for (PyObject* each : {given.q, given.k, given.v})
     if (!state.eager.is_of_torch(each)) return new_reference(Py_NotImplemented);
   Call call;
   call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
@@ -527,8 +521,6 @@ PyMethodDef methods[] = {
      "is_plain(*tensors): whether these are plain torch tensors (or None) in plain eager mode."},
     {"is_plain_but_for_gradients", fastcall(is_plain_but_for_gradients), METH_FASTCALL,
      "is_plain_but_for_gradients(*tensors): as is_plain(), whether they need gradients or not."},
-    {"is_alone", fastcall(is_alone), METH_FASTCALL,
-     "is_alone(): whether no mode watches calls and no derivative is taken in forward mode, after connect_torch()."},
     {"new_out", fastcall(new_out), METH_FASTCALL,
      "new_out(q, v): a new torch tensor like q, if v is of its head_dim and both are read quickly; else "
      "NotImplemented."},

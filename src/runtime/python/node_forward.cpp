@@ -66,8 +66,8 @@ class RandomState {
   /// nullptr if there is no memory, or another thread makes it right now.
   static const RandomState* of(Place place) {
     static RandomState known[64];
-    const std::size_t index = static_cast<std::size_t>(place.device_index + 1);  // the CPU's index is -1
-    if (index >= std::size(known)) return nullptr;
+    const std::int32_t index = place.device_index + 1;  // the CPU's index is -1
+    if (index < 0 || index >= std::ssize(known)) return nullptr;
     RandomState& state = known[index];
     Stage stage = kNone;
     if (state.stage_.load(std::memory_order_acquire) == kMade) return &state;

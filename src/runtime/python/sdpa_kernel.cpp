@@ -14,10 +14,12 @@ using torch_shim::Handle;
 using torch_shim::Reference;
 using torch_shim::Value;
 
-/// at::Tensor: one pointer, counted. It is returned into memory of the caller's, as its destructor is not trivial.
+/// at::Tensor: one pointer, counted. It is returned into memory of the caller's, as its destructor is not trivial; this
+/// one is never called, for torch's own functions end what they made.
 struct Tensor {
   void* impl;
-  ~Tensor();  // never called here: torch's own functions end what they made
+  // NOLINTNEXTLINE(modernize-use-equals-default): "= default" would make it trivial
+  ~Tensor() {}
 };
 
 /// std::optional<at::Tensor> of libstdc++.
