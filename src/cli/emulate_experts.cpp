@@ -107,8 +107,9 @@ int run(const EmulateExperts& e) {
     const auto& all = emulated::emulated_experts_products();
     const auto product = std::ranges::find(all, image.variant->name, [](const auto& k) { return k.variant.name; });
     reference::ExpertsData data = made->data;
-    Result<emu::Stats> ran = emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()),
-                                           *product, data, options, gather_for(spec.problem));
+    Result<emu::Stats> ran =
+        emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()), *product, data, options,
+                      gather_for(experts_product_variant_of(product->variant).config, spec.problem));
     if (ran) defect = reference::defect_of(data, made->answer);
     return ran;
   };

@@ -37,11 +37,9 @@ std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsPro
   if (steps.empty()) return all;
   if (counts(problem)) add("count");
   add("place");
-  const bool gathered = gathers(experts_product_variant_of(*plan.product->variant).config, problem);
-  const bool ahead = gathered && plan.gather == ExpertsGather::kAhead;
-  if (gathered && !ahead) add("gather");
+  if (plan.gather == ExpertsGather::kLaunch) add("gather");
   if (problem.owned() > 0) {
-    add(ahead ? "gather, first product" : "first product");
+    add(plan.gather == ExpertsGather::kAhead ? "gather, first product" : "first product");
     add("second product");
   }
   add("sum");

@@ -73,19 +73,19 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 
 }  // namespace
 
-ExpertsGather gather_for(const ExpertsProblem& p) {
+ExpertsGather gather_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   // Where gathering takes its time, and where DRAM is not busy with weights meanwhile: what was faster on an H100.
   constexpr std::int64_t kFewestBytes = 256 << 20, kFewestRowsOfAnExpert = 512;
   const bool many = p.rows() * p.hidden * size_of(p.dtype) >= kFewestBytes;
   const bool busy = p.rows() >= kFewestRowsOfAnExpert * p.experts;
-  return many && busy ? ExpertsGather::kAhead : ExpertsGather::kLaunch;
+  return gather_of(c, p, many && busy ? ExpertsGather::kAhead : ExpertsGather::kLaunch);
+}
+
+ExpertsGather gather_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsGather wanted) {
+  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0 ? wanted : ExpertsGather::kNone;
 }
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
-
-bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0;
-}
 
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired) {
   const int each = paired ? c.tile_columns / 2 : c.tile_columns;
@@ -123,7 +123,7 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
     plan.time = time;
   });
   if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
-  plan.gather = gather_for(p);
+  plan.gather = gather_for(config_of(*plan.product), p);
   plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.gather);
   return plan;
 }
@@ -151,7 +151,7 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const Blocks blocks = blocks_of(c, p);
   if (counts(p)) add(rows, {.x = chunks});
   add(rows, {.x = chunks});
-  if (gathers(c, p) && gather == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
+  if (gather_of(c, p, gather) == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
@@ -167,8 +167,8 @@ Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& c
 Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsGather gather,
                                    EncodeTensorMap encode) {
   const ExpertsProblem& p = call.problem;
-  const bool launches_gather = gathers(c, p) && gather == ExpertsGather::kLaunch;
-  const bool ahead = gathers(c, p) && gather == ExpertsGather::kAhead;
+  gather = gather_of(c, p, gather);
+  const bool gathered = gather != ExpertsGather::kNone, ahead = gather == ExpertsGather::kAhead;
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
@@ -214,13 +214,13 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ExpertsProductParams& first = first_.product;
   first = {.tiles = tiles,
            .tile_count = ints(at.tile_count),
-           .sorted_before = launches_gather,
+           .sorted_before = gather == ExpertsGather::kLaunch,
            .taken = ints(at.taken),
            .choices = ints(at.choices),
            .top_k = Divisor(p.top_k),
            .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
-           .a = gathers(c, p) ? workspace + at.y : call.x,
-           .a_row = gathers(c, p) ? p.hidden : call.x_row,
+           .a = gathered ? workspace + at.y : call.x,
+           .a_row = gathered ? p.hidden : call.x_row,
            .w = call.w13,
            .w_expert = call.w13_expert,
            .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
@@ -276,7 +276,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   if (p.rows() == 0) return {};
   if (counts(p)) add(&count_step_);
   add(&place_step_);
-  if (launches_gather) add(&gather_step_);
+  if (gather == ExpertsGather::kLaunch) add(&gather_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;
     for (WgmmaExpertsParams* const params : {&first_, &second_}) {

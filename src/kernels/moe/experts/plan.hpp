@@ -17,12 +17,16 @@
 
 namespace flashfit {
 
-/// Where rows of x get into the experts' order, of products that take them so.
+/// Where rows of x get into the experts' order.
 enum class ExpertsGather : unsigned char {
+  kNone,    ///< nowhere: the first product reads them where they lie
   kLaunch,  ///< in a launch before the products
   kAhead,   ///< in the first product's, ahead of the tiles
 };
-ExpertsGather gather_for(const ExpertsProblem& p);
+/// Where is fastest for a product's configuration.
+ExpertsGather gather_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
+/// `wanted`, or kNone if nothing is to be gathered.
+ExpertsGather gather_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsGather wanted);
 
 struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
@@ -41,10 +45,8 @@ struct ExpertsPlan {
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
 
-/// Whether choices are counted before they get their rows, and whether rows of x are copied into the experts' order
-/// before they are multiplied: launches of their own.
+/// Whether choices are counted before they get their rows, in a launch of its own.
 bool counts(const ExpertsProblem& p);
-bool gathers(const ExpertsProductConfig& c, const ExpertsProblem& p);
 
 /// Tiles across the outputs, each of which is two of w's where gate and up are paired.
 std::int64_t columns_of(const ExpertsProductConfig& c, std::int64_t outputs, bool paired);

@@ -36,7 +36,7 @@ Steps rows_product_steps(const Image& rows, const Image& product, const RowsProd
   Steps steps;
   if (p.rows == 0) return steps;
   const Steps layer =
-      experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kLaunch);  // tiles, two products, the sum
+      experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
   steps.add(layer.all()[0]);
   steps.add(layer.all()[2]);
   return steps;

@@ -230,6 +230,11 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   EXPECT_EQ(first.product.sorted_before, 1);
   EXPECT_EQ(placed->ready_count, 0);
 
+  // Over mma.sync the first product reads rows of x where they lie, and so do rows that come sorted.
+  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->gather, ExpertsGather::kNone);
+  p.tokens = 32768, p.sorted = true, p.top_k = 1;
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kNone);
+
   // An expert's rows are too few, while its weights are read; a unit is 128 KB at most.
   p = problem(8192);
   p.hidden = 7168, p.experts = p.high = 256;
