@@ -61,7 +61,8 @@ class Log:
     def lines(self) -> list[str]:
         """`sdpa: took: fp16 on cpu, 8 heads of 64, causal (12 calls)`, `sdpa: left: ...: dropout_p: 0.1 (1 call)`."""
         with self._lock:
-            seen = [(key, self._here(key) + self._elsewhere.get(key, int)()) for key in self._counts]
+            elsewhere = {key: count() for key, count in self._elsewhere.items()}
+            seen = [(key, self._here(key) + elsewhere.get(key, 0)) for key in self._counts]
         return [f"{self._line(*key)} ({n} call{'s' if n != 1 else ''})" for key, n in seen if n]
 
     def clear(self) -> None:
