@@ -7,6 +7,7 @@
 
 #include "emulated.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
+#include "kernels/attention/forward/wgmma/head_start.hpp"
 
 namespace flashfit::testing {
 namespace {
@@ -111,6 +112,8 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   }
   if (lengths_vary)
     if (std::string defect = defect_on_hostile(kernel, spec); !defect.empty()) return defect;
+  if (copies_from_sectors(forward_variant_of(kernel.variant).config))
+    if (std::string defect = head_starts_defect(kernel, {}); !defect.empty()) return "head starts: " + defect;
   if (takes_heads(forward_variant_of(kernel.variant).config))
     if (std::string defect = whole_heads_defect(kernel, {}); !defect.empty()) return defect;
   if (std::string defect = neighbours_defect(kernel, {}); !defect.empty()) return "neighbours: " + defect;

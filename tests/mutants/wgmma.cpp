@@ -1,5 +1,5 @@
 // Kernels over wgmma, compiled from a copy of the sources with one defect: some that have room for their output beside
-// Q, with softcap, ALiBi and a bias, and one that has not.
+// Q, with softcap, ALiBi and a bias, and one that has not and copies heads from a sector's start on.
 #include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 
@@ -12,7 +12,7 @@ constexpr ForwardVariant kFromDiagonal{forward_table::alibi(forward_table::wgmma
                                        forward_table::kHopper};
 constexpr ForwardVariant kBiased{forward_table::biased(forward_table::wgmma(DType::kF16, 64, 64, 8, 64)),
                                  forward_table::kHopper};
-constexpr ForwardVariant kInTurns{forward_table::wgmma(DType::kBF16, 256, 256, 8, 64), forward_table::kHopper};
+constexpr ForwardVariant kInTurns{forward_table::wgmma(DType::kBF16, 224, 224, 8, 64), forward_table::kHopper};
 
 }  // namespace
 

@@ -72,7 +72,7 @@ def test_few_keys_do_not_hide_the_traffic_of_the_rows() -> None:
     raced = regrets("H100", "variants_h100.json", "variants_h100_80_keys.json")
     few = {name: x for name, x in raced.items() if "S4096x77" in name}
     few.update({f"H200 {name}": x for name, x in regrets("H200", "variants_h200_few_keys.json").items()})
-    assert len(few) == 21
+    assert len(few) == 19  # all but those of head_dim 160, whose variant came later
     assert {name: x for name, x in few.items() if x > 1.02} == {}
 
 

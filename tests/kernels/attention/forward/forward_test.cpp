@@ -69,7 +69,7 @@ void expect_no_defect(const std::vector<EmulatedKernel>& kernels, std::size_t co
 TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) { expect_no_defect(kernels_where(takes_heads), 4, whole_heads_defect); }
 
 TEST(Forward, HeadsThatBeginBetweenSectorsAreCopiedFromASectorsStart) {
-  expect_no_defect(kernels_where(copies_from_sectors), 2, head_starts_defect);
+  expect_no_defect(kernels_where(copies_from_sectors), 8, head_starts_defect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Forward, ::testing::ValuesIn(emulated_forwards()),

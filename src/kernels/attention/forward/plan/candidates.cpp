@@ -6,6 +6,8 @@
 #include "kernels/attention/forward/plan/registers.hpp"
 #include "kernels/attention/forward/plan/splits.hpp"
 #include "kernels/attention/forward/plan/steps.hpp"
+#include "kernels/attention/forward/wgmma/head_start.hpp"
+#include "kernels/attention/forward/wgmma/tile_columns.hpp"
 
 namespace flashfit {
 namespace {
@@ -60,7 +62,13 @@ bool of_problem(const Request& r, const Image& image) {
   if (takes_heads(c) && c.head_dim <= 64 && !r.problem.causal) return false;
   // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds),
   // and under a causal mask these tiles were the fastest of none of 60 shapes.
-  if (has_few_keys(c) && (r.problem.causal || r.problem.seqlen_q <= kFewQueries)) return false;
+  const bool few_queries = r.problem.seqlen_q <= kFewQueries;
+  const bool begins_between = copies_from_sectors(c) && ends_between_sectors(r.problem.head_dim);
+  if (has_few_keys(c) && ((r.problem.causal && !begins_between) || few_queries)) return false;
+  // One tile of keys takes as long as reading q and writing out, and a block over two warpgroups has more jobs on the
+  // way.
+  if (has_few_keys(c) && c.stages == 2 && r.problem.seqlen_k <= c.block_n) return false;
+  if (has_wide_tiles(c) && few_queries) return false;  // whose keys are cut in parts, which these do not take
   return serves(c, r.problem);
 }
 

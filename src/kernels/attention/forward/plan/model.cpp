@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/attention/forward/wgmma/head_start.hpp"
 #include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 
@@ -176,8 +177,11 @@ struct Exposed {
 // timed with other tiles.
 constexpr Exposed kExposed = {0.65, 0.52, 0}, kExposedInTurns = {0.406, 0.357, 250};
 // Cycles that copying a row of K or V adds to a tile if the row ends between two sectors of memory and all SMs copy; in
-// tiles wider than one panel.
-constexpr double kCopyOfCutRow = 2.3;
+// tiles wider than one panel. Of 128 columns and more it matters whether heads are copied from a sector's start on.
+constexpr double kCopyOfCutRow = 2.3, kCopyOfWideCutRow = 3.7, kCopyFromSector = 1.2;
+double copy_of_cut_row(const ForwardConfig& c) {
+  return c.head_dim < 128 ? kCopyOfCutRow : copies_from_sectors(c) ? kCopyFromSector : kCopyOfWideCutRow;
+}
 constexpr double kAloneInTile = 300;      // cycles a tile of keys where one warpgroup has all rows: nothing is hidden
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
@@ -215,9 +219,11 @@ struct WgmmaTile {
     const double scores = double(c.block_m) * c.block_n;
     tensor = 2 * scores * (c.head_dim + c.head_dim_v) / kWgmmaFlopsClk;
     weights = scores * exponentials_a_score(c.kind) / exponentials_clk(gpu.cc);
-    const auto cut_rows = [&](int head_dim, int padded) { return padded > 64 && head_dim % 16 != 0 ? c.block_n : 0; };
+    const auto cut_rows = [&](int head_dim, int padded) {
+      return padded > 64 && ends_between_sectors(head_dim) ? c.block_n : 0;
+    };
     bias = kBiasByteWgmma * scores * bias_bytes(p.bias);
-    copies = kCopyOfCutRow * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
+    copies = copy_of_cut_row(c) * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
     exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
   }
   double time(int warps, double rows) const {
@@ -244,6 +250,9 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
+/// Of 192 rows of a head, one for each warpgroup.
+double rounds_of_heads(const ForwardProblem& p) { return ceil_div(double(p.seqlen_q), 3 * kWarpgroupRows); }
+
 /// How often a block copies a head's keys: once where all of its tiles have slots, else again for each of the `rounds`,
 /// under a causal mask three tiles less from one to the next.
 double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double rounds) {
@@ -259,7 +268,7 @@ double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double ro
 double dram_bytes_of_heads(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
   const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
   const double heads = double(p.batch) * double(p.heads_q), running = keys * std::min(1.0, gpu.sms / heads);
-  const double copies = copies_of_keys(c, p, ceil_div(double(p.seqlen_q), 3 * kWarpgroupRows));
+  const double copies = copies_of_keys(c, p, rounds_of_heads(p));
   return rows + keys * (1 + (copies - 1) * std::min(1.0, running / kL2Bytes));
 }
 
@@ -268,13 +277,15 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   ForwardConfig of_warpgroup = c;
   of_warpgroup.block_m = kWarpgroupRows;
   const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
-  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0);
+  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0), rounds = rounds_of_heads(p);
   const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
                of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p, 0);
-  const double compute = jobs * (of_rows + of_tiles) / (gpu.clock_ghz * 1e3);
+  const WgmmaTile tile(c, p, gpu);
+  const double copied_tiles = ceil_div(double(p.seqlen_k), c.block_n) * copies_of_keys(c, p, rounds);
+  const double copies = ceil_div(heads, gpu.sms) * copied_tiles * tile.copies;
+  const double compute = (jobs * (of_rows + of_tiles) + copies) / (gpu.clock_ghz * 1e3);
   const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
-  const WgmmaTile tile(c, p, gpu);
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 

@@ -28,7 +28,7 @@ class WgmmaConsumer {
   /// The end of rows is that of plain ones: those with a base past kMostBase are computed again. With a bias, which may
   /// be as large as that in rows that are no one's, it is that of general ones, whose scores are rounded before.
   static constexpr ForwardConfig kEnd = [] {
-    ForwardConfig end = C;
+    ForwardConfig end = with_tile_columns(C);
     end.kind = C.kind == ForwardKind::kBias ? ForwardKind::kGeneral : ForwardKind::kPlain;
     return end;
   }();
@@ -272,7 +272,14 @@ class WgmmaConsumer {
     } else {
       ForwardParams whole = p_.forward;
       whole.splits = 1, whole.unaligned = 0;  // the compiler then leaves out what these take
-      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
+      if constexpr (has_wide_tiles(C)) {
+        float wide[kEnd.head_dim_v / 2] = {};
+#pragma unroll
+        for (int i = 0; i < kD / 2; ++i) wide[i] = o[i];
+        Output<kEnd>::store(s_.rows[slot].o, as_m16(wide), last.rows, work, whole);
+      } else {
+        Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
+      }
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();

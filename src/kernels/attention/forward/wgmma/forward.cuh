@@ -18,7 +18,7 @@ struct WgmmaForwardKernel {
   static_assert(forward_config_error(C) == nullptr && C.engine == ForwardEngine::kWgmma);
   using Params = WgmmaForwardParams;
   using Shared = WgmmaShared<C>;
-  static_assert(sizeof(Shared) == forward_shared_bytes(C));
+  static_assert(sizeof(Shared) == shared_bytes_of(C));
   static constexpr int kThreads = forward_threads(C), kMinBlocks = 1;
 
   static void run(const Params& p) {

@@ -1,6 +1,7 @@
 #pragma once
 // Where a head of k or v begins in memory. Neutral: kernels and hosts share it.
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/tile_columns.hpp"
 
 namespace flashfit {
 
@@ -9,11 +10,15 @@ namespace flashfit {
 /// of the head. A row has 16 bytes of them then.
 inline constexpr int kColumnsBetweenSectors = 8;
 
-/// Whether a variant does so: the one that takes heads of 72 and 88 columns. In most others the warp that copies would
-/// spill, and those of 128 and more columns, whose heads hardly ever begin there, were slower.
+/// Whether a variant does so: those of 192 rows with tiles as short as few copies for a row take, and those whose tiles
+/// have columns to spare. In others the warp that copies was slower.
 constexpr bool copies_from_sectors(const ForwardConfig& c) {
-  return c.engine == ForwardEngine::kWgmma && c.head_dim == 96 && c.stages == 2 && c.kind == ForwardKind::kPlain;
+  if (c.engine != ForwardEngine::kWgmma || c.kind != ForwardKind::kPlain || c.packs) return false;
+  return (c.block_m == 192 && c.stages == 2) || has_wide_tiles(c);
 }
+
+/// Whether rows of dense heads of so many columns end between two sectors, so that every second head begins there.
+constexpr bool ends_between_sectors(int head_dim) { return head_dim % 16 != 0; }
 
 /// Which heads begin between two sectors: number h does if bit 0 of first + h * head is set. {0, 0}: none, or none
 /// whose tiles have room for the columns.

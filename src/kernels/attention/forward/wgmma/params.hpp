@@ -26,7 +26,7 @@ enum class WorkOrder : unsigned char {
 /// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
 /// ALiBi or a bias it was not tried; those whose blocks take whole heads are for many rows of few keys.
 constexpr bool takes_parts(const ForwardConfig& c) {
-  if (takes_heads(c)) return false;
+  if (takes_heads(c) || has_wide_tiles(c)) return false;
   if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
   return c.kind == ForwardKind::kGeneral && c.head_dim_v <= 192;
 }

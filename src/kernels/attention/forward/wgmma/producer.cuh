@@ -21,14 +21,17 @@ class WgmmaProducer {
       const int found = turn % Shared::kFoundSlots;
       s.of_found[found].wait_full(turn / Shared::kFoundSlots);
       const Job job = s.found[found].get();
-      s.of_found[found].release();
+      if constexpr (!copies_from_sectors(C)) s.of_found[found].release();
       if (arch::elect_one()) {
         if (copies_from_sectors(C) && p.start.is_between(p.forward.group.quotient(job.work.head)))
           copy<copies_from_sectors(C) ? kColumnsBetweenSectors : 0>(p, s, job, at, turn);
         else
           copy<0>(p, s, job, at, turn);
       }
-      arch::sync_warp();
+      if constexpr (copies_from_sectors(C))
+        s.of_found[found].release();  // not before: the job is read again, which takes fewer registers than to keep it
+      else
+        arch::sync_warp();
       if (job.work.queries == 0) break;
       at += job.tiles.end - job.tiles.begin;
     }
@@ -40,14 +43,20 @@ class WgmmaProducer {
   /// are all taken.
   template <int kBefore>
   static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
-    const Work& work = job.work;
-    const int kv_head = p.forward.group.quotient(work.head);
-    const int sequence = p.forward.cu_seqlens_q == nullptr ? work.sequence : 0;
+    const int kv_head = p.forward.group.quotient(job.work.head);
+    const int sequence = p.forward.cu_seqlens_q == nullptr ? job.work.sequence : 0;
     const auto hand_over = [&] {
       const int slot = turn % Shared::kRowSlots;
       s.of_rows[slot].wait_empty(turn / Shared::kRowSlots);
-      s.jobs[slot].put(job);
-      if constexpr (copies_from_sectors(C)) arch::store_shared(s.before, slot, kBefore);
+      Work work = job.work;
+      if constexpr (copies_from_sectors(C)) {
+        const JobSlot& found = s.found[turn % Shared::kFoundSlots];
+        s.jobs[slot].put(found);
+        work = found.get().work;
+        arch::store_shared(s.before, slot, kBefore);
+      } else {
+        s.jobs[slot].put(job);
+      }
       const int query = work.q_offset + TileRows<C.packs>::query(p.forward, work.first_row);
       if (work.queries == 0)
         arch::mbarrier_arrive(s.of_rows[slot].full);
@@ -61,7 +70,7 @@ class WgmmaProducer {
       fill<kBefore>(s.k[at % C.stages], p.k, row, kv_head, sequence, s.of_k[at % C.stages].full);
     };
     const KeyOrder<C> order(p.forward, job);
-    int position = job.tiles.begin, row = work.k_offset + order.tile(position) * C.block_n;
+    int position = job.tiles.begin, row = job.work.k_offset + order.tile(position) * C.block_n;
     const int end = at + job.tiles.end - job.tiles.begin;
     // Where there are three slots for Q, one is free before there is room for keys.
     const bool keys_first = Shared::kRowSlots == 1 && at != end;

@@ -4,6 +4,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/output.cuh"
+#include "kernels/attention/forward/wgmma/tile_columns.hpp"
 #include "kernels/attention/forward/wgmma/works.cuh"
 #include "kernels/layout/panel_tile.hpp"
 
@@ -31,17 +32,18 @@ struct Handover {
 template <ForwardConfig C>
 struct WgmmaShared {
   using T = Element<C.dtype>;
-  using TileQ = PanelTile<T, C.block_m, C.head_dim, panel_mode(C.head_dim)>;
-  using TileK = PanelTile<T, C.block_n, C.head_dim, panel_mode(C.head_dim)>;
-  using TileV = PanelTile<T, C.block_n, C.head_dim_v, panel_mode(C.head_dim_v)>;
+  static constexpr ForwardConfig kWide = with_tile_columns(C);
+  using TileQ = PanelTile<T, C.block_m, kWide.head_dim, panel_mode(kWide.head_dim)>;
+  using TileK = PanelTile<T, C.block_n, kWide.head_dim, panel_mode(kWide.head_dim)>;
+  using TileV = PanelTile<T, C.block_n, kWide.head_dim_v, panel_mode(kWide.head_dim_v)>;
 
   /// A tile of Q, and then the output of its rows, on its way out: a warp's rows lie where its rows of Q did.
   union Rows {
     TileQ q;
-    typename Output<C>::Tile o;
+    typename Output<kWide>::Tile o;
   };
-  static_assert(TileQ::kPanel == Output<C>::Tile::kPanel && sizeof(Rows) == sizeof(TileQ));
-  static constexpr int kRowSlots = forward_q_slots(C);
+  static_assert(TileQ::kPanel == Output<kWide>::Tile::kPanel && sizeof(Rows) == sizeof(TileQ));
+  static constexpr int kRowSlots = forward_q_slots(kWide);
   Rows rows[kRowSlots];
   TileK k[C.stages];
   TileV v[C.stages];

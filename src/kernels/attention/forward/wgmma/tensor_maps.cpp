@@ -28,7 +28,8 @@ TensorMapSpec spec_of(const TensorView& t, DType dtype, int columns, std::int64_
 /// Q's where heads are packed: a box has the queries of a tile, of each those of all heads of a group.
 TensorMapSpec spec_of_packed(const ForwardConfig& c, const ForwardProblem& p, const TensorView& q, std::int64_t rows,
                              std::int64_t sequences) {
-  TensorMapSpec spec = spec_of(q, p.dtype, p.head_dim, rows, p.heads_q, sequences, c.block_m, panel_mode(c.head_dim));
+  TensorMapSpec spec =
+      spec_of(q, p.dtype, p.head_dim, rows, p.heads_q, sequences, c.block_m, panel_mode(tile_columns(c.head_dim)));
   std::swap(spec.dims[1], spec.dims[2]);
   std::swap(spec.strides[0], spec.strides[1]);
   const auto pack = static_cast<uint32>(packed_heads(c, p));
@@ -63,10 +64,11 @@ Result<void> encode_maps(WgmmaForwardParams& params, const ForwardConfig& c, con
       {
           {params.q, c.packs ? spec_of_packed(c, p, call.q, rows_q, sequences)
                              : spec_of(call.q, p.dtype, p.head_dim, rows_q, p.heads_q, sequences, q_rows,
-                                       panel_mode(c.head_dim))},
-          {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim))},
-          {params.v,
-           spec_of(v, p.dtype, p.head_dim_v, rows_k, p.heads_kv, sequences, c.block_n, panel_mode(c.head_dim_v))},
+                                       panel_mode(tile_columns(c.head_dim)))},
+          {params.k, spec_of(k, p.dtype, p.head_dim, rows_k, p.heads_kv, sequences, c.block_n,
+                             panel_mode(tile_columns(c.head_dim)))},
+          {params.v, spec_of(v, p.dtype, p.head_dim_v, rows_k, p.heads_kv, sequences, c.block_n,
+                             panel_mode(tile_columns(c.head_dim_v)))},
       },
       encode);
 }

@@ -119,6 +119,12 @@ struct JobSlot {
 #pragma unroll
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) arch::store_shared(words.at, i, from.at[i]);
   }
+  /// What another slot holds, a word at a time.
+  void put(const JobSlot& from) {
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i)
+      arch::store_shared(words.at, i, arch::load_shared(from.words.at, i));
+  }
   Job get() const {
     Words to;
 #pragma unroll

@@ -62,8 +62,18 @@ TEST(HeadStart, KAndVMustBeginAlike) {
   expect_between(encoded(72, 4096, between, stay), {true, false, true, false});  // both
 }
 
-TEST(HeadStart, WideTilesAreNotCopiedFromTheSectorsStart) {
-  expect_between(encoded(136, 4096, "fwd_wgmma_fp16_d192_128x96_w8_s2_b1"), {false, false, false, false});
+TEST(HeadStart, SomeVariantsAloneCopyFromTheSectorsStart) {
+  const std::vector<bool> none = {false, false, false, false}, every_second = {false, true, false, true};
+  expect_between(encoded(136, 4096, "fwd_wgmma_fp16_d192_128x96_w8_s2_b1"), none);
+  expect_between(encoded(136, 4096, "fwd_wgmma_fp16_d160_128x112_w8_s2_b1"), every_second);
+  expect_between(encoded(104, 4096, "fwd_wgmma_fp16_d128_128x128_w8_s2_b1"), none);
+  expect_between(encoded(104, 4096, "fwd_wgmma_fp16_d128_192x80_w12_s2_b1"), every_second);
+}
+
+TEST(HeadStart, ColumnsThatProductsDoNotTakeAreNoRoom) {
+  const std::string wide = "fwd_wgmma_fp16_d160_128x112_w8_s2_b1";  // its tiles have 192
+  expect_between(encoded(152, 4096 + 16, wide), {true, false, true, false});
+  expect_between(encoded(160, 4096 + 16, wide), {false, false, false, false});
 }
 
 TEST(HeadStart, RowsAndSequencesMustBeginAlike) {

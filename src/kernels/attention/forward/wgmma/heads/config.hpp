@@ -1,6 +1,7 @@
 #pragma once
 // Which forward configurations over wgmma are of the kernel whose blocks take whole heads. Neutral: the plan asks, too.
 #include "kernels/attention/forward/config.hpp"
+#include "kernels/attention/forward/wgmma/tile_columns.hpp"
 
 namespace flashfit {
 
@@ -17,7 +18,8 @@ constexpr int heads_q_slots(const ForwardConfig& c) {
 }
 /// Bytes of shared memory of a block of any forward kernel.
 constexpr int shared_bytes_of(const ForwardConfig& c) {
-  if (!takes_heads(c)) return forward_shared_bytes(c);
+  if (c.engine == ForwardEngine::kMma) return forward_shared_bytes(c);
+  if (!takes_heads(c)) return forward_shared_bytes(with_tile_columns(c));
   return forward_tile_bytes(c) + (heads_q_slots(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
 }
 
