@@ -5,6 +5,7 @@
 #include "kernels/attention/forward/wgmma/key_order.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
 #include "kernels/attention/forward/wgmma/products.cuh"
+#include "kernels/attention/forward/wgmma/register_output.cuh"
 #include "kernels/attention/forward/wgmma/scores.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/mask.cuh"
@@ -36,7 +37,7 @@ class WgmmaConsumer {
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
   /// longer than weights, that is so without.
-  static constexpr bool kTakesTurns = C.head_dim <= 128;
+  static constexpr bool kTakesTurns = C.head_dim_v <= 128;
   static constexpr int kGroups = C.warps / 4;
   /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
   static constexpr bool kMayLackBase = Order::kDown || C.kind == ForwardKind::kBias;
@@ -137,10 +138,14 @@ class WgmmaConsumer {
     last.is_stored = false;
 #pragma unroll
     for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
-    if (Shared::kRowSlots == 1)
-      finish(o, w, last, turn_);
-    else if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
-      multiply_last(o, w, last);
+    if constexpr (Shared::kRowSlots == 1) {
+      s_.of_rows[0].release();  // for the next Q, which comes while the last product and the output are made
+      if (last.tile != kNone) multiply_last(o, w, last);
+      store_from_registers(o, last, job.work);
+    } else {
+      if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
+        multiply_last(o, w, last);
+    }
     if constexpr (!Order::kDown) pass_over(job, rows, end, job.tiles.end);
     at_ = rows.first + job.tiles.end;
   }
@@ -256,6 +261,19 @@ class WgmmaConsumer {
     if (last.tile != kNone) multiply_last(o, w, last);
     if (!last.is_stored) store(o, last, turn);
     last.is_stored = true;
+  }
+
+  /// The outputs of the job, whose Q has given its slot away.
+  void store_from_registers(Outputs& o, Unfinished& last, const Work& work) {
+    if (takes_parts(C) && p_.forward.splits > 1) {
+      Output<kEnd>::store(s_.rows[0].o, as_m16(o), last.rows, work, p_.forward);  // a part's go from registers, too
+    } else {
+      ForwardParams whole = p_.forward;
+      whole.splits = 1;  // the compiler then leaves out what parts take
+      RegisterOutput<kEnd>::store(as_m16(o), last.rows, work, whole);
+    }
+    last.is_stored = true;
+    Products::zero(o);
   }
 
   /// The outputs of the job of that turn.
