@@ -6,7 +6,7 @@
 namespace flashfit::emulated {
 namespace {
 
-constexpr ForwardVariant kMany{forward_table::wgmma(DType::kF16, 64, 64, 12, 64, 8), forward_table::kHopper};
+constexpr ForwardVariant kMany{forward_table::wgmma(DType::kF16, 64, 64, 16, 64, 8), forward_table::kHopper};
 constexpr ForwardVariant kFew{forward_table::wgmma(DType::kBF16, 128, 128, 12, 64, 5), forward_table::kHopper};
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/attention/forward/variants_table.hpp"
+#include "kernels/attention/forward/wgmma/heads/rounds.cuh"
 #include "proof/emu/launch.hpp"
 #include "proof/emu/memory.hpp"
 
@@ -158,6 +159,57 @@ TEST(Works, OfASequenceComeHeadAfterHead) {
 TEST(Works, OffsetsThatFallEndTooAndLeadNowhereElse) {
   for (const WorkOrder order : {WorkOrder::kAsNumbered, WorkOrder::kByHead})
     EXPECT_EQ(deal(order, {0, 900, 100, 1000}, 1000, 3, 5, nullptr).times.size(), 3u * (1000 / 128 + 3));
+}
+
+/// Counts how often each block of rows is computed where blocks take heads or rounds of them, and the key tiles that a
+/// thread block's rounds visit.
+struct TakeRows {
+  static constexpr ForwardConfig kConfig = forward_table::wgmma(DType::kBF16, 128, 128, 12, 64, 4);
+  static constexpr int kThreads = 3 * 32, kMinBlocks = 1;
+  struct Params {
+    WgmmaForwardParams works;
+    int *times, *visits;
+  };
+  struct Shared {};
+  static void run(const Params& p) {
+    const HeadRounds<kConfig> rounds(p.works);
+    const bool stay = rounds.stay();
+    const int group = arch::warp();
+    for (HeadTurns<kConfig> turn(p.works, group, stay); turn.head() < p.works.all_heads; turn.next(p.works, stay)) {
+      const int rows = rounds.rows_at(turn.place());
+      if (rows < 0 || arch::lane() != 0) continue;
+      arch::atomic_add<arch::MemoryOrder::kRelaxed>(p.times, turn.head() * rounds.blocks() + rows, 1);
+      arch::atomic_add<arch::MemoryOrder::kRelaxed>(p.visits, arch::block().x, rounds.tiles(rows));
+    }
+  }
+};
+
+TEST(Rounds, AreDealtOnceAndAboutEvenly) {
+  constexpr int kBlocks = 12;
+  for (const bool causal : {false, true})
+    for (const int queries : {100, 250, 300, 512, 640, 700, 1100})
+      for (const int heads : {5, 60, 144}) {
+        SCOPED_TRACE(::testing::Message() << heads << " heads of " << queries << (causal ? " causal" : ""));
+        const int blocks = (queries + 63) / 64;
+        TakeRows::Params p{};
+        p.works.all_heads = heads;
+        ForwardParams& f = p.works.forward;
+        f.seqlen_q = f.seqlen_k = queries;
+        f.causal = causal;
+        f.window_left = f.window_right = -1;
+        f.tiles = Divisor((queries + TakeRows::kConfig.block_m - 1) / TakeRows::kConfig.block_m);
+        std::vector<int> times(heads * blocks), visits(kBlocks);
+        p.times = times.data(), p.visits = visits.data();
+        emu::Memory memory;
+        memory.writable("times", p.times, times.size() * sizeof(int));
+        memory.writable("visits", p.visits, visits.size() * sizeof(int));
+        const auto ran = emu::launch<TakeRows>({kBlocks, 1, 1}, p, memory, {});
+        ASSERT_TRUE(ran) << ran.error().message;
+        EXPECT_EQ(std::ranges::count(times, 1), heads * blocks);
+        if (heads != 144) continue;
+        const auto [least, most] = std::ranges::minmax(visits);
+        EXPECT_LT(most, 1.13 * least);
+      }
 }
 
 }  // namespace

@@ -58,8 +58,10 @@ bool of_problem(const Request& r, const Image& image) {
   if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
   if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
-  // Without a causal mask, narrow heads lose more often than they gain, by less than the model can tell.
-  if (takes_heads(c) && c.head_dim <= 64 && !r.problem.causal) return false;
+  // Under a causal mask rounds of a head differ the more the more there are, and blocks that take them do not end
+  // together.
+  constexpr std::int64_t kMostCausalRounds = 16;
+  if (takes_heads(c) && r.problem.causal && r.problem.seqlen_q > kMostCausalRounds * c.block_m) return false;
   // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds),
   // and under a causal mask these tiles were the fastest of none of 60 shapes.
   const bool few_queries = r.problem.seqlen_q <= kFewQueries;

@@ -36,6 +36,8 @@ bool few_queries(const ForwardProblem& p) { return p.seqlen_q <= kFewQueries; }
 constexpr double kPartTrafficOfMany = 3.8;  // of more queries, where what follows was not measured: as it was before
 constexpr double kPartTraffic = 0.75;       // time of writing and reading parts over that of DRAM: some stays in L2
 constexpr double kUnhidden = 0.25;          // of computing and DRAM's traffic that take equally long
+// The same over wgmma where an SM has at least so many tiles of rows, of more queries.
+constexpr double kUnhiddenOfTiles = 0.3, kManyTiles = 4;
 
 double exponentials_clk(ComputeCapability cc) { return cc == ComputeCapability{10, 3} ? 32 : 16; }
 double fp32_lanes(ComputeCapability cc) { return cc <= ComputeCapability{8, 0} ? 64 : 128; }
@@ -187,12 +189,13 @@ constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
 
-// Of blocks over wgmma that take whole heads, cycles of an SM, fitted to races on an H100
+// Of blocks over wgmma that take whole heads or rounds of them, cycles of an SM, fitted to races on an H100
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
-// each column.
-constexpr double kRowsStart = 700, kRowsStartColumn = 9.5, kApart = 380, kApartColumn = 1.41;
-constexpr double kUnhiddenApart = 0.26;  // of computing and DRAM's traffic that take equally long
-constexpr double kL2Bytes = 45 << 20;    // that share of keys by which an H100's misses them
+// each column; of a tile, more where a causal mask hides part of it; and the share of what the longest rows see beyond
+// others in a block's only round.
+constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
+                 kLongestApart = 0.6;
+constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
@@ -245,47 +248,32 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double of_one = start + tiles * (tile.time(c.warps, rows_of_tile(c, p)) + busy * tile.copies);
   const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
   const double dram = dram_time(p, start, gpu);
-  model.microseconds =
-      works > 0 ? kLaunchMicroseconds + together(p, compute, dram) + combine_time(c, p, splits, gpu) : 0;
+  const bool overlap = few_queries(p) || of_an_sm < kManyTiles;
+  const double both = overlap ? together(p, compute, dram) : partly_hidden(compute, dram, kUnhiddenOfTiles);
+  model.microseconds = works > 0 ? kLaunchMicroseconds + both + combine_time(c, p, splits, gpu) : 0;
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
-/// Of 192 rows of a head, one for each warpgroup.
-double rounds_of_heads(const ForwardProblem& p) { return ceil_div(double(p.seqlen_q), 3 * kWarpgroupRows); }
-
-/// How often a block copies a head's keys: once where all of its tiles have slots, else again for each of the `rounds`,
-/// under a causal mask three tiles less from one to the next.
-double copies_of_keys(const ForwardConfig& c, const ForwardProblem& p, double rounds) {
-  const double tiles = ceil_div(double(p.seqlen_k), c.block_n);
-  if (tiles <= c.stages) return 1;
-  if (!p.causal) return rounds;
-  const double copying = std::min(rounds, std::ceil(tiles / 3));
-  return copying - 3 * copying * (copying - 1) / (2 * tiles);
-}
-
-/// Bytes from DRAM where blocks take whole heads. Copies of keys after the first come from L2, but for the share of it
-/// that the keys of all running blocks are.
-double dram_bytes_of_heads(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
-  const double rows = dram_bytes_of_rows(p), keys = dram_bytes(p) - rows;
-  const double heads = double(p.batch) * double(p.heads_q), running = keys * std::min(1.0, gpu.sms / heads);
-  const double copies = copies_of_keys(c, p, rounds_of_heads(p));
-  return rows + keys * (1 + (copies - 1) * std::min(1.0, running / kL2Bytes));
-}
-
-/// Blocks that take whole heads, each as many. Their three warpgroups share a head's rows.
+/// Blocks that take whole heads, where all keys of one have slots, or rounds of heads. Their warpgroups share the rows.
 void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
   ForwardConfig of_warpgroup = c;
   of_warpgroup.block_m = kWarpgroupRows;
   const double heads = double(p.batch) * double(p.heads_q), blocks = ceil_div(double(p.seqlen_q), kWarpgroupRows);
-  const double jobs = std::max(ceil_div(heads, gpu.sms) * blocks, 3.0), rounds = rounds_of_heads(p);
+  const double groups = c.warps / 4.0, rounds = ceil_div(blocks, groups),
+               keys = ceil_div(double(p.seqlen_k), c.block_n);
+  const bool whole = keys <= c.stages;
+  const double turns = whole ? ceil_div(heads, gpu.sms) * rounds : ceil_div(heads * rounds, gpu.sms);
+  const double jobs = std::max(whole ? ceil_div(heads, gpu.sms) * blocks : turns * blocks / rounds, groups);
+  double tiles = visited_tiles(of_warpgroup, p, p.causal ? kMaskedApart : 0);
+  tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(turns, 1.0);
   const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
-               of_tiles = (kApart + kApartColumn * c.head_dim) * visited_tiles(of_warpgroup, p, 0);
+               of_tiles = (kApart + kApartColumn * c.head_dim) * tiles;
   const WgmmaTile tile(c, p, gpu);
-  const double copied_tiles = ceil_div(double(p.seqlen_k), c.block_n) * copies_of_keys(c, p, rounds);
-  const double copies = ceil_div(heads, gpu.sms) * copied_tiles * tile.copies;
-  const double compute = (jobs * (of_rows + of_tiles) + copies) / (gpu.clock_ghz * 1e3);
-  const double dram = heads > 0 ? dram_bytes_of_heads(c, p, gpu) / (gpu.dram_gb_s * 1e3) : 0;
-  model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, kUnhiddenApart) : 0;
+  const double copied = whole ? ceil_div(heads, gpu.sms) * keys : turns * tiles;
+  const double compute = (jobs * (of_rows + of_tiles) + copied * tile.copies) / (gpu.clock_ghz * 1e3);
+  const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
+  const double unhidden = kUnhiddenApart * (1 - 1 / std::max(turns, 1.0));
+  model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, unhidden) : 0;
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
@@ -302,7 +290,7 @@ double tile_time(const Cycles& t, double warps, int resident) {
 ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, int spill_bytes, const ForwardProblem& p,
                            const Gpu& gpu, int splits) {
   ForwardModel model{.blocks_per_sm = occupancy.blocks, .limited_by = occupancy.limited_by};
-  const double blocks = takes_heads(c) ? double(p.batch) * double(p.heads_q) : row_tiles(c, p) * splits;
+  const double blocks = row_tiles(c, p) * splits;
   // A what-if may ask for more blocks than any launch has, and than 64 bits count.
   model.waves = std::int64_t(std::min(ceil_div(blocks, double(gpu.sms) * occupancy.blocks), 0x1p62));
 

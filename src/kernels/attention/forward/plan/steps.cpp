@@ -28,8 +28,7 @@ Steps forward_steps(const Image& image, const Image* combine, const ForwardProbl
   const std::int64_t works = slots * (p.heads_q / packed_heads(config, p));
   if (config.engine == ForwardEngine::kWgmma) {
     const std::int64_t of_part = std::max<std::int64_t>(resident / splits, 1);
-    const std::int64_t shared = takes_heads(config) ? std::min(works, p.batch * p.heads_q) : works;
-    Step step{.image = &image, .grid = {.x = std::min(shared, of_part), .y = splits}};
+    Step step{.image = &image, .grid = {.x = std::min(works, of_part), .y = splits}};
     if (p.variable_length && splits == 1 && works > resident)
       step.cleared = {.words = 1, .address_at = offsetof(WgmmaForwardParams, taken)};
     steps.add(step);

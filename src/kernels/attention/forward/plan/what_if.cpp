@@ -7,6 +7,7 @@
 #include "kernels/attention/forward/plan/misfit.hpp"
 #include "kernels/attention/forward/plan/model.hpp"
 #include "kernels/attention/forward/plan/plan.hpp"
+#include "kernels/attention/forward/wgmma/heads/config.hpp"
 #include "kernels/attention/pack.hpp"
 
 namespace flashfit {
@@ -16,7 +17,7 @@ namespace {
 std::string refusal(const ForwardConfig& c, const Fit& fit, const Gpu& gpu) {
   if (fit.threads > kMaxThreadsPerBlock)
     return fmt::format("threads: {} a block > {}, the limit of every GPU", fit.threads, kMaxThreadsPerBlock);
-  if (const char* error = forward_config_error(c)) return fmt::format("shape: {}", error);
+  if (const char* error = config_error_of(c)) return fmt::format("shape: {}", error);
   if (gpu.cc < ComputeCapability{7, 5})
     return fmt::format("instructions: {} lacks ldmatrix and the mma shapes of 7.5 and later", describe(gpu));
   if (c.dtype == DType::kBF16 && gpu.cc.major < 8)

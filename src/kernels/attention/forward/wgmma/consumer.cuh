@@ -5,6 +5,7 @@
 #include "kernels/attention/forward/wgmma/key_order.cuh"
 #include "kernels/attention/forward/wgmma/late_bases.cuh"
 #include "kernels/attention/forward/wgmma/products.cuh"
+#include "kernels/attention/forward/wgmma/register_output.cuh"
 #include "kernels/attention/forward/wgmma/scores.cuh"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/mask.cuh"
@@ -28,7 +29,7 @@ class WgmmaConsumer {
   /// The end of rows is that of plain ones: those with a base past kMostBase are computed again. With a bias, which may
   /// be as large as that in rows that are no one's, it is that of general ones, whose scores are rounded before.
   static constexpr ForwardConfig kEnd = [] {
-    ForwardConfig end = with_tile_columns(C);
+    ForwardConfig end = C;
     end.kind = C.kind == ForwardKind::kBias ? ForwardKind::kGeneral : ForwardKind::kPlain;
     return end;
   }();
@@ -36,7 +37,7 @@ class WgmmaConsumer {
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
   /// longer than weights, that is so without.
-  static constexpr bool kTakesTurns = C.head_dim <= 128;
+  static constexpr bool kTakesTurns = C.head_dim_v <= 128;
   static constexpr int kGroups = C.warps / 4;
   /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
   static constexpr bool kMayLackBase = Order::kDown || C.kind == ForwardKind::kBias;
@@ -74,8 +75,10 @@ class WgmmaConsumer {
       const int slot = turn_ % Shared::kRowSlots;
       s_.of_rows[slot].wait_full(turn_ / Shared::kRowSlots);
       const Job job = s_.jobs[slot].get();
-      if (Shared::kRowSlots > 1 && (job.tiles.begin == job.tiles.end || last.tile == kNone)) [[unlikely]]
-        finish(o, w, last, turn_ - 1);
+      if constexpr (Shared::kRowSlots > 1) {
+        if (job.tiles.begin == job.tiles.end || last.tile == kNone) [[unlikely]]
+          finish(o, w, last, turn_ - 1);
+      }
       if (job.work.queries == 0) break;
       attend(job, o, w, last);
     }
@@ -118,8 +121,9 @@ class WgmmaConsumer {
           finish(o, w, last, turn_ - 1);  // V of what is lacking keeps a slot that others need
         pass_over(job, rows, job.tiles.begin, own_begin);
       }
-      if (Shared::kRowSlots > 1 && last.tile != kNone) [[likely]]
-        step<true, true>(rows, own_begin, o, w, last);
+      constexpr bool kMayBePending = Shared::kRowSlots > 1;
+      if (kMayBePending && last.tile != kNone) [[likely]]
+        step<true, kMayBePending>(rows, own_begin, o, w, last);
       else
         step<true, false>(rows, own_begin, o, w, last);
       if constexpr (Order::kDown) clear_after(rows, own_begin);
@@ -137,10 +141,15 @@ class WgmmaConsumer {
     last.is_stored = false;
 #pragma unroll
     for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
-    if (Shared::kRowSlots == 1)
-      finish(o, w, last, turn_);
-    else if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
-      multiply_last(o, w, last);
+    if constexpr (Shared::kRowSlots == 1) {
+      const int before = columns_before(0);
+      s_.of_rows[0].release();  // for the next Q, which comes while the last product and the output are made
+      if (last.tile != kNone) multiply_last(o, w, last);
+      store_from_registers(o, last, job.work, before);
+    } else {
+      if (!Order::kDown && job.tiles.end - end >= C.stages) [[unlikely]]  // as above
+        multiply_last(o, w, last);
+    }
     if constexpr (!Order::kDown) pass_over(job, rows, end, job.tiles.end);
     at_ = rows.first + job.tiles.end;
   }
@@ -258,28 +267,44 @@ class WgmmaConsumer {
     last.is_stored = true;
   }
 
+  /// Columns of the tile before the first one of the head's output.
+  int columns_before(int slot) const { return copies_from_sectors(C) ? arch::load_shared(s_.before, slot) : 0; }
+  static void leave_out(Outputs& o, int before) {
+    if (!copies_from_sectors(C) || before == 0) return;
+    // The head's columns are the next tile's of 8: that is 4 accumulators.
+#pragma unroll
+    for (int i = 0; i + 4 < kD / 2; ++i) o[i] = o[i + 4];
+  }
+
+  /// The outputs of the job, whose Q has given its slot away.
+  void store_from_registers(Outputs& o, Unfinished& last, const Work& work, int before) {
+    leave_out(o, before);
+    ForwardParams whole = p_.forward;
+    whole.splits = 1;  // the compiler then leaves out what parts take
+    if constexpr (takes_parts(C)) {
+      if (p_.forward.splits > 1)
+        Output<kEnd>::store(s_.rows[0].o, as_m16(o), last.rows, work, p_.forward);  // a part's go from registers, too
+      else
+        RegisterOutput<kEnd>::store(as_m16(o), last.rows, work, whole);
+    } else {
+      RegisterOutput<kEnd>::store(as_m16(o), last.rows, work, whole);
+    }
+    last.is_stored = true;
+    Products::zero(o);
+  }
+
   /// The outputs of the job of that turn.
   void store(Outputs& o, const Unfinished& last, int turn) {
+    static_assert(Shared::kRowSlots > 1 && !has_wide_tiles(C), "the output is as wide as its tile");
     const int slot = turn % Shared::kRowSlots;
-    if (copies_from_sectors(C) && arch::load_shared(s_.before, slot) != 0) {
-      // The head's columns are the next tile's of 8: that is 4 accumulators.
-#pragma unroll
-      for (int i = 0; i + 4 < kD / 2; ++i) o[i] = o[i + 4];
-    }
+    leave_out(o, columns_before(slot));
     const Work work = s_.jobs[slot].get().work;
     if constexpr (takes_parts(C)) {
       Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
     } else {
       ForwardParams whole = p_.forward;
       whole.splits = 1, whole.unaligned = 0;  // the compiler then leaves out what these take
-      if constexpr (has_wide_tiles(C)) {
-        float wide[kEnd.head_dim_v / 2] = {};
-#pragma unroll
-        for (int i = 0; i < kD / 2; ++i) wide[i] = o[i];
-        Output<kEnd>::store(s_.rows[slot].o, as_m16(wide), last.rows, work, whole);
-      } else {
-        Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
-      }
+      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     s_.of_rows[slot].release();

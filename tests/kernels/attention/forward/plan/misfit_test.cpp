@@ -170,7 +170,7 @@ TEST(Forced, PartsOfTheKeysFollowAName) {
 }
 
 TEST(Forced, WholeHeadsAreOfSequencesOfOneLength) {
-  const PlanOptions whole{.variant = "fwd_wgmma_bf16_d64_192x64_w12_s8_b1"};
+  const PlanOptions whole{.variant = "fwd_wgmma_bf16_d64_256x64_w16_s8_b1"};
   ForwardProblem p = dense({.dtype = DType::kBF16, .causal = true});
   ASSERT_TRUE(plan_forward(p, find_gpu("H100").value(), 0, kAll, whole));
   p.used_keys = true;

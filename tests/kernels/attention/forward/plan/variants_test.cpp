@@ -130,7 +130,7 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiOrBiasAloneTakeWgmma
   EXPECT_EQ(asked(100, nothing_more).engine, ForwardEngine::kMma);
 }
 
-TEST(Variants, BlocksTakeWholeHeadsOfShortCausalSequences) {
+TEST(Variants, BlocksTakeHeadsOfShortSequences) {
   const Gpu h100 = find_gpu("H100").value();
   const test::Sizes sizes{.dtype = DType::kBF16, .batch = 32, .heads = 32, .queries = 512, .causal = true};
   const auto whole = [&](const auto& ask) {
@@ -149,10 +149,11 @@ TEST(Variants, BlocksTakeWholeHeadsOfShortCausalSequences) {
   EXPECT_TRUE(whole([](ForwardProblem& p) { p.sinks = true; }));
   // Where the other kernel is faster: two heads for some blocks and one for most; many keys.
   EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 5; }));
-  EXPECT_FALSE(whole([](test::Sizes& s) { s.causal = false; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.causal = false; }));
   EXPECT_TRUE(whole([](test::Sizes& s) { s.causal = false, s.head_dim = 128, s.heads_kv = 8; }));
   EXPECT_FALSE(whole([](test::Sizes& s) { s.batch = 1, s.queries = 16384; }));
-  EXPECT_FALSE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 8, s.heads = 16, s.queries = 2048; }));
+  EXPECT_TRUE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 8, s.heads = 16, s.queries = 2048; }));
+  EXPECT_FALSE(whole([](test::Sizes& s) { s.head_dim = 128, s.batch = 1, s.heads = 16, s.queries = 16384; }));
   // What it does not take.
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.used_keys = true; }));
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.window_left = 400; }));

@@ -8,6 +8,13 @@ namespace flashfit {
 /// Warpgroups that each have rows of their own need rings of many short tiles, the others of two or three.
 constexpr bool takes_heads(const ForwardConfig& c) { return c.engine == ForwardEngine::kWgmma && c.stages >= 4; }
 
+/// Why a configuration of any forward kernel cannot be compiled, or nullptr. Blocks that take heads may have four
+/// warpgroups.
+constexpr const char* config_error_of(ForwardConfig c) {
+  if (takes_heads(c) && c.warps == 16 && c.block_m == 256) c.warps = 8, c.block_m = 128;
+  return forward_config_error(c);
+}
+
 /// Query rows of a warpgroup, and of a warp, which copies its own.
 inline constexpr int kWarpgroupRows = 64, kWarpRows = 16;
 

@@ -21,7 +21,7 @@ class WgmmaHeadsConsumer {
   using TileQ = typename Shared::TileQ;
   using Warp = WarpTile<C>;
   using Products = WgmmaProducts<C>;
-  static constexpr int kN = C.block_n, kD = C.head_dim_v, kRows = kWarpgroupRows;
+  static constexpr int kN = C.block_n, kD = C.head_dim_v, kRows = kWarpgroupRows, kGroups = C.warps / 4;
 
  public:
   static void run(const Params& p, Shared& s) { WgmmaHeadsConsumer(p, s).run(); }
@@ -31,49 +31,51 @@ class WgmmaHeadsConsumer {
   using Outputs = typename Products::Outputs;
   using Weights = typename Products::Weights;
 
-  /// A block of a head's rows: none if rows < 0.
-  struct Job {
-    int head, rows;
-  };
-  WgmmaHeadsConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), turn_(0) {}
+  WgmmaHeadsConsumer(const Params& p, Shared& s)
+      : p_(p),
+        s_(s),
+        group_(arch::warp() / 4),
+        stay_(HeadRounds<C>(p).stay()),
+        now_(p, group_, stay_),
+        asked_(now_),
+        given_(0) {}
 
   void run() {
     Outputs o;
     Weights w;
     Products::zero(o);
-    for (int turn = 0; turn < Shared::kRowSlots; ++turn) ask_for_rows(turn);
+    for (int i = 0; i < Shared::kRowSlots; ++i) ask_for_rows();
     const HeadRounds<C> rounds(p_);
-    const int count = rounds.count();
-    const bool stay = rounds.stay();
-    int end = 0;  // of the key tiles that are there for the round, as the thread block counts them
-    for (int head = arch::block().x, round = 0; head < p_.all_heads; ++turn_) {
-      const bool are_new = round == 0 || !stay;
-      const int rows = rounds.rows_of(group_, round, turn_), tiles = rounds.tiles(rows);
-      int n = are_new ? end : end - tiles;
-      if (are_new) end += rounds.longest(round);
-      for (; n + tiles != end; ++n) {  // what the other warpgroups' rows see
-        k_of(n).wait_full(n / C.stages);
-        k_of(n).release();
-        v_of(n).wait_full(n / C.stages);
-        v_of(n).release();
-      }
-      const bool is_last = ++round == count;
-      const int kept = stay && !is_last ? rounds.tiles(rounds.rows_of(group_, round, turn_ + 1)) : 0;
-      // Without rows, too: until all four warps have arrived, a further arrival would count for them.
-      arch::mbarrier_wait(s_.full_rows[turn_ % Shared::kRowSlots][group_], turn_ / Shared::kRowSlots % 2);
-      if (rows >= 0)
-        attend(rows, tiles, kept, n, o, w);
+    const int of_head = rounds.longest(0);
+    int end = 0;  // of the key tiles that are there for the rows, as the thread block counts them
+    while (now_.head() < p_.all_heads) {
+      const int rows = rounds.rows_at(now_.place()), tiles = rounds.tiles(rows);
+      if (stay_)
+        end = (now_.heads_before() + 1) * of_head;
       else
-        ask_for_rows(turn_ + Shared::kRowSlots);
-      if (is_last) round = 0, head += arch::grid().x;
+        end += rounds.longest(now_.place() / kGroups);
+      pass_over(end - tiles);
+      const int kept = stay_ ? rounds.tiles(rounds.rows_at(now_.place() + now_.ahead())) : 0;
+      // Without rows, too: until all four warps have arrived, a further arrival would count for them.
+      arch::mbarrier_wait(s_.full_rows[slot()][group_], now_.turn() / Shared::kRowSlots % 2);
+      if (rows >= 0)
+        attend(rows, tiles, kept, end - tiles, o, w);
+      else
+        ask_for_rows();
+      given_ = end - kept;
+      now_.next(p_, stay_);
     }
+    if (stay_) pass_over((p_.all_heads - arch::block().x + arch::grid().x - 1) / arch::grid().x * of_head);
   }
 
-  /// The job of the thread block's turn-th round.
-  Job job_of(int turn) const {
-    const HeadRounds<C> rounds(p_);
-    const int heads = turn / rounds.count(), round = turn - heads * rounds.count();
-    return {arch::block().x + heads * arch::grid().x, rounds.rows_of(group_, round, turn)};
+  /// Key tiles before that number, which only other warpgroups' rows see.
+  void pass_over(int end) {
+    for (; given_ != end; ++given_) {
+      k_of(given_).wait_full(given_ / C.stages);
+      k_of(given_).release();
+      v_of(given_).wait_full(given_ / C.stages);
+      v_of(given_).release();
+    }
   }
   /// A job: a block of rows over its key tiles, of which the last one's number is `first`. What the next job does not
   /// see, tiles from `kept` on, is given back.
@@ -162,41 +164,43 @@ class WgmmaHeadsConsumer {
   }
 
   void store(Outputs& o, const RowState (&state)[1][2]) {
-    const Job job = job_of(turn_);
-    const int sequence = p_.forward.heads.quotient(job.head);
+    const int sequence = p_.forward.heads.quotient(now_.head());
     const Work work{.sequence = sequence,
-                    .head = job.head - sequence * p_.forward.heads.by,
-                    .first_row = (job.rows - group_) * kRows,  // a warp's rows lie where its rows of the tile do
+                    .head = now_.head() - sequence * p_.forward.heads.by,
+                    .first_row = (HeadRounds<C>(p_).rows_at(now_.place()) - group_) *
+                                 kRows,  // a warp's rows lie where its rows of the tile do
                     .queries = p_.forward.seqlen_q,
                     .keys = p_.forward.seqlen_k,
                     .q_offset = 0,
                     .k_offset = 0};
     ForwardParams whole = p_.forward;
     whole.splits = 1;  // the compiler then leaves out what parts take
-    Output<C>::store(s_.rows[turn_ % Shared::kRowSlots].o, as_m16(o), state, work, whole);
+    Output<C>::store(s_.rows[slot()].o, as_m16(o), state, work, whole);
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     arch::sync_warp();
-    ask_for_rows(turn_ + Shared::kRowSlots);
+    ask_for_rows();
     Products::zero(o);
   }
-  /// Copies the warp's rows of that turn's job.
-  void ask_for_rows(int turn) const {
-    const Job job = job_of(turn);
-    if (job.head >= p_.all_heads) return;
-    const int slot = turn % Shared::kRowSlots, warp_row = Warp::first_row();
+  /// Copies the warp's rows of the next turn for which nobody has asked.
+  void ask_for_rows() {
+    const HeadRounds<C> rounds(p_);
+    const int head = asked_.head(), rows = rounds.rows_at(asked_.place()), slot = asked_.turn() % Shared::kRowSlots;
+    asked_.next(p_, stay_);
+    if (head >= p_.all_heads) return;
+    const int warp_row = Warp::first_row();
     MBarrier& full = s_.full_rows[slot][group_];
     if (arch::lane() == 0) {
-      if (job.rows < 0) {
+      if (rows < 0) {
         arch::mbarrier_arrive(full);
       } else {
-        const int sequence = p_.forward.heads.quotient(job.head);
+        const int sequence = p_.forward.heads.quotient(head);
         TileQ& q = s_.rows[slot].q;
         arch::mbarrier_arrive_expect_tx(full, kWarpRows * C.head_dim * int(sizeof(T)));
 #pragma unroll
         for (int panel = 0; panel < TileQ::kPanels; ++panel)
           arch::tma_load(q.data, TileQ::panel(panel) + warp_row * TileQ::kPanel, p_.q,
-                         {panel * TileQ::kPanel, (job.rows - group_) * kRows + warp_row,
-                          job.head - sequence * p_.forward.heads.by, sequence},
+                         {panel * TileQ::kPanel, (rows - group_) * kRows + warp_row,
+                          head - sequence * p_.forward.heads.by, sequence},
                          full);
       }
     }
@@ -208,14 +212,17 @@ class WgmmaHeadsConsumer {
   /// O += P V.
   void multiply_pv(Outputs& o, const Weights& w, int n) const { Products::multiply_pv(o, w, s_.v[n % C.stages]); }
 
-  TileQ& q_tile() const { return s_.rows[arch::shuffle(turn_, 0) % Shared::kRowSlots].q; }
+  int slot() const { return now_.turn() % Shared::kRowSlots; }
+  TileQ& q_tile() const { return s_.rows[arch::shuffle(now_.turn(), 0) % Shared::kRowSlots].q; }
   Handover& k_of(int n) const { return s_.of_k[n % C.stages]; }
   Handover& v_of(int n) const { return s_.of_v[n % C.stages]; }
 
   const Params& p_;
   Shared& s_;
   const int group_;
-  int turn_;  // rounds so far
+  const bool stay_;           // whether the thread block has whole heads
+  HeadTurns<C> now_, asked_;  // the rows that are computed, and those to be asked for next
+  int given_;                 // key tiles that the warp has given back
 };
 
 }  // namespace flashfit

@@ -1,5 +1,5 @@
 #pragma once
-// Fused attention forward over wgmma and TMA whose blocks take whole heads, for short sequences
+// Fused attention forward over wgmma and TMA whose blocks take whole heads or rounds of them, for short sequences
 // (docs/hopper-kernel.md).
 #include "kernels/attention/forward/wgmma/heads/consumer.cuh"
 #include "kernels/attention/forward/wgmma/heads/producer.cuh"
@@ -8,7 +8,7 @@ namespace flashfit {
 
 template <ForwardConfig C>
 struct WgmmaHeadsKernel {
-  static_assert(forward_config_error(C) == nullptr && takes_heads(C) && C.kind == ForwardKind::kPlain && !C.packs);
+  static_assert(config_error_of(C) == nullptr && takes_heads(C) && C.kind == ForwardKind::kPlain && !C.packs);
   using Params = WgmmaForwardParams;
   using Shared = WgmmaHeadsShared<C>;
   static_assert(sizeof(Shared) == shared_bytes_of(C));
@@ -19,10 +19,11 @@ struct WgmmaHeadsKernel {
     if (arch::thread() == 0) s.init();
     arch::sync_block();
     if (arch::warp() < C.warps) {
-      arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
+      // Of what the launch has, 96 a thread where there are four warpgroups.
+      arch::set_max_registers_inc<C.warps == 8 ? 240 : C.warps == 12 ? 160 : 112>();
       WgmmaHeadsConsumer<C>::run(p, s);
     } else {
-      arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
+      arch::set_max_registers_dec<C.warps == 12 ? 32 : 24>();
       if (arch::warp() == C.warps && arch::elect_one()) copy_heads<C>(p, s);
     }
   }
