@@ -11,7 +11,7 @@ from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
 from ._route import chosen_of, flags_of, groups_of, scale_of
-from ._tensors import shown, truth_of, whole_numbers_list
+from ._tensors import Memory, shown, truth_of, whole_numbers_list
 
 _TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT, KEEPING = 8192, 16384, 32768, 65536  # FLASHFIT_TRANSPOSED and so on
 _ROUTED_BY = ("router_logits", "topk_weights", "topk_ids")
@@ -153,6 +153,11 @@ def numbers_of(asked: Asked) -> Numbers:
                 f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
             )
     flags = layout_of(asked.gate_up, asked.transposed, asked.weight_on)
+    activation = activation_of(asked.activation)
+    if flags & _INTERLEAVED and not has_gate(asked.activation):
+        raise InvalidArgument(
+            f'gate_up: "interleaved" with activation "{asked.activation}", which has no gate; accepted: "concatenated"'
+        )
     truth_of("recompute", asked.recompute)
     routed = asked.router_logits is not None
     if not routed:
@@ -165,7 +170,7 @@ def numbers_of(asked: Asked) -> Numbers:
                 raise InvalidArgument(f"{name}: {shown(getattr(asked, name))} without router_logits; accepted: with it")
     top_k, groups, kept, scale = 0, 0, 0, 0.0
     if routed:
-        flags |= flags_of(asked.router, asked.renormalize)
+        flags |= flags_of(asked.router, asked.renormalize, asked.router_bias, asked.groups)
         if asked.top_k is None:
             raise InvalidArgument("top_k: None with router_logits; accepted: an integer from 1 to 16")
         top_k = chosen_of(asked.top_k)
@@ -174,14 +179,14 @@ def numbers_of(asked: Asked) -> Numbers:
         groups, kept = groups_of(asked.groups)
         scale = scale_of(asked.scale)
     low, high = range_of(asked.experts) or (0, 0)
-    return Numbers(flags, low, high, *activation_of(asked.activation), top_k, groups, kept, scale)
+    return Numbers(flags, low, high, *activation, top_k, groups, kept, scale)
 
 
 def _map_of(package: Package, x: Any, experts: Any) -> Any:
     """experts where it is a map."""
     if experts is None or isinstance(experts, tuple):
         return None
-    return _int32("expert_map", package, x, experts, -1)
+    return _int32("experts", package, x, experts, -1)
 
 
 def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
@@ -189,6 +194,15 @@ def _int32(name: str, package: Package, x: Any, values: Any, least: int) -> Any:
     if package.owns(values):
         return package.whole(name, values)
     return package.array(name, x, whole_numbers_list(name, values, least, "one dimension"), "int32")
+
+
+def _check_range(numbers: Numbers, w13: Memory | None) -> None:
+    """Refuses a range of experts of which w13 has not each, or more."""
+    there = w13.shape[0] if w13 is not None and len(w13.shape) == 3 else None
+    if numbers.high and there is not None and numbers.high - numbers.low != there:
+        raise InvalidArgument(
+            f"experts: ({numbers.low}, {numbers.high}); accepted: {there} experts between, as w13 has"
+        )
 
 
 def moe_with_care(
@@ -222,6 +236,7 @@ def moe_with_care(
     tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
     if out is not None:
         call.read_result("out", out, True)
+    _check_range(numbers, tensors["w13"])
     status = binding().moe(tensors, numbers, call.queue, call.workspace())
     if status:
         raise failure(status)

@@ -44,7 +44,9 @@ def _text(name: str, value: Any, optional: bool = False) -> bytes | None:
         return None
     if not isinstance(value, str):
         raise InvalidType(f"{name}: {value!r}; accepted: a string")
-    return value.encode()
+    if "\0" in value:  # where C's string would end
+        raise InvalidArgument(f"{name}: {value!r}; accepted: text without NUL")
+    return value.encode("utf-8", "backslashreplace")
 
 
 def explain(

@@ -17,13 +17,20 @@ MOST_EXPERTS, MOST_CHOSEN = 512, 16  # flashfit.h: of logits, and of top_k
 _RENORMALIZE = 512  # FLASHFIT_RENORMALIZE
 #: FLASHFIT_TOPK_FIRST, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS
 _FLAGS = {"softmax": 0, "topk_softmax": 256, "sigmoid": 2048, "sqrt_softplus": 4096}
+_SCORES = ("sigmoid", "sqrt_softplus")  # whose choice may have a bias and groups
 
 
-def flags_of(router: Any, renormalize: Any) -> int:
-    """The C API's flags."""
+def flags_of(router: Any, renormalize: Any, router_bias: Any = None, groups: Any = None) -> int:
+    """The C API's flags. Refuses a bias and groups that the router does not have."""
     flags = _FLAGS.get(router) if isinstance(router, str) else None
     if flags is None:
         raise InvalidArgument(f"router: {shown(router)}; accepted: " + ", ".join(f'"{name}"' for name in _FLAGS))
+    if router not in _SCORES:
+        more = " or ".join(f'"{name}"' for name in _SCORES)
+        if router_bias is not None:
+            raise InvalidArgument(f'router_bias: given with router "{router}"; accepted: None, or router {more}')
+        if groups_of(groups)[0] > 1:
+            raise InvalidArgument(f'groups: {shown(groups)} with router "{router}"; accepted: None, or router {more}')
     return flags | (_RENORMALIZE if truth_of("renormalize", renormalize) else 0)
 
 
@@ -92,7 +99,7 @@ def route_with_care(
     scale: Any = 1.0,
 ) -> tuple[Any, Any]:
     """moe_route() of any package's arrays: each is read in Python, and what is odd is refused in words."""
-    flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
+    flags, chosen = flags_of(router, renormalize, router_bias, groups), chosen_of(top_k)
     options = (*groups_of(groups), scale_of(scale))
     given = {"logits": logits, "weights": weights, "ids": ids}
     call = Call(package, "logits", logits, given, stream, variant)

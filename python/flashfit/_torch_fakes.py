@@ -168,7 +168,7 @@ def fake_route(
     scale: float = 1.0,
 ) -> tuple[Any, Any]:
     """(weights, ids) of the shapes, dtypes and devices that a call gives."""
-    flags_of(router, renormalize)
+    flags_of(router, renormalize, router_bias, groups)
     groups_of(groups)
     scale_of(scale)
     if router_bias is not None and router_bias.dtype != torch.float32:

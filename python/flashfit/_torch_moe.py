@@ -232,7 +232,10 @@ def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
     else:
         share = torch.sigmoid(mine)
         scores = share if asked.router == "sigmoid" else torch.nn.functional.softplus(mine).sqrt()
-        slope = share * torch.sigmoid(-mine) if asked.router == "sigmoid" else share / (2 * scores)
+        if asked.router == "sigmoid":
+            slope = share * torch.sigmoid(-mine)
+        else:  # of a logit below -104 score and share are 0, and so is the slope: exp(logit / 2) / 2
+            slope = torch.where(scores > 0, share / (2 * scores), 0)
         if asked.renormalize:
             total = scores.sum(dim=1, keepdim=True) + 1e-20
             d = (d - (d * scores).sum(dim=1, keepdim=True) / total) / total
@@ -437,7 +440,7 @@ def moe_by_operators(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspac
         "b13": asked.b13,
         "b2": asked.b2,
         "router_bias": bias if bias is None else TORCH.numbers("router_bias", x, bias),
-        "expert_map": None if owned else _tensor("expert_map", x, asked.experts, -1),
+        "expert_map": None if owned else _tensor("experts", x, asked.experts, -1),
         **dict(zip(OPTIONS[-3:], shared)),
     }
     given = {name: each for name, each in tensors.items() if each is not None}

@@ -137,7 +137,7 @@ def moe_route(
     """
     check_tensors({"logits": logits}, {"weights": weights, "ids": ids})
     check_queue(logits, stream, variant)
-    flags_of(router, renormalize)
+    flags_of(router, renormalize, router_bias, groups)
     top_k = chosen_of(top_k)
     if router_bias is not None and not isinstance(router_bias, torch.Tensor):
         router_bias = TORCH.numbers("router_bias", logits, router_bias)

@@ -95,7 +95,7 @@ reference::ForwardCase EmulateOptions::data_case() const {
                .softcap = problem.softcap,
                .alibi = p.alibi ? reference::Slopes::kOfBatchAndHeads : reference::Slopes::kNone,
                .sinks = p.sinks ? reference::Sinks::kNormal : reference::Sinks::kNone,
-               .bias = {.kind = p.bias},
+               .bias = {.kind = p.bias, .in_pairs = !p.bias_by_element},
                .seqused_k = {},
                .batch_invariant = p.batch_invariant};
   if (!seqused_k.empty()) {

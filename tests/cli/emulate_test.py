@@ -53,6 +53,15 @@ def test_options() -> None:
     assert values[0]["clean"] is True
 
 
+def test_a_bias_lies_as_the_plan_of_explain_has_it() -> None:
+    """In rows of which two elements are loaded at once, as those of the variants over wgmma are."""
+    asked = ("--gpu", "H100", "--bias", "fp32", "--head-dim", "128", "--seqlen-q", "1", "--seqlen-k", "200")
+    forced = ("--heads", "2", "--variant", "fwd_wgmma_fp16_d128_128x128_w8_s2_b1_bias")
+    (run,) = emulate.runs(*asked, *forced)
+    assert run["variant"] == forced[-1]
+    assert emulate(*asked).stdout.splitlines()[0].endswith(", full, fp32 bias")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -149,13 +149,15 @@ def test_the_verbs(tmp_path: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
-    site, folder = tmp_path / "site", tmp_path / "kernel"
+    site = tmp_path / "site"
     site.mkdir()
     assert "flashfit's stand-in for 2.8.0 is in" in run("shim", "flash-attn", "--target", site)
     assert "was removed from" in run("shim", "flash-attn", "--target", site, "--remove")
-    assert run("hub-kernel", folder) == (
-        f"export LOCAL_KERNELS=kernels-community/flash-attn2={folder}:kernels-community/vllm-flash-attn3={folder}\n"
-    )
+    for folder in (tmp_path / "kernel", tmp_path / "a $HOME of kernels"):
+        shell = run("hub-kernel", folder) + 'printf %s "$LOCAL_KERNELS"'
+        assert shell.startswith("export LOCAL_KERNELS=")
+        local = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout
+        assert local == f"kernels-community/flash-attn2={folder}:kernels-community/vllm-flash-attn3={folder}"
 
 
 #: xformers asks the GPU itself, so it must not be there.

@@ -135,6 +135,8 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"dtype": None}, TypeError, "dtype: None; accepted: a string"),
         ({"gpu": 89}, TypeError, "gpu: 89; accepted: a string"),
         ({"gpu": "L5"}, ValueError, ""),
+        ({"gpu": "L4\0x"}, ValueError, "gpu: 'L4\\x00x'; accepted: text without NUL"),
+        ({"gpu": "L\udc34"}, ValueError, r"gpu 'L\udc34': not known"),
         ({"causal": 1}, TypeError, "causal: 1; accepted: True, False"),
         ({"head_dim_v": -1}, ValueError, "head_dim_v: -1; accepted: 0 to"),
         ({"window": 127}, TypeError, "window: 127; accepted: (left, right), or None"),

@@ -123,6 +123,27 @@ def test_logits_through_each_router(as_on_a_gpu: str, router: Any, renormalize: 
     expect_gradients(ours, theirs, exact)
 
 
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_logits_so_low_that_their_scores_are_0(renormalize: bool) -> None:
+    """sqrt(log(1 + exp(logit))) is 0 in fp32 below -104, as is its slope to any precision that counts."""
+    options: dict[str, Any] = {"router": "sqrt_softplus", "renormalize": renormalize}
+    call = {name: layer(dtype="float32")[name] for name in ("x", "w13", "w2")}
+    logits = normal(50, 8, seed=2)
+    logits[::2, 2:] = -150.0  # a third choice without a score
+    dout = normal(50, 64)
+
+    def of(logits: Any) -> Any:
+        logits = logits.clone().requires_grad_()
+        out = flashfit.fused_moe(**call, router_logits=logits, top_k=3, **options)
+        return torch.autograd.grad(out, logits, dout)[0]
+
+    low = of(logits)
+    assert torch.isfinite(low).all()
+    assert not low[::2, 2:].any()
+    # As where the lowest logit has a score that counts for nothing beside the others.
+    assert torch.allclose(low, of(logits.clamp(min=-60.0)), rtol=1e-4, atol=1e-6)
+
+
 def calls() -> dict[str, tuple[dict[str, Any], list[str]]]:
     """Calls, and what is differentiated of each, that the CPU's own gradients serve as well."""
     call = layer(dtype="float32")

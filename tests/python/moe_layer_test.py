@@ -296,12 +296,13 @@ def ids_with(value: int) -> Any:
 
 
 ACTIVATIONS = '"swiglu", "gpt_oss", "geglu_tanh", "geglu_erf", "silu", "relu2", or a flashfit.Swiglu'
+SCORES = 'router "sigmoid" or "sqrt_softplus"'
 ONE_WAY = "accepted: router_logits with top_k, or topk_weights with topk_ids"
 WRONG: list[tuple[dict[str, Any], str]] = [
     (NO_ROUTE, f"router_logits: nothing given; {ONE_WAY}"),
     ({"router_logits": LOGITS}, f"router_logits: router_logits and topk_weights and topk_ids given; {ONE_WAY}"),
     ({"topk_ids": None}, f"router_logits: topk_weights given; {ONE_WAY}"),
-    ({"topk_ids": ids_with(6)}, "topk_ids: 6 at [4, 2]; accepted: 0 to 5; with experts_low and experts_high, or"),
+    ({"topk_ids": ids_with(6)}, "topk_ids: 6 at [4, 2]; accepted: 0 to 5; with a range or a map of the"),
     ({"topk_ids": ids_with(-1)}, "topk_ids: -1 at [4, 2]; accepted: 0 to 5; with"),
     ({"topk_ids": SMALL["topk_ids"][:5]}, "topk_ids: shape is (5, 3); accepted: (21, 3), [tokens, top_k]"),
     ({"topk_weights": SMALL["topk_weights"][:, :2]}, "topk_weights: shape is (21, 2); accepted: (21, 3), as topk_ids"),
@@ -315,7 +316,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (by_logits(router_logits=LOGITS[:, :5]), "router_logits: shape is (21, 5); accepted: 6 of w13: experts"),
     (by_logits(router_logits=LOGITS[:3]), "router_logits: shape is (3, 6); accepted: (21, 6), [tokens, experts]"),
     (by_logits(router="top"), 'router: \'top\'; accepted: "softmax", "topk_softmax", "sigmoid", "sqrt_softplus"'),
-    (by_logits(router_bias=[0.0] * 6), "router_bias: given with a softmax; accepted: NULL, or FLASHFIT_SIGMOID or"),
+    (by_logits(router_bias=[0.0] * 6), f'router_bias: given with router "softmax"; accepted: None, or {SCORES}'),
+    (by_logits(groups=(3, 1)), f'groups: (3, 1) with router "softmax"; accepted: None, or {SCORES}'),
     (by_logits(router="sigmoid", router_bias=[0.0] * 5), "router_bias: shape is (5); accepted: (6), a number for"),
     (by_logits(router="sigmoid", groups=(4, 2)), "groups: 4; accepted: a divisor of 6, the experts"),
     (by_logits(router="sigmoid", groups=(3, 4)), "groups: (3, 4); accepted: (groups, groups kept), 1 to 512 of them"),
@@ -329,7 +331,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gate_up": "up_gate"}, 'gate_up: \'up_gate\'; accepted: "concatenated", "interleaved"'),
     ({"weight_on": None}, 'weight_on: None; accepted: "output", "input"'),
     ({"transposed": 1}, "transposed: 1; accepted: True, False"),
-    ({"activation": "silu", "gate_up": "interleaved"}, "flags: FLASHFIT_INTERLEAVED (0x4000) with silu, which has no"),
+    (
+        {"activation": "silu", "gate_up": "interleaved"},
+        'gate_up: "interleaved" with activation "silu", which has no gate; ',
+    ),
     ({"x": SMALL["x"][0]}, "x: 1 dimensions; accepted: 2, [tokens, hidden]"),
     ({"x": SMALL["x"].astype(np.float64)}, "x: dtype is fp64 on cpu; accepted: fp16, bf16, on the CPU also fp32"),
     ({"x": SMALL["x"].astype(np.float16)}, "w13: dtype is fp32; accepted: fp16, as x"),
@@ -341,12 +346,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"transposed": True}, "w2: shape is (6, 40, 24); accepted: (6, 40, 40), [experts, intermediate, hidden]"),
     ({"b13": np.zeros((6, 24), np.float32)}, "b13: shape is (6, 24); accepted: (6, 48), [experts, outputs of w13]"),
     ({"b2": np.zeros((6, 48), np.float32)}, "b2: shape is (6, 48); accepted: (6, 40), [experts, hidden]"),
-    ({"experts": (0, 5)}, "experts_low: 0, experts_high: 5; accepted: 0 or more, and 6 experts between, as w13 has"),
+    ({"experts": (0, 5)}, "experts: (0, 5); accepted: 6 experts between, as w13 has"),
     ({"experts": (3, 3)}, "experts: (3, 3); accepted: 0 <= low < high"),
     ({"experts": (0, 6, 7)}, "experts: (0, 6, 7); accepted: (low, high), or an array of each expert's place"),
     ({"experts": [0, 6]}, "expert_map: 6 at [1]; accepted: -1 to 5"),
-    ({"experts": [0, -2]}, "expert_map: -2 at [1]; accepted: -1 or more, below 2**31"),
-    ({"experts": "01"}, "expert_map: str; accepted: a list, a NumPy array or a torch tensor of int32"),
+    ({"experts": [0, -2]}, "experts: -2 at [1]; accepted: -1 or more, below 2**31"),
+    ({"experts": "01"}, "experts: str; accepted: a list, a NumPy array or a torch tensor of int32"),
     ({"shared": SMALL["w13"]}, "shared: ndarray of shape (6, 48, 40); accepted: (w13, w2), (w13, w2, gate), or None"),
     ({"shared": (SMALL["w13"][0], SMALL["w2"][0, :30])}, "shared_w2: shape is (30, 24); accepted: (40, 24), [hidden,"),
     (

@@ -9,7 +9,10 @@ import re
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import flashfit
+import pytest
 from flashfit.bench.plan import plan_of
 
 from tools.gpu import time_splits
@@ -87,3 +90,40 @@ def test_the_model_knows_in_how_many_parts_decodes_are_fastest() -> None:
     assert {name: x for name, x in lost.items() if x > 1.05} == {}
     assert 0.9 < geometric_mean(errors) < 1.15
     assert statistics.stdev(map(math.log, errors)) < 0.2
+
+
+# Of docs/hopper-kernel.md, "Biases": batch, seqlen, heads, head_dim, type of the bias, causal, microseconds over wgmma
+# and over mma.sync on an H100.
+BIASED = [
+    (16, 512, 16, 64, "bf16", False, 110, 200),
+    (4, 512, 8, 64, "fp32", False, 23, 58),
+    (4, 2048, 16, 64, "bf16", False, 429, 945),
+    (4, 2048, 16, 128, "bf16", False, 419, 1312),
+    (4, 2048, 16, 128, "bool", False, 338, 1053),
+    (4, 2048, 16, 128, "bf16", True, 255, 720),
+    (2, 4096, 16, 128, "fp32", False, 1235, 3448),
+]
+
+
+@pytest.mark.parametrize("case", BIASED, ids=str)
+def test_the_model_knows_what_a_bias_costs(case: tuple[int, int, int, int, str, bool, float, float]) -> None:
+    batch, seqlen, heads, head_dim, bias, causal, wgmma, mma_sync = case
+    tile = "d64_64x64" if head_dim == 64 else "d128_64x32"
+
+    def plan(variant: str | None = None) -> dict[str, Any]:
+        answer: dict[str, Any] = flashfit.explain(
+            "H100",
+            dtype="bf16",
+            batch=batch,
+            seqlen_q=seqlen,
+            heads_q=heads,
+            head_dim=head_dim,
+            causal=causal,
+            bias=bias,
+            variant=variant,
+        )[0]
+        return answer
+
+    assert re.fullmatch("fwd_wgmma_.*_bias", plan()["variant"])
+    assert 0.8 < plan()["modelled_us"] / wgmma < 1.2
+    assert 0.8 < plan(f"fwd_mma_bf16_{tile}_w4_s2_b2_general")["modelled_us"] / mma_sync < 1.25

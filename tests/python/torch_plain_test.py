@@ -55,7 +55,10 @@ class Subclass(torch.Tensor):  # type: ignore[misc]
 
 
 def test_the_guard_is_used_where_torch_has_it() -> None:
-    """Each release served has it: else a call is slower, and this says so."""
+    """Each release served has it: else a call is slower, and this says so. Also where tensors are made elsewhere by
+    default, as a model's are that is loaded on the meta device first."""
+    with torch.device("meta"):
+        assert torch_tensors._check_tells_apart.__wrapped__()
     assert torch_tensors._check_tells_apart()
 
 
@@ -129,6 +132,19 @@ def test_plain_tensors_are_not_where_something_watches(is_plain: IsPlain, state:
         assert is_plain(q, q, q, None)
         with STATES[state]():
             assert not is_plain(q, q, q, None)
+
+
+def test_the_memory_of_a_fake_tensor_is_not_asked_for(capfd: Any) -> None:
+    """PyTorch warns of who does, once a process."""
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with torch._subclasses.FakeTensorMode():
+            q = tensor()
+            assert flashfit.attention(q, q, q).shape == q.shape
+    finally:
+        torch.set_warn_always(always)
+    assert capfd.readouterr().err == ""
 
 
 def through(transform: Callable[[Callable[[Any], Any]], Callable[[Any], Any]], seen: Callable[[Any], bool]) -> bool:

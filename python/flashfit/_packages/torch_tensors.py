@@ -67,15 +67,15 @@ def _check_tells_apart() -> bool:
     c = torch._C
     try:
         with torch.inference_mode(False), torch.no_grad():
-            x = torch.zeros(1)
+            x = torch.zeros(1, device="cpu")  # whatever a program's default is
             check = _check_like(x)
-            negated = check(torch.zeros(1, dtype=torch.complex64).conj().imag)
+            negated = check(torch.zeros(1, dtype=torch.complex64, device="cpu").conj().imag)
             with torch.autocast("cpu", enabled=not c._is_any_autocast_enabled()):
                 autocast = check(x)
             with c._IncludeDispatchKeyGuard(c.DispatchKey.FuncTorchDynamicLayerFrontMode):
                 included = check(x)
             with torch.enable_grad():
-                gradient = check(torch.zeros(1, requires_grad=True))
+                gradient = check(torch.zeros(1, device="cpu", requires_grad=True))
             return check(x) is True and not (negated or autocast or included or gradient)
     except Exception:  # a release without it, or with another
         return False

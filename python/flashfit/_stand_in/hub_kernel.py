@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -76,5 +77,6 @@ def main(words: list[str]) -> int:
     except (FlashfitError, OSError) as error:
         print(f"flashfit: {error}", file=sys.stderr)
         return 3
-    print("export LOCAL_KERNELS=" + ":".join(f"{repository}={folder}" for repository in REPOSITORIES))
+    value = ":".join(f"{repository}={folder}" for repository in REPOSITORIES)
+    print(f"export LOCAL_KERNELS={shlex.quote(value)}")
     return 0

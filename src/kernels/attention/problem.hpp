@@ -57,12 +57,27 @@ struct ForwardCall {
   std::int64_t bias_batch_stride = 0, bias_head_stride = 0, bias_row_stride = 0, bias_key_stride = 0;
 };
 
+/// Bytes of a score's bias.
+constexpr int bias_bytes(BiasKind kind) {
+  switch (kind) {
+    case BiasKind::kNone:
+      return 0;
+    case BiasKind::kVisible:
+      return 1;
+    case BiasKind::kLikeQ:
+      return 2;
+    case BiasKind::kF32:
+      return 4;
+  }
+  return 0;
+}
+
 /// ForwardProblem::bias_by_element: keys are not dense, or a row begins where no two elements can be loaded at once.
 inline bool bias_by_element(const ForwardCall& c) {
   if (c.problem.bias == BiasKind::kNone) return false;
-  const std::uintptr_t bytes = c.problem.bias == BiasKind::kVisible ? 1 : c.problem.bias == BiasKind::kF32 ? 4 : 2;
   const std::int64_t strides = c.bias_batch_stride | c.bias_head_stride | c.bias_row_stride;
-  return c.bias_key_stride != 1 || strides % 2 != 0 || reinterpret_cast<std::uintptr_t>(c.bias) % (2 * bytes) != 0;
+  return c.bias_key_stride != 1 || strides % 2 != 0 ||
+         reinterpret_cast<std::uintptr_t>(c.bias) % (2 * bias_bytes(c.problem.bias)) != 0;
 }
 
 }  // namespace flashfit

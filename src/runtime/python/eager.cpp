@@ -110,8 +110,12 @@ void Eager::remember(PyObject* tensors, unsigned given) {
   remembering_.store(false, std::memory_order_release);
 }
 
+bool Eager::is_of_torch(PyObject* object) const {
+  return reinterpret_cast<PyObject*>(type_of(object)) == tensor_type_.load(std::memory_order_acquire);
+}
+
 bool Eager::is_plain(PyObject* tensor, bool grad) const {
-  if (reinterpret_cast<PyObject*>(type_of(tensor)) != tensor_type_.load(std::memory_order_relaxed)) return false;
+  if (!is_of_torch(tensor)) return false;
   if (grad && Owned(PyObject_GetAttr(tensor, requires_grad_)).get() != Py_False) return false;
   return Owned(PyObject_CallMethodObjArgs(tensor, is_neg_, nullptr)).get() == Py_False;
 }

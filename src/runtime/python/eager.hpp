@@ -27,6 +27,10 @@ class Eager {
   bool is_plain(PyObject* const* tensors, int count, bool readable);
   static constexpr int kMost = 8;
 
+  /// Whether an object is a tensor of torch's own type, and of no subclass: a subclass, such as a fake tensor, may have
+  /// no memory to be read.
+  bool is_of_torch(PyObject* object) const;
+
   /// As is_plain(), whether a tensor needs a gradient or not.
   bool is_plain_but_for_gradients(PyObject* const* tensors, int count) const;
 

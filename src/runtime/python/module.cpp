@@ -318,6 +318,8 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   const bool known = heads_first || is_text(args[kLayout], "bshd");
   const bool causal = args[kCausal] == Py_True;
   if (!known || (!causal && args[kCausal] != Py_False)) return new_reference(Py_NotImplemented);
+  for (const int i : {kQuery, kKey, kValue})
+    if (!state.eager.is_of_torch(args[i])) return new_reference(Py_NotImplemented);
   Call call;
   call.args.flags = causal ? FLASHFIT_CAUSAL : 0;
   constexpr Place kPlaces[] = {kQ, kK, kV, kCuSeqlensQ, kCuSeqlensK, kOut};  // of the arguments, in their order

@@ -126,7 +126,7 @@ const WrongExperts kWrong[] = {
     {"Bias", [](ExpertsArguments& a) { a.args.router_bias = &a.weights.dl; },
      "router_bias: given without router_logits; accepted: NULL"},
     {"Id", [](ExpertsArguments& a) { a.ids.as<std::int32_t>()[2] = 2; },
-     "topk_ids: 2 at [2, 0]; accepted: 0 to 1; with experts_low and experts_high, or expert_map, any"},
+     "topk_ids: 2 at [2, 0]; accepted: 0 to 1; with a range or a map of the experts that are there, any"},
     {"Activation", [](ExpertsArguments& a) { a.args.activation = 5; },
      "activation: 5; accepted: FLASHFIT_SWIGLU (0) to FLASHFIT_RELU2 (4)"},
     {"Alpha", [](ExpertsArguments& a) { a.args.alpha = INFINITY; }, "alpha: inf; accepted: finite numbers"},
@@ -208,7 +208,7 @@ TEST(ExpertsGradients, AreRefusedInOneLine) {
       {[](GradientArguments& a) { a.dx.dl.dtype = {kDLFloat, 16, 1}; }, "dx: dtype is fp16; accepted: fp32, as x"},
       {[](GradientArguments& a) { a.backward.db13 = &a.dx.dl; }, "db13: given without b13; accepted: NULL"},
       {[](GradientArguments& a) { a.ids.as<std::int32_t>()[0] = -1; },
-       "topk_ids: -1 at [0, 0]; accepted: 0 to 1; with experts_low and experts_high, or expert_map, any"},
+       "topk_ids: -1 at [0, 0]; accepted: 0 to 1; with a range or a map of the experts that are there, any"},
   };
   for (const auto& each : wrong) {
     GradientArguments a;

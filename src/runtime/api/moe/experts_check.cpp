@@ -357,7 +357,7 @@ Result<void> check_ids(const CheckedExperts& c) {
   for (std::int64_t i = 0; i < p.rows(); ++i)
     if (const int id = c.call.topk_ids[i]; id < 0 || id >= p.experts)
       return refuse(
-          "topk_ids: {} at [{}, {}]; accepted: 0 to {}; with experts_low and experts_high, or expert_map, any", id,
+          "topk_ids: {} at [{}, {}]; accepted: 0 to {}; with a range or a map of the experts that are there, any", id,
           i / p.top_k, i % p.top_k, p.experts - 1);
   return {};
 }

@@ -20,6 +20,20 @@ std::string shape(const ForwardProblem& p) {
       "{} head_dim {}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
       needs_general(p) ? " with what plain variants do not do (softcap, ALiBi, bias, unaligned rows)" : "");
 }
+/// The problem as a forced variant is held against it: shape() with all that some variants do not take.
+std::string asked(const ForwardProblem& p) {
+  std::vector<std::string_view> more;
+  if (p.softcap) more.push_back("softcap");
+  if (p.alibi) more.push_back("ALiBi");
+  if (p.bias != BiasKind::kNone) more.push_back(p.bias_by_element ? "a bias of single elements" : "a bias");
+  if (p.unaligned) more.push_back("unaligned rows");
+  if (p.no_tensor_maps) more.push_back("strides that TMA refuses");
+  if (p.variable_length) more.push_back("variable length");
+  if (p.used_keys) more.push_back("seqused_k");
+  if (p.window_left >= 0) more.push_back("a window to the left");
+  return fmt::format("{} head_dim {}, {}/{} heads{}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
+                     p.heads_q, p.heads_kv, more.empty() ? "" : " with ", fmt::join(more, ", "));
+}
 std::string shape(const ForwardConfig& c) {
   return fmt::format("{} head_dim to {}{}", name_of(c.dtype), head_dims(c.head_dim, c.head_dim_v),
                      takes_heads(c)
@@ -125,7 +139,7 @@ Result<NamedVariant> variant_named(std::string_view name, const ForwardProblem& 
                 fmt::format("variant '{}' is no variant of the table; for {}: {}", name, shape(p), offer));
   if (!serves(found->config, p))
     return fail(Code::kInvalidArgument, fmt::format("variant {} is for {}, the problem is {}; for that: {}", name,
-                                                    shape(found->config), shape(p), offer));
+                                                    shape(found->config), asked(p), offer));
   return NamedVariant{found, splits};
 }
 

@@ -26,6 +26,9 @@ constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shar
 // so few tiles, and for so many blocks of an SM, until they have drifted apart (S4096 x 77 of variants_h100.json; a
 // window).
 constexpr double kTilesInStep = 3, kBlocksInStep = 20;
+// Cycles of an SM for each byte of a score's bias, where all queries have rows of their own: fitted to the times of
+// docs/hopper-kernel.md ("Biases").
+constexpr double kBiasByte = 0.27, kBiasByteWgmma = 0.065;
 constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
 
 // Fitted to decodes that were cut in 1 to 64 parts on an H100 (bench/results/splits_h100.json).
@@ -99,11 +102,12 @@ double working_share(const ForwardConfig& c, const ForwardProblem& p) {
 /// Cycles of each unit of an SM for one block and key tile, every scheduler busy.
 struct Cycles {
   double tensor, exponentials, shared, fp32;
+  double bias;  ///< its loads, which nothing hides
   double sum() const { return tensor + exponentials + shared + fp32; }
   double longest() const { return std::max({tensor, exponentials, shared, fp32}); }
 };
 
-Cycles tile_cycles(const ForwardConfig& c, double working, int spill_bytes, const Gpu& gpu) {
+Cycles tile_cycles(const ForwardConfig& c, const ForwardProblem& p, double working, int spill_bytes, const Gpu& gpu) {
   // Warps that share rows each make all of their scores.
   const double scores = working * c.block_m * c.block_n * c.column_warps;
   const double warps = working * c.warps, row_warps = warps / c.column_warps;
@@ -115,7 +119,8 @@ Cycles tile_cycles(const ForwardConfig& c, double working, int spill_bytes, cons
           .shared = ((warps + kCopyShare) * k_bytes + (row_warps + kCopyShare) * v_bytes +
                      2.0 * spill_bytes * forward_threads(c)) /
                     kSharedBytesClk,
-          .fp32 = instructions * scores / fp32_lanes(gpu.cc)};
+          .fp32 = instructions * scores / fp32_lanes(gpu.cc),
+          .bias = kBiasByte * scores * bias_bytes(p.bias)};
 }
 
 /// Of Q and O.
@@ -191,24 +196,23 @@ constexpr double kL2Bytes = 45 << 20;    // that share of keys by which an H100'
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
 // a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
-// beside these units cost; with a bias a guess of what its loads cost.
+// beside these units cost; with a bias what is left of its times beside kBiasByteWgmma.
 constexpr double exponentials_a_score(ForwardKind kind) {
   switch (kind) {
     case ForwardKind::kPlain:
       return 1;
     case ForwardKind::kGeneral:
+    case ForwardKind::kBias:
       return 2.25;
     case ForwardKind::kAlibi:
       return 1.5;
-    case ForwardKind::kBias:
-      return 2.5;
   }
   return 1;
 }
 
 /// Cycles of a block over wgmma and one key tile.
 struct WgmmaTile {
-  double tensor, weights, copies;
+  double tensor, weights, copies, bias;
   Exposed exposed;
 
   WgmmaTile(const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
@@ -218,13 +222,14 @@ struct WgmmaTile {
     const auto cut_rows = [&](int head_dim, int padded) {
       return padded > 64 && ends_between_sectors(head_dim) ? c.block_n : 0;
     };
+    bias = kBiasByteWgmma * scores * bias_bytes(p.bias);
     copies = copy_of_cut_row(c) * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
     exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
   }
   double time(int warps, double rows) const {
-    if (rows <= 64) return (tensor + weights) / (warps / 4.0) + kAloneInTile;
+    if (rows <= 64) return (tensor + weights + bias) / (warps / 4.0) + kAloneInTile;
     const double share = warps == 8 ? exposed.of_two : exposed.of_three;
-    return std::max(tensor, weights) + share * std::min(tensor, weights) + exposed.cycles;
+    return std::max(tensor, weights) + share * std::min(tensor, weights) + bias + exposed.cycles;
   }
 };
 
@@ -289,7 +294,7 @@ double tile_time(const Cycles& t, double warps, int resident) {
   const double per_scheduler = warps * resident / 4.0;
   const double idle = std::max(1.0, 1 / per_scheduler);  // fewer warps than schedulers leave some empty
   const double exposed = std::min(1.0, kSerial + kPerWarp / per_scheduler);
-  return idle * (t.longest() + exposed * (t.sum() - t.longest())) + kTileLatency / resident;
+  return idle * (t.longest() + exposed * (t.sum() - t.longest())) + t.bias + kTileLatency / resident;
 }
 
 }  // namespace
@@ -313,7 +318,7 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   const double rounds = std::floor(a_sm / occupancy.blocks);
   const int rest = int(std::fmod(a_sm, occupancy.blocks));
   const double working = working_share(c, p);
-  const Cycles tile = tile_cycles(c, working, spill_bytes, gpu);
+  const Cycles tile = tile_cycles(c, p, working, spill_bytes, gpu);
   const auto round = [&](int resident) {
     return kStartLatency / resident + resident * tiles * tile_time(tile, working * c.warps, resident);
   };
@@ -329,11 +334,9 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   const struct {
     double cycles;
     const char* name;
-  } parts[] = {{work * tile.tensor, "tensor cores"},
-               {work * tile.exponentials, "exponentials"},
-               {work * tile.shared, "shared memory"},
-               {work * tile.fp32, "fp32 units"},
-               {latency, "latency"},
+  } parts[] = {{work * tile.tensor, "tensor cores"},     {work * tile.exponentials, "exponentials"},
+               {work * tile.shared, "shared memory"},    {work * tile.fp32, "fp32 units"},
+               {work * tile.bias, "loads of the bias"},  {latency, "latency"},
                {dram > compute ? cycles + 1 : 0, "DRAM"}};
   const auto* most = std::max_element(std::begin(parts), std::end(parts),
                                       [](const auto& a, const auto& b) { return a.cycles < b.cycles; });

@@ -176,9 +176,12 @@ TEST(Forced, WholeHeadsAreOfSequencesOfOneLength) {
   p.used_keys = true;
   EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message,
               HasSubstr("is for bf16 head_dim to 64, plain, of sequences of one length, all of whose keys are in use, "
-                        "without a window to the left, the problem is bf16 head_dim 64"));
+                        "without a window to the left, the problem is bf16 head_dim 64, 8/8 heads with "
+                        "seqused_k; "));
   p = test::ragged({.dtype = DType::kBF16, .causal = true});
-  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message, HasSubstr("of sequences of one length"));
+  p.window_left = 5;
+  EXPECT_THAT(refusal(p, "H100", 0, kAll, whole).message,
+              HasSubstr("the problem is bf16 head_dim 64, 8/8 heads with variable length, a window to the left; "));
 }
 
 TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
@@ -202,13 +205,18 @@ TEST(Forced, WrongNamesAreArgumentErrorsWithNamesThatWouldDo) {
   softcap.softcap = true;
   const Error plain = refusal(softcap, "L4", 0, kAll, {.variant = d64});
   EXPECT_EQ(plain.code, Code::kInvalidArgument);
-  EXPECT_THAT(plain.message, AllOf(HasSubstr("is for fp16 head_dim to 64, plain, the problem is fp16 head_dim 64 with"),
+  EXPECT_THAT(plain.message, AllOf(HasSubstr("is for fp16 head_dim to 64, plain, the problem is fp16 head_dim 64, "
+                                             "8/8 heads with softcap; "),
                                    HasSubstr(general), Not(HasSubstr(d128))));
   const std::string alibi = named(64, ForwardKind::kAlibi);
   EXPECT_THAT(plain.message, Not(HasSubstr(alibi)));
   const Error biased = refusal(softcap, "H100", 0, kAll, {.variant = named(64, ForwardKind::kBias)});
   EXPECT_THAT(biased.message,
               HasSubstr("is for fp16 head_dim to 64, plain or with a bias of dense keys, the problem is"));
+  ForwardProblem single = dense({});
+  single.bias = BiasKind::kF32, single.bias_by_element = true;
+  EXPECT_THAT(refusal(single, "H100", 0, kAll, {.variant = named(64, ForwardKind::kBias)}).message,
+              HasSubstr("the problem is fp16 head_dim 64, 8/8 heads with a bias of single elements; "));
   const Error capped = refusal(softcap, "H100", 0, kAll, {.variant = alibi});
   EXPECT_EQ(capped.code, Code::kInvalidArgument);
   EXPECT_THAT(capped.message, HasSubstr("is for fp16 head_dim to 64, plain or with ALiBi, the problem is fp16"));
