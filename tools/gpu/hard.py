@@ -112,7 +112,7 @@ def attempt(expected: Expected, candidate: Candidate | None) -> HardResult:
 
 def able(case: Case, candidate: Candidate) -> bool:
     """Whether the plan could take the image for the case, but for its options: Misfit says that."""
-    lower = 256 if candidate.head_dim == 512 else candidate.head_dim - 32
+    lower = 256 if candidate.head_dim == 512 else candidate.head_dim - (32 if candidate.head_dim <= 192 else 64)
     narrow = case.values_dim == candidate.values_dim if candidate.narrower else True
     return case.dtype == candidate.dtype and lower < case.head_dim <= candidate.head_dim and narrow
 

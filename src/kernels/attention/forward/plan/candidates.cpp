@@ -12,6 +12,9 @@
 namespace flashfit {
 namespace {
 
+/// What the choice may look at.
+ForwardProblem looked_at(const ForwardProblem& p) { return p.batch_invariant ? alone(p) : p; }
+
 /// Whether it has what general variants over mma.sync alone do.
 bool needs_general_mma(const ForwardProblem& p) {
   const bool bias = p.bias != BiasKind::kNone;
@@ -56,20 +59,21 @@ bool needs_general(const ForwardProblem& p) {
 bool of_problem(const Request& r, const Image& image) {
   const ForwardConfig& c = variant_of(image).config;
   if (r.variant != nullptr) return r.variant == &variant_of(image) && serves(c, r.problem);
+  const ForwardProblem p = looked_at(r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
-  if (c.packs && c.engine == ForwardEngine::kWgmma && r.problem.seqlen_q >= c.block_m) return false;
+  if (c.packs && c.engine == ForwardEngine::kWgmma && p.seqlen_q >= c.block_m) return false;
   // Under a causal mask rounds of a head differ the more the more there are, and blocks that take them do not end
   // together.
   constexpr std::int64_t kMostCausalRounds = 16;
-  if (takes_heads(c) && r.problem.causal && r.problem.seqlen_q > kMostCausalRounds * c.block_m) return false;
+  if (takes_heads(c) && p.causal && p.seqlen_q > kMostCausalRounds * c.block_m) return false;
   // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds),
   // and under a causal mask these tiles were the fastest of none of 60 shapes.
-  const bool few_queries = r.problem.seqlen_q <= kFewQueries;
-  const bool begins_between = copies_from_sectors(c) && ends_between_sectors(r.problem.head_dim);
-  if (has_few_keys(c) && ((r.problem.causal && !begins_between) || few_queries)) return false;
+  const bool few_queries = p.seqlen_q <= kFewQueries;
+  const bool begins_between = copies_from_sectors(c) && ends_between_sectors(p.head_dim);
+  if (has_few_keys(c) && ((p.causal && !begins_between) || few_queries)) return false;
   // One tile of keys takes as long as reading q and writing out, and a block over two warpgroups has more jobs on the
   // way.
-  if (has_few_keys(c) && c.stages == 2 && r.problem.seqlen_k <= c.block_n) return false;
+  if (has_few_keys(c) && c.stages == 2 && p.seqlen_k <= c.block_n) return false;
   if (has_wide_tiles(c) && few_queries) return false;  // whose keys are cut in parts, which these do not take
   return serves(c, r.problem);
 }
@@ -108,7 +112,7 @@ std::optional<ForwardPlan> plan_of(const Request& r, const Image& image) {
   const Registers registers = registers_of(c, &image, r.images);
   const Occupancy resident = occupancy({forward_threads(c), registers.count, shared_bytes_of(c)}, r.gpu);
   if (!slots || resident.blocks == 0) return std::nullopt;
-  const ForwardProblem chosen_for = r.problem.batch_invariant ? alone(r.problem) : r.problem;
+  const ForwardProblem chosen_for = looked_at(r.problem);
   const Splits splits = r.combine == nullptr ? Splits{1, 0}
                         : r.splits != 0      ? cut_keys(c, r.problem, r.splits)
                                              : splits_for(c, resident, registers.spill_bytes, chosen_for, r.gpu);
