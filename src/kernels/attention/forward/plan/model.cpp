@@ -193,6 +193,7 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
 // each column; of a tile, more where a causal mask hides part of it; and the share of what the longest rows see beyond
 // others in a block's only round.
+constexpr double kWithoutRows = 0.1;  // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
                  kLongestApart = 0.6;
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
@@ -263,7 +264,8 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
                keys = ceil_div(double(p.seqlen_k), c.block_n);
   const bool whole = keys <= c.stages;
   const double turns = whole ? ceil_div(heads, gpu.sms) * rounds : ceil_div(heads * rounds, gpu.sms);
-  const double jobs = std::max(whole ? ceil_div(heads, gpu.sms) * blocks : turns * blocks / rounds, groups);
+  const double with_rows = std::max(whole ? ceil_div(heads, gpu.sms) * blocks : turns * blocks / rounds, groups);
+  const double jobs = with_rows + kWithoutRows * (turns * groups - with_rows);
   double tiles = visited_tiles(of_warpgroup, p, p.causal ? kMaskedApart : 0);
   tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(turns, 1.0);
   const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
