@@ -62,13 +62,16 @@ bool of_problem(const Request& r, const Image& image) {
   const ForwardProblem p = looked_at(r.problem);
   // Over wgmma, packing was measured where one head's queries leave a tile partly empty, and what it costs was not.
   if (c.packs && c.engine == ForwardEngine::kWgmma && p.seqlen_q >= c.block_m) return false;
+  const bool few_queries = p.seqlen_q <= kFewQueries;
+  // A block that takes rounds whose keys do not stay is slower at decoding than one of many on an SM (B16 S1x8192 H32
+  // D128 on an H200: 534 against 493 microseconds).
+  if (takes_heads(c) && few_queries && p.seqlen_k > std::int64_t{c.stages} * c.block_n) return false;
   // Under a causal mask rounds of a head differ the more the more there are, and blocks that take them do not end
   // together.
   constexpr std::int64_t kMostCausalRounds = 16;
   if (takes_heads(c) && p.causal && p.seqlen_q > kMostCausalRounds * c.block_m) return false;
   // Few queries by few keys are computed before a block over wgmma has started (1 by 65: 6.2 against 4.3 microseconds),
   // and under a causal mask these tiles were the fastest of none of 60 shapes.
-  const bool few_queries = p.seqlen_q <= kFewQueries;
   const bool begins_between = copies_from_sectors(c) && ends_between_sectors(p.head_dim);
   if (has_few_keys(c) && ((p.causal && !begins_between) || few_queries)) return false;
   // One tile of keys takes as long as reading q and writing out, and a block over two warpgroups has more jobs on the

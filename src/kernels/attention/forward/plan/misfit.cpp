@@ -23,14 +23,14 @@ std::string shape(const ForwardProblem& p) {
 /// The problem as a forced variant is held against it: shape() with all that some variants do not take.
 std::string asked(const ForwardProblem& p) {
   std::vector<std::string_view> more;
-  if (p.softcap) more.push_back("softcap");
-  if (p.alibi) more.push_back("ALiBi");
-  if (p.bias != BiasKind::kNone) more.push_back(p.bias_by_element ? "a bias of single elements" : "a bias");
-  if (p.unaligned) more.push_back("unaligned rows");
-  if (p.no_tensor_maps) more.push_back("strides that TMA refuses");
-  if (p.variable_length) more.push_back("variable length");
-  if (p.used_keys) more.push_back("seqused_k");
-  if (p.window_left >= 0) more.push_back("a window to the left");
+  if (p.softcap) more.emplace_back("softcap");
+  if (p.alibi) more.emplace_back("ALiBi");
+  if (p.bias != BiasKind::kNone) more.emplace_back(p.bias_by_element ? "a bias of single elements" : "a bias");
+  if (p.unaligned) more.emplace_back("unaligned rows");
+  if (p.no_tensor_maps) more.emplace_back("strides that TMA refuses");
+  if (p.variable_length) more.emplace_back("variable length");
+  if (p.used_keys) more.emplace_back("seqused_k");
+  if (p.window_left >= 0) more.emplace_back("a window to the left");
   return fmt::format("{} head_dim {}, {}/{} heads{}{}", name_of(p.dtype), head_dims(p.head_dim, p.head_dim_v),
                      p.heads_q, p.heads_kv, more.empty() ? "" : " with ", fmt::join(more, ", "));
 }

@@ -195,7 +195,7 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // others in a block's only round.
 constexpr double kWithoutRows = 0.1;  // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
-                 kLongestApart = 0.6;
+                 kLongestApart = 0.9;
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
