@@ -65,7 +65,7 @@ def test_blocks_take_whole_heads_where_that_is_faster() -> None:
         (gained if WHOLE_HEADS.search(plan["variant"]) else lost).append(apart / min(us.values()))
     assert len(gained) > 140
     assert geometric_mean(gained) > 1.09
-    assert geometric_mean(lost) < 1.011
+    assert geometric_mean(lost) < 1.015
 
 
 def test_few_keys_do_not_hide_the_traffic_of_the_rows() -> None:
