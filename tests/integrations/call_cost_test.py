@@ -3,7 +3,6 @@ Times are bench/host_cost.py's; these counts are the same on every machine, and 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,25 +13,15 @@ from flashfit._binding import binding  # noqa: E402
 from flashfit._torch_shim import shim  # noqa: E402
 from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
 
+from tests.integrations.watching import functions_run  # noqa: E402
+
 pytestmark = pytest.mark.skipif(binding().native is None, reason="ctypes reads tensors in Python")
 attend: Callable[..., Any] = torch.nn.functional.scaled_dot_product_attention
 
 
 def functions_of(call: Callable[[], Any]) -> int:
     """How many functions of Python run in the call; C's are as many at any time."""
-    ran: list[str] = []
-
-    def watch(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            ran.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
-
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    return len(ran)
+    return len(functions_run(call))
 
 
 Q, K, V = (torch.randn(1, 4, 3, 16, generator=torch.Generator().manual_seed(i)) for i in range(3))

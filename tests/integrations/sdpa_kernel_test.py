@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -14,7 +13,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from tests.integrations.watching import Watching, functions_run  # noqa: E402
 
 attend: Callable[..., Any] = torch.nn.functional.scaled_dot_product_attention
 with_kernel = pytest.mark.skipif(_sdpa_kernel._address() == 0, reason="this torch has not what the kernel needs")
@@ -39,19 +39,7 @@ LEARNT = Q.clone().requires_grad_()
 
 def asks_python(call: Callable[[], Any]) -> bool:
     """Whether the call comes to the kernel of Python."""
-    seen: list[str] = []
-
-    def watch(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_name == "kernel" and "sdpa" in frame.f_code.co_filename:
-            seen.append(event)
-
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    return bool(seen)
+    return any(code.co_name == "kernel" and "sdpa" in code.co_filename for code in functions_run(call))
 
 
 CALLS: dict[str, Callable[[], Any]] = {
@@ -184,18 +172,6 @@ class Watched(torch.Tensor):  # type: ignore[misc]
         cls.seen.append(str(function))
         with torch._C._DisableTorchDispatch():
             return function(*args, **(kwargs or {}))
-
-
-class Watching(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(function))
-        return function(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize("query", [Q, LEARNT], ids=["without gradients", "with gradients"])

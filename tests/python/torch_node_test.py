@@ -16,7 +16,8 @@ from flashfit._binding import binding  # noqa: E402
 from flashfit._torch_shim import shim  # noqa: E402
 from flashfit.integrations import sdpa  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from tests.integrations.watching import Watching  # noqa: E402
 
 pytestmark = pytest.mark.skipif(binding().native is None, reason="without the native module nothing is plain quickly")
 attend: Any = torch.nn.functional.scaled_dot_product_attention
@@ -295,18 +296,6 @@ def test_gradients_in_threads_and_hooks_of_what_is_saved() -> None:
         out = ours(*x)
     assert all(torch.equal(a, b) for a, b in zip(gradients(out, x), want))
     assert len(packed) == 5  # q, k, v, out, lse
-
-
-class Watching(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(function))
-        return function(*args, **(kwargs or {}))
 
 
 class Other(torch.Tensor):  # type: ignore[misc]
