@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._errors import CudaError, FlashfitError, OutOfMemory, Unsupported
@@ -166,7 +167,9 @@ def _put_in() -> Callable[[], None]:
         else:
             found = left_or_decided(query, key, value, attention_mask, dropout, of_module)
             if found is NotImplemented:
-                return sdpa_attention_forward(
+                # To unpack an empty dict would cost as much as the look.
+                host = partial(sdpa_attention_forward, **others) if others else sdpa_attention_forward
+                return host(
                     module,
                     query,
                     key,
@@ -175,7 +178,6 @@ def _put_in() -> Callable[[], None]:
                     dropout=dropout,
                     scaling=scaling,
                     is_causal=is_causal,
-                    **others,
                 )
         causal, reason, more, count = found
         if not reason:
