@@ -10,6 +10,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 diffusers: Any = pytest.importorskip("diffusers")
+from flashfit.integrations import _torch_take  # noqa: E402
 from flashfit.integrations import diffusers as fit  # noqa: E402
 
 dispatch: Any = pytest.importorskip("diffusers.models.attention_dispatch")
@@ -136,6 +137,31 @@ def test_the_backend_by_itself(causal: bool, masked: bool) -> None:
     fit.uninstall()
     torch.testing.assert_close(ours, dispatch.dispatch_attention_fn(q, k, v, **given))
     assert not torch.allclose(ours, dispatch.dispatch_attention_fn(q, k, v, scale=0.2))
+
+
+def test_autocast_decides_in_which_dtype_a_call_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU has no kernel for fp32."""
+
+    def misfit(_device: str, dtype: str, *_sizes: int) -> str:
+        return "" if dtype == "torch.bfloat16" else f"dtype is {dtype} on a GPU"
+
+    monkeypatch.setattr(_torch_take, "misfit", misfit)
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 9, 2, 16) for _ in range(3))
+    mask = torch.randn(9, 9, dtype=torch.bfloat16)
+    for autocast in (False, True, False, True):  # what was decided under one is not the other's
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            ours = dispatch.dispatch_attention_fn(q, k, v)
+            if autocast:
+                dispatch.dispatch_attention_fn(q, k, v.bfloat16(), attn_mask=mask)
+        assert ours.dtype == (torch.bfloat16 if autocast else torch.float32)
+        exact = torch.nn.functional.scaled_dot_product_attention(*(x.double().transpose(1, 2) for x in (q, k, v)))
+        torch.testing.assert_close(ours.double(), exact.transpose(1, 2), rtol=0, atol=0.02 if autocast else 1e-5)
+    assert took() == [
+        "diffusers: took: bf16 on cpu, 2 heads of 16 (2 calls)",
+        "diffusers: took: bf16 on cpu, 2 heads of 16, bf16 mask (2 calls)",
+    ]
+    assert left() == ["diffusers: left: fp32 on cpu, 2 heads of 16: dtype is torch.float32 on a GPU (2 calls)"]
 
 
 def test_what_is_left_is_the_native_backends() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers", minversion="5.0")
+from flashfit.integrations import _torch_fit  # noqa: E402
 from flashfit.integrations import transformers as fit  # noqa: E402
 
 from tests.integrations.fresh_python import python  # noqa: E402
@@ -292,6 +293,36 @@ def test_what_was_decided_is_of_calls_that_are_alike_alone() -> None:
     module.is_causal = False
     attend(module, q, q, q, None)
     assert "transformers: took: fp32 on cpu, 2 heads of 8 (1 call)" in took()
+
+
+def test_autocast_decides_in_which_dtype_a_call_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rotary embedding leaves q and k in fp32 there, and a GPU has no kernel for fp32."""
+
+    def misfit(_device: str, dtype: str, *_sizes: int) -> str:
+        return "" if dtype == "torch.bfloat16" else f"dtype is {dtype} on a GPU"
+
+    fit.uninstall()
+    monkeypatch.setattr(_torch_fit, "misfit", misfit)
+    model = causal_model("Llama")
+    ids, _ = padded("none")
+    with fit.installed(), torch.no_grad():
+        for implementation in (model, torch.compile(model, backend="aot_eager", fullgraph=True)):
+            model.set_attn_implementation(fit.NAME)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                ours = implementation(ids).logits
+                model.set_attn_implementation("sdpa")
+                theirs = model(ids).logits
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=0.05 * float(theirs.abs().max()))
+        assert left() == []
+        model.set_attn_implementation(fit.NAME)
+        model(ids)
+    assert took() == [
+        "transformers: took: bf16 on cpu, 4/2 heads of 16, causal (2 calls)",
+        "transformers: took: torch.bfloat16 on cpu, compiled (2 calls)",
+    ]
+    assert left() == [
+        "transformers: left: fp32 on cpu, 4/2 heads of 16, causal: dtype is torch.float32 on a GPU (2 calls)"
+    ]
 
 
 def test_pages_are_refused_by_name() -> None:

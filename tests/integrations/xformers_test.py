@@ -124,6 +124,16 @@ def test_tensors_and_dimensions() -> None:
     torch.testing.assert_close(forward.double(), by_formula(q, q, q, plain), rtol=1e-5, atol=1e-5)
 
 
+def test_autocast_changes_nothing() -> None:
+    """As xformers has it: a result has its query's dtype."""
+    q, k, v = (normal(B, M, H, D) for _ in range(3))
+    want = attend(q, k, v)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = attend(q, k, v)
+    assert took() == ["xformers: took: fp32 on cpu, 2 heads of 16 (2 calls)"]
+    assert torch.equal(found, want)
+
+
 def test_a_training_step() -> None:
     q = normal(B, M, H, D).requires_grad_()
     attend(q, q, q, kinds.LowerTriangularMask()).square().sum().backward()

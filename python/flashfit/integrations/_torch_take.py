@@ -18,7 +18,7 @@ from .._packages.torch_tensors import check_of_sizes
 from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
-from ._torch_words import GRADIENTS, words
+from ._torch_words import GRADIENTS, dtype_of_call, words
 
 Note = Callable[[str, str], None]
 
@@ -89,7 +89,8 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
         return f"query: {dims} dimensions"
     if q.layout is not torch.strided or k.layout is not torch.strided or v.layout is not torch.strided:
         return "query, key or value is not strided"
-    if k.dtype != q.dtype or v.dtype != q.dtype or k.device != q.device or v.device != q.device:
+    dtype = dtype_of_call(q)
+    if dtype_of_call(k) != dtype or dtype_of_call(v) != dtype or k.device != q.device or v.device != q.device:
         return "query, key and value differ in dtype or device"
     if 0 in q.shape or 0 in k.shape or 0 in v.shape:
         return "no elements"
@@ -103,7 +104,7 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
     if mask is not None:
         if is_causal:
             return "attn_mask and is_causal"
-        if mask.dtype not in (torch.bool, q.dtype, torch.float32) or mask.device != q.device:
+        if mask.dtype not in (torch.bool, dtype, torch.float32) or mask.device != q.device:
             return f"attn_mask: {mask.dtype} on {mask.device}"
         whole = (*q.shape[:-1], k.shape[-2])
         if mask.dim() > dims or any(n not in (1, m) for n, m in zip(mask.shape[::-1], whole[::-1])):
@@ -114,7 +115,7 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
         reason = misfit_of_gradients(place_of(q), q.shape[-1], v.shape[-1], 0.0, mask is not None)
         if reason:
             return reason
-    return misfit(place_of(q), str(q.dtype), q.shape[-1], v.shape[-1])
+    return misfit(place_of(q), str(dtype), q.shape[-1], v.shape[-1])
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
@@ -140,7 +141,7 @@ def noting(note: Note) -> Callable[..., None]:
 
     def log(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str, reason: str = "") -> None:
         if _is_compiling():  # sizes may be symbolic
-            of_trace(f"{q.dtype} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
+            of_trace(f"{dtype_of_call(q)} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
         else:
             note(words(q, k, heads, causal, mask, more), reason)
 
@@ -214,6 +215,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    autocast = torch._C._is_any_autocast_enabled
     tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
 
@@ -265,7 +267,8 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
         if (kind is tensor or kind is parameter) and not left and not tracing():
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
-            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, needs, notes.cleared
+            cast = dtype_of_call(q) if autocast() else None
+            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, needs, cast, notes.cleared
             like = q.shape, k.shape, q.dtype, q.device, of_call
             seen = known.get(like)
             if seen is not None:

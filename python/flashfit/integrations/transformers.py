@@ -43,7 +43,7 @@ def _put_in() -> Callable[[], None]:
     from ._known_calls import LeftCalls
     from ._torch_fit import misfit, misfit_of_gradients
     from ._torch_take import noting, place_of, wants_gradients
-    from ._torch_words import GRADIENTS, words
+    from ._torch_words import GRADIENTS, dtype_of_call, words
 
     setting = off(HOST.name)
     note = noting(HOST.notes.note)
@@ -69,7 +69,7 @@ def _put_in() -> Callable[[], None]:
             reason = misfit_of_gradients(place, q.shape[-1], v.shape[-1], float(softcap or 0), has_bias)
             if reason:
                 return reason
-        return misfit(place, str(q.dtype), q.shape[-1], v.shape[-1])
+        return misfit(place, str(dtype_of_call(q)), q.shape[-1], v.shape[-1])
 
     def in_words(position_bias: Any, softcap: Any, sinks: Any, gradients: bool) -> str:
         """The options of a call."""
@@ -100,7 +100,7 @@ def _put_in() -> Callable[[], None]:
             reason = why_left(*given)
             return _Decision(causal, reason, in_words(position_bias, softcap, sinks, needs and not reason), None)
         key = (
-            *(q.dtype, q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
+            *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
             None if position_bias is None else wants_gradients(position_bias),
             None if sinks is None else wants_gradients(sinks),

@@ -152,6 +152,10 @@ def _put_in() -> Callable[[], None]:
             raise _LeftError(reason)
 
     def take(inp: Any, op: Any) -> Any:
+        device = inp.query.device.type
+        if torch.is_autocast_enabled(device):  # xformers' functions keep the dtype of their tensors
+            with torch.autocast(device, enabled=False):
+                return take(inp, op)
         kind = "" if inp.attn_bias is None else type(inp.attn_bias).__name__
         try:
             call = taken(inp)
