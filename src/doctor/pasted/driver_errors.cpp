@@ -228,8 +228,8 @@ const ErrorClass kClasses[] = {
      .concluded = "{library} asks the driver for its functions by name and version, and the driver refused the way in "
                   "which it asked for {symbol} (error 1, an invalid value): drivers for CUDA 13 do so to releases that "
                   "were made before them. The driver is not too old, and error 36 in later lines follows from this",
-     .unknown = "from which release of {library} on it asks otherwise (Warp: later than 1.7.1)",
-     .mend = "a later release of {library} (Warp: pip install -U warp-lang)",
+     .unknown = "from which release of {library} on it asks otherwise: 1.7.1 of Warp does not",
+     .mend = "a later release of {library} (of Warp: pip install -U warp-lang)",
      .source = "escontra/gauss_gym#16, NVIDIA/warp#940"},
     {.name = "driver-lacks-call",
      .code = "FF815",

@@ -87,8 +87,6 @@ const ErrorClass kClasses[] = {
            R"(Configured CUDA binary not found at (?P<file>\S*?libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
           {"Could not find the bitsandbytes CUDA binary",
            R"(Could not find the bitsandbytes CUDA binary at .*?(?P<file>[^\s'"(]*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.(?:so|dll)))"},
-          {"Could not load bitsandbytes native library",
-           R"(Could not load bitsandbytes native library: (?P<file>\S*libbitsandbytes_cuda(?P<cuda>\d+)\w*\.so): cannot open)"},
           {"Required library version not found",
            R"(Required library version not found: (?P<file>libs?bitsandbytes_(?:cuda(?P<cuda>\d+)\w*|cpu)\.(?:so|dll)))"}},
      .concluded = "[bitsandbytes picks its library by PyTorch's CUDA version ({cuda}), or by BNB_CUDA_VERSION where "
