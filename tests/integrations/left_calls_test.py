@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 torch: Any = pytest.importorskip("torch")
+from flashfit import torch_ops  # noqa: E402, F401 - the compiled module reads torch's tensors from then on
 from flashfit._binding import binding  # noqa: E402
 from flashfit.integrations import diffusers, transformers  # noqa: E402
 from flashfit.integrations._host import Host  # noqa: E402
@@ -224,16 +225,28 @@ def test_a_call_with_what_cannot_be_read_is_always_asked_about(odd: Any) -> None
     assert len(seen) == 6
 
 
-def test_what_is_raised_passes_through_and_nothing_is_remembered() -> None:
+def test_what_is_said_is_of_the_call_that_is_asked_about() -> None:
+    """Not of one within it, which here raises."""
     known = LeftCalls(Log("made"))
+    seen: list[Any] = []
 
-    def fail(*_: Any) -> Any:
+    def fail(*call: Any) -> Any:
+        seen.append(call)
         raise ZeroDivisionError
 
-    ask = known.left_or(fail)
-    for _ in range(2):
+    def leave(*call: Any) -> Any:
+        seen.append(call)
         with pytest.raises(ZeroDivisionError):
-            ask(Q)
-    known.knower("another call", "left")()  # outside of any call
+            within(K.double())
+        known.knower("a call", "left")()
+        return NotImplemented
+
+    within, ask = known.left_or(fail), known.left_or(leave)
+    for _ in range(3):
+        assert ask(Q) is NotImplemented
+    assert len(seen) == 2  # the first call and the one within it
     with pytest.raises(ZeroDivisionError):
-        ask(Q)
+        within(K.double())
+    known.knower("another call", "left")()  # outside of any
+    with pytest.raises(ZeroDivisionError):
+        within(K.double())

@@ -94,10 +94,9 @@ def _put_in() -> Callable[[], None]:
     ) -> _Decision:
         """is_causal: the module's, if it was not given. What is left is counted, unless it is traced."""
         causal = q.shape[2] > 1 and mask is None and bool(is_causal)
-        given = q, k, v, mask, dropout, position_bias, softcap, sinks
         needs = wants_gradients(q, k, v)
         if is_compiling():
-            reason = why_left(*given)
+            reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
             return _Decision(causal, reason, in_words(position_bias, softcap, sinks, needs and not reason), None)
         key = (
             *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
@@ -108,6 +107,7 @@ def _put_in() -> Callable[[], None]:
         )
         found = decided.get(key)
         if found is None:
+            given = q, k, v, mask, dropout, position_bias, softcap, sinks
             reason = why_left(*given)
             with torch.no_grad():  # what is left for its gradients is taken without
                 alike = why_left(*given)
@@ -192,8 +192,8 @@ def _put_in() -> Callable[[], None]:
                         else position_bias + of_mask
                     )
             # A prefill into an empty static cache: its keys behind the rows are not there yet.
-            rows = query.shape[2]
-            if causal and k.shape[2] != rows:
+            if causal and k.shape[2] != query.shape[2]:
+                rows = query.shape[2]
                 k, v = k[:, :, :rows], v[:, :, :rows]
                 bias = None if bias is None else bias[..., :rows]
             try:
