@@ -115,6 +115,18 @@ const ErrorClass kClasses[] = {
      .subject = "built for the CPU",
      .source = "PyTorch, torch.cuda._lazy_init; NVIDIA/pix2pixHD#325, ShomyLiu/pytorch-relation-extraction#58, "
                "junyanz/pytorch-CycleGAN-and-pix2pix#900"},
+    {.name = "provider-not-in-build",
+     .code = "FF808",
+     .title = "it runs, but on the CPU: this onnxruntime is the build for CPUs",
+     .patterns = {{"'CUDAExecutionProvider' is not in available provider names",
+                   R"('CUDAExecutionProvider' is not in available provider names)"}},
+     .concluded = "the onnxruntime that was imported has no CUDA provider at all, so that none was tried: the package "
+                  "for CPUs is installed, alone, or over onnxruntime-gpu, whose files have the same names",
+     .unknown = "which package asked for the one for CPUs",
+     .mend = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu",
+     .explained_by = {"FF713", "FF712", "FF211"},
+     .subject = "onnxruntime",
+     .source = "microsoft/onnxruntime#23736, #16931"},
     {.name = "falls-back-to-cpu",
      .code = "FF808",
      .title = "it runs, but on the CPU",
@@ -126,9 +138,7 @@ const ErrorClass kClasses[] = {
           {"onnxruntime_providers_cuda",
            R"re(LoadLibrary failed with error (?P<error>\d+) .*"(?P<file>[^"]*onnxruntime_providers_cuda\.dll))re"},
           {"but CUDA was", R"(CUDA_PATH is set but CUDA wasn'?t able to be loaded)"},
-          {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"},
-          {"'CUDAExecutionProvider' is not in available provider names",
-           R"('CUDAExecutionProvider' is not in available provider names)"}},
+          {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"}},
      .concluded = "the CUDA provider[ {file}] could not be loaded[: {library} is not there|: Windows' error {error}; "
                   "126 is a DLL that it needs and that is missing, 127 one that is of another release]. Where no "
                   "exception follows, the program goes on with the CPU's: it works, slowly, and nothing else says so",
