@@ -27,10 +27,6 @@ Seen seen_of(const Case& c, std::size_t s) {
   return seen;
 }
 
-double size_of(BiasKind kind, DType dtype) {
-  return kind == BiasKind::kVisible ? 1 : kind == BiasKind::kF32 ? 4 : flashfit::size_of(dtype);
-}
-
 }  // namespace
 
 const char* name_of(Memory memory) {
@@ -82,7 +78,7 @@ Work work_of(const Case& c) {
   Work work{.flop = 2 * pairs * dims, .exp = pairs, .bytes = rows * dims * flashfit::size_of(c.dtype)};
   if (c.bias.kind != BiasKind::kNone)
     work.bytes += static_cast<double>(c.bias_batch() * c.bias_heads() * c.bias_rows() * c.bias_keys()) *
-                  size_of(c.bias.kind, c.dtype);
+                  bias_bytes(c.bias.kind, c.dtype);
   return work;
 }
 

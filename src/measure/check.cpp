@@ -52,9 +52,7 @@ class Rows {
 class Biases {
  public:
   Biases(const Case& c, const Place& place, std::uint64_t seed, const std::vector<RowBlock>& blocks)
-      : element_(c.bias.kind == BiasKind::kVisible ? 1
-                 : c.bias.kind == BiasKind::kF32   ? 4
-                                                   : size_of(c.dtype)) {
+      : element_(bias_bytes(c.bias.kind, c.dtype)) {
     for (const RowBlock& r : blocks) {
       rows_ = std::max(rows_, r.rows);
       keys_ = std::max(keys_, keys_of(c, r).count());

@@ -56,7 +56,7 @@ void lay_options(const Case& c, Placement& p, std::size_t& bytes) {
   p.sinks = small(c.sinks, static_cast<std::size_t>(c.heads_q));
   p.used_k = small(!c.used_k.empty(), c.used_k.size());
   if (c.bias.kind == BiasKind::kNone) return;
-  p.bias_size = c.bias.kind == BiasKind::kVisible ? 1 : c.bias.kind == BiasKind::kF32 ? 4 : size_of(c.dtype);
+  p.bias_size = bias_bytes(c.bias.kind, c.dtype);
   p.bias = {
       .offset = bytes, .batch = c.bias_batch(), .rows = c.bias_rows(), .heads = c.bias_heads(), .dim = c.bias_keys()};
   p.bias.row_stride = p.bias.dim;

@@ -114,6 +114,18 @@ def test_ci_alone_tells_lint_and_mutants_how_long_they_have(folder: Path) -> Non
         )
 
 
+def test_mutants_have_longer_where_earlier_stages_left_time(folder: Path) -> None:
+    def seconds_after(build: float) -> int:
+        run = run_tests.Run(run_tests.BUDGETS["set-up"], in_ci=True)
+        run.ended("build", build, 0, 0)
+        (word,) = [word for word in run_tests.within_time(run) if word.startswith("FLASHFIT_MUTANT_SECONDS=")]
+        return int(word.partition("=")[2])
+
+    least, budget = run_tests.MUTANT_SECONDS, run_tests.BUDGETS["build"]
+    assert seconds_after(budget + 100) == seconds_after(budget) == least
+    assert seconds_after(budget - 40 * run_tests.MUTANT_PARTS) == least + 40
+
+
 def test_what_passed_on_a_share_is_not_kept_as_passed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[bool] = []
     monkeypatch.setattr(verdicts.Passed, "remember", lambda *_: kept.append(True))

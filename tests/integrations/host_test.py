@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +14,8 @@ from flashfit import integrations
 from flashfit.integrations import _host
 from flashfit.integrations._host import Host
 from flashfit.integrations._log import Log
+
+from tests.integrations.fresh_python import python
 
 
 @pytest.fixture
@@ -169,6 +169,4 @@ for found in pkgutil.iter_modules(flashfit.integrations.__path__):
         __import__("flashfit.integrations." + found.name)
 print([name for name in ("torch", "transformers", "diffusers", "xformers", "sageattention") if name in sys.modules])
 """
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert python(code) == "[]\n"

@@ -4,9 +4,6 @@ is out nothing is left of it."""
 from __future__ import annotations
 
 import functools
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +15,8 @@ import flashfit  # noqa: E402
 from flashfit._binding import binding  # noqa: E402
 from flashfit.integrations import _torch_take, sdpa  # noqa: E402
 from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
+
+from tests.integrations.fresh_python import python  # noqa: E402
 
 F = torch.nn.functional
 #: As models have it who imported the function before.
@@ -459,6 +458,5 @@ x = torch.ones(1, 1, 2, 8)
 torch.nn.functional.scaled_dot_product_attention(x, x, x)
 print(sdpa.log())
 """
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "FLASHFIT_DISABLE_SDPA": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "False\n['sdpa: left: every call: FLASHFIT_DISABLE_SDPA=1 turns it off (1 call)']\n"
+    said = python(code, FLASHFIT_DISABLE_SDPA="1")
+    assert said == "False\n['sdpa: left: every call: FLASHFIT_DISABLE_SDPA=1 turns it off (1 call)']\n"

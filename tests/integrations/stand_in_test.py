@@ -22,6 +22,8 @@ from flashfit._stand_in import hub_kernel, shim
 torch: Any = pytest.importorskip("torch")
 from flashfit._stand_in import extension, functions  # noqa: E402
 
+from tests.integrations.fresh_python import python  # noqa: E402
+
 needs_transformers = pytest.mark.skipif(not importlib.util.find_spec("transformers"), reason="no Transformers")
 needs_diffusers = pytest.mark.skipif(not importlib.util.find_spec("diffusers"), reason="no diffusers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -29,14 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 def normal(*shape: int, dtype: Any = torch.bfloat16) -> Any:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype)
-
-
-def python(code: str, *paths: Path, **more: str) -> str:
-    """What a fresh interpreter prints; `paths` come before all other packages."""
-    environment = {**os.environ, "PYTHONPATH": ":".join([*map(str, paths), *sys.path]), **more}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
 
 
 @pytest.fixture

@@ -6,9 +6,6 @@ Transformers.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +15,8 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers", minversion="5.0")
 from flashfit.integrations import transformers as fit  # noqa: E402
+
+from tests.integrations.fresh_python import python  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0", "ignore::DeprecationWarning")
 
@@ -320,10 +319,8 @@ with torch.no_grad():
     print(torch.equal(ours, model(ids).logits))
 print([line for line in fit.log() if "took" in line], fit.log()[-1].split(": ")[-1])
 """
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "FLASHFIT_DISABLE_TRANSFORMERS": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    said = "False\nTrue\n[] FLASHFIT_DISABLE_TRANSFORMERS=1 turns it off (1 call)\n"
-    assert done.stdout == said, done.stderr[-2000:]
+    said = python(code, FLASHFIT_DISABLE_TRANSFORMERS="1")
+    assert said == "False\nTrue\n[] FLASHFIT_DISABLE_TRANSFORMERS=1 turns it off (1 call)\n"
 
 
 def test_two_hosts_at_once() -> None:

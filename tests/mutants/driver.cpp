@@ -123,6 +123,10 @@ std::string defect_beside(const EmulatedKernel& kernel, const ForwardCase& spec)
   if (forward_variant_of(kernel.variant).config.kind == ForwardKind::kBias)
     for (const std::size_t shift : {0, 2})
       if (std::string defect = bias_defect(kernel, {}, shift); !defect.empty()) return "wrong (bias): " + defect;
+  if (takes_biases(forward_variant_of(kernel.variant).config))
+    for (const int splits : {1, 3})
+      if (std::string defect = low_bias_defect(kernel, {}, splits); !defect.empty())
+        return "wrong (lowest biases): " + defect;
   for (const int splits : {1, 3})
     if (std::string defect = containment_defect(kernel, {}, splits); !defect.empty()) return "containment: " + defect;
   return {};

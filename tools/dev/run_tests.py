@@ -44,7 +44,9 @@ MOST_SECONDS = 4500
 IF_TIME_IS_LEFT = ("build, sanitized", "C++ tests, sanitized")
 #: Seconds after which CI begins no more of what no earlier run has a kept verdict on; --all has no such limit.
 TIDY_SECONDS = 120
-MUTANT_SECONDS = 20  # a list of defects
+MUTANT_SECONDS = 20  # a list of defects, and a part of what earlier stages left of their budgets
+#: How many such parts there are: one for each list, of which there are 13, and some for whatever else takes longer.
+MUTANT_PARTS = 16
 #: Of cases that tests only sample, CI tries every so many (tests/share.hpp).
 TEST_SHARE = 4
 
@@ -80,11 +82,16 @@ class Run:
     def ended(self, name: str, seconds: float, cpu: float, status: int) -> None:
         result = "passed" if status == 0 else "FAILED"
         budget = BUDGETS.get(name)
-        left = sum(SLOWER * BUDGETS[s.name] - (s.seconds or 0) for s in self.stages if s.name in BUDGETS)
+        left = self.left_over(SLOWER)
         held = self.in_ci and name not in IF_TIME_IS_LEFT  # those end when all the time is up
         if held and budget and seconds > SLOWER * budget + max(0, left) and status == 0:
             result = "OVER ITS BUDGET"
         self.stages.append(Stage(name, seconds, cpu, result))
+
+    def left_over(self, slower: float = 1) -> float:
+        """Seconds that the stages so far left of their budgets, on a machine so many times as slow; less than 0 if they
+        took more."""
+        return sum(slower * BUDGETS[s.name] - (s.seconds or 0) for s in self.stages if s.name in BUDGETS)
 
     def stage(self, name: str, *command: str) -> bool:
         """Whether it passed."""
@@ -137,7 +144,7 @@ def within_time(run: Run) -> list[str]:
         return []
     limits = {
         "FLASHFIT_TIDY_SECONDS": TIDY_SECONDS,
-        "FLASHFIT_MUTANT_SECONDS": MUTANT_SECONDS,
+        "FLASHFIT_MUTANT_SECONDS": MUTANT_SECONDS + max(0, round(run.left_over() / MUTANT_PARTS)),
         "FLASHFIT_TEST_SHARE": TEST_SHARE,
     }
     return ["env", *(f"{name}={value}" for name, value in limits.items())]

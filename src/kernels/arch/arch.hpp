@@ -21,6 +21,8 @@
 //       a b + c, rounded once
 //   float max(float, float);
 //       the other operand if one is NaN
+//   float max_or_nan(float, float);
+//       NaN if one is
 //   T shuffle_xor(T x, int mask);  T shuffle(T x, int from);  uint32 ballot(bool);
 //       x of lane ^ mask, of lane `from`, 0 .. 31 (T: float, int, uint32); bit l is lane l's answer. All 32 lanes call
 //       together

@@ -57,17 +57,17 @@ struct ForwardCall {
   std::int64_t bias_batch_stride = 0, bias_head_stride = 0, bias_row_stride = 0, bias_key_stride = 0;
 };
 
-/// Bytes of a score's bias.
-constexpr int bias_bytes(BiasKind kind) {
+/// Bytes of a score's bias; dtype: q's.
+constexpr int bias_bytes(BiasKind kind, DType dtype) {
   switch (kind) {
     case BiasKind::kNone:
       return 0;
     case BiasKind::kVisible:
       return 1;
     case BiasKind::kLikeQ:
-      return 2;
+      return size_of(dtype);
     case BiasKind::kF32:
-      return 4;
+      return size_of(DType::kF32);
   }
   return 0;
 }
@@ -77,7 +77,7 @@ inline bool bias_by_element(const ForwardCall& c) {
   if (c.problem.bias == BiasKind::kNone) return false;
   const std::int64_t strides = c.bias_batch_stride | c.bias_head_stride | c.bias_row_stride;
   return c.bias_key_stride != 1 || strides % 2 != 0 ||
-         reinterpret_cast<std::uintptr_t>(c.bias) % (2 * bias_bytes(c.problem.bias)) != 0;
+         reinterpret_cast<std::uintptr_t>(c.bias) % (2 * bias_bytes(c.problem.bias, c.problem.dtype)) != 0;
 }
 
 }  // namespace flashfit

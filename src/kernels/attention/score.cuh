@@ -1,6 +1,7 @@
 #pragma once
 // What a general row does to scores before the softmax: softcap, ALiBi and bias, in the order of FlashAttention.
 #include "kernels/arch/arch.hpp"
+#include "kernels/attention/bias_log2.cuh"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/schedule.cuh"
@@ -63,7 +64,7 @@ class Scoring {
       if (key(n) >= work_.keys) continue;
       const float bias = value(arch::load(static_cast<const B*>(p_.bias), row_at + key(n) * p_.bias_key));
       // It hides the key, whatever its score: that of a NaN too.
-      c[n] = bias == kMinusInfinity ? kMinusInfinity : c[n] + bias * kLog2E;
+      c[n] = bias == kMinusInfinity ? kMinusInfinity : c[n] + bias_log2<B>(bias);
     }
   }
 

@@ -45,6 +45,9 @@ inline float max(float a, float b) {
   if (a != a || b != b) return a != a ? b : a;
   return a != b ? larger : std::signbit(a) ? b : a;
 }
+inline float max_or_nan(float a, float b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : max(a, b);
+}
 
 inline int count_bits(uint32 x) { return std::popcount(x); }
 

@@ -33,10 +33,6 @@ Guarded<float> make_sinks(Sinks which, const OptionSizes& s, Random& random) {
   return all;
 }
 
-int bytes_of(BiasKind kind, DType dtype) {
-  return kind == BiasKind::kVisible ? 1 : kind == BiasKind::kF32 ? size_of(DType::kF32) : size_of(dtype);
-}
-
 void store(unsigned char* to, BiasKind kind, DType dtype, double value) {
   const auto x = static_cast<float>(value);
   if (kind == BiasKind::kVisible) {
@@ -91,7 +87,7 @@ BiasMemory make_bias(const BiasCase& which, const OptionSizes& s, Random& random
   bias.head_stride = which.own_heads ? strides[1] : 0;
   bias.row_stride = which.own_rows ? strides[2] : 0;
   bias.key_stride = which.own_keys ? strides[3] : 0;
-  const int size = bytes_of(which.kind, s.dtype);
+  const int size = bias_bytes(which.kind, s.dtype);
   bias.bytes = {static_cast<std::size_t>(std::max<std::int64_t>(batch * strides[0], 1) * size), kPoison};
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {

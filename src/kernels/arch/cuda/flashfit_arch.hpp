@@ -49,6 +49,15 @@ inline float reciprocal(float x) {
 }
 inline float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 inline float max(float a, float b) { return fmaxf(a, b); }
+inline float max_or_nan(float a, float b) {
+  if constexpr (kTarget >= 80) {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+  } else {
+    return a != a || b != b ? __int_as_float(0x7fffffff) : fmaxf(a, b);
+  }
+}
 inline int count_bits(uint32 x) { return __popc(x); }
 
 template <class T>

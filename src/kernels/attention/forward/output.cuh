@@ -136,29 +136,21 @@ class Output {
   }
   /// Bit r: the warp's row r has a base that is too large for the main loop.
   static uint32 rows_past_most_base(const RowState (&rows)[kM][2], const Work& work, const Params& p) {
-    const auto is_past = [](float base) {
-      return is_finite(base) && base > kNoBase && (base > kMostBase || base < -kMostBase);
-    };
     bool any = false;
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
-      for (int h = 0; h < 2; ++h) any |= is_past(rows[m][h].base);
+      for (int h = 0; h < 2; ++h) any |= is_past_most_base(rows[m][h].base);
     if (arch::ballot(any) == 0) return 0;
     uint32 past = 0;
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        past |= rows_of(arch::ballot(Rows::has(row_of(work, m, h), work.queries, p) && is_past(rows[m][h].base)))
-                << (m * 16 + h * 8);
+        past |=
+            rows_of(arch::ballot(Rows::has(row_of(work, m, h), work.queries, p) && is_past_most_base(rows[m][h].base)))
+            << (m * 16 + h * 8);
     return past;
-  }
-  static bool all_finite(const float (&o)[kM][kD][4], int m, int h) {
-    float zero = 0;  // 0 times what is not finite is NaN
-#pragma unroll
-    for (int n = 0; n < kD; ++n) zero = o[m][n][2 * h + 1] * 0.f + (o[m][n][2 * h] * 0.f + zero);
-    return zero == 0.f;
   }
   /// Four lanes hold a row: bit r of the result is set if one of lanes 4 r .. 4 r + 3 is.
   static uint32 rows_of(uint32 lanes) {

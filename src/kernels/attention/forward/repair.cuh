@@ -18,6 +18,18 @@ namespace flashfit {
 
 /// The largest base, in log2, that the main loop takes: it is rounded by at most 1 there.
 inline constexpr float kMostBase = 0x1p24f;
+inline bool is_past_most_base(float base) {
+  return is_finite(base) && base > kNoBase && (base > kMostBase || base < -kMostBase);
+}
+
+/// Whether all of this lane's outputs of a row are.
+template <int M, int N8>
+bool all_finite(const float (&o)[M][N8][4], int m, int h) {
+  float zero = 0;  // 0 times what is not finite is NaN
+#pragma unroll
+  for (int n = 0; n < N8; ++n) zero = o[m][n][2 * h + 1] * 0.f + (o[m][n][2 * h] * 0.f + zero);
+  return zero == 0.f;
+}
 
 /// Computes columns first_col .. first_col + Cols - 1 of one row over keys first .. last, and stores them, with the
 /// first columns its LSE if that is wanted. All 32 lanes of a warp call it.

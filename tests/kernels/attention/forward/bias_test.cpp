@@ -1,5 +1,5 @@
 // Kernels for a bias alone, whose rows may see nothing of their first tiles of keys, on rows with several, against
-// fp64.
+// fp64; and all that take a bias, on the lowest.
 #include <gtest/gtest.h>
 
 #include "emulated.hpp"
@@ -18,6 +18,16 @@ TEST_P(Bias, IsRightOnLongRows) {
   const std::vector<emu::Options> all = schedules();
   EXPECT_EQ(bias_defect(GetParam(), all[place % all.size()], place), "");
 }
+
+class LowestBias : public ::testing::TestWithParam<EmulatedKernel> {};
+
+TEST_P(LowestBias, HidesNoKey) {
+  EXPECT_EQ(low_bias_defect(GetParam(), schedules().front(), 1), "");
+  EXPECT_EQ(low_bias_defect(GetParam(), schedules().back(), 3), "") << "where keys are cut in parts";
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, LowestBias, ::testing::ValuesIn(kernels_where(takes_biases)),
+                         [](const auto& kernel) { return kernel.param.variant.name; });
 
 INSTANTIATE_TEST_SUITE_P(Table, Bias, ::testing::ValuesIn(kernels_where(takes_it_alone)),
                          [](const auto& kernel) { return kernel.param.variant.name; });

@@ -122,7 +122,7 @@ Cycles tile_cycles(const ForwardConfig& c, const ForwardProblem& p, double worki
                      2.0 * spill_bytes * forward_threads(c)) /
                     kSharedBytesClk,
           .fp32 = instructions * scores / fp32_lanes(gpu.cc),
-          .bias = kBiasByte * scores * bias_bytes(p.bias)};
+          .bias = kBiasByte * scores * bias_bytes(p.bias, p.dtype)};
 }
 
 /// Of Q and O.
@@ -193,9 +193,9 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
 // each column; of a tile, more where a causal mask hides part of it; and the share of what the longest rows see beyond
 // others in a block's only round.
-constexpr double kWithoutRows = 0.1;  // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
                  kLongestApart = 0.9;
+constexpr double kWithoutRows = 0.1;     // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
@@ -226,7 +226,7 @@ struct WgmmaTile {
     const auto cut_rows = [&](int head_dim, int padded) {
       return padded > 64 && ends_between_sectors(head_dim) ? c.block_n : 0;
     };
-    bias = kBiasByteWgmma * scores * bias_bytes(p.bias);
+    bias = kBiasByteWgmma * scores * bias_bytes(p.bias, p.dtype);
     copies = copy_of_cut_row(c) * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
     exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
   }

@@ -2,6 +2,7 @@
 // A bias where a lane has the scores of two rows in registers: two neighbouring keys of a row at once, of some keys at
 // a time, as there are no registers for all.
 #include "kernels/arch/arch.hpp"
+#include "kernels/attention/bias_log2.cuh"
 #include "kernels/attention/forward_params.hpp"
 #include "kernels/attention/mask.cuh"
 #include "kernels/attention/schedule.cuh"
@@ -37,11 +38,11 @@ class TileBias {
       });
     else if (p_.bias_kind == BiasKind::kLikeQ)
       each<uint32, T>(c, [&](float& x, uint32 pair, int i) {
-        add(x, arch::widen(T{static_cast<unsigned short>(pair >> 16 * i)}), scale);
+        add<T>(x, arch::widen(T{static_cast<unsigned short>(pair >> 16 * i)}), scale);
       });
     else if (p_.bias_kind == BiasKind::kF32)
       each<uint64, float>(c, [&](float& x, uint64 pair, int i) {
-        add(x, __builtin_bit_cast(float, static_cast<uint32>(pair >> 32 * i)), scale);
+        add<float>(x, __builtin_bit_cast(float, static_cast<uint32>(pair >> 32 * i)), scale);
       });
     else
 #pragma unroll
@@ -76,8 +77,9 @@ class TileBias {
           pairs[n][h] = arch::load<Pair>(static_cast<const B*>(p_.bias), at_[h] + (first + n) * 8);
       }
   }
+  template <class B>
   static void add(float& x, float bias, float scale) {
-    x = bias == kMinusInfinity ? kMinusInfinity : arch::multiply_add(x, scale, bias * kLog2E);
+    x = bias == kMinusInfinity ? kMinusInfinity : arch::multiply_add(x, scale, bias_log2<B>(bias));
   }
 
   const ForwardParams& p_;

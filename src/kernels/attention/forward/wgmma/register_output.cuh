@@ -56,13 +56,12 @@ class RegisterOutput {
     for (int h = 0; h < 2; ++h) sums[h] = row_sum(rows[0][h].sum);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float base = rows[0][h].base;
-      ends[h] = end_of_row(base, sums[h], sink);
-      is_past[h] = is_finite(base) && base > kNoBase && (base > kMostBase || base < -kMostBase);
+      ends[h] = end_of_row(rows[0][h].base, sums[h], sink);
+      is_past[h] = is_past_most_base(rows[0][h].base);
     }
     if (hides_keys(p)) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) is_broken[h] = is_finite(sums[h]) && !all_finite(o, h);
+      for (int h = 0; h < 2; ++h) is_broken[h] = is_finite(sums[h]) && !all_finite(o, 0, h);
     }
     const int row = first_row + AccumulatorMap::row(lane, 0);
     T* const g_o = work.row_of(static_cast<T*>(p.o), p.o_batch, p.o_row, p.o_head, work.head, work.q_offset);
@@ -89,12 +88,6 @@ class RegisterOutput {
   }
 
  private:
-  static bool all_finite(const float (&o)[1][kD8][4], int h) {
-    float zero = 0;  // 0 times what is not finite is NaN
-#pragma unroll
-    for (int n = 0; n < kD8; ++n) zero = o[0][n][2 * h + 1] * 0.f + (o[0][n][2 * h] * 0.f + zero);
-    return zero == 0.f;
-  }
   /// Computes rows again, and the LSE of those whose base is past kMostBase.
   static void mend(const Work& work, const bool (&is_past)[2], const bool (&is_broken)[2], const Params& p) {
     arch::sync_warp();  // other lanes have stored what these rows were
