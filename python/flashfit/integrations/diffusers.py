@@ -27,6 +27,7 @@ def _put_in() -> Callable[[], None]:
     known = LeftCalls(HOST.notes)
     take = taker(HOST.notes, known.knower)
     is_compiling = torch.compiler.is_dynamo_compiling
+    in_autocast = torch._C._is_any_autocast_enabled
 
     def turned(
         query: Any,
@@ -71,7 +72,7 @@ def _put_in() -> Callable[[], None]:
             left = "return_lse: True"
         elif others:
             left = f"{next(iter(others))}: not an argument of the backend when this was written"
-        if left or is_compiling():
+        if left or is_compiling() or in_autocast():  # whose dtype the memory does not know
             out = turned(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, left)
         else:
             out = left_or_turned(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -48,6 +48,7 @@ def _put_in() -> Callable[[], None]:
     setting = off(HOST.name)
     note = noting(HOST.notes.note)
     is_compiling = torch.compiler.is_dynamo_compiling
+    in_autocast = torch._C._is_any_autocast_enabled
     known = LeftCalls(HOST.notes)
 
     #: What was decided about calls that are alike: looking at their tensors costs more than a small call does.
@@ -99,7 +100,8 @@ def _put_in() -> Callable[[], None]:
             reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
             return _Decision(causal, reason, in_words(position_bias, softcap, sinks, needs and not reason), None)
         key = (
-            *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
+            *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1]),
+            *(causal, dropout, softcap, needs),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
             None if position_bias is None else wants_gradients(position_bias),
             None if sinks is None else wants_gradients(sinks),
@@ -162,7 +164,8 @@ def _put_in() -> Callable[[], None]:
                     'attn_implementation="sdpa" for continuous batching'
                 )
         of_module = getattr(module, "is_causal", True) if is_causal is None else is_causal
-        if position_bias is not None or softcap is not None or s_aux is not None or is_compiling():
+        has_more = position_bias is not None or softcap is not None or s_aux is not None
+        if has_more or is_compiling() or in_autocast():  # what the memory of calls does not know
             found = decide(query, key, value, attention_mask, dropout, of_module, position_bias, softcap, s_aux)
         else:
             found = left_or_decided(query, key, value, attention_mask, dropout, of_module)
