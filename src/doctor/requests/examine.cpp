@@ -64,6 +64,8 @@ class Lists {
         list->troubles.push_back(
             {include.line, fmt::format("{} {}: {}", include.constraint ? "-c" : "-r", printable(include.path), why)});
     }
+    list->part = included_ || !list->includes.empty();
+    included_ = true;
     ListReport report = judge_list(*list, std::move(target), asked_, options_);
     report.kind = one.kind;
     return report;
@@ -98,6 +100,7 @@ class Lists {
   const doctor::Question& asked_;
   const ListOptions& options_;
   fs::path root_;
+  bool included_ = false;  ///< the first list was judged: those behind it are named by others
   std::set<fs::path> seen_;
   std::deque<Waiting> waiting_;
 };

@@ -29,6 +29,17 @@ CudaVersion cuda_version(const std::string& text) {
   return static_cast<CudaVersion>(version->release[0] * 1000 + version->release[1] * 10);
 }
 
+/// Whether the image is one that brings no PyTorch of its own; of a list without an image nothing else is installed.
+bool has_no_torch(const Base& base) {
+  if (base.name.empty()) return true;
+  std::string_view image = base.name;
+  image = image.substr(0, image.find('@'));
+  image = image.substr(image.find_last_of('/') + 1);
+  image = image.substr(0, image.find(':'));
+  constexpr std::string_view kBare[] = {"python", "cuda", "ubuntu", "debian", "alpine", "uv"};
+  return std::find(std::begin(kBare), std::end(kBare), image) != std::end(kBare);
+}
+
 struct Placed {
   Problem problem;
   std::uint32_t line = 0;
@@ -98,7 +109,7 @@ class Judge {
   /// The PyTorch that installers bring because a package asks for it, where the list itself names none.
   void judge_torch_that_is_brought(std::size_t base) {
     const Question& question = questions_[base];
-    if (question.torch) return;
+    if (question.torch || list_.part || !has_no_torch(list_.bases[base])) return;
     const Request* asks = nullptr;
     for (const std::size_t place : places_[base]) {
       const Request& request = list_.requests[place];

@@ -76,6 +76,7 @@ struct RequestList {
   std::vector<Indexes> indexes{Indexes{}};
   std::vector<Base> bases{Base{}};
   std::string requires_python;  ///< of a lock as a whole
+  bool part = false;            ///< it names other lists, or is named by one: what is installed stands in all of them
 };
 
 }  // namespace flashfit::doctor::requests

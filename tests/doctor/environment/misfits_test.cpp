@@ -214,7 +214,8 @@ TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
   Environment found = look({"DGX Spark"});
   EXPECT_THAT(lines_of(found, "triton"),
               ElementsAre(HasSubstr(
-                  "FF705 misfit compiles with its own ptxas of CUDA 12.8, which does not know DGX Spark (12.1)")));
+                  "FF705 misfit compiles with its own ptxas of CUDA 12.8, which does not know DGX Spark (12.1) "
+                  "(CUDA 12.9 is the first)")));
   EXPECT_EQ(mend_of(found, "triton"), "");
   write("usr/local/cuda-13.0/bin/ptxas", make_compiler("13.0"));
   found = look({"DGX Spark"});

@@ -402,6 +402,20 @@ def test_an_image_whose_c_library_no_wheel_of_pytorch_takes(
     assert words in problem[3]
 
 
+def test_the_torch_that_is_brought_is_judged_where_nothing_else_may_bring_one(tmp_path: Path) -> None:
+    options = ["--gpu", "L40", "--driver", "535"]
+    file = write(tmp_path / "Dockerfile", "FROM python:3.11\nRUN pip install vllm==0.33.0\n")
+    assert [p[:2] for p in problems(judged(file, *options)[1]["targets"][0])] == [(2, "FF105")]
+    # An image may have a PyTorch of its own, and another list may name one.
+    write(file, "FROM nvcr.io/nvidia/pytorch:25.01-py3\nRUN pip install vllm==0.33.0\n")
+    assert problems(judged(file, *options)[1]["targets"][0]) == []
+    write(tmp_path / "torch.txt", "torch==2.14.0+cu126\n")
+    for text, other in (("-r torch.txt\nvllm==0.33.0\n", ""), ("torch==2.14.0+cu126\n-r vllm.txt\n", "vllm==0.33.0\n")):
+        write(tmp_path / "vllm.txt", other)
+        status, report = judged(write(tmp_path / "requirements.txt", text), *L40, "--driver", "535")
+        assert (status, [problems(target) for target in report["targets"]]) == (0, [[], []])
+
+
 def test_included_lists_are_targets_of_their_own_but_none_outside_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     file = write(
