@@ -78,7 +78,8 @@ def _put_in() -> Callable[[], None]:
             reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
             return reason, in_words(position_bias, softcap, sinks, needs and not reason), None
         key = (
-            *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
+            dtype_of_call(q),
+            *(q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
             None if position_bias is None else wants_gradients(position_bias),
             None if sinks is None else wants_gradients(sinks),
