@@ -1,7 +1,7 @@
 """torch's stable C interface, by which the compiled module registers kernels that need neither Python nor its lock.
 
-torch has it from 2.8 on (torch/csrc/inductor/aoti_torch/c/shim.h). Its functions are looked for in the libraries that
-torch loaded; where one is missing, kernels of Python do the same.
+torch has it from 2.8 on (torch/csrc/inductor/aoti_torch/c/shim.h), but for a function of 2.9. Its functions are looked
+for in the libraries that torch loaded; where one is missing, kernels of Python do the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _FUNCTIONS = (
     *("dtype_float16", "dtype_bfloat16", "dtype_float32", "dtype_uint8", "dtype_uint64"),
     *("device_type_cpu", "device_type_cuda", "get_current_cuda_stream"),
 )
-_ONLY_WITH_CUDA = "get_current_cuda_stream"
+#: A torch of CUDA alone has the first. The second came with 2.9; only scaled_dot_product_attention's kernel calls it.
+_NOT_EVERYWHERE = ("get_current_cuda_stream", "get_layout")
 
 
 class Shim(NamedTuple):
@@ -50,7 +51,7 @@ def shim() -> Shim | None:
     c = ctypes.PyDLL(torch._C.__file__)
     addresses = {name: _address(c, name) for name in _FUNCTIONS}
     registering = ("library_init_impl", "library_impl", "delete_library_object")
-    if not all(addresses[name] for name in _FUNCTIONS if name != _ONLY_WITH_CUDA):
+    if not all(addresses[name] for name in _FUNCTIONS if name not in _NOT_EVERYWHERE):
         return None
     if not all(_address(c, name) for name in registering):
         return None

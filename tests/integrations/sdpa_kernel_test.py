@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 torch: Any = pytest.importorskip("torch")
+from flashfit import _torch_shim  # noqa: E402
 from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
 
 from tests.integrations.differing_calls import K, Q, V, answers  # noqa: E402
@@ -266,3 +267,29 @@ def test_a_torch_that_goes_another_way_has_pythons_kernel(monkeypatch: pytest.Mo
     finally:
         monkeypatch.undo()
         assert _sdpa_kernel._address.__wrapped__() != 0
+
+
+WITHOUT_LAYOUT = """
+import torch
+from flashfit import _torch_shim
+from flashfit.integrations import _sdpa_kernel, sdpa
+
+address = _torch_shim._address
+_torch_shim._address = lambda c, name: 0 if name == "get_layout" else address(c, name)
+print(_torch_shim.shim() is not None, _sdpa_kernel._address() == 0)
+sdpa.install()
+q, k, v = torch.randn(3, 1, 2, 9, 16)
+for _ in range(3):
+    a = torch.nn.functional.scaled_dot_product_attention(q.requires_grad_(), k, v)
+    print(type(a.grad_fn).__name__)
+sdpa.uninstall()
+torch.testing.assert_close(a, torch.nn.functional.scaled_dot_product_attention(q, k, v))
+"""
+
+
+@pytest.mark.skipif(_torch_shim.shim() is None, reason="this torch has no stable C interface")
+def test_torch_2_8_has_no_kernel_of_this_but_the_other_kernels_of_cpp() -> None:
+    """It does not tell a tensor's layout."""
+    first, *nodes = python(WITHOUT_LAYOUT).split("\n")[:-1]
+    assert first == "True True"
+    assert nodes == ["ScaledDotProductFlashAttentionForCpuBackward0"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -266,7 +267,8 @@ def test_every_way_to_the_function(installed: None) -> None:
     want = ways["by name"]()
     for name, way in ways.items():
         sdpa.HOST.notes.clear()
-        with pytest.warns() if name == "traced" else pytest.MonkeyPatch.context():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if name == "traced" else "error")  # newer releases warn of traces
             assert torch.equal(way(), want)
         assert took(), name
 
@@ -359,10 +361,13 @@ def test_an_exported_program_needs_no_flashfit(installed: None) -> None:
     assert took() == []
     assert left()
     for program in programs:
-        for each in (program, program.run_decompositions()):
-            names = [str(node.target) for node in each.graph.nodes]
-            assert not any("flashfit" in name for name in names)
-            assert any("scaled_dot_product" in name for name in names)
+        names, decomposed = (
+            [str(node.target) for node in each.graph.nodes] for each in (program, program.run_decompositions())
+        )
+        assert not any("flashfit" in name for name in (*names, *decomposed))
+        assert any("scaled_dot_product" in name for name in names)
+        # Torch 2.8 takes it apart.
+        assert any("scaled_dot_product" in name or "_softmax" in name for name in decomposed)
         sdpa.HOST.notes.clear()
         program.module()(*problem())  # where flashfit is installed, its calls are taken as any other
         assert took()

@@ -535,12 +535,13 @@ PyMethodDef methods[] = {
      "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
     {"connect_shim", fastcall(connect_shim), METH_FASTCALL,
      "connect_shim(addresses): of the functions of torch's stable C interface, in the order of torch_shim.hpp; 0 for "
-     "one "
+     "those "
      "that may be missing. Once for each process. Returns the addresses of the kernels of aten's "
      "_scaled_dot_product_flash_attention_for_cpu, _scaled_dot_product_flash_attention and _flash_attention_forward."},
     {"connect_sdpa", fastcall(connect_sdpa), METH_FASTCALL,
      "connect_sdpa(redispatch, mode_stack_len, own, ours): the address of the kernel of aten's "
-     "scaled_dot_product_attention, None where torch does not lay its tensors out as known; after connect_shim(). "
+     "scaled_dot_product_attention, None where torch does not lay its tensors out as known or does not tell their "
+     "layout; after connect_shim(). "
      "Addresses of at::_ops::scaled_dot_product_attention::redispatch and c10::impl::TorchDispatchModeTLS::stack_len; "
      "own, ours: sets of dispatch keys for which torch calls its own function, and the kernel of Python."},
     {"new_calls", new_calls, METH_NOARGS, "new_calls(): calls of a host of which something may be known: none yet."},

@@ -94,6 +94,7 @@ bool describe(const Arguments& call, CallSignature& signature) {
 }  // namespace
 
 bool connect(const Torch& torch) {
+  if (!torch_shim::functions.get_layout) return false;
   redispatch = reinterpret_cast<Redispatch>(torch.redispatch);
   mode_stack_len = reinterpret_cast<StackLen>(torch.mode_stack_len);
   own_keys = torch.own;

@@ -18,7 +18,7 @@ using Status = std::int32_t;   ///< AOTITorchError: 0 if all went well
 using Name = std::int32_t (*)();  ///< the number that a dtype or a kind of device has in this torch
 
 /// The functions, in the order in which connect_shim() takes their addresses. `current_cuda_stream` is nullptr where
-/// torch has no CUDA.
+/// torch has no CUDA, `get_layout` before 2.9.
 struct Functions {
   Status (*delete_tensor_object)(Handle);
   Status (*new_tensor_handle)(Handle, Handle*);
