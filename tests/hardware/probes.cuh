@@ -66,6 +66,7 @@ struct ScalarProbe {
     const float *x, *y;
     float *exp2, *log2, *max, *widened, *widened_brain;
     uint32 *half, *brain;  ///< pack(x, y)
+    float* max_or_nan;
   };
   using Shared = NoShared;
   static constexpr int kThreads = 128, kMinBlocks = 1;
@@ -76,6 +77,7 @@ struct ScalarProbe {
     arch::store_if(true, p.exp2, i, arch::exp2(x));
     arch::store_if(true, p.log2, i, arch::log2(x));
     arch::store_if(true, p.max, i, arch::max(x, y));
+    arch::store_if(true, p.max_or_nan, i, arch::max_or_nan(x, y));
     const uint32 half = arch::pack<f16>(x, y), brain = arch::pack<bf16>(x, y);
     arch::store_if(true, p.half, i, half);
     arch::store_if(true, p.brain, i, brain);

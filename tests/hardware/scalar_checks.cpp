@@ -41,15 +41,17 @@ Outcome scalars(const Place& place) {
   lab::Trial<ScalarProbe> trial{"scalars", {kCount / ScalarProbe::kThreads}, {}, [](const lab::Where& at) {
                                   const auto f = [&](int i) { return at.as<float>(i); };
                                   const auto u = [&](int i) { return at.as<uint32>(i); };
-                                  return ScalarProbe::Params{f(0), f(1), f(2), f(3), f(4), f(5), f(6), u(7), u(8)};
+                                  return ScalarProbe::Params{f(0), f(1), f(2), f(3), f(4),
+                                                             f(5), f(6), u(7), u(8), f(9)};
                                 }};
   const std::vector<float> x = floats(1), y = floats(2);
   trial.buffers = {{"x", x}, {"y", y}};
-  for (const char* name : {"exp2", "log2", "max", "widened", "widened_brain", "half", "brain"})
+  for (const char* name : {"exp2", "log2", "max", "widened", "widened_brain", "half", "brain", "max_or_nan"})
     trial.buffers.emplace_back(name, kCount * 4, true);
   Both<ScalarProbe> both(trial, place, outcome);
   if (!both.ran) return outcome;
   outcome.demand("max", both.compare<float>(4));
+  outcome.demand("max_or_nan", both.compare<float>(9));
   outcome.demand("widen_fp16", both.compare<float>(5));
   outcome.demand("widen_bf16", both.compare<float>(6));
   // A NaN's payload is nobody's: lanes with one are compared as NaN or not by the halves' own test.

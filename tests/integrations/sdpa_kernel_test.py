@@ -15,6 +15,7 @@ torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_shim  # noqa: E402
 from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
 
+from tests.integrations.differing_calls import K, Q, V, answers  # noqa: E402
 from tests.integrations.fresh_python import python  # noqa: E402
 from tests.integrations.watching import Watching, functions_run  # noqa: E402
 
@@ -31,11 +32,6 @@ def installed() -> Iterator[None]:
     sdpa.HOST.notes.clear()
 
 
-def normal(*shape: int, seed: int = 0) -> Any:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-Q, K, V = (normal(2, 4, 6, 16, seed=i) for i in range(3))
 LEARNT = Q.clone().requires_grad_()
 
 
@@ -76,92 +72,17 @@ def test_a_call_whose_like_was_seen_does_not_come_to_python(installed: None, nam
     assert asks_python(call)
 
 
-def variety() -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Calls of which each differs from the first in one thing."""
-    q, k, v = Q, K, V
-    row, column = torch.zeros(6), torch.zeros(6, 1)
-    learnt = torch.zeros(6, 6, requires_grad=True)
-    return [
-        ((q, k, v), {}),
-        ((q[:1], k, v), {}),
-        ((q, k[:1], v[:1]), {}),
-        ((q[:, :2], k, v), {}),
-        ((q, k[:, :2], v[:, :2]), {}),
-        ((q, k, v[:, :2]), {}),
-        ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
-        ((q[:, :, :3], k, v), {}),
-        ((q, k[:, :, :3], v[:, :, :3]), {}),
-        ((q, k, v[..., :8]), {}),
-        ((q[..., :8], k[..., :8], v), {}),
-        ((q[0], k[0], v[0]), {}),
-        ((q[None], k[None], v[None]), {}),
-        ((q[None, None], k[None, None], v[None, None]), {}),
-        ((q.double(), k.double(), v.double()), {}),
-        ((q.bfloat16(), k.bfloat16(), v.bfloat16()), {}),
-        ((q, k, v), {"is_causal": True}),
-        ((q[:, :, :3], k, v), {"is_causal": True}),
-        ((q, k, v), {"dropout_p": 0.25}),
-        ((q, k, v), {"dropout_p": 0.5}),
-        ((q, k, v), {"scale": 0.25}),
-        ((q, k, v), {"scale": 0.5}),
-        ((q, k, v), {"scale": -0.5}),
-        ((q, k, v), {"attn_mask": row}),
-        ((q, k, v), {"attn_mask": column}),
-        ((q, k, v), {"attn_mask": row > 0}),
-        ((q, k, v), {"attn_mask": row.double()}),
-        ((q, k, v), {"attn_mask": row.bfloat16()}),
-        ((q, k, v), {"attn_mask": learnt}),
-        ((q, k, v), {"attn_mask": learnt.detach()}),
-        ((q.clone().requires_grad_(), k, v), {}),
-        ((q.clone().requires_grad_(), k, v), {"is_causal": True}),
-        ((q.clone().requires_grad_(), k, v), {"scale": 0.5}),
-        ((q.clone().requires_grad_(), k.clone().requires_grad_(), v), {}),
-        ((q, k, v.clone().requires_grad_()), {}),
-        ((q.clone().requires_grad_(), k, k), {}),
-        ((q.clone().requires_grad_(), k, v), {"attn_mask": row}),
-        ((q.clone().requires_grad_(), k, v[..., :8]), {}),
-        ((q, k.clone().requires_grad_(), v), {"dropout_p": 0.25}),
-        ((q, k[:, :1], v[:, :1]), {}),
-        ((q[:, :, :0], k, v), {}),
-        ((torch.nn.Parameter(q), k, v), {}),
-    ]
-
-
-def answers() -> tuple[list[Any], list[str]]:
-    """What many different calls give in turn, with gradients and without, and the log."""
-    given = variety()
-    found: list[Any] = []
-    sdpa.HOST.notes.clear()
-    for grad in (True, False, True, False, False):
-        for tensors, options in given:
-            torch.manual_seed(0)
-            try:
-                with torch.set_grad_enabled(grad):
-                    out = attend(*tensors, **options)
-                found.append((out.detach(), out.requires_grad))
-            except (RuntimeError, ValueError) as error:
-                found.append(str(error))
-    return found, sdpa.log()
-
-
 @with_kernel
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.*memory efficient kernel")
 def test_calls_that_differ_in_one_thing_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """The results, the log and its counts are those of the kernel of Python alone."""
     with sdpa.installed():
-        found, log = answers()
+        found = answers(attend, sdpa.HOST)
     with monkeypatch.context() as patch:
         patch.setattr(_sdpa_kernel, "_address", lambda: 0)
         with sdpa.installed():
-            want, log_of_python = answers()
-    sdpa.HOST.notes.clear()
-    assert log == log_of_python
-    for mine, its in zip(found, want):
-        if isinstance(its, str):
-            assert mine == its
-        else:
-            assert torch.equal(mine[0], its[0])
-            assert mine[1] == its[1]
+            want = answers(attend, sdpa.HOST)
+    found.assert_are(want)
 
 
 class Watched(torch.Tensor):  # type: ignore[misc]

@@ -325,6 +325,20 @@ def test_autocast_decides_in_which_dtype_a_call_is_computed(monkeypatch: pytest.
     ]
 
 
+def test_what_was_left_without_autocast_is_taken_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    fit.uninstall()
+    monkeypatch.setattr(_torch_fit, "misfit", lambda _, dtype, *sizes: "" if dtype == "torch.bfloat16" else "fp32")
+    q = torch.randn(1, 2, 6, 16)
+    with fit.installed(), torch.no_grad():
+        for autocast in (False, False, True, False, True):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+                out, _ = ALL_ATTENTION_FUNCTIONS[fit.NAME](torch.nn.Module(), q, q, q, None)
+            assert out.dtype == (torch.bfloat16 if autocast else torch.float32)
+    assert [line.split("(")[-1] for line in (*took(), *left())] == ["2 calls)", "3 calls)"]
+
+
 def test_pages_are_refused_by_name() -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

@@ -22,6 +22,7 @@ import torch
 
 from .._binding import binding
 from .._torch_shim import Registration, Shim, shim
+from ._known_calls import KnownCalls
 from ._log import Log
 
 NAME = "scaled_dot_product_attention"
@@ -31,8 +32,6 @@ _REDISPATCH = (
 )
 _MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
 _OWN, _PYTHONS = "PrivateUse2", "PrivateUse3"
-_LINES = 1024  # KnownCalls::kLines
-
 _MOST_WAYS = 4096
 
 #: Of (query, key, value): the result of a call that needs gradients, or NotImplemented where it is not like the one for
@@ -80,12 +79,13 @@ def _address() -> int:
     if not kernel or found is None:
         return 0
     native: Any = binding().native
+    calls_known = native.sdpa_calls()
     own = getattr(torch.ops.aten, NAME).default
     asked: list[int] = []  # from which threads
 
     def leave(*given: Any, **options: Any) -> Any:
         asked.append(get_ident())
-        native.know_sdpa(0)
+        native.know_call(calls_known, 0)
         return own._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *given, **options)
 
     with torch.inference_mode(False), torch.no_grad():
@@ -101,7 +101,7 @@ def _address() -> int:
         except Exception:  # of a release that does this otherwise
             return 0
         finally:
-            native.forget_sdpa()
+            native.forget_calls(calls_known)
     return kernel if right and asked.count(get_ident()) == len(calls) else 0
 
 
@@ -110,16 +110,13 @@ class Front:
 
     def __init__(self, kernel: Kernel, keys: tuple[str, ...], notes: Log) -> None:
         """kernel: of Python, for these dispatch keys; what it leaves is noted in `notes`."""
-        self._notes, self._lock = notes, Lock()
-        self._lines: dict[tuple[str, str], int] = {}
         self._ways: dict[int, Way] = {}
         self._numbers = itertools.count()  # none is given twice: a call may be on its way to what was forgotten
+        self._lock = Lock()
         native: Any = binding().native
-        self._native = native
         address, found = _address(), shim()
-        self._knows = address != 0  # whether the compiled module's kernel is before Python's
-        self._forget()
-        notes.on_clear = self._forget
+        # Without the address nothing is before the kernel of Python.
+        self._known = KnownCalls(native.sdpa_calls() if address else None, notes)
         if address and found is not None:
             self._take_out = _register(found, address, partial(native.sdpa_or, kernel, self._ways), keys)
         else:
@@ -128,31 +125,20 @@ class Front:
     def take_out(self) -> None:
         """PyTorch's own function is called as if neither kernel had been there."""
         self._take_out()
-        self._notes.on_clear = None
-        self._notes.settle()
-
-    def _forget(self) -> None:
-        """Every call comes to Python once more."""
-        with self._lock:
-            if self._knows:
-                self._native.forget_sdpa()
-            self._lines.clear()
-            self._ways.clear()
+        self._known.settle()
 
     def knower(self, call: str, reason: str, way: Way | None = None) -> Callable[[], Any]:
         """Of a call that is left for what its signature says (CallSignature) or, with "" for the reason, taken: by a
         way, or if it is plain. What counts one more in its line, for the kernel of Python, after which calls alike do
         not come to it."""
-        number = -1
+        if reason:
+            return self._known.knower(call, reason)
+        return self._known.knower(call, "", -1 if way is None else self._number(way))
+
+    def _number(self, way: Way) -> int:
         with self._lock:
-            line = self._lines.setdefault((call, reason), len(self._lines)) if self._knows else _LINES
-            if line < _LINES and way is not None:
-                if len(self._ways) >= _MOST_WAYS:
-                    self._ways.clear()
-                number = next(self._numbers)
-                self._ways[number] = way
-        if line >= _LINES:
-            return self._notes.counter(call, reason)
-        native = self._native
-        self._notes.counted_elsewhere(call, reason, lambda: int(native.count_sdpa(line)))
-        return partial(native.know_sdpa, line) if reason else partial(native.know_sdpa, line, number)
+            if len(self._ways) >= _MOST_WAYS:
+                self._ways.clear()
+            number = next(self._numbers)
+            self._ways[number] = way
+        return number

@@ -230,7 +230,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
         if reason and knower is not None:
             with torch.no_grad():  # what is left for its gradients is taken without
                 alike = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
-            count = (knower if alike else notes.counter)(call, reason)
+            count = (knower if alike == reason else notes.counter)(call, reason)
         else:
             count = notes.counter(call, reason)
         if reason and why_query_is_left(q, dropout_p):

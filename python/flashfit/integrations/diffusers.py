@@ -8,20 +8,47 @@ function themselves, which is flashfit.integrations.sdpa's to take.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ._host import Host
 
 
 def _put_in() -> Callable[[], None]:
+    import torch
     from diffusers.models.attention_dispatch import AttentionBackendName, _AttentionBackendRegistry
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from ._known_calls import LeftCalls
     from ._torch_take import taker
 
     backends = _AttentionBackendRegistry._backends
     native = backends[AttentionBackendName.NATIVE]
-    take = taker(HOST.notes)
+    known = LeftCalls(HOST.notes)
+    take = taker(HOST.notes, known.knower)
+    is_compiling = torch.compiler.is_dynamo_compiling
+    in_autocast = torch._C._is_any_autocast_enabled
+
+    def turned(
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any,
+        dropout_p: float,
+        is_causal: bool,
+        scale: Any,
+        enable_gqa: bool,
+        left: str = "",
+    ) -> Any:
+        """The call with heads before rows; NotImplemented for what is left."""
+        mask = attn_mask
+        if mask is not None and mask.dim() == 2 and mask.shape[0] == query.shape[0] and mask.shape[1] == key.shape[1]:
+            mask = mask[:, None, None]
+        turn = (query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
+        out = take(*turn, mask, dropout_p, is_causal, scale, enable_gqa, left)
+        return out if out is NotImplemented else out.transpose(1, 2)
+
+    left_or_turned = known.left_or(turned)
 
     def fit_native(
         query: Any,
@@ -45,25 +72,22 @@ def _put_in() -> Callable[[], None]:
             left = "return_lse: True"
         elif others:
             left = f"{next(iter(others))}: not an argument of the backend when this was written"
-        mask = attn_mask
-        if mask is not None and mask.dim() == 2 and mask.shape[0] == query.shape[0] and mask.shape[1] == key.shape[1]:
-            mask = mask[:, None, None]
-        heads_first = (x.transpose(1, 2) for x in (query, key, value))
-        out = take(*heads_first, mask, dropout_p, is_causal, scale, enable_gqa, left)
+        if left or is_compiling() or in_autocast():  # whose dtype the memory does not know
+            out = turned(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, left)
+        else:
+            out = left_or_turned(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         if out is not NotImplemented:
-            return out.transpose(1, 2)
-        return native(
-            query=query,
-            key=key,
-            value=value,
+            return out
+        ask = partial(native, return_lse=return_lse, _parallel_config=_parallel_config, **others) if left else native
+        return ask(
+            query,
+            key,
+            value,
             attn_mask=attn_mask,
             dropout_p=dropout_p,
             is_causal=is_causal,
             scale=scale,
             enable_gqa=enable_gqa,
-            return_lse=return_lse,
-            _parallel_config=_parallel_config,
-            **others,
         )
 
     backends[AttentionBackendName.NATIVE] = fit_native
@@ -71,6 +95,7 @@ def _put_in() -> Callable[[], None]:
     def take_out() -> None:
         if backends.get(AttentionBackendName.NATIVE) is fit_native:
             backends[AttentionBackendName.NATIVE] = native
+        known.settle()
 
     return take_out
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from .._errors import CudaError, FlashfitError, OutOfMemory, Unsupported
 from ._host import Host, off
@@ -22,6 +23,15 @@ NAME = "fit_attention"
 _OF_PAGES = ("block_table", "cache")
 
 
+class _Decision(NamedTuple):
+    """What was decided about a call."""
+
+    causal: bool
+    reason: str  # why it is left, "" if it is not
+    options: str  # in words
+    counter: Callable[[], Any] | None  # counts one more; None while it is traced
+
+
 def _put_in() -> Callable[[], None]:
     import torch
     from transformers import AttentionInterface, AttentionMaskInterface
@@ -30,6 +40,7 @@ def _put_in() -> Callable[[], None]:
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
     from .._operations import attention
+    from ._known_calls import LeftCalls
     from ._torch_fit import misfit, misfit_of_gradients
     from ._torch_take import noting, place_of, wants_gradients
     from ._torch_words import GRADIENTS, dtype_of_call, words
@@ -37,9 +48,11 @@ def _put_in() -> Callable[[], None]:
     setting = off(HOST.name)
     note = noting(HOST.notes.note)
     is_compiling = torch.compiler.is_dynamo_compiling
+    in_autocast = torch._C._is_any_autocast_enabled
+    known = LeftCalls(HOST.notes)
 
     #: What was decided about calls that are alike: looking at their tensors costs more than a small call does.
-    decided: dict[tuple[Any, ...], tuple[str, str, Callable[[], int] | None]] = {}
+    decided: dict[tuple[Any, ...], _Decision] = {}
 
     def why_left(
         q: Any, k: Any, v: Any, mask: Any, dropout: float, position_bias: Any, softcap: Any, sinks: Any
@@ -70,16 +83,25 @@ def _put_in() -> Callable[[], None]:
         return ", ".join([word for word, there in given.items() if there])
 
     def decide(
-        q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: float, position_bias: Any, softcap: Any, sinks: Any
-    ) -> tuple[str, str, Callable[[], int] | None]:
-        """Why a call is left, "" if it is not; its options in words; what counts it, None while it is traced."""
+        q: Any,
+        k: Any,
+        v: Any,
+        mask: Any,
+        dropout: float,
+        is_causal: Any,
+        position_bias: Any = None,
+        softcap: Any = None,
+        sinks: Any = None,
+    ) -> _Decision:
+        """is_causal: the module's, if it was not given. What is left is counted, unless it is traced."""
+        causal = q.shape[2] > 1 and mask is None and bool(is_causal)
         needs = wants_gradients(q, k, v)
         if is_compiling():
             reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
-            return reason, in_words(position_bias, softcap, sinks, needs and not reason), None
+            return _Decision(causal, reason, in_words(position_bias, softcap, sinks, needs and not reason), None)
         key = (
-            dtype_of_call(q),
-            *(q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], causal, dropout, softcap, needs),
+            *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1]),
+            *(causal, dropout, softcap, needs),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
             None if position_bias is None else wants_gradients(position_bias),
             None if sinks is None else wants_gradients(sinks),
@@ -87,11 +109,19 @@ def _put_in() -> Callable[[], None]:
         )
         found = decided.get(key)
         if found is None:
-            reason = why_left(q, k, v, mask, dropout, position_bias, softcap, sinks)
+            given = q, k, v, mask, dropout, position_bias, softcap, sinks
+            reason = why_left(*given)
+            with torch.no_grad():  # what is left for its gradients is taken without
+                alike = why_left(*given)
             more = in_words(position_bias, softcap, sinks, needs and not reason)
-            count = HOST.notes.counter(words(q, k, 1, causal, mask, more), reason)
-            found = decided[key] = reason, more, count
+            knower = known.knower if alike == reason else HOST.notes.counter
+            count = knower(words(q, k, 1, causal, mask, more), reason)
+            found = decided[key] = _Decision(causal, reason, more, count)
+        if found.reason and found.counter is not None:
+            found.counter()
         return found
+
+    left_or_decided = known.left_or(decide)
 
     def of_model(module: Any, q: Any, k: Any, v: Any, mask: Any, dropout: float, **options: Any) -> Any:
         """What would have answered a call with a softcap or sinks without flashfit."""
@@ -133,10 +163,26 @@ def _put_in() -> Callable[[], None]:
                     f"{name}: given by continuous batching, and flashfit reads no pages yet; accepted: None, or "
                     'attn_implementation="sdpa" for continuous batching'
                 )
-        rows = query.shape[2]
         of_module = getattr(module, "is_causal", True) if is_causal is None else is_causal
-        causal = rows > 1 and attention_mask is None and bool(of_module)
-        reason, more, count = decide(query, key, value, attention_mask, causal, dropout, position_bias, softcap, s_aux)
+        has_more = position_bias is not None or softcap is not None or s_aux is not None
+        if has_more or is_compiling() or in_autocast():  # what the memory of calls does not know
+            found = decide(query, key, value, attention_mask, dropout, of_module, position_bias, softcap, s_aux)
+        else:
+            found = left_or_decided(query, key, value, attention_mask, dropout, of_module)
+            if found is NotImplemented:
+                # To unpack an empty dict would cost as much as the look.
+                host = partial(sdpa_attention_forward, **others) if others else sdpa_attention_forward
+                return host(
+                    module,
+                    query,
+                    key,
+                    value,
+                    attention_mask,
+                    dropout=dropout,
+                    scaling=scaling,
+                    is_causal=is_causal,
+                )
+        causal, reason, more, count = found
         if not reason:
             k, v, bias = key, value, attention_mask
             if position_bias is not None:
@@ -149,7 +195,8 @@ def _put_in() -> Callable[[], None]:
                         else position_bias + of_mask
                     )
             # A prefill into an empty static cache: its keys behind the rows are not there yet.
-            if causal and k.shape[2] != rows:
+            if causal and k.shape[2] != query.shape[2]:
+                rows = query.shape[2]
                 k, v = k[:, :, :rows], v[:, :, :rows]
                 bias = None if bias is None else bias[..., :rows]
             try:
@@ -176,8 +223,6 @@ def _put_in() -> Callable[[], None]:
                 return out.transpose(1, 2), None
         if count is None:
             note(query, key, 1, causal, attention_mask, more, reason)
-        else:
-            count()
         if position_bias is not None:
             others["position_bias"] = position_bias
         given = module, query, key, value, attention_mask
@@ -192,6 +237,7 @@ def _put_in() -> Callable[[], None]:
     def take_out() -> None:
         for registry in (AttentionInterface, AttentionMaskInterface):
             registry._global_mapping.pop(NAME, None)
+        known.settle()
 
     return take_out
 

@@ -84,6 +84,15 @@ doctor::TargetReport machine_report(const doctor::environment::Environment& foun
   return report;
 }
 
+/// A machine without a driver or a GPU makes no error of another one's, and is not cleared of its own.
+bool has_gpu(const doctor::environment::Environment& found) {
+  using State = doctor::environment::DriverAnswer::State;
+  constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
+  const doctor::environment::DriverAnswer& driver = found.system.driver;
+  if (driver.state == State::kNoLibrary) return false;
+  return driver.state != State::kAnswered || !driver.gpus.empty() || (driver.status != 0 && driver.status != kNoDevice);
+}
+
 /// Takes what the environment tells of this error; nothing of an environment that is certainly not the text's, unless
 /// it was named by --env.
 void take_environment(const doctor::environment::Environment& found, const doctor::pasted::Diagnosis& diagnosis,
@@ -102,7 +111,7 @@ void take_environment(const doctor::environment::Environment& found, const docto
   std::stable_partition(fits, looked.reports.end(),
                         [](const auto& r) { return !r.target.target.starts_with("nvidia-"); });
   const bool asked_driver = found.system.driver.state != doctor::environment::DriverAnswer::State::kNotAsked;
-  if (is_of_the_machine(diagnosis.error.kind) && asked_driver)
+  if (is_of_the_machine(diagnosis.error.kind) && asked_driver && has_gpu(found))
     looked.reports.insert(looked.reports.begin(), machine_report(found));
   looked.packages = looked.reports.size();
 }

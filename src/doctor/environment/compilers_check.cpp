@@ -54,7 +54,7 @@ void with_ptxas(const Site& site, const Package& package, const Knowledge& row, 
   const CudaVersion first = doctor::first_toolkit_for(gpu.gpu.cc);
   report.problems.push_back(
       {"FF705", Severity::kMisfit,
-       fmt::format("compiles with its own ptxas of CUDA {}, which does not know {} ({} to {})", str(bundled->version),
+       fmt::format("compiles with its own ptxas of CUDA {}, which does not know {} ({} {})", str(bundled->version),
                    gpu_text(gpu),
                    first > bundled->version ? "CUDA " + str(first)
                                             : "dropped after CUDA " + str(doctor::last_toolkit_for(gpu.gpu.cc)),

@@ -1,10 +1,12 @@
 #include "doctor/knowledge/torch_releases.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/base/ascii.hpp"
+#include "core/gpu/driver_versions.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
 #include "doctor/knowledge/data.hpp"
 
@@ -25,6 +27,13 @@ std::string TorchRelease::str() const { return fmt::format("{}.{}.{}", major, mi
 
 bool TorchRelease::has_build(CudaVersion version) const {
   return version != 0 && std::find(cuda.begin(), cuda.end(), version) != cuda.end();
+}
+
+std::string TorchRelease::builds() const {
+  std::vector<std::string> names;
+  for (const CudaVersion version : cuda)
+    if (version != 0) names.push_back(flashfit::str(version));
+  return names.empty() ? "" : fmt::format("builds for CUDA {}", fmt::join(names, ", "));
 }
 
 std::span<const TorchRelease> torch_releases() { return knowledge_data().torch_releases; }
@@ -60,6 +69,20 @@ std::vector<CodeEntry> code_of_torch(const TorchRelease& release, CudaVersion cu
 std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda) {
   std::string list(targets_of(release, cuda));
   return list.ends_with('+') ? list + "PTX" : list;
+}
+
+std::string no_torch_build(const Version& version, std::string_view label) {
+  const std::string_view digits = label.starts_with("cu") ? label.substr(2) : "";
+  const TorchRelease* const release = torch_release_of(version);
+  // Of a release with one build in the table the others are not known.
+  if (digits.size() < 2 || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit) ||
+      release == nullptr || release->cuda[1] == 0 || version.is_prerelease())
+    return "";
+  int number = 0;
+  for (const char c : digits) number = number * 10 + (c - '0');
+  if (release->has_build(number / 10 * 1000 + number % 10 * 10)) return "";
+  return fmt::format("PyTorch has no build {} of {}.{}; it has {}", label, release->major, release->minor,
+                     release->builds());
 }
 
 std::string no_torch_release(const Version& version) {

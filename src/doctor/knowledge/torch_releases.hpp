@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/gpu/target.hpp"
@@ -21,6 +22,8 @@ struct TorchRelease {
   /// "2.9.1".
   std::string str() const;
   bool has_build(CudaVersion version) const;
+  /// "builds for CUDA 12.6, 12.8, 11.8"; "" where none is known.
+  std::string builds() const;
 };
 
 /// Oldest first. A release that is not there is noticed by the doctor itself (FF709), and
@@ -34,6 +37,10 @@ const TorchRelease* torch_release_of(const Version& version);
 std::vector<CodeEntry> code_of_torch(const TorchRelease& release, CudaVersion cuda);
 /// The same in words: "7.5 8.0 8.6 9.0 10.0 12.0+PTX".
 std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda);
+
+/// Why PyTorch has no build of that release with a label such as "cu128", in a few words; "" if it has, or if that is
+/// not known: of labels for other things than CUDA, of previews, of releases whose builds are not all known.
+std::string no_torch_build(const Version& version, std::string_view label);
 
 /// Why it is none of PyTorch's releases, in a few words; "" if it is one, or may be soon: patches and previews follow
 /// the newest.

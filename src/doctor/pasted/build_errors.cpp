@@ -52,14 +52,18 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .consequence = true,
      .patterns = {{"returned non-zero exit status",
-                   R"('(?P<file>[^']*ptxas(?:\.exe)?)'.*--gpu-name=(?P<arch>sm_\w+).*returned non-zero exit status)"}},
+                   R"('(?P<file>[^']*ptxas(?:\.exe)?)'.*--gpu-name=(?P<arch>sm_\w+).*returned non-zero exit status)"},
+                  {"ptxas` failed with error code", R"(`ptxas` failed with error code (?P<status>\d+))"},
+                  {"Repro command: ", R"(Repro command: (?P<file>.*?ptxas(?:\.exe)?) .*--gpu-name=(?P<arch>sm_\w+))",
+                   true}},
      .concluded =
-         "code was compiled on this machine for {arch} by {file}, which refused it: where the GPU is newer than "
-         "that ptxas, it does not know it",
+         "code was compiled on this machine[ for {arch}] by [{file}|ptxas], which failed[ (status {status})]: where "
+         "the GPU is newer than that ptxas, it does not know it",
      .unknown = "what ptxas said: its lines stand before, or the command run by hand shows them",
-     .ask = "{file} --version (and the newest GPU that it knows: {file} --help | grep -A9 gpu-name)",
+     .ask = "[{file}|ptxas] --version (and the newest GPU that it knows: [{file}|ptxas] --help | grep -A9 gpu-name)",
      .explained_by = {"FF705", "FF706"},
-     .source = "fishaudio/fish-speech#907, triton-lang/triton#5929, unslothai/unsloth#1237"},
+     .source = "fishaudio/fish-speech#907, triton-lang/triton#5929, unslothai/unsloth#1237, "
+               "woct0rdho/triton-windows#66"},
     {.name = "jit-compiler-without-gpu",
      .code = "FF860",
      .title = "the compiler inside a package does not know the GPU",

@@ -72,6 +72,8 @@ const ErrorClass kClasses[] = {
                   {"NVIDIA driver too old", R"((?i)nvidia driver (?:is )?too old)"},
                   {"cudaErrorInsufficientDriver", R"(cudaErrorInsufficientDriver)"},
                   {"insufficient driver version", R"(Possibly insufficient driver version: (?P<driver>[\d.]+\d))"},
+                  {"installed CUDA driver version is",
+                   R"(but the installed CUDA driver version is (?P<found_cuda>[1-9]\d*\.\d+))"},
                   {"unsatisfied condition: cuda>=", R"(unsatisfied condition: cuda>=(?P<wanted>\d+\.\d+))"}},
      .concluded = "the CUDA runtime that the package brings wants a newer driver than this machine has[: the driver "
                   "serves CUDA up to {found_cuda}][: the image wants CUDA {wanted}]",
@@ -88,6 +90,8 @@ const ErrorClass kClasses[] = {
                    R"((?P<library>libcuda\.so\.1): cannot open shared object file)"},
                   {"libnvidia-ml.so.1: cannot open",
                    R"((?P<library>libnvidia-ml\.so\.1): cannot open shared object file)"},
+                  {"Could not open libcuda.so", R"(CUDA error: Could not open (?P<library>libcuda\.so))"},
+                  {"installed CUDA driver version is 0.0", R"(installed CUDA driver version is 0\.0)"},
                   {"No CUDA GPUs are available", R"(No CUDA GPUs are available)"},
                   {"The NVIDIA Driver was not detected", R"(The NVIDIA Driver was not detected)"},
                   {"no CUDA devices found", R"(no CUDA devices found)"},
@@ -111,6 +115,18 @@ const ErrorClass kClasses[] = {
      .subject = "built for the CPU",
      .source = "PyTorch, torch.cuda._lazy_init; NVIDIA/pix2pixHD#325, ShomyLiu/pytorch-relation-extraction#58, "
                "junyanz/pytorch-CycleGAN-and-pix2pix#900"},
+    {.name = "provider-not-in-build",
+     .code = "FF808",
+     .title = "it runs, but on the CPU: this onnxruntime is the build for CPUs",
+     .patterns = {{"'CUDAExecutionProvider' is not in available provider names",
+                   R"('CUDAExecutionProvider' is not in available provider names)"}},
+     .concluded = "the onnxruntime that was imported has no CUDA provider at all, so that none was tried: the package "
+                  "for CPUs is installed, alone, or over onnxruntime-gpu, whose files have the same names",
+     .unknown = "which package asked for the one for CPUs",
+     .mend = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu",
+     .explained_by = {"FF713", "FF712", "FF211"},
+     .subject = "onnxruntime",
+     .source = "microsoft/onnxruntime#23736, #16931"},
     {.name = "falls-back-to-cpu",
      .code = "FF808",
      .title = "it runs, but on the CPU",
@@ -122,9 +138,7 @@ const ErrorClass kClasses[] = {
           {"onnxruntime_providers_cuda",
            R"re(LoadLibrary failed with error (?P<error>\d+) .*"(?P<file>[^"]*onnxruntime_providers_cuda\.dll))re"},
           {"but CUDA was", R"(CUDA_PATH is set but CUDA wasn'?t able to be loaded)"},
-          {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"},
-          {"'CUDAExecutionProvider' is not in available provider names",
-           R"('CUDAExecutionProvider' is not in available provider names)"}},
+          {"which is missing", R"re(depends on "(?P<library>[\w.-]+\.dll)" which is missing)re"}},
      .concluded = "the CUDA provider[ {file}] could not be loaded[: {library} is not there|: Windows' error {error}; "
                   "126 is a DLL that it needs and that is missing, 127 one that is of another release]. Where no "
                   "exception follows, the program goes on with the CPU's: it works, slowly, and nothing else says so",
@@ -152,6 +166,24 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF701"},
      .subject = "999",
      .source = "PyTorch, torch.cuda._lazy_init; CUDA Driver API, CUDA_ERROR_UNKNOWN"},
+    {.name = "driver-start-lacks-symbol",
+     .code = "FF805",
+     .title = "the driver's parts in a container do not go together (error 500)",
+     .nature = Nature::kHost,
+     .patterns = {{"named symbol not found",
+                   R"(Unexpected error from cudaGetDeviceCount\(\).* Error 500: named symbol not found)"},
+                  {"named symbol not found", R"(failed to initialize CUDA: named symbol not found)"},
+                  {"driver library init failure: 500", R"(driver library init failure: 500)"},
+                  {"CUDA_ERROR_NOT_FOUND", R"(failed call to cuInit: CUDA_ERROR_NOT_FOUND)"}},
+     .concluded =
+         "the driver's own start did not find a function in one of its parts: what the container runtime "
+         "brought in is of another release than the driver of the host. It is seen where Docker Desktop or "
+         "the NVIDIA Container Toolkit under WSL is older than the Windows driver (from 555 on). No package is "
+         "at fault",
+     .mend = "Docker Desktop and the NVIDIA Container Toolkit updated on the host, then a new container",
+     .explained_by = {"FF701", "FF702"},
+     .source = "jhj0517/Whisper-WebUI#279, YanWenKun/ComfyUI-Docker#74, tensorflow/tensorflow#68711, "
+               "AbdBarho/stable-diffusion-webui-docker#694"},
     {.name = "driver-start-failed",
      .code = "FF805",
      .title = "the driver's start failed",
@@ -197,6 +229,18 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF701"},
      .subject = "compute mode",
      .source = "CUDA Runtime API, cudaErrorDevicesUnavailable"},
+    {.name = "driver-newer-than-package",
+     .code = "FF815",
+     .title = "the driver is newer than the package that asks it for a function",
+     .patterns =
+         {{"Failed to get driver entry point",
+           R"((?P<library>\w+) CUDA error: Failed to get driver entry point '(?P<symbol>cu\w+)' \(CUDA error 1\))"}},
+     .concluded = "{library} asks the driver for its functions by name and version, and the driver refused the way in "
+                  "which it asked for {symbol} (error 1, an invalid value): drivers for CUDA 13 do so to releases that "
+                  "were made before them. The driver is not too old, and error 36 in later lines follows from this",
+     .unknown = "from which release of {library} on it asks otherwise: 1.7.1 of Warp does not",
+     .mend = "a later release of {library} (of Warp: pip install -U warp-lang)",
+     .source = "escontra/gauss_gym#16, NVIDIA/warp#940"},
     {.name = "driver-lacks-call",
      .code = "FF815",
      .title = "the driver does not have what the CUDA runtime asks for (error 36)",

@@ -127,6 +127,10 @@ const ErrorClass kClasses[] = {
           {"only supported on compute capability",
            R"((?P<type>\w*f(?:p)?8\w*) is only supported on compute capability >= (?P<wants>\d+))"},
           {"not supported in this architecture", R"(type (?P<type>fp8\w+) not supported in this architecture)"},
+          {"not supported in this architecture",
+           R"(conversion from \w+ to (?P<type>fp8\w+) not supported in this architecture)"},
+          {"data type is not supported on CUDA arch",
+           R"((?P<type>fp8\w+) data type is not supported on CUDA arch < (?P<wants>\d+))"},
           {"FP8 is only supported", R"((?i)fp8 (?:quantization |training )?is only supported on (?P<wants>.+))"}},
      .concluded =
          "[the installed {library} is older than {version}, which FP8 needs on this GPU: an older copy may go before "
@@ -142,7 +146,7 @@ const ErrorClass kClasses[] = {
              "the library that takes it",
      .explained_by = {"FF710", "FF603", "FF605"},
      .subject = "fp8",
-     .source = "NVIDIA/TransformerEngine#1159, #15, kijai/ComfyUI-HunyuanVideoWrapper#98"},
+     .source = "NVIDIA/TransformerEngine#1159, #15, kijai/ComfyUI-HunyuanVideoWrapper#98, triton-lang/triton#4319"},
     {.name = "gate-attention-backward",
      .code = "FF816",
      .title = "this head dimension is refused on this GPU",

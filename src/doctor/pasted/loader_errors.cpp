@@ -96,7 +96,9 @@ const ErrorClass kClasses[] = {
      .proof = Proof::kFiles,
      .patterns = {{"undefined symbol: cu", R"((?:(?P<file>[^\s:'"]+): )?undefined symbol: (?P<symbol>cu[A-Z]\w+)\b)"},
                   {"undefined symbol: nvml", R"((?P<file>[^\s:'"]+): undefined symbol: (?P<symbol>nvml[A-Z]\w+)\b)"},
-                  {"NVMLError_FunctionNotFound", R"(NVMLError_FunctionNotFound)"}},
+                  {"NVMLError_FunctionNotFound", R"(NVMLError_FunctionNotFound)"},
+                  {"load_function@", R"(DynamicLoader::load_function@\d+\] Function (?P<symbol>cu[A-Z]\w+) not found)"},
+                  {"Failed to get function cu", R"(CUDA error: Failed to get function (?P<symbol>cu[A-Z]\w+))"}},
      .concluded = "[{symbol}|a function of NVML that was asked for] is the driver's own function. The driver that was "
                   "loaded is older than it, or a toolkit's stub "
                   "stands for it, or [{file}|the library] does not name the driver among what it needs",
@@ -107,7 +109,8 @@ const ErrorClass kClasses[] = {
              "package, which links with it",
      .ask = "nvidia-smi; ldconfig -p | grep libcuda.so.1; echo $LD_LIBRARY_PATH",
      .explained_by = {"FF703", "FF702", "FF105", "FF106", "FF331"},
-     .source = "NVIDIA/cutlass#1624, tile-ai/tilelang#182, pegainfer-project/pegainfer#263"},
+     .source = "NVIDIA/cutlass#1624, tile-ai/tilelang#182, pegainfer-project/pegainfer#263, taichi-dev/taichi#7826, "
+               "NVIDIA/warp#164"},
     {.name = "library-not-mapped",
      .code = "FF844",
      .title = "the system refuses to map a library",
@@ -187,6 +190,7 @@ const ErrorClass kClasses[] = {
           {"Could not load dynamic library", R"(Could not load dynamic library '(?P<library>[^']+)'; dlerror)"},
           {"not found in the system path", R"((?P<library>lib[\w.+-]+\.so)[\w.*\[\]-]* not found in the system path)"},
           {" library not found", R"(\w+Error: (?P<library>(?:cu|nv)\w+) library not found)"},
+          {" shared library. Cannot invoke method", R"(Cannot load (?P<library>(?:cu|nv)\w+) shared library)"},
           {"CuPy failed to load", R"(CuPy failed to load (?P<library>[\w.+-]+))"},
           {"Could not locate", R"(Could not locate (?P<library>[\w.+-]+\.dll))"},
           // Windows says so of the file that was asked for, whichever of those that it needs is missing.
@@ -205,7 +209,7 @@ const ErrorClass kClasses[] = {
      .subject = "{library}",
      .source =
          "aws/deep-learning-containers#6770, OpenNMT/CTranslate2#1250, cupy/cupy#9318, tensorflow/tensorflow#45930, "
-         "zh-plus/openlrc#18, lebedov/scikit-cuda#179"},
+         "zh-plus/openlrc#18, lebedov/scikit-cuda#179, PaddlePaddle/PaddleOCR#7300"},
     {.name = "glibc-too-old",
      .code = "FF832",
      .title = "the system's C library is too old",

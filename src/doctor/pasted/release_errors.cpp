@@ -309,6 +309,25 @@ const ErrorClass kClasses[] = {
      .explained_by = {"FF406", "FF713"},
      .subject = "triton",
      .source = "Comfy-Org/ComfyUI#7106, deepbeepmeep/Wan2GP#1263, lshqqytiger/triton#1"},
+    {.name = "numpy-too-old",
+     .code = "FF843",
+     .title = "NumPy is older than the one that an extension was compiled against",
+     .warning = true,
+     .patterns =
+         {{"numpy.dtype size changed",
+           R"(numpy\.dtype size changed.* Expected 88 from C header, got 96 from PyObject)"},
+          {"numpy.ndarray size changed",
+           R"(numpy\.ndarray size changed.* Expected (?:96 from C header, got 8[08]|88 from C header, got 80) from PyObject)"},
+          {"module compiled against API version",
+           R"(module compiled against API version (?P<built>0x\w+) but this version of numpy is (?P<here>0x\w+))"}},
+     .concluded = "a compiled module was built against a newer NumPy than the one that is installed[ (its C API is "
+                  "{built}, here is {here})]: an older NumPy does not have all that it asks for. GPU, driver and CUDA "
+                  "have no part in it",
+     .unknown = "which module, unless the traceback names it; and what holds NumPy back",
+     .mend = "pip install -U numpy; where another package holds it back: an older release of the module",
+     .explained_by = {"FF406"},
+     .subject = "numpy",
+     .source = "ibarrond/Pyfhel#103, jdtuck/fdasrsf_python#22, 0xCoto/Virgo#25, zju3dv/NeuralRecon#147"},
     {.name = "numpy-abi",
      .code = "FF843",
      .title = "an extension was compiled against another NumPy",
@@ -324,7 +343,7 @@ const ErrorClass kClasses[] = {
                   {"Numpy is not available", R"(RuntimeError: Numpy is not available)"},
                   {"Numba needs NumPy", R"(Numba needs NumPy (?P<wanted>[\d.]+) or (?:less|greater))"}},
      .concluded =
-         "a compiled module was built against NumPy[ {built}|of another main release], and NumPy[ {here}|of the "
+         "a compiled module was built against NumPy [{built}|of another main release], and NumPy [{here}|of the "
          "other] is installed: 1 and 2 have different binary interfaces. GPU, driver and CUDA have no part in it",
      .unknown = "which module, unless the traceback names it",
      .mend = "pip install 'numpy<2' (or the module's own newer release, which takes both)",

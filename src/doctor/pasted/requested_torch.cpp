@@ -1,13 +1,11 @@
 #include "doctor/pasted/requested_torch.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
-#include "core/gpu/driver_versions.hpp"
 #include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/mends/torch_install.hpp"
 
@@ -32,14 +30,6 @@ std::string plain(const Version& version) { return version.text.substr(0, versio
 
 bool same_release(const Version& a, const Version& b) { return a.release == b.release; }
 
-/// "builds for CUDA 12.6, 12.8, 11.8".
-std::string builds_of(const TorchRelease& release) {
-  std::vector<std::string> names;
-  for (const CudaVersion cuda : release.cuda)
-    if (cuda != 0) names.push_back(flashfit::str(cuda));
-  return fmt::format("builds for CUDA {}", fmt::join(names, ", "));
-}
-
 std::string pythons_of(const Version& wanted, const TorchRelease* release, const doctor::Question& question) {
   if (release == nullptr || release->first_python == 0) {
     const bool old = !wanted.release.empty() && wanted.release.front() < 2;
@@ -50,7 +40,7 @@ std::string pythons_of(const Version& wanted, const TorchRelease* release, const
                                ? fmt::format(", and not for {}", question.python->version)
                                : "";
   return fmt::format("torch {} has wheels for Python 3.{} to 3.{}{}, and {}", plain(wanted), release->first_python,
-                     release->last_python, here, builds_of(*release));
+                     release->last_python, here, release->builds());
 }
 
 /// What the list of versions says of the one that was asked for.
@@ -73,6 +63,22 @@ std::string said_by(const std::vector<Version>& versions, const Version& wanted)
   return "";
 }
 
+/// "2.6.0+cu126" of "2.6.0+cu128": the newest build that is not for a newer CUDA than the one asked for, which a driver
+/// of that one serves; the oldest where all are newer.
+std::string nearest_build(const Version& wanted, const TorchRelease& release) {
+  int asked = 0;
+  for (const char c : std::string_view(wanted.local).substr(2)) asked = asked * 10 + (c - '0');
+  int best = 0;
+  for (const CudaVersion cuda : release.cuda) {
+    if (cuda == 0) continue;
+    const int one = cuda / 1000 * 10 + cuda % 1000 / 10;
+    const bool newest_below = one <= asked && (best > asked || one > best);
+    const bool oldest_above = one > asked && best > asked && one < best;
+    if (best == 0 || newest_below || oldest_above) best = one;
+  }
+  return fmt::format("{}+cu{}", plain(wanted), best);
+}
+
 }  // namespace
 
 Remarks requested_torch(const Diagnosis& diagnosis, const doctor::Question& question) {
@@ -86,16 +92,29 @@ Remarks requested_torch(const Diagnosis& diagnosis, const doctor::Question& ques
   constexpr std::size_t kLongest = 400;
   Remarks remarks;
   const TorchRelease* const release = torch_release_of(*wanted);
-  for (const std::string& line :
-       {pythons_of(*wanted, release, question), said_by(versions_in(field(diagnosis, "versions")), *wanted)})
+  const std::string no_release = no_torch_release(*wanted), no_build = no_torch_build(*wanted, wanted->local);
+  for (const std::string& line : {no_release.empty() ? pythons_of(*wanted, release, question) : "",
+                                  said_by(versions_in(field(diagnosis, "versions")), *wanted)})
     if (!line.empty()) remarks.lines.push_back(printable(line, kLongest));
   if (!wanted->local.empty())
     remarks.lines.push_back(fmt::format(
         "builds with a label, as +{}, are on PyTorch's own index, one for each label, and not on the package index",
         printable(wanted->local)));
-  if (release != nullptr && release->first_python != 0)
-    remarks.mend = fmt::format("{} (with a Python of 3.{} to 3.{})", torch_install(wanted->text), release->first_python,
-                               release->last_python);
+  if (!no_release.empty() || !no_build.empty())
+    remarks.lines.push_back(
+        printable(fmt::format("torch {}: {}", wanted->text, no_release.empty() ? no_build : no_release), kLongest));
+  if (release == nullptr) {
+    if (!no_release.empty()) remarks.mend = "a release that PyTorch has";
+    return remarks;
+  }
+  // What no index has, no Python finds either.
+  const std::string there = !no_release.empty() ? release->str()
+                            : !no_build.empty() ? nearest_build(*wanted, *release)
+                                                : wanted->text;
+  // Releases of which the table has no Pythons had wheels for 3.8, those from 1.4 on.
+  const std::string python =
+      release->first_python != 0 ? fmt::format("3.{} to 3.{}", release->first_python, release->last_python) : "3.8";
+  remarks.mend = fmt::format("{} (with a Python of {})", torch_install(there), python);
   return remarks;
 }
 

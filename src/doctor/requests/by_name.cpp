@@ -46,6 +46,10 @@ std::string build_of(const Indexes& indexes) {
   return "";
 }
 
+bool build_is_sole(const Indexes& indexes) {
+  return is_build(indexes.torch_backend) || (indexes.replaced && indexes.addresses.size() == 1);
+}
+
 std::vector<Problem> wheel_problems(const std::string& file_name, const doctor::Question& question) {
   return std::move(doctor::examine_names({file_name}, question).front().problems);
 }

@@ -125,8 +125,11 @@ class Reader {
       if (!install) continue;
       Indexes indexes;
       for (const char* name : {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX"})
-        if (const auto found = here_.variables.find(name); found != here_.variables.end())
+        if (const auto found = here_.variables.find(name); found != here_.variables.end()) {
           indexes.addresses.push_back(found->second);
+          const std::string_view variable = name;
+          indexes.replaced |= variable != "PIP_EXTRA_INDEX_URL" && variable != "UV_INDEX";
+        }
       for (const char* name : {"PIP_FIND_LINKS", "UV_FIND_LINKS"})
         if (const auto found = here_.variables.find(name); found != here_.variables.end())
           indexes.find_links.push_back(found->second);

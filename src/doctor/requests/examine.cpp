@@ -55,6 +55,7 @@ class Lists {
     // Options hold for all files of one command.
     for (Indexes& own : list->indexes) {
       own.addresses.insert(own.addresses.end(), one.indexes.addresses.begin(), one.indexes.addresses.end());
+      own.replaced |= one.indexes.replaced;
       if (own.torch_backend.empty()) own.torch_backend = one.indexes.torch_backend;
     }
     for (const Include& include : list->includes) {

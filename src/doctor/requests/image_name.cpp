@@ -16,7 +16,8 @@ constexpr Release kReleases[] = {
     {"trixie", "2.41"},      {"debian13", "2.41"},    {"focal", "2.31"},       {"ubuntu20.04", "2.31"},
     {"jammy", "2.35"},       {"ubuntu22.04", "2.35"}, {"noble", "2.39"},       {"ubuntu24.04", "2.39"},
     {"rockylinux8", "2.28"}, {"ubi8", "2.28"},        {"rockylinux9", "2.34"}, {"ubi9", "2.34"},
-    {"buster", "2.28"},
+    {"buster", "2.28"},      {"stretch", "2.24"},     {"xenial", "2.23"},      {"ubuntu16.04", "2.23"},
+    {"bionic", "2.27"},      {"ubuntu18.04", "2.27"}, {"centos7", "2.17"},     {"ubi7", "2.17"},
 };
 
 /// "3.11.9" at the front of "3.11.9-slim".

@@ -8,6 +8,7 @@
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
 #include "doctor/gpu_code/toolkit_versions.hpp"
+#include "doctor/knowledge/data.hpp"
 #include "doctor/packaging/marker.hpp"
 #include "doctor/packaging/metadata.hpp"
 #include "doctor/requests/at_hand.hpp"
@@ -63,6 +64,7 @@ class Judge {
       judge_request(request, questions_[request.base]);
       if (problems_.size() > kMostProblems) break;
     }
+    for (std::size_t base = 0; base < list_.bases.size(); ++base) judge_torch_that_is_brought(base);
     judge_together();
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const Placed& a, const Placed& b) { return a.problem.severity > b.problem.severity; });
@@ -89,6 +91,31 @@ class Judge {
         torches = torches_left(list_, those, questions_[base]);
     }
     return *torches;
+  }
+
+  static TorchBuild torch_build_of(const Indexes& indexes) { return {build_of(indexes), build_is_sole(indexes)}; }
+
+  /// The PyTorch that installers bring because a package asks for it, where the list itself names none.
+  void judge_torch_that_is_brought(std::size_t base) {
+    const Question& question = questions_[base];
+    if (question.torch) return;
+    const Request* asks = nullptr;
+    for (const std::size_t place : places_[base]) {
+      const Request& request = list_.requests[place];
+      if (!holds(request, question)) continue;
+      if (request.package.name == "torch" || request.locked) return;
+      // Of several the one that pins its release leaves the fewest of PyTorch's.
+      if (has_companion(request) && (asks == nullptr || (!pinned(asks->package) && pinned(request.package))))
+        asks = &request;
+    }
+    if (asks == nullptr) return;
+    const std::vector<doctor::Version>& left = torches_of(base);
+    const auto torch = doctor::parse_requirement("torch");
+    if (left.empty() || !torch || left.size() == doctor::knowledge_data().torch_versions.size()) return;
+    for (Problem& problem : torch_problems(*torch, torch_build_of(list_.indexes[asks->indexes]), question, left)) {
+      problem.message = "brings PyTorch: " + problem.message;
+      add(*asks, std::move(problem), asks->text);
+    }
   }
 
   /// What requests of one base ask of each other.
@@ -131,7 +158,7 @@ class Judge {
         const std::size_t dot = base.cuda.find('.');
         const std::string build =
             dot == std::string::npos ? "" : "cu" + base.cuda.substr(0, dot) + base.cuda.substr(dot + 1);
-        for (Problem& problem : torch_problems(*package, build, question))
+        for (Problem& problem : torch_problems(*package, {build}, question))
           if (problem.code != "FF755") add_base(std::move(problem));
       }
     } else if (std::string why = doctor::toolkit_misfit(cuda_version(base.cuda), question.driver); !why.empty()) {
@@ -189,7 +216,7 @@ class Judge {
       add_all(request, std::move(problems), request.text);
     }
     if (request.package.name == "torch" && request.package.url.empty())
-      add_all(request, torch_problems(request.package, build_of(indexes), question, torches_of(request.base)),
+      add_all(request, torch_problems(request.package, torch_build_of(indexes), question, torches_of(request.base)),
               request.text);
   }
 

@@ -68,6 +68,7 @@ enum class Meaning : unsigned char {
   kConstraints,
   kEditable,
   kIndex,
+  kMoreIndexes,
   kFindLinks,
   kHash,
   kBackend
@@ -77,9 +78,9 @@ Meaning meaning_of(std::string_view option) {
   if (option == "-r" || option == "--requirement" || option == "--requirements") return Meaning::kRequirements;
   if (option == "-c" || option == "--constraint" || option == "--constraints") return Meaning::kConstraints;
   if (option == "-e" || option == "--editable") return Meaning::kEditable;
-  if (option == "-i" || option == "--index-url" || option == "--extra-index-url" || option == "--index" ||
-      option == "--default-index" || option == "--pypi-url")
+  if (option == "-i" || option == "--index-url" || option == "--default-index" || option == "--pypi-url")
     return Meaning::kIndex;
+  if (option == "--extra-index-url" || option == "--index") return Meaning::kMoreIndexes;
   if (option == "-f" || option == "--find-links") return Meaning::kFindLinks;
   if (option == "--hash") return Meaning::kHash;
   if (option == "--torch-backend") return Meaning::kBackend;
@@ -107,6 +108,9 @@ void take_option(Meaning meaning, const std::string& value, std::uint32_t line, 
     case Meaning::kEditable:
       return take_requirement(value, line, list);
     case Meaning::kIndex:
+      indexes.replaced = true;
+      [[fallthrough]];
+    case Meaning::kMoreIndexes:
       return indexes.addresses.push_back(value);
     case Meaning::kFindLinks:
       return indexes.find_links.push_back(value);

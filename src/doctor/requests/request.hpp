@@ -42,6 +42,7 @@ struct Request {
 struct Indexes {
   std::vector<std::string> addresses;   ///< --index-url, --extra-index-url
   std::vector<std::string> find_links;  ///< folders, pages
+  bool replaced = false;                ///< --index-url: the package index is not asked
   bool none = false;                    ///< --no-index
   std::string torch_backend;            ///< of uv: "cu126", "cpu", "auto"
 };

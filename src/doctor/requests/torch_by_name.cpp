@@ -22,6 +22,25 @@ bool is_for(const Question& question) {
          question.platform->arch == "x86_64";
 }
 
+/// Why none of the release's wheels installs on the system, whatever the Python: there is none for it. "" if one does,
+/// or if that is not known. `label` is the build's, "" for that of the package index.
+std::string system_misfit(const TorchRelease* release, const std::string& label, const Question& question) {
+  using System = doctor::Platform::System;
+  if (!question.platform) return "";
+  const doctor::Platform& here = *question.platform;
+  if (here.system == System::kMusl)
+    return fmt::format("PyTorch's wheels for Linux are manylinux, for glibc; yours is {}", here.str());
+  if (here.system == System::kMacos && label.starts_with("cu"))
+    return fmt::format("PyTorch has no builds for CUDA on macOS: +{} is for Linux and Windows", printable(label, 20));
+  // Since 2.7 all are manylinux_2_28.
+  const bool newer = release != nullptr && (release->major > 2 || (release->major == 2 && release->minor >= 7));
+  if (here.system == System::kGlibc && newer && here.known_version() &&
+      (here.major < 2 || (here.major == 2 && here.minor < 28)))
+    return fmt::format("wheels of torch 2.7 and later are manylinux_2_28: they need glibc 2.28 or later; yours is {}",
+                       here.str());
+  return "";
+}
+
 /// The CUDA that a build's name says: 12060 for "cu126"; 0 for none.
 CudaVersion cuda_of_build(const std::string& build) {
   doctor::WheelName name{.name = "torch"};
@@ -81,22 +100,37 @@ std::optional<doctor::Version> patch_of(const TorchRelease& release, const std::
   return found == left.end() ? std::nullopt : std::optional(*found);
 }
 
-std::vector<Problem> judge_pinned(const doctor::Version& version, const std::string& build, const Question& question) {
+std::vector<Problem> judge_pinned(const doctor::Version& version, const TorchBuild& build, const Question& question) {
   std::vector<Problem> problems;
   if (std::string why = doctor::no_torch_release(version); !why.empty()) {
     problems.push_back(
         {"FF755", Severity::kMisfit, fmt::format("torch {}: {}", printable(version.text, 40), why), "", ""});
     return problems;
   }
-  if (!is_for(question)) return problems;
   const TorchRelease* release = doctor::torch_release_of(version);
+  std::string own = version.local.empty() ? build.label : version.local;
+  if (std::string why = system_misfit(release, own, question); !why.empty()) {
+    problems.push_back({"FF755", Severity::kMisfit, fmt::format("torch {}: {}", printable(version.text, 40), why), "",
+                        question.platform->system == doctor::Platform::System::kMacos
+                            ? "PyTorch without CUDA, or another machine"
+                            : "a base image with glibc 2.28 or later"});
+    return problems;
+  }
+  if (!is_for(question)) return problems;
+  if (std::string why = doctor::no_torch_build(version, own); !why.empty()) {
+    if (!version.local.empty() || build.sole) {
+      problems.push_back({"FF755", Severity::kMisfit, fmt::format("torch {}: {}", printable(version.text, 40), why), "",
+                          "a build that the release has"});
+      return problems;
+    }
+    own.clear();  // the package index is asked, too, and has the release
+  }
   if (release != nullptr && !takes_python(*release, question))
     problems.push_back(
         {"FF755", Severity::kMisfit,
          fmt::format("torch {}.{} has wheels for CPython 3.{} to 3.{}; yours is {}", release->major, release->minor,
                      release->first_python, release->last_python, question.python->str()),
          "", "another Python, or another release"});
-  const std::string own = version.local.empty() ? build : version.local;
   if (own.empty()) {
     if (release == nullptr || release->cuda[0] == 0) return problems;
     const Build of_index{fmt::format("torch {} of the package index is built for CUDA {}", printable(version.text, 40),
@@ -117,9 +151,13 @@ std::vector<Problem> judge_pinned(const doctor::Version& version, const std::str
 
 }  // namespace
 
-std::vector<Problem> torch_problems(const doctor::Requirement& package, const std::string& build,
+std::vector<Problem> torch_problems(const doctor::Requirement& package, const TorchBuild& build,
                                     const Question& question, const std::vector<doctor::Version>& left) {
   if (const auto version = pinned(package)) return judge_pinned(*version, build, question);
+  if (std::string why = system_misfit(nullptr, build.label, question); !why.empty())
+    return {{"FF755", Severity::kMisfit, "torch: " + why, "",
+             question.platform->system == doctor::Platform::System::kMusl ? "a base image with glibc 2.28 or later"
+                                                                          : "PyTorch without CUDA"}};
   if (!is_for(question)) return {};
   // What pip takes is the newest that the requests and the Python allow; other packages may narrow it further.
   std::vector<Problem> of_newest;
@@ -127,7 +165,8 @@ std::vector<Problem> torch_problems(const doctor::Requirement& package, const st
   for (const TorchRelease& release : std::views::reverse(doctor::torch_releases())) {
     if (release.first_python == 0) continue;  // older than what is known of wheels
     const auto version = patch_of(release, left);
-    if (!version || !takes_python(release, question) || doctor::refusing(package.versions, *version) != nullptr)
+    if (!version || !takes_python(release, question) || doctor::refusing(package.versions, *version) != nullptr ||
+        !system_misfit(&release, build.label, question).empty())
       continue;
     const std::string& text = version->text;
     std::vector<Problem> found = judge_pinned(*version, build, question);

@@ -9,6 +9,7 @@
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/checks.hpp"
 #include "doctor/rules/on_purpose.hpp"
+#include "doctor/rules/picked_by_cuda.hpp"
 
 namespace flashfit::doctor {
 namespace {
@@ -76,6 +77,7 @@ std::vector<Problem> problems_of(const Target& target, const Question& question)
   for (const Check check : checks()) check(target, question, problems);
   if (question.survey) soften(target, question, problems);
   soften_on_purpose(target, question, problems);
+  judge_picked_by_cuda(target, question, problems);
   std::stable_sort(problems.begin(), problems.end(),
                    [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
   return problems;

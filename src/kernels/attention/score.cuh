@@ -18,8 +18,8 @@ inline float tanh_of_half_log2(float x) {
 }
 
 /// The scores of one head of one sequence, in units of log2: what exp2 takes. Each option by itself over all scores
-/// that a lane has, so that what is not asked for costs one branch.
-template <class T>
+/// that a lane has, so that what is not asked for costs one branch. Biased: in a kernel that takes biases.
+template <class T, bool Biased>
 class Scoring {
  public:
   Scoring(const ForwardParams& p, const Work& work) : p_(p), work_(work) {}
@@ -46,7 +46,7 @@ class Scoring {
         c[n] -= slope * static_cast<float>(distance < 0 ? -distance : distance);
       }
     }
-    if (p_.bias_kind == BiasKind::kNone || row >= work_.queries) return;
+    if (!Biased || p_.bias_kind == BiasKind::kNone || row >= work_.queries) return;
     const int64 at = work_.sequence * p_.bias_batch + work_.head * p_.bias_head + row * p_.bias_row;
     if (p_.bias_kind == BiasKind::kVisible)
       add_bias<unsigned char>(c, at, key, [](unsigned char seen) { return seen != 0 ? 0.f : kMinusInfinity; });
@@ -59,12 +59,21 @@ class Scoring {
  private:
   template <class B, int N, class Key, class Value>
   void add_bias(float (&c)[N], int64 row_at, Key key, Value value) const {
+    // All are asked for before the first is added, else each waits for the one before; and all are added, else the
+    // compiler branches for each.
+    const B* g_bias = static_cast<const B*>(p_.bias) + row_at + key(0) * p_.bias_key;
+    B biases[N];
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      if (key(n) >= work_.keys) continue;
-      const float bias = value(arch::load(static_cast<const B*>(p_.bias), row_at + key(n) * p_.bias_key));
-      // It hides the key, whatever its score: that of a NaN too.
-      c[n] = bias == kMinusInfinity ? kMinusInfinity : c[n] + bias_log2<B>(bias);
+      if (n > 0) g_bias += (key(n) - key(n - 1)) * p_.bias_key;
+      biases[n] = B{};
+      if (key(n) < work_.keys) biases[n] = arch::load(g_bias, 0);
+    }
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const float bias = value(biases[n]);
+      c[n] += bias_log2<B>(bias);
+      if (bias == kMinusInfinity) c[n] = kMinusInfinity;  // the key is hidden, whatever its score: a NaN, too
     }
   }
 
@@ -73,8 +82,8 @@ class Scoring {
 };
 
 /// Makes scores of a tile's products. c covers rows first_row .. and keys first_key ...
-template <class T, int M, int N8>
-void score_tile(float (&c)[M][N8][4], int first_row, int first_key, const Scoring<T>& scoring) {
+template <class Scoring, int M, int N8>
+void score_tile(float (&c)[M][N8][4], int first_row, int first_key, const Scoring& scoring) {
   const int lane = arch::lane();
 #pragma unroll
   for (int m = 0; m < M; ++m)

@@ -1,9 +1,11 @@
 #pragma once
-// Which calls of F.scaled_dot_product_attention flashfit takes, and which it leaves to PyTorch, as far as that is
-// known, and how often each came.
+// Which calls of a host, such as F.scaled_dot_product_attention's, flashfit takes, and which it leaves to the host, as
+// far as that is known, and how often each came.
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace flashfit::python {
 
@@ -11,16 +13,21 @@ namespace flashfit::python {
 /// changes calls: dtypes, devices, layouts and sizes of its tensors, and its options.
 class CallSignature {
  public:
-  static constexpr int kMostDims = 5, kTensors = 4, kOptions = 3;
+  static constexpr int kMostDims = 5;
 
-  /// One more number of the call; at most kMost, and of each call the same ones in the same order.
-  void add(std::int64_t word) { words_[count_++] = word; }
+  /// One more number of the call; of each call of a host the same ones in the same order. False if there are too many.
+  bool add(std::int64_t word) {
+    if (count_ == kMost) return false;
+    words_[count_++] = word;
+    return true;
+  }
   std::uint64_t hash() const;
   bool operator==(const CallSignature& other) const {
     return count_ == other.count_ && std::equal(words_, words_ + count_, other.words_);
   }
 
  private:
+  static constexpr int kTensors = 4, kOptions = 8;
   static constexpr int kMost = (1 + kMostDims) * kTensors + kOptions;
   int count_ = 0;
   std::int64_t words_[kMost];
@@ -29,7 +36,7 @@ class CallSignature {
 /// What was decided of a call.
 enum class Fate : std::uint8_t {
   kUnknown,
-  kLeft,   ///< PyTorch's own function answers it, whatever else there is
+  kLeft,   ///< the host's own function answers it, whatever else there is
   kPlain,  ///< flashfit answers it if its tensors are plain and need no gradient
   kByWay,  ///< a function of Python answers it, if it is like the one for which that function was made
 };
@@ -70,6 +77,27 @@ class KnownCalls {
   std::atomic<std::uint64_t> counts_[kLines] = {};
   std::atomic<std::uint64_t> era_ = 1;  ///< what was remembered in another one is forgotten
   std::atomic_flag busy_;
+};
+
+/// A call that this thread asks Python about, and what was known of it before.
+struct Asked {
+  KnownCalls* calls = nullptr;
+  CallSignature signature;
+  KnownCalls::Found found;
+};
+
+/// nullptr: none, or one of which nothing may be known.
+inline thread_local const Asked* asked_now = nullptr;
+
+/// Lets Python know which call it is asked about, until the end of the scope.
+class Asking {
+ public:
+  explicit Asking(const Asked* call) : before_(std::exchange(asked_now, call)) {}
+  ~Asking() { asked_now = before_; }
+  Asking(const Asking&) = delete;
+
+ private:
+  const Asked* before_;
 };
 
 }  // namespace flashfit::python

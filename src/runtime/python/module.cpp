@@ -7,6 +7,7 @@
 
 #include "flashfit/flashfit.h"
 #include "runtime/python/abi3t.hpp"
+#include "runtime/python/describe_call.hpp"
 #include "runtime/python/eager.hpp"
 #include "runtime/python/node_forward.hpp"
 #include "runtime/python/sdpa_kernel.hpp"
@@ -108,35 +109,65 @@ PyObject* connect_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return PyLong_FromVoidPtr(reinterpret_cast<void*>(sdpa::kernel));
 }
 
-/// Of the log, from a function's only argument; -1, with an exception, if it is none.
-int line_of(const char* function, PyObject* const* args, Py_ssize_t count) {
-  const long line = count == 1 ? PyLong_AsLong(args[0]) : -1;
-  if (line >= 0 && line < KnownCalls::kLines) return static_cast<int>(line);
-  if (!PyErr_Occurred())
-    PyErr_Format(PyExc_ValueError, "%s: line; accepted: one, 0 to %d", function, KnownCalls::kLines - 1);
-  return -1;
+constexpr char kCallsName[] = "flashfit.known_calls";
+
+/// What a host's module of the package holds of its known calls.
+PyObject* capsule_of(KnownCalls* calls, PyCapsule_Destructor destroy) {
+  PyObject* const capsule = PyCapsule_New(calls, kCallsName, destroy);
+  if (!capsule && destroy) delete calls;
+  return capsule;
 }
 
-PyObject* know_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  KnownCalls::Found found = {.fate = Fate::kLeft, .line = line_of("know_sdpa", args, count == 2 ? 1 : count)};
-  if (found.line < 0) return nullptr;
-  if (count == 2) {
-    found.way = static_cast<int>(PyLong_AsLong(args[1]));
+PyObject* new_calls(PyObject*, PyObject*) {
+  auto* const calls = new (std::nothrow) KnownCalls;
+  if (!calls) return PyErr_NoMemory();
+  return capsule_of(
+      calls, [](PyObject* capsule) { delete static_cast<KnownCalls*>(PyCapsule_GetPointer(capsule, kCallsName)); });
+}
+
+PyObject* sdpa_calls(PyObject*, PyObject*) { return capsule_of(&sdpa::known_calls(), nullptr); }
+
+/// nullptr, with an exception, if the object holds none.
+KnownCalls* calls_of(PyObject* capsule) { return static_cast<KnownCalls*>(PyCapsule_GetPointer(capsule, kCallsName)); }
+
+/// Known calls and a line of their log: a function's first two arguments.
+struct Line {
+  KnownCalls* calls;
+  int number;  ///< -1, with an exception, if the arguments are none
+};
+
+Line line_of(const char* function, PyObject* const* args, Py_ssize_t count) {
+  KnownCalls* const calls = count >= 2 ? calls_of(args[0]) : nullptr;
+  const long number = calls ? PyLong_AsLong(args[1]) : -1;
+  if (number >= 0 && number < KnownCalls::kLines) return {calls, static_cast<int>(number)};
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_ValueError, "%s: line; accepted: one, 0 to %d", function, KnownCalls::kLines - 1);
+  return {calls, -1};
+}
+
+PyObject* know_call(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  const Line line = line_of("know_call", args, count);
+  if (line.number < 0) return nullptr;
+  KnownCalls::Found found = {.fate = Fate::kLeft, .line = line.number};
+  if (count == 3) {
+    found.way = static_cast<int>(PyLong_AsLong(args[2]));
     if (PyErr_Occurred()) return nullptr;
     found.fate = found.way < 0 ? Fate::kPlain : Fate::kByWay;
   }
-  sdpa::known_calls().add(found.line);
-  if (const sdpa::Asked* asked = sdpa::asked()) sdpa::known_calls().remember(asked->signature, found);
+  line.calls->add(found.line);
+  if (asked_now && asked_now->calls == line.calls) line.calls->remember(asked_now->signature, found);
   return new_reference(Py_None);
 }
 
-PyObject* count_sdpa(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  const int line = line_of("count_sdpa", args, count);
-  return line < 0 ? nullptr : PyLong_FromUnsignedLongLong(sdpa::known_calls().count(line));
+PyObject* count_calls(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  const Line line = line_of("count_calls", args, count);
+  return line.number < 0 ? nullptr : PyLong_FromUnsignedLongLong(line.calls->count(line.number));
 }
 
-PyObject* forget_sdpa(PyObject*, PyObject* const*, Py_ssize_t) {
-  sdpa::known_calls().forget();
+PyObject* forget_calls(PyObject*, PyObject* capsule) {
+  KnownCalls* const calls = calls_of(capsule);
+  if (!calls) return nullptr;
+  calls->forget();
   return new_reference(Py_None);
 }
 
@@ -438,7 +469,7 @@ PyObject* sdpa_or(PyObject* module, PyObject* const* args, Py_ssize_t count, PyO
   enum { kKernel, kWays, kQuery, kKey, kValue, kMask, kDropout, kCausal };
   State& state = state_of(module);
   if (!expect("sdpa_or", count <= kValue ? count : Py_ssize_t{kValue + 1}, kValue + 1, state)) return nullptr;
-  const sdpa::Asked* const asked = sdpa::asked();
+  const Asked* const asked = asked_now;
   const KnownCalls::Found found = asked ? asked->found : KnownCalls::Found{};
   Owned out;
   if (found.fate == Fate::kPlain) {
@@ -462,6 +493,23 @@ PyObject* sdpa_or(PyObject* module, PyObject* const* args, Py_ssize_t count, PyO
   // Calls alike are another thing at present: they need gradients, or need none, or something watches them.
   if (out) sdpa::known_calls().remember(asked->signature, {});
   return call_python(args[kKernel], args + kQuery, count - kQuery, named);
+}
+
+PyObject* left_or(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kCalls, kPython, kFirst };
+  State& state = state_of(module);
+  if (!expect("left_or", count < kFirst ? count : Py_ssize_t{kFirst}, kFirst, state)) return nullptr;
+  Asked about;
+  about.calls = calls_of(args[kCalls]);
+  if (!about.calls) return nullptr;
+  const bool readable = describe(args + kFirst, count - kFirst, state.eager, state.types, about.signature);
+  if (readable) about.found = about.calls->find(about.signature);
+  if (about.found.fate == Fate::kLeft) {
+    about.calls->add(about.found.line);
+    return new_reference(Py_NotImplemented);
+  }
+  const Asking asking(readable ? &about : nullptr);
+  return call_python(args[kPython], args + kFirst, count - kFirst, nullptr);
 }
 
 PyCFunction fastcall_with_names(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
@@ -496,15 +544,19 @@ PyMethodDef methods[] = {
      "layout; after connect_shim(). "
      "Addresses of at::_ops::scaled_dot_product_attention::redispatch and c10::impl::TorchDispatchModeTLS::stack_len; "
      "own, ours: sets of dispatch keys for which torch calls its own function, and the kernel of Python."},
-    {"know_sdpa", fastcall(know_sdpa), METH_FASTCALL,
-     "know_sdpa(line, way): from the kernel of Python: the call it is asked about counts in this line of the log, and "
-     "so "
-     "do calls alike from now on, without asking it. Without a way they are left to torch; -1: they are taken if they "
-     "are "
-     "plain; else what sdpa_or()'s ways have under this number answers them."},
-    {"count_sdpa", fastcall(count_sdpa), METH_FASTCALL, "count_sdpa(line): how many calls count in it."},
-    {"forget_sdpa", fastcall(forget_sdpa), METH_FASTCALL,
-     "forget_sdpa(): every call is asked about; all counts are 0."},
+    {"new_calls", new_calls, METH_NOARGS, "new_calls(): calls of a host of which something may be known: none yet."},
+    {"sdpa_calls", sdpa_calls, METH_NOARGS, "sdpa_calls(): those that the kernel of connect_sdpa() knows."},
+    {"know_call", fastcall(know_call), METH_FASTCALL,
+     "know_call(calls, line, way): from a function that is asked about a call: it counts in this line of the log, and "
+     "so do calls alike from now on, without asking. Without a way they are left to the host; -1: they are taken if "
+     "they are plain; else what sdpa_or()'s ways have under this number answers them."},
+    {"count_calls", fastcall(count_calls), METH_FASTCALL, "count_calls(calls, line): how many count in it."},
+    {"forget_calls", forget_calls, METH_O, "forget_calls(calls): every call is asked about; all counts are 0."},
+    {"left_or", fastcall(left_or), METH_FASTCALL,
+     "left_or(calls, function, *arguments): NotImplemented, and counted, for a call like one of which the function "
+     "said "
+     "by know_call() that it is left to the host; else the function's result. Alike are calls whose tensors have the "
+     "same dtypes, devices and sizes, and whose other arguments, None, bools and floats, are the same."},
     {"attend", fastcall(attend), METH_FASTCALL,
      "attend(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, flags, softmax_scale, stream, variant, heads_first, "
      "options): flashfit_attention_run's status; -1 if a tensor cannot be read. Tensors: None, objects whose type has "
@@ -532,7 +584,7 @@ PyMethodDef methods[] = {
      "and for what the C API refuses."},
     {"sdpa_or", fastcall_with_names(sdpa_or), METH_FASTCALL | METH_KEYWORDS,
      "sdpa_or(kernel, ways, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): as the kernel of "
-     "Python, which is asked about all but calls of which know_sdpa() said otherwise. ways: a dict from numbers to "
+     "Python, which is asked about all but calls of which know_call() said otherwise. ways: a dict from numbers to "
      "functions "
      "of (query, key, value), which give the result or NotImplemented. What is torch's default may be left out."},
     {nullptr, nullptr, 0, nullptr},

@@ -38,8 +38,6 @@ std::uint64_t own_keys = 0, our_keys = 0;
 
 KnownCalls calls;
 
-thread_local const Asked* asked_now = nullptr;
-
 void* impl_of(Handle tensor) { return *reinterpret_cast<void**>(tensor); }
 
 /// A call's arguments, given back at the end of the scope, whatever ends it.
@@ -90,20 +88,8 @@ bool describe(const Arguments& call, CallSignature& signature) {
   }
   signature.add(std::bit_cast<std::int64_t>(call.dropout_p));
   signature.add(std::bit_cast<std::int64_t>(call.scale.value_or(0.0)));
-  signature.add((call.is_causal ? 1 : 0) | (call.enable_gqa ? 2 : 0) | (call.scale ? 4 : 0));
-  return true;
+  return signature.add((call.is_causal ? 1 : 0) | (call.enable_gqa ? 2 : 0) | (call.scale ? 4 : 0));
 }
-
-/// Lets the kernel of Python know which call it is asked about.
-class Asking {
- public:
-  explicit Asking(const Asked* call) : before_(std::exchange(asked_now, call)) {}
-  ~Asking() { asked_now = before_; }
-  Asking(const Asking&) = delete;
-
- private:
-  const Asked* before_;
-};
 
 }  // namespace
 
@@ -125,6 +111,7 @@ bool connect(const Torch& torch) {
 void kernel(Value* stack, std::uint64_t, std::uint64_t) {
   const Arguments call(stack);
   Asked about;
+  about.calls = &calls;
   // A mode watches calls, and tensors that torch.compile traces with may not know their sizes.
   const bool readable = mode_stack_len() == 0 && describe(call, about.signature);
   if (readable) about.found = calls.find(about.signature);
@@ -140,8 +127,6 @@ void kernel(Value* stack, std::uint64_t, std::uint64_t) {
                         mask, call.dropout_p, call.is_causal, call.scale, call.enable_gqa));
   stack[0] = reinterpret_cast<Value>(result.release());
 }
-
-const Asked* asked() { return asked_now; }
 
 KnownCalls& known_calls() { return calls; }
 

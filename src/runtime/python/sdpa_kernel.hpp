@@ -23,15 +23,7 @@ bool connect(const Torch& torch);
 /// Registered for the keys of CPUs and GPUs, below autograd and above.
 void kernel(torch_shim::Value* stack, std::uint64_t count, std::uint64_t results);
 
-/// A call that this thread asks the kernel of Python about.
-struct Asked {
-  CallSignature signature;
-  KnownCalls::Found found;
-};
-/// nullptr: none, or one of which nothing may be known, since a mode watches it.
-const Asked* asked();
-
-/// Of all calls.
+/// Of all calls of this process.
 KnownCalls& known_calls();
 
 }  // namespace flashfit::python::sdpa

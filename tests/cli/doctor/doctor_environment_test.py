@@ -153,6 +153,10 @@ def test_a_pasted_error_of_the_driver_is_held_against_its_live_answer(venv: Path
     # It has passed by now, or the text is of another machine: no file is blamed, and the text stays a proof.
     found = report("--error", text, "--env", venv, status=1, **env)
     assert (found["culprits"], found["cleared"], found["cause_found"]) == ([], ["this machine"], True)
+    # A machine that has no GPU has not made this error, and is not cleared of it.
+    gone = {**env, "FAKE_CUDA_GPUS": ""}
+    found = report("--error", text, "--env", venv, status=1, FAKE_CUDA_FAIL="cuInit:100", **gone)
+    assert (found["culprits"], found["cleared"], found["cause_found"]) == ([], [], True)
     # Another answer of the driver is no evidence for this one.
     found = report("--error", text, "--env", venv, status=1, FAKE_CUDA_FAIL="cuInit:999", **env)
     assert found["culprits"] == []

@@ -64,6 +64,25 @@ def test_files_with_the_same_fault_are_one_line(made: Path, tmp_path: Path) -> N
     assert not any("more: flashfit doctor" in x for x in lines)
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "mend", "said"),
+    [
+        # The newest build that is not for a newer CUDA than the one asked for.
+        ("2.6.0+cu128", "--torch-backend=cu126 torch==2.6.0+cu126 (with", "PyTorch has no build cu128 of 2.6; it has"),
+        ("2.7.0+cu121", "--torch-backend=cu118 torch==2.7.0+cu118 (with", "PyTorch has no build cu121 of 2.7; it has"),
+        ("2.9.9", "try: pip install torch==2.9.1 (with", "PyTorch has no such release; the last 2.9 is 2.9.1"),
+        ("2.9.1", "try: pip install torch==2.9.1 (with", ""),
+        ("2.6.0+cu124", "--torch-backend=cu124 torch==2.6.0+cu124 (with", ""),
+    ],
+)
+def test_no_pytorch_is_named_that_does_not_exist(asked_for: str, mend: str, said: str) -> None:
+    text = f"ERROR: No matching distribution found for torch=={asked_for}\n"
+    ran = run("doctor", "--error", "-", text=text)
+    (line,) = [x for x in ran.stdout.splitlines() if x.startswith("try: ")]
+    assert mend in line
+    assert said in ran.stdout
+
+
 def test_origin_1_without_files_asks_for_them() -> None:
     status, lines = asked("origin_1_seedvr2", *PLACE)
     assert status == 2

@@ -62,6 +62,28 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torch\nvllm==0.11.0", [*L40, "--driver", "535"], []),
         ("vllm==0.33.0\ntorch>=2.4", [*L40, "--driver", "535"], ["FF105"]),
         ("torchvision<0.28\ntorch>=2.4", [*L40, "--driver", "535"], ["FF756"]),
+        # No line names PyTorch, and what installers bring for the package does not fit.
+        ("vllm==0.33.0", [*L40, "--driver", "535"], ["FF105"]),
+        ("vllm==0.33.0", [*L40, "--driver", "580.65.06"], []),
+        ("vllm==0.33.0; python_version < '3.10'", [*L40, "--driver", "535"], []),
+        ("vllm==0.33.0", [*L40, "--driver", "535", "--torch", "2.14.0+cu126"], []),
+        ("xformers==0.0.29.post3", ["--gpu", "rtx 5090", *PLACE], ["FF101"]),
+        ("xformers==0.0.29.post3", L40, []),
+        ("torchvision", [*L40, "--driver", "535"], ["FF756"]),
+        # Builds that PyTorch does not have. Beside the package index such an index changes nothing.
+        ("torch==2.6.0+cu128", L40, ["FF755"]),
+        ("torch==2.6.0+cu126", L40, []),
+        ("--index-url https://example.invalid/whl/cu128\ntorch==2.6.0", L40, ["FF755"]),
+        ("--extra-index-url https://example.invalid/whl/cu128\ntorch==2.6.0", L40, []),
+        ("--extra-index-url https://example.invalid/whl/cu128\ntorch==2.6.0", ["--gpu", "5090", *PLACE], ["FF101"]),
+        # Systems for which PyTorch has no wheels.
+        ("torch==2.6.0", ["--gpu", "L40", "--python", "3.11", "--platform", "musllinux_1_2_x86_64"], ["FF755"]),
+        ("torch", ["--gpu", "L40", "--python", "3.11", "--platform", "musllinux_1_2_x86_64"], ["FF755"]),
+        ("torch==2.7.1", ["--gpu", "L40", "--python", "3.11", "--platform", "manylinux_2_17_x86_64"], ["FF755"]),
+        ("torch==2.6.0", ["--gpu", "L40", "--python", "3.11", "--platform", "manylinux_2_17_x86_64"], []),
+        ("torch", ["--gpu", "L40", "--python", "3.11", "--platform", "manylinux_2_17_x86_64"], []),
+        ("torch==2.6.0+cu124", ["--python", "3.11", "--platform", "macosx_14_0_arm64"], ["FF755"]),
+        ("torch==2.6.0", ["--python", "3.11", "--platform", "macosx_14_0_arm64"], []),
         ("torch>=2.12", [*L40, "--driver", "535"], ["FF105"]),
         ("torch<2.11", [*L40, "--driver", "535"], []),
         ("torch", L40, []),
@@ -361,6 +383,23 @@ wheels = [{{path = "{APEX}", hashes = {{sha256 = "{digest}"}}}}]
 """
     (target,) = judged(write(made / "pylock.toml", lock), "--gpu", "H100", *PLACE)[1]["targets"]
     assert [p[:2] for p in problems(target) if p[1] == "FF757"] == ([] if right else [(4, "FF757")])
+
+
+@pytest.mark.parametrize(
+    ("image", "release", "words"),
+    [
+        ("python:3.11-alpine", "2.6.0", "manylinux, for glibc; yours is Linux x86_64 with musl"),
+        ("nvidia/cuda:12.4.1-devel-ubuntu18.04", "2.7.1", "need glibc 2.28 or later; yours is Linux x86_64 with glibc"),
+    ],
+)
+def test_an_image_whose_c_library_no_wheel_of_pytorch_takes(
+    tmp_path: Path, image: str, release: str, words: str
+) -> None:
+    file = write(tmp_path / "Dockerfile", f"FROM {image}\nRUN pip install torch=={release}\n")
+    status, report = judged(file, "--gpu", "L40", "--driver", "550")
+    (problem,) = problems(report["targets"][0])
+    assert (status, problem[:2]) == (1, (2, "FF755"))
+    assert words in problem[3]
 
 
 def test_included_lists_are_targets_of_their_own_but_none_outside_the_folder(tmp_path: Path) -> None:

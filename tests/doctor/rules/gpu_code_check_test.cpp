@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "doctor/facts/add_kernel_names.hpp"
+#include "doctor/facts/torch_facts.hpp"
 #include "doctor/rules/all_checks.hpp"
 #include "doctor/rules/coverage.hpp"
 #include "doctor/rules/judge.hpp"
@@ -14,6 +17,7 @@ namespace {
 
 using test::judged;
 using test::wheel_target;
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -181,6 +185,59 @@ TEST(GpuCode, AWheelOfALibraryForEachGpuRunsInPart) {
       << "another package's library mends nothing";
   target.binaries.pop_back();
   EXPECT_THAT(judged(check_gpu_code, target, on("L40")), IsEmpty());
+}
+
+/// As bitsandbytes has them: a library a CUDA, of which PyTorch's names the one that is loaded.
+Target one_library_a_cuda(const std::string& version) {
+  std::vector<Binary> binaries;
+  for (const auto& [number, toolkit, architecture] :
+       {std::tuple{"118", 11080, 80}, {"124", 12040, 80}, {"128", 12080, 120}, {"130", 13000, 120}}) {
+    Binary binary =
+        library(std::string("bitsandbytes/libbitsandbytes_cuda") + number + ".so", architecture, TargetScope::kPlain);
+    binary.containers[0].entries[0].toolkit = toolkit;
+    binaries.push_back(std::move(binary));
+  }
+  return wheel_target("bitsandbytes-" + version + "-py3-none-manylinux_2_24_x86_64.whl", std::move(binaries));
+}
+
+std::vector<std::string> stands_against(const Target& target, Question question, const char* torch) {
+  if (*torch != '\0') question.torch = read_torch(torch).value();
+  std::vector<std::string> lines;
+  for (const Problem& p : problems_of(target, question))
+    if (p.severity > Severity::kNote && p.code != "FF207")  // it has no metadata
+      lines.push_back(p.code + " " + name_of(verdict_of(p.severity)) + " " + p.member + p.message.substr(0, 37));
+  return lines;
+}
+
+TEST(GpuCode, OfALibraryForEachCudaTheOneThatIsLoadedCounts) {
+  const Target target = one_library_a_cuda("0.49.1");
+  Question question = on("rtx 5090");
+  question.driver = 12080;
+  // That of CUDA 13 wants another driver, and nobody loads it here.
+  EXPECT_THAT(stands_against(target, question, ""), IsEmpty());
+  EXPECT_THAT(stands_against(target, question, "2.7.0+cu128"), IsEmpty());
+  EXPECT_THAT(stands_against(target, question, "2.9.0"), IsEmpty()) << "the package index has it for CUDA 12.8";
+  // The one that is loaded has no code for the GPU, whatever the others have.
+  EXPECT_THAT(stands_against(target, question, "2.6.0+cu124"),
+              ElementsAre(testing::StartsWith("FF101 misfit bitsandbytes/libbitsandbytes_cuda124.so")));
+  EXPECT_THAT(stands_against(target, question, "2.9.0+cu130"),
+              ElementsAre(testing::StartsWith("FF105 misfit bitsandbytes/libbitsandbytes_cuda130.so")));
+}
+
+TEST(GpuCode, APyTorchForWhoseCudaThereIsNoLibrary) {
+  Question question = on("L40");
+  const auto none = ElementsAre("FF707 misfit loads libbitsandbytes_cuda126.so by t");
+  EXPECT_THAT(stands_against(one_library_a_cuda("0.49.1"), question, "2.7.0+cu126"), none);
+  EXPECT_THAT(stands_against(one_library_a_cuda("0.50.2"), question, "2.7.0+cu126"), IsEmpty())
+      << "from 0.50 on the nearest of the same major version is loaded";
+  EXPECT_THAT(stands_against(one_library_a_cuda("0.42.0"), question, "2.7.0+cu126"),
+              Each(testing::StartsWith("FF101 degraded")))
+      << "what older releases load is not known";
+  Question driver = on("L40");
+  driver.driver = 11080;
+  EXPECT_THAT(stands_against(one_library_a_cuda("0.49.1"), driver, ""), IsEmpty());
+  driver.driver = 10020;
+  EXPECT_FALSE(stands_against(one_library_a_cuda("0.49.1"), driver, "").empty()) << "none fits";
 }
 
 }  // namespace

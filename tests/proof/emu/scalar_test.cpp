@@ -73,6 +73,9 @@ TEST(Scalars, AsTheContractSays) {
   EXPECT_EQ(arch::max(NAN, 2), 2);
   EXPECT_EQ(arch::max(2, NAN), 2);
   EXPECT_TRUE(std::isnan(arch::max(NAN, NAN)));
+  EXPECT_EQ(arch::max_or_nan(-2, -1), -1);
+  EXPECT_FALSE(std::signbit(arch::max_or_nan(-0.f, 0)));
+  EXPECT_TRUE(std::isnan(arch::max_or_nan(NAN, 2)) && std::isnan(arch::max_or_nan(2, NAN)));
   EXPECT_EQ(arch::pack<f16>(1, -2), 0xc0003c00u);
   EXPECT_EQ(arch::pack<bf16>(1, -2), 0xc0003f80u);
   EXPECT_EQ(arch::widen(f16{0xc000}), -2);

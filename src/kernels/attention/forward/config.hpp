@@ -45,6 +45,11 @@ struct ForwardConfig {
   constexpr bool operator==(const ForwardConfig&) const = default;
 };
 
+/// Whether it takes biases.
+constexpr bool takes_biases(const ForwardConfig& c) {
+  return c.kind == ForwardKind::kBias || (c.kind == ForwardKind::kGeneral && c.engine == ForwardEngine::kMma);
+}
+
 /// A plain form for q, k and v of one head_dim, with nothing tuned: "128x64, 4 warps, 2 stages".
 constexpr ForwardConfig tile_config(DType dtype, int head_dim, int block_m, int block_n, int warps, int stages = 2,
                                     int min_blocks = 1) {

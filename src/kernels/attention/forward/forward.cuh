@@ -136,7 +136,7 @@ struct ForwardKernel {
         constexpr int kParts = arch::kCopiesAreAsync ? C.copy_parts : 1;
         if (!kGeneral && i < kParts) copy_part(i, kParts);
       });
-      if constexpr (kGeneral) score_tile(scores, warp_row, j * C.block_n, Scoring<T>(p, work));
+      if constexpr (kGeneral) score_tile(scores, warp_row, j * C.block_n, Scoring<T, takes_biases(C)>(p, work));
       if (j >= whole || !visible.sees_from(warp_row + Warp::kRows - 1, j * C.block_n))
         mask(scores, warp_row, j * C.block_n, visible);
       uint32 weights[kM][kN][2];

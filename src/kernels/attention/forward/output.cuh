@@ -21,6 +21,8 @@ class Output {
   using T = Element<C.dtype>;
   using Warp = WarpTile<C>;
   static constexpr bool kGeneral = C.kind == ForwardKind::kGeneral;
+  /// Scores are rounded before their base is subtracted: no base is too large.
+  static constexpr bool kRoundsFirst = kGeneral || C.kind == ForwardKind::kBias;
   using Rows = TileRows<C.packs>;
   static constexpr int kM = Warp::kRows / 16, kD = Warp::kColumns / 8;
   static_assert(Warp::kRows <= 32, "a bit a row");
@@ -47,7 +49,7 @@ class Output {
         ends[m][h] = end_of_row(rows[m][h].base, sums[m][h], sink);
       }
     const uint32 broken = hides_keys(p) ? broken_rows(o, sums, work, p) : 0;
-    const uint32 past = kGeneral ? 0 : rows_past_most_base(rows, work, p);  // general scores are rounded before
+    const uint32 past = kRoundsFirst ? 0 : rows_past_most_base(rows, work, p);
     if (p.splits > 1) {
       store_part(o, ends, work, p);
     } else {

@@ -43,7 +43,7 @@ void attend_row(const ForwardParams& p, const Work& work, int row, int first, in
   const T* g_v = work.row_of(static_cast<const T*>(p.v), p.v_batch, p.v_row, p.v_head, kv_head, work.k_offset);
   T* g_o = work.row_of(static_cast<T*>(p.o), p.o_batch, p.o_row, p.o_head, work.head, work.q_offset);
   const int lane = arch::lane();
-  const Scoring<T> scoring(p, work);
+  const Scoring<T, takes_biases(C)> scoring(p, work);
   float q[kDims], o[kColumns] = {};
 #pragma unroll
   for (int i = 0; i < kDims; ++i) {

@@ -41,10 +41,6 @@ std::string alibi_defect(const EmulatedKernel& kernel, const emu::Options& optio
 /// is wrong with one, or "".
 std::string bias_defect(const EmulatedKernel& kernel, const emu::Options& options, std::size_t shift);
 
-/// Whether a variant takes biases.
-inline bool takes_biases(const ForwardConfig& c) {
-  return c.kind == ForwardKind::kBias || (c.kind == ForwardKind::kGeneral && c.engine == ForwardEngine::kMma);
-}
 /// Of a variant that takes biases: runs cases, their keys in `splits` parts, of biases of which some rows have the
 /// lowest number of fp32, or of q's bf16, alone, or beside NaN, -inf or a late key of bias 0: what is wrong with one,
 /// or "".

@@ -53,12 +53,13 @@ class TileBias {
   /// Pair: two elements of the bias, of type B. change(score, pair, which of the two).
   template <class Pair, class B, class Change>
   void each(float (&c)[1][N8][4], Change change) const {
+    const B* const g_rows[2] = {static_cast<const B*>(p_.bias) + at_[0], static_cast<const B*>(p_.bias) + at_[1]};
     Pair pairs[2][kAtOnce][2];
-    ask<Pair, B>(pairs[0], 0);
+    ask(pairs[0], g_rows, 0);
 #pragma unroll
     for (int first = 0; first < N8; first += kAtOnce) {
       const int now = first / kAtOnce % 2;
-      if (first + kAtOnce < N8) ask<Pair, B>(pairs[now ^ 1], first + kAtOnce);
+      if (first + kAtOnce < N8) ask(pairs[now ^ 1], g_rows, first + kAtOnce);
 #pragma unroll
       for (int n = 0; n < kAtOnce; ++n)
 #pragma unroll
@@ -67,19 +68,19 @@ class TileBias {
     }
   }
   template <class Pair, class B>
-  void ask(Pair (&pairs)[kAtOnce][2], int first) const {
+  void ask(Pair (&pairs)[kAtOnce][2], const B* const (&g_rows)[2], int first) const {
 #pragma unroll
     for (int n = 0; n < kAtOnce; ++n)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         pairs[n][h] = 0;
-        if ((first + n) * 8 < keys_)
-          pairs[n][h] = arch::load<Pair>(static_cast<const B*>(p_.bias), at_[h] + (first + n) * 8);
+        if ((first + n) * 8 < keys_) pairs[n][h] = arch::load<Pair>(g_rows[h], (first + n) * 8);
       }
   }
   template <class B>
   static void add(float& x, float bias, float scale) {
-    x = bias == kMinusInfinity ? kMinusInfinity : arch::multiply_add(x, scale, bias_log2<B>(bias));
+    x = arch::multiply_add(x, scale, bias_log2<B>(bias));  // in any case: else the compiler loads `scale` each time
+    if (bias == kMinusInfinity) x = kMinusInfinity;
   }
 
   const ForwardParams& p_;

@@ -26,11 +26,11 @@ class WgmmaConsumer {
   using Visible = RowVisibility<C.packs>;
   using Order = KeyOrder<C>;
   using Products = WgmmaProducts<C>;
-  /// The end of rows is that of plain ones: those with a base past kMostBase are computed again. With a bias, which may
-  /// be as large as that in rows that are no one's, it is that of general ones, whose scores are rounded before.
+  /// The end of rows is that of plain ones: those with a base past kMostBase are computed again. With a bias it is not,
+  /// as a bias may be as large as that in rows that are no one's.
   static constexpr ForwardConfig kEnd = [] {
     ForwardConfig end = C;
-    end.kind = C.kind == ForwardKind::kBias ? ForwardKind::kGeneral : ForwardKind::kPlain;
+    end.kind = C.kind == ForwardKind::kBias ? C.kind : ForwardKind::kPlain;
     return end;
   }();
   static constexpr int kRows = kWarpgroupRows;

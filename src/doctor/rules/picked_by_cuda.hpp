@@ -1,0 +1,16 @@
+#pragma once
+// Wheels with one library a CUDA version, of which the program loads the one that PyTorch's CUDA names.
+#include <vector>
+
+#include "doctor/facts/facts.hpp"
+#include "doctor/rules/question.hpp"
+#include "doctor/rules/report.hpp"
+
+namespace flashfit::doctor {
+
+/// Of a wheel that carries such libraries (data/knowledge.json, "picks_by_cuda" and "picks_near_cuda"): the one that is
+/// loaded decides, and what stands against the others is a note. Where no PyTorch is known, one of them that fits is
+/// enough. FF707 where there is none for PyTorch's CUDA.
+void judge_picked_by_cuda(const Target& target, const Question& question, std::vector<Problem>& problems);
+
+}  // namespace flashfit::doctor
