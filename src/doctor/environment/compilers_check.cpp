@@ -6,10 +6,10 @@
 
 #include "core/base/ascii.hpp"
 #include "core/gpu/driver_versions.hpp"
-#include "doctor/environment/knowledge.hpp"
-#include "doctor/environment/picked_cuda.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/gpu_code/toolkit_gpus.hpp"
+#include "doctor/knowledge/package_rows.hpp"
+#include "doctor/knowledge/picked_cuda.hpp"
 #include "doctor/mends/mends.hpp"
 
 namespace flashfit::doctor::environment {

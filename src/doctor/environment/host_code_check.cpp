@@ -7,8 +7,8 @@
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
-#include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"
+#include "doctor/knowledge/package_rows.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/packaging/same_release.hpp"
 

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "core/base/ascii.hpp"
-#include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/data.hpp"
+#include "doctor/knowledge/package_rows.hpp"
 #include "doctor/rules/on_purpose.hpp"
 #include "doctor/rules/torch_requirement.hpp"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/site.hpp"
+#include "doctor/knowledge/package_rows.hpp"
 #include "doctor/packaging/version.hpp"
 
 namespace flashfit::doctor::environment {

@@ -20,6 +20,12 @@ std::string Package::relative(const std::string& path) const {
   return path.starts_with(folder + "/") ? path.substr(folder.size() + 1) : path;
 }
 
+std::vector<std::string> Package::relative_paths() const {
+  std::vector<std::string> paths;
+  for (const FileFacts& file : files) paths.push_back(relative(file.path));
+  return paths;
+}
+
 std::vector<Package> to_packages(const dynamic_loader::FileTree& tree, std::vector<Distribution> distributions,
                                  const std::string& folder, std::vector<FileFacts> files) {
   std::vector<Package> packages;

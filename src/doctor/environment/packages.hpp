@@ -17,6 +17,8 @@ struct Package {
 
   /// The file's path as it is below the folder of packages: "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so".
   std::string relative(const std::string& path) const;
+  /// relative() of all its files.
+  std::vector<std::string> relative_paths() const;
 };
 
 /// Takes the files; every distribution comes back, those without machine code too. `folder`: the folder of packages.

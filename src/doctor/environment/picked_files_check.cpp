@@ -5,40 +5,27 @@
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/listing.hpp"
-#include "doctor/environment/knowledge.hpp"
-#include "doctor/environment/picked_cuda.hpp"
 #include "doctor/environment/site.hpp"
+#include "doctor/knowledge/package_rows.hpp"
+#include "doctor/knowledge/picked_cuda.hpp"
 #include "doctor/mends/compile_command.hpp"
+#include "doctor/rules/picked_by_cuda.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
 
 using Kind = Knowledge::Kind;
 
-std::string with(std::string_view pattern, std::string_view star) {
-  std::string name(pattern.substr(pattern.rfind('/') + 1));
-  const std::size_t at = name.find('*');
-  return at == std::string::npos ? name : name.replace(at, 1, star);
-}
-
 void by_cuda(const Site& site, const Package& package, const Knowledge& row, doctor::TargetReport& report) {
   const std::string torch = site.torch_version();
   const std::string wanted = cuda_digits(torch);
-  const std::vector<std::string> there = carried_cudas(package, row);
-  if (wanted.empty() || there.empty() || !picked_cuda(there, wanted, row.kind).empty()) return;
-  // Code of the same CUDA runs under the same driver and finds the same libraries: the newest of them.
-  std::string nearest;
-  for (const std::string& one : there)
-    if (one.size() == wanted.size() && one.substr(0, 2) == wanted.substr(0, 2)) nearest = one;
-  report.problems.push_back({"FF707", Severity::kMisfit,
-                             fmt::format("loads {} by torch's CUDA ({}), and carries {} alone: \"{}\"",
-                                         with(row.files, wanted), torch, doctor::listed(there, 20), row.says),
-                             "",
-                             nearest.empty() ? fmt::format("a version of {} with that file", package.distribution.name)
-                                             : fmt::format("{}={}", row.other, nearest)});
+  const std::vector<std::string> there = carried_cudas(row, package.relative_paths());
+  if (wanted.empty() || there.empty() || !picked_cuda(row, there, wanted).empty()) return;
+  report.problems.push_back(doctor::none_for_cuda(row, there, wanted, torch, package.distribution.name));
+  const std::string nearest = nearest_cuda(there, wanted);
   if (nearest.empty() || !report.mend.empty()) return;
   report.mend = fmt::format("export {}={}", row.other, nearest);
-  report.mend_why = fmt::format("makes it load {}, of the same major version of CUDA", with(row.files, nearest));
+  report.mend_why = fmt::format("makes it load {}, of the same major version of CUDA", file_for_cuda(row, nearest));
 }
 
 void by_gpu(const Site& site, const Package& package, doctor::TargetReport& report) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "doctor/environment/knowledge.hpp"
-#include "doctor/environment/picked_cuda.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/facts/torch_facts.hpp"
+#include "doctor/knowledge/package_rows.hpp"
+#include "doctor/knowledge/picked_cuda.hpp"
 #include "doctor/packaging/python_module.hpp"
 
 namespace flashfit::doctor::environment {
@@ -42,7 +42,7 @@ bool is_loaded(const std::string& path, const Package& package, const Site& site
     for (const Knowledge* const row : known_of(name, version, kind)) {
       const std::string carried = wanted.empty() ? "" : star_of(row->files, path);
       if (carried.empty()) continue;
-      const std::string picked = picked_cuda(carried_cudas(package, *row), wanted, kind);
+      const std::string picked = picked_cuda(*row, carried_cudas(*row, package.relative_paths()), wanted);
       if (!carried.starts_with(picked.empty() ? wanted : picked)) return false;
     }
   return true;

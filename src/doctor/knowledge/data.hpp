@@ -59,7 +59,7 @@ struct ChoosesItself {
   std::string source;
 };
 
-/// What is known of a package beside its bytes (environment/knowledge.hpp), as texts by their keys.
+/// What is known of a package beside its bytes (package_rows.hpp), as texts by their keys.
 using PackageRow = std::map<std::string, std::string>;
 /// The values of its key "kind", in the order of Knowledge::Kind.
 inline constexpr std::array<std::string_view, 12> kPackageKinds = {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/ascii.hpp"
 #include "core/gpu/driver_versions.hpp"
@@ -71,16 +72,23 @@ std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda) {
   return list.ends_with('+') ? list + "PTX" : list;
 }
 
+CudaVersion cuda_of_label(std::string_view label) {
+  int number = 0;
+  if (!label.starts_with("cu") || label.size() > 5) return 0;
+  const char* const end = label.data() + label.size();
+  const auto [stop, error] = std::from_chars(label.data() + 2, end, number);
+  if (error != std::errc{} || stop != end || number < 10) return 0;
+  return number / 10 * 1000 + number % 10 * 10;
+}
+
+std::string label_of_cuda(CudaVersion cuda) { return fmt::format("cu{}{}", cuda / 1000, cuda % 1000 / 10); }
+
 std::string no_torch_build(const Version& version, std::string_view label) {
-  const std::string_view digits = label.starts_with("cu") ? label.substr(2) : "";
+  const CudaVersion cuda = cuda_of_label(label);
   const TorchRelease* const release = torch_release_of(version);
   // Of a release with one build in the table the others are not known.
-  if (digits.size() < 2 || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit) ||
-      release == nullptr || release->cuda[1] == 0 || version.is_prerelease())
-    return "";
-  int number = 0;
-  for (const char c : digits) number = number * 10 + (c - '0');
-  if (release->has_build(number / 10 * 1000 + number % 10 * 10)) return "";
+  if (cuda == 0 || release == nullptr || release->cuda[1] == 0 || version.is_prerelease()) return "";
+  if (release->has_build(cuda)) return "";
   return fmt::format("PyTorch has no build {} of {}.{}; it has {}", label, release->major, release->minor,
                      release->builds());
 }

@@ -38,6 +38,11 @@ std::vector<CodeEntry> code_of_torch(const TorchRelease& release, CudaVersion cu
 /// The same in words: "7.5 8.0 8.6 9.0 10.0 12.0+PTX".
 std::string targets_of_torch(const TorchRelease& release, CudaVersion cuda);
 
+/// The CUDA of a build's label: 12080 of "cu128"; 0: it is none.
+CudaVersion cuda_of_label(std::string_view label);
+/// "cu128" of 12080.
+std::string label_of_cuda(CudaVersion cuda);
+
 /// Why PyTorch has no build of that release with a label such as "cu128", in a few words; "" if it has, or if that is
 /// not known: of labels for other things than CUDA, of previews, of releases whose builds are not all known.
 std::string no_torch_build(const Version& version, std::string_view label);

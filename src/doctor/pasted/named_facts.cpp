@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ranges>
 
 #include "core/base/printable.hpp"
@@ -25,18 +24,6 @@ struct NamedTorch {
   CudaVersion cuda = 0;  ///< of its label, "cu128" -> 12.8; 0: it has none, or another
 };
 
-/// "cu128" -> 12080; 0: no such label.
-CudaVersion cuda_of_label(std::string_view label) {
-  int number = 0;
-  if (!label.starts_with("cu")) return 0;
-  const char* const end = label.data() + label.size();
-  const auto [stop, error] = std::from_chars(label.data() + 2, end, number);
-  if (error != std::errc{} || stop != end || number < 90 || number > 999) return 0;
-  return number / 10 * 1000 + number % 10 * 10;
-}
-
-std::string label_of(CudaVersion cuda) { return fmt::format("cu{}{}", cuda / 1000, cuda % 1000 / 10); }
-
 bool serves(const TorchRelease& release, CudaVersion cuda, const Question& question) {
   const auto code = code_of_torch(release, cuda);
   if (code.empty() || !toolkit_misfit(cuda, question.driver).empty()) return false;
@@ -52,7 +39,7 @@ std::string build_that_serves(const Diagnosis& diagnosis, const Question& questi
     const int minor = python ? static_cast<int>(python->minor) : release.last_python;
     if (minor < release.first_python || minor > release.last_python) continue;
     for (const CudaVersion cuda : release.cuda)
-      if (cuda != 0 && serves(release, cuda, question)) return release.str() + "+" + label_of(cuda);
+      if (cuda != 0 && serves(release, cuda, question)) return release.str() + "+" + label_of_cuda(cuda);
   }
   return "";
 }

@@ -66,17 +66,15 @@ std::string said_by(const std::vector<Version>& versions, const Version& wanted)
 /// "2.6.0+cu126" of "2.6.0+cu128": the newest build that is not for a newer CUDA than the one asked for, which a driver
 /// of that one serves; the oldest where all are newer.
 std::string nearest_build(const Version& wanted, const TorchRelease& release) {
-  int asked = 0;
-  for (const char c : std::string_view(wanted.local).substr(2)) asked = asked * 10 + (c - '0');
-  int best = 0;
-  for (const CudaVersion cuda : release.cuda) {
-    if (cuda == 0) continue;
-    const int one = cuda / 1000 * 10 + cuda % 1000 / 10;
+  const CudaVersion asked = cuda_of_label(wanted.local);
+  CudaVersion best = 0;
+  for (const CudaVersion one : release.cuda) {
+    if (one == 0) continue;
     const bool newest_below = one <= asked && (best > asked || one > best);
     const bool oldest_above = one > asked && best > asked && one < best;
     if (best == 0 || newest_below || oldest_above) best = one;
   }
-  return fmt::format("{}+cu{}", plain(wanted), best);
+  return fmt::format("{}+{}", plain(wanted), label_of_cuda(best));
 }
 
 }  // namespace

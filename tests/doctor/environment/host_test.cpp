@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 
 #include "doctor/environment/host_checks.hpp"
-#include "doctor/environment/knowledge.hpp"
 #include "doctor/environment/made_environment.hpp"
 #include "doctor/environment/system.hpp"
 #include "doctor/environment/torch_builds.hpp"
+#include "doctor/knowledge/package_rows.hpp"
 
 namespace flashfit::doctor::environment::test {
 namespace {

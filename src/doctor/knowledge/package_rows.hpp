@@ -9,7 +9,7 @@
 
 #include "core/gpu/target.hpp"
 
-namespace flashfit::doctor::environment {
+namespace flashfit::doctor {
 
 struct Knowledge {
   enum class Kind : unsigned char {
@@ -55,4 +55,4 @@ bool matches(std::string_view pattern, std::string_view path);
 /// What the one '*' of `pattern` stands for in `path`; "" if it does not match.
 std::string star_of(std::string_view pattern, std::string_view path);
 
-}  // namespace flashfit::doctor::environment
+}  // namespace flashfit::doctor

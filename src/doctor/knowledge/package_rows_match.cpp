@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "core/base/ascii.hpp"
-#include "doctor/environment/knowledge.hpp"
+#include "doctor/knowledge/package_rows.hpp"
 #include "doctor/packaging/specifier.hpp"
 #include "doctor/packaging/version.hpp"
 
-namespace flashfit::doctor::environment {
+namespace flashfit::doctor {
 namespace {
 
 bool of_package(std::string_view pattern, std::string_view name) {
@@ -17,10 +17,10 @@ bool of_package(std::string_view pattern, std::string_view name) {
 
 bool of_version(std::string_view versions, std::string_view version) {
   if (versions.empty()) return true;
-  const auto specifiers = doctor::parse_specifiers(versions);
-  const auto parsed = doctor::parse_version(version);
+  const auto specifiers = parse_specifiers(versions);
+  const auto parsed = parse_version(version);
   // Builds of one's own count as the release that they were made from.
-  return specifiers && parsed && doctor::refusing(*specifiers, parsed->public_part()) == nullptr;
+  return specifiers && parsed && refusing(*specifiers, parsed->public_part()) == nullptr;
 }
 
 std::optional<ComputeCapability> capability(std::string_view text) {
@@ -81,4 +81,4 @@ std::string star_of(std::string_view pattern, std::string_view path) {
   return std::string(path.substr(star, path.size() + 1 - pattern.size()));
 }
 
-}  // namespace flashfit::doctor::environment
+}  // namespace flashfit::doctor
