@@ -59,7 +59,8 @@ class LeftCalls(KnownCalls):
     def left_or(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, but NotImplemented for calls like one of which it said that it is left, by calling what
         knower() gave. Alike are those whose tensors have the same dtypes, devices and sizes, and whose other arguments
-        are the same. Their gradients do not tell them apart, nor does what watches or changes calls."""
+        are the same. Their gradients do not tell them apart, nor does what watches or changes calls: under autocast and
+        torch.compile, which change what is decided, the function is to be asked directly."""
         return function if self._calls is None else partial(self._native.left_or, self._calls, function)
 
     def knower(self, call: str, reason: str, *way: Any) -> Callable[[], Any]:
