@@ -100,7 +100,7 @@ def attempt(expected: Expected, candidate: Candidate | None) -> HardResult:
             flashfit.attention(inputs.q, inputs.k, inputs.v, out=again, **options)
     except flashfit.FlashfitError as refused:
         # A named image may be for plain problems, or for other head_dims; the plan must have something for each.
-        result.served = candidate is None or f"variant {candidate.variant} is for" not in str(refused)
+        result.served = candidate is None or not candidate.is_not_for(refused)
         if result.served:
             result.problems.append(f"refused: {refused}")
         return result

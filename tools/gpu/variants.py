@@ -34,6 +34,10 @@ class Candidate:
     def name(self) -> str:
         return f"{self.variant or f'the choice for {self.dtype} D{self.head_dim}'} {self.code}"
 
+    def is_not_for(self, refused: flashfit.FlashfitError) -> bool:
+        """Whether a call was refused because this variant does not take its options, such as variable length."""
+        return bool(self.variant) and f"variant {self.variant} is for" in str(refused)
+
 
 def decimal(compute_capability: str) -> int:
     major, minor = compute_capability.split("+")[0].split(".")
