@@ -8,11 +8,13 @@ tanh(v / SCALE) is about v (c0 + c1 v^2 + c2 v^4 + c3 v^6) for |v| < LIMIT, with
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 SCALE, LIMIT, TERMS = 4.0, 2.0, 4
-Doubles = NDArray[np.float64]
+Doubles = NDArray[np.floating[Any]]
 
 
 def wanted(square: Doubles) -> Doubles:
