@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,10 @@ def test_kernel_has_the_derived_coefficients() -> None:
     highest_first = re.findall(r"-?\d\.\d+(?:e-\d+)?f", body)
     coefficients, error = tanh_polynomial.rounded()
     assert highest_first == coefficients[::-1]
-    assert -21 < error < -20.7
-    assert f"kLeastLarge = {tanh_polynomial.LIMIT:.0f}.f" in text
+    assert -22 < error < -21.5
+    bit = re.search(r"kBitOfLarge = (0x[0-9a-f]+)", text)
+    assert bit
+    assert struct.unpack("<f", struct.pack("<I", int(bit[1], 16)))[0] == tanh_polynomial.LIMIT
 
 
 def test_error_has_equal_extrema() -> None:

@@ -1,6 +1,6 @@
 """The coefficients of softcap's polynomial (src/kernels/attention/forward/wgmma/softcap.cuh).
 
-tanh(v / SCALE) is about v (c0 + c1 v^2 + c2 v^4 + c3 v^6) for |v| < LIMIT, with the least maximum of the relative error
+tanh(v / SCALE) is about v (c0 + c1 v^2 + ... + c4 v^8) for |v| < LIMIT, with the least maximum of the relative error
 (Remez' exchange algorithm). Prints the coefficients, rounded to fp32, and what is then the largest relative error.
 
     python -m tools.dev.tanh_polynomial
@@ -8,12 +8,13 @@ tanh(v / SCALE) is about v (c0 + c1 v^2 + c2 v^4 + c3 v^6) for |v| < LIMIT, with
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-SCALE, LIMIT, TERMS = 4.0, 2.0, 4
+SCALE, LIMIT, TERMS = 2 / math.log(2), 2.0, 5
 Doubles = NDArray[np.floating[Any]]
 
 
@@ -32,7 +33,7 @@ def relative_error(coefficients: Doubles, square: Doubles) -> Doubles:
 
 
 def derive() -> Doubles:
-    """The coefficients c0 .. c3 in double: those whose relative error has TERMS + 1 equal extrema of changing sign."""
+    """The coefficients c0 .. c4 in double: those whose relative error has TERMS + 1 equal extrema of changing sign."""
     end = LIMIT * LIMIT
     grid = np.linspace(1e-9, end, 100_001)
     index = np.arange(TERMS + 1)

@@ -57,7 +57,7 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
     const int pack = packed_heads(config, call.problem);
     wgmma_.forward = params;
     wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap : params.softmax_scale) * kLog2E;
-    wgmma_.softcap_x = params.softcap > 0 ? 4 * params.softmax_scale / params.softcap : 0;
+    wgmma_.softcap_x = params.softcap > 0 ? 2 * params.softmax_scale * kLog2E / params.softcap : 0;
     wgmma_.works = params.slots * (params.heads.by / pack);
     wgmma_.order = work_order(config, call.problem);
     wgmma_.all_heads = params.heads.by / pack * params.batch;

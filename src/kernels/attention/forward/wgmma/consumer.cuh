@@ -334,16 +334,11 @@ class WgmmaConsumer {
   TileQ& q_tile() const { return s_.rows[arch::shuffle(turn_, 0) % Shared::kRowSlots].q; }
   Handover& k_of(int n) const { return s_.of_k[n % C.stages]; }
   Handover& v_of(int n) const { return s_.of_v[n % C.stages]; }
-  /// Asked anew where outputs are so wide that there is no register for it.
-  int group_in_turn() const { return kD > 128 ? arch::warp() / 4 : group_; }
   void take_turn() {
-    if constexpr (kTakesTurns) arch::named_barrier_sync(kTurn + group_in_turn(), 256);
+    if constexpr (kTakesTurns) arch::named_barrier_sync(kTurn + group_, 256);
   }
   void pass_turn() {
-    if constexpr (kTakesTurns) {
-      const int group = group_in_turn();
-      arch::named_barrier_arrive(kTurn + (group + 1 < kGroups ? group + 1 : 0), 256);
-    }
+    if constexpr (kTakesTurns) arch::named_barrier_arrive(kTurn + (group_ + 1 < kGroups ? group_ + 1 : 0), 256);
   }
 
   const Params& p_;

@@ -45,7 +45,7 @@ struct WgmmaForwardParams {
   /// turns, which is as good where all tiles' costs are known.
   int* taken;
   HeadStart start;  ///< of k and v; q is copied and the output moved as they are
-  float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x / 4)
+  float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)
 };
 
 }  // namespace flashfit

@@ -1,112 +1,100 @@
 #pragma once
 // Softcap where scores wait in registers. tanh as in score.cuh takes two operations of the exponential units, which are
-// the bottleneck, besides the weight's one. Here a polynomial gives tanh of scores that are small against the cap, as
-// most are. Only where a warp's tile has larger ones does 1 - 2 / (2^z + 1) give those: N scores share a reciprocal
-// (P. Montgomery, 1987): 1 / a = b / (a b).
+// the bottleneck, besides the weight's one. Here a row takes none if all its scores with a tile of keys are small
+// against the cap, as most are: a polynomial gives tanh of those. Another row's takes 1 + 1 / N, as N scores share a
+// reciprocal (P. Montgomery, 1987): 1 / a = b / (a b).
 //
-// A small score's tanh is the polynomial's in either case. So no row's result depends on what other rows of the warp
-// have.
+// Each row goes its own way: its bits must not depend on those of other rows of the warp.
 #include "kernels/arch/arch.hpp"
 
 namespace flashfit {
 
-/// From this magnitude of x on, tanh(x / 4) is not the polynomial's. A power of 2, so that one bit of x tells: that of
-/// infinities and of any NaN is set, too.
-inline constexpr float kLeastLarge = 2.f;
+/// |x| is below 2 if and only if this bit of it is not set. Infinities and NaN have it.
 inline constexpr uint32 kBitOfLarge = 0x40000000;
 
-inline bool is_large(float x) { return x * x >= kLeastLarge * kLeastLarge; }  // not of a NaN
-
-/// tanh(x / 4) for small x, within 2^-20 of itself; a NaN stays one. tools/dev/tanh_polynomial.py derives the
-/// coefficients.
+/// tanh(y), y = x ln 2 / 2, for |x| < 2, within 2^-20 of itself. tools/dev/tanh_polynomial.py derives the coefficients.
 inline float tanh_of_small(float x) {
   const float square = x * x;
-  float sum = arch::multiply_add(square, -2.71009685e-06f, 0.000128811487f);
-  sum = arch::multiply_add(square, sum, -0.00520723732f);
-  sum = arch::multiply_add(square, sum, 0.249999866f);
+  float sum = arch::multiply_add(square, 1.00199566e-06f, -3.05906542e-05f);
+  sum = arch::multiply_add(square, sum, 0.000664196559f);
+  sum = arch::multiply_add(square, sum, -0.0138748158f);
+  sum = arch::multiply_add(square, sum, 0.346573502f);
   return x * sum;
 }
 
-/// 2^z + 1, where 2^z is e^(x / 2). Where x is so large that tanh(x / 4) is 1 in fp32, z is 30, so that a product of
-/// four is in fp32's range, and so is its reciprocal. Of a NaN, too, it is a number.
-inline float power_and_one(float x) {
-  constexpr float kHalfLog2E = 0.721347520f, kMost = 30.f;
-  return arch::exp2(-arch::max(x * -kHalfLog2E, -kMost)) + 1.f;
+/// N x become tanh(y), y = x ln 2 / 2: within 2^-20, and within 2^-15 of themselves. Right at both infinities; a NaN
+/// stays one, and the others are as without it.
+template <int N>
+void tanh_of_half_log2(float (&x)[N]) {
+  static_assert(N <= 4);
+  // From here on tanh is 1 in fp32. A product of four is in fp32's range, and so is its reciprocal.
+  constexpr float kMost = 30.f;
+  // For y below 2^-5, where 1 - 2 / (2^x + 1) cancels, the series: y - y^3 / 3.
+  constexpr float kSeriesSquare = 0.00813034757f, kHalfLn2 = 0.346573590279972655f, kCubic = -0.0400377511f;
+  float a[N], products[N];  // 2^x + 1, and of all up to here
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    a[i] = arch::exp2(-arch::max(-x[i], -kMost)) + 1.f;  // of a NaN too this is a number
+    products[i] = i == 0 ? a[0] : products[i - 1] * a[i];
+  }
+  float inverse = arch::reciprocal(products[N - 1]) * -2.f;  // of the product up to here, times -2
+#pragma unroll
+  for (int i = N - 1; i >= 0; --i) {
+    const float of_this = i == 0 ? inverse : inverse * products[i - 1];
+    inverse *= a[i];
+    const float square = x[i] * x[i], y = x[i] * kHalfLn2;
+    x[i] = square >= kSeriesSquare ? 1.f + of_this : arch::multiply_add(y * square, kCubic, y);
+  }
 }
 
-/// Large ones of several x become tanh(x / 4), within 2^-20, and are right at both infinities. The others stay; so does
-/// a NaN.
-inline void take_tanh(float& x, float inverse, float factor) {
-  const float tanh = arch::multiply_add(inverse, factor, 1.f);
-  x = is_large(x) ? tanh : x;
+/// x of all keys of a row become tanh(x ln 2 / 2): H says which of a lane's two rows.
+template <int H, int N8>
+void tanh_of_small_row(float (&x)[N8][4]) {
+#pragma unroll
+  for (int n = 0; n < 2 * N8; ++n) {
+    float& one = x[n / 2][2 * H + n % 2];
+    one = tanh_of_small(one);
+  }
 }
-inline void tanh_of_large(float& x0, float& x1) {
-  const float a0 = power_and_one(x0), a1 = power_and_one(x1), inverse = arch::reciprocal(a0 * a1) * -2.f;
-  take_tanh(x0, inverse, a1);
-  take_tanh(x1, inverse, a0);
-}
-inline void tanh_of_large(float& x0, float& x1, float& x2, float& x3) {
-  const float a0 = power_and_one(x0), a1 = power_and_one(x1), a2 = power_and_one(x2), a3 = power_and_one(x3);
-  const float a01 = a0 * a1, a23 = a2 * a3, inverse = arch::reciprocal(a01 * a23) * -2.f;
-  const float inverse01 = inverse * a23, inverse23 = inverse * a01;
-  take_tanh(x0, inverse01, a1);
-  take_tanh(x1, inverse01, a0);
-  take_tanh(x2, inverse23, a3);
-  take_tanh(x3, inverse23, a2);
-}
-
-/// x of n8 tiles Begin .. End - 1 become tanh(x / 4); N of one row share a reciprocal.
-template <int N, int Begin, int End, int N8>
-void tanh_of_any(float (&x)[N8][4]) {
-  static_assert(N == 2 || N == 4);
-  // Small ones first, whose tanh is small, too. Both ways at once would take registers that there are not. From the
-  // last one on: else the compiler sees that the vote's other way begins alike, and takes registers for that before it.
+template <int N, int H, int N8>
+void tanh_of_row(float (&x)[N8][4]) {
+  static_assert(N8 * 2 % N == 0);
 #pragma unroll
-  for (int n = End - 1; n >= Begin; --n)
+  for (int n = 0; n < 2 * N8; n += N) {
+    float some[N];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float tanh = tanh_of_small(x[n][i]);
-      x[n][i] = is_large(x[n][i]) ? x[n][i] : tanh;
-    }
+    for (int i = 0; i < N; ++i) some[i] = x[(n + i) / 2][2 * H + (n + i) % 2];
+    tanh_of_half_log2(some);
 #pragma unroll
-  for (int n = Begin; n < End; n += N / 2)
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-      if constexpr (N == 2)
-        tanh_of_large(x[n][i], x[n][i + 1]);
-      else
-        tanh_of_large(x[n][i], x[n][i + 1], x[n + 1][i], x[n + 1][i + 1]);
-    }
+    for (int i = 0; i < N; ++i) x[(n + i) / 2][2 * H + (n + i) % 2] = some[i];
+  }
 }
 
-/// The same for n8 tiles from Begin on, in parts: most have no large score.
-template <int N, int Begin = 0, int N8>
-void tanh_of_fourths(float (&x)[N8][4]) {
-  constexpr int kPart = 8, kEnd = Begin + kPart < N8 ? Begin + kPart : N8;
+/// Whether a row has a large x: four neighbouring lanes share it.
+template <int H, int N8>
+bool row_is_large(const float (&x)[N8][4]) {
   uint32 bits = 0;
 #pragma unroll
-  for (int n = Begin; n < kEnd; ++n)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) bits |= __builtin_bit_cast(uint32, x[n][i]);
-  if (arch::ballot((bits & kBitOfLarge) != 0) == 0) [[likely]] {
-#pragma unroll
-    for (int n = Begin; n < kEnd; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) x[n][i] = tanh_of_small(x[n][i]);
-  } else {
-    tanh_of_any<N, Begin, kEnd>(x);
-  }
-  if constexpr (kEnd < N8) tanh_of_fourths<N, kEnd>(x);
+  for (int n = 0; n < 2 * N8; ++n) bits |= __builtin_bit_cast(uint32, x[n / 2][2 * H + n % 2]);
+  return (arch::ballot((bits & kBitOfLarge) != 0) >> (arch::lane() & ~3) & 15) != 0;
 }
 
-/// All products that a lane has of a tile of keys become tanh of them over the cap.
+/// All products that a lane has of a tile of keys become tanh of them over the cap; N of one row share a reciprocal.
 template <int N, int N8>
 void cap_products(float (&c)[1][N8][4], float softcap_x) {
 #pragma unroll
   for (int n = 0; n < N8; ++n)
 #pragma unroll
     for (int i = 0; i < 4; ++i) c[0][n][i] *= softcap_x;
-  tanh_of_fourths<N>(c[0]);
+  const bool is_large[2] = {row_is_large<0>(c[0]), row_is_large<1>(c[0])};
+  if (is_large[0])
+    tanh_of_row<N, 0>(c[0]);
+  else
+    tanh_of_small_row<0>(c[0]);
+  if (is_large[1])
+    tanh_of_row<N, 1>(c[0]);
+  else
+    tanh_of_small_row<1>(c[0]);
 }
 
 }  // namespace flashfit
