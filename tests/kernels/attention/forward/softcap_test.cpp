@@ -1,4 +1,4 @@
-// tanh of several scores at once, by one reciprocal.
+// tanh of scores that wait in registers: of small ones by a polynomial, of others several at once by one reciprocal.
 #include "kernels/attention/forward/wgmma/softcap.cuh"
 
 #include <gtest/gtest.h>
@@ -64,6 +64,38 @@ TEST(Softcap, WhatIsNoNumberStaysInItsPlace) {
       else
         EXPECT_NEAR(got[at], std::copysign(1.f, odd), 0x1p-20);
     }
+}
+
+// Of one float in 37 from 1/8 on, and of one in 37,000 below.
+TEST(Softcap, PolynomialIsWithin2ToMinus20OfSmallOnes) {
+  double largest = 0;
+  for (uint32 bits = 0x00800000; bits < kBitOfLarge; bits += bits < 0x3e000000 ? 37 * 1000 : 37) {
+    const float x = __builtin_bit_cast(float, bits);
+    largest = std::max(largest, std::abs(tanh_of_small(x) / exact(x) - 1));
+    EXPECT_EQ(tanh_of_small(-x), -tanh_of_small(x));
+  }
+  EXPECT_LE(largest, 0x1p-20);
+  EXPECT_EQ(tanh_of_small(0.f), 0.f);
+}
+
+TEST(Softcap, OneBitTellsLargeFromSmall) {
+  const auto has_bit = [](float x) { return (__builtin_bit_cast(uint32, x) & kBitOfLarge) != 0; };
+  for (const float x : {std::nextafter(2.f, 0.f), 0.f, 1e-40f, 1.f})
+    for (const float of : {x, -x}) EXPECT_FALSE(has_bit(of)) << of;
+  for (const float x : {2.f, std::nextafter(2.f, 3.f), 3e38f, kInfinity, NAN})
+    for (const float of : {x, -x}) EXPECT_TRUE(has_bit(of)) << of;
+}
+
+// The two rows of a lane, each with all its keys.
+TEST(Softcap, RowsAreThoseOfTheFragment) {
+  const float of_row[2][4] = {{0.5f, -1.f, 1.9f, 0.01f}, {-7.f, 3.f, 0.2f, 40.f}};
+  float c[2][4];
+  for (int h = 0; h < 2; ++h)
+    for (int n = 0; n < 4; ++n) c[n / 2][2 * h + n % 2] = of_row[h][n];
+  tanh_of_small_row<0>(c);
+  tanh_of_row<2, 1>(c);
+  for (int h = 0; h < 2; ++h)
+    for (int n = 0; n < 4; ++n) EXPECT_NEAR(c[n / 2][2 * h + n % 2], exact(of_row[h][n]), 0x1p-20) << h << " " << n;
 }
 
 // What score.cuh promises of its own, and that several at once are as near.

@@ -199,8 +199,9 @@ constexpr double kWithoutRows = 0.1;     // what a warpgroup that has no rows in
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
-// a reciprocal (wgmma/softcap.cuh). Not measured yet. With ALiBi the weight, and a guess of what its three instructions
-// beside these units cost; with a bias what is left of its times beside kBiasByteWgmma.
+// a reciprocal, counted; of a row without large scores the weight alone (wgmma/softcap.cuh), but the plan does not know
+// scores. With ALiBi the weight, and a guess of what its three instructions beside these units cost; with a bias what
+// is left of its times beside kBiasByteWgmma.
 constexpr double exponentials_a_score(ForwardKind kind) {
   switch (kind) {
     case ForwardKind::kPlain:

@@ -36,8 +36,8 @@ class WgmmaConsumer {
   static constexpr int kRows = kWarpgroupRows;
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
   /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
-  /// longer than weights, that is so without.
-  static constexpr bool kTakesTurns = C.head_dim_v <= 128;
+  /// longer than weights, that is so without; with softcap, weights take long at any head_dim.
+  static constexpr bool kTakesTurns = C.head_dim_v <= 128 || C.kind == ForwardKind::kGeneral;
   static constexpr int kGroups = C.warps / 4;
   /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
   static constexpr bool kMayLackBase = Order::kDown || C.kind == ForwardKind::kBias;

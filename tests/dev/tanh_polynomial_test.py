@@ -1,0 +1,36 @@
+"""softcap.cuh has the coefficients that tools/dev/tanh_polynomial.py derives."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from tools.dev import tanh_polynomial
+
+SOFTCAP = Path(__file__).parents[2] / "src/kernels/attention/forward/wgmma/softcap.cuh"
+
+
+def test_kernel_has_the_derived_coefficients() -> None:
+    text = SOFTCAP.read_text()
+    body = text[text.index("inline float tanh_of_small(") :]
+    body = body[: body.index("\n}\n")]
+    highest_first = re.findall(r"-?\d\.\d+(?:e-\d+)?f", body)
+    coefficients, error = tanh_polynomial.rounded()
+    assert highest_first == coefficients[::-1]
+    assert -22 < error < -21.5
+    bit = re.search(r"kBitOfLarge = (0x[0-9a-f]+)", text)
+    assert bit
+    assert struct.unpack("<f", struct.pack("<I", int(bit[1], 16)))[0] == tanh_polynomial.LIMIT
+
+
+def test_error_has_equal_extrema() -> None:
+    """Chebyshev: no polynomial of that degree has a smaller largest error."""
+    grid = np.linspace(1e-9, tanh_polynomial.LIMIT**2, 100_001)
+    error = tanh_polynomial.relative_error(tanh_polynomial.derive(), grid)
+    ends = np.flatnonzero(np.diff(np.sign(error)))
+    extrema = np.array([np.abs(part).max() for part in np.split(error, ends + 1)])
+    assert len(extrema) == tanh_polynomial.TERMS + 1
+    assert extrema.max() / extrema.min() < 1.001
