@@ -244,7 +244,8 @@ def _numbers_of(asked: Asked, compiling: bool) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     left, right = window_of(asked.window)
     if asked.window is not None:
-        numbers.update(window_left=left, window_right=right)
+        # PyTorch 2.4 does not trace update().
+        numbers["window_left"], numbers["window_right"] = left, right
     if asked.softcap is not None:
         numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
     if truth_of("batch_invariant", asked.batch_invariant):

@@ -162,7 +162,8 @@ def _mask(q: Any, k: Any, slopes: Any, bias: Any, lengths: Any, options: dict[st
     if bias is not None:
         bias = bias[(None,) * (4 - bias.dim())]
         added = added + (torch.where(bias, 0.0, -torch.inf) if bias.dtype == torch.bool else bias)
-    mask = torch.where(seen, added.float(), -torch.inf)
+    # PyTorch before 2.5 reads the keys of a row as if they lay side by side, and a bias may be a transposed one.
+    mask = torch.where(seen, added.float(), -torch.inf).contiguous()
     return False, mask.expand(*torch.broadcast_shapes(mask.shape, (1, 1, rows, columns)))
 
 

@@ -239,6 +239,47 @@ def check_torch_compile() -> None:
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     close(compiled(q, k, v), reference.attention(q * 2, k, v, causal=True, layout="bhsd")[0] + 1, 1e-5)
 
+    def of_options(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+        return flashfit.attention(q, k, v, layout="bhsd", window=(9, 0), softcap=3.0, sinks=sinks)
+
+    sinks = torch.randn(q.shape[1])
+    given = {"layout": "bhsd", "window": (9, 0), "softcap": 3.0, "sinks": sinks}
+    compiled = torch.compile(of_options, fullgraph=True, backend="aot_eager")
+    close(compiled(q, k, v, sinks), reference.attention(q, k, v, **given)[0], 1e-5)
+
+
+def check_torch_sdpa() -> None:
+    """The integration's ways with gradients, a transposed mask, a checkpoint, torch.export and torch.compile."""
+    import torch
+    from flashfit.integrations import sdpa
+    from torch.utils.checkpoint import checkpoint
+
+    attend = torch.nn.functional.scaled_dot_product_attention
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(1, 2, n, 16) for n in (5, 9, 9))
+    q.requires_grad_()
+    mask = torch.randn(9, 5).T
+    scores = q.double() @ k.double().transpose(-1, -2) / 4 + mask.double()
+    expected = scores.softmax(-1) @ v.double()
+    (gradient,) = torch.autograd.grad(expected.sum(), q)
+    q16 = torch.randn(1, 2, 8, 16)
+
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return attend(x, x, x)
+
+    with sdpa.installed():
+        checkpoint(lambda q: attend(q, k, v), 1 * q, use_reentrant=False).sum().backward()
+        out = attend(q, k, v, attn_mask=mask)
+        close(out.detach(), expected.detach(), 1e-5)
+        close(torch.autograd.grad(out.sum(), q)[0], gradient, 1e-5)
+        assert not any("left" in line for line in sdpa.log()), sdpa.log()
+        program = torch.export.export(Model(), (q16,)).run_decompositions()
+        assert "flashfit" not in str(program.graph)
+        assert any("torch.export" in line for line in sdpa.log()), sdpa.log()
+        close(torch.compile(Model(), backend="aot_eager")(q16), attend(q16, q16, q16), 1e-6)
+    sdpa.uninstall()
+
 
 def nanoseconds_per_call() -> float:
     """The best of many rounds of the smallest call, its output allocated; short ones, as other work interrupts."""
@@ -284,7 +325,7 @@ def main() -> None:
     if has("numpy"):
         checks += [check_numpy_is_enough, check_numpy, check_numpy_errors]
     if has("torch"):
-        checks += [check_torch, check_torch_out, check_torch_varlen, check_torch_compile]
+        checks += [check_torch, check_torch_out, check_torch_varlen, check_torch_compile, check_torch_sdpa]
     failures = {c.__name__: failure for c in checks if (failure := failure_of(c))}
     ns = None if failures or not (has("numpy") or has("torch")) else nanoseconds_per_call()
     names = [c.__name__ for c in checks]

@@ -4,6 +4,7 @@ of the CPU too, and it comes into and out of the registry. What they compute on 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import flashfit
@@ -117,5 +118,38 @@ def test_the_registry(installed: None) -> None:
     assert attention.current_flash_attention_impl() is None
     attention.activate_flash_attention_impl("flashfit")
     assert attention.current_flash_attention_impl() == "flashfit"
-    attention.restore_flash_attention_impl()
+    fit._restore(attention, None)
     assert attention.current_flash_attention_impl() is None
+
+
+def test_what_was_active_before_is_active_again() -> None:
+    came: list[str] = []
+
+    class Handle:
+        def remove(self) -> None:
+            came.append("out")
+
+    def register() -> Handle:
+        came.append("in")
+        return Handle()
+
+    attention.register_flash_attention_impl("another", register_fn=register)
+    attention.activate_flash_attention_impl("another")
+    try:
+        with fit.installed():
+            assert attention.current_flash_attention_impl() == "flashfit"
+        assert attention.current_flash_attention_impl() == "another"
+        assert came[-1] == "in"
+    finally:
+        if hasattr(attention, "restore_flash_attention_impl"):
+            attention.restore_flash_attention_impl()
+        attention._registry._FLASH_ATTENTION_IMPLS.pop("another")
+
+
+def test_a_registry_without_a_way_back() -> None:
+    """torch 2.10's."""
+    out: list[str] = []
+    handle = SimpleNamespace(remove=lambda: out.append("flashfit"))
+    of_2_10 = SimpleNamespace(_FLASH_ATTENTION_HANDLES={"flashfit": handle}, _FLASH_ATTENTION_ACTIVE="flashfit")
+    fit._restore(SimpleNamespace(_registry=of_2_10), "FA4")
+    assert (out, of_2_10._FLASH_ATTENTION_HANDLES, of_2_10._FLASH_ATTENTION_ACTIVE) == (["flashfit"], {}, "FA4")

@@ -373,6 +373,21 @@ def test_an_exported_program_needs_no_flashfit(installed: None) -> None:
         assert took()
 
 
+def test_a_torch_that_does_not_say_that_it_exports(monkeypatch: pytest.MonkeyPatch) -> None:
+    sdpa.HOST.notes.clear()
+    with monkeypatch.context() as older, sdpa.installed():
+        sdpa.uninstall()
+        older.delattr(torch.compiler, "is_exporting", raising=False)  # as before 2.7
+        sdpa.install()
+        older.undo()  # PyTorch asks itself
+        for strict in (False, True):
+            program = torch.export.export(Block(), problem(), strict=strict)
+            for each in (program, program.run_decompositions()):
+                assert not any("flashfit" in str(node.target) for node in each.graph.nodes)
+        assert (took(), bool(left())) == ([], True)
+        assert any("flashfit" in name for name in operators_of(Block(), *problem()))
+
+
 def test_a_training_step(installed: None) -> None:
     def step() -> list[Any]:
         torch.manual_seed(0)

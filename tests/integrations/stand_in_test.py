@@ -358,3 +358,25 @@ print(get_kernel("kernels-community/flash-attn2", version=4).flash_attn_varlen_f
     local = f"kernels-community/flash-attn2={tmp_path}"
     said = python(code, LOCAL_KERNELS=local, HF_HUB_OFFLINE="1")
     assert said == "flashfit._stand_in.functions\n"
+
+
+@needs_diffusers
+def test_diffusers_loads_it_by_two_of_its_backends(tmp_path: Path) -> None:
+    pytest.importorskip("kernels", minversion="0.17")
+    hub_kernel.write(tmp_path)
+    code = """
+import torch
+import diffusers.models.attention_dispatch as dispatch
+
+q, k, v = (torch.randn(1, rows, 2, 16).half() for rows in (9, 7, 7))
+want = torch.nn.functional.scaled_dot_product_attention(*(x.float().transpose(1, 2) for x in (q, k, v)))
+for name in ("FLASH_HUB", "FLASH_VARLEN_HUB"):
+    backend = dispatch.AttentionBackendName[name]
+    dispatch._maybe_download_kernel_for_backend(backend)
+    print(dispatch._HUB_KERNELS_REGISTRY[backend].kernel_fn.__module__)
+    found = dispatch._AttentionBackendRegistry._backends[backend](q, k, v)
+    assert (found.transpose(1, 2).float() - want).abs().max() < 3e-3
+"""
+    local = f"kernels-community/flash-attn2={tmp_path}"
+    said = python(code, LOCAL_KERNELS=local, HF_HUB_OFFLINE="1")  # else it asks the hub who publishes the kernel
+    assert said == 2 * "flashfit._stand_in.functions\n"

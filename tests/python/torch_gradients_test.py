@@ -130,6 +130,25 @@ def test_dense(name: str, layout: Any, dtype: str) -> None:
     expect_right(found, heads_first[:3], heads_first[3], scores_added(rows, keys, options))
 
 
+def test_a_transposed_bias_is_given_to_pytorch_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch 2.4 does not look at the stride of the keys: its gradients were wrong by their own size."""
+    seen: list[Any] = []
+    own = _torch_gradients._by_cpu
+
+    def by_cpu(grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any, scale: float) -> Any:
+        seen.append(mask[1].stride())
+        return own(grad, q, k, v, out, lse, mask, scale)
+
+    monkeypatch.setattr(_torch_gradients, "_by_cpu", by_cpu)
+    q, k, v, grad = (x.transpose(1, 2) for x in inputs(12, 20, "float32"))
+    bias = normal(20, 12, seed=9).T
+    q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+    out = flashfit.attention(q, k, v, layout="bhsd", bias=bias)
+    found = torch.autograd.grad(out, (q, k, v), grad)
+    assert [strides[-2:] for strides in seen] == [(20, 1)]
+    expect_right(found, (q, k, v), grad, scores_added(12, 20, {"bias": bias}))
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("slopes", [None, SLOPES])
 def test_variable_lengths(causal: bool, slopes: Any) -> None:

@@ -17,6 +17,7 @@ from flashfit._torch_shim import shim  # noqa: E402
 from flashfit.integrations import sdpa  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 
+from tests.integrations.fresh_python import python  # noqa: E402
 from tests.integrations.watching import Watching  # noqa: E402
 
 pytestmark = pytest.mark.skipif(binding().native is None, reason="without the native module nothing is plain quickly")
@@ -244,6 +245,22 @@ def test_another_release_with_other_arguments_has_no_such_node() -> None:
     for arguments, results in (("query key value bias", 2), ("query key value", 3)):
         assert _torch_node._Operator(name, _torch_node._on_cpu, arguments, results).ways() is None
     assert _torch_node._Operator("_no_such_operator", _torch_node._on_cpu, "", 2).ways() is None
+
+
+@pytest.mark.parametrize("call", ["flashfit.attention", "torch.nn.functional.scaled_dot_product_attention"])
+def test_the_first_call_of_a_process_may_be_in_a_checkpoint(call: str) -> None:
+    """The node is tried once: tensors that the trial saves are none of the program's."""
+    code = f"""
+import flashfit, torch
+from flashfit.integrations import sdpa
+from torch.utils.checkpoint import checkpoint
+sdpa.install()
+x = torch.randn(1, 4, 6, 16, requires_grad=True)
+for reentrant in (False, True):
+    checkpoint(lambda x: {call}(x, x, x), 1 * x, use_reentrant=reentrant).sum().backward()
+print(bool(x.grad.any()))
+"""
+    assert python(code) == "True\n"
 
 
 @pytest.mark.parametrize("right", [True, False])

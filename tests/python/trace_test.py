@@ -105,6 +105,25 @@ def test_a_program(tmp_path: Path) -> None:
     assert "<td>3</td>" in (tmp_path / "trace.html").read_text()
 
 
+def test_calls_on_tensors_without_data_are_not_timed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import contextlib\nimport torch\n"
+        "from torch._subclasses.fake_tensor import FakeTensorMode\n"
+        "attend = torch.nn.functional.scaled_dot_product_attention\n"
+        "@contextlib.contextmanager\n"
+        "def nothing():\n"
+        "    yield\n"
+        "with FakeTensorMode():\n"
+        "    q = torch.randn(1, 4, 16, 32)\n"
+        "    nothing()(attend)(q, q, q)\n"
+    )
+    done = trace(tmp_path, "--json", "trace.json", "program.py")
+    assert done.returncode == 0, done.stderr[-2000:]
+    (call,) = json.loads((tmp_path / "trace.json").read_text())["calls"]
+    assert (call["compiled"], call["seconds"], call["ran"]) == (True, 0.0, ["compiled code"])
+    assert call["where"].endswith("program.py:10")  # not contextlib's decorator
+
+
 def test_packages_that_a_program_imports(tmp_path: Path) -> None:
     shim.write(tmp_path)
     (tmp_path / "program.py").write_text(

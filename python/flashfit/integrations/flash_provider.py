@@ -155,6 +155,19 @@ def _activate() -> _Handle:
     return _Handle(library)
 
 
+def _restore(attention: Any, before: str | None) -> None:
+    """The implementation that was active before flashfit's, None for PyTorch's own."""
+    restore = getattr(attention, "restore_flash_attention_impl", None)
+    if restore is not None:
+        restore()
+        if before is not None:
+            attention.activate_flash_attention_impl(before)
+        return
+    registry = attention._registry  # torch 2.10's has no way back; the kernels below flashfit's are there still
+    registry._FLASH_ATTENTION_HANDLES.pop(NAME).remove()
+    registry._FLASH_ATTENTION_ACTIVE = before
+
+
 def _put_in() -> Callable[[], None]:
     import torch
     from torch.nn import attention
@@ -163,12 +176,14 @@ def _put_in() -> Callable[[], None]:
         raise ImportError(f"torch {torch.__version__} has no registry of flash attention; accepted: 2.10 or newer")
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
 
+    active = attention.current_flash_attention_impl()
+    before = None if active == NAME else active
     attention.register_flash_attention_impl(NAME, register_fn=_activate)
     attention.activate_flash_attention_impl(NAME)
 
     def take_out() -> None:
         if attention.current_flash_attention_impl() == NAME:
-            attention.restore_flash_attention_impl()
+            _restore(attention, before)
 
     return take_out
 

@@ -31,6 +31,17 @@ def _own(op: Any) -> Callable[..., Any]:
     return partial(get_kernel(name, "CPU").call_boxed, c.DispatchKeySet(c.DispatchKey.CPU))
 
 
+def _is_called_by_export() -> bool:
+    """Whether torch.export is under way in this thread, for a torch without torch.compiler.is_exporting (2.7): before,
+    it also takes programs apart without a word to torch.compiler.is_compiling."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(("torch.export.", "torch._export.")):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _put_in() -> Callable[[], None]:
     import torch
 
@@ -45,11 +56,8 @@ def _put_in() -> Callable[[], None]:
     take = taker(HOST.notes, lambda *call: front.knower(*call))
 
     def why_left_to_export() -> str:
-        if not is_compiling():
-            return ""
-        if is_exporting is None:
-            return "compiled by a torch that does not tell it from an export"
-        return "torch.export: the program would need flashfit" if is_exporting() else ""
+        exports = _is_called_by_export() if is_exporting is None else is_compiling() and is_exporting()
+        return "torch.export: the program would need flashfit" if exports else ""
 
     def kernel(
         q: Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import sysconfig
 import threading
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+#: Its decorators stand between functions of PyTorch.
+_BETWEEN = (contextlib.__file__,)
 _HERE = Path(__file__).resolve().parents[1]
 _LIBRARIES = [Path(path).resolve() for path in {sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")}]
 
@@ -79,13 +82,23 @@ def places() -> tuple[str, str]:
     where = script = ""
     while frame is not None and not script:
         file = frame.f_code.co_filename
-        if not file.startswith("<") and not _is_within(file, inner):
+        if file not in _BETWEEN and not file.startswith("<") and not _is_within(file, inner):
             line = f"{file}:{frame.f_lineno}"
             where = where or line
             if not _is_within(file, _LIBRARIES):
                 script = line
         frame = frame.f_back
     return where, script
+
+
+def is_traced(x: Any) -> bool:
+    """Whether the call on this tensor is one of a trace, as torch.compile makes it, and computes nothing: PyTorch 2.4
+    and 2.9 try tensors without data while torch.compiler.is_compiling() is false."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch._subclasses.functional_tensor import FunctionalTensor
+
+    return torch.compiler.is_compiling() or isinstance(x, (FakeTensor, FunctionalTensor))
 
 
 def _alike(shape: Shape) -> Shape:
@@ -117,15 +130,15 @@ class Calls:
         compute: Callable[[], Any],
         watched: Callable[[], tuple[Any, set[str]]],
         clocked: bool = True,
+        compiled: bool = False,
     ) -> Any:
         """compute()'s result, timed and noted; a call within a call is not noted again. watched: the same, and who
         computed it, which takes longer and is asked of the first of calls that are alike. clocked: whether the call is
-        attention and no more."""
+        attention and no more. compiled: whether it is one of a trace."""
         if shape is None or getattr(self._inside, "call", False):
             return compute()
         import torch
 
-        compiled = torch.compiler.is_compiling()
         where, script = places()
         with self._lock:
             key = (function, _alike(shape), where, script, compiled)

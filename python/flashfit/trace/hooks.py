@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from .calls import Calls, Shape
+from .calls import Calls, Shape, is_traced
 
 _DTYPES = {"torch.float16": "fp16", "torch.bfloat16": "bf16", "torch.float32": "fp32"}
 #: Functions of packages whose calls are seen, by module.
@@ -85,12 +85,13 @@ def seen_in_pytorch(calls: Calls) -> Iterator[None]:
         enable_gqa: bool = False,
     ) -> Any:
         more = {"enable_gqa": True} if enable_gqa else {}
+        compiled = is_traced(q)
 
         def compute() -> Any:
             return op._op_dk(composite, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **more)
 
         def watched() -> tuple[Any, set[str]]:
-            if torch.compiler.is_compiling():
+            if compiled:
                 return compute(), {"compiled code"}
             with Watch() as watch:
                 return compute(), _of_pytorch(watch.seen)
@@ -101,7 +102,7 @@ def seen_in_pytorch(calls: Calls) -> Iterator[None]:
             options.append("gradients")
         shape = _shape(q, k, v, True, bool(is_causal), options)
         left = why_left(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-        return calls.run("scaled_dot_product_attention", shape, left, compute, watched)
+        return calls.run("scaled_dot_product_attention", shape, left, compute, watched, compiled=compiled)
 
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
@@ -149,20 +150,23 @@ def seen_in_modules(calls: Calls) -> Iterator[None]:
     encoder, own = torch._transformer_encoder_layer_fwd, torch._native_multi_head_attention
     slow = functional.multi_head_attention_forward
 
-    def note(name: str, shape: Shape | None, left: str, by: str, compute: Callable[[], Any]) -> Any:
-        return calls.run(name, shape, left, compute, lambda: (compute(), {by}), clocked=False)
+    def note(name: str, x: Any, shape: Shape | None, left: str, by: str, compute: Callable[[], Any]) -> Any:
+        traced = is_traced(x)
+        return calls.run(name, shape, left, compute, lambda: (compute(), {by}), clocked=False, compiled=traced)
 
     def of_encoder(src: Any, embed_dim: int, num_heads: int, *given: Any, **named: Any) -> Any:
         def compute() -> Any:
             return encoder(src, embed_dim, num_heads, *given, **named)
 
-        return note("TransformerEncoderLayer", _features(src, src, num_heads, 1), _FAST_PATH, "its fast path", compute)
+        shape = _features(src, src, num_heads, 1)
+        return note("TransformerEncoderLayer", src, shape, _FAST_PATH, "its fast path", compute)
 
     def of_attention(query: Any, key: Any, value: Any, embed_dim: int, num_head: int, *given: Any, **named: Any) -> Any:
         def compute() -> Any:
             return own(query, key, value, embed_dim, num_head, *given, **named)
 
-        return note("MultiheadAttention", _features(query, key, num_head, 1), _FAST_PATH, "its fast path", compute)
+        shape = _features(query, key, num_head, 1)
+        return note("MultiheadAttention", query, shape, _FAST_PATH, "its fast path", compute)
 
     def of_function(query: Any, key: Any, value: Any, embed_dim: int, num_heads: int, *given: Any, **named: Any) -> Any:
         def compute() -> Any:
@@ -170,7 +174,8 @@ def seen_in_modules(calls: Calls) -> Iterator[None]:
 
         if not named.get("need_weights", True):
             return compute()  # that calls scaled_dot_product_attention
-        return note("MultiheadAttention", _features(query, key, num_heads, 0), _WEIGHTS, "products", compute)
+        shape = _features(query, key, num_heads, 0)
+        return note("MultiheadAttention", query, shape, _WEIGHTS, "products", compute)
 
     vars(torch).update(_transformer_encoder_layer_fwd=of_encoder, _native_multi_head_attention=of_attention)
     functional.multi_head_attention_forward = of_function
@@ -208,7 +213,8 @@ def _noted(calls: Calls, module: str, function: Callable[..., Any]) -> Callable[
         def compute() -> Any:
             return function(*given, **named)
 
-        return calls.run(function.__name__, shape, left, compute, lambda: (compute(), {package}))
+        traced = is_traced(q)
+        return calls.run(function.__name__, shape, left, compute, lambda: (compute(), {package}), compiled=traced)
 
     return noted
 
