@@ -173,6 +173,23 @@ def test_threads(name: str) -> None:
         assert counts(name) == 81
 
 
+@pytest.mark.parametrize("name", ["sageattention", "seedvr"])
+def test_functions_by_name_are_compiled_whole(name: str) -> None:
+    q, k, v = problem()
+    with host_of(name).installed():
+        if name == "sageattention":
+            function = importlib.import_module("sageattention").sageattn
+            given: tuple[Any, ...] = (q, k, v)
+        else:
+            function = importlib.import_module("flash_attn").flash_attn_varlen_func
+            packed = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v))
+            cu_q, cu_k = (torch.arange(x.shape[0] + 1, dtype=torch.int32) * x.shape[2] for x in (q, k))
+            given = (*packed, cu_q, cu_k, q.shape[2], k.shape[2])
+        compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+        assert torch.equal(compiled(*given), function(*given))
+        assert any(", compiled" in line for line in host_of(name).log())
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_all_at_once_and_out_in_any_order(backwards: bool) -> None:
     names = present()

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .._errors import InvalidArgument, InvalidType
+from .._errors import FlashfitError, InvalidArgument, InvalidType
 from .._tensors import full_name, shown
 from ._host import Host
 from ._modules import put
@@ -60,6 +60,12 @@ def _check_causal(rows: int, keys: int) -> None:
         )
 
 
+def _by_our_name(error: FlashfitError) -> FlashfitError:
+    """attention()'s words with the names of the arguments here."""
+    words = str(error)
+    return type(error)(words.replace("softmax_scale:", "sm_scale:", 1)) if words.startswith("softmax_scale:") else error
+
+
 def sageattn(
     q: Any,
     k: Any,
@@ -90,17 +96,20 @@ def sageattn(
     if is_causal and q.dim() == 4 and k.dim() == 4:
         rows = 2 if layout == "bhsd" else 1
         _check_causal(q.shape[rows], k.shape[rows])
-    result: Any = attention(
-        q,
-        k,
-        v,
-        layout=layout,
-        causal=bool(is_causal),
-        softmax_scale=sm_scale,
-        return_lse=bool(return_lse),  # type: ignore[call-overload]
-    )
+    try:
+        result: Any = attention(
+            q,
+            k,
+            v,
+            layout=layout,
+            causal=bool(is_causal),
+            softmax_scale=sm_scale,
+            return_lse=bool(return_lse),  # type: ignore[call-overload]
+        )
+    except FlashfitError as error:
+        raise _by_our_name(error) from None
     out = result[0] if return_lse else result
-    HOST.notes.note(_words(q, k, v, layout, is_causal))
+    _note(q, k, v, layout, is_causal)
     return (out, result[1]) if return_lse else out
 
 
@@ -127,22 +136,35 @@ def sageattn_varlen(
     _check_others("sageattn_varlen", others)
     _check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
     offsets = {"cu_seqlens_q": cu_seqlens_q.int(), "cu_seqlens_k": cu_seqlens_k.int()}
-    out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
-    HOST.notes.note(_words(q, k, v, "bshd", is_causal, "variable lengths"))
+    try:
+        out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
+    except FlashfitError as error:
+        raise _by_our_name(error) from None
+    _note(q, k, v, "bshd", is_causal, "variable lengths")
     return out
 
 
-def _words(q: Any, k: Any, v: Any, layout: str, is_causal: Any, *more: str) -> str:
-    from ._torch_take import wants_gradients
-    from ._torch_words import GRADIENTS, words
+#: Notes a call in the log, in traced code too; made where torch is there.
+_log: Callable[..., None] | None = None
 
+
+def _note(q: Any, k: Any, v: Any, layout: str, is_causal: Any, *more: str) -> None:
+    global _log
+    from ._torch_take import noting, wants_gradients
+    from ._torch_words import GRADIENTS
+
+    if _log is None:
+        _log = noting(HOST.notes.note)
     said = (*more, *((GRADIENTS,) if wants_gradients(q, k, v) else ()))
-    return words(q, k, 1 if layout == "bhsd" else -2, bool(is_causal), None, ", ".join(said))
+    _log(q, k, 1 if layout == "bhsd" else -2, bool(is_causal), None, ", ".join(said))
 
 
 def _put_in() -> Callable[[], None]:
+    global _log
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
+    from ._torch_take import noting
 
+    _log = noting(HOST.notes.note)
     name, ours = "sageattention", {"sageattn": sageattn, "sageattn_varlen": sageattn_varlen}
     if name not in sys.modules and importlib.util.find_spec(name) is not None:
         try:

@@ -26,15 +26,17 @@ _ABOUT = "flashfit's, for SeedVR2: flashfit.integrations.seedvr."
 def _noted() -> Callable[..., Any]:
     """The function that SeedVR2 calls."""
     from .._stand_in import functions
-    from ._torch_take import wants_gradients
-    from ._torch_words import GRADIENTS, words
+    from ._torch_take import noting, wants_gradients
+    from ._torch_words import GRADIENTS
+
+    log = noting(HOST.notes.note)
 
     @functools.wraps(functions.flash_attn_varlen_func)
     def flash_attn_varlen_func(q: Any, k: Any, v: Any, *given: Any, **named: Any) -> Any:
         out = functions.flash_attn_varlen_func(q, k, v, *given, **named)
         causal = bool(named.get("causal", given[6] if len(given) > 6 else False))
         more = ("variable lengths", *((GRADIENTS,) if wants_gradients(q, k, v) else ()))
-        HOST.notes.note(words(q, k, -2, causal, None, ", ".join(more)))
+        log(q, k, -2, causal, None, ", ".join(more))
         return out
 
     return flash_attn_varlen_func
