@@ -23,7 +23,7 @@ inline constexpr std::int64_t kResidentBlocks = 3;
 /// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. `adjust`
 /// may change the call before, also to one with a map or offsets. Error: the emulator's finding.
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsGather gather = ExpertsGather::kLaunch,
+                       const emu::Options& options, ExpertsMoves moves = ExpertsGather::kLaunch,
                        const std::function<void(ExpertsCall&)>& adjust = {});
 
 }  // namespace flashfit::emulated

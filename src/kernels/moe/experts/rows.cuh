@@ -54,6 +54,7 @@ struct ExpertsRowsKernel {
   }
 
   static void sum(const Params& p) {
+    if (p.phases.count > 1) return sum_rest(p);
     const int64 token = arch::block().x, first = token * p.top_k;
     if (p.sorted_before == 0) arch::wait_for_step_before();
     Chosen chosen;
@@ -66,11 +67,40 @@ struct ExpertsRowsKernel {
         if (k > 0 || (column != own && p.top_k > kAtOnce)) read(p, first + k, p.top_k - k, chosen);
         add(p, chosen, column, total);
       }
-      Bytes16 words;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
-      arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
+      put(p, token, column, total);
     }
+  }
+
+  /// What the second product has left of some tokens' sums: the last phase, and of the others the units that no block
+  /// has taken. A warp adds up one tile's outputs of a token at a time.
+  static void sum_rest(const Params& p) {
+    arch::wait_for_step_before();
+    for (int phase = p.phases.count - 1; phase >= 0; --phase) {
+      const Divisor& columns = p.phases.columns_of(phase);
+      const int taken = phase + 1 < p.phases.count ? arch::load(p.units.taken, phase) : 0;
+      for (int i = arch::warp(); i < p.sum_tokens * columns.by; i += kRowsWarps) {
+        const int of = columns.quotient(i), at = (i - of * columns.by) * kPhaseColumns;
+        const int token = arch::block().x * p.sum_tokens + of, column = p.phases.first_output(phase) + at;
+        if (token >= p.units.tokens) break;
+        if (p.units.unit_of(token, at) < taken) continue;
+        if (column + arch::lane() * 8 < p.columns) sum_one(p, token, column + arch::lane() * 8);
+      }
+    }
+  }
+  static void sum_one(const Params& p, int64 token, int column) {
+    float total[8] = {};
+    for (int k = 0; k < p.top_k; k += kAtOnce) {
+      Chosen chosen;
+      read(p, token * p.top_k + k, p.top_k - k, chosen);
+      add(p, chosen, column, total);
+    }
+    put(p, token, column, total);
+  }
+  static void put(const Params& p, int64 token, int column, const float (&total)[8]) {
+    Bytes16 words;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
+    arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
   }
 
   /// Choices of a token: where each lies, -1 for none, and its weight.

@@ -132,6 +132,37 @@ TEST_P(Experts, CopiesRowsAheadOfItsTiles) {
   }
 }
 
+/// Outputs in phases of one tile and of two, the last one's narrower; units of two pieces; tokens that do not fill the
+/// last unit, and choices of experts that are not here.
+TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (config.engine != ExpertsEngine::kWgmma || config.keeps) return;  // forms that keep differ behind the products
+  for (const int columns : {1, 2, 3}) {
+    ExpertsCase spec{.name = "phases",
+                     .problem = {.dtype = config.dtype,
+                                 .tokens = 41,
+                                 .experts = 6,
+                                 .top_k = columns,
+                                 .hidden = 4 * config.tile_columns + 24,
+                                 .intermediate = 8,
+                                 .low = 1,
+                                 .high = 5,
+                                 .transposed = config.transposed,
+                                 .weight_on = columns == 2 ? WeightOn::kInput : WeightOn::kOutput},
+                     .choices = reference::Choices::kRandom};
+    ExpertsData at_once = reference::make_data(spec);
+    ASSERT_TRUE(emulated::run(rows(), GetParam(), at_once, {}));
+    for (const emu::Options& options : schedules()) {
+      ExpertsData data = reference::make_data(spec);
+      const auto ran = emulated::run(rows(), GetParam(), data, options, {ExpertsGather::kAhead, columns});
+      ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
+      ASSERT_EQ(reference::defect_of(data), "");
+      EXPECT_EQ(data.out.bytes, at_once.out.bytes);
+      if (test_share() > 1) break;
+    }
+  }
+}
+
 /// Nor does it matter which tiles a plan takes: all of them sum products in the order of depth, 16 at a time. (So does
 /// wgmma here. A GPU rounds within a step of 16 as it likes, perhaps not as mma.sync does.)
 TEST_P(Experts, GivesTheBitsOfTheFirstOfItsDtype) {

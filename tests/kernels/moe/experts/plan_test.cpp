@@ -207,7 +207,7 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   ExpertsProblem p = problem(32768);
   const auto many = plan_experts(p, gpu, 0, carried);
   ASSERT_TRUE(many);
-  EXPECT_EQ(many->gather, ExpertsGather::kAhead);
+  EXPECT_EQ(many->moves.gather, ExpertsGather::kAhead);
   ASSERT_EQ(many->steps.size(), 5u);
   WgmmaExpertsParams first = first_params(p, *many, 2, &placed);
   EXPECT_EQ(first.copies.x, memory);
@@ -222,7 +222,7 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   p = problem(512);
   const auto few = plan_experts(p, gpu, 0, carried);
   ASSERT_TRUE(few);
-  EXPECT_EQ(few->gather, ExpertsGather::kLaunch);
+  EXPECT_EQ(few->moves.gather, ExpertsGather::kLaunch);
   ASSERT_EQ(few->steps.size(), 6u);
   EXPECT_EQ(few->steps[2].grid.x, 512);  // rows gathered, a block a token
   first = first_params(p, *few, 3, &placed);
@@ -231,14 +231,14 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   EXPECT_EQ(placed->ready_count, 0);
 
   // Over mma.sync the first product reads rows of x where they lie, and so do rows that come sorted.
-  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->gather, ExpertsGather::kNone);
+  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
   p.tokens = 32768, p.sorted = true, p.top_k = 1;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kNone);
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
 
   // An expert's rows are too few, while its weights are read; a unit is 128 KB at most.
   p = problem(8192);
   p.hidden = 7168, p.experts = p.high = 256;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kLaunch);
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kLaunch);
   p.tokens = 32768;
   EXPECT_EQ(first_params(p, *plan_experts(p, gpu, 0, carried), 2, &placed).copies.unit_rows, 8);
 }
