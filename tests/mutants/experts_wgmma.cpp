@@ -21,12 +21,15 @@ std::string first_defect() {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool edges = i + 7 >= all.size();  // the last ones are for tiles' edges
     if (i % 5 != 0 && !edges) continue;
-    for (const ExpertsGather gather : {ExpertsGather::kAhead, ExpertsGather::kLaunch}) {
+    // Phases of one tile of outputs, or of units of two widths.
+    const int columns = all[i].problem.hidden > 4 * kPhaseColumns ? 3 : 1;
+    for (const ExpertsMoves moves : {ExpertsMoves(ExpertsGather::kAhead, columns), {ExpertsGather::kLaunch, 1}}) {
+      const ExpertsGather gather = moves.gather;
       if (!edges && (gather == ExpertsGather::kAhead) != (i % 2 == 0)) continue;
       // At random some slice lands before the warps that multiply have copied all rows: the others are the copier's.
       const emu::Options options = schedules()[edges && gather == ExpertsGather::kAhead ? 2 : i / 5 % 3];
       reference::ExpertsData data = reference::make_data(all[i]);
-      if (const auto ran = emulated::run(rows, product, data, options, gather); !ran)
+      if (const auto ran = emulated::run(rows, product, data, options, moves); !ran)
         return "finding: " + ran.error().message;
       if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
     }

@@ -48,8 +48,8 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 }
 
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsMoves moves,
-                       const std::function<void(ExpertsCall&)>& adjust) {
+                       const emu::Options& options, ExpertsMoves moves, const std::function<void(ExpertsCall&)>& adjust,
+                       const std::function<void(const ExpertsCall&)>& after) {
   ExpertsCall call = data.call();
   if (adjust) adjust(call);
   const ExpertsProblem& p = call.problem;
@@ -84,8 +84,10 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   ExpertsArguments arguments;
   if (auto ok = arguments.set(config, call, moves, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
   const EmulatedKernel kernels[] = {rows, product};
-  return run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks, moves).all(), arguments.all(), kernels,
-                   memory, options);
+  auto ran = run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks, moves).all(), arguments.all(),
+                       kernels, memory, options);
+  if (ran && after) after(call);
+  return ran;
 }
 
 }  // namespace flashfit::emulated

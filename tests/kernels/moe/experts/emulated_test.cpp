@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "kernels/moe/experts/cases.hpp"
 #include "kernels/moe/experts/variants.hpp"
@@ -154,10 +156,20 @@ TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
     ASSERT_TRUE(emulated::run(rows(), GetParam(), at_once, {}));
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(spec);
-      const auto ran = emulated::run(rows(), GetParam(), data, options, {ExpertsGather::kAhead, columns});
+      std::vector<int> counters(2 * kMostPhases);
+      const auto ran = emulated::run(
+          rows(), GetParam(), data, options, {ExpertsGather::kAhead, columns}, {}, [&](const ExpertsCall& call) {
+            std::memcpy(counters.data(),
+                        static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing,
+                        counters.size() * sizeof(int));
+          });
       ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
       ASSERT_EQ(reference::defect_of(data), "");
       EXPECT_EQ(data.out.bytes, at_once.out.bytes);
+      // Blocks run one after another here: the last one finds all phases complete, and takes all units.
+      const int phases = (5 + columns - 1) / columns,
+                units = (41 + 32 / columns - 1) / (32 / columns) * (columns > 2 ? 2 : 1);
+      for (int phase = 0; phase + 1 < phases; ++phase) EXPECT_GE(counters[std::size_t(phase)], units) << phase;
       if (test_share() > 1) break;
     }
   }

@@ -3,8 +3,7 @@
 // compute the next ones (docs/moe-kernels.md, "Sums between the tiles"). A warp takes a unit, kSumColumns outputs of
 // some tokens, and reads a piece of each of their rows by bulk copies through a few slots of its own; lanes add in fp32
 // in the order of k, as the launch does that adds up what is left.
-// Nobody waits for a block that has not begun: a warp gives up if a phase is not complete when its block has no more
-// tiles.
+// Nobody waits for a block that has not begun: a warp gives up a phase that is not complete when all tiles are taken.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
@@ -46,14 +45,15 @@ class ExpertsTokenSums {
     }
   }
 
-  /// Whether all blocks have stored their tiles of the phase.
+  /// Waits until all blocks have stored their tiles of the phase, or until no tile is left to take: then a tile may be
+  /// of a block that has not begun, and the phase is left to the next launch. Whether they have.
   bool complete(int phase) const {
     int is = 0;
     if (arch::lane() == 0) {
-      const int all = arch::load(p_.tile_count, 0) * phases_.columns.by;
-      for (bool ended = false; is == 0 && !ended;) {
-        ended = arch::mbarrier_test(s_.told[phases_.count - 1], 0);
-        is = arch::load_acquire(sums_.units.stored, phase) == all;
+      const int tiles = arch::load(p_.tile_count, 0);
+      for (bool all_taken = false; is == 0 && !all_taken;) {
+        all_taken = arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} >= int64{tiles} * p_.columns.by;
+        is = arch::load_acquire(sums_.units.stored, phase) == tiles * phases_.columns.by;
       }
       arch::fence_proxy_async_global();  // rows that threads stored
     }
