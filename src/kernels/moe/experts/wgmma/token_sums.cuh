@@ -37,8 +37,9 @@ class ExpertsTokenSums {
 
   void run() {
     arch::wait_for_step_before();
+    // Not signed: its sign, as an offset has it, would take a register that there is not.
 #pragma unroll 1
-    for (int phase = 0; phase != phases_.count - 1; ++phase) {
+    for (uint32 phase = 0; phase != uint32(phases_.count - 1); ++phase) {
       arch::mbarrier_wait(s_.told[phase], 0);
       if (!complete(phase)) return;
       add_units(phase);
@@ -47,7 +48,7 @@ class ExpertsTokenSums {
 
   /// Waits until all blocks have stored their tiles of the phase, or until no tile is left to take: then a tile may be
   /// of a block that has not begun, and the phase is left to the next launch. Whether they have.
-  bool complete(int phase) const {
+  bool complete(uint32 phase) const {
     int is = 0;
     if (arch::lane() == 0) {
       const int tiles = arch::load(p_.tile_count, 0);
@@ -60,7 +61,7 @@ class ExpertsTokenSums {
     return arch::shuffle(is, 0) != 0;
   }
 
-  void add_units(int phase) {
+  void add_units(uint32 phase) {
     end_ += phases_.columns.by * kPhaseColumns;
     Unit unit = read(take(phase)), next = read(take(phase));
     int ahead = take(phase);  // which is needed some time later, as next's rows are
@@ -77,7 +78,7 @@ class ExpertsTokenSums {
     arch::sync_warp();
   }
 
-  int take(int phase) const {
+  int take(uint32 phase) const {
     return arch::lane() == 0 ? arch::atomic_add<arch::MemoryOrder::kRelaxed>(sums_.units.taken, phase, 1) : 0;
   }
 
