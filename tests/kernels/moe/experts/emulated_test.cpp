@@ -49,14 +49,15 @@ TEST_P(Experts, IsRightOnAllCases) {
   // Where CI tries a share, each product has others.
   for (std::size_t i = place() % test_share(); i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
-    const ExpertsGather gather = i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch;
-    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], gather);
+    const ExpertsMoves moves{i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch,
+                             static_cast<int>(i / each % 5)};  // phases of 1 to 4 tiles of outputs, or none
+    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], moves);
     ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
   }
 }
 
-/// And wherever rows are gathered.
+/// And wherever rows are gathered, and sums taken.
 TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 0; i < all.size(); i += 37) {
@@ -64,7 +65,8 @@ TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
       const auto ran = emulated::run(rows(), GetParam(), data, options,
-                                     outs.empty() ? ExpertsGather::kLaunch : ExpertsGather::kAhead);
+                                     outs.empty() ? ExpertsMoves(ExpertsGather::kLaunch)
+                                                  : ExpertsMoves(ExpertsGather::kAhead, static_cast<int>(outs.size())));
       ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
