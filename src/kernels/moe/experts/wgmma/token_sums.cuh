@@ -51,10 +51,10 @@ class ExpertsTokenSums {
   bool complete(uint32 phase) const {
     int is = 0;
     if (arch::lane() == 0) {
-      const int tiles = arch::load(p_.tile_count, 0);
-      for (bool all_taken = false; is == 0 && !all_taken;) {
-        all_taken = arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} >= int64{tiles} * p_.columns.by;
-        is = arch::load_acquire(sums_.units.stored, phase) == tiles * phases_.columns.by;
+      const int tiles = arch::load(p_.tile_count, 0) * phases_.columns.by;
+      for (bool more = true; is == 0 && more;) {
+        more = tiles_left();
+        is = arch::load_acquire(sums_.units.stored, phase) == tiles;
       }
       arch::fence_proxy_async_global();  // rows that threads stored
     }
@@ -71,11 +71,18 @@ class ExpertsTokenSums {
       add(unit, next);
       unit = next;
       next = read(ahead);
-      ahead = take(phase);
+      // Beside no tiles the next launch adds up faster.
+      ahead = arch::lane() == 0 && tiles_left() ? take(phase) : sums_.units.count;
     }
 #pragma unroll 1
     for (int i = 0; i < kSlots; ++i) wait();
     arch::sync_warp();
+  }
+
+  /// Whether there are tiles that no block has taken.
+  bool tiles_left() const {
+    const int64 all = int64{arch::load(p_.tile_count, 0)} * p_.columns.by;
+    return arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} < all;
   }
 
   int take(uint32 phase) const {
