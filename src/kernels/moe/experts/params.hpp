@@ -11,7 +11,8 @@ enum class ExpertsRowsStep : unsigned char {
   kPlace,   ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
   kTake,    ///< a block a chunk: the same of rows that come sorted
   kGather,  ///< a block a token: its row of x to the row of each of its choices
-  kSum,     ///< a block a token, or sum_tokens: the weighed sum of what its experts gave
+  kSum,     ///< a block a token: the weighed sum of what its experts gave
+  kSumRest  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
 };
 
 /// How the second product over wgmma goes through its outputs: all rows by those of a phase, then of the next. While a
@@ -71,10 +72,11 @@ struct ExpertsRowsParams {
   void* out;             ///< [tokens, columns]
   long long out_row;
   int top_k, columns;
-  // If the second product has added up some units of its phases; else phases.count is 1 or 0.
+  // Of kSumRest.
   ExpertsPhases phases;
   ExpertsSumUnits units;
-  int sum_tokens;  ///< tokens of a block then
+  Divisor sum_tokens;  ///< tokens of a block
+  int sums_of_block;   ///< of kPhaseColumns outputs of a token each
 };
 
 /// Of the grouped product (product.cuh): out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]) for each

@@ -246,11 +246,12 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .columns = p.hidden,
                  .phases = phases,
                  .units = units_of(p, phases, ints(at.summing)),
-                 .sum_tokens = sum_tokens(phases)};
+                 .sum_tokens = Divisor(sum_tokens(phases)),
+                 .sums_of_block = sum_tokens(phases) * static_cast<int>(columns_of(c, p.hidden, false))};
   place_step_ = gather_step_ = sum_step_ = count_step_;
   gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
-  sum_step_.step = ExpertsRowsStep::kSum;
+  sum_step_.step = phases.count > 1 ? ExpertsRowsStep::kSumRest : ExpertsRowsStep::kSum;
   sum_step_.sorted_before = p.owned() > 0;
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.

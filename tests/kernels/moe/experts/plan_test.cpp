@@ -264,7 +264,7 @@ TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
     EXPECT_EQ(first.phases.columns_of(0).by, first.product.columns.by);
     EXPECT_EQ(second.phases.count, sum.phases.count);
     EXPECT_EQ((second.phases.count - 1) * second.phases.columns.by + second.phases.last.by, second.product.columns.by);
-    EXPECT_EQ(plan->steps[last].grid.x * sum.sum_tokens / p.tokens, 1);
+    EXPECT_EQ(plan->steps[last].grid.x * sum.sum_tokens.by / p.tokens, 1);
     const auto& place = *static_cast<const ExpertsRowsParams*>(arguments.all()[1]);
     EXPECT_EQ(place.summing_count, second.phases.count > 1 ? 2 * kMostPhases : 0);
     if (second.phases.count > 1) {

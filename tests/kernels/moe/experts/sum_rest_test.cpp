@@ -43,7 +43,7 @@ struct Data {
     memory.writable("out", out.data(), out.size_in_bytes());
     memory.read_only("taken", &taken, sizeof taken);
     ExpertsRowsParams p{};
-    p.step = ExpertsRowsStep::kSum;
+    p.step = taken < 0 ? ExpertsRowsStep::kSum : ExpertsRowsStep::kSumRest;
     p.rows = kTokens * kTopK;
     p.places = places.data();
     p.weights = weights.data();
@@ -60,7 +60,8 @@ struct Data {
                  .count = 10,
                  .taken = &taken,
                  .stored = nullptr};
-      p.sum_tokens = each;
+      p.sum_tokens = Divisor(each);
+      p.sums_of_block = each * 6;
     }
     return kernel.launch({(kTokens + each - 1) / each, 1, 1}, &p, memory, options);
   }
