@@ -2,6 +2,7 @@
 // the others have, compiled from a copy of the sources with one defect, on a sample of its cases, each under one
 // schedule. Exit 0: all right; 1: the first defect found, in one line.
 #include <cstdio>
+#include <string>
 
 #include "kernels/moe/experts/cases.hpp"
 #include "proof/emu/schedules.hpp"
@@ -13,6 +14,18 @@ namespace {
 constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[10];
 static_assert(kVariant.config.engine == ExpertsEngine::kWgmma && kVariant.config.transposed && kVariant.config.keeps);
 
+/// Blocks run one after another here, so that the last one finds all phases complete, and takes what units are left.
+std::string not_taken(const ExpertsCall& call, const ExpertsMoves& moves) {
+  if (moves.phase_columns == 0) return {};
+  const auto* const taken =
+      reinterpret_cast<const int*>(static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing);
+  const auto columns = columns_of(kVariant.config, call.problem.hidden, false);
+  for (int phase = 0; (phase + 1) * moves.phase_columns < columns; ++phase)
+    if (taken[phase] * (32 / call.problem.top_k) < call.problem.tokens)
+      return "phase " + std::to_string(phase) + ": units are left";
+  return {};
+}
+
 std::string first_defect() {
   const emulated::EmulatedKernel rows =
       emulated::emulated_experts_rows_kernel<kExpertsRowsVariants[0].config>(kExpertsRowsVariants[0]);
@@ -21,13 +34,21 @@ std::string first_defect() {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool edges = i + 7 >= all.size();  // the last ones are for tiles' edges
     if (i % 5 != 0 && !edges) continue;
-    for (const ExpertsGather gather : {ExpertsGather::kAhead, ExpertsGather::kLaunch}) {
+    // Phases of one tile of outputs, or of units of two widths.
+    const int columns = all[i].problem.hidden > 4 * kPhaseColumns ? 3 : 1;
+    for (const ExpertsMoves moves : {ExpertsMoves(ExpertsGather::kAhead, columns), {ExpertsGather::kLaunch, 1}}) {
+      const ExpertsGather gather = moves.gather;
       if (!edges && (gather == ExpertsGather::kAhead) != (i % 2 == 0)) continue;
       // At random some slice lands before the warps that multiply have copied all rows: the others are the copier's.
       const emu::Options options = schedules()[edges && gather == ExpertsGather::kAhead ? 2 : i / 5 % 3];
       reference::ExpertsData data = reference::make_data(all[i]);
-      if (const auto ran = emulated::run(rows, product, data, options, gather); !ran)
+      std::string untaken;
+      const auto look = [&](const ExpertsCall& call) {
+        untaken = not_taken(call, moves_of(kVariant.config, call.problem, moves));
+      };
+      if (const auto ran = emulated::run(rows, product, data, options, moves, {}, look); !ran)
         return "finding: " + ran.error().message;
+      if (!untaken.empty()) return "wrong " + untaken;
       if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
     }
   }

@@ -32,6 +32,7 @@ void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p
   part("tile_count", at.tile_count, 4);
   part("taken", at.taken, 8);
   part("ready", at.ready, (1 + ready_bands(p)) * 4);
+  part("summing", at.summing, 2 * kMostPhases * 4);
   part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
   part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
 }
@@ -47,8 +48,8 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 }
 
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsGather gather,
-                       const std::function<void(ExpertsCall&)>& adjust) {
+                       const emu::Options& options, ExpertsMoves moves, const std::function<void(ExpertsCall&)>& adjust,
+                       const std::function<void(const ExpertsCall&)>& after) {
   ExpertsCall call = data.call();
   if (adjust) adjust(call);
   const ExpertsProblem& p = call.problem;
@@ -81,10 +82,12 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   };
   const Image rows_image = image_of(rows), product_image = image_of(product);
   ExpertsArguments arguments;
-  if (auto ok = arguments.set(config, call, gather, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
+  if (auto ok = arguments.set(config, call, moves, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
   const EmulatedKernel kernels[] = {rows, product};
-  return run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks, gather).all(), arguments.all(), kernels,
-                   memory, options);
+  auto ran = run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks, moves).all(), arguments.all(),
+                       kernels, memory, options);
+  if (ran && after) after(call);
+  return ran;
 }
 
 }  // namespace flashfit::emulated

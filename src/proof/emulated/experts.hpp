@@ -21,9 +21,11 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 inline constexpr std::int64_t kResidentBlocks = 3;
 
 /// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. `adjust`
-/// may change the call before, also to one with a map or offsets. Error: the emulator's finding.
+/// may change the call before, also to one with a map or offsets; `after` may look at the workspace. Error: the
+/// emulator's finding.
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsGather gather = ExpertsGather::kLaunch,
-                       const std::function<void(ExpertsCall&)>& adjust = {});
+                       const emu::Options& options, ExpertsMoves moves = ExpertsGather::kLaunch,
+                       const std::function<void(ExpertsCall&)>& adjust = {},
+                       const std::function<void(const ExpertsCall&)>& after = {});
 
 }  // namespace flashfit::emulated

@@ -89,6 +89,29 @@ TEST_P(ExpertsPtx, IsRightAsShipped) {
   }
 }
 
+/// Rows copied ahead, and sums between the tiles.
+TEST_P(ExpertsPtx, MovesRowsAsShipped) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (!is_hopper(GetParam().variant) || config.keeps) return;  // forms that keep differ behind the products
+  const auto program = program_of(GetParam().variant, {.target = 90, .own_features = true, .comparable = false});
+  ASSERT_TRUE(program) << program.error().message;
+  ExpertsData data = reference::make_data({.name = "phases",
+                                           .problem = {.dtype = config.dtype,
+                                                       .tokens = 40,
+                                                       .experts = 4,
+                                                       .top_k = 3,
+                                                       .hidden = 3 * config.tile_columns + 24,
+                                                       .intermediate = 8,
+                                                       .low = 1,
+                                                       .high = 4,
+                                                       .transposed = config.transposed},
+                                           .choices = reference::Choices::kRandom});
+  const auto ran =
+      emulated::run(rows(), kernel_of(GetParam().variant, **program), data, {}, {ExpertsGather::kAhead, 3});
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(reference::defect_of(data), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, ExpertsPtx, ::testing::ValuesIn(emulated_experts_products()),
                          [](const auto& kernel) { return kernel.param.variant.name; });
 

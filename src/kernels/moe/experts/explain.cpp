@@ -37,10 +37,10 @@ std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsPro
   if (steps.empty()) return all;
   if (counts(problem)) add("count");
   add("place");
-  if (plan.gather == ExpertsGather::kLaunch) add("gather");
+  if (plan.moves.gather == ExpertsGather::kLaunch) add("gather");
   if (problem.owned() > 0) {
-    add(plan.gather == ExpertsGather::kAhead ? "gather, first product" : "first product");
-    add("second product");
+    add(plan.moves.gather == ExpertsGather::kAhead ? "gather, first product" : "first product");
+    add(plan.moves.phase_columns > 0 ? "second product, sums" : "second product");
   }
   add("sum");
   return all;

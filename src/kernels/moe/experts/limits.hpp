@@ -14,8 +14,11 @@ struct alignas(16) ExpertTile {
   int rows;        ///< the expert's rows
 };
 
-inline constexpr int kSortChunk = 2048;     ///< choices that one block sorts
-inline constexpr int kReadyRows = 128;      ///< that are told of together, of rows that a product copies itself
+inline constexpr int kSortChunk = 2048;  ///< choices that one block sorts
+inline constexpr int kReadyRows = 128;   ///< that are told of together, of rows that a product copies itself
+// Over wgmma the second product may compute outputs in phases, whose tiles are of so many (wgmma/token_sums.cuh).
+inline constexpr int kMostPhases = 8, kPhaseColumns = 256;
+inline constexpr int kSumColumns = 512;     ///< of a token, that a warp adds up at a time
 inline constexpr int kFewestTileRows = 16;  ///< no kernel's tile has fewer rows
 
 }  // namespace flashfit

@@ -12,6 +12,34 @@ enum class ExpertsRowsStep : unsigned char {
   kTake,    ///< a block a chunk: the same of rows that come sorted
   kGather,  ///< a block a token: its row of x to the row of each of its choices
   kSum,     ///< a block a token: the weighed sum of what its experts gave
+  kSumRest  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
+};
+
+/// How the second product over wgmma goes through its outputs: all rows by those of a phase, then of the next. While a
+/// phase is computed, idle warps add up what earlier ones gave (wgmma/token_sums.cuh).
+struct ExpertsPhases {
+  int count;        ///< 1: all at once
+  Divisor columns;  ///< tiles of kPhaseColumns outputs in each but the last
+  Divisor last;     ///< in that
+  constexpr const Divisor& columns_of(int phase) const { return phase + 1 < count ? columns : last; }
+  constexpr int first_output(int phase) const { return phase * columns.by * kPhaseColumns; }
+};
+
+constexpr ExpertsPhases in_one_phase(const Divisor& columns) {
+  return {.count = 1, .columns = columns, .last = columns};
+}
+
+/// The units in which idle warps add up: kSumColumns outputs of a phase but the last, of some tokens. Units are counted
+/// for each phase from 0, the outputs of a unit's tokens side by side.
+struct ExpertsSumUnits {
+  int tokens;       ///< of the call
+  Divisor each;     ///< tokens of a unit: at most 32 choices
+  Divisor columns;  ///< units of the same tokens
+  int count;        ///< of a phase
+  int* taken;       ///< of each phase but the last: those that blocks have taken, and more if they wanted more
+  int* stored;      ///< of each phase: tiles whose rows are in y
+  /// Which has this token's output, the n-th of a phase.
+  constexpr int unit_of(int token, int n) const { return each.quotient(token) * columns.by + n / kSumColumns; }
 };
 
 /// Of the kernel that sorts and adds up (rows.cuh).
@@ -32,6 +60,8 @@ struct ExpertsRowsParams {
   int* taken;  ///< [2]: of the products' tiles: set to 0
   int* ready;  ///< [ready_count]: as in ExpertsWorkspace: set to 0
   int ready_count;
+  int* summing;  ///< [summing_count]: as in ExpertsWorkspace: set to 0
+  int summing_count;
   // Of kGather.
   const void* x;  ///< [tokens, columns]
   long long x_row;
@@ -42,6 +72,11 @@ struct ExpertsRowsParams {
   void* out;             ///< [tokens, columns]
   long long out_row;
   int top_k, columns;
+  // Of kSumRest.
+  ExpertsPhases phases;
+  ExpertsSumUnits units;
+  Divisor sum_tokens;  ///< tokens of a block
+  int sums_of_block;   ///< of kPhaseColumns outputs of a token each
 };
 
 /// Of the grouped product (product.cuh): out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]) for each

@@ -64,6 +64,31 @@ int unit_rows(const ExpertsProblem& p) {
   return rows;
 }
 
+/// Of the second product.
+ExpertsPhases phases_of(const ExpertsProductConfig& c, const ExpertsProblem& p, const ExpertsMoves& moves) {
+  const auto all = static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1));
+  if (moves.phase_columns == 0) return in_one_phase(Divisor(all));
+  const int count = (all + moves.phase_columns - 1) / moves.phase_columns;
+  return {.count = count,
+          .columns = Divisor(moves.phase_columns),
+          .last = Divisor(all - (count - 1) * moves.phase_columns)};
+}
+
+/// A warp has 32 lanes, each of which knows a choice.
+ExpertsSumUnits units_of(const ExpertsProblem& p, const ExpertsPhases& phases, int* counters) {
+  if (phases.count == 1) return {};
+  const int each = 32 / p.top_k, columns = (phases.columns.by * kPhaseColumns + kSumColumns - 1) / kSumColumns;
+  return {.tokens = static_cast<int>(p.tokens),
+          .each = Divisor(each),
+          .columns = Divisor(columns),
+          .count = static_cast<int>((p.tokens + each - 1) / each * columns),
+          .taken = counters,
+          .stored = counters + kMostPhases};
+}
+
+/// Tokens of a block that adds up what is left: its warps have a tile's outputs each, of the last phase.
+int sum_tokens(const ExpertsPhases& phases) { return phases.count == 1 ? 1 : std::max(kRowsWarps / phases.last.by, 1); }
+
 std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   const Blocks blocks = blocks_of(c, p);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -73,16 +98,26 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 
 }  // namespace
 
-ExpertsGather gather_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   // Where gathering takes its time, and where DRAM is not busy with weights meanwhile: what was faster on an H100.
   constexpr std::int64_t kFewestBytes = 256 << 20, kFewestRowsOfAnExpert = 512;
   const bool many = p.rows() * p.hidden * size_of(p.dtype) >= kFewestBytes;
   const bool busy = p.rows() >= kFewestRowsOfAnExpert * p.experts;
-  return gather_of(c, p, many && busy ? ExpertsGather::kAhead : ExpertsGather::kLaunch);
+  if (!many || !busy) return moves_of(c, p, ExpertsGather::kLaunch);
+  // Where the sum takes its time, beside products of few features.
+  constexpr int kMostFeatures = 2048, kPhases = 4;
+  const auto columns = static_cast<int>(columns_of(c, p.hidden, false));
+  return moves_of(c, p,
+                  {ExpertsGather::kAhead, p.intermediate <= kMostFeatures ? (columns + kPhases - 1) / kPhases : 0});
 }
 
-ExpertsGather gather_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsGather wanted) {
-  return c.engine == ExpertsEngine::kWgmma && !p.sorted && p.owned() > 0 ? wanted : ExpertsGather::kNone;
+ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted) {
+  if (c.engine != ExpertsEngine::kWgmma || p.sorted || p.owned() == 0) return ExpertsGather::kNone;
+  const auto columns = static_cast<int>(columns_of(c, p.hidden, false));
+  if (wanted.phase_columns > 0)
+    wanted.phase_columns = std::max(wanted.phase_columns, (columns + kMostPhases - 1) / kMostPhases);
+  if (wanted.phase_columns >= columns) wanted.phase_columns = 0;
+  return wanted;
 }
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
@@ -123,8 +158,8 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
     plan.time = time;
   });
   if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
-  plan.gather = gather_for(config_of(*plan.product), p);
-  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.gather);
+  plan.moves = moves_for(config_of(*plan.product), p);
+  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.moves);
   return plan;
 }
 
@@ -137,7 +172,7 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p,
 }
 
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident,
-                    ExpertsGather gather) {
+                    ExpertsMoves moves) {
   Steps steps;
   if (p.rows() == 0) return steps;
   // The kernels' code waits where it was compiled for a GPU that can.
@@ -151,23 +186,27 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const Blocks blocks = blocks_of(c, p);
   if (counts(p)) add(rows, {.x = chunks});
   add(rows, {.x = chunks});
-  if (gather_of(c, p, gather) == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
+  moves = moves_of(c, p, moves);
+  if (moves.gather == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
   }
-  add(rows, {.x = p.tokens});
+  const std::int64_t each = sum_tokens(phases_of(c, p, moves));
+  add(rows, {.x = (p.tokens + each - 1) / each});
   return steps;
 }
 
 Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode) {
-  return set(config_of(*plan.product), call, plan.gather, encode);
+  return set(config_of(*plan.product), call, plan.moves, encode);
 }
 
-Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsGather gather,
+Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsMoves moves,
                                    EncodeTensorMap encode) {
   const ExpertsProblem& p = call.problem;
-  gather = gather_of(c, p, gather);
+  moves = moves_of(c, p, moves);
+  const ExpertsGather gather = moves.gather;
+  const ExpertsPhases phases = phases_of(c, p, moves);
   const bool gathered = gather != ExpertsGather::kNone, ahead = gather == ExpertsGather::kAhead;
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
@@ -194,6 +233,8 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .taken = ints(at.taken),
                  .ready = ints(at.ready),
                  .ready_count = ahead ? static_cast<int>(1 + ready_bands(p)) : 0,
+                 .summing = ints(at.summing),
+                 .summing_count = moves.phase_columns > 0 ? 2 * kMostPhases : 0,
                  .x = call.x,
                  .x_row = call.x_row,
                  .gathered = workspace + at.y,
@@ -202,11 +243,15 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .out = call.out,
                  .out_row = call.out_row,
                  .top_k = p.top_k,
-                 .columns = p.hidden};
+                 .columns = p.hidden,
+                 .phases = phases,
+                 .units = units_of(p, phases, ints(at.summing)),
+                 .sum_tokens = Divisor(sum_tokens(phases)),
+                 .sums_of_block = sum_tokens(phases) * static_cast<int>(columns_of(c, p.hidden, false))};
   place_step_ = gather_step_ = sum_step_ = count_step_;
   gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
-  sum_step_.step = ExpertsRowsStep::kSum;
+  sum_step_.step = phases.count > 1 ? ExpertsRowsStep::kSumRest : ExpertsRowsStep::kSum;
   sum_step_.sorted_before = p.owned() > 0;
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
@@ -247,7 +292,16 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                    .unit_rows = unit_rows(p),
                    .taken = ints(at.ready),
                    .ready = ints(at.ready) + 1};
+  first_.phases = in_one_phase(first.columns);
+  first_.sums = {};
   second_.copies = {};
+  second_.phases = phases;
+  second_.sums = {.units = count_step_.units,
+                  .places = ints(at.places),
+                  .weights = count_step_.weights,
+                  .out = call.out,
+                  .out_row = call.out_row,
+                  .top_k = p.top_k};
   ExpertsProductParams& second = second_.product;
   second = first;
   ++second.taken;

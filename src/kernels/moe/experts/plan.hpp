@@ -23,16 +23,27 @@ enum class ExpertsGather : unsigned char {
   kLaunch,  ///< in a launch before the products
   kAhead,   ///< in the first product's, ahead of the tiles
 };
-/// Where is fastest for a product's configuration.
-ExpertsGather gather_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
-/// `wanted`, or kNone if nothing is to be gathered.
-ExpertsGather gather_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsGather wanted);
+/// What of the moving of rows, before and after the products, they do themselves.
+struct ExpertsMoves {
+  ExpertsGather gather;
+  /// Over wgmma: tiles of outputs that the second product computes of all rows before the next ones, while its idle
+  /// warps add up those before (wgmma/token_sums.cuh); 0: it adds up nothing.
+  int phase_columns;
+  constexpr ExpertsMoves(ExpertsGather g = ExpertsGather::kNone, int columns = 0)  // NOLINT(*explicit*)
+      : gather(g), phase_columns(columns) {}
+  constexpr bool operator==(const ExpertsMoves&) const = default;
+};
+/// What is fastest for a product's configuration.
+ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
+/// `wanted`, or less of it: nothing is gathered if rows are, or need not be; phases are at most kMostPhases, and none
+/// if there would be one.
+ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted);
 
 struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
-  ExpertsGather gather;
+  ExpertsMoves moves;
   /// Counting if there is more than one chunk, placing, gathering for wgmma, the first and the second product, the sum;
   /// none without tokens.
   Steps steps;
@@ -60,7 +71,7 @@ std::string describe(const ExpertsProblem& problem);
 /// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks stay and share the tiles, at most
 /// `resident` of them.
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident,
-                    ExpertsGather gather);
+                    ExpertsMoves moves);
 
 /// The arguments of a plan's steps.
 class ExpertsArguments {
@@ -73,8 +84,7 @@ class ExpertsArguments {
   /// alone.
   Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
   /// The same for a product's configuration.
-  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsGather gather,
-                   EncodeTensorMap encode);
+  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsMoves moves, EncodeTensorMap encode);
 
   /// One for each step; they point into this.
   std::span<const void* const> all() const { return {pointers_.data(), count_}; }

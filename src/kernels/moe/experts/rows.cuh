@@ -21,6 +21,7 @@ struct ExpertsRowsKernel {
 
   static void run(const Params& p) {
     if (p.step == ExpertsRowsStep::kSum) return sum(p);
+    if (p.step == ExpertsRowsStep::kSumRest) return sum_rest(p);
     if (p.step == ExpertsRowsStep::kGather) return gather(p);
     arch::wait_for_step_before();
     arch::let_next_step_begin();
@@ -66,11 +67,51 @@ struct ExpertsRowsKernel {
         if (k > 0 || (column != own && p.top_k > kAtOnce)) read(p, first + k, p.top_k - k, chosen);
         add(p, chosen, column, total);
       }
-      Bytes16 words;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
-      arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
+      put(p, token, column, total);
     }
+  }
+
+  /// What the second product has left of some tokens' sums: the last phase, and of the others the units that no block
+  /// has taken. A warp adds up one tile's outputs of a token at a time, the last tiles first.
+  static void sum_rest(const Params& p) {
+    arch::wait_for_step_before();
+#pragma unroll 1
+    for (int i = arch::warp(); i < p.sums_of_block; i += kRowsWarps) {
+      const int from_last = p.sum_tokens.quotient(i), tile = (p.columns - 1) / kPhaseColumns - from_last;
+      const int token = arch::block().x * p.sum_tokens.by + i - from_last * p.sum_tokens.by;
+      const int phase = p.phases.columns.quotient(tile), at = (tile - phase * p.phases.columns.by) * kPhaseColumns;
+      if (token >= p.units.tokens) continue;
+      if (phase + 1 < p.phases.count && p.units.unit_of(token, at) < arch::load(p.units.taken, phase)) continue;
+      sum_one(p, token, tile * kPhaseColumns + arch::lane() * 8);
+    }
+  }
+  /// By all lanes of a warp, each of its column. Lanes know a choice each.
+  static void sum_one(const Params& p, int64 token, int column) {
+    const bool has = arch::lane() < p.top_k, inside = column < p.columns;
+    const int place = has ? arch::load(p.places, token * p.top_k + arch::lane()) : -1;
+    const float weight = has && p.weights != nullptr ? arch::load(p.weights, token * p.top_k + arch::lane()) : 1.f;
+    float total[8] = {};
+#pragma unroll 1
+    for (int k = 0; k < p.top_k; k += kAtOnce) {
+      Bytes16 y[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int at = arch::shuffle(place, k + i);
+        if (at >= 0 && inside) y[i] = arch::load<Bytes16>(static_cast<const T*>(p.y), int64{at} * p.columns + column);
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float by = arch::shuffle(weight, k + i);
+        if (arch::shuffle(place, k + i) >= 0) add_row(y[i], by, total);
+      }
+    }
+    if (inside) put(p, token, column, total);
+  }
+  static void put(const Params& p, int64 token, int column, const float (&total)[8]) {
+    Bytes16 words;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
+    arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
   }
 
   /// Choices of a token: where each lies, -1 for none, and its weight.
@@ -96,11 +137,14 @@ struct ExpertsRowsKernel {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       if (c.place[i] < 0) continue;
+      add_row(y[i], c.weight[i], total);
+    }
+  }
+  static void add_row(const Bytes16& y, float weight, float (&total)[8]) {
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const T half{static_cast<unsigned short>(y[i].words[j / 2] >> j % 2 * 16)};
-        total[j] = arch::multiply_add(c.weight[i], arch::widen(half), total[j]);
-      }
+    for (int j = 0; j < 8; ++j) {
+      const T half{static_cast<unsigned short>(y.words[j / 2] >> j % 2 * 16)};
+      total[j] = arch::multiply_add(weight, arch::widen(half), total[j]);
     }
   }
 };

@@ -81,6 +81,8 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.outputs = p.outputs;
   product.transposed = p.transposed;
   product_.copies = {};  // rows lie where they are multiplied
+  product_.phases = in_one_phase(product.columns);
+  product_.sums = {};
 
   const bool wgmma = c.engine == ExpertsEngine::kWgmma;
   pointers_ = {&take_, wgmma ? static_cast<const void*>(&product_) : &product};

@@ -246,6 +246,8 @@ class ExpertsSort {
     const bool first = arch::block().x == 0 && arch::thread() == 0;
     arch::store_if(first, p.tile_count, 0, all);
     for (int product = 0; product < 2; ++product) arch::store_if(first, p.taken, product, 0);
+    if (arch::block().x == 0)
+      for (int i = arch::thread(); i < p.summing_count; i += kRowsThreads) arch::store_if(true, p.summing, i, 0);
     // Of a band of rows those that no expert has are there already.
     const int rows = arch::load_shared(s.row_begin, p.owned);
     for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < p.ready_count; i += threads) {

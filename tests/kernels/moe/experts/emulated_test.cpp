@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "kernels/moe/experts/cases.hpp"
 #include "kernels/moe/experts/variants.hpp"
@@ -47,14 +49,15 @@ TEST_P(Experts, IsRightOnAllCases) {
   // Where CI tries a share, each product has others.
   for (std::size_t i = place() % test_share(); i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
-    const ExpertsGather gather = i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch;
-    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], gather);
+    const ExpertsMoves moves{i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch,
+                             static_cast<int>(i / each % 5)};  // phases of 1 to 4 tiles of outputs, or none
+    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], moves);
     ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
   }
 }
 
-/// And wherever rows are gathered.
+/// And wherever rows are gathered, and sums taken.
 TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 0; i < all.size(); i += 37) {
@@ -62,7 +65,8 @@ TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
       const auto ran = emulated::run(rows(), GetParam(), data, options,
-                                     outs.empty() ? ExpertsGather::kLaunch : ExpertsGather::kAhead);
+                                     outs.empty() ? ExpertsMoves(ExpertsGather::kLaunch)
+                                                  : ExpertsMoves(ExpertsGather::kAhead, static_cast<int>(outs.size())));
       ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
@@ -129,6 +133,49 @@ TEST_P(Experts, CopiesRowsAheadOfItsTiles) {
     ASSERT_TRUE(ran) << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
     if (test_share() > 1) break;
+  }
+}
+
+/// Outputs in phases of one tile and of two, the last one's narrower; units of two pieces; tokens that do not fill the
+/// last unit, and choices of experts that are not here.
+TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (config.engine != ExpertsEngine::kWgmma || config.keeps) return;  // forms that keep differ behind the products
+  for (const int columns : {1, 2, 3}) {
+    ExpertsCase spec{.name = "phases",
+                     .problem = {.dtype = config.dtype,
+                                 .tokens = 41,
+                                 .experts = 6,
+                                 .top_k = columns,
+                                 .hidden = 4 * config.tile_columns + 24,
+                                 .intermediate = 8,
+                                 .low = 1,
+                                 .high = 5,
+                                 .transposed = config.transposed,
+                                 .weight_on = columns == 2 ? WeightOn::kInput : WeightOn::kOutput},
+                     .choices = reference::Choices::kRandom};
+    ExpertsData at_once = reference::make_data(spec);
+    ASSERT_TRUE(emulated::run(rows(), GetParam(), at_once, {}));
+    for (const emu::Options& options : schedules()) {
+      ExpertsData data = reference::make_data(spec);
+      std::vector<int> counters(2 * kMostPhases);
+      const auto ran = emulated::run(
+          rows(), GetParam(), data, options, {ExpertsGather::kAhead, columns}, {}, [&](const ExpertsCall& call) {
+            std::memcpy(counters.data(),
+                        static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing,
+                        counters.size() * sizeof(int));
+          });
+      ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
+      ASSERT_EQ(reference::defect_of(data), "");
+      EXPECT_EQ(data.out.bytes, at_once.out.bytes);
+      // Blocks run one after another here: the last one finds all phases complete, and each of its three warps takes
+      // three units of each, though no tile is left.
+      const int phases = (5 + columns - 1) / columns, of_tokens = 32 / columns;
+      const int units = (41 + of_tokens - 1) / of_tokens * (columns > 2 ? 2 : 1);
+      for (int phase = 0; phase + 1 < phases; ++phase)
+        EXPECT_GE(counters[static_cast<std::size_t>(phase)], std::min(units, 9)) << phase;
+      if (test_share() > 1) break;
+    }
   }
 }
 

@@ -207,7 +207,7 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   ExpertsProblem p = problem(32768);
   const auto many = plan_experts(p, gpu, 0, carried);
   ASSERT_TRUE(many);
-  EXPECT_EQ(many->gather, ExpertsGather::kAhead);
+  EXPECT_EQ(many->moves.gather, ExpertsGather::kAhead);
   ASSERT_EQ(many->steps.size(), 5u);
   WgmmaExpertsParams first = first_params(p, *many, 2, &placed);
   EXPECT_EQ(first.copies.x, memory);
@@ -222,7 +222,7 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   p = problem(512);
   const auto few = plan_experts(p, gpu, 0, carried);
   ASSERT_TRUE(few);
-  EXPECT_EQ(few->gather, ExpertsGather::kLaunch);
+  EXPECT_EQ(few->moves.gather, ExpertsGather::kLaunch);
   ASSERT_EQ(few->steps.size(), 6u);
   EXPECT_EQ(few->steps[2].grid.x, 512);  // rows gathered, a block a token
   first = first_params(p, *few, 3, &placed);
@@ -231,16 +231,74 @@ TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
   EXPECT_EQ(placed->ready_count, 0);
 
   // Over mma.sync the first product reads rows of x where they lie, and so do rows that come sorted.
-  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->gather, ExpertsGather::kNone);
+  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
   p.tokens = 32768, p.sorted = true, p.top_k = 1;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kNone);
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
 
   // An expert's rows are too few, while its weights are read; a unit is 128 KB at most.
   p = problem(8192);
   p.hidden = 7168, p.experts = p.high = 256;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->gather, ExpertsGather::kLaunch);
+  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kLaunch);
   p.tokens = 32768;
   EXPECT_EQ(first_params(p, *plan_experts(p, gpu, 0, carried), 2, &placed).copies.unit_rows, 8);
+}
+
+TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
+  const auto carried = images();
+  const Gpu gpu = find_gpu("H100").value();
+  alignas(256) static unsigned char memory[256];
+  const auto phases = [&](const ExpertsProblem& p) {
+    const auto plan = plan_experts(p, gpu, 0, carried);
+    EXPECT_TRUE(plan);
+    ExpertsArguments arguments;
+    ExpertsCall call;
+    call.problem = p;
+    call.x = memory, call.x_row = p.hidden, call.workspace = memory, call.out = memory + 16, call.out_row = p.hidden;
+    call.topk_weights = reinterpret_cast<const float*>(memory);
+    EXPECT_TRUE(arguments.set(*plan, call, [](const TensorMapSpec&) -> Result<TensorMap> { return TensorMap{}; }));
+    const std::size_t last = plan->steps.size() - 1;
+    const auto& first = *static_cast<const WgmmaExpertsParams*>(arguments.all()[last - 2]);
+    const auto& second = *static_cast<const WgmmaExpertsParams*>(arguments.all()[last - 1]);
+    const auto& sum = *static_cast<const ExpertsRowsParams*>(arguments.all()[last]);
+    EXPECT_EQ(first.phases.count, 1);
+    EXPECT_EQ(first.phases.columns_of(0).by, first.product.columns.by);
+    EXPECT_EQ(second.phases.count, sum.phases.count);
+    EXPECT_EQ((second.phases.count - 1) * second.phases.columns.by + second.phases.last.by, second.product.columns.by);
+    EXPECT_EQ(plan->steps[last].grid.x * sum.sum_tokens.by / p.tokens, 1);
+    const auto& place = *static_cast<const ExpertsRowsParams*>(arguments.all()[1]);
+    EXPECT_EQ(place.summing_count, second.phases.count > 1 ? 2 * kMostPhases : 0);
+    if (second.phases.count > 1) {
+      EXPECT_EQ(second.sums.out, call.out);
+      EXPECT_EQ(second.sums.weights, p.weight_on == WeightOn::kInput ? nullptr : call.topk_weights);
+      EXPECT_EQ(second.sums.places, place.places);
+      EXPECT_EQ(second.sums.units.taken, place.summing);
+      EXPECT_EQ(second.sums.units.stored, place.summing + kMostPhases);
+      EXPECT_EQ(second.sums.units.taken, sum.units.taken);
+      EXPECT_EQ(second.sums.units.each.by, 32 / p.top_k);
+    }
+    return second.phases;
+  };
+  ExpertsProblem p = problem(32768);
+  EXPECT_EQ(phases(p).count, 4);
+  EXPECT_EQ(phases(p).columns.by, 2);
+  p.weight_on = WeightOn::kInput;
+  EXPECT_EQ(phases(p).count, 4);
+  EXPECT_EQ(phases(problem(4096)).count, 1);  // the sum is short
+  p.hidden = 2304;                            // 9 tiles
+  EXPECT_EQ(phases(p).count, 3);
+  EXPECT_EQ(phases(p).last.by, 3);
+  p.hidden = 256;
+  EXPECT_EQ(phases(p).count, 1);
+  p = problem(32768);
+  p.intermediate = 14336;  // the products are long
+  EXPECT_EQ(phases(p).count, 1);
+
+  const ExpertsProductConfig& c = config_of(*plan_experts(p, gpu, 0, carried));
+  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 8}).phase_columns, 0);  // one phase
+  p.hidden = 7168;
+  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 1}).phase_columns, 4);  // no more phases than there are counters
+  p.high = 0;
+  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 4}), ExpertsMoves());
 }
 
 TEST(ExpertsTiles, AreEachTakenOnceInBands) {

@@ -40,6 +40,7 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
            .places = std::vector<int>(ids.size(), kUnwritten),
            .tiles = std::vector<ExpertTile>(static_cast<std::size_t>(most_tiles(p, tile_rows)))};
   int tile_count = kUnwritten, taken[2] = {kUnwritten, kUnwritten};
+  std::vector<int> summing(2 * kMostPhases, kUnwritten);
   std::vector<int> ready(static_cast<std::size_t>(1 + ready_bands(p)), kUnwritten);
   emu::Memory memory;
   const auto writable = [&](const char* name, auto& v) { memory.writable(name, v.data(), v.size() * sizeof v[0]); };
@@ -53,6 +54,7 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   memory.writable("tile_count", &tile_count, sizeof tile_count);
   memory.writable("taken", taken, sizeof taken);
   writable("ready", ready);
+  writable("summing", summing);
   ExpertsRowsParams params{
       .step = ExpertsRowsStep::kCount,
       .ids = ids.data(),
@@ -72,6 +74,8 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
       .taken = taken,
       .ready = ready.data(),
       .ready_count = offsets.empty() ? static_cast<int>(ready.size()) : 0,  // sorted rows are not gathered
+      .summing = summing.data(),
+      .summing_count = offsets.empty() ? static_cast<int>(summing.size()) : 0,
       .x = nullptr,
       .x_row = 0,
       .gathered = nullptr,
@@ -91,6 +95,7 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   EXPECT_GE(tile_count, 0);
   EXPECT_EQ(taken[0], 0);
   EXPECT_EQ(taken[1], 0);
+  EXPECT_EQ(summing, std::vector<int>(summing.size(), offsets.empty() ? 0 : kUnwritten));
   const auto none = static_cast<int>(std::ranges::count(s.places, -1));  // behind all others
   EXPECT_EQ(ready[0], offsets.empty() ? 0 : kUnwritten);
   for (int band = 0; offsets.empty() && band + 1 < static_cast<int>(ready.size()); ++band)

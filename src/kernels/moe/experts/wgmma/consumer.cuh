@@ -58,7 +58,7 @@ class WgmmaExpertsConsumer {
     arch::wait_for_step_before();  // which may still read what this one writes
     for (;;) {
       const ExpertsPlace place = next();
-      if (place.rows == 0) return;
+      if (place.rows == 0) return release(at_);  // whatever came before is stored
       if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
       // Zeros that nobody reads: without, the compiler takes all sums to be alive from one tile to the next.
       Sums lo = {}, hi = {};

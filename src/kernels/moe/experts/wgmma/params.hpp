@@ -15,6 +15,16 @@ struct ExpertsRowCopies {
   int* ready;      ///< of each kReadyRows rows, how many are there
 };
 
+/// Of tokens' sums that the second product's idle warps take (wgmma/token_sums.cuh), of rows of its `out`.
+struct ExpertsTokenSumsParams {
+  ExpertsSumUnits units;
+  const int* places;     ///< [tokens, top_k]: the row of each choice; -1: none
+  const float* weights;  ///< [tokens, top_k], or nullptr where rows were weighed before
+  void* out;             ///< [tokens, outputs]
+  long long out_row;
+  int top_k;
+};
+
 struct WgmmaExpertsParams {
   /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Transposed: outputs of gate; depth;
   /// gate and up; experts; or, where gate and up alternate, all outputs; depth; one; experts. Boxes of 64 x 64.
@@ -23,6 +33,8 @@ struct WgmmaExpertsParams {
   TensorMap rows;
   ExpertsProductParams product;
   ExpertsRowCopies copies;
+  ExpertsPhases phases;
+  ExpertsTokenSumsParams sums;  ///< of more than one phase
 };
 
 }  // namespace flashfit

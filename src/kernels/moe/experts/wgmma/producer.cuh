@@ -4,6 +4,7 @@
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
+#include "kernels/moe/experts/wgmma/phase_news.cuh"
 #include "kernels/moe/experts/wgmma/row_units.cuh"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 #include "kernels/moe/experts/wgmma/works.cuh"
@@ -29,23 +30,28 @@ class WgmmaExpertsProducer {
       : params_(p), p_(p.product), s_(s), slices_((p.product.depth + C.depth - 1) / C.depth), at_(0) {}
 
   void run() {
-    ExpertsWorks<C> works(p_);
+    ExpertsWorks<C> works(params_);
     const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
     // The first slices' weights are asked for before the step before this one has ended, whose results are rows.
     ExpertsPlace place = works.next();
     int begun = place.rows == 0 ? 0 : slices_ < C.stages ? slices_ : C.stages;
     for (int i = 0; i < begun; ++i) begin(place, i, i);
     arch::wait_for_step_before();
-    for (; place.rows != 0; place = works.next(), begun = 0)
+    ExpertsPhaseNews<C> news(params_, s_);
+    for (; place.rows != 0; place = works.next(), begun = 0) {
+      news.begin_tile(works.phase(), at_);
       for (int i = 0; i < slices_; ++i, ++at_) {
         if (i >= begun) begin(place, i, at_);
+        news.slot_taken(at_);
         if (i == 0 && params_.copies.x != nullptr)
           wait_for_rows(params_.copies, place.first_row, place.steps() * kExpertsStep);
         copy_rows(place, i * C.depth, at_ % C.stages);
         if (i == take) works.take();
         if (i == look) works.look();
       }
+    }
     end();
+    news.end(at_);
   }
 
   /// Slice i of a tile, the n-th of all: a slot for it, and its weights on their way.

@@ -9,6 +9,7 @@
 #include "kernels/moe/experts/wgmma/producer.cuh"
 #include "kernels/moe/experts/wgmma/row_copier.cuh"
 #include "kernels/moe/experts/wgmma/row_helpers.cuh"
+#include "kernels/moe/experts/wgmma/token_sums.cuh"
 
 namespace flashfit {
 
@@ -29,12 +30,13 @@ struct WgmmaExpertsProductKernel {
     // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {
-      arch::set_max_registers_dec<40>();
+      arch::set_max_registers_dec<56>();
       const int warp = arch::warp();
       if (warp == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
       if (warp == 1 && p.copies.x != nullptr) ExpertsRowCopier<C>::run(p, s);
+      if (warp > 0 && p.phases.count > 1) ExpertsTokenSums<C>::run(p, s, warp - 1);
     } else {
-      arch::set_max_registers_inc<232>();
+      arch::set_max_registers_inc<224>();
       if (p.copies.x != nullptr) ExpertsRowHelpers<C>::run(p, s);
       WgmmaExpertsConsumer<C>::run(p, s, group - 1);
     }

@@ -18,6 +18,8 @@ struct WgmmaExpertsShared {
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       ///< [rows, outputs]
   static constexpr int kGroups = C.column_warps / 4;
+  static constexpr int kSumWarps = 3, kSumSlots = 4;
+  static_assert(kSumWarps * kSumSlots * kSumColumns * int(sizeof(T)) <= kExpertsPieces * kExpertsPieceBytes);
   static constexpr int kPieces = kExpertsPieces, kPiece = kExpertsPieceBytes / int(sizeof(T));
 
   TileW w[C.stages][2 * kGroups];
@@ -27,10 +29,13 @@ struct WgmmaExpertsShared {
   alignas(1024) MBarrier full[C.stages];
   MBarrier empty[C.stages];
   ExpertsPlace places[C.stages];  ///< in the slot of a tile's first slice
-  MBarrier copied[kPieces];
-  int tokens[32];       ///< whose rows the unit has that the copier copies
-  int helpers_unit[2];  ///< the first row of the unit that the consumers copy, and how many it has; 0: none
-  MBarrier helped;      ///< the consumers copy no more
+  /// Of each piece; or of each slot where the same memory has pieces of y, kSumSlots for each warp that adds up.
+  MBarrier copied[kSumWarps * kSumSlots];
+  static_assert(kPieces <= kSumWarps * kSumSlots);
+  MBarrier told[kMostPhases];  ///< the block's tiles of the phase, and of those before, are told of
+  int tokens[32];              ///< whose rows the unit has that the copier copies
+  int helpers_unit[2];         ///< the first row of the unit that the consumers copy, and how many it has; 0: none
+  MBarrier helped;             ///< the consumers copy no more
 
   /// By one thread.
   void init() {
@@ -39,6 +44,7 @@ struct WgmmaExpertsShared {
       arch::mbarrier_init(empty[i], C.column_warps);
     }
     for (MBarrier& barrier : copied) arch::mbarrier_init(barrier, 1);
+    for (MBarrier& barrier : told) arch::mbarrier_init(barrier, 1);
     arch::mbarrier_init(helped, 1);
     arch::fence_mbarrier_init();
   }

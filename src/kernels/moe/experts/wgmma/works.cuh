@@ -4,8 +4,8 @@
 // apart, as each had its own share of the longer ones, and read weights of 3.6 MB once for each tile.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
-#include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/wgmma/order.hpp"
+#include "kernels/moe/experts/wgmma/params.hpp"
 
 namespace flashfit {
 
@@ -23,22 +23,26 @@ struct alignas(16) ExpertsPlace {
 template <ExpertsProductConfig C>
 class ExpertsWorks {
  public:
-  explicit ExpertsWorks(const ExpertsProductParams& p)
-      : p_(p), work_(arch::block().x), works_(int64{arch::load(p.tile_count, 0)} * p.columns.by), tile_{} {
+  explicit ExpertsWorks(const WgmmaExpertsParams& p)
+      : p_(p), tiles_(arch::load(p.product.tile_count, 0)), phase_(0), work_(arch::block().x), begin_(0), tile_{} {
     look();
   }
 
   /// Takes the next tile; some time later look() reads what it is, and later still next() gives it: neither is waited
   /// for at once.
-  void take() { work_ = arch::grid().x + int64{arch::atomic_add<arch::MemoryOrder::kRelaxed>(p_.taken, 0, 1)}; }
+  void take() { work_ = arch::grid().x + int64{arch::atomic_add<arch::MemoryOrder::kRelaxed>(p_.product.taken, 0, 1)}; }
   void look() {
-    if (work_ < works_) tile_ = arch::load(p_.tiles, p_.columns.quotient(int(work_)));
+    while (phase_ < p_.phases.count && work_ - begin_ >= in_phase()) begin_ += in_phase(), ++phase_;
+    if (phase_ < p_.phases.count) tile_ = arch::load(p_.product.tiles, columns().quotient(int(work_ - begin_)));
   }
 
+  /// Of the tile that next() gives.
+  int phase() const { return phase_; }
   ExpertsPlace next() const {
-    if (work_ >= works_) return {};
-    const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows, at = int(work_) - tile_.first_tile * p_.columns.by;
-    const auto [tile, column] = experts_tile_at(at, tiles, p_.columns.by);
+    if (phase_ == p_.phases.count) return {};
+    const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows;
+    const int at = int(work_ - begin_) - tile_.first_tile * columns().by;
+    const auto [tile, column] = experts_tile_at(at, tiles, columns().by);
     // Tiles of an expert are alike but for one step: one of few rows would read as many weights for them.
     const int steps = (tile_.rows + kExpertsStep - 1) / kExpertsStep, each = steps / tiles;
     const int longer = steps - each * tiles;
@@ -47,12 +51,16 @@ class ExpertsWorks {
     return {.expert = tile_.expert,
             .first_row = tile_.first_row + first,
             .rows = left < most ? left : most,
-            .column = column};
+            .column = phase_ * p_.phases.columns.by + column};
   }
 
  private:
-  const ExpertsProductParams& p_;
-  int64 work_, works_;
+  const Divisor& columns() const { return p_.phases.columns_of(phase_); }
+  int64 in_phase() const { return int64{tiles_} * columns().by; }
+
+  const WgmmaExpertsParams& p_;
+  int tiles_, phase_;
+  int64 work_, begin_;  ///< the phase's first
   ExpertTile tile_;
 };
 

@@ -1,0 +1,184 @@
+#pragma once
+// Idle warps of the second product add up tokens' sums of outputs that all blocks have computed, while the others
+// compute the next ones (docs/moe-kernels.md, "Sums between the tiles"). A warp takes a unit, kSumColumns outputs of
+// some tokens, and reads a piece of each of their rows by bulk copies through a few slots of its own; lanes add in fp32
+// in the order of k, as the launch does that adds up what is left.
+// Nobody waits for a block that has not begun: a warp gives up a phase that is not complete when all tiles are taken.
+#include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
+#include "kernels/moe/experts/wgmma/params.hpp"
+#include "kernels/moe/experts/wgmma/shared.cuh"
+
+namespace flashfit {
+
+template <ExpertsProductConfig C>
+class ExpertsTokenSums {
+  using Params = WgmmaExpertsParams;
+  using Shared = WgmmaExpertsShared<C>;
+  using T = Element<C.dtype>;
+
+ public:
+  /// By all lanes of a warp, which is the n-th of those that add up.
+  static void run(const Params& p, Shared& s, int n) { ExpertsTokenSums(p, s, n).run(); }
+
+ private:
+  static constexpr int kSlots = Shared::kSumSlots;
+
+  /// A unit's choices, one a lane: a row of y or -1, and what it is multiplied by. All units have as many, the call's
+  /// last ones some of no token.
+  struct Unit {
+    int token, column;  ///< the first ones; token -1: no unit is left
+    int place;
+    float weight;
+  };
+
+  ExpertsTokenSums(const Params& p, Shared& s, int n)
+      : p_(p.product), phases_(p.phases), sums_(p.sums), s_(s), first_slot_(n * kSlots), at_(0), end_(0) {}
+
+  void run() {
+    arch::wait_for_step_before();
+    // Not signed: its sign, as an offset has it, would take a register that there is not.
+#pragma unroll 1
+    for (uint32 phase = 0; phase != uint32(phases_.count - 1); ++phase) {
+      arch::mbarrier_wait(s_.told[phase], 0);
+      if (!complete(phase)) return;
+      add_units(phase);
+    }
+  }
+
+  /// Waits until all blocks have stored their tiles of the phase, or until no tile is left to take: then a tile may be
+  /// of a block that has not begun, and the phase is left to the next launch. Whether they have.
+  bool complete(uint32 phase) const {
+    int is = 0;
+    if (arch::lane() == 0) {
+      const int tiles = arch::load(p_.tile_count, 0) * phases_.columns.by;
+      for (bool more = true; is == 0 && more;) {
+        more = tiles_left();
+        is = arch::load_acquire(sums_.units.stored, phase) == tiles;
+      }
+      arch::fence_proxy_async_global();  // rows that threads stored
+    }
+    return arch::shuffle(is, 0) != 0;
+  }
+
+  void add_units(uint32 phase) {
+    end_ += phases_.columns.by * kPhaseColumns;
+    Unit unit = read(take(phase)), next = read(take(phase));
+    int ahead = take(phase);  // which is needed some time later, as next's rows are
+#pragma unroll 1
+    for (int i = 0; i < kSlots; ++i) load(unit.place, unit.column, i, (at_ + i) % kSlots);
+    while (unit.token >= 0) {
+      add(unit, next);
+      unit = next;
+      next = read(ahead);
+      // Beside no tiles the next launch adds up faster.
+      ahead = arch::lane() == 0 && tiles_left() ? take(phase) : sums_.units.count;
+    }
+#pragma unroll 1
+    for (int i = 0; i < kSlots; ++i) wait();
+    arch::sync_warp();
+  }
+
+  /// Whether there are tiles that no block has taken.
+  bool tiles_left() const {
+    const int64 all = int64{arch::load(p_.tile_count, 0)} * p_.columns.by;
+    return arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} < all;
+  }
+
+  int take(uint32 phase) const {
+    return arch::lane() == 0 ? arch::atomic_add<arch::MemoryOrder::kRelaxed>(sums_.units.taken, phase, 1) : 0;
+  }
+
+  Unit read(int taken) const {
+    const ExpertsSumUnits& units = sums_.units;
+    const int n = arch::shuffle(taken, 0);
+    Unit unit{.token = -1, .column = 0, .place = -1, .weight = 1.f};
+    if (n >= units.count) return unit;
+    const int of = units.columns.quotient(n), at = (n - of * units.columns.by) * kSumColumns;
+    unit.token = of * units.each.by;
+    unit.column = end_ - phases_.columns.by * kPhaseColumns + at;
+    const int choice = unit.token * sums_.top_k + arch::lane();
+    if (arch::lane() < choices() && choice < units.tokens * sums_.top_k) {
+      unit.place = arch::load(sums_.places, choice);
+      if (sums_.weights != nullptr) unit.weight = arch::load(sums_.weights, choice);
+    }
+    return unit;
+  }
+  /// Of a unit, more than there are slots.
+  int choices() const { return sums_.units.each.by * sums_.top_k; }
+
+  void add(const Unit& unit, const Unit& next) {
+    const int lane = arch::lane();
+    int token = unit.token, k = 0;
+    const int columns = columns_from(unit.column);
+    float total[2][8] = {};
+#pragma unroll 1
+    for (int i = 0; i < choices(); ++i) {
+      const int slot = wait();
+      const bool is = arch::shuffle(unit.place, i) >= 0;
+      const float weight = arch::shuffle(unit.weight, i);
+      if (is) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if (h * 256 >= columns) break;
+          const auto y = arch::load_shared<Bytes16>(s_.pieces[0], piece(slot) + h * 256 + lane * 8);
+#pragma unroll
+          for (int j = 0; j < 8; ++j) {
+            const T half{static_cast<unsigned short>(y.words[j / 2] >> j % 2 * 16)};
+            total[h][j] = arch::multiply_add(weight, arch::widen(half), total[h][j]);
+          }
+        }
+      }
+      arch::sync_warp();  // all lanes have read
+      const int later = i + kSlots - choices();
+      load(later < 0 ? unit.place : next.place, later < 0 ? unit.column : next.column, later < 0 ? i + kSlots : later,
+           slot);
+      if (++k < sums_.top_k) continue;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        Bytes16 words;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) words.words[j] = arch::pack<T>(total[h][2 * j], total[h][2 * j + 1]);
+        arch::store_if(token < sums_.units.tokens && h * 256 < columns, static_cast<T*>(sums_.out),
+                       token * sums_.out_row + unit.column + h * 256 + lane * 8, words);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) total[h][j] = 0;
+      }
+      k = 0, ++token;
+    }
+  }
+
+  /// Outputs of the unit that begins here.
+  int columns_from(int column) const { return end_ - column < kSumColumns ? end_ - column : kSumColumns; }
+  /// Where a slot's piece lies, in elements.
+  int piece(int slot) const { return (first_slot_ + slot) * kSumColumns; }
+
+  /// A choice's piece on its way; of one without a row the slot is full at once.
+  void load(int places, int column, int i, int slot) {
+    const int place = arch::shuffle(places, i);
+    if (arch::lane() != 0) return;
+    MBarrier& copied = s_.copied[first_slot_ + slot];
+    if (place < 0) return arch::mbarrier_arrive(copied);
+    const int bytes = columns_from(column) * int(sizeof(T));
+    arch::mbarrier_arrive_expect_tx(copied, bytes);
+    arch::copy_bulk_to_shared(s_.pieces[0], piece(slot), static_cast<const T*>(p_.out),
+                              int64{place} * p_.outputs + column, bytes, copied);
+  }
+  /// For the next slot that is full.
+  int wait() {
+    const int slot = at_ % kSlots;
+    arch::mbarrier_wait(s_.copied[first_slot_ + slot], at_ / kSlots % 2);
+    ++at_;
+    return slot;
+  }
+
+  const ExpertsProductParams& p_;
+  const ExpertsPhases& phases_;
+  const ExpertsTokenSumsParams& sums_;
+  Shared& s_;
+  const int first_slot_;
+  int at_;   // pieces so far
+  int end_;  // of the phase's outputs
+};
+
+}  // namespace flashfit
