@@ -141,7 +141,7 @@ def check_results(report: Report, carried: list[Candidate], device: str, quick: 
         mine = [result for result in results if result["candidate"] == name]
         wrong = sum(bool(result["problems"]) for result in mine)
         worst = max((r["error"] / r["bound"] for r in mine if r["bound"]), default=0.0)
-        worst_lse = max((r["lse_error"] / r["lse_bound"] for r in mine), default=0.0)
+        worst_lse = max((r["lse_error"] / r["lse_bound"] for r in mine if r["lse_bound"]), default=0.0)
         rows.append([name, len(mine), wrong, f"{worst:.2f}", f"{worst_lse:.2f}", "passed" if not wrong else "FAILED"])
     table(["variant", "cases", "wrong", "worst error / bound", "worst LSE error / bound", ""], rows)
 
