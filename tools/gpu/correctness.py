@@ -107,17 +107,14 @@ def nan_stays(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
         yield f"NaN: no problem that {candidate.name} takes", False
 
 
+def grouped(candidate: Candidate, **shape: Any) -> Case:
+    """Two query heads for each of two key-value heads: variants that pack heads take that, too, and one key-value head
+    shows what reaches the other."""
+    return Case(heads=4, heads_kv=2, head_dim=candidate.head_dim, dtype=candidate.dtype, **shape)
+
+
 def nan_in_a_row(candidate: Candidate, device: str, *, causal: bool) -> Iterator[tuple[str, bool]]:
-    case = Case(
-        heads=2,
-        heads_kv=1,  # which all variants take
-        batch=2,
-        seqlen_q=200,
-        seqlen_k=200,
-        causal=causal,
-        head_dim=candidate.head_dim,
-        dtype=candidate.dtype,
-    )
+    case = grouped(candidate, batch=2, seqlen_q=200, seqlen_k=200, causal=causal)
     clean = tensors.make(case, device, values_dim=candidate.values_dim)
     options = {**clean.options(case), "variant": candidate.variant or None}
     with code(candidate.code):
@@ -129,7 +126,7 @@ def nan_in_a_row(candidate: Candidate, device: str, *, causal: bool) -> Iterator
         if name in ("q", "overflow"):
             nan[1, 70, 0] = True
         else:
-            nan[1, 70 if causal else 0 :] = True
+            nan[1, 70 if causal else 0 :, :2] = True  # the heads of the first key-value head
         with code(candidate.code):
             after = flashfit.attention(inputs.q, inputs.k, inputs.v, **options)
         same = near if causal and name == "v" else same_bits
@@ -138,15 +135,7 @@ def nan_in_a_row(candidate: Candidate, device: str, *, causal: bool) -> Iterator
 
 
 def nan_in_a_sequence(candidate: Candidate, device: str) -> Iterator[tuple[str, bool]]:
-    case = Case(
-        heads=2,
-        heads_kv=1,
-        batch=3,
-        lengths_q=(50, 70, 60),
-        lengths_k=(50, 70, 60),
-        head_dim=candidate.head_dim,
-        dtype=candidate.dtype,
-    )
+    case = grouped(candidate, batch=3, lengths_q=(50, 70, 60), lengths_k=(50, 70, 60))
     inputs = tensors.make(case, device, values_dim=candidate.values_dim)
     options = {**inputs.options(case), "variant": candidate.variant or None}
     with code(candidate.code):
