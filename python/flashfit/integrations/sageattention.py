@@ -60,10 +60,17 @@ def _check_causal(rows: int, keys: int) -> None:
         )
 
 
-def _by_our_name(error: FlashfitError) -> FlashfitError:
-    """attention()'s words with the names of the arguments here."""
-    words = str(error)
-    return type(error)(words.replace("softmax_scale:", "sm_scale:", 1)) if words.startswith("softmax_scale:") else error
+def _attention(q: Any, k: Any, v: Any, sm_scale: Any, **options: Any) -> Any:
+    """attention(), whose errors have the name of the argument here."""
+    from .._operations import attention
+
+    try:
+        return attention(q, k, v, softmax_scale=sm_scale, **options)
+    except FlashfitError as error:
+        words = str(error)
+        if not words.startswith("softmax_scale:"):
+            raise
+        raise type(error)(words.replace("softmax_scale:", "sm_scale:", 1)) from None
 
 
 def sageattn(
@@ -86,8 +93,6 @@ def sageattn(
     Returns out, as q; with return_lse=True (out, lse), lse fp32 [batch, heads_q, rows], the natural logarithm of each
     softmax's denominator. Raises InvalidArgument, InvalidType and what flashfit.attention raises.
     """
-    from .._operations import attention
-
     _check_others("sageattn", others)
     _check_tensors(q=q, k=k, v=v)
     layout: Any = _LAYOUTS.get(tensor_layout) if isinstance(tensor_layout, str) else None
@@ -96,18 +101,8 @@ def sageattn(
     if is_causal and q.dim() == 4 and k.dim() == 4:
         rows = 2 if layout == "bhsd" else 1
         _check_causal(q.shape[rows], k.shape[rows])
-    try:
-        result: Any = attention(
-            q,
-            k,
-            v,
-            layout=layout,
-            causal=bool(is_causal),
-            softmax_scale=sm_scale,
-            return_lse=bool(return_lse),  # type: ignore[call-overload]
-        )
-    except FlashfitError as error:
-        raise _by_our_name(error) from None
+    options = {"layout": layout, "causal": bool(is_causal), "return_lse": bool(return_lse)}
+    result = _attention(q, k, v, sm_scale, **options)
     out = result[0] if return_lse else result
     _note(q, k, v, layout, is_causal)
     return (out, result[1]) if return_lse else out
@@ -131,15 +126,10 @@ def sageattn_varlen(
     longest lengths are not needed. is_causal: of sequences with as many keys as queries, which cannot be seen without
     waiting for a GPU: with others the mask ends with the last key. Returns out, as q.
     """
-    from .._operations import attention
-
     _check_others("sageattn_varlen", others)
     _check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
     offsets = {"cu_seqlens_q": cu_seqlens_q.int(), "cu_seqlens_k": cu_seqlens_k.int()}
-    try:
-        out = attention(q, k, v, causal=bool(is_causal), softmax_scale=sm_scale, **offsets)
-    except FlashfitError as error:
-        raise _by_our_name(error) from None
+    out = _attention(q, k, v, sm_scale, causal=bool(is_causal), **offsets)
     _note(q, k, v, "bshd", is_causal, "variable lengths")
     return out
 
