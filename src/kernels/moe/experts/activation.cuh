@@ -1,6 +1,6 @@
 #pragma once
-// What the first product's results become (problem.hpp has the formulas), in fp32. NaN stays NaN: a comparison that
-// clamps keeps it, as arch::max would not.
+// What the first product's results become (problem.hpp has the formulas), in fp32. NaN stays NaN, also where
+// a limit clamps.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/params.hpp"
 
@@ -35,15 +35,16 @@ inline float gelu_tanh(float g) {
 }
 
 /// What one activation makes of a feature's two products, or without a gate of its one.
+/// kOften: worth code of its own for products without biases and weights.
 template <Activation A>
 struct Activated {
-  static constexpr bool kGated = has_gate(A);
+  static constexpr bool kGated = has_gate(A), kActivates = true, kOften = false;
   const ExpertsProductParams& p;
 
   float operator()(float gate, float up) const {
     if constexpr (A == Activation::kSwiglu) {
-      const float g = gate > p.limit ? p.limit : gate;
-      const float u = up > p.limit ? p.limit : up < -p.limit ? -p.limit : up;
+      const float g = -arch::max_or_nan(-gate, -p.limit);
+      const float u = arch::max_or_nan(-arch::max_or_nan(-up, -p.limit), -p.limit);
       return times_sigmoid(g, p.alpha * g) * (u + p.shift);
     } else {
       return (A == Activation::kGegluTanh ? gelu_tanh(gate) : gelu_erf(gate)) * up;
@@ -55,9 +56,14 @@ struct Activated {
     return u * u;
   }
 };
+/// kSwiglu where it neither clamps nor scales nor shifts, as in nearly all models: half the instructions.
+struct PlainSwiglu {
+  static constexpr bool kGated = true, kActivates = true, kOften = true;
+  float operator()(float gate, float up) const { return times_sigmoid(gate, gate) * up; }
+};
 /// Of the second product.
 struct Unchanged {
-  static constexpr bool kGated = false;
+  static constexpr bool kGated = false, kActivates = false, kOften = true;
   float operator()(float x) const { return x; }
 };
 
@@ -68,6 +74,7 @@ void with_activation(const ExpertsProductParams& p, F f) {
   if (p.activates == 0) return f(Unchanged{});
   switch (p.activation) {
     case Activation::kSwiglu:
+      if (p.is_plain_swiglu()) return f(PlainSwiglu{});
       return f(Activated<Activation::kSwiglu>{p});
     case Activation::kGegluTanh:
       return f(Activated<Activation::kGegluTanh>{p});

@@ -112,6 +112,8 @@ struct ExpertsProductParams {
   Activation activation;
   float alpha, limit, shift;  ///< of kSwiglu
 
+  /// Of kSwiglu: silu(gate) up, nothing more.
+  constexpr bool is_plain_swiglu() const { return alpha == 1.f && shift == 0.f && limit > 0x1.fffffep127f; }
   /// Whether gate, up, gate, ... lie side by side, as in transposed weights they may.
   constexpr bool alternates() const { return paired != 0 && w_up == 1; }
 };

@@ -20,21 +20,10 @@ class WgmmaExpertsConsumer {
   using TileA = typename Shared::TileA;
   using TileOut = typename Shared::TileOut;
   using Sums = float[C.tile_rows / 2];  ///< of 64 outputs, this thread's; a tile of fewer rows uses the first ones
-  /// Where a tile's rows go, and how far one is from the next. Found where they are needed: kept in registers, both
-  /// would live as long as the sums.
-  struct ToOut {
-    const ExpertsProductParams& p;
-    T* row(const ExpertsPlace& place, int i) const { return static_cast<T*>(p.out) + (place.first_row + i) * each(); }
-    int64 each() const { return p.outputs; }
-  };
-  struct ToZ {
-    const ExpertsProductParams& p;
-    int beside;  ///< of ups, how far they are from the gates
-    // Each expert's rows follow one that is of no token.
-    T* row(const ExpertsPlace& place, int i) const {
-      return static_cast<T*>(p.z) + (place.first_row + place.expert + 1 + i) * each() + beside;
-    }
-    int64 each() const { return int64{p.outputs} << (p.paired != 0); }
+  /// Where a thread's 16 bytes of a row go, and how far it is to the next row.
+  struct Leaving {
+    T* to;
+    int64 each;
   };
 
  public:
@@ -143,97 +132,124 @@ class WgmmaExpertsConsumer {
     return thread / 32 * 16 + second;
   }
 
-  int first_output(const ExpertsPlace& place) const {
-    return (place.column * Shared::kGroups + group_) * (p_.paired != 0 ? 64 : 128);
-  }
-
-  /// What comes before the activation, rounded. One run of 64 outputs after the other by the same instructions.
-  void keep(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
-    const bool paired = p_.paired != 0;
-#pragma unroll 1
-    for (int run = 0; run < 2; ++run) {
-      const bool second = run != 0, up = second && paired;
-      put_run(place, first_output(place) + (second && !paired ? 64 : 0), ToZ{p_, up ? p_.outputs : 0},
-              [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
-                return arch::multiply_add(second ? hi[i] : lo[i], weight, up ? up_bias[i / 2 % 2] : bias[i / 2 % 2]);
-              });
-    }
-  }
-
-  /// The tile's results, to global memory. Alone, the two runs of outputs leave one after the other.
+  /// The tile's results, to global memory.
   void put(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
-    if constexpr (C.keeps)
-      if (p_.z != nullptr) keep(place, lo, hi);
-    const ToOut out{p_};
     with_activation(p_, [&](auto activate) {
-      const int first = (place.column * Shared::kGroups + group_) * (activate.kGated ? 64 : 128);
-      if constexpr (activate.kGated) {
-        put_run(place, first, out, [&](int i, float weight, const float(&bias)[2], const float(&up_bias)[2]) {
-          return activate(arch::multiply_add(lo[i], weight, bias[i / 2 % 2]),
-                          arch::multiply_add(hi[i], weight, up_bias[i / 2 % 2]));
-        });
-      } else {
-        const auto one = [&](const Sums& sums) {
-          return [&](int i, float weight, const float(&bias)[2], const float(&)[2]) {
-            return activate(arch::multiply_add(sums[i], weight, bias[i / 2 % 2]));
-          };
-        };
-        put_run(place, first, out, one(lo));
-        put_run(place, first + 64, out, one(hi));
-      }
+      if constexpr (activate.kOften)
+        if (p_.bias == nullptr && p_.weights == nullptr) return put_activated<false>(place, lo, hi, activate);
+      put_activated<true>(place, lo, hi, activate);
     });
   }
 
-  /// 64 outputs from `first` on to where `to_rows` says, as many rows at once as there is room for: a thread holds
-  /// columns, and stores 16 bytes of a row.
-  /// result(i, weight of its row, biases of its output and of the one 8 further on) is element i.
-  template <class To, class Result>
-  void put_run(const ExpertsPlace& place, int first, const To& to_rows, Result result) {
+  /// With what comes before the activation, if that is kept. Without a gate the two runs of outputs leave one after the
+  /// other.
+  template <bool Scales, class Activate>
+  void put_activated(const ExpertsPlace& place, const Sums& lo, const Sums& hi, const Activate& activate) {
+    constexpr bool kKeeps = C.keeps && Activate::kActivates;
+    const int first = (place.column * Shared::kGroups + group_) * (Activate::kGated ? 64 : 128);
+    if constexpr (Activate::kGated) {
+      put_run<Scales, kKeeps ? 3 : 1>(place, first, [&](int i, const auto& scaled, auto& results) {
+        const float gate = scaled(lo[i], i, false), up = scaled(hi[i], i, true);
+        results[0] = activate(gate, up);
+        if constexpr (kKeeps) results[1] = gate, results[2] = up;
+      });
+    } else {
+      const auto put_one = [&](int from, const Sums& sums) {
+        put_run<Scales, kKeeps ? 2 : 1>(place, from, [&](int i, const auto& scaled, auto& results) {
+          const float sum = scaled(sums[i], i, false);
+          results[0] = activate(sum);
+          if constexpr (kKeeps) results[1] = sum;
+        });
+      };
+      put_one(first, lo);
+      put_one(first + 64, hi);
+    }
+  }
+
+  /// 64 outputs from `first` on, as many rows at once as there is room for: a thread holds columns, and stores 16 bytes
+  /// of a row. N: results of each element: what the activation gives; then what came before it, gate before up.
+  /// result(i, scaled, results) gives those of element i, whose sums become products by scaled(sum, i, of up).
+  template <bool Scales, int N, class Result>
+  void put_run(const ExpertsPlace& place, int first, Result result) {
+    constexpr int kRows = TileOut::kRows / N / kExpertsStep * kExpertsStep;
+    static_assert(kRows > 0 && C.tile_rows % kRows == 0);
     TileOut& s_out = s_.out[group_];
     const int lane = arch::lane(), thread = arch::thread() % 128;
-    float bias[2], up_bias[2];
+    float bias[2] = {}, up_bias[2] = {};
+    if constexpr (Scales) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int output = first + output_of(thread, 2 * h);
-      bias[h] = bias_of(place, output, 0);
-      up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
+      for (int h = 0; h < 2; ++h) {
+        const int output = first + output_of(thread, 2 * h);
+        bias[h] = bias_of(place, output, 0);
+        up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
+      }
     }
     // The lane gives the address of 8 outputs: those of the first or the second rows of its warp's lanes.
     const auto to = arch::in_one_register(
         s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), first_column(thread, LdmatrixMap::right_col(lane))));
     const int column = thread % 8 * 8, row = thread / 8;
     const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
-    T* g_out = to_rows.row(place, row) + first + column;
     const bool inside = first + column < p_.outputs;
+    Leaving leaving[N];
 #pragma unroll
-    for (int begin = 0; begin < C.tile_rows; begin += TileOut::kRows) {
+    for (int n = 0; n < N; ++n) {
+      leaving[n] = n == 0 ? to_out(place, row) : to_z(place, row, n - 1);
+      leaving[n].to += first + column;
+    }
+#pragma unroll
+    for (int begin = 0; begin < C.tile_rows; begin += kRows) {
       if (begin >= place.rows) break;
       arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
 #pragma unroll
-      for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += kExpertsStep) {
-        if (r >= place.rows) break;
+      for (int r = begin; r < begin + kRows; r += kExpertsStep) {
         float weights[2][2] = {{1.f, 1.f}, {1.f, 1.f}};  // of the two n8 tiles' rows
-        read_weights(weights, place, r);
-        uint32 words[4];
+        if constexpr (Scales) read_weights(weights, place, r);
+        uint32 words[N][4];
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
           const int i = r / 2 + q / 2 * 4 + q % 2 * 2;
-          words[q] = arch::pack<T>(result(i, weights[q / 2][0], bias, up_bias),
-                                   result(i + 1, weights[q / 2][1], bias, up_bias));
+          const auto scaled = [&](float sum, int element, bool up) {
+            if constexpr (!Scales) return sum;
+            return arch::multiply_add(sum, weights[q / 2][element % 2], (up ? up_bias : bias)[element / 2 % 2]);
+          };
+          float one[N], next[N];
+          result(i, scaled, one);
+          result(i + 1, scaled, next);
+#pragma unroll
+          for (int n = 0; n < N; ++n) words[n][q] = arch::pack<T>(one[n], next[n]);
         }
-        arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, r - begin), words);
+#pragma unroll
+        for (int n = 0; n < N; ++n)
+          arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, n * kRows + r - begin), words[n]);
       }
       arch::named_barrier_sync(1 + group_, 128);
+      Bytes16 outputs[N][kRows / 16];
 #pragma unroll
-      for (int r = begin; r < C.tile_rows && r < begin + TileOut::kRows; r += 16) {
-        if (r >= place.rows) break;
-        auto outputs = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, r - begin));
-        if constexpr (C.transposed)
-          if (alternates_) outputs = in_order(outputs);
-        arch::store_if(inside && row + r < place.rows, g_out, 0, outputs);
-        g_out += 16 * to_rows.each();
-      }
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int r = 0; r < kRows; r += 16)
+          outputs[n][r / 16] = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, n * kRows + r));
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int r = 0; r < kRows; r += 16) {
+          Bytes16& each = outputs[n][r / 16];
+          if constexpr (C.transposed)
+            if (alternates_) each = in_order(each);
+          arch::store_if(inside && row + begin + r < place.rows, leaving[n].to, 0, each);
+          leaving[n].to += 16 * leaving[n].each;
+        }
     }
+  }
+
+  /// The results' first row of a thread.
+  Leaving to_out(const ExpertsPlace& place, int row) const {
+    return {static_cast<T*>(p_.out) + int64{place.first_row + row} * p_.outputs, p_.outputs};
+  }
+  /// The same of gates, or of ups: each expert's rows follow one that is of no token.
+  Leaving to_z(const ExpertsPlace& place, int row, int up) const {
+    const int64 each = int64{p_.outputs} << (p_.paired != 0);
+    return {static_cast<T*>(p_.z) + (place.first_row + place.expert + 1 + row) * each + up * int64{p_.outputs}, each};
   }
 
   /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
