@@ -17,7 +17,8 @@ constexpr double kInstructionsGeneral = 6;  // what a general variant adds where
 // From here on fitted to the variants that were raced on an H200 (bench/results/variants_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
-constexpr double kStartNarrow = 500;  // more, of head_dim 32, whatever else runs: bench/results/variants_h100_d32.json
+constexpr double kStartNarrow =
+    500;  // more, of head_dim 32, whatever else runs: bench/results/variants_h100_short.json
 constexpr double kLaunchMicroseconds = 3.2;
 // Share of the shorter phases that is not hidden under the longest one: kSerial + kPerWarp / (warps a scheduler), at
 // most 1.
