@@ -17,6 +17,8 @@ constexpr double kInstructionsGeneral = 6;  // what a general variant adds where
 // From here on fitted to the variants that were raced on an H200 (bench/results/variants_h200.json, docs/plan.md).
 constexpr double kTileLatency = 425;    // cycles a tile that only other resident blocks hide: barrier, pipeline wait
 constexpr double kStartLatency = 1550;  // cycles a block: Q and the first K from DRAM, the epilogue
+constexpr double kStartNarrow =
+    500;  // more, of head_dim 32, whatever else runs: bench/results/variants_h100_short.json
 constexpr double kLaunchMicroseconds = 3.2;
 // Share of the shorter phases that is not hidden under the longest one: kSerial + kPerWarp / (warps a scheduler), at
 // most 1.
@@ -195,6 +197,9 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 // others in a block's only round.
 constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
                  kLongestApart = 0.9;
+// The same of head_dim 32, whose exponentials take longer than its products: of rows, and of a tile; and the share of a
+// tile's cycles that its keys do not change (docs/hopper-kernel.md, "Head_dim 32").
+constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.17;
 constexpr double kWithoutRows = 0.1;     // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
@@ -269,8 +274,10 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double jobs = with_rows + kWithoutRows * (turns * groups - with_rows);
   double tiles = visited_tiles(of_warpgroup, p, p.causal ? kMaskedApart : 0);
   tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(turns, 1.0);
-  const double of_rows = kRowsStart + kRowsStartColumn * c.head_dim,
-               of_tiles = (kApart + kApartColumn * c.head_dim) * tiles;
+  const bool narrow = c.head_dim < 64;
+  const double of_rows = narrow ? kRowsNarrow : kRowsStart + kRowsStartColumn * c.head_dim;
+  const double of_64_keys = narrow ? kApartNarrow : kApart + kApartColumn * c.head_dim;
+  const double of_tiles = of_64_keys * (kApartWhateverKeys + (1 - kApartWhateverKeys) * c.block_n / 64) * tiles;
   const WgmmaTile tile(c, p, gpu);
   const double copied = whole ? ceil_div(heads, gpu.sms) * keys : turns * tiles;
   const double compute = (jobs * (of_rows + of_tiles) + copied * tile.copies) / (gpu.clock_ghz * 1e3);
@@ -313,7 +320,8 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   const auto round = [&](int resident) {
     return kStartLatency / resident + resident * tiles * tile_time(tile, working * c.warps, resident);
   };
-  const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0);
+  const double starts = c.head_dim < 64 ? a_sm * kStartNarrow : 0;
+  const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0) + starts;
   const double traffic = exposed_traffic(p, tiles, a_sm, occupancy.blocks, gpu);
   const double compute = cycles / (gpu.clock_ghz * 1e3) + traffic, dram = dram_time(p, kStartLatency, gpu);
   model.microseconds =

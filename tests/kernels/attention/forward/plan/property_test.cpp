@@ -96,8 +96,7 @@ TEST(AnyPlan, FitsWhatItWasMadeFor) {
     EXPECT_LE(plan->model.blocks_per_sm * plan->kernel_variant().shared_bytes, w.gpu.shared_bytes_sm);
     EXPECT_FALSE(takes_heads(c) &&
                  (w.problem.variable_length || w.problem.used_keys || w.problem.window_left >= 0 || c.packs));
-    const std::int64_t tiles = takes_heads(c) && plan->slots > 0 ? w.problem.batch * w.problem.heads_q
-                                                                 : plan->slots * (w.problem.heads_q / plan->pack);
+    const std::int64_t tiles = plan->slots * (w.problem.heads_q / plan->pack);
     const std::int64_t of_part = std::max(w.gpu.sms * plan->model.blocks_per_sm / plan->splits, 1);
     EXPECT_EQ(plan->grid(), c.engine == ForwardEngine::kWgmma ? std::min(tiles, of_part) : tiles);
     EXPECT_LE(plan->grid(), kMaxGrid);

@@ -2,6 +2,7 @@
 // for batch-invariant calls one that knows nothing of the batch.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <type_traits>
 
 #include "kernels/attention/forward/plan/candidates.hpp"
@@ -89,7 +90,8 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiOrBiasAloneTakeWgmma
     return chosen(p, h100);
   };
   const auto nothing_more = [](ForwardProblem&) {};
-  for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
+  for (const auto& [head_dim, padded] :
+       {std::pair{24, 32}, {32, 32}, {40, 64}, {64, 64}, {96, 128}, {128, 128}, {192, 256}, {256, 256}}) {
     const ForwardConfig& c = asked(head_dim, nothing_more);
     EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
     EXPECT_EQ(c.kind, ForwardKind::kGeneral) << head_dim;
@@ -97,7 +99,7 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiOrBiasAloneTakeWgmma
   }
   EXPECT_EQ(asked(128, [](ForwardProblem& p) { p.window_left = 4095, p.causal = true; }).engine, ForwardEngine::kWgmma);
   const auto alibi = [](ForwardProblem& p) { p.softcap = false, p.alibi = p.causal = true; };
-  for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
+  for (const auto& [head_dim, padded] : {std::pair{32, 32}, {40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
     const ForwardConfig& c = asked(head_dim, alibi);
     EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
     EXPECT_EQ(c.kind, ForwardKind::kAlibi) << head_dim;
@@ -114,7 +116,7 @@ TEST(Variants, OfTheGeneralOptionsSoftcapAloneAndNarrowAlibiOrBiasAloneTakeWgmma
     return asked(width, [&](ForwardProblem& p) { p.softcap = false, p.bias = kind, ask(p); });
   };
   for (const BiasKind kind : {BiasKind::kVisible, BiasKind::kLikeQ, BiasKind::kF32}) {
-    for (const auto& [head_dim, padded] : {std::pair{40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
+    for (const auto& [head_dim, padded] : {std::pair{32, 32}, {40, 64}, {64, 64}, {96, 128}, {128, 128}}) {
       const ForwardConfig& c = biased(head_dim, kind, [](ForwardProblem&) {});
       EXPECT_EQ(c.engine, ForwardEngine::kWgmma) << head_dim;
       EXPECT_EQ(c.kind, ForwardKind::kBias) << head_dim;
@@ -159,6 +161,32 @@ TEST(Variants, BlocksTakeHeadsOfShortSequences) {
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.window_left = 400; }));
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.softcap = true; }));
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.variable_length = true; }));
+}
+
+// Raced on an H100 (docs/hopper-kernel.md, "Head_dim 32").
+TEST(Variants, NarrowHeadsTakeTheTileThatIsFastest) {
+  const Gpu h100 = find_gpu("H100").value();
+  const auto tile = [&](test::Sizes s, int window_right = -1) {
+    s.head_dim = 32;
+    ForwardProblem p = dense(s);
+    p.window_right = window_right;
+    const ForwardConfig& c = chosen(p, h100);
+    EXPECT_EQ(c.head_dim, 32);
+    return std::string(c.engine == ForwardEngine::kWgmma ? "wgmma " : "mma ") + std::to_string(c.block_m) + "x" +
+           std::to_string(c.block_n);
+  };
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 1, .heads = 16, .queries = 16384, .causal = true}), "wgmma 192x128");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 8, .heads = 32, .queries = 2048, .causal = true}), "wgmma 256x64");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 32, .heads = 32, .queries = 512, .causal = true}), "wgmma 256x64");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 32, .heads = 32, .queries = 512}), "wgmma 256x64");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 16, .heads = 32, .queries = 1024}), "wgmma 256x80");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 1, .heads = 16, .queries = 16384}), "wgmma 256x80");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 16, .heads = 16, .queries = 4096, .keys = 77}), "wgmma 256x80");
+    EXPECT_EQ(tile({.dtype = dtype, .batch = 4, .heads = 16, .queries = 197}), "mma 64x64");
+    // Rows that see nothing of their first tile are slow.
+    EXPECT_NE(tile({.dtype = dtype, .batch = 16, .heads = 32, .queries = 1024}, 8), "wgmma 256x80");
+  }
 }
 
 // The order of the rules, apart from what the model happens to say of the variants that there are.
