@@ -132,7 +132,7 @@ def rounds(
                 for name in gone:
                     timers.pop(name, None)
                 part.timer = None
-                raise failed.__cause__ or failed
+                raise (failed.__cause__ or failed) from None
     return {}
 
 
