@@ -4,6 +4,7 @@
 # most is passed over; QuACK is the newest that goes with the version of CUTLASS's DSL that SonicMoE asks for.
 # usage: bench/sonic_moe.sh FOLDER
 # there:  cat FOLDER/sonic.txz.* | tar -xJ -C DIR; export PYTHONPATH=DIR:DIR/nvidia_cutlass_dsl/python_packages
+#         export QUACK_CACHE_DIR=CACHE     # what it compiles and how its tiles did, for the next run: minutes the first
 #         python -m flashfit.bench --group sonic
 set -euo pipefail
 out=${1:?usage: bench/sonic_moe.sh FOLDER}

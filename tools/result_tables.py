@@ -169,26 +169,38 @@ def wrapped(text: str) -> list[str]:
     return lines
 
 
+def lacking(peer: Mapping[str, Any]) -> str:
+    """Of a peer without a ratio."""
+    return "out of memory" if str(peer.get("message")).startswith("out of memory: ") else "-"
+
+
+def beside_no_time(peer: Mapping[str, Any]) -> str:
+    """Of a peer where flashfit has no time: its own."""
+    if not peer:
+        return ""
+    return f"{us(peer)} us" if "median_us" in peer else lacking(peer)
+
+
 def group_table(entries: Sequence[Entry], ceilings: Mapping[str, Any] | None = None) -> list[str]:
     """A table row for each case: the time, and each peer's time over it. Layers of experts are bound by memory or by
     arithmetic, as their tokens are many: they have both."""
     named = dict.fromkeys(name for entry in entries for name in entry.get("peers", {}))
     peers = [name for name in named if not name.startswith(FORCED)]
     other = ["fastest other kernel"] if len(peers) < len(named) else []
-    timed = [p for p in peers if any("ratio" in e.get("peers", {}).get(p, {}) for e in entries)]
+    timed = [p for p in peers if any({"ratio", "median_us"} & set(e.get("peers", {}).get(p, {})) for e in entries)]
     bound = ["of its bound"] if any(entry.get("share") is not None for entry in entries) else []
     memory = ["of bandwidth"] if any(entry["group"] in ("moe", "sonic") for entry in entries) else []
     rows: list[list[str]] = []
     for entry in entries:
         name = entry["name"].split("/", 1)[1]
         if "median_us" not in entry:
-            rows.append(
-                [name, entry.get("message") or "right, not timed", "", *("" for _ in [*memory, *bound, *timed, *other])]
-            )
+            cells = [beside_no_time(entry.get("peers", {}).get(p, {})) for p in timed]
+            said = entry.get("message") or "right, not timed"
+            rows.append([name, said, "", *("" for _ in [*memory, *bound]), *cells, *("" for _ in other)])
             continue
         beside = entry["peers"]
         share = [f"{entry['share']:.0%}" if entry.get("share") is not None else "-" for _ in bound]
-        cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else "-" for p in timed]
+        cells = [interval(beside[p]) if "ratio" in beside.get(p, {}) else lacking(beside.get(p, {})) for p in timed]
         kernels = [peer["ratio"] for n, peer in beside.items() if n.startswith(FORCED) and "ratio" in peer]
         forced = [f"{min(kernels):.3f}, of {len(kernels)}" if kernels else "-" for _ in other]
         moved = [of_bandwidth(entry, ceilings) for _ in memory]

@@ -27,7 +27,7 @@ def scale_of(softmax_scale: Any) -> float:
     if softmax_scale is None:
         return 0.0
     try:
-        scale = float(softmax_scale)
+        scale = float(softmax_scale if not isinstance(softmax_scale, (str, bytes)) else None)  # type: ignore[arg-type]
     except OverflowError:
         scale = float("inf")  # an integer past any float
     except (TypeError, ValueError):

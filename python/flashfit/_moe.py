@@ -4,13 +4,14 @@ the functions themselves."""
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 from ._binding import binding, failure
 from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
-from ._route import chosen_of, flags_of, groups_of, scale_of
+from ._route import LEAST, MOST, chosen_of, flags_of, groups_of, scale_of
 from ._tensors import Memory, shown, truth_of, whole_numbers_list
 
 _TRANSPOSED, _INTERLEAVED, _WEIGHT_ON_INPUT, KEEPING = 8192, 16384, 32768, 65536  # FLASHFIT_TRANSPOSED and so on
@@ -81,6 +82,8 @@ class Numbers(NamedTuple):
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidType(f"activation: its {name} is {shown(value)}; accepted: a number")
+    if value > MOST or value < -MOST:  # past fp32, or as an integer past any float
+        return math.inf if value > 0 else -math.inf
     return float(value)
 
 
@@ -89,10 +92,11 @@ def activation_of(activation: Any) -> tuple[int, float, float, float]:
     if isinstance(activation, Swiglu):
         alpha, shift = _number("alpha", activation.alpha), _number("shift", activation.shift)
         limit = 0.0 if activation.limit is None else _number("limit", activation.limit)
-        if not (math.isfinite(alpha) and alpha and math.isfinite(shift)):
-            raise InvalidArgument(f"activation: {shown(activation)}; accepted: finite numbers, and alpha other than 0")
-        if activation.limit is not None and not limit > 0:
-            raise InvalidArgument(f"activation: its limit is {limit:g}; accepted: above 0, or None for none")
+        if not (LEAST < abs(alpha) <= MOST and abs(shift) <= MOST):
+            accepted = "finite numbers, and alpha other than 0, in fp32"
+            raise InvalidArgument(f"activation: {shown(activation)}; accepted: {accepted}")
+        if activation.limit is not None and not limit > LEAST:
+            raise InvalidArgument(f"activation: its limit is {limit:g}; accepted: above 0 in fp32, or None for none")
         return 0, alpha, limit, shift
     found = ACTIVATIONS.get(activation) if isinstance(activation, str) else None
     if found is None:
@@ -122,13 +126,23 @@ def layout_of(gate_up: Any, transposed: Any, weight_on: Any) -> int:
     )
 
 
+def _is_whole(value: Any) -> bool:
+    """Of what torch.compile holds as a symbol it knows the type, not the attributes."""
+    return not isinstance(value, bool) and (isinstance(value, int) or hasattr(value, "__index__"))
+
+
+def _is(value: Any, default: Any) -> bool:
+    """Whether an option is its default. Arrays compare as arrays."""
+    return isinstance(value, (str, int, float)) and value == default
+
+
 def range_of(experts: Any) -> tuple[int, int] | None:
     """experts as (low, high); None where it is a map, or None."""
     if not isinstance(experts, tuple):
         return None
-    if len(experts) != 2 or any(isinstance(each, bool) or not hasattr(each, "__index__") for each in experts):
+    if len(experts) != 2 or not all(map(_is_whole, experts)):
         raise InvalidType(f"experts: {shown(experts)}; accepted: (low, high), or an array of each expert's place")
-    low, high = (each.__index__() for each in experts)
+    low, high = (each if isinstance(each, int) else operator.index(each) for each in experts)
     if not 0 <= low < high < 2**31:
         raise InvalidArgument(f"experts: ({low}, {high}); accepted: 0 <= low < high")
     return low, high
@@ -166,7 +180,7 @@ def numbers_of(asked: Asked) -> Numbers:
             if getattr(asked, name) is not None:
                 raise InvalidArgument(f"{name}: given without router_logits; accepted: None")
         for name in ("router", "renormalize", "scale"):
-            if getattr(asked, name) != getattr(plain, name):
+            if not _is(getattr(asked, name), getattr(plain, name)):
                 raise InvalidArgument(f"{name}: {shown(getattr(asked, name))} without router_logits; accepted: with it")
     top_k, groups, kept, scale = 0, 0, 0, 0.0
     if routed:
@@ -239,6 +253,9 @@ def moe_with_care(
     _check_range(numbers, tensors["w13"])
     status = binding().moe(tensors, numbers, call.queue, call.workspace())
     if status:
-        raise failure(status)
+        error = failure(status)
+        if str(error).startswith("expert_map: "):  # the C API's name of a map
+            raise type(error)(str(error).replace("expert_map", "experts", 1))
+        raise error
     call.queued()
     return result

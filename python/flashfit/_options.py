@@ -75,12 +75,12 @@ def softcap_of(softcap: Any) -> float:
     if softcap is None:
         return 0.0
     try:
-        cap = float(softcap)
+        cap = float(softcap if not isinstance(softcap, (str, bytes)) else None)  # type: ignore[arg-type]
     except OverflowError:
         cap = math.inf  # an integer past any float
     except (TypeError, ValueError):
         raise InvalidType(f"softcap: {shown(softcap)}; accepted: a number above 0, or None for none") from None
-    if not 0 <= cap <= _LARGEST_FP32:
+    if not 0 <= cap <= _LARGEST_FP32 or 0 < cap <= 2.0**-150:  # which fp32 rounds to 0, for none
         raise InvalidArgument(f"softcap: {cap:g}; accepted: above 0 and finite in fp32, or None for none")
     return cap
 

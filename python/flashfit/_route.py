@@ -18,6 +18,8 @@ _RENORMALIZE = 512  # FLASHFIT_RENORMALIZE
 #: FLASHFIT_TOPK_FIRST, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS
 _FLAGS = {"softmax": 0, "topk_softmax": 256, "sigmoid": 2048, "sqrt_softplus": 4096}
 _SCORES = ("sigmoid", "sqrt_softplus")  # whose choice may have a bias and groups
+#: The C API takes numbers in fp32, where 0 means the default: what is no larger than LEAST is 0 there.
+LEAST, MOST = 2.0**-150, 3.4028234663852886e38
 
 
 def flags_of(router: Any, renormalize: Any, router_bias: Any = None, groups: Any = None) -> int:
@@ -50,8 +52,9 @@ def scale_of(scale: Any) -> float:
     """What multiplies weights."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise InvalidType(f"scale: {shown(scale)}; accepted: a number")
-    if not 0 < abs(scale) <= 3.4028234663852886e38:
-        raise InvalidArgument(f"scale: {scale:g}; accepted: finite numbers other than 0")
+    if not LEAST < abs(scale) <= MOST:
+        said = shown(scale) if isinstance(scale, int) else f"{scale:g}"  # an integer may be past any float
+        raise InvalidArgument(f"scale: {said}; accepted: finite numbers other than 0, in fp32")
     return float(scale)
 
 

@@ -13,7 +13,7 @@ from ._gradients import experts_over_wgmma
 from ._moe import Asked, Swiglu, activation_of, has_gate, layout_of, moe_with_care, numbers_of, range_of, shared_of
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
-from ._tensors import whole_numbers_list
+from ._tensors import shown, whole_numbers_list
 from ._torch_calls import check_tensors
 from ._torch_fakes import _HALVES, _require, _shape_words
 from ._torch_moe_gradients import experts_gradients
@@ -60,6 +60,22 @@ def _asked(
     given.update(named)
     first, second, gate = (given.pop(name) for name in OPTIONS[-3:])
     experts = given.pop("expert_map")
+    for name, value, without, there in (
+        ("groups_kept", groups_kept, "groups", bool(groups)),
+        ("experts_low", experts_low, "experts_high", bool(experts_high)),
+        ("shared_w2", second, "shared_w13", first is not None),
+        ("shared_gate", gate, "shared_w13", first is not None),
+    ):
+        if not there and not (value is None or (isinstance(value, int) and value == 0)):
+            accepted = 0 if isinstance(value, int) else None
+            raise InvalidArgument(f"{name}: {shown(value)} without {without}; accepted: {accepted}")
+    if first is not None and second is None:
+        raise InvalidArgument("shared_w2: None with shared_w13; accepted: a tensor")
+    if experts is not None and experts_high:
+        raise InvalidArgument(f"experts_high: {experts_high} with expert_map; accepted: 0")
+    if activation != "swiglu" and (alpha, limit, shift) != (1.0, 0.0, 0.0):
+        said = f"alpha: {alpha:g}, limit: {limit:g}, shift: {shift:g}"
+        raise InvalidArgument(f'{said} with activation "{activation}"; accepted: 1, 0, 0')
     if experts is None and experts_high:
         experts = (experts_low, experts_high)
     return Asked(
@@ -230,12 +246,13 @@ def _router_gradient(logits: Any, ids: Any, dweights: Any, asked: Asked) -> Any:
         shares = torch.softmax(mine, dim=1)
         found = shares * (d - (d * shares).sum(dim=1, keepdim=True))
     else:
-        share = torch.sigmoid(mine)
-        scores = share if asked.router == "sigmoid" else torch.nn.functional.softplus(mine).sqrt()
         if asked.router == "sigmoid":
-            slope = share * torch.sigmoid(-mine)
-        else:  # of a logit below -104 score and share are 0, and so is the slope: exp(logit / 2) / 2
-            slope = torch.where(scores > 0, share / (2 * scores), 0)
+            scores = torch.sigmoid(mine)
+            slope = scores * torch.sigmoid(-mine)
+        else:  # sigmoid(x) = 1 - exp(-softplus(x)), which is not 0 before softplus is: of a logit below -104
+            squares = torch.nn.functional.softplus(mine)
+            scores = squares.sqrt()
+            slope = torch.where(scores > 0, -torch.expm1(-squares) / (2 * scores), 0)
         if asked.renormalize:
             total = scores.sum(dim=1, keepdim=True) + 1e-20
             d = (d - (d * scores).sum(dim=1, keepdim=True) / total) / total

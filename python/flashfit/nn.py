@@ -5,19 +5,30 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
 
 from . import torch_ops
 from ._checkpoints import Checkpoint, fill, written_as
-from ._errors import InvalidArgument
-from ._moe import Swiglu, activation_of, has_gate
+from ._errors import InvalidArgument, InvalidType
+from ._moe import Asked, Swiglu, has_gate, numbers_of
 from ._operations import fused_moe
+from ._tensors import shown
 
 __all__ = ["MoeLayer"]
 
 assert torch_ops  # its operators are registered before anything is traced
+
+
+def _size(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidType(f"{name}: {shown(value)}; accepted: an integer")
+    size = operator.index(value)
+    if size < least:
+        raise InvalidArgument(f"{name}: {size}; accepted: {least} or more")
+    return size
 
 
 class MoeLayer(torch.nn.Module):  # type: ignore[misc]
@@ -25,7 +36,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
 
     Its parameters are gate [experts, hidden], the router's projection, gate_bias [experts], and w13, w2, b13, b2,
     shared_w13 and shared_w2 as fused_moe() has them. router_bias, fp32 [experts], is a buffer: it only chooses. What a
-    layer does not have is None. A new layer's numbers are normal, of variance 1 / depth, its biases 0.
+    layer does not have is None. A new layer's numbers are normal, of variance 1 / depth, its biases 0. layer.bfloat16()
+    and its like leave router_bias in fp32.
 
     hidden, intermediate, experts, top_k: the layer's sizes.
     router, renormalize, groups, scale, activation, gate_up, transposed, weight_on: fused_moe()'s.
@@ -35,6 +47,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
     recompute: fused_moe()'s: True takes less memory in training, and more time.
     dtype, device: torch's defaults if None.
     """
+
+    router_bias: Any
 
     def __init__(
         self,
@@ -61,12 +75,14 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         device: Any = None,
     ) -> None:
         super().__init__()
-        for name, size in {"hidden": hidden, "intermediate": intermediate, "experts": experts, "top_k": top_k}.items():
-            if size < 1:
-                raise InvalidArgument(f"{name}: {size}; accepted: 1 or more")
+        hidden, intermediate = _size("hidden", hidden), _size("intermediate", intermediate)
+        experts, top_k = _size("experts", experts), _size("top_k", top_k)
+        shared = 0 if shared_intermediate is None else _size("shared_intermediate", shared_intermediate, 0)
         if top_k > experts:
             raise InvalidArgument(f"top_k: {top_k}; accepted: to {experts}, the experts")
-        activation_of(activation)
+        for name, kind in (("dtype", dtype), ("gate_dtype", gate_dtype)):
+            if kind is not None and not (isinstance(kind, torch.dtype) and kind.is_floating_point):
+                raise InvalidType(f"{name}: {shown(kind)}; accepted: torch.float16, torch.bfloat16, torch.float32")
         self.hidden, self.intermediate, self.experts, self.top_k = hidden, intermediate, experts, top_k
         self._options: dict[str, Any] = {
             "top_k": top_k,
@@ -80,6 +96,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             "weight_on": weight_on,
             "recompute": recompute,
         }
+        numbers_of(Asked(router_logits=True, router_bias=router_bias or None, **self._options))
         self._gated = has_gate(activation)
         sides = 2 if self._gated else 1
 
@@ -95,7 +112,6 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         self.w2 = weights(experts, hidden, intermediate)
         self.b13 = parameter(experts, sides * intermediate) if biases else None
         self.b2 = parameter(experts, hidden) if biases else None
-        shared = shared_intermediate
         self.shared_w13 = weights(sides * shared, hidden) if shared else None
         self.shared_w2 = weights(hidden, shared) if shared else None
         bias = torch.zeros(experts, dtype=torch.float32, device=device) if router_bias else None
@@ -140,16 +156,31 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             fill(layer, checkpoint, names)
         return layer
 
+    def _apply(self, *given: Any, **more: Any) -> Any:
+        """What .to(), .half() and others call. They leave router_bias in fp32, unrounded: its last bits choose."""
+        before: Any = self.router_bias
+        found = super()._apply(*given, **more)
+        if before is not None and before.dtype != self.router_bias.dtype:
+            self.router_bias = before.to(self.router_bias.device)
+        return found
+
     def forward(self, x: Any) -> Any:
         """x and the result: [..., hidden]."""
+        if not isinstance(x, torch.Tensor):
+            raise InvalidType(f"x: {shown(x)}; accepted: a torch tensor, [..., hidden]")
+        if not x.dim() or x.shape[-1] != self.hidden:
+            raise InvalidArgument(f"x: shape is {tuple(x.shape)}; accepted: [..., {self.hidden}], the hidden size")
         rows = x.reshape(-1, self.hidden)
+        if rows.stride(1) != 1:
+            rows = rows.contiguous()
         if self.gate.dtype == torch.float32:  # few bits of a logit choose other experts
             with torch.autocast(rows.device.type, enabled=False):
                 logits = torch.nn.functional.linear(rows.float(), self.gate, self.gate_bias)
         else:
-            logits = torch.nn.functional.linear(rows, self.gate, self.gate_bias)
+            logits = torch.nn.functional.linear(rows.to(self.gate.dtype), self.gate, self.gate_bias)
         shared = None if self.shared_w13 is None else (self.shared_w13, self.shared_w2)
-        given = {"router_bias": self.router_bias, "b13": self.b13, "b2": self.b2, "shared": shared}
+        bias = None if self.router_bias is None else self.router_bias.float()
+        given: dict[str, Any] = {"router_bias": bias, "b13": self.b13, "b2": self.b2, "shared": shared}
         out = fused_moe(rows, self.w13, self.w2, router_logits=logits, **given, **self._options)
         return out.reshape(x.shape)
 

@@ -36,9 +36,12 @@ void add_number(CLI::App& app, const std::string& option, double& value, double 
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const bool is_number = error == std::errc{} && end == text.data() + text.size();
-    const bool accepted = is_number && number >= low && number <= kLargest && (number != 0 || zero);
+    const bool vanishes = number != 0 && static_cast<float>(number) == 0;  // and 0 is the default's name
+    const bool accepted = is_number && number >= low && number <= kLargest && (number != 0 || zero) && !vanishes;
     if (!accepted)
-      wrong(option, text, fmt::format("must be a number from {} to {}{}", low, kLargest, zero ? "" : ", and not 0"));
+      wrong(option, text,
+            fmt::format("must be a number from {} to {}{}{}", low, kLargest, zero ? "" : ", and not 0",
+                        vanishes ? " in fp32" : ""));
     value = number;
   };
   app.add_option_function<std::string>(option, set, help)->type_name("X");

@@ -80,6 +80,8 @@ def test_a_defective_kernel_is_a_finding(dtype: str, said: str) -> None:
         ("--choices odd", "--choices 'odd': must be random, same, repeated, skewed or foreign"),
         ("--alpha 0", "--alpha '0': must be a number from -1e+30 to 1e+30, and not 0"),
         ("--limit nan", "--limit 'nan': must be a number from 0 to 1e+30"),
+        ("--limit 1e-46", "--limit '1e-46': must be a number from 0 to 1e+30 in fp32"),
+        ("--alpha 1e-300", "--alpha '1e-300': must be a number from -1e+30 to 1e+30, and not 0 in fp32"),
         ("--experts-low 6 --experts-high 5", "--experts-low '6': must be less than --experts-high 5"),
         (
             "--gate-up interleaved --activation silu",

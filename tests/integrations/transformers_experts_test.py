@@ -79,6 +79,33 @@ def test_a_gate_that_flashfit_lacks_is_left_and_said() -> None:
     assert fit.log()[0].startswith("transformers_experts: left: MixtralExperts, float32 on cpu: _apply_gate: none of")
 
 
+@pytest.mark.parametrize("name", [None, "limit", "swiglu_limit"])
+def test_a_clamp_far_out_is_seen(name: str | None) -> None:
+    """With its limit as the layer's attribute flashfit takes it, without it leaves the gate to the model."""
+    mine, _ = pair_of("Mixtral", torch.float32)
+    layer, x = experts_of(mine), torch.randn(6, 64)
+    kind = type(layer)
+    before = kind._apply_gate
+
+    def clamped(self: Any, z: Any) -> Any:
+        g, u = z.chunk(2, dim=-1)
+        return torch.nn.functional.silu(g.clamp(max=100)) * u.clamp(-100, 100)
+
+    if name:
+        setattr(layer, name, 100.0)
+    kind._apply_gate = clamped
+    try:
+        with torch.no_grad():
+            layer.gate_up_proj *= 100
+            found = layer(x, torch.full((6, 1), 3), torch.ones(6, 1))
+            wanted = clamped(layer, x @ layer.gate_up_proj[3].T) @ layer.down_proj[3].T
+    finally:
+        kind._apply_gate = before
+    assert fit.log()[0].startswith(f"transformers_experts: {'took' if name else 'left'}: MixtralExperts")
+    if name:  # Mixtral's own experts look at no gate
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-2)
+
+
 def test_ids_of_other_ranks_add_nothing() -> None:
     mine, _ = pair_of("Mixtral", torch.float32)
     layer, x = experts_of(mine), torch.randn(6, 64)

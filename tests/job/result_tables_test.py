@@ -209,6 +209,19 @@ def test_a_wrong_case_has_its_message_and_no_time() -> None:
     assert "| a | error 9 |" in page({**wrong, "correct": False, "message": "error 9"})
 
 
+def test_what_lacked_memory_says_so_and_its_peers_keep_their_times() -> None:
+    lacking = {"correct": False, "message": "out of memory: tried to allocate 14.00 GiB"}
+    alone = {"correct": True, "median_us": 12.5}
+    short = entry("origin/b", **lacking, peers={"sdpa-flash": alone, "flash-attn-2": lacking})
+    del short["median_us"]
+    shown = page(entry(peers={"sdpa-flash": {**alone, **beside(1.5)}, "flash-attn-2": lacking}), short)
+    rows = [line for line in shown.splitlines() if line.startswith(("| a |", "| b |"))]
+    assert "1.500" in rows[0]
+    assert rows[1].startswith("| b | out of memory: tried to allocate 14.00 GiB |")
+    assert "| 12.5 us |" in rows[1]
+    assert "| out of memory: tried to allocate 14.00 GiB | flash-attn-2: 2 of 2 cases |" in shown
+
+
 def test_uneven_lengths_stand_beside_equal_ones() -> None:
     pair = entry("uneven/a", median_us=12.0), entry("uneven/b", median_us=10.0)
     assert "Time a FLOP, uneven against equal: +20.0%." in page(*pair, entry("uneven/c"), group="uneven")

@@ -200,15 +200,10 @@ def test_logits_are_given_to_the_router_s_product_alone() -> None:
 
 
 def test_the_race_has_twelve_cells() -> None:
-    """Of a copy of w13 for SonicMoE, too, there is room."""
     every = RACE.listed("cuda")
     assert len({each.name for each in every}) == len(every) == len(CELLS) == 12
     assert {each.group for each in every} == {"sonic"}
     assert [peer.name for peer in RACE.peers()] == ["torch-grouped", "sonic-moe"]
-    for each in every:
-        weights = each.experts * 5 * each.hidden * each.intermediate
-        rows = each.tokens * each.top_k * (each.hidden + each.intermediate)
-        assert 2 * (weights + 10 * rows) < 78 << 30, each.name
     small = RACE.listed("cpu")
     assert {each.tokens for each in small} == {64, 256}
     assert max(each.work["flop"] for each in small) < 5e9

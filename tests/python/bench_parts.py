@@ -97,6 +97,8 @@ class AGpu:
 
     def empty_cache(self) -> None: ...
 
+    def make_room(self, at_once: bool = False) -> None: ...
+
     def ceilings(self) -> dict[str, Any]:
         ceiling = {"value": 1e3, "samples": [1e3], "model": None}
         return {"tensor_tflops": {"fp16": ceiling}, "exp_g_per_s": None, "memory_gb_per_s": ceiling}

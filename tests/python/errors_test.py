@@ -24,6 +24,7 @@ Q, K = ones(2, 3, 4, 8), ones(2, 5, 2, 8)
 RAGGED = {"q": ones(6, 4, 8), "k": ones(7, 2, 8), "v": ones(7, 2, 8)}
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"softmax_scale": "2"}, TypeError, "softmax_scale: str; accepted: a number above 0"),
     (
         {"q": [1.0]},
         TypeError,
@@ -141,6 +142,8 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"head_dim_v": -1}, ValueError, "head_dim_v: -1; accepted: 0 to"),
         ({"window": 127}, TypeError, "window: 127; accepted: (left, right), or None"),
         ({"softcap": -1.0}, ValueError, "softcap: -1"),
+        ({"softcap": 1e-46}, ValueError, "softcap: 1e-46; accepted: above 0 and finite in fp32"),
+        ({"softcap": "2"}, TypeError, "softcap: '2'; accepted: a number above 0"),
         ({"alibi": 0.5}, TypeError, "alibi: 0.5; accepted: True, False"),
         ({"sinks": None}, TypeError, "sinks: None; accepted: True, False"),
         ({"bias": "int8"}, ValueError, 'bias: "int8"; accepted: "bool", "fp32", the dtype ("fp16"), NULL'),

@@ -326,7 +326,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (by_logits(scale=0.0), "scale: 0; accepted: finite numbers other than 0"),
     (by_logits(scale="2"), "scale: '2'; accepted: a number"),
     ({"activation": "gelu"}, f"activation: 'gelu'; accepted: {ACTIVATIONS}"),
-    ({"activation": flashfit.Swiglu(limit=0.0)}, "activation: its limit is 0; accepted: above 0, or None for none"),
+    ({"activation": flashfit.Swiglu(limit=0.0)}, "activation: its limit is 0; accepted: above 0 in fp32, or"),
+    ({"activation": flashfit.Swiglu(limit=1e-46)}, "activation: its limit is 1e-46; accepted: above 0 in fp32, or"),
+    ({"activation": flashfit.Swiglu(alpha=1e-46)}, "activation: Swiglu(alpha=1e-46, limit=None, shift=0.0); accepted:"),
+    ({"activation": flashfit.Swiglu(alpha=1e39)}, "activation: Swiglu(alpha=1e+39, limit=None, shift=0.0); accepted:"),
+    ({"activation": flashfit.Swiglu(shift=-(10**400))}, "activation: Swiglu(alpha=1.0, limit=None, shift=-1000"),
     ({"activation": flashfit.Swiglu(alpha=NAN)}, "activation: Swiglu(alpha=nan, limit=None, shift=0.0); accepted: fin"),
     ({"gate_up": "up_gate"}, 'gate_up: \'up_gate\'; accepted: "concatenated", "interleaved"'),
     ({"weight_on": None}, 'weight_on: None; accepted: "output", "input"'),
@@ -349,7 +353,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"experts": (0, 5)}, "experts: (0, 5); accepted: 6 experts between, as w13 has"),
     ({"experts": (3, 3)}, "experts: (3, 3); accepted: 0 <= low < high"),
     ({"experts": (0, 6, 7)}, "experts: (0, 6, 7); accepted: (low, high), or an array of each expert's place"),
-    ({"experts": [0, 6]}, "expert_map: 6 at [1]; accepted: -1 to 5"),
+    ({"experts": [0, 6]}, "experts: 6 at [1]; accepted: -1 to 5"),
+    (by_logits(scale=1e-46), "scale: 1e-46; accepted: finite numbers other than 0, in fp32"),
+    (by_logits(scale=1e39), "scale: 1e+39; accepted: finite numbers other than 0, in fp32"),
+    (by_logits(scale=10**400), "scale: 1000"),
+    ({"scale": np.ones(2)}, "scale: ndarray of shape (2,) without router_logits; accepted: with it"),
+    ({"router": np.array(["a", "b"])}, "router: ndarray of shape (2,) without router_logits; accepted: with it"),
+    ({"renormalize": np.ones(2)}, "renormalize: ndarray of shape (2,) without router_logits; accepted: with it"),
     ({"experts": [0, -2]}, "experts: -2 at [1]; accepted: -1 or more, below 2**31"),
     ({"experts": "01"}, "experts: str; accepted: a list, a NumPy array or a torch tensor of int32"),
     ({"shared": SMALL["w13"]}, "shared: ndarray of shape (6, 48, 40); accepted: (w13, w2), (w13, w2, gate), or None"),
@@ -377,6 +387,13 @@ def test_refusals(bent: dict[str, Any], words: str) -> None:
     assert str(caught.value).startswith(words)
     assert "\n" not in str(caught.value)
     np.testing.assert_array_equal(before, out)
+
+
+def test_a_limit_past_fp32_is_none() -> None:
+    calls = [{**SMALL, "activation": flashfit.Swiglu(limit=limit)} for limit in (None, 1e39, 10**400, float("inf"))]
+    wanted, *others = (flashfit.fused_moe(**call) for call in calls)
+    for each in others:
+        np.testing.assert_array_equal(each, wanted)
 
 
 GROUPS: list[tuple[Any, str]] = [

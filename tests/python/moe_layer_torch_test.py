@@ -416,3 +416,62 @@ def test_fakes_refuse_with_the_words_of_a_call() -> None:
         with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
             flashfit.fused_moe(**{key: mode.from_tensor(x) for key, x in {**call, **bent}.items()})
         assert str(fake.value).split(";")[0].replace("torch.float32", "fp32") == str(real.value).split(";")[0]
+
+
+OF_NO_USE: list[tuple[dict[str, Any], str]] = [
+    ({"groups_kept": 2}, "groups_kept: 2 without groups; accepted: 0"),
+    ({"experts_low": 2}, "experts_low: 2 without experts_high; accepted: 0"),
+    ({"experts_high": 8, "expert_map": torch.arange(8).int()}, "experts_high: 8 with expert_map; accepted: 0"),
+    ({"shared_w2": torch.ones(5, 3)}, "shared_w2: Tensor of shape (5, 3) without shared_w13; accepted: None"),
+    ({"shared_gate": torch.ones(5)}, "shared_gate: Tensor of shape (5,) without shared_w13; accepted: None"),
+    ({"shared_w13": torch.ones(5, 3)}, "shared_w2: None with shared_w13; accepted: a tensor"),
+    ({"activation": "relu2", "alpha": 2.0}, 'alpha: 2, limit: 0, shift: 0 with activation "relu2"; accepted: 1, 0, 0'),
+    ({"activation": "gpt_oss", "limit": 3.0}, 'alpha: 1, limit: 3, shift: 0 with activation "gpt_oss"; accepted'),
+]
+
+
+@pytest.mark.parametrize(("bent", "words"), OF_NO_USE, ids=[words[:30] for _, words in OF_NO_USE])
+def test_the_operator_refuses_options_that_would_change_nothing(bent: dict[str, Any], words: str) -> None:
+    call = layer()
+    with pytest.raises(flashfit.InvalidArgument) as caught:
+        torch.ops.flashfit.fused_moe(**call, **bent)
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize("name", ["experts", "activation"])
+def test_numbers_that_change_are_compiled(name: str) -> None:
+    """torch.compile makes symbols of numbers whose second value is another."""
+    call = layer(dtype="float32")
+    experts = len(call["w13"])
+    of: dict[str, Any] = {
+        "experts": lambda n: (n, n + experts),
+        "activation": lambda n: flashfit.Swiglu(1.0 + n / 4, 7.0, n / 2),
+    }
+
+    def function(n: int) -> Any:
+        return flashfit.fused_moe(**call, **{name: of[name](n)})
+
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    for n in range(4):
+        assert torch.equal(compiled(n), function(n)), n
+
+
+def test_gradients_of_very_small_scores() -> None:
+    """A sigmoid in fp32 may be 0 where the score, the root of softplus, is not."""
+    logits = torch.tensor([[-88.0, -95.0, -103.0, -110.0]])
+    call = {name: x for name, x in layer(tokens=1, experts=4, top_k=2, dtype="float32").items() if name[:4] != "topk"}
+
+    def plain(router_logits: Any, **others: Any) -> Any:
+        weights = routed_by_torch(router_logits, 2, "sqrt_softplus", False, 1e20, torch.tensor([[0, 1]]))
+        return by_torch(**others, topk_weights=weights, topk_ids=torch.tensor([[0, 1]]))
+
+    def ours(**given: Any) -> Any:
+        return flashfit.fused_moe(**given, top_k=2, router="sqrt_softplus", renormalize=False, scale=1e20)
+
+    given = {**call, "router_logits": logits}
+    dout = torch.ones_like(call["x"])
+    double = {name: x.double() for name, x in given.items()}
+    exact = gradients_of(plain, double, dout.double(), ["router_logits"])["router_logits"]
+    mine = gradients_of(ours, given, dout, ["router_logits"])["router_logits"]
+    assert float(exact[0, 1].abs()) > 0
+    torch.testing.assert_close(mine.double(), exact, rtol=1e-2, atol=0)

@@ -233,3 +233,82 @@ def test_what_makes_no_layer_is_refused() -> None:
         with pytest.raises(flashfit.InvalidArgument) as caught:
             MoeLayer(**{**SIZES, **bent})
         assert str(caught.value).startswith(words)
+
+
+def test_x_of_another_hidden_size_is_refused() -> None:
+    """Even where its numbers would make whole rows."""
+    layer, _ = made("Mixtral")
+    for x in (torch.ones(4, 32), torch.ones(2, 20, 128), torch.ones(64, 2), torch.tensor(1.0)):
+        with pytest.raises(
+            flashfit.InvalidArgument, match=r"^x: shape is \(.*; accepted: \[\.\.\., 64\], the hidden size$"
+        ):
+            layer(x)
+    with pytest.raises(flashfit.InvalidType, match=r"^x: \[1\.0\]; accepted: a torch tensor"):
+        layer([1.0])
+
+
+def test_x_may_have_any_strides() -> None:
+    layer, x = made("Mixtral")
+    turned = x[0].T.contiguous().T
+    assert turned.stride() == (1, 20)
+    assert torch.equal(layer(turned), layer(x[0]))
+    assert torch.equal(layer(x.repeat(1, 1, 2)[..., :64]), layer(x))
+
+
+@pytest.mark.parametrize("cast", ["bfloat16", "half", "to", "root"])
+def test_a_cast_of_the_module_leaves_the_bias_that_chooses(cast: str) -> None:
+    layer, x = made("DeepSeek-V3")
+    bias = layer.router_bias.clone()
+    if cast == "root":
+        torch.nn.Sequential(layer).to(torch.bfloat16)
+    elif cast == "to":
+        layer.to(torch.bfloat16)
+    else:
+        getattr(layer, cast)()
+    assert layer.w13.dtype == layer.gate.dtype != torch.float32
+    assert layer.router_bias.dtype == torch.float32
+    assert torch.equal(layer.router_bias, bias)
+    assert layer.state_dict()["router_bias"] is not None
+    out = layer(x.to(layer.w13.dtype))
+    assert out.dtype == layer.w13.dtype
+    assert layer.to("meta").router_bias.device.type == "meta"
+
+
+def test_a_bias_that_was_loaded_in_another_dtype_serves() -> None:
+    layer, x = made("DeepSeek-V3")
+    wanted = layer(x)
+    rounded = {name: each.double() if name == "router_bias" else each for name, each in layer.state_dict().items()}
+    layer.load_state_dict(rounded, assign=True)
+    assert torch.equal(layer(x), wanted)
+
+
+def test_logits_are_of_the_gate_s_dtype() -> None:
+    torch.manual_seed(0)
+    layer = MoeLayer(**SIZES, dtype=torch.bfloat16, gate_dtype=torch.float16)
+    assert layer(torch.randn(3, 64).bfloat16()).dtype == torch.bfloat16
+
+
+SENSELESS: list[tuple[dict[str, Any], str]] = [
+    ({"hidden": 64.0}, "hidden: 64.0; accepted: an integer"),
+    ({"experts": "8"}, "experts: '8'; accepted: an integer"),
+    ({"top_k": True}, "top_k: True; accepted: an integer"),
+    ({"top_k": 17, "experts": 32}, "top_k: 17; accepted: 1 to 16"),
+    ({"shared_intermediate": -1}, "shared_intermediate: -1; accepted: 0 or more"),
+    ({"shared_intermediate": 2.5}, "shared_intermediate: 2.5; accepted: an integer"),
+    ({"router": "top"}, "router: 'top'; accepted: \"softmax\""),
+    ({"groups": (4, 2)}, 'groups: (4, 2) with router "softmax"; accepted: None'),
+    ({"router_bias": True}, 'router_bias: given with router "softmax"; accepted: None'),
+    ({"gate_up": "up_gate"}, "gate_up: 'up_gate'; accepted"),
+    ({"transposed": 1}, "transposed: 1; accepted: True, False"),
+    ({"scale": 0.0}, "scale: 0; accepted"),
+    ({"activation": "silu", "gate_up": "interleaved"}, 'gate_up: "interleaved" with activation "silu"'),
+    ({"dtype": torch.int32}, "dtype: torch.int32; accepted: torch.float16, torch.bfloat16, torch.float32"),
+    ({"gate_dtype": "float32"}, "gate_dtype: 'float32'; accepted: torch.float16"),
+]
+
+
+@pytest.mark.parametrize(("bent", "words"), SENSELESS, ids=[words[:30] for _, words in SENSELESS])
+def test_what_no_call_could_compute_makes_no_layer(bent: dict[str, Any], words: str) -> None:
+    with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
+        MoeLayer(**{**SIZES, **bent})
+    assert str(caught.value).startswith(words)

@@ -1,5 +1,6 @@
 """Training steps of layers of experts beside SonicMoE: `python -m tools.gpu.race_steps FILE`, on a GPU with SonicMoE
-(bench/sonic_moe.sh). Each must give right gradients of a small layer before it is timed.
+(bench/sonic_moe.sh). Each must give right gradients of a small layer before it is timed. With QUACK_CACHE_DIR=FOLDER
+what SonicMoE compiles stays in FOLDER: a second run compiles nothing, and goes on where a first was cut off.
 
 FILE: {"machine", "torch", "versions", "revision", "checks": [{"check", "passed", "errors"}], "times": [{"model",
 "tokens", "step_ms", "step_tflops", "ratios"}]}. Errors are the part's and PyTorch's largest. A step is a forward and a
@@ -32,6 +33,7 @@ from flashfit.bench.peers.experts import TorchGrouped  # noqa: E402
 from flashfit.bench.peers.sonic_moe import SonicMoe, calling, paired  # noqa: E402
 from flashfit.bench.session import versions  # noqa: E402
 
+from tools.gpu.compile_ahead import compilers  # noqa: E402
 from tools.gpu.expert_gradients import Found, sampled  # noqa: E402
 from tools.gpu.experts_by_torch import (  # noqa: E402
     by_torch,
@@ -99,9 +101,10 @@ def steps(case: MoeCase, inputs: MoeInputs, names: set[str]) -> dict[str, tuple[
 
 def timed(case: MoeCase, names: set[str]) -> dict[str, Any]:
     parts = steps(case, MOE.make(TorchArrays("cuda"), case, 0), names)
-    for (step,) in parts.values():
-        for _ in range(3):
-            step()
+    with compilers():
+        for (step,) in parts.values():
+            for _ in range(3):
+                step()
     samples = {name: found for (name, _), found in sampled(parts).items()}
     ratios = {name: stats.ratio(found, samples["flashfit"]) for name, found in samples.items() if name != "flashfit"}
     medians = {name: round(statistics.median(found), 4) for name, found in samples.items()}
@@ -118,10 +121,11 @@ def main() -> int:
     path = Path(sys.argv[1])
     found: dict[str, Any] = {"machine": describe("cuda"), "torch": torch.__version__, "revision": revision()}
     found.update(versions=versions([SonicMoe()]), checks=[], times=[])
-    for name, passed, errors in checks("cuda"):
-        found["checks"].append({"check": name, "passed": passed, "errors": errors})
-        print(f"{'passed' if passed else 'FAILED'}  {name}: {errors}", flush=True)
-        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    with compilers():
+        for name, passed, errors in checks("cuda"):
+            found["checks"].append({"check": name, "passed": passed, "errors": errors})
+            print(f"{'passed' if passed else 'FAILED'}  {name}: {errors}", flush=True)
+            path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     right = {each["check"] for each in found["checks"] if each["passed"]} | {"torch-grouped"}
     models = {model.name: model for model in MODELS}
     for name, tokens in CELLS if "flashfit" in right else ():

@@ -17,7 +17,7 @@ from .options import Parser, device_of, span, whole
 from .peers import chosen_peers
 from .profile import Profiler
 from .results import ResultFile
-from .session import able, interrupt, method_on, run, use_threads, versions
+from .session import able, interrupt, method_on, run, use_threads, versions, word_of
 
 #: Operations that are not attention, each with a group of its own.
 OTHERS: dict[str, Operation] = {route.GROUP: route.ROUTE, moe.GROUP: moe.MOE, race.GROUP: race.RACE}
@@ -62,7 +62,8 @@ def operation_of(groups: Sequence[str]) -> Operation:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """0: every case is right; 1: one is wrong; 2: wrong use; 3: it cannot run; 130: ended early."""
+    """0: every case is right; 1: one is wrong, or lacked memory or a kernel; 2: wrong use; 3: it cannot run; 130: ended
+    early."""
     given = sys.argv[1:] if words is None else list(words)
     signal.signal(signal.SIGTERM, interrupt)  # timeout's way to end it keeps what has been measured, too
     try:
@@ -91,9 +92,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, ValueError) else 3
     except KeyboardInterrupt:  # before the first case
         return 130
-    wrong = [entry["name"] for entry in result.cases if not entry["correct"]]
-    print(
-        f"{len(result.cases) - len(wrong)} of {len(result.cases)} cases right"
-        + "".join(f"\n  wrong: {w}" for w in wrong)
-    )
+    wrong = [f"{word_of(entry)}: {entry['name']}" for entry in result.cases if not entry["correct"]]
+    print("\n  ".join([f"{len(result.cases) - len(wrong)} of {len(result.cases)} cases right", *wrong]))
     return 130 if not complete else int(bool(wrong))

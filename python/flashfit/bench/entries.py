@@ -53,9 +53,10 @@ def peer_entry(part: Part, samples: Mapping[str, Sequence[float]], name: str) ->
     if part.message or part.note:
         found["message"] = part.message or part.note
     beside = PLAIN if part.plain else OURS
+    if part.correct and samples.get(name):
+        found.update(timing(samples[name]))
     if part.correct and samples.get(name) and samples.get(beside):
         ratio = stats.ratio(samples[name], samples[beside])
-        found.update(timing(samples[name]))
         found.update(ratio=round(ratio.median, 5), ratio_interval=[round(ratio.low, 5), round(ratio.high, 5)])
     return found
 
@@ -74,7 +75,11 @@ def described(
     if first.verdicts:
         found.update(error=finite(first.worst().error), error_bound=first.worst().bound)
     if first.message:
-        return {**found, "message": first.message}
+        found["message"] = first.message
+        if first.lacked_memory:
+            alone = {name: found for name, found in samples.items() if name not in (OURS, PLAIN)}
+            found["peers"] = {name: peer_entry(part, alone, name) for name, part in parts.items() if name != OURS}
+        return found
     if not case.timed:
         return found
     on_gpu = method.gpu is not None

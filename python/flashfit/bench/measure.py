@@ -10,7 +10,7 @@ from .cases import AnyCase
 from .entries import described
 from .operation import Judge
 from .parts import OURS, PLAIN, Method, Part, message_of, reported
-from .timing import HostTimer, Timer
+from .timing import HostTimer, SampleError, Timer
 
 
 def check(part: Part, out: Any, expected: Judge) -> None:
@@ -20,16 +20,17 @@ def check(part: Part, out: Any, expected: Judge) -> None:
 
 
 def prepared(case: AnyCase, method: Method, inputs: Any, expected: Judge) -> dict[str, Part]:
-    """flashfit and each peer, each called once and checked."""
+    """flashfit and each peer, each called once and checked. Peers are measured where flashfit lacks memory, too."""
     parts: dict[str, Part] = {}
     makers: dict[str, Callable[[Any, Any], Any]] = {OURS: method.operation.prepare}
     makers.update({peer.name: peer.prepare for peer in (*method.peers, *method.alternatives(case))})
     for name, make in makers.items():
         part = parts[name] = Part(name)
+        method.make_room()
         with reported(part, method):
             part.call = make(case, inputs)
             check(part, part.call(), expected)
-        if name == OURS and (not part.correct or not case.timed):
+        if name == OURS and not (case.timed and (part.correct or part.lacked_memory)):
             break  # nothing to be beside
     return parts
 
@@ -39,24 +40,29 @@ def ready(parts: Mapping[str, Part], method: Method) -> dict[str, Timer]:
     for part in parts.values():
         if not part.correct or part.call is None:
             continue
+        method.make_room()
         with reported(part, method):
             if method.gpu is None:
                 part.timer = HostTimer(part.call)
                 continue
             try:
                 part.timer = method.gpu.graph(part.call)
+                continue
             except Exception as error:
                 method.working(part.name)
                 part.plain = True
                 part.note = (
                     f"timed by plain launches beside flashfit's, as capturing a graph failed: {message_of(error)}"
                 )
-                part.timer = method.gpu.plain(part.call)
-    timers = {name: part.timer for name, part in parts.items() if part.timer is not None and part.correct}
-    first = parts[OURS]
+            # Only now has nobody what the failed call held.
+            method.make_room(at_once=True)
+            part.timer = method.gpu.plain(part.call)
+    first, plain = parts[OURS], None
     if method.gpu is not None and first.correct and first.call is not None:
-        timers[PLAIN] = method.gpu.plain(first.call)
-    return timers
+        with reported(first, method):
+            plain = method.gpu.plain(first.call)
+    timers = {name: part.timer for name, part in parts.items() if part.timer is not None and part.correct}
+    return timers if plain is None else {**timers, PLAIN: plain}
 
 
 def measured(case: AnyCase, method: Method, seed: int = 0) -> dict[str, Any]:
@@ -91,9 +97,11 @@ def timed(
             clocks.append(method.gpu.clock_mhz())
             reasons.update(method.throttled())
 
-    if not parts[OURS].correct:
+    samples = rounds(timers, parts, method, after_round)
+    if not samples:
         return {}, clocks, reasons
-    samples = method.rounds(timers, after_round)
+    clocks = clocks[-max(map(len, samples.values())) :]  # not those of rounds that began anew
+    method.make_room()
     method.operation.fill(method.arrays, inputs, case, seed + 1)
     expected = method.operation.expected(method.arrays, case, inputs, seed + 1)
     for part in parts.values():
@@ -102,16 +110,41 @@ def timed(
                 check(part, part.timer.again(), expected)
                 part.message = part.message and f"after timing: {part.message}"
     timer = timers.get(PLAIN)
-    if timer is not None:
+    if timer is not None and PLAIN in samples:
         samples["host"] = timer.host_us[-len(samples[PLAIN]) :]  # type: ignore[attr-defined]
     return samples, clocks, reasons
 
 
-def noise(case: AnyCase, method: Method) -> dict[str, Any]:
-    """The machine's noise floor: a case beside itself."""
-    call = method.operation.prepare(case, method.operation.make(method.arrays, case, 0))
-    make = HostTimer if method.gpu is None else method.gpu.graph
-    samples = method.rounds({"one": make(call), "other": make(call)})
+def rounds(
+    timers: dict[str, Timer], parts: Mapping[str, Part], method: Method, after_round: Callable[[], None]
+) -> dict[str, list[float]]:
+    """The rounds of all timers. They begin anew without one that fails, whose part says why. None where flashfit is
+    wrong."""
+    while timers and (parts[OURS].correct or parts[OURS].lacked_memory):
+        method.make_room()
+        try:
+            found: dict[str, list[float]] = method.rounds(timers, after_round)
+            return found
+        except SampleError as failed:
+            part = parts[OURS if failed.name == PLAIN else failed.name]
+            gone = [PLAIN, OURS] if part.name == OURS else [part.name]
+            with reported(part, method):
+                for name in gone:
+                    timers.pop(name, None)
+                part.timer = None
+                raise (failed.__cause__ or failed) from None
+    return {}
+
+
+def noise(case: AnyCase, method: Method) -> dict[str, Any] | None:
+    """The machine's noise floor: a case beside itself. None if that cannot be computed, for which its entry has why."""
+    samples: dict[str, list[float]] = {}
+    with reported(Part(OURS), method):
+        call = method.operation.prepare(case, method.operation.make(method.arrays, case, 0))
+        make = HostTimer if method.gpu is None else method.gpu.graph
+        samples = method.rounds({"one": make(call), "other": make(call)})
+    if not samples:
+        return None
     ratio = stats.ratio(samples["one"], samples["other"])
     return {
         "half_width": round((ratio.high - ratio.low) / 2, 6),

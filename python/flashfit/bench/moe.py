@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import math
 import random
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -153,7 +154,7 @@ def cases(device: str = "cuda") -> list[MoeCase]:
 class MoeInputs:
     """x and out [tokens, hidden], w13 [experts, 2 intermediate, hidden], w2 [experts, hidden, intermediate], fp32
     logits [tokens, experts]; bytes of workspace as soon as a call has said how many, on a CPU none. `copies` has what
-    copies them for a peer that takes them in another order."""
+    copies w13 for a peer that takes its rows in another order; the copy is the peer's."""
 
     x: Any
     w13: Any
@@ -161,12 +162,22 @@ class MoeInputs:
     logits: Any
     out: Any
     workspace: Any = None
-    copies: list[Callable[[], None]] = field(default_factory=list)
+    copies: list[tuple[Callable[[Any, Any], None], Callable[[], Any]]] = field(default_factory=list)
 
-    def when_filled(self, copy: Callable[[], None]) -> None:
-        """Copies now, and whenever other numbers have been filled in."""
-        self.copies.append(copy)
-        copy()
+    def copied(self, copy: Callable[[Any, Any], None]) -> Any:
+        """What copy(w13, it) makes of w13, now and whenever other numbers have been filled in, for as long as somebody
+        holds it. It is not held here: with a peer that has run out of memory, its weights must go."""
+        torch: Any = importlib.import_module("torch")
+        found = torch.empty_like(self.w13)
+        self.copies.append((copy, weakref.ref(found)))
+        copy(self.w13, found)
+        return found
+
+    def copy_anew(self) -> None:
+        for copy, kept in self.copies:
+            into = kept()
+            if into is not None:
+                copy(self.w13, into)
 
 
 def popularity(case: MoeCase) -> list[float]:
@@ -253,8 +264,7 @@ class Moe(Operation):
         arrays.poison(inputs.out)
         if inputs.workspace is not None:
             inputs.workspace.fill_(POISON)
-        for copy in inputs.copies:
-            copy()
+        inputs.copy_anew()
 
     def weighed(self, case: MoeCase, inputs: MoeInputs) -> MoeCase:
         return case.touching(len(inputs.logits.topk(case.top_k, -1).indices.unique()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -21,13 +22,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole(lowest: int) -> Callable[[str], int]:
-    """What reads a whole number, `lowest` or more."""
+    """What reads a whole number, `lowest` or more: digits alone, as int() takes "1_0" and " 1", too."""
 
     def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = lowest - 1
+        value = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else lowest - 1
         if value < lowest:
             raise argparse.ArgumentTypeError(f"{text!r}; accepted: a whole number, {lowest} or more")
         return value
@@ -37,10 +35,7 @@ def whole(lowest: int) -> Callable[[str], int]:
 
 def span(text: str) -> float:
     """A number of seconds or minutes, 0 or more."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = float(text) if re.fullmatch(r"[0-9]*\.?[0-9]+(e[-+]?[0-9]+)?", text) else math.nan
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r}; accepted: a number, 0 or more")
     return value

@@ -14,7 +14,7 @@ from .arrays import arrays_for
 from .cases import AnyCase
 from .machine import throttled
 from .measure import measured, noise
-from .parts import BrokenDeviceError, Method
+from .parts import MISFIT, NO_MEMORY, BrokenDeviceError, Method
 from .peers import Peer
 from .progress import Progress
 from .results import ResultFile
@@ -70,21 +70,36 @@ def use_threads(count: int | None) -> None:
         torch.set_num_threads(count or len(os.sched_getaffinity(0)))
 
 
+def word_of(entry: dict[str, Any]) -> str:
+    """Why a case is not right: of one that nothing computed nobody knows that it is wrong."""
+    found = next((word for word in (MISFIT, NO_MEMORY) if entry["message"].startswith(word)), "wrong: ")
+    return found.removesuffix(": ")
+
+
 def line_of(entry: dict[str, Any]) -> str:
     """A case for people."""
     if not entry["correct"]:
-        return f"{entry['name']}: WRONG: {entry['message']}"
+        said = f"WRONG: {entry['message']}" if word_of(entry) == "wrong" else entry["message"]
+        return "\n    ".join([f"{entry['name']}: {said}", *beside(entry)])
     if "median_us" not in entry:
         return f"{entry['name']}: right"
     low, high = entry["interval_us"]
-    parts = [f"{entry['name']}: {digits(entry['median_us'])} us [{digits(low)}, {digits(high)}]"]
-    for name, peer in entry["peers"].items():
+    first = f"{entry['name']}: {digits(entry['median_us'])} us [{digits(low)}, {digits(high)}]"
+    return "\n    ".join([first, *beside(entry)])
+
+
+def beside(entry: dict[str, Any]) -> list[str]:
+    """A line for each peer: its time over flashfit's, or its time where flashfit has none."""
+    lines = []
+    for name, peer in entry.get("peers", {}).items():
         if "ratio" in peer:
             low, high = peer["ratio_interval"]
-            parts.append(f"{name} x{peer['ratio']:.3f} [{low:.3f}, {high:.3f}]")
+            lines.append(f"{name} x{peer['ratio']:.3f} [{low:.3f}, {high:.3f}]")
+        elif "median_us" in peer and not entry["correct"]:
+            lines.append(f"{name}: {digits(peer['median_us'])} us")
         else:
-            parts.append(f"{name}: {peer.get('message', 'not timed')}")
-    return "\n    ".join(parts)
+            lines.append(f"{name}: {peer.get('message', 'not timed')}")
+    return lines
 
 
 def described(method: Method) -> dict[str, Any]:
@@ -121,6 +136,7 @@ def run(cases: Sequence[AnyCase], method: Method, result: ResultFile, minutes: f
                 result.cases[-1]["profile"] = method.profile(case)
             if method.gpu is not None:
                 method.gpu.torch.cuda.empty_cache()
+            method.make_room()
             result.write()
             progress.clear()
             print(line_of(result.cases[-1]), flush=True)

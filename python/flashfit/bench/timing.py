@@ -21,6 +21,14 @@ class Timer(Protocol):
         """The call's result for what its inputs hold now, computed as it is when it is timed."""
 
 
+class SampleError(Exception):
+    """A timer failed, for the reason that this was raised from."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 class HostTimer:
     """Calls that are done when they return."""
 
@@ -41,6 +49,13 @@ class HostTimer:
         return (time.perf_counter() - start) * 1e6 / self._count
 
 
+def sampled(name: str, timer: Timer) -> float:
+    try:
+        return timer.sample()
+    except Exception as error:
+        raise SampleError(name) from error
+
+
 def calls_of_sample(microseconds: float) -> int:
     return max(1, min(MOST_CALLS, round(SAMPLE_US / max(microseconds, 1e-3))))
 
@@ -56,7 +71,7 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Microseconds of each timer, sample i of all in round i, after `warmup` rounds that are not kept. Every round runs
     every timer, each time in another order, then `after_round`. Past `seconds` no round is begun but the first
-    `fewest`."""
+    `fewest`. Raises SampleError for a timer that fails."""
     names = list(timers)
     samples: dict[str, list[float]] = {name: [] for name in names}
     end = None if seconds is None else time.monotonic() + seconds
@@ -67,7 +82,7 @@ def interleaved(
                 break
             continue  # one round of warm-up is left
         turn = i % len(names) if names else 0
-        found = {name: timers[name].sample() for name in names[turn:] + names[:turn]}
+        found = {name: sampled(name, timers[name]) for name in names[turn:] + names[:turn]}
         if i < 0:
             continue
         for name, microseconds in found.items():

@@ -22,9 +22,13 @@ _KEPT = "_flashfit_gate"  # what was found out about a layer, on the layer
 
 def _candidates(module: Any) -> Iterator[tuple[str | Swiglu, str]]:
     """Activations and layouts that a layer's gate may be, the likelier first."""
-    alphas = dict.fromkeys((1.0, float(getattr(module, "alpha", None) or 1.0), 1.702))
-    limit = getattr(module, "limit", None)
-    limits = dict.fromkeys((None, *((float(limit),) if isinstance(limit, (int, float)) and limit > 0 else ())))
+
+    def named(*names: str) -> list[float]:
+        given = (getattr(module, name, None) for name in names)
+        return [float(each) for each in given if isinstance(each, (int, float)) and each > 0]
+
+    alphas = dict.fromkeys((1.0, *named("alpha", "swiglu_alpha"), 1.702))
+    limits = dict.fromkeys((None, *named("limit", "swiglu_limit")))
     for layout in ("concatenated", "interleaved"):
         yield from ((name, layout) for name in ("swiglu", "geglu_tanh", "geglu_erf"))
         yield from ((Swiglu(a, m, s), layout) for a in alphas for m in limits for s in (0.0, 1.0))
@@ -58,10 +62,12 @@ def _put_in() -> Callable[[], None]:
         gated = getattr(module, "has_gate", True)
         weights = module.gate_up_proj if gated else module.up_proj
         count = int(weights.shape[-1 if getattr(module, "is_transposed", False) else -2])
-        # From -24 to 24: clamps show, and so does what is odd in g or u. Of no two columns alike.
+        # From -24 to 24, and in four rows to 24,000: clamps show, and so does what is odd in g or u. Of no two columns
+        # alike.
         numbers = torch.linspace(-24, 24, 16 * count, dtype=torch.float64).reshape(count, 16).T
         numbers = numbers[:, torch.randperm(count, generator=torch.Generator().manual_seed(0))]
         numbers = numbers * (1 + torch.arange(16, dtype=torch.float64)[:, None] / 16) / 2
+        numbers = torch.cat((numbers, numbers[:4] * 10.0 ** torch.arange(4)[:, None]))
         try:
             if not gated:
                 found = module.act_fn(numbers)

@@ -56,6 +56,29 @@ std::string as_required(const Site& site, const doctor::TargetReport& report, st
   return std::string(wanted);
 }
 
+/// Libraries that a file opens by a name of its code: no header names them, so that a loader is silent until then.
+void check_opened(const Site& site, const Package& package, doctor::TargetReport& report,
+                  std::set<std::string>& packages, std::set<std::string>& folders) {
+  const Distribution& d = package.distribution;
+  for (const Knowledge* const row : known_of(d.name, d.version, Knowledge::Kind::kOpens)) {
+    const std::string name(row->other);
+    const auto binary = std::find_if(report.target.binaries.begin(), report.target.binaries.end(),
+                                     [&](const Binary& b) { return matches(row->files, b.path); });
+    if (binary == report.target.binaries.end() || has_library(site, *binary, name)) continue;
+    const doctor::CudaLibrary* const known = doctor::find_cuda_library(name, binary->toolkit / 1000);
+    if (known == nullptr) continue;
+    const bool used = !site.question.gpus.empty();
+    report.problems.push_back(
+        {"FF330", used ? Severity::kDegrades : Severity::kNote,
+         fmt::format("opens {} when it first uses a GPU, which neither this environment nor its system has. {}", name,
+                     row->says),
+         binary->path, fmt::format("pip install {} (it brings {}/{})", known->package, known->folder, name)});
+    if (!used) continue;
+    packages.emplace(doctor::shell_word(as_required(site, report, known->package)));
+    folders.insert(fmt::format("{}/{}", d.folder, known->folder));
+  }
+}
+
 }  // namespace
 
 bool has_library(const Site& site, const Binary& binary, const std::string& name) {
@@ -114,6 +137,7 @@ void check_missing_libraries(const Site& site, const Package& package, doctor::T
       if (!binary.windows) folders.insert(fmt::format("{}/{}", package.distribution.folder, library.folder));
     }
   }
+  check_opened(site, package, report, packages, folders);
   if (packages.empty() || !report.mend.empty()) return;
   report.mend = fmt::format("pip install {}", fmt::join(packages, " "));
   report.mend_why = folders.empty() ? "brings what is missing"

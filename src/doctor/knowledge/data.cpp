@@ -159,6 +159,7 @@ PackageRow read_package(const DataReader& row) {
     row.at("kind").refuse(fmt::format("{}", fmt::join(kPackageKinds, ", ")));
   for (const char* const kind : {"renamed", "clashes", "only_beside", "refused_beside"})
     if (texts["kind"] == kind && !row.has("other")) row.at("other").refuse("the other package's name");
+  if (texts["kind"] == "opens" && !row.has("other")) row.at("other").refuse("the library's name");
   if (!texts["versions"].empty()) row.at("versions").parsed(&parse_specifiers);
   return texts;
 }

@@ -62,9 +62,10 @@ struct ChoosesItself {
 /// What is known of a package beside its bytes (package_rows.hpp), as texts by their keys.
 using PackageRow = std::map<std::string, std::string>;
 /// The values of its key "kind", in the order of Knowledge::Kind.
-inline constexpr std::array<std::string_view, 12> kPackageKinds = {
-    "picks_by_cuda", "picks_near_cuda", "picks_by_gpu", "only_on", "compiles_with_ptxas", "compiles_with_nvcc",
-    "refuses",       "falls_back",      "renamed",      "clashes", "only_beside",         "refused_beside"};
+inline constexpr std::array<std::string_view, 13> kPackageKinds = {
+    "picks_by_cuda",      "picks_near_cuda", "picks_by_gpu", "only_on", "compiles_with_ptxas",
+    "compiles_with_nvcc", "refuses",         "falls_back",   "renamed", "clashes",
+    "only_beside",        "refused_beside",  "opens"};
 
 /// A C function of PyTorch's stable interface, and the release that it came with.
 struct StableFunction {

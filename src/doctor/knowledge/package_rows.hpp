@@ -25,13 +25,14 @@ struct Knowledge {
     kClashes,            ///< has the same files as the package `other`: who was installed last wins
     kOnlyBeside,         ///< its own code works beside the same release of the package `other` alone
     kRefusedBeside,      ///< the code of `other` does not start beside another release of it
+    kOpens,              ///< `files` open the library `other` when they first use a GPU, and name it nowhere
   };
   Kind kind;
   std::string_view package;   ///< normalised; a '*' at its end stands for any ending
   std::string_view versions;  ///< as Requires-Dist has them: "<2.7.3"; "" for all
   std::string_view files;     ///< below the folder of packages, '*' for anything
   std::string_view gpus;      ///< "8.9 12.0 12.1", "8.0-9.0", "8.0-"; "" for all, kNoGpu for none of NVIDIA's
-  std::string_view other;     ///< another package, or the variable that overrides the choice
+  std::string_view other;     ///< another package, a library, or the variable that overrides the choice
   std::string_view index;     ///< of packages, that has `other`, with '*' for torch's CUDA; "" if pip's own has it
   std::string_view cudas;     ///< that `index` has: "128 129"
   std::string_view says;      ///< what is seen when it goes wrong

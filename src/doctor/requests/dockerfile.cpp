@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
@@ -16,30 +19,92 @@
 namespace flashfit::doctor::requests {
 namespace {
 
+bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Of pip, before its command: those whose value is the next word.
+bool takes_value(std::string_view option) {
+  return one_of(option, {"--timeout", "--default-timeout", "--retries", "--proxy", "--log", "--cache-dir", "--cert",
+                         "--client-cert", "--trusted-host", "--exists-action", "--python", "--use-feature",
+                         "--keyring-provider"});
+}
+
+/// What a command runs: its program's place, behind NAME=value, its environment, and behind options, of a sudo that is
+/// no word of it.
+std::size_t program_at(const Command& command) {
+  std::size_t at = 0;
+  while (at < command.size()) {
+    const std::string_view word = command[at].text;
+    if (word.starts_with('-')) {
+      at += one_of(word, {"-u", "-g", "--user", "--group"}) ? 2 : 1;
+    } else if (word.find('=') != std::string_view::npos) {
+      ++at;
+    } else {
+      break;
+    }
+  }
+  return std::min(at, command.size());
+}
+
+/// "python3.9" of "/usr/bin/python3.9".
+std::string_view program_of(const Command& command) {
+  const std::size_t at = program_at(command);
+  const std::string_view whole = at < command.size() ? std::string_view(command[at].text) : std::string_view{};
+  return whole.substr(whole.find_last_of('/') + 1);
+}
+
+/// Behind "-m", "-mpip", "-Im" the module's name, and where the words behind it begin. Empty: Python runs no module.
+std::pair<std::string_view, std::size_t> module_of(const Command& command, std::size_t at) {
+  for (; at < command.size() && command[at].text.starts_with('-'); ++at) {
+    const std::string_view option = command[at].text;
+    const std::size_t m = option.starts_with("--") ? std::string_view::npos : option.find_first_of("mcWX", 1);
+    if (m == std::string_view::npos) continue;  // letters alone
+    const bool attached = m + 1 < option.size();
+    if (option[m] == 'm' && attached) return {option.substr(m + 1), at + 1};
+    if (option[m] == 'm')
+      return at + 1 < command.size() ? std::pair{std::string_view(command[at + 1].text), at + 2}
+                                     : std::pair{std::string_view{}, at + 1};
+    if (option[m] == 'c') return {"", at};
+    if (!attached) ++at;  // "-W ignore", "-X utf8"
+  }
+  return {"", at};
+}
+
 /// Where the words behind `install` begin, if the command is pip's or uv's.
 std::optional<std::size_t> install_at(const Command& command) {
-  std::size_t at = 0;
-  // NAME=value before a command is its environment.
-  while (at < command.size() && command[at].text.find('=') != std::string::npos && command[at].text[0] != '-') ++at;
+  std::size_t at = program_at(command);
   if (at == command.size()) return std::nullopt;
   const auto is = [&](std::size_t i, std::string_view word) { return i < command.size() && command[i].text == word; };
-  const std::string_view whole = command[at].text;
-  const std::string_view program = whole.substr(whole.find_last_of('/') + 1);
+  std::string_view program = program_of(command);
+  ++at;
+  if (program.starts_with("python") || program.starts_with("pypy")) {
+    std::tie(program, at) = module_of(command, at);
+    if (!one_of(program, {"pip", "uv"})) return std::nullopt;
+  }
   if (program == "uv") {
-    if (!is(at + 1, "pip")) return std::nullopt;
-    at += 2;
-  } else if (program.starts_with("python") || program.starts_with("pypy")) {
-    for (++at; at < command.size() && command[at].text.starts_with('-') && !is(at, "-m");) ++at;
-    if (!is(at, "-m") || !is(at + 1, "pip")) return std::nullopt;
-    at += 2;
-  } else if (program.starts_with("pip") && program.find_first_not_of("0123456789.", 3) == std::string_view::npos) {
+    if (!is(at, "pip")) return std::nullopt;
     ++at;
-  } else {
+  } else if (!program.starts_with("pip") || program.find_first_not_of("0123456789.", 3) != std::string_view::npos) {
     return std::nullopt;
   }
-  while (at < command.size() && command[at].text.starts_with('-')) ++at;  // options before the command: "-q"
+  while (at < command.size() && command[at].text.starts_with('-'))  // options before the command: "-q"
+    at += takes_value(command[at].text) ? 2 : 1;
   if (!is(at, "install")) return std::nullopt;
   return at + 1;
+}
+
+/// "3.9" of a command of python3.9 or pip3.9; "" where its program's name says no whole version.
+std::string python_of(const Command& command) {
+  std::string_view program = program_of(command);
+  if (!program.starts_with("python") && !program.starts_with("pip")) return "";
+  program.remove_prefix(std::min(program.find_first_of("0123456789"), program.size()));
+  const std::size_t dot = program.find('.');
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  };
+  const bool whole = dot != std::string_view::npos && digits(program.substr(0, dot)) && digits(program.substr(dot + 1));
+  return whole ? std::string(program) : "";
 }
 
 constexpr std::size_t kMostStages = 64;   // that later ones may build on
@@ -123,6 +188,7 @@ class Reader {
       for (const Word& word : command) add_expanded(word, words);
       const auto install = install_at(words);
       if (!install) continue;
+      take_python(python_of(words));
       Indexes indexes;
       for (const char* name : {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX"})
         if (const auto found = here_.variables.find(name); found != here_.variables.end()) {
@@ -138,6 +204,13 @@ class Reader {
       if (list_.indexes.size() < kMostRequests) list_.indexes.push_back(std::move(indexes));
       take_pip_words(std::span(words).subspan(*install), list_);
     }
+  }
+
+  /// An image whose name says no Python has that of the first command that names one.
+  void take_python(std::string python) {
+    if (python.empty() || !here_.base.python.empty()) return;
+    here_.base.python = std::move(python);
+    if (stages_ < kMostBases) list_.bases.back().python = here_.base.python;
   }
 
   /// A word that is nothing but variables is split as the shell does.

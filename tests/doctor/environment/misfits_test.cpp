@@ -208,6 +208,21 @@ TEST_F(Misfits, ACuda12ExtensionWithoutItsRuntimeNamesThePackage) {  // kind 2
   EXPECT_THAT(culprits_of(look({"H100"}, "580")), IsEmpty());
 }
 
+TEST_F(Misfits, ALibraryThatIsOpenedAndThatNoHeaderNames) {
+  const std::string file = "ctranslate2.libs/libctranslate2-a7a60d30.so.4.8.5";
+  install({"ctranslate2", "4.8.5", {{file, MadeLibrary{.soname = "libctranslate2-a7a60d30.so.4.8.5"}.bytes()}}});
+  const Environment found = look({"H100"}, "580");
+  EXPECT_THAT(lines_of(found, "ctranslate2"),
+              ElementsAre(HasSubstr("FF330 degraded opens libcublas.so.12 when it first uses a GPU, which neither")));
+  EXPECT_EQ(mend_of(found, "ctranslate2"), "pip install nvidia-cublas-cu12");
+  EXPECT_THAT(lines_of(look(std::vector<std::string>{}), "ctranslate2"), IsEmpty()) << "it runs on a CPU";
+  EXPECT_THAT(notes_of(look(std::vector<std::string>{}), "ctranslate2"), testing::Contains(HasSubstr("FF330 opens")));
+  install({"nvidia_cublas_cu12",
+           "12.8.4.1",
+           {{"nvidia/cublas/lib/libcublas.so.12", make_shared_library("libcublas.so.12")}}});
+  EXPECT_THAT(lines_of(look({"H100"}, "580"), "ctranslate2"), ElementsAre("not reported"));
+}
+
 TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
   install({"triton", "3.5.0", {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")}}});
   EXPECT_EQ(look({"H100"}).verdict, Verdict::kFits);

@@ -93,7 +93,15 @@ ENVIRONMENTS = [
         180,
         large=False,
     ),
-    Real("CTranslate2", f"ctranslate2==4.8.5 {NUMPY}", "T4,L4", "550", "ctranslate2", 60, large=False),
+    Real(
+        "CTranslate2",
+        f"ctranslate2==4.8.5 nvidia-cublas-cu12==12.8.4.1 nvidia-cuda-nvrtc-cu12==12.8.93 {NUMPY}",
+        "T4,L4",
+        "570",
+        "ctranslate2",
+        800,
+    ),
+    Real("CTranslate2 on the CPU", f"ctranslate2==4.8.5 {NUMPY}", "", "", "ctranslate2", 60, large=False),
     Real("JAX on the CPU", f"jax==0.10.2 jaxlib==0.10.2 {NUMPY}", "A100", "550", "", 110, large=False),
     Real("warp", f"warp-lang==1.19.0 {NUMPY}", "L40", "13.4", "warp-lang", 160),
     Real("torch for the CPU", f"torch==2.13.0+cpu {NUMPY}", "", "", "torch", 200),
@@ -243,6 +251,17 @@ def test_nothing_is_found_against_a_healthy_environment(environment: tuple[Real,
     assert report["verdict"] == "fits"
     assert report["environment"]["installed"] >= len(case.requirements.split())
     assert set(case.cleared.split()) <= set(report["environment"]["cleared"])
+
+
+WITHOUT_CUBLAS = Real("CTranslate2 alone", f"ctranslate2==4.8.5 {NUMPY}", "T4,L4", "550", "", 60, large=False)
+
+
+@pytest.mark.parametrize("environment", [WITHOUT_CUBLAS], ids=[WITHOUT_CUBLAS.name], indirect=True)
+def test_a_library_that_is_opened_and_that_nothing_brings_is_found(environment: tuple[Real, Path]) -> None:
+    report = judged(*environment)
+    (alarm,) = alarms(report)
+    assert alarm.startswith("ctranslate2==4.8.5: degrades FF330 ctranslate2.libs/libctranslate2-")
+    assert "opens libcublas.so.12 when it first uses a GPU" in alarm
 
 
 def test_there_are_twenty() -> None:

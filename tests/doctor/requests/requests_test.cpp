@@ -151,6 +151,33 @@ TEST(Dockerfiles, SeeOnlyInstallations) {
   EXPECT_THAT(list.indexes.at(list.requests[0].indexes).addresses, ElementsAre("https://h/whl/cu126"));
 }
 
+TEST(Dockerfiles, SeeEveryWayToCallPip) {
+  for (const char* call :
+       {"python3.9 -m pip", "python -mpip", "python3 -Im pip", "python3 -W ignore -X utf8 -m pip",
+        "python3 -Wignore -m pip", "sudo -H pip", "sudo -u root -E A=b /usr/bin/python3.9 -m pip", "python -m uv pip",
+        "pip --timeout 100 --quiet", "pip --cache-dir=/c", "env A=b C=d pip3.12", "time exec pip", "uv pip"}) {
+    const auto list = read_dockerfile(std::string("FROM a\nRUN ") + call + " install x==1\n");
+    ASSERT_EQ(list.requests.size(), 1U) << call;
+    EXPECT_EQ(list.requests[0].text, "x==1") << call;
+  }
+  for (const char* call : {"python3.9 -c 'pip'", "python -m piper", "python pip", "python -m", "sudo -u pip",
+                           "uv -m pip", "pipx", "pip download", "python -W"})
+    EXPECT_THAT(read_dockerfile(std::string("FROM a\nRUN ") + call + " install x==1\n").requests, IsEmpty()) << call;
+}
+
+TEST(Dockerfiles, KnowPythonFromTheFirstCommandThatNamesIt) {
+  const auto python = [](const std::string& text) { return read_dockerfile(text).bases.back().python; };
+  EXPECT_EQ(python("FROM ubuntu:22.04\nRUN python3.9 -m pip install x\n"), "3.9");
+  EXPECT_EQ(
+      python("FROM ubuntu:22.04\nRUN pip install x && /opt/v/bin/pip3.10 install y && python3.9 -m pip install z\n"),
+      "3.10");
+  EXPECT_EQ(python("FROM ubuntu:22.04 AS b\nRUN python3.9 -m pip install x\nFROM b\nRUN pip install y\n"), "3.9");
+  EXPECT_EQ(python("FROM ubuntu:22.04\nRUN python3.9 -m pip install x\nFROM ubuntu:22.04\nRUN pip install y\n"), "");
+  EXPECT_EQ(python("FROM python:3.11\nRUN python3.9 -m pip install x\n"), "3.11");
+  for (const char* none : {"python3", "python", "pypy3.9", "python3.9-dbg", "python3.", "python.9"})
+    EXPECT_EQ(python(std::string("FROM ubuntu:22.04\nRUN ") + none + " -m pip install x\n"), "") << none;
+}
+
 TEST(Sha256, OfAFile) {
   const std::string path = testing::TempDir() + "sha256";
   const auto hash_of = [&](const std::string& text) {

@@ -65,10 +65,7 @@ class SonicMoe(ModulePeer):
         return ", ".join([str(found[0][1]), *(f"{name} {version}" for name, version in found[1:])])
 
     def prepare(self, case: Any, inputs: Any) -> Call:
-        torch: Any = importlib.import_module("torch")
-        w13 = torch.empty_like(inputs.w13)
-        inputs.when_filled(lambda: paired(inputs.w13, w13))
-        return calling(self.layer(), inputs.x, w13, inputs.w2, inputs.logits, case.top_k)
+        return calling(self.layer(), inputs.x, inputs.copied(paired), inputs.w2, inputs.logits, case.top_k)
 
     def layer(self) -> Any:
         return getattr(self.module(), self.function)
