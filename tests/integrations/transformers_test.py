@@ -318,7 +318,7 @@ def test_autocast_decides_in_which_dtype_a_call_is_computed(monkeypatch: pytest.
         model(ids)
     assert took() == [
         "transformers: took: bf16 on cpu, 4/2 heads of 16, causal (2 calls)",
-        "transformers: took: torch.bfloat16 on cpu, compiled (2 calls)",
+        "transformers: took: bf16 on cpu, compiled (2 calls)",
     ]
     assert left() == [
         "transformers: left: fp32 on cpu, 4/2 heads of 16, causal: dtype is torch.float32 on a GPU (2 calls)"

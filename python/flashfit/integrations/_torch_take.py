@@ -18,7 +18,7 @@ from .._packages.torch_tensors import check_of_sizes
 from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
-from ._torch_words import GRADIENTS, dtype_of_call, words
+from ._torch_words import GRADIENTS, dtype_of_call, in_words, words
 
 Note = Callable[[str, str], None]
 
@@ -141,7 +141,7 @@ def noting(note: Note) -> Callable[..., None]:
 
     def log(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str, reason: str = "") -> None:
         if _is_compiling():  # sizes may be symbolic
-            of_trace(f"{dtype_of_call(q)} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
+            of_trace(f"{in_words(dtype_of_call(q))} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
         else:
             note(words(q, k, heads, causal, mask, more), reason)
 
@@ -215,6 +215,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    count_modes = torch._C._len_torch_dispatch_stack
     autocast = torch._C._is_any_autocast_enabled
     tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
@@ -264,7 +265,8 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     ) -> Any:
         like = None
         kind = type(q)
-        if (kind is tensor or kind is parameter) and not left and not tracing():
+        # What is known goes past the dispatcher, where a mode watches each call.
+        if (kind is tensor or kind is parameter) and not left and not tracing() and not count_modes():
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
             cast = dtype_of_call(q) if autocast() else None
@@ -313,8 +315,10 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
         elif not left:
             reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         if not reason:
+            # A checkpoint asks twice, and expects the same node: that of later calls.
+            way = attend if found is None or found.way is None else found.way
             try:
-                out = attend(q, k, v, mask, is_causal, scale)
+                out = way(q, k, v, mask, is_causal, scale)
             except FlashfitError as error:
                 if _is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
                     raise
