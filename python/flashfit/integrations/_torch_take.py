@@ -15,6 +15,7 @@ from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
 from .._packages.torch_tensors import check_of_sizes
+from .._tensors import shown
 from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
@@ -75,6 +76,14 @@ def why_query_is_left(q: Any, dropout_p: float) -> str:
     return ""
 
 
+def _is_above_0(scale: Any) -> bool:
+    """Also False of what is no number, for which the host has words."""
+    try:
+        return bool(scale > 0)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+
+
 def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool) -> str:
     """Why a call goes on to the host, which also says what is wrong with it; "" if flashfit takes it."""
     reason = why_query_is_left(q, dropout_p)
@@ -99,8 +108,8 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
     heads, of_k = q.shape[-3], k.shape[-3]
     if heads != of_k and not (enable_gqa and dims == 4 and heads % of_k == 0):
         return "heads that broadcast"
-    if scale is not None and not scale > 0:
-        return f"scale: {scale}"
+    if scale is not None and not _is_above_0(scale):
+        return f"scale: {shown(scale)}"
     if mask is not None:
         if is_causal:
             return "attn_mask and is_causal"
@@ -265,8 +274,14 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     ) -> Any:
         like = None
         kind = type(q)
-        # What is known goes past the dispatcher, where a mode watches each call.
-        if (kind is tensor or kind is parameter) and not left and not tracing() and not count_modes():
+        # What is known goes past the dispatcher, where a mode watches each call. An odd scale may not be remembered.
+        if (
+            (kind is tensor or kind is parameter)
+            and not left
+            and (scale is None or type(scale) is float or type(scale) is int)
+            and not tracing()
+            and not count_modes()
+        ):
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
             cast = dtype_of_call(q) if autocast() else None
