@@ -480,6 +480,30 @@ def test_a_mode_sees_every_call_that_needs_gradients(installed: None, options: d
     assert seen == []
 
 
+@pytest.mark.parametrize("mask", [None, HIDING])
+def test_gradients_of_gradients_under_math_alone_are_pytorchs(installed: None, mask: Any) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def second() -> Any:
+        tensors = [x.requires_grad_() for x in problem()]
+        with sdpa_kernel(SDPBackend.MATH):
+            out = attend(*tensors, attn_mask=mask)
+        (first,) = torch.autograd.grad(out.sin().sum(), tensors[0], create_graph=True)
+        return torch.autograd.grad(first.sin().sum(), tensors)
+
+    found = []
+    for _ in range(3):  # what was decided without that choice is of no account, and the other way around
+        attend(problem()[0].requires_grad_(), *problem()[1:], attn_mask=mask)
+        attend(*(x.requires_grad_() for x in problem()), attn_mask=mask)
+        found.append(second())
+    (line,) = left()
+    assert line.endswith(": gradients under sdpa_kernel(SDPBackend.MATH), which may be differentiated again (3 calls)")
+    assert sum(int(line.split("(")[-1].split()[0]) for line in took()) == 6
+    sdpa.uninstall()
+    want = second()
+    assert all(torch.equal(mine, its) for each in found for mine, its in zip(each, want))
+
+
 def test_threads(installed: None) -> None:
     q, k, v = problem()
     want = attend(q, k, v)

@@ -42,8 +42,9 @@ def is_plain_type(kind: type) -> bool:
 
 
 def place_of(x: Any) -> str:
-    """ "cpu", "cuda:0", "mps:0"."""
-    return "cpu" if x.device.type == "cpu" else f"{x.device.type}:{x.get_device()}"
+    """ "cpu", "cuda:0", "mps:0", "meta"."""
+    kind = x.device.type
+    return str(kind) if kind in ("cpu", "meta") else f"{kind}:{x.get_device()}"
 
 
 def wants_gradients(*tensors: Any) -> bool:
@@ -54,6 +55,17 @@ def wants_gradients(*tensors: Any) -> bool:
         if x is not None and x.requires_grad:
             return True
     return False
+
+
+#: Why such a call is left, if it needs gradients.
+FOR_MATH = "gradients under sdpa_kernel(SDPBackend.MATH), which may be differentiated again"
+
+
+def asks_for_math() -> bool:
+    """Whether PyTorch may compute attention by its plain products alone, as under sdpa_kernel(SDPBackend.MATH): of its
+    ways only those have second derivatives."""
+    c = torch._C
+    return not (c._get_flash_sdp_enabled() or c._get_mem_efficient_sdp_enabled() or c._get_cudnn_sdp_enabled())
 
 
 def _in_a_transform(tensors: dict[str, Any]) -> str:
@@ -70,7 +82,7 @@ def _in_a_transform(tensors: dict[str, Any]) -> str:
 def why_query_is_left(q: Any, dropout_p: float) -> str:
     """Why a call goes on to the host whatever else it has; "" if that depends on the rest."""
     if dropout_p:
-        return f"dropout_p: {dropout_p:g}"
+        return f"dropout_p: {shown(dropout_p)}"
     if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
         return f"query: dtype is {q.dtype}"
     return ""
@@ -121,6 +133,8 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
         if wants_gradients(mask):
             return "attn_mask: requires grad"
     if wants_gradients(q, k, v):
+        if not _is_compiling() and asks_for_math():
+            return FOR_MATH
         reason = misfit_of_gradients(place_of(q), q.shape[-1], v.shape[-1], 0.0, mask is not None)
         if reason:
             return reason
@@ -190,6 +204,8 @@ def _again(way: Callable[..., Any], check: Callable[..., bool], is_causal: bool,
         if q.layout is not strided or k.layout is not strided or v.layout is not strided:
             return NotImplemented
         if q.is_nested or k.is_nested or v.is_nested or forward_ad._current_level >= 0 or check(q, k, v) is not True:
+            return NotImplemented
+        if asks_for_math():
             return NotImplemented
         try:
             return way(q, k, v, None, is_causal, scale)
@@ -285,7 +301,8 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
             cast = dtype_of_call(q) if autocast() else None
-            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, needs, cast, notes.cleared
+            of_gradients = needs and (True, asks_for_math())
+            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, of_gradients, cast, notes.cleared
             like = q.shape, k.shape, q.dtype, q.device, of_call
             seen = known.get(like)
             if seen is not None:
