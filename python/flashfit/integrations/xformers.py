@@ -155,7 +155,8 @@ def _put_in() -> Callable[[], None]:
 
     def take(inp: Any, op: Any) -> Any:
         device = inp.query.device.type
-        if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):  # xformers' functions keep the dtype of their tensors
+        # xformers' functions keep the dtype of their tensors.
+        if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):
             with torch.autocast(device, enabled=False):
                 return take(inp, op)
         kind = "" if inp.attn_bias is None else type(inp.attn_bias).__name__
