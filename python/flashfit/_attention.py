@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from ._binding import binding, failure
 from ._calls import Call
-from ._errors import InvalidArgument, InvalidType
+from ._errors import InvalidArgument
 from ._options import Asked, flags_of, four_dimensions, numbers_of
 from ._packages import Package
-from ._tensors import shown
+from ._tensors import number_of, shown
 
 T = TypeVar("T")
 
@@ -26,14 +26,9 @@ def scale_of(softmax_scale: Any) -> float:
     """What the C API takes: 0 for the default, which a caller here names None."""
     if softmax_scale is None:
         return 0.0
-    try:
-        scale = float(softmax_scale if not isinstance(softmax_scale, (str, bytes)) else None)  # type: ignore[arg-type]
-    except OverflowError:
-        scale = float("inf")  # an integer past any float
-    except (TypeError, ValueError):
-        raise InvalidType(
-            f"softmax_scale: {type(softmax_scale).__name__}; accepted: a number above 0, or None for 1 / sqrt(head_dim)"
-        ) from None
+    scale: float = softmax_scale
+    if type(scale) is not float:
+        scale = number_of("softmax_scale", softmax_scale, "a number above 0, or None for 1 / sqrt(head_dim)")
     if not (0 < scale <= 3.4028234663852886e38) or struct.unpack("f", struct.pack("f", scale))[0] == 0:
         raise InvalidArgument(
             f"softmax_scale: {scale:g}; accepted: above 0 and finite in fp32, or None for 1 / sqrt(head_dim)"

@@ -179,9 +179,10 @@ def numbers_of(asked: Asked) -> Numbers:
         for name in ("top_k", "router_bias", "groups"):
             if getattr(asked, name) is not None:
                 raise InvalidArgument(f"{name}: given without router_logits; accepted: None")
-        for name in ("router", "renormalize", "scale"):
-            if not _is(getattr(asked, name), getattr(plain, name)):
-                raise InvalidArgument(f"{name}: {shown(getattr(asked, name))} without router_logits; accepted: with it")
+        of_router = {"router": asked.router, "renormalize": asked.renormalize, "scale": scale_of(asked.scale)}
+        for name, x in of_router.items():
+            if not _is(x, getattr(plain, name)):
+                raise InvalidArgument(f"{name}: {shown(x)} without router_logits; accepted: with it")
     top_k, groups, kept, scale = 0, 0, 0, 0.0
     if routed:
         flags |= flags_of(asked.router, asked.renormalize, asked.router_bias, asked.groups)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any, NamedTuple
 
 from ._errors import InvalidArgument, InvalidType
-from ._tensors import Memory, shown, truth_of
+from ._tensors import Memory, number_of, shown, truth_of
 
 _CAUSAL, WINDOW, _BATCH_INVARIANT = 1, 8, 16  # FLASHFIT_CAUSAL and so on
 #: Those of flashfit_explain_args alone.
@@ -74,12 +73,7 @@ def softcap_of(softcap: Any) -> float:
     """0 for none."""
     if softcap is None:
         return 0.0
-    try:
-        cap = float(softcap if not isinstance(softcap, (str, bytes)) else None)  # type: ignore[arg-type]
-    except OverflowError:
-        cap = math.inf  # an integer past any float
-    except (TypeError, ValueError):
-        raise InvalidType(f"softcap: {shown(softcap)}; accepted: a number above 0, or None for none") from None
+    cap = number_of("softcap", softcap, "a number above 0, or None for none")
     if not 0 <= cap <= _LARGEST_FP32 or 0 < cap <= 2.0**-150:  # which fp32 rounds to 0, for none
         raise InvalidArgument(f"softcap: {cap:g}; accepted: above 0 and finite in fp32, or None for none")
     return cap

@@ -9,7 +9,7 @@ from ._binding import binding, failure
 from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
-from ._tensors import shown, truth_of
+from ._tensors import number_of, shown, truth_of
 
 T = TypeVar("T")
 
@@ -50,12 +50,12 @@ def groups_of(groups: Any) -> tuple[int, int]:
 
 def scale_of(scale: Any) -> float:
     """What multiplies weights."""
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+    if isinstance(scale, bool):
         raise InvalidType(f"scale: {shown(scale)}; accepted: a number")
-    if not LEAST < abs(scale) <= MOST:
-        said = shown(scale) if isinstance(scale, int) else f"{scale:g}"  # an integer may be past any float
-        raise InvalidArgument(f"scale: {said}; accepted: finite numbers other than 0, in fp32")
-    return float(scale)
+    factor: float = scale if type(scale) is float else number_of("scale", scale, "a number")
+    if not LEAST < abs(factor) <= MOST:
+        raise InvalidArgument(f"scale: {factor:g}; accepted: finite numbers other than 0, in fp32")
+    return factor
 
 
 def chosen_of(top_k: Any) -> int:

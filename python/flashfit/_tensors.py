@@ -76,6 +76,21 @@ def truth_of(name: str, value: Any) -> bool:
     return value
 
 
+def number_of(name: str, value: Any, accepted: str) -> float:
+    """The value of an argument that is a number, NumPy's and tensors of one number too, and no text, which float()
+    would read. An integer past any float is inf."""
+    try:
+        kind = type(value)
+        of_text = getattr(getattr(value, "dtype", None), "kind", "f") in ("S", "U")
+        if of_text or not (hasattr(kind, "__float__") or hasattr(kind, "__index__")):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise InvalidType(f"{name}: {shown(value)}; accepted: {accepted}") from None
+
+
 def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)

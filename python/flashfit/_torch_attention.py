@@ -301,7 +301,7 @@ def call(
         cu_seqlens_q = _offsets("cu_seqlens_q", q, cu_seqlens_q, q, row)
         cu_seqlens_k = _offsets("cu_seqlens_k", q, cu_seqlens_k, k, row)
     if softmax_scale is not None:
-        if not compiling:
+        if not compiling or isinstance(softmax_scale, (str, bytes)):  # which float() would read
             scale_of(softmax_scale)
         # The product makes torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
         softmax_scale = float(softmax_scale) * 1.0

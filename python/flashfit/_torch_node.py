@@ -205,7 +205,13 @@ def _node(ways: Ways, default: float, rest: tuple[Any, ...]) -> Node:
     quick, careful = ways
 
     def node(q: Any, k: Any, v: Any, softmax_scale: Any) -> Any:
-        if softmax_scale is None or softmax_scale == default:
+        is_default = False
+        try:
+            if softmax_scale is None or softmax_scale == default:
+                is_default = True
+        except (RuntimeError, ValueError):  # of several numbers, which scale_of() refuses
+            pass
+        if is_default:
             out = quick(q, k, v, *rest)[0]
             return careful(q, k, v, *rest)[0] if out is None else out
         scale = scale_of(softmax_scale)

@@ -37,6 +37,7 @@ def compute_route(
     if (
         router_bias is None
         and groups is None
+        and type(scale) is float
         and scale == 1.0
         and not any(x is not None and x.is_nested for x in (logits, weights, ids))
     ):  # a nested tensor has no shape

@@ -261,6 +261,13 @@ def _split(q: Any, k: Any, cu_q: Offsets, cu_k: Offsets) -> Iterator[tuple[slice
         yield slice(b, b + 1), of_q, of_k
 
 
+def _no_text(name: str, value: Any) -> Any:
+    """A number as it is; float() would read a text, too."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name}: {value!r}; accepted: a number")
+    return value
+
+
 def groups(
     q: Any,
     k: Any,
@@ -303,7 +310,7 @@ def groups(
             its_v,
             at=_counted(q, queries)[None, None, :, None] + used - queries,
             used=used,
-            scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
+            scale=q.shape[-1] ** -0.5 if softmax_scale is None else _no_text("softmax_scale", softmax_scale),
             causal=causal,
             window=window,
             softcap=float(softcap or 0),
@@ -449,7 +456,7 @@ def route(
     names = ("softmax", "topk_softmax", "sigmoid", "sqrt_softplus")
     if router not in names:
         raise ValueError(f"router: {router!r}; accepted: {', '.join(names)}")
-    x = np.asarray(logits).astype(work)
+    x, factor = np.asarray(logits).astype(work), work(_no_text("scale", scale))
     if router in names[2:]:
         scores = _score(x, router)
         keys = x if router_bias is None and groups is None else scores
@@ -458,7 +465,7 @@ def route(
         weights = np.take_along_axis(scores, ids, axis=1)
         if renormalize:
             weights = weights / (weights.sum(axis=1, keepdims=True) + work(1e-20))
-        return weights * work(scale), ids
+        return weights * factor, ids
     ids = _order(x, np.zeros(x.shape, bool))[:, :top_k]
     if router == "softmax":
         weights = np.take_along_axis(_softmax(x), ids, axis=1)
@@ -466,7 +473,7 @@ def route(
         weights = _softmax(np.take_along_axis(x, ids, axis=1))
     if renormalize:
         weights = weights / weights.sum(axis=1, keepdims=True)
-    return weights * work(scale), ids
+    return weights * factor, ids
 
 
 def _erfc(x: Array) -> Array:

@@ -47,6 +47,10 @@ def variety() -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         ((q, k, v), {"scale": 0.25}),
         ((q, k, v), {"scale": 0.5}),
         ((q, k, v), {"scale": -0.5}),
+        ((q, k, v), {"scale": "0.5"}),
+        ((q, k, v), {"scale": [0.5]}),
+        ((q, k, v), {"scale": torch.ones(2)}),
+        ((q, k, v), {"scale": torch.tensor(0.5)}),
         ((q, k, v), {"attn_mask": row}),
         ((q, k, v), {"attn_mask": column}),
         ((q, k, v), {"attn_mask": row > 0}),
@@ -98,7 +102,7 @@ def answers(attend: Callable[..., Any], host: Host) -> Answers:
                 with torch.set_grad_enabled(grad):
                     out = attend(*tensors, **options)
                 found.append((out.detach(), out.requires_grad))
-            except (RuntimeError, ValueError, IndexError) as error:
+            except (RuntimeError, ValueError, IndexError, TypeError) as error:
                 found.append(str(error))
     log = host.log()
     host.notes.clear()

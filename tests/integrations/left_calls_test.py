@@ -147,7 +147,7 @@ def test_a_call_in_a_transform_is_right_though_its_like_was_left(asked: Asked) -
     torch.testing.assert_close(gradient, learnt.grad)
     compiled = torch.compile(lambda *tensors: asked.attend(*tensors), backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(*x), want)
-    assert any("compiled" in line for line in asked.host.log())
+    assert any("left: fp64 on cpu, compiled: " in line for line in asked.host.log())
 
 
 def test_the_log_is_one_though_the_host_comes_and_goes(asked: Asked) -> None:

@@ -87,8 +87,8 @@ def test_refused() -> None:
         fit.sageattn(q, q, q, attn_mask=q)
     with pytest.raises(flashfit.InvalidArgument, match=r"^tensor_layout: 'bhsd'; accepted: \"HND\", \"NHD\"$"):
         fit.sageattn(q, q, q, "bhsd")
-    with pytest.raises(flashfit.InvalidType, match=r"^sm_scale: str; accepted: a number above 0, or None"):
-        fit.sageattn(q, q, q, sm_scale="x")  # type: ignore[arg-type]
+    with pytest.raises(flashfit.InvalidType, match=r"^sm_scale: '1'; accepted: a number above 0, or None"):
+        fit.sageattn(q, q, q, sm_scale="1")  # type: ignore[arg-type]
     starts = torch.tensor([0, 2])
     with pytest.raises(flashfit.InvalidArgument, match=r"^sm_scale: -1; accepted: above 0 and finite in fp32"):
         fit.sageattn_varlen(q[0], q[0], q[0], starts, starts, 2, 2, sm_scale=-1.0)

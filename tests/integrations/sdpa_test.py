@@ -415,6 +415,95 @@ def test_a_training_step_with_dropout_is_pytorchs(installed: None) -> None:
     assert all(torch.equal(mine, its) for mine, its in zip(found, step()))
 
 
+FIRST_CALLS = """
+import torch
+from flashfit._binding import binding
+from flashfit.integrations import sdpa
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
+
+attend = torch.nn.functional.scaled_dot_product_attention
+
+def node(q, k, v, options):
+    saved = []
+    with saved_tensors_hooks(lambda x: saved.append(tuple(x.shape)), lambda x: x):
+        name = attend(q, k, v, **options).grad_fn.name()
+    return name, saved
+
+sdpa.install()
+torch.manual_seed(0)
+for rows, (heads, options) in enumerate([
+    (4, {}), (4, {"scale": 0.3}), (4, {"is_causal": True}), (2, {"enable_gqa": True}),
+    (4, {"attn_mask": torch.ones(1, 9, dtype=torch.bool)}), (4, {"attn_mask": torch.zeros(1, 9)}),
+], 3):
+    q = torch.randn(1, 4, 9 if options.get("is_causal") else rows, 16, requires_grad=True)
+    k, v = torch.randn(2, 1, heads, 9, 16)
+    first, *later = [node(q, k, v, options) for _ in range(3)]
+    assert later == [first, first], (options, first, later)
+    q = torch.randn(2, *q.shape[1:], requires_grad=True)
+    k, v = torch.randn(2, 2, heads, 9, 16)
+    checkpoint(lambda q: attend(q, k, v, **options), 1 * q, use_reentrant=False).sum().backward()
+    found, q.grad = q.grad, None
+    attend(q, k, v, **options).sum().backward()
+    assert torch.equal(found, q.grad), options
+print(binding().name, sum("took" in line for line in sdpa.log()))
+"""
+
+
+@pytest.mark.parametrize("name", dict.fromkeys((binding().name, "ctypes")))
+def test_a_first_call_has_the_node_of_later_ones(name: str) -> None:
+    """So a checkpoint, which calls twice and compares what was saved, may be first."""
+    assert python(FIRST_CALLS, FLASHFIT_PYTHON_BINDING=name) == f"{name} 5\n"
+
+
+@pytest.mark.parametrize("options", [{}, {"attn_mask": HIDING}])
+def test_a_mode_sees_every_call_that_needs_gradients(installed: None, options: dict[str, Any]) -> None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen: list[str] = []
+
+    class Watching(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    q, k, v = problem()
+    q.requires_grad_()
+    want = attend(q, k, v, **options)
+    for _ in range(3):
+        with Watching():
+            found = attend(q, k, v, **options)
+        assert torch.equal(found, want)
+    assert [name for name in seen if "detach" not in name] == ["flashfit.attention_lse.default"] * 3
+    seen.clear()
+    assert torch.equal(attend(q, k, v, **options), want)
+    assert seen == []
+
+
+@pytest.mark.parametrize("mask", [None, HIDING])
+def test_gradients_of_gradients_under_math_alone_are_pytorchs(installed: None, mask: Any) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def second() -> Any:
+        tensors = [x.requires_grad_() for x in problem()]
+        with sdpa_kernel(SDPBackend.MATH):
+            out = attend(*tensors, attn_mask=mask)
+        (first,) = torch.autograd.grad(out.sin().sum(), tensors[0], create_graph=True)
+        return torch.autograd.grad(first.sin().sum(), tensors)
+
+    found = []
+    for _ in range(3):  # what was decided without that choice is of no account, and the other way around
+        attend(problem()[0].requires_grad_(), *problem()[1:], attn_mask=mask)
+        attend(*(x.requires_grad_() for x in problem()), attn_mask=mask)
+        found.append(second())
+    (line,) = left()
+    assert line.endswith(": gradients under sdpa_kernel(SDPBackend.MATH), which may be differentiated again (3 calls)")
+    assert sum(int(line.split("(")[-1].split()[0]) for line in took()) == 6
+    sdpa.uninstall()
+    want = second()
+    assert all(torch.equal(mine, its) for each in found for mine, its in zip(each, want))
+
+
 def test_threads(installed: None) -> None:
     q, k, v = problem()
     want = attend(q, k, v)

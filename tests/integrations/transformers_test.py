@@ -318,7 +318,7 @@ def test_autocast_decides_in_which_dtype_a_call_is_computed(monkeypatch: pytest.
         model(ids)
     assert took() == [
         "transformers: took: bf16 on cpu, 4/2 heads of 16, causal (2 calls)",
-        "transformers: took: torch.bfloat16 on cpu, compiled (2 calls)",
+        "transformers: took: bf16 on cpu, compiled (2 calls)",
     ]
     assert left() == [
         "transformers: left: fp32 on cpu, 4/2 heads of 16, causal: dtype is torch.float32 on a GPU (2 calls)"
@@ -383,3 +383,29 @@ def test_two_hosts_at_once() -> None:
         assert sdpa.log()
     torch.testing.assert_close(ours, by_sdpa, rtol=1e-4, atol=1e-4)
     sdpa.HOST.notes.clear()
+
+
+@pytest.mark.parametrize("rows", [4, 5, 9])
+def test_a_causal_mask_begins_at_the_first_key(rows: int) -> None:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    module = torch.nn.Module()  # causal, as Transformers takes it where a module says nothing
+    q, (k, v) = torch.randn(2, 4, rows, 16), torch.randn(2, 2, 4, 5, 16)
+    ours = ALL_ATTENTION_FUNCTIONS[fit.NAME](module, q, k, v, None)[0]
+    assert (len(took()), left()) == (1, [])
+    torch.testing.assert_close(ours, sdpa_attention_forward(module, q, k, v, None)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_gradients_under_math_alone_are_pytorchs() -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    tensors = [torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3)]
+    for _ in range(2):
+        ALL_ATTENTION_FUNCTIONS[fit.NAME](torch.nn.Module(), *tensors, None)
+        with sdpa_kernel(SDPBackend.MATH):
+            out = ALL_ATTENTION_FUNCTIONS[fit.NAME](torch.nn.Module(), *tensors, None)[0]
+        (first,) = torch.autograd.grad(out.sin().sum(), tensors[0], create_graph=True)
+        assert all(bool(x.isfinite().all()) for x in torch.autograd.grad(first.sin().sum(), tensors))
+    assert len(took()) == len(left()) == 1

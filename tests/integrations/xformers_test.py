@@ -173,6 +173,19 @@ def test_left(name: str) -> None:
     assert line.endswith(f": {reason} (1 call)")
 
 
+def test_what_xformers_refuses_it_refuses_still() -> None:
+    q, k = normal(B, M, 2, D), normal(B, M, 1, D)
+    with pytest.raises(ValueError, match="Incompatible shapes"):
+        attend(q, k, k)
+    with pytest.raises(NotImplementedError, match="No operator found"):
+        attend(*(x.to("meta") for x in (q, q, q)))
+    assert took() == []
+    assert [line.split(": ", 2)[2] for line in left()] == [
+        "fp32 on cpu, 2/1 heads of 16: key: 1 heads, query 2, in four dimensions (1 call)",
+        "fp32 on meta, 2 heads of 16: device is meta (1 call)",
+    ]
+
+
 def test_uninstalled_leaves_no_trace() -> None:
     fit.uninstall()
     with pytest.raises(NotImplementedError):

@@ -104,6 +104,7 @@ BAD_OPTIONS: dict[str, list[Any]] = {
     "softmax_scale": [
         *(0, 0.0, -1, float("nan"), float("inf"), -float("inf"), 1e39, 1e-60, 10**400, -(10**400), True < 0),
         *("big", 1j, [1.0], {}, object(), np.ones(2), np.ones((0,)), np.array([-1.0]), len),
+        *("1", b"1", bytearray(b"1"), memoryview(b"1"), np.str_("1"), np.bytes_(b"1"), np.array("1")),  # float() reads
     ],
     "causal": [None, np.ones((3, 3)), "no\nno", 0, 1, "no", [], 1.0, np.ones(2), object()],
     "layout": [None, "sbhd", "", "BSHD", b"bshd", 3, [], ["bshd"], {}, np.array(["bshd", "x"])],

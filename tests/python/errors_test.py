@@ -55,7 +55,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"softmax_scale": 1e39}, ValueError, "softmax_scale: 1e+39; accepted: above 0 and finite in fp32"),
     ({"softmax_scale": 1e-60}, ValueError, "softmax_scale: 1e-60; accepted: above 0 and finite in fp32"),
     ({"softmax_scale": 10**400}, ValueError, "softmax_scale: inf; accepted: above 0 and finite in fp32"),
-    ({"softmax_scale": "big"}, TypeError, "softmax_scale: str; accepted: a number above 0, or None for"),
+    ({"softmax_scale": "big"}, TypeError, "softmax_scale: 'big'; accepted: a number above 0, or None for"),
     ({"layout": "sbhd"}, ValueError, 'layout: \'sbhd\'; accepted: "bshd", "bhsd"'),
     ({"variant": 3}, TypeError, "variant: int; accepted: a name from images(), or None"),
     ({"variant": "x"}, ValueError, "variant: 'x' with tensors on the CPU; accepted there: None"),

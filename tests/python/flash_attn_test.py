@@ -192,6 +192,8 @@ WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"window_size": (-2, 0)}, ValueError, "window_size: its left is -2; accepted: 0 or more, -1"),
     ({"window_size": (0, 1.5)}, TypeError, "window_size: its right is 1.5; accepted: an integer"),
     ({"softcap": -1.0}, ValueError, "softcap: -1; accepted: above 0"),
+    ({"softcap": "1"}, TypeError, "softcap: '1'; accepted: a number above 0"),
+    ({"softmax_scale": "1"}, TypeError, "softmax_scale: '1'; accepted: a number above 0"),
     ({"softcap": "no\nne"}, TypeError, "softcap: 'no\\nne'; accepted: a number above 0"),
     ({"alibi_slopes": np.ones(7, np.float32)}, ValueError, "alibi_slopes: shape is (7); accepted: "),
     ({"alibi_slopes": "steep"}, TypeError, "alibi_slopes: str; accepted: a list, a NumPy array"),

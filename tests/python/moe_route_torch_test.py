@@ -468,3 +468,23 @@ def test_meta_tensors() -> None:
     weights, ids = ops().moe_route(normal().to("meta"), 4)
     assert (weights.device.type, weights.shape, weights.dtype) == ("meta", (6, 4), torch.float32)
     assert (ids.device.type, ids.shape, ids.dtype) == ("meta", (6, 4), torch.int32)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("one", [1, np.float32(1), np.array(1.0), torch.tensor(1.0)], ids=str)
+def test_a_scale_may_be_any_number(entry: Any, one: Any) -> None:
+    logits = normal()
+    weights, ids = entry(logits, 2)
+    for scale in (one, one + one):
+        found, of_found = entry(logits, 2, scale=scale)
+        assert torch.equal(found, weights * float(scale))
+        assert torch.equal(of_found, ids)
+    of_numpy, _ = flashfit.moe_route(logits.numpy(), 2, scale=one + one)
+    np.testing.assert_array_equal(of_numpy, found.numpy())
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("scale", [True, "1", b"1", np.str_("1"), np.array("1"), [1.0], None, torch.ones(2)], ids=str)
+def test_a_scale_that_is_no_number_is_refused(entry: Any, scale: Any) -> None:
+    with pytest.raises(flashfit.InvalidType, match=r"^scale: [^\n]+; accepted: a number$"):
+        entry(normal(), 2, scale=scale)

@@ -86,3 +86,11 @@ def test_what_scores_round_is_the_same_of_torch_tensors(options: Options) -> Non
     given = {name: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
     of_torch = reference.magnitude(*tensors, **given)
     assert of_torch == pytest.approx(reference.magnitude(*made(options), **options), rel=1e-4)
+
+
+def test_text_is_no_scale() -> None:
+    one = np.ones((1, 1, 1, 2))
+    with pytest.raises(TypeError, match=r"^softmax_scale: '1'; accepted: a number$"):
+        reference.attention(one, one, one, softmax_scale="1")
+    with pytest.raises(TypeError, match=r"^scale: b'1'; accepted: a number$"):
+        reference.route(one[0, 0], 1, scale=b"1")  # type: ignore[arg-type]

@@ -241,3 +241,11 @@ def test_jit_trace_records_the_call() -> None:
     traced = torch.jit.trace(lambda q, k, v: flashfit.attention(q, k, v), dense())
     assert "flashfit::attention" in str(traced.graph)
     assert torch.equal(traced(*dense(9)), flashfit.attention(*dense(9)))
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo does not know")
+@pytest.mark.parametrize("scale", ["1", b"1", [1.0]])
+def test_compiled_code_takes_no_text_for_a_scale(scale: Any) -> None:
+    compiled = torch.compile(lambda *x: flashfit.attention(*x, softmax_scale=scale), backend="eager")
+    with pytest.raises(flashfit.InvalidType, match=r"^softmax_scale: [^\n]+; accepted: a number above 0, or None"):
+        compiled(*dense())

@@ -218,7 +218,8 @@ def test_refusals_stay_in_one_line_and_gradients_stay_on() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"causal": 1}, "causal: 1"),
         ({"softmax_scale": -1.0}, "softmax_scale: -1"),
-        ({"softmax_scale": "x"}, "softmax_scale: str"),
+        ({"softmax_scale": "1"}, "softmax_scale: '1'"),
+        ({"softmax_scale": torch.ones(2)}, "softmax_scale: Tensor of shape"),
     ]
     for options, words in wrong:
         with pytest.raises(flashfit.FlashfitError, match=words) as caught:

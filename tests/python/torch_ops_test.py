@@ -168,7 +168,7 @@ def test_call_refuses_what_operators_do_not_take() -> None:
     for name in ("stream", "variant"):
         assert refused(flashfit.InvalidArgument, q, k, v, **{name: "x"}).startswith(f"{name}: ")
     assert refused(flashfit.InvalidType, q, k, v, causal=1) == "causal: 1; accepted: True, False"
-    assert refused(flashfit.InvalidType, q, k, v, softmax_scale="x").startswith("softmax_scale: str; ")
+    assert refused(flashfit.InvalidType, q, k, v, softmax_scale="x").startswith("softmax_scale: 'x'; ")
     assert refused(flashfit.InvalidArgument, q, k, v, cu_seqlens_q=[0, 1], cu_seqlens_k=[0, 1]).startswith("q: 4 dim")
     assert refused(flashfit.InvalidArgument, q[0], k[0], v[0], cu_seqlens_q=[0, 9], cu_seqlens_k=[0, 7]).startswith(
         "cu_seqlens_q: ends with 9"

@@ -15,10 +15,11 @@ from .._binding import binding
 from .._errors import CudaError, FlashfitError, OutOfMemory
 from .._operations import attention
 from .._packages.torch_tensors import check_of_sizes
+from .._tensors import shown
 from .._torch_attention import way_in_graph
 from ._log import Log
 from ._torch_fit import constant, misfit, misfit_of_gradients
-from ._torch_words import GRADIENTS, dtype_of_call, words
+from ._torch_words import GRADIENTS, dtype_of_call, in_words, words
 
 Note = Callable[[str, str], None]
 
@@ -41,8 +42,9 @@ def is_plain_type(kind: type) -> bool:
 
 
 def place_of(x: Any) -> str:
-    """ "cpu", "cuda:0", "mps:0"."""
-    return "cpu" if x.device.type == "cpu" else f"{x.device.type}:{x.get_device()}"
+    """ "cpu", "cuda:0", "mps:0", "meta"."""
+    kind = x.device.type
+    return str(kind) if kind in ("cpu", "meta") else f"{kind}:{x.get_device()}"
 
 
 def wants_gradients(*tensors: Any) -> bool:
@@ -53,6 +55,17 @@ def wants_gradients(*tensors: Any) -> bool:
         if x is not None and x.requires_grad:
             return True
     return False
+
+
+#: Why such a call is left, if it needs gradients.
+FOR_MATH = "gradients under sdpa_kernel(SDPBackend.MATH), which may be differentiated again"
+
+
+def asks_for_math() -> bool:
+    """Whether PyTorch may compute attention by its plain products alone, as under sdpa_kernel(SDPBackend.MATH): of its
+    ways only those have second derivatives."""
+    c = torch._C
+    return not (c._get_flash_sdp_enabled() or c._get_mem_efficient_sdp_enabled() or c._get_cudnn_sdp_enabled())
 
 
 def _in_a_transform(tensors: dict[str, Any]) -> str:
@@ -69,10 +82,18 @@ def _in_a_transform(tensors: dict[str, Any]) -> str:
 def why_query_is_left(q: Any, dropout_p: float) -> str:
     """Why a call goes on to the host whatever else it has; "" if that depends on the rest."""
     if dropout_p:
-        return f"dropout_p: {dropout_p:g}"
+        return f"dropout_p: {shown(dropout_p)}"
     if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
         return f"query: dtype is {q.dtype}"
     return ""
+
+
+def _is_above_0(scale: Any) -> bool:
+    """Also False of what is no number, for which the host has words."""
+    try:
+        return bool(scale > 0)
+    except (RuntimeError, TypeError, ValueError):
+        return False
 
 
 def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool) -> str:
@@ -99,8 +120,8 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
     heads, of_k = q.shape[-3], k.shape[-3]
     if heads != of_k and not (enable_gqa and dims == 4 and heads % of_k == 0):
         return "heads that broadcast"
-    if scale is not None and not scale > 0:
-        return f"scale: {scale}"
+    if scale is not None and not _is_above_0(scale):
+        return f"scale: {shown(scale)}"
     if mask is not None:
         if is_causal:
             return "attn_mask and is_causal"
@@ -112,6 +133,8 @@ def why_left(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: boo
         if wants_gradients(mask):
             return "attn_mask: requires grad"
     if wants_gradients(q, k, v):
+        if not _is_compiling() and asks_for_math():
+            return FOR_MATH
         reason = misfit_of_gradients(place_of(q), q.shape[-1], v.shape[-1], 0.0, mask is not None)
         if reason:
             return reason
@@ -141,7 +164,7 @@ def noting(note: Note) -> Callable[..., None]:
 
     def log(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str, reason: str = "") -> None:
         if _is_compiling():  # sizes may be symbolic
-            of_trace(f"{dtype_of_call(q)} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
+            of_trace(f"{in_words(dtype_of_call(q))} on {q.device.type}, compiled{', ' + more if more else ''}", reason)
         else:
             note(words(q, k, heads, causal, mask, more), reason)
 
@@ -182,6 +205,8 @@ def _again(way: Callable[..., Any], check: Callable[..., bool], is_causal: bool,
             return NotImplemented
         if q.is_nested or k.is_nested or v.is_nested or forward_ad._current_level >= 0 or check(q, k, v) is not True:
             return NotImplemented
+        if asks_for_math():
+            return NotImplemented
         try:
             return way(q, k, v, None, is_causal, scale)
         except (CudaError, OutOfMemory):
@@ -215,6 +240,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    count_modes = torch._C._len_torch_dispatch_stack
     autocast = torch._C._is_any_autocast_enabled
     tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
@@ -264,11 +290,19 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     ) -> Any:
         like = None
         kind = type(q)
-        if (kind is tensor or kind is parameter) and not left and not tracing():
+        # What is known goes past the dispatcher, where a mode watches each call. An odd scale may not be remembered.
+        if (
+            (kind is tensor or kind is parameter)
+            and not left
+            and (scale is None or type(scale) is float or type(scale) is int)
+            and not tracing()
+            and not count_modes()
+        ):
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
             cast = dtype_of_call(q) if autocast() else None
-            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, needs, cast, notes.cleared
+            of_gradients = needs and (True, asks_for_math())
+            of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, of_gradients, cast, notes.cleared
             like = q.shape, k.shape, q.dtype, q.device, of_call
             seen = known.get(like)
             if seen is not None:
@@ -313,8 +347,10 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
         elif not left:
             reason = why_left(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         if not reason:
+            # A checkpoint asks twice, and expects the same node: that of later calls.
+            way = attend if found is None or found.way is None else found.way
             try:
-                out = attend(q, k, v, mask, is_causal, scale)
+                out = way(q, k, v, mask, is_causal, scale)
             except FlashfitError as error:
                 if _is_compiling() or isinstance(error, (CudaError, OutOfMemory)):
                     raise

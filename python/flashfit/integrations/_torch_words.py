@@ -15,6 +15,11 @@ GRADIENTS = "gradients by PyTorch's flash attention"
 _made: dict[tuple[Any, ...], str] = {}
 
 
+def in_words(dtype: Any) -> str:
+    """ "fp16", "int64"."""
+    return _DTYPES.get(dtype, str(dtype).replace("torch.", ""))
+
+
 def _number(size: Any) -> Any:
     return size if type(size) is int else "?"  # symbolic sizes stay symbolic
 
@@ -41,10 +46,10 @@ def words(q: Any, k: Any, heads: int, causal: Any, mask: Any, more: str = "") ->
         of_q, of_k, head_dim = sizes
         count = f"{of_q}" if of_q == of_k else f"{of_q}/{of_k}"
         parts = [
-            f"{_DTYPES.get(dtype, dtype)} on {q.device.type}",
+            f"{in_words(dtype)} on {q.device.type}",
             f"{count} heads of {head_dim}",
             *(["causal"] if causal else []),
-            *([] if of_mask is None else [f"{_DTYPES.get(of_mask, str(of_mask).replace('torch.', ''))} mask"]),
+            *([] if of_mask is None else [f"{in_words(of_mask)} mask"]),
             *([more] if more else []),
         ]
         found = _made[key] = ", ".join(parts)

@@ -44,7 +44,11 @@ def _put_in() -> Callable[[], None]:
         mask = attn_mask
         if mask is not None and mask.dim() == 2 and mask.shape[0] == query.shape[0] and mask.shape[1] == key.shape[1]:
             mask = mask[:, None, None]
-        turn = (query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
+        turn = (query, key, value)
+        if query.dim() == key.dim() == value.dim() == 4:
+            turn = (query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
+        elif not left:
+            left = f"query, key and value: {query.dim()}, {key.dim()} and {value.dim()} dimensions"
         out = take(*turn, mask, dropout_p, is_causal, scale, enable_gqa, left)
         return out if out is NotImplemented else out.transpose(1, 2)
 

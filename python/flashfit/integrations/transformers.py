@@ -40,9 +40,10 @@ def _put_in() -> Callable[[], None]:
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
     from .._operations import attention
+    from .._tensors import shown
     from ._known_calls import LeftCalls
     from ._torch_fit import misfit, misfit_of_gradients
-    from ._torch_take import noting, place_of, wants_gradients
+    from ._torch_take import FOR_MATH, asks_for_math, noting, place_of, wants_gradients
     from ._torch_words import GRADIENTS, dtype_of_call, words
 
     setting = off(HOST.name)
@@ -60,12 +61,14 @@ def _put_in() -> Callable[[], None]:
         if setting:
             return f"{setting} turns it off"
         if dropout:
-            return f"dropout: {dropout:g}"
+            return f"dropout: {shown(dropout)}"
         place = place_of(q)
         for name, x in (("position_bias", position_bias), ("attention_mask", mask)):
             if wants_gradients(x):
                 return f"{name}: requires grad"
         if wants_gradients(q, k, v, sinks):
+            if not is_compiling() and asks_for_math():
+                return FOR_MATH
             has_bias = mask is not None or position_bias is not None
             reason = misfit_of_gradients(place, q.shape[-1], v.shape[-1], float(softcap or 0), has_bias)
             if reason:
@@ -101,7 +104,7 @@ def _put_in() -> Callable[[], None]:
             return _Decision(causal, reason, in_words(position_bias, softcap, sinks, needs and not reason), None)
         key = (
             *(dtype_of_call(q), q.device, q.shape[1], k.shape[1], q.shape[-1], v.shape[-1]),
-            *(causal, dropout, softcap, needs),
+            *(causal, dropout, softcap, needs and (True, asks_for_math())),
             None if mask is None else (mask.dtype, wants_gradients(mask)),
             None if position_bias is None else wants_gradients(position_bias),
             None if sinks is None else wants_gradients(sinks),
@@ -194,19 +197,24 @@ def _put_in() -> Callable[[], None]:
                         if of_mask.dtype == torch.bool
                         else position_bias + of_mask
                     )
-            # A prefill into an empty static cache: its keys behind the rows are not there yet.
+            # Transformers' causal mask begins at the first key, flashfit's ends with the last.
+            window = None
             if causal and k.shape[2] != query.shape[2]:
                 rows = query.shape[2]
-                k, v = k[:, :, :rows], v[:, :, :rows]
-                bias = None if bias is None else bias[..., :rows]
+                if k.shape[2] > rows:  # a prefill into an empty static cache: keys behind the rows are not there yet
+                    k, v = k[:, :, :rows], v[:, :, :rows]
+                    bias = None if bias is None else bias[..., :rows]
+                else:
+                    window = (-1, rows - k.shape[2])
             try:
                 out = attention(
                     query,
                     k,
                     v,
                     layout="bhsd",
-                    causal=causal,
+                    causal=causal and window is None,
                     softmax_scale=scaling,
+                    window=window,
                     softcap=softcap,
                     bias=bias,
                     sinks=None if s_aux is None else s_aux.float(),

@@ -35,6 +35,8 @@ def _heads(inp: Any) -> tuple[Any, Any, Any]:
     if q.dim() == 3:
         return q[:, :, None], k[:, :, None], v[:, :, None]
     if q.dim() == 4:
+        if k.shape[2] != q.shape[2]:
+            raise _LeftError(f"key: {k.shape[2]} heads, query {q.shape[2]}, in four dimensions")
         return q, k, v
     if q.dim() != 5:
         raise _LeftError(f"query: {q.dim()} dimensions")
@@ -153,7 +155,8 @@ def _put_in() -> Callable[[], None]:
 
     def take(inp: Any, op: Any) -> Any:
         device = inp.query.device.type
-        if torch.is_autocast_enabled(device):  # xformers' functions keep the dtype of their tensors
+        # xformers' functions keep the dtype of their tensors.
+        if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):
             with torch.autocast(device, enabled=False):
                 return take(inp, op)
         kind = "" if inp.attn_bias is None else type(inp.attn_bias).__name__
