@@ -116,7 +116,9 @@ def main() -> int:
     for name, samples in times.items():
         us = statistics.median(samples)
         print(f"{name}: {us:.1f} us, {case.work['flop'] / us / 1e6:.0f} TFLOP/s, {peer / us:.3f} of PyTorch's")
-    print("ceilings, the better of wgmma and mma.sync:", loops().get("tensor_tflops"))
+    found = loops()
+    for name in ("tensor_tflops", "mma_sync_tflops"):
+        print(f"{name}:", {dtype: round(each["value"]) for dtype, each in found.get(name, {}).items()})
     own = [out for name, out in bits.items() if name.startswith("experts_mma_")]
     same = all(torch.equal(out.view(torch.int16), own[0].view(torch.int16)) for out in own)
     print("same bits from every product over mma.sync:", same)
