@@ -193,17 +193,18 @@ def runtime_names_no_family(tree: Tree) -> list[str]:
     ]
 
 
+PARTS_OF_ARCH = ("arch", "fragments", "steps")
+
+
 def only_backends_implement_arch(tree: Tree) -> list[str]:
     wrong = []
     for path, text in code(tree, "src", "include", "tests", "tools", "examples"):
-        if Path(path).name in ("flashfit_arch.hpp", "flashfit_steps.hpp") and Path(path).parent.as_posix() not in (
-            "src/kernels/arch/cuda",
-            "src/proof/emu",
-        ):
+        implements = Path(path).name in {f"flashfit_{part}.hpp" for part in PARTS_OF_ARCH}
+        if implements and Path(path).parent.as_posix() not in ("src/kernels/arch/cuda", "src/proof/emu"):
             wrong.append(f"{path}: a third backend of arch")
         wrong += [
             f"{path}: includes a backend past kernels/arch/{part}.hpp"
-            for part in ("arch", "steps")
+            for part in PARTS_OF_ARCH
             if path != f"src/kernels/arch/{part}.hpp" and any(f"flashfit_{part}.hpp" in i for i in includes(text))
         ]
     return wrong
@@ -351,6 +352,7 @@ BREACHES: list[tuple[Rule, dict[str, str]]] = [
     (runtime_names_no_family, {"src/runtime/images/loader.cpp": '#include "kernels/attention/forward/config.hpp"'}),
     (only_backends_implement_arch, {"src/kernels/tile/flashfit_arch.hpp": ""}),
     (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_arch.hpp>"}),
+    (only_backends_implement_arch, {"src/kernels/tile/flashfit_fragments.hpp": ""}),
     (only_backends_implement_arch, {"src/kernels/tile/flashfit_steps.hpp": ""}),
     (only_backends_implement_arch, {"src/kernels/tile/a.cuh": "#include <flashfit_steps.hpp>"}),
     (asm_is_in_arch_cuda_alone, {"src/kernels/attention/a.cuh": 'asm volatile("mov.u32 %0, 1;");'}),

@@ -33,26 +33,34 @@ void scale(std::vector<double>& values, double factor) {
   for (double& x : values) x *= factor;
 }
 
-/// The better of the two ways to multiply, where the GPU has both.
-Result<std::vector<double>> tensor_tflops(GpuBed& bed, const char* dtype, float* out) {
+/// TFLOP/s of a kernel that multiplies and nothing else, `flop` in each step of a block; nothing where this GPU has no
+/// such kernel.
+Result<std::vector<double>> tflops(GpuBed& bed, const std::string& kernel, double flop, int blocks, float* out) {
+  if (!bed.has(kernel)) return std::vector<double>();
+  Result<std::vector<double>> found = rates(bed, flop * blocks, [&](int steps) {
+    const LoopParams params{.out = out, .steps = steps};
+    return bed.launch(kernel, blocks, kThreads, &params);
+  });
+  if (found) scale(*found, 1e-12);
+  return found;
+}
+
+/// By mma.sync, and by the better of it and wgmma, where the GPU has both.
+Result<void> measure_products(GpuBed& bed, const std::string& dtype, float* out, Ceilings& ceilings) {
   // FLOP of a step of a block, as product_loop.cuh and warpgroup_loop.cuh count them.
   constexpr double kProduct = 2.0 * 16 * 8 * 16 * 8 * kThreads / 32, kWarpgroup = 2.0 * 2 * 64 * 256 * 64 * 4;
-  const int sms = bed.gpu().sms;
-  std::vector<double> best;
-  for (const bool wgmma : {true, false}) {
-    const std::string kernel = std::string(wgmma ? "wgmma_" : "product_") + dtype;
-    if (!bed.has(kernel)) continue;
-    const int blocks = wgmma ? sms : 4 * sms;
-    Result<std::vector<double>> found = rates(bed, (wgmma ? kWarpgroup : kProduct) * blocks, [&](int steps) {
-      const LoopParams params{.out = out, .steps = steps};
-      return bed.launch(kernel, blocks, kThreads, &params);
-    });
-    if (!found) return found;
-    if (best.empty() || *std::max_element(found->begin(), found->end()) > *std::max_element(best.begin(), best.end()))
-      best = std::move(*found);
-  }
-  scale(best, 1e-12);
-  return best;
+  const Gpu& gpu = bed.gpu();
+  Result<std::vector<double>> wgmma = tflops(bed, "wgmma_" + dtype, kWarpgroup, gpu.sms, out);
+  if (!wgmma) return tl::unexpected(wgmma.error());
+  Result<std::vector<double>> mma_sync = tflops(bed, "product_" + dtype, kProduct, 4 * gpu.sms, out);
+  if (!mma_sync) return tl::unexpected(mma_sync.error());
+  const double model = gpu.mma_flops_clk_sm * gpu.sms * gpu.clock_ghz * 1e-3;
+  Ceiling by_mma_sync{.model = model, .samples = std::move(*mma_sync)};
+  Ceiling by_wgmma{.model = model, .samples = std::move(*wgmma)};
+  const Ceiling& better = by_wgmma.value() > by_mma_sync.value() ? by_wgmma : by_mma_sync;
+  if (!better.samples.empty()) ceilings.tensor_tflops[dtype] = better;
+  if (!by_mma_sync.samples.empty()) ceilings.mma_sync_tflops[dtype] = std::move(by_mma_sync);
+  return {};
 }
 
 Result<std::vector<double>> memory_gb_per_s(GpuBed& bed, float* out) {
@@ -81,13 +89,8 @@ Result<Ceilings> measure_ceilings(GpuBed& bed) {
   auto* const sums = reinterpret_cast<float*>(*out);
   const Gpu& gpu = bed.gpu();
   Ceilings c;
-  for (const char* dtype : {"fp16", "bf16"}) {
-    Result<std::vector<double>> found = tensor_tflops(bed, dtype, sums);
-    if (!found) return tl::unexpected(found.error());
-    if (!found->empty())
-      c.tensor_tflops[dtype] = {.model = gpu.mma_flops_clk_sm * gpu.sms * gpu.clock_ghz * 1e-3,
-                                .samples = std::move(*found)};
-  }
+  for (const char* dtype : {"fp16", "bf16"})
+    if (Result<void> found = measure_products(bed, dtype, sums, c); !found) return tl::unexpected(found.error());
   constexpr double kChains = 16;  // of exp_loop.cuh
   const int blocks = 8 * gpu.sms;
   Result<std::vector<double>> exps = rates(bed, kChains * kThreads * blocks, [&](int steps) {

@@ -11,6 +11,12 @@ Json json_of(const Ceiling& c) {
   return {{"value", c.value()}, {"model", c.model > 0 ? Json(c.model) : Json()}, {"samples", c.samples}};
 }
 
+Json by_dtype(const std::map<std::string, Ceiling>& ceilings) {
+  Json found = Json::object();
+  for (const auto& [dtype, ceiling] : ceilings) found[dtype] = json_of(ceiling);
+  return found;
+}
+
 }  // namespace
 
 double Ceiling::value() const { return samples.empty() ? 0 : *std::max_element(samples.begin(), samples.end()); }
@@ -32,9 +38,8 @@ std::optional<Bound> bound_of(const Case& c, const Ceilings& ceilings) {
 }
 
 Json json_of(const Ceilings& c) {
-  Json tensor = Json::object();
-  for (const auto& [dtype, ceiling] : c.tensor_tflops) tensor[dtype] = json_of(ceiling);
-  return {{"tensor_tflops", std::move(tensor)},
+  return {{"tensor_tflops", by_dtype(c.tensor_tflops)},
+          {"mma_sync_tflops", by_dtype(c.mma_sync_tflops)},
           {"exp_g_per_s", json_of(c.exp_g_per_s)},
           {"memory_gb_per_s", json_of(c.memory_gb_per_s)}};
 }

@@ -21,9 +21,10 @@ struct Ceiling {
 };
 
 struct Ceilings {
-  std::map<std::string, Ceiling> tensor_tflops;  ///< by dtype: products with fp32 accumulation
-  Ceiling exp_g_per_s;                           ///< 10^9 exponentials a second
-  Ceiling memory_gb_per_s;                       ///< reads of memory that no cache holds
+  std::map<std::string, Ceiling> tensor_tflops;    ///< by dtype: products with fp32 accumulation
+  std::map<std::string, Ceiling> mma_sync_tflops;  ///< the same by mma.sync alone, which every GPU has
+  Ceiling exp_g_per_s;                             ///< 10^9 exponentials a second
+  Ceiling memory_gb_per_s;                         ///< reads of memory that no cache holds
 };
 
 /// Microseconds that a case takes at least on each unit.

@@ -188,6 +188,14 @@ TEST_F(GpuBackend, CeilingsAreOfEachUnit) {
     EXPECT_GT(ceiling.value(), 0) << dtype;
     EXPECT_GT(ceiling.model, 0) << dtype;
   }
+  // Launches take the same time here, and a step of the loop over wgmma multiplies more.
+  EXPECT_THAT(found->mma_sync_tflops, testing::SizeIs(2));
+  for (const auto& [dtype, ceiling] : found->mma_sync_tflops) {
+    EXPECT_GT(ceiling.value(), 0) << dtype;
+    EXPECT_LT(ceiling.value(), found->tensor_tflops.at(dtype).value()) << dtype;
+  }
+  const nlohmann::ordered_json json = json_of(*found);
+  EXPECT_EQ(json.at("mma_sync_tflops").at("bf16").at("value"), found->mma_sync_tflops.at("bf16").value());
   EXPECT_GT(found->exp_g_per_s.value(), 0);
   EXPECT_GT(found->memory_gb_per_s.value(), 0);
 }

@@ -171,9 +171,15 @@ def test_of_two_ways_to_measure_a_ceiling_the_higher_counts() -> None:
         return {"value": value, "samples": [value], "model": model}
 
     one = {"tensor_tflops": {"fp16": of(700), "bf16": of(720)}, "exp_g_per_s": None, "memory_gb_per_s": of(4000, 4800)}
-    other = {"tensor_tflops": {"bf16": of(710, 990)}, "exp_g_per_s": of(4100, 4180), "memory_gb_per_s": of(4100)}
+    other = {
+        "tensor_tflops": {"bf16": of(710, 990)},
+        "mma_sync_tflops": {"bf16": of(640, 660)},
+        "exp_g_per_s": of(4100, 4180),
+        "memory_gb_per_s": of(4100),
+    }
     assert gpu.better(one, other) == {
         "tensor_tflops": {"fp16": of(700), "bf16": of(720, 990)},
+        "mma_sync_tflops": {"bf16": of(640, 660)},
         "exp_g_per_s": of(4100, 4180),
         "memory_gb_per_s": of(4100, 4800),
     }

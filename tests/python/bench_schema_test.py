@@ -28,7 +28,12 @@ def a_file(*cases: Any) -> dict[str, Any]:
     result = ResultFile(None, "a test", {"system": "Linux", "cpu": "a CPU", "cores": 2, "gpu": gpu}, {"torch": "2.11"})
     ceiling = {"value": 1.0, "samples": [0.5, 1.0], "model": None}
     tensor = {"fp16": ceiling}
-    result.content["ceilings"] = {"tensor_tflops": tensor, "exp_g_per_s": None, "memory_gb_per_s": ceiling}
+    result.content["ceilings"] = {
+        "tensor_tflops": tensor,
+        "mma_sync_tflops": tensor,
+        "exp_g_per_s": None,
+        "memory_gb_per_s": ceiling,
+    }
     how = {"warmup": 1, "repeats": 3, "l2": "warm", "clock": "events"}
     result.content["method"] = {**how, "noise": {"half_width": 0.01, "how": "a test"}}
     result.cases.extend(cases)
@@ -76,6 +81,7 @@ def test_what_is_broken_is_not_allowed(every_kind: dict[str, Any]) -> None:
         lambda result: result.update(schema=2),
         lambda result: result["made"].pop("complete"),
         lambda result: result["cases"][0].update(group="another"),
+        lambda result: result["ceilings"]["mma_sync_tflops"]["fp16"].pop("value"),
         lambda result: result["cases"][0].update(share=1.2),
         lambda result: result["cases"][0]["peers"]["good"].update(ratio_interval=[1.0]),
         lambda result: result["cases"][0]["samples_us"].append(-1.0),

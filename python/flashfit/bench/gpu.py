@@ -153,12 +153,15 @@ def loops() -> dict[str, Any]:
     return found
 
 
+BY_DTYPE = ("tensor_tflops", "mma_sync_tflops")  # the ceilings that have a figure of each dtype
+
+
 def better(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Ceilings of two ways to measure them: of each the higher, beside the model's figure of either."""
     found = dict(one)
     for name, ceiling in other.items():
         mine = found.get(name)
-        if name == "tensor_tflops":
+        if name in BY_DTYPE:
             found[name] = better(mine or {}, ceiling)
         elif mine is None or ceiling["value"] > mine["value"]:
             found[name] = {**ceiling, "model": ceiling["model"] or (mine or {}).get("model")}

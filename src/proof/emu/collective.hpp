@@ -40,7 +40,7 @@ struct MmaOperands {
 
   float* d;                                ///< [m][n]: 4 floats
   const uint32* a;                         ///< [m]: 4 registers
-  const uint32* b = nullptr;               ///< 2 registers of a single instruction, or
+  const uint32* b = nullptr;               ///< [n]: 2 registers, or
   const std::uintptr_t* b_rows = nullptr;  ///< [n / 2]: what an ldmatrix_x4 of b[n], b[n + 1] reads, checked
   int rows = 1, columns = 1;
 };

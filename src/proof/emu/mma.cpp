@@ -35,7 +35,7 @@ void check_registers(void* const* lanes) {
       }
     };
     check('a', lane.a, 4 * lane.rows, kUnwritten);
-    if (lane.b != nullptr) check('b', lane.b, 2, kUnwritten);
+    if (lane.b != nullptr) check('b', lane.b, 2 * lane.columns, kUnwritten);
     check('d', lane.d, 4 * lane.rows * lane.columns, kUnwrittenFloat);
   }
 }
@@ -54,14 +54,15 @@ struct Matrices {
   float d[kAllM * kAllN];
 };
 
-/// b of one instruction from the lanes' registers.
-void gather_b(void* const* lanes, unsigned short* b) {
+/// b of all columns from the lanes' registers.
+void gather_b(void* const* lanes, int columns, unsigned short* b) {
+  const int n = columns * kN;
   for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2 * columns; ++i) {
       const uint32 pair = of<MmaOperands>(lanes, l).b[i];
-      unsigned short* const to = &b[(l % 4 * 2 + i * 8) * kN + l / 4];
+      unsigned short* const to = &b[(l % 4 * 2 + i % 2 * 8) * n + i / 2 * kN + l / 4];
       to[0] = static_cast<unsigned short>(pair);
-      to[kN] = static_cast<unsigned short>(pair >> 16);
+      to[n] = static_cast<unsigned short>(pair >> 16);
     }
 }
 
@@ -116,7 +117,7 @@ void multiply(void* const* lanes, Matrices& x) {
   };
   std::uint32_t unwritten = 0;
   for (int i = 0; i < rows * kM * n; ++i) unwritten |= sums(i) == kUnwrittenFloat ? 1 : 0;
-  if (unwritten != 0 || any(x.a, rows * kM * kK, kHalf) || (operands.b != nullptr && any(x.b, kK * kN, kHalf)))
+  if (unwritten != 0 || any(x.a, rows * kM * kK, kHalf) || (operands.b != nullptr && any(x.b, kK * n, kHalf)))
     check_registers(lanes);
   accumulate(T, {x.a, x.b, x.d, rows * kM, n}, Machine::current().tensor_core());
   each_pair([](const float* matrix, float* registers) { std::memcpy(registers, matrix, 8); });
@@ -132,7 +133,7 @@ Matrices& matrices() {
 template <DType T>
 void mma(void* const* lanes) {
   Matrices& x = matrices();
-  gather_b(lanes, x.b);
+  gather_b(lanes, of<MmaOperands>(lanes, 0).columns, x.b);
   multiply<T>(lanes, x);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernel.hpp"
+#include "kernels/arch/fragments.hpp"
 #include "kernels/layout/fragment.hpp"
 
 namespace flashfit::testing {
@@ -130,10 +131,11 @@ struct Operands {
 struct Sums {
   static constexpr int kM = 2, kN = 4;
   using Fragments = std::array<std::array<std::array<std::array<float, 4>, kN>, kM>, 32>;
-  Fragments by_registers{}, by_rows{}, by_rows_trans{};
+  Fragments by_registers{}, by_fragments{}, by_rows{}, by_rows_trans{};
 };
 
-/// One product three ways: with b in registers, and from either matrix of shared memory.
+/// One product four ways: with b in registers, one instruction at a time or all together, and from either matrix of
+/// shared memory.
 template <class T>
 struct MultiplyBothWays {
   void operator()(Sums& sums) const {
@@ -152,15 +154,17 @@ struct MultiplyBothWays {
       for (int m = 0; m < 2; ++m)
         for (int n = 0; n < 4; ++n) std::copy_n(d[m][n], 4, to[lane][m][n].begin());
     };
-    float by_registers[2][4][4] = {}, by_rows[2][4][4] = {}, by_rows_trans[2][4][4] = {};
+    float by_registers[2][4][4] = {}, by_fragments[2][4][4] = {}, by_rows[2][4][4] = {}, by_rows_trans[2][4][4] = {};
+    uint32 fragments[2][4];
     for (int n = 0; n < 4; n += 2) {
-      uint32 b[4];
+      uint32(&b)[4] = fragments[n / 2];
       arch::ldmatrix_x4_trans(b, s.k_rows, LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane));
       for (int m = 0; m < 2; ++m) {
         arch::mma_m16n8k16<T>(by_registers[m][n], a[m], b[0], b[1]);
         arch::mma_m16n8k16<T>(by_registers[m][n + 1], a[m], b[2], b[3]);
       }
     }
+    arch::mma_m16n8k16<T>(by_fragments, a, fragments);
     int between = 0;
     const auto count = [&between](int n) { between += n + 1; };
     arch::mma_m16n8k16<T>(
@@ -171,6 +175,7 @@ struct MultiplyBothWays {
         [lane](int n) { return LdmatrixMap::down_row(lane) * 32 + n * 8 + LdmatrixMap::down_col(lane); }, count);
     EXPECT_EQ(between, 2 * (1 + 3));  // after n = 0 and n = 2
     store(sums.by_registers, by_registers);
+    store(sums.by_fragments, by_fragments);
     store(sums.by_rows, by_rows);
     store(sums.by_rows_trans, by_rows_trans);
   }
@@ -181,10 +186,11 @@ void expect_both_ways_the_same() {
   Sums sums;
   const auto ran = run_block<32, Operands<T>>(sums, MultiplyBothWays<T>{});
   ASSERT_TRUE(ran) << ran.error().message;
-  EXPECT_EQ(ran->mma, 3u * 8);
+  EXPECT_EQ(ran->mma, 4u * 8);
   EXPECT_EQ(ran->ldmatrix, 3u * 2);
   EXPECT_EQ(ran->shared_bytes_read, 6u * 512);
   EXPECT_NE(sums.by_registers[9][1][3][2], 0);
+  EXPECT_EQ(sums.by_fragments, sums.by_registers);
   EXPECT_EQ(sums.by_rows, sums.by_registers);
   EXPECT_EQ(sums.by_rows_trans, sums.by_registers);
 }

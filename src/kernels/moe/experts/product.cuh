@@ -8,6 +8,7 @@
 // in the same thread: the activation needs no other.
 // A block asks for its first slices of weights before it waits for the step before it, whose results are rows.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/fragments.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/layout/swizzle.hpp"
@@ -84,20 +85,58 @@ struct ExpertsProductKernel {
   /// From the warp's first output in the tile to that of its n8 tile n: the first half of them are of gate.
   static constexpr int column_of(int n) { return n / (kN / 2) * kHalf + n % (kN / 2) * 8; }
 
+  /// A warp's operands of a k16 step.
+  struct Fragments {
+    FragmentA<kM> a;
+    uint32 w[kN / 2][4];  ///< of two n8 tiles each
+  };
+  static constexpr int kSteps = C.depth / 16;
+
+  /// Multiplies slice after slice while those that follow are on their way; without kMultiplies copies them only.
+  /// Slices behind the last one are zeros, so nothing depends on how many are left.
+  template <bool kTransposed, bool kMultiplies, class StartA, class StartW>
+  static void stream(Sums& sums, Shared& s, int slices, const StartA& start_a, const StartW& start_w) {
+    const Operands<kTransposed> operands(s.ring[0]);
+    Fragments fragments[2];
+    arch::cp_async_wait<C.stages - 2>();
+    arch::sync_block();  // the first slice is there for all
+    if constexpr (kMultiplies) operands.load(fragments[0], 0, 0);
+    int slot = 0, free = C.stages - 1;
+    for (int i = 0; i < slices; ++i) {
+      const int next = slot + 1 == C.stages ? 0 : slot + 1;
+#pragma unroll
+      for (int k = 0; k < kSteps; ++k) {
+        const bool last = k == kSteps - 1;
+        if (last) {
+          arch::cp_async_wait<C.stages - 2>();
+          arch::sync_block();  // slice i + 1 is there for all, and all have slice i in registers
+        }
+        // Before the products: loads and copies run beside them.
+        if constexpr (kMultiplies) operands.load(fragments[(k + 1) % 2], last ? next : slot, (k + 1) % kSteps * 16);
+        if (k == 0) {
+          start_w(free, i + C.stages - 1);
+          arch::cp_async_commit();
+        }
+        if (last) start_a(slot, i + C.stages);
+        if constexpr (kMultiplies) arch::mma_m16n8k16<T>(sums, fragments[k % 2].a, fragments[k % 2].w);
+      }
+      free = slot;
+      slot = next;
+    }
+  }
+
   template <bool kTransposed>
   static void multiply(const Params& p, const Place& place) {
     Shared& s = arch::shared<Shared>();
     auto copy_w = weights<kTransposed>(p, place);
-    const auto start_w = [&](int slot, int step) {
+    const auto start_w = [&](int slot, int slice) {
       if constexpr (kTransposed)
-        copy_w.start(s.ring[slot].transposed, step * C.depth);
+        copy_w.start(s.ring[slot].transposed, slice * C.depth);
       else
-        copy_w.start(s.ring[slot].w, step * C.depth);
+        copy_w.start(s.ring[slot].w, slice * C.depth);
     };
-    const int steps = (p.depth + C.depth - 1) / C.depth;
 #pragma unroll
-    for (int i = 0; i < C.stages - 1; ++i)
-      if (i < steps) start_w(i, i);
+    for (int i = 0; i < C.stages - 1; ++i) start_w(i, i);
     arch::wait_for_step_before();
     RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), p.depth, [&](int r) {
       const bool inside = r < place.rows;
@@ -108,31 +147,25 @@ struct ExpertsProductKernel {
     // The first group has all slices of weights so far.
 #pragma unroll
     for (int i = 0; i < C.stages - 1; ++i) {
-      if (i < steps) copy_a.start(s.ring[i].a, i * C.depth);
+      copy_a.start(s.ring[i].a, i * C.depth);
       arch::cp_async_commit();
     }
+    const auto start_a = [&](int slot, int slice) { copy_a.start(s.ring[slot].a, slice * C.depth); };
+    start_a(C.stages - 1, C.stages - 1);
     Sums sums = {};
-    const bool has_rows = warp_row() < place.rows;
-    int slot = 0;
-    for (int i = 0; i < steps; ++i) {
-      arch::cp_async_wait<C.stages - 2>();
-      arch::sync_block();  // slice i is there for all; all have left the slot that is filled next
-      if (i + C.stages - 1 < steps) {
-        const int free = slot == 0 ? C.stages - 1 : slot - 1;
-        copy_a.start(s.ring[free].a, (i + C.stages - 1) * C.depth);
-        start_w(free, i + C.stages - 1);
-      }
-      arch::cp_async_commit();
-      if (has_rows) multiply_slice<kTransposed>(sums, s.ring[slot]);
-      slot = slot + 1 == C.stages ? 0 : slot + 1;
-    }
+    const int slices = (p.depth + C.depth - 1) / C.depth;
+    if (warp_row() < place.rows)
+      stream<kTransposed, true>(sums, s, slices, start_a, start_w);
+    else
+      stream<kTransposed, false>(sums, s, slices, start_a, start_w);
     arch::cp_async_wait<0>();
     arch::sync_block();  // the ring gives way to the results
+    if (p.bias != nullptr || p.weights != nullptr) scale(sums, p, place);
     with_activation(p, [&](auto activate) {
       if constexpr (activate.kGated)
-        put_gated<kTransposed>(sums, s.out, p, place, activate);
+        put_gated<kTransposed>(sums, s.out, p, activate);
       else
-        put(sums, s.out, p, place, activate);
+        put_pairs<kN>(s.out, [&](int m, int n, int i) { return activate(sums[m][n][i]); });
     });
     arch::sync_block();
     if (p.paired != 0)
@@ -140,6 +173,43 @@ struct ExpertsProductKernel {
     else
       store<C.tile_columns>(s.out, p, place);
   }
+
+  /// Where a warp's fragments lie in a slot.
+  template <bool kTransposed>
+  class Operands {
+   public:
+    explicit Operands(Slice& s)
+        : a_(arch::in_one_register(s.a.data, TileA::offset(warp_row() + LdmatrixMap::down_row(arch::lane()),
+                                                           LdmatrixMap::down_col(arch::lane())))),
+          w_(of_weights(s)) {}
+    void load(Fragments& f, int slot, int k) const {
+      const int from = slot * kSlice;
+      arch::ldmatrix_x4(f.a, a_.s_base,
+                        [&](int m) { return TileA::down(TileA::right(a_.s_offset, k), m * 16) + from; });
+      if constexpr (kTransposed) {
+#pragma unroll
+        for (int n = 0; n < kN; n += 2)
+          arch::ldmatrix_x4_trans(f.w[n / 2], w_.s_base,
+                                  TileTransposed::down(TileTransposed::right(w_.s_offset, column_of(n)), k) + from);
+      } else {
+        arch::ldmatrix_x4(f.w, w_.s_base,
+                          [&](int n) { return TileW::down(TileW::right(w_.s_offset, k), column_of(2 * n)) + from; });
+      }
+    }
+
+   private:
+    static constexpr int kSlice = sizeof(Slice) / sizeof(T);
+    static arch::SharedPlace<T> of_weights(Slice& s) {
+      const int lane = arch::lane();
+      if constexpr (kTransposed)
+        return arch::in_one_register(
+            s.transposed.data, TileTransposed::offset(LdmatrixMap::down_row(lane), warp_column() + lane / 16 * kNext));
+      else
+        return arch::in_one_register(
+            s.w.data, TileW::offset(warp_column() + lane % 8 + lane / 16 * kNext, LdmatrixMap::right_col(lane)));
+    }
+    arch::SharedPlace<T> a_, w_;
+  };
 
   /// The weights' copies. Interleaved gate and up lie side by side: rows are found by strides; of transposed weights,
   /// the tile's columns are as they lie, and the two of a feature are in one accumulator.
@@ -160,127 +230,84 @@ struct ExpertsProductKernel {
     const int half = r / kHalf, output = place.first_output + r - half * kHalf;
     return {output * stride + half * p.w_up, output < p.outputs};
   }
-  /// Of transposed weights.
-
-  template <bool kTransposed>
-  static void multiply_slice(Sums& sums, const Slice& s) {
-    const SharedA<TileA> a(s.a, warp_row());
-    const int lane = arch::lane();
-    if constexpr (kTransposed) {
-      const auto w = arch::in_one_register(
-          s.transposed.data, TileTransposed::offset(LdmatrixMap::down_row(lane), warp_column() + lane / 16 * kNext));
-#pragma unroll
-      for (int k = 0; k < C.depth; k += 16) {
-        FragmentA<kM> fragment;
-        a.load(fragment, k);
-        arch::mma_m16n8k16_trans<T>(
-            sums, fragment, w.s_base,
-            [&](int n) { return TileTransposed::down(TileTransposed::right(w.s_offset, column_of(n)), k); }, Nothing{});
-      }
-    } else {
-      const auto w = arch::in_one_register(
-          s.w.data, TileW::offset(warp_column() + lane % 8 + lane / 16 * kNext, LdmatrixMap::right_col(lane)));
-#pragma unroll
-      for (int k = 0; k < C.depth; k += 16) {
-        FragmentA<kM> fragment;
-        a.load(fragment, k);
-        arch::mma_m16n8k16<T>(
-            sums, fragment, w.s_base, [&](int n) { return TileW::down(TileW::right(w.s_offset, k), column_of(n)); },
-            Nothing{});
-      }
-    }
+  /// The tile's output at a column, and whether it is up's.
+  struct Output {
+    int output, up;
+  };
+  static Output output_at(const Params& p, const Place& place, int column) {
+    if (p.paired == 0) return {place.first_output + column, 0};
+    const bool side_by_side = p.transposed != 0 && p.alternates();
+    const int up = side_by_side ? column % 2 : column / kHalf;
+    return {place.first_output + (side_by_side ? column / 2 : column - up * kHalf), up};
   }
 
-  /// What the products of row r of the tile are multiplied by.
-  static float weight_of(const Params& p, const Place& place, int r) {
-    if (p.weights == nullptr || r >= place.rows) return 1.f;
-    return arch::load(p.weights, arch::load(p.choices, place.first_row + r));
-  }
-  static float bias_of(const Params& p, const Place& place, int output, bool up) {
-    if (p.bias == nullptr || output >= p.outputs) return 0.f;
-    return arch::widen(arch::load(static_cast<const T*>(p.bias),
-                                  place.expert * p.bias_expert + int64{output} * p.bias_step + (up ? p.bias_up : 0)));
-  }
-
-  /// The first product's results of gate and up, on their way out.
-  template <bool kTransposed, class Activate>
-  static void put_gated(const Sums& sums, TileOut& s_out, const Params& p, const Place& place,
-                        const Activate& activate) {
+  /// Multiplies by the rows' weights and adds the outputs' biases, in place: what follows is code of each activation.
+  static void scale(Sums& sums, const Params& p, const Place& place) {
     float weights[kM][2];
-    read_weights(weights, p, place);
-    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
-    if (kTransposed && p.alternates()) {
-#pragma unroll
-      for (int n = 0; n < kN; ++n) {
-        const int column = (warp_column() + column_of(n)) / 2 + arch::lane() % 4, output = place.first_output + column;
-        const float gate_bias = bias_of(p, place, output, false), up_bias = bias_of(p, place, output, true);
-#pragma unroll
-        for (int m = 0; m < kM; ++m)
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const float gate = arch::multiply_add(sums[m][n][2 * h], weights[m][h], gate_bias);
-            const float up = arch::multiply_add(sums[m][n][2 * h + 1], weights[m][h], up_bias);
-            arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
-                               T{static_cast<unsigned short>(arch::pack<T>(activate(gate, up), 0.f))});
-          }
-      }
-      return;
-    }
-#pragma unroll
-    for (int n = 0; n < kN / 2; ++n) {
-      const int column = warp_column() + n * 8 + AccumulatorMap::col(arch::lane(), 0);
-      float gate_bias[2], up_bias[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        gate_bias[i] = bias_of(p, place, place.first_output + column + i, false);
-        up_bias[i] = bias_of(p, place, place.first_output + column + i, true);
-      }
-#pragma unroll
-      for (int m = 0; m < kM; ++m)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          float activated[2];
-#pragma unroll
-          for (int i = 0; i < 2; ++i)
-            activated[i] = activate(arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], gate_bias[i]),
-                                    arch::multiply_add(sums[m][n + kN / 2][2 * h + i], weights[m][h], up_bias[i]));
-          arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
-                             arch::pack<T>(activated[0], activated[1]));
-        }
-    }
-  }
-
-  /// The second product's results, or those of a first one without gate.
-  template <class Activate>
-  static void put(const Sums& sums, TileOut& s_out, const Params& p, const Place& place, const Activate& activate) {
-    float weights[kM][2];
-    read_weights(weights, p, place);
-    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
-#pragma unroll
-    for (int n = 0; n < kN; ++n) {
-      const int column = warp_column() + column_of(n) + AccumulatorMap::col(arch::lane(), 0);
-      float bias[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) bias[i] = bias_of(p, place, place.first_output + column + i, false);
-#pragma unroll
-      for (int m = 0; m < kM; ++m)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          float y[2];
-#pragma unroll
-          for (int i = 0; i < 2; ++i)
-            y[i] = activate(arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], bias[i]));
-          arch::store_shared(s_out.data, TileOut::offset(row + m * 16 + h * 8, column), arch::pack<T>(y[0], y[1]));
-        }
-    }
-  }
-
-  static void read_weights(float (&weights)[kM][2], const Params& p, const Place& place) {
 #pragma unroll
     for (int m = 0; m < kM; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
         weights[m][h] = weight_of(p, place, warp_row() + m * 16 + AccumulatorMap::row(arch::lane(), 2 * h));
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int column = warp_column() + column_of(n) + AccumulatorMap::col(arch::lane(), i);
+        const float bias = bias_of(p, place, output_at(p, place, column));
+#pragma unroll
+        for (int m = 0; m < kM; ++m)
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+            sums[m][n][2 * h + i] = arch::multiply_add(sums[m][n][2 * h + i], weights[m][h], bias);
+      }
+  }
+  /// What the products of row r of the tile are multiplied by.
+  static float weight_of(const Params& p, const Place& place, int r) {
+    if (p.weights == nullptr || r >= place.rows) return 1.f;
+    return arch::load(p.weights, arch::load(p.choices, place.first_row + r));
+  }
+  static float bias_of(const Params& p, const Place& place, Output at) {
+    if (p.bias == nullptr || at.output >= p.outputs) return 0.f;
+    const int64 from = place.expert * p.bias_expert + int64{at.output} * p.bias_step;
+    return arch::widen(arch::load(static_cast<const T*>(p.bias), from + at.up * p.bias_up));
+  }
+
+  /// The first product's results of gate and up, on their way out.
+  template <bool kTransposed, class Activate>
+  static void put_gated(const Sums& sums, TileOut& s_out, const Params& p, const Activate& activate) {
+    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
+    if (kTransposed && p.alternates()) {
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        const int column = (warp_column() + column_of(n)) / 2 + arch::lane() % 4;
+#pragma unroll
+        for (int m = 0; m < kM; ++m)
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+            arch::store_shared(
+                s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
+                T{static_cast<unsigned short>(arch::pack<T>(activate(sums[m][n][2 * h], sums[m][n][2 * h + 1]), 0.f))});
+      }
+      return;
+    }
+    put_pairs<kN / 2>(s_out, [&](int m, int n, int i) { return activate(sums[m][n][i], sums[m][n + kN / 2][i]); });
+  }
+
+  /// The warp's results, two neighbours of a row at a time: element i of the first N of its n8 tiles.
+  template <int N, class Result>
+  static void put_pairs(TileOut& s_out, Result result) {
+    const int lane = arch::lane();
+    const auto to = arch::in_one_register(s_out.data, TileOut::offset(warp_row() + AccumulatorMap::row(lane, 0),
+                                                                      warp_column() + AccumulatorMap::col(lane, 0)));
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          arch::store_shared(to.s_base, TileOut::down(TileOut::right(to.s_offset, column_of(n)), m * 16 + h * 8),
+                             arch::pack<T>(result(m, n, 2 * h), result(m, n, 2 * h + 1)));
   }
 
   /// The tile's rows to global memory, 16 bytes a thread.
@@ -289,14 +316,15 @@ struct ExpertsProductKernel {
     constexpr int kChunks = kColumns / 8, kAtOnce = kThreads / kChunks;
     static_assert(kThreads % kChunks == 0);
     const int column = arch::thread() % kChunks * 8, first = arch::thread() / kChunks;
-    T* const g_out = static_cast<T*>(p.out) + (place.first_row * int64{p.outputs} + place.first_output + column);
+    T* g_out = static_cast<T*>(p.out) + ((place.first_row + first) * int64{p.outputs} + place.first_output + column);
     const bool inside = place.first_output + column < p.outputs;
 #pragma unroll
     for (int r = 0; r < C.tile_rows; r += kAtOnce) {
       const int row = first + r;
       if (row < C.tile_rows)
-        arch::store_if(inside && row < place.rows, g_out, int64{row} * p.outputs,
+        arch::store_if(inside && row < place.rows, g_out, 0,
                        arch::load_shared<Bytes16>(s_out.data, TileOut::offset(row, column)));
+      g_out += int64{kAtOnce} * p.outputs;
     }
   }
 };

@@ -6,6 +6,7 @@
 // Each step may begin before the one before it has ended, and waits for that before it reads what that writes.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
+#include "kernels/moe/experts/row_sum.cuh"
 #include "kernels/moe/experts/sort.cuh"
 
 namespace flashfit {
@@ -102,16 +103,13 @@ struct ExpertsRowsKernel {
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         const float by = arch::shuffle(weight, k + i);
-        if (arch::shuffle(place, k + i) >= 0) add_row(y[i], by, total);
+        if (arch::shuffle(place, k + i) >= 0) add_row<T>(total, y[i], by);
       }
     }
     if (inside) put(p, token, column, total);
   }
   static void put(const Params& p, int64 token, int column, const float (&total)[8]) {
-    Bytes16 words;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) words.words[i] = arch::pack<T>(total[2 * i], total[2 * i + 1]);
-    arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, words);
+    arch::store_if(true, static_cast<T*>(p.out), token * p.out_row + column, rounded<T>(total));
   }
 
   /// Choices of a token: where each lies, -1 for none, and its weight.
@@ -137,14 +135,7 @@ struct ExpertsRowsKernel {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       if (c.place[i] < 0) continue;
-      add_row(y[i], c.weight[i], total);
-    }
-  }
-  static void add_row(const Bytes16& y, float weight, float (&total)[8]) {
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const T half{static_cast<unsigned short>(y.words[j / 2] >> j % 2 * 16)};
-      total[j] = arch::multiply_add(weight, arch::widen(half), total[j]);
+      add_row<T>(total, y[i], c.weight[i]);
     }
   }
 };

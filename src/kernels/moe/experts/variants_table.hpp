@@ -64,13 +64,20 @@ constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
 }
 
 inline constexpr ExpertsProductVariant kProducts[] = {
-    {large(DType::kF16), kTuringOn, 8},           {small(DType::kF16, 4), kTuringOn},
-    {large(DType::kBF16), kAmpereOn, 8},          {small(DType::kBF16, 4), kAmpereOn},
-    {hopper(DType::kF16, false, false), kHopper}, {hopper(DType::kBF16, false, false), kHopper},
-    {hopper(DType::kF16, false, true), kHopper},  {hopper(DType::kBF16, false, true), kHopper},
-    {hopper(DType::kF16, true, false), kHopper},  {hopper(DType::kBF16, true, false), kHopper},
-    {hopper(DType::kF16, true, true), kHopper},   {hopper(DType::kBF16, true, true), kHopper},
-    {small(DType::kF16, 8), kDataCentre},         {small(DType::kBF16, 8), kDataCentre},
+    {large(DType::kF16), kTuringOn},
+    {small(DType::kF16, 4), kTuringOn},
+    {large(DType::kBF16), kAmpereOn},
+    {small(DType::kBF16, 4), kAmpereOn},
+    {hopper(DType::kF16, false, false), kHopper},
+    {hopper(DType::kBF16, false, false), kHopper},
+    {hopper(DType::kF16, false, true), kHopper},
+    {hopper(DType::kBF16, false, true), kHopper},
+    {hopper(DType::kF16, true, false), kHopper},
+    {hopper(DType::kBF16, true, false), kHopper},
+    {hopper(DType::kF16, true, true), kHopper},
+    {hopper(DType::kBF16, true, true), kHopper},
+    {small(DType::kF16, 8), kDataCentre},
+    {small(DType::kBF16, 8), kDataCentre},
 };
 
 }  // namespace experts_tables

@@ -6,6 +6,7 @@
 // Nobody waits for a block that has not begun: a warp gives up a phase that is not complete when all tiles are taken.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
+#include "kernels/moe/experts/row_sum.cuh"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 
@@ -121,12 +122,7 @@ class ExpertsTokenSums {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           if (h * 256 >= columns) break;
-          const auto y = arch::load_shared<Bytes16>(s_.pieces[0], piece(slot) + h * 256 + lane * 8);
-#pragma unroll
-          for (int j = 0; j < 8; ++j) {
-            const T half{static_cast<unsigned short>(y.words[j / 2] >> j % 2 * 16)};
-            total[h][j] = arch::multiply_add(weight, arch::widen(half), total[h][j]);
-          }
+          add_row<T>(total[h], arch::load_shared<Bytes16>(s_.pieces[0], piece(slot) + h * 256 + lane * 8), weight);
         }
       }
       arch::sync_warp();  // all lanes have read
@@ -136,11 +132,8 @@ class ExpertsTokenSums {
       if (++k < sums_.top_k) continue;
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        Bytes16 words;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) words.words[j] = arch::pack<T>(total[h][2 * j], total[h][2 * j + 1]);
         arch::store_if(token < sums_.units.tokens && h * 256 < columns, static_cast<T*>(sums_.out),
-                       token * sums_.out_row + unit.column + h * 256 + lane * 8, words);
+                       token * sums_.out_row + unit.column + h * 256 + lane * 8, rounded<T>(total[h]));
 #pragma unroll
         for (int j = 0; j < 8; ++j) total[h][j] = 0;
       }
