@@ -74,10 +74,10 @@ def sum_rows(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> 
         raise failure(status)
 
 
-def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int) -> None:
+def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int, **moved: Any) -> None:
     """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
-    transposed [experts, k, n]."""
-    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out}, stream)
+    transposed [experts, k, n]. moved: its places, tokens, choices, sums and topk_weights, if it moves rows, too."""
+    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out, **moved}, stream)
     status = binding().rows_product(given, transposed, stream, _space_beside(a))
     if status:
         raise failure(status)
@@ -130,17 +130,34 @@ class _Products:
     def of_rows(self, a: Any, weights: Any) -> Any:
         """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
         expert hold anything."""
-        transposed = None if self._offsets is None else _layout_of(weights)
-        if transposed is not None:
-            out = a.new_empty((a.shape[0], weights.shape[2]))
-            rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a))
-            return out
+        if self._own(weights) is not None:
+            return self._by_own(a, weights)
         if self._grouped:
             return torch._grouped_mm(a, weights, offs=self._ends)
         out = a.new_empty((a.shape[0], weights.shape[2]))
         for span, each in zip(self._spans, weights):
             torch.mm(a[span], each, out=out[span])
         return out
+
+    def _own(self, weights: Any) -> bool | None:
+        """_layout_of() weights that flashfit's product of rows takes; None of others."""
+        return None if self._offsets is None else _layout_of(weights)
+
+    def _by_own(self, a: Any, weights: Any, **moved: Any) -> Any:
+        """of_rows() by flashfit's product, which moves rows, too: rows_product()."""
+        transposed = self._own(weights)
+        assert transposed is not None
+        out = a.new_empty((a.shape[0], weights.shape[2]))
+        rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a), **moved)
+        return out
+
+    def of_rows_and_tokens(self, a: Any, weights: Any, rows: _Rows, weighed: bool) -> tuple[Any, Any]:
+        """of_rows(), and rows.added_up() of that, or None where the product does not add up itself."""
+        if self._own(weights) is None or not moves_rows(a):
+            return self.of_rows(a, weights), None
+        sums = a.new_empty((rows.places.shape[0], weights.shape[2]))
+        factors = rows.topk_weights if weighed else None
+        return self._by_own(a, weights, places=rows.places, sums=sums, topk_weights=factors), sums
 
     def of_experts(self, a: Any, b: Any) -> Any:
         """The sum of a[r]^T b[r] over the rows of each expert, [experts, m, n]; a: [rows, m], b: [rows, n]."""
@@ -364,10 +381,14 @@ def experts_gradients(
         found[1] = products.of_experts(multiplied, dz) if transposed else products.of_experts(dz, multiplied)
     del multiplied
     if of_x or (on_input and of_weights):
-        of_rows = products.of_rows(dz, first.mT)
+        by_x = None
+        if of_x:
+            of_rows, by_x = products.of_rows_and_tokens(dz, first.mT, rows, weighed=on_input)
+        else:
+            of_rows = products.of_rows(dz, first.mT)
         del dz
         if on_input and of_weights:
             found[5] = rows.to_choices(rows.of_tokens(x).mul_(of_rows).sum(1, dtype=torch.float32))
         if of_x:
-            found[0] = rows.added_up(of_rows, weighed=on_input)
+            found[0] = rows.added_up(of_rows, weighed=on_input) if by_x is None else by_x
     return tuple(found)
