@@ -477,6 +477,30 @@ typedef struct flashfit_moe_rows_args {
 FLASHFIT_API flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args);
 FLASHFIT_API flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args);
 
+/* Since 0.4. The order of the rows of a backward of flashfit_fused_moe, and of flashfit_fused_moe_args' z: choices
+ * sorted by expert, an expert's in their own order, behind one row that is of no token, so that every expert has a row.
+ * Choices of no expert, those whose id is not in experts_low to experts_low + experts - 1, have no place; as many rows
+ * are left at the end. With c = t * top_k + k and r = places[t, k], choices[r] = c. On one GPU; tensors are int32 and
+ * contiguous; what is written overlaps nothing. */
+typedef struct flashfit_moe_sort_rows_args {
+  uint32_t struct_size;     /* sizeof(flashfit_moe_sort_rows_args); as of flashfit_attention_args */
+  uint32_t flags;           /* FLASHFIT_PTX_ONLY */
+  const DLTensor* topk_ids; /* [tokens, top_k]: any numbers */
+  /* Written. */
+  const DLTensor* places;  /* [tokens, top_k]: -1 of choices of no expert */
+  const DLTensor* choices; /* [tokens * top_k + experts]: -1 in rows of no token, and in those that are left */
+  const DLTensor* offsets; /* [experts + 1]: each expert's first row, which is of no token; then the last one's end */
+  flashfit_stream stream;
+  void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked, if more than 2,048 choices need one */
+  uint64_t workspace_bytes;
+  int32_t experts_low; /* 0 and more */
+  uint32_t reserved;   /* 0 */
+} flashfit_moe_sort_rows_args;
+
+/* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_moe_sort_rows(const flashfit_moe_sort_rows_args* args, flashfit_allocate allocate,
+                                                    void* context);
+
 /* Since 0.4. The product that gives gradients of weights in a backward of flashfit_fused_moe, dw13 and dw2: for each
  * expert e
  *

@@ -111,6 +111,9 @@ _weights_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_weights_product_args
 #: flashfit_moe_rows_args' tensors, in their order.
 ROWS_TENSORS = ("tokens", "places", "rows", "topk_weights")
 _rows_frames = _Frames("=II4QQ", 4)  # flashfit_moe_rows_args
+#: flashfit_moe_sort_rows_args' tensors, in their order.
+SORT_TENSORS = ("topk_ids", "places", "choices", "offsets")
+_sort_frames = _Frames("=II4QQQQiI", 4)  # flashfit_moe_sort_rows_args
 _moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
@@ -253,3 +256,11 @@ def frames_gather_rows(tensors: dict[str, Memory | None], stream: int) -> int:
 def frames_sum_rows(tensors: dict[str, Memory | None], stream: int) -> int:
     """flashfit_moe_sum_rows's status."""
     return _move_rows(library().c.flashfit_moe_sum_rows, tensors, stream)
+
+
+def frames_sort_rows(tensors: dict[str, Memory | None], low: int, stream: int, allocate: Callable[[int], int]) -> int:
+    """flashfit_moe_sort_rows's status; allocate(bytes) gives the address of its workspace, where it needs one."""
+    with _sort_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(SORT_TENSORS)]
+        frame.put_args(0, *places, stream, 0, 0, low, 0)
+        return _run(library().c.flashfit_moe_sort_rows, frame, allocate)

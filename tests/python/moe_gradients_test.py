@@ -483,6 +483,49 @@ def test_moved_rows_of_no_expert_reach_no_gradient(
     assert moved
 
 
+def test_the_order_of_rows_by_torch() -> None:
+    """As flashfit_moe_sort_rows has it: tests/kernels/moe/experts holds that to the same."""
+    ids = torch.tensor([[4, 2], [2, 9], [-1, 4], [5, 2]], dtype=torch.int32)
+    places, choices, offsets = _torch_moe_gradients._sorted_by_torch(ids, 2, 4)
+    assert offsets.tolist() == [0, 4, 5, 8, 10]
+    assert choices.tolist() == [-1, 1, 2, 7, -1, -1, 0, 5, -1, 6, -1, -1]
+    assert places.tolist() == [[6, 1], [2, -1], [-1, 7], [9, 3]]
+    assert all(each.dtype == torch.int32 and each.is_contiguous() for each in (places, choices, offsets))
+    rows = _torch_moe_gradients._Rows(ids, torch.zeros(4, 2), 2, 4)
+    assert rows.expert.tolist() == [0, 0, 0, 0, 1, 2, 2, 2, 3, 3, 3, 3]
+
+
+def test_rows_are_sorted_by_our_own_launches(as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def sort(ids: Any, low: int, experts: int) -> Any:
+        seen.append((low, experts))
+        return _torch_moe_gradients._sorted_by_torch(ids, low, experts)
+
+    monkeypatch.setattr(_torch_moe_gradients, "sorts_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "sort_rows", sort)
+    call, names = calls()["a part"]
+    gradients_of(flashfit.fused_moe, call, normal(50, 64), names)
+    assert seen == [(2, 4)]
+
+
+def test_the_library_reads_what_is_sorted() -> None:
+    with pytest.raises(flashfit.InvalidArgument, match="topk_ids: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.sort_rows(torch.zeros(6, 3, dtype=torch.int32), 0, 4)
+    shapes = {"topk_ids": (6, 3), "places": (6, 3), "choices": (21,), "offsets": (4,), "more": (21,)}
+    tensors = {name: torch.zeros(*shape, dtype=torch.int32) for name, shape in shapes.items()}
+    on_gpu: dict[str, Any] = {name: TORCH.read(name, x, 0)._replace(device_type=2) for name, x in tensors.items()}
+    for low, changed, message in (
+        (-1, {}, "experts_low: -1; accepted: 0 and more"),
+        (0, {"choices": on_gpu["topk_ids"]}, "choices: 2 dimensions; accepted: 1, [tokens * top_k + experts]"),
+        (0, {"offsets": on_gpu["more"]}, "choices: shape is (21); accepted: (38)"),
+        (0, {"places": None}, "places: NULL; accepted: a tensor [tokens, top_k]"),
+    ):
+        status = binding().sort_rows({**on_gpu, **changed}, low, 0, lambda _: 0)
+        assert status
+        assert str(failure(status)).startswith(message)
+
+
 def test_the_library_reads_what_moves_rows() -> None:
     tokens, rows = (torch.zeros(*shape, dtype=torch.bfloat16) for shape in ((6, 16), (20, 16)))
     places, weights = torch.zeros(6, 3, dtype=torch.int32), torch.zeros(6, 3)

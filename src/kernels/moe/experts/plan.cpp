@@ -196,6 +196,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .ready_count = ahead ? static_cast<int>(1 + ready_bands(p)) : 0,
                  .summing = ints(at.summing),
                  .summing_count = moves.phase_columns > 0 ? 2 * kMostPhases : 0,
+                 .begins = nullptr,
                  .x = call.x,
                  .x_row = call.x_row,
                  .gathered = workspace + at.y,

@@ -230,6 +230,19 @@ AT(flashfit_moe_rows_args, rows, 24);
 AT(flashfit_moe_rows_args, topk_weights, 32);
 AT(flashfit_moe_rows_args, stream, 40);
 
+HOLDS(sizeof(flashfit_moe_sort_rows_args) == 72);
+AT(flashfit_moe_sort_rows_args, struct_size, 0);
+AT(flashfit_moe_sort_rows_args, flags, 4);
+AT(flashfit_moe_sort_rows_args, topk_ids, 8);
+AT(flashfit_moe_sort_rows_args, places, 16);
+AT(flashfit_moe_sort_rows_args, choices, 24);
+AT(flashfit_moe_sort_rows_args, offsets, 32);
+AT(flashfit_moe_sort_rows_args, stream, 40);
+AT(flashfit_moe_sort_rows_args, workspace, 48);
+AT(flashfit_moe_sort_rows_args, workspace_bytes, 56);
+AT(flashfit_moe_sort_rows_args, experts_low, 64);
+AT(flashfit_moe_sort_rows_args, reserved, 68);
+
 HOLDS(sizeof(flashfit_moe_weights_product_args) == 64);
 AT(flashfit_moe_weights_product_args, struct_size, 0);
 AT(flashfit_moe_weights_product_args, flags, 4);
