@@ -424,12 +424,19 @@ FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe
  *   out[r, o] = sum over d of a[r, d] w[e, o, d]
  *
  * in fp32, rounded once. An expert begins at the largest offset so far, and none reaches past the rows; rows that no
- * expert has are not written. On one GPU; a, w and out of one dtype, fp16 or bf16; the last dimension contiguous, other
- * strides multiples of 8, addresses of 16 bytes. */
+ * expert has are not written. On one GPU; all floats but topk_weights of one dtype, fp16 or bf16; the last dimension
+ * contiguous, other strides multiples of 8, addresses of 16 bytes.
+ *
+ * What flashfit_moe_gather_rows and flashfit_moe_sum_rows do before and after it, it does itself where tokens or sums
+ * are given, to the same bits, and beside the products where that is faster:
+ *
+ *   tokens:  a[r] = tokens[choices[r] / top_k] comes first, r = places[t, k] for each choice t * top_k + k. Rows whose
+ *            choice is below 0 are of no token: they, and their products, may hold anything afterwards
+ *   sums:    sums[t] = topk_weights[t, 0] out[places[t, 0]] + ... in the order of k, in fp32, rounded once */
 typedef struct flashfit_moe_rows_product_args {
   uint32_t struct_size;    /* sizeof(flashfit_moe_rows_product_args); as of flashfit_attention_args */
   uint32_t flags;          /* FLASHFIT_TRANSPOSED, FLASHFIT_PTX_ONLY */
-  const DLTensor* a;       /* [rows, depth], depth a multiple of 8 */
+  const DLTensor* a;       /* [rows, depth], depth a multiple of 8; with tokens contiguous, and written */
   const DLTensor* w;       /* [experts, outputs, depth], outputs a multiple of 8; FLASHFIT_TRANSPOSED: [experts, depth,
                             * outputs] */
   const DLTensor* offsets; /* int32 [experts + 1], contiguous: where each expert's rows begin */
@@ -437,6 +444,12 @@ typedef struct flashfit_moe_rows_product_args {
   flashfit_stream stream;
   void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked */
   uint64_t workspace_bytes;
+  /* NULL: neither gathers nor adds up. */
+  const DLTensor* places;       /* int32 [tokens, top_k], contiguous: each below the number of rows, below 0: no row */
+  const DLTensor* tokens;       /* [tokens, depth]; or NULL */
+  const DLTensor* choices;      /* with tokens: int32 [rows], contiguous: each below tokens * top_k; else NULL */
+  const DLTensor* sums;         /* written: [tokens, outputs]; or NULL */
+  const DLTensor* topk_weights; /* of sums: fp32 [tokens, top_k], contiguous; or NULL for 1 */
 } flashfit_moe_rows_product_args;
 
 /* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
@@ -463,6 +476,30 @@ typedef struct flashfit_moe_rows_args {
 /* Queued on the stream; tensors on the CPU are refused. */
 FLASHFIT_API flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args);
 FLASHFIT_API flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args);
+
+/* Since 0.4. The order of the rows of a backward of flashfit_fused_moe, and of flashfit_fused_moe_args' z: choices
+ * sorted by expert, an expert's in their own order, behind one row that is of no token, so that every expert has a row.
+ * Choices of no expert, those whose id is not in experts_low to experts_low + experts - 1, have no place; as many rows
+ * are left at the end. With c = t * top_k + k and r = places[t, k], choices[r] = c. On one GPU; tensors are int32 and
+ * contiguous; what is written overlaps nothing. */
+typedef struct flashfit_moe_sort_rows_args {
+  uint32_t struct_size;     /* sizeof(flashfit_moe_sort_rows_args); as of flashfit_attention_args */
+  uint32_t flags;           /* FLASHFIT_PTX_ONLY */
+  const DLTensor* topk_ids; /* [tokens, top_k]: any numbers */
+  /* Written. */
+  const DLTensor* places;  /* [tokens, top_k]: -1 of choices of no expert */
+  const DLTensor* choices; /* [tokens * top_k + experts]: -1 in rows of no token, and in those that are left */
+  const DLTensor* offsets; /* [experts + 1]: each expert's first row, which is of no token; then the last one's end */
+  flashfit_stream stream;
+  void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked, if more than 2,048 choices need one */
+  uint64_t workspace_bytes;
+  int32_t experts_low; /* 0 and more */
+  uint32_t reserved;   /* 0 */
+} flashfit_moe_sort_rows_args;
+
+/* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */
+FLASHFIT_API flashfit_status flashfit_moe_sort_rows(const flashfit_moe_sort_rows_args* args, flashfit_allocate allocate,
+                                                    void* context);
 
 /* Since 0.4. The product that gives gradients of weights in a backward of flashfit_fused_moe, dw13 and dw2: for each
  * expert e

@@ -26,6 +26,7 @@ from ._frames import (
     frames_moe_backward,
     frames_route,
     frames_rows_product,
+    frames_sort_rows,
     frames_sum_rows,
     frames_weights_product,
 )
@@ -86,6 +87,7 @@ class Binding:
     rows_product = staticmethod(frames_rows_product)
     weights_product = staticmethod(frames_weights_product)
     gather_rows = staticmethod(frames_gather_rows)
+    sort_rows = staticmethod(frames_sort_rows)
     sum_rows = staticmethod(frames_sum_rows)
 
     def __init__(self) -> None:

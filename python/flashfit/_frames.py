@@ -101,15 +101,19 @@ MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b
 #: flashfit_moe_activation_backward_args' tensors, in their order.
 ACTIVATION_TENSORS = ("z", "dh", "choices", "topk_weights", "dz", "h", "dtopk_weights")
 _activation_frames = _Frames("=II7QQifff", 7)  # flashfit_moe_activation_backward_args
-#: flashfit_moe_rows_product_args' tensors, in their order.
+#: flashfit_moe_rows_product_args' tensors, in their order: those of each call, and those of rows that it moves.
 PRODUCT_TENSORS = ("a", "w", "offsets", "out")
-_product_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_rows_product_args
+MOVED_TENSORS = ("places", "tokens", "choices", "sums", "topk_weights")
+_product_frames = _Frames("=II4QQQQ5Q", 9)  # flashfit_moe_rows_product_args
 #: flashfit_moe_weights_product_args' tensors, in their order.
 WEIGHTS_TENSORS = ("a", "b", "offsets", "out")
 _weights_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_weights_product_args
 #: flashfit_moe_rows_args' tensors, in their order.
 ROWS_TENSORS = ("tokens", "places", "rows", "topk_weights")
 _rows_frames = _Frames("=II4QQ", 4)  # flashfit_moe_rows_args
+#: flashfit_moe_sort_rows_args' tensors, in their order.
+SORT_TENSORS = ("topk_ids", "places", "choices", "offsets")
+_sort_frames = _Frames("=II4QQQQiI", 4)  # flashfit_moe_sort_rows_args
 _moe_backward_frames = _Frames("=II14QQQQiiifff", 14)  # flashfit_fused_moe_backward_args
 
 
@@ -218,12 +222,14 @@ def frames_activation_backward(
 
 
 def frames_rows_product(
-    tensors: dict[str, Memory], transposed: bool, stream: int, allocate: Callable[[int], int]
+    tensors: dict[str, Memory | None], transposed: bool, stream: int, allocate: Callable[[int], int]
 ) -> int:
-    """flashfit_moe_rows_product's status; allocate(bytes) gives the address of its workspace."""
+    """flashfit_moe_rows_product's status; allocate(bytes) gives the address of its workspace. Of rows that it does not
+    move, tensors may lack MOVED_TENSORS."""
     with _product_frames.take() as frame:
-        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(PRODUCT_TENSORS)]
-        frame.put_args(_TRANSPOSED if transposed else 0, *places, stream, 0, 0)
+        names = (*PRODUCT_TENSORS, *MOVED_TENSORS)
+        places = [frame.put_tensor(i, tensors.get(name)) for i, name in enumerate(names)]
+        frame.put_args(_TRANSPOSED if transposed else 0, *places[:4], stream, 0, 0, *places[4:])
         return _run(library().c.flashfit_moe_rows_product, frame, allocate)
 
 
@@ -250,3 +256,11 @@ def frames_gather_rows(tensors: dict[str, Memory | None], stream: int) -> int:
 def frames_sum_rows(tensors: dict[str, Memory | None], stream: int) -> int:
     """flashfit_moe_sum_rows's status."""
     return _move_rows(library().c.flashfit_moe_sum_rows, tensors, stream)
+
+
+def frames_sort_rows(tensors: dict[str, Memory | None], low: int, stream: int, allocate: Callable[[int], int]) -> int:
+    """flashfit_moe_sort_rows's status; allocate(bytes) gives the address of its workspace, where it needs one."""
+    with _sort_frames.take() as frame:
+        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(SORT_TENSORS)]
+        frame.put_args(0, *places, stream, 0, 0, low, 0)
+        return _run(library().c.flashfit_moe_sort_rows, frame, allocate)

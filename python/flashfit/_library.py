@@ -121,6 +121,7 @@ class Library:
         self.c.flashfit_moe_rows_product.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_weights_product.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_gather_rows.argtypes = [ctypes.c_void_p]
+        self.c.flashfit_moe_sort_rows.argtypes = [ctypes.c_void_p, ALLOCATE, ctypes.c_void_p]
         self.c.flashfit_moe_sum_rows.argtypes = [ctypes.c_void_p]
         self.c.flashfit_explain_json.argtypes = [ctypes.POINTER(ExplainArgs), ctypes.POINTER(ctypes.c_void_p)]
         self.c.flashfit_moe_route_explain_json.argtypes = [

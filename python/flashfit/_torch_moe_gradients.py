@@ -74,10 +74,10 @@ def sum_rows(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> 
         raise failure(status)
 
 
-def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int) -> None:
+def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int, **moved: Any) -> None:
     """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
-    transposed [experts, k, n]."""
-    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out}, stream)
+    transposed [experts, k, n]. moved: its places, tokens, choices, sums and topk_weights, if it moves rows, too."""
+    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out, **moved}, stream)
     status = binding().rows_product(given, transposed, stream, _space_beside(a))
     if status:
         raise failure(status)
@@ -113,28 +113,28 @@ def _layout_of(weights: Any) -> bool | None:
 
 
 class _Products:
-    """Products of the rows of each expert, which end at ends[e], int32 [experts]; each expert has one at least. own:
-    they are flashfit's, where it takes the operands."""
+    """Products of the rows of each expert, from offsets[e] to offsets[e + 1], int32 [experts + 1]; each expert has one
+    at least. own: they are flashfit's, where it takes the operands."""
 
-    def __init__(self, ends: Any, grouped: bool, own: bool = False) -> None:
-        self._ends = ends
-        self._grouped = grouped
-        self._offsets = torch.cat([ends.new_zeros(1), ends]) if own else None
+    def __init__(self, offsets: Any, grouped: bool, own: bool = False) -> None:
+        self._offsets, self._grouped, self._is_own = offsets, grouped, own
+
+    @cached_property
+    def _ends(self) -> Any:
+        """Where each expert's rows end, at an address that grouped products take."""
+        return self._offsets[1:].clone()
 
     @cached_property
     def _spans(self) -> list[slice]:
         """Each expert's rows: reading them waits for the GPU."""
-        stops = self._ends.tolist()
-        return list(map(slice, [0, *stops], stops))
+        stops = self._offsets.tolist()
+        return list(map(slice, stops, stops[1:]))
 
     def of_rows(self, a: Any, weights: Any) -> Any:
         """a[r] weights[e] of each row r of expert e, [rows, n]; a: [rows, k], weights: [experts, k, n]. Rows of no
         expert hold anything."""
-        transposed = None if self._offsets is None else _layout_of(weights)
-        if transposed is not None:
-            out = a.new_empty((a.shape[0], weights.shape[2]))
-            rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a))
-            return out
+        if self._own(weights) is not None:
+            return self._by_own(a, weights)
         if self._grouped:
             return torch._grouped_mm(a, weights, offs=self._ends)
         out = a.new_empty((a.shape[0], weights.shape[2]))
@@ -142,10 +142,40 @@ class _Products:
             torch.mm(a[span], each, out=out[span])
         return out
 
+    def _own(self, weights: Any) -> bool | None:
+        """_layout_of() weights that flashfit's product of rows takes; None of others."""
+        return _layout_of(weights) if self._is_own else None
+
+    def _by_own(self, a: Any, weights: Any, **moved: Any) -> Any:
+        """of_rows() by flashfit's product, which moves rows, too: rows_product()."""
+        transposed = self._own(weights)
+        assert transposed is not None
+        out = a.new_empty((a.shape[0], weights.shape[2]))
+        rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a), **moved)
+        return out
+
+    def of_gathered(self, x: Any, weights: Any, rows: _Rows) -> tuple[Any, Any]:
+        """rows.of_tokens(x), and of_rows() of that: where flashfit gathers rows, its product does it ahead of its
+        tiles."""
+        if self._own(weights) is None or not moves_rows(x):
+            xs = rows.of_tokens(x)
+            return xs, self.of_rows(xs, weights)
+        xs = x.new_empty((rows.choices.shape[0], x.shape[1]))
+        of_rows = self._by_own(xs, weights, places=rows.places, tokens=x, choices=rows.choices)
+        return rows.cleared(xs), of_rows
+
+    def of_rows_and_tokens(self, a: Any, weights: Any, rows: _Rows, weighed: bool) -> tuple[Any, Any]:
+        """of_rows(), and rows.added_up() of that, or None where the product does not add up itself."""
+        if self._own(weights) is None or not moves_rows(a):
+            return self.of_rows(a, weights), None
+        sums = a.new_empty((rows.places.shape[0], weights.shape[2]))
+        factors = rows.topk_weights if weighed else None
+        return self._by_own(a, weights, places=rows.places, sums=sums, topk_weights=factors), sums
+
     def of_experts(self, a: Any, b: Any) -> Any:
         """The sum of a[r]^T b[r] over the rows of each expert, [experts, m, n]; a: [rows, m], b: [rows, n]."""
-        if self._offsets is not None and _lies_well(a) and _lies_well(b):
-            out = a.new_empty((self._ends.shape[0], a.shape[1], b.shape[1]))
+        if self._is_own and _lies_well(a) and _lies_well(b):
+            out = a.new_empty((self._offsets.shape[0] - 1, a.shape[1], b.shape[1]))
             weights_product(a, b, self._offsets, out, _stream_of(a))
             return out
         if self._grouped:
@@ -163,35 +193,62 @@ class _Products:
         return self.of_experts(a, columns)[:, :, 0].contiguous()
 
 
+def sorts_rows(ids: Any) -> bool:
+    """Whether flashfit sorts such choices on their GPU."""
+    return bool(ids.is_cuda)
+
+
+def sort_rows(ids: Any, low: int, experts: int) -> tuple[Any, Any, Any]:
+    """places, choices and offsets of _Rows: flashfit_moe_sort_rows."""
+    ids = ids.to(torch.int32).contiguous()
+    places = torch.empty_like(ids)
+    choices, offsets = ids.new_empty((ids.numel() + experts,)), ids.new_empty((experts + 1,))
+    stream = _stream_of(ids)
+    given = _memories({"topk_ids": ids, "places": places, "choices": choices, "offsets": offsets}, stream)
+    status = binding().sort_rows(given, low, stream, _space_beside(ids))
+    if status:
+        raise failure(status)
+    return places, choices, offsets
+
+
+def _sorted_by_torch(ids: Any, low: int, experts: int) -> tuple[Any, Any, Any]:
+    """The same by PyTorch's operations, on any device."""
+    chosen = ids.reshape(-1).long() - low
+    known = (chosen >= 0) & (chosen < experts)
+    first = torch.arange(experts, dtype=torch.int16, device=ids.device)
+    keys = torch.cat([first, torch.where(known, chosen, experts).to(torch.int16)])
+    of_rows, order = torch.sort(keys, stable=True)
+    ends = torch.searchsorted(of_rows, first, right=True).to(torch.int32)
+    choices = torch.where(of_rows < experts, order - experts, -1).to(torch.int32)
+    choices = choices.clamp_(min=-1)  # a row of no token has the order of its expert
+    numbers = torch.arange(len(order), dtype=torch.int32, device=ids.device)
+    place = torch.empty_like(numbers).scatter_(0, order, numbers)[experts:]
+    places = torch.where(known, place, -1).view_as(ids)
+    return places, choices, torch.cat([ends.new_zeros(1), ends])
+
+
 class _Rows:
     """A call's choices as rows, sorted by expert. The first row of each expert is of no token and holds zeros, for then
     every expert has a row, and one without tokens gets gradients of 0 from the same products. Choices of no expert come
     last, and their rows may hold anything. Nothing waits for the GPU."""
 
     def __init__(self, ids: Any, topk_weights: Any, low: int, experts: int) -> None:
-        device = ids.device
-        chosen = ids.reshape(-1).long() - low
-        known = (chosen >= 0) & (chosen < experts)
-        first = torch.arange(experts, dtype=torch.int16, device=device)
-        keys = torch.cat([first, torch.where(known, chosen, experts).to(torch.int16)])
-        of_rows, order = torch.sort(keys, stable=True)
-        ends = torch.searchsorted(of_rows, first, right=True)
-        self.ends = ends.to(torch.int32)
-        self._padding = torch.cat([ends.new_zeros(1), ends[:-1]])
-        #: Each row's choice, int32 [rows], below 0 of rows of none and of choices of no expert.
-        self.choices = torch.where(of_rows < experts, order - experts, -1).to(torch.int32)
+        #: Each choice's row, int32 [tokens, top_k], below 0 of choices of no expert; each row's choice, int32 [rows],
+        #: below 0 of rows of no token and of choices of no expert; where each expert's rows begin, and the last one's
+        #: end, int32 [experts + 1].
+        self.places, self.choices, self.offsets = (sort_rows if sorts_rows(ids) else _sorted_by_torch)(
+            ids, low, experts
+        )
         #: Each choice's weight, fp32 [tokens, top_k].
         self.topk_weights = topk_weights.float().contiguous()
-        numbers = torch.arange(len(order), dtype=torch.int32, device=device)
-        place = torch.empty_like(numbers).scatter_(0, order, numbers)[experts:]
-        #: Each choice's row, int32 [tokens, top_k], below 0 of choices of no expert.
-        self.places = torch.where(known, place, -1).view_as(ids)
-        self._chosen, self._of_rows, self._order, self._experts = chosen, of_rows, order, experts
+        self._ids, self._low = ids, low
 
     @cached_property
     def expert(self) -> Any:
         """Each row's expert, int64 [rows]."""
-        return self._of_rows.clamp(max=self._experts - 1).long()
+        numbers = torch.arange(self.choices.shape[0], dtype=torch.int32, device=self.choices.device)
+        ends = self.offsets[1:].contiguous()
+        return torch.searchsorted(ends, numbers, right=True).clamp(max=ends.shape[0] - 1)
 
     @cached_property
     def weights(self) -> Any:
@@ -201,7 +258,12 @@ class _Rows:
     @cached_property
     def _choice(self) -> Any:
         """Each row's choice, int64 [rows], any of rows of none."""
-        return (self._order - self._experts).clamp(min=0)
+        return self.choices.long().clamp(min=0)
+
+    @cached_property
+    def _padding(self) -> Any:
+        """The rows of no token that experts begin with, int64 [experts]."""
+        return self.offsets[:-1].long()
 
     @cached_property
     def _place(self) -> Any:
@@ -227,7 +289,7 @@ class _Rows:
     def of_their_experts(self, values: Any) -> Any:
         """Each choice's of values [tokens, experts], [tokens, top_k]; 0 for choices of no expert."""
         known = self.places >= 0
-        return torch.where(known, values.gather(1, torch.where(known, self._chosen.view_as(known), 0)), 0)
+        return torch.where(known, values.gather(1, torch.where(known, self._ids.long() - self._low, 0)), 0)
 
     def added_up(self, rows: Any, weighed: bool) -> Any:
         """The sum of each token's rows, by their weights if weighed, [tokens, n], in fp32 and in the order of its
@@ -315,7 +377,7 @@ def experts_gradients(
         return tuple(y.new_zeros(y.shape) if asks else none for y, asks, none in zip(given, wanted, found))
     experts, on_input, transposed = w13.shape[0], asked.weight_on == "input", asked.transposed
     rows = _Rows(asked.topk_ids, asked.topk_weights, (range_of(asked.experts) or (0, 0))[0], experts)
-    products = _Products(rows.ends, takes_grouped(x), takes_rows(x))
+    products = _Products(rows.offsets, takes_grouped(x), takes_rows(x))
     first, second = (w13, w2) if transposed else (w13.mT, w2.mT)
 
     def inputs() -> Any:
@@ -326,14 +388,16 @@ def experts_gradients(
     gate_up = asked.gate_up if has_gate(asked.activation) else "concatenated"
     multiplied = None
     if z is None:
-        multiplied = inputs()
-        z = products.of_rows(multiplied, first)
+        if on_input:
+            multiplied = inputs()
+            z = products.of_rows(multiplied, first)
+        else:
+            multiplied, z = products.of_gathered(x, first, rows)
         if asked.b13 is not None:
             z.add_(asked.b13[rows.expert])
     else:
         gate_up = "concatenated"
-    douts = rows.of_tokens(dout)
-    dh = products.of_rows(douts, second.mT)
+    douts, dh = products.of_gathered(dout, second.mT, rows)
     dz = torch.empty_like(z)
     if gate_up == "concatenated" and has_kernel(x, dh.shape[1]):
         h, chosen = dh, None if on_input else rows.topk_weights.reshape(-1)
@@ -364,10 +428,14 @@ def experts_gradients(
         found[1] = products.of_experts(multiplied, dz) if transposed else products.of_experts(dz, multiplied)
     del multiplied
     if of_x or (on_input and of_weights):
-        of_rows = products.of_rows(dz, first.mT)
+        by_x = None
+        if of_x:
+            of_rows, by_x = products.of_rows_and_tokens(dz, first.mT, rows, weighed=on_input)
+        else:
+            of_rows = products.of_rows(dz, first.mT)
         del dz
         if on_input and of_weights:
             found[5] = rows.to_choices(rows.of_tokens(x).mul_(of_rows).sum(1, dtype=torch.float32))
         if of_x:
-            found[0] = rows.added_up(of_rows, weighed=on_input)
+            found[0] = rows.added_up(of_rows, weighed=on_input) if by_x is None else by_x
     return tuple(found)

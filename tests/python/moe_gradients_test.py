@@ -10,12 +10,14 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_moe, _torch_moe_gradients, torch_ops  # noqa: E402
+from flashfit._binding import binding, failure  # noqa: E402
 from flashfit._gradients import (  # noqa: E402
     GROUPED,
     ONE_BY_ONE,
     experts_operator,
     experts_over_wgmma,
 )
+from flashfit._packages import TORCH  # noqa: E402
 
 from tools.gpu.experts_by_torch import (  # noqa: E402
     DIFFERENTIATED,
@@ -310,6 +312,21 @@ def test_a_launch_of_our_own_between_the_products(
     assert launches == [(108, 48 if ungated else 96)] * 2
 
 
+def by_plain_operations(a: Any, weights: Any, offsets: Any, out: Any, turned: bool) -> None:
+    """A product of rows; those that no expert has hold NaN."""
+    out.fill_(float("nan"))
+    begins = offsets.tolist()
+    for begin, end, each in zip(begins, begins[1:], weights):
+        torch.mm(a[begin:end], each if turned else each.T, out=out[begin:end])
+
+
+def weights_of_experts(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
+    """A product that gives gradients of weights."""
+    begins = offsets.tolist()
+    for begin, end, each in zip(begins, begins[1:], out):
+        torch.mm(a[begin:end].T, b[begin:end], out=each)
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_of_rows_are_our_own_where_it_takes_them(
     as_on_a_gpu: str, transposed: bool, monkeypatch: pytest.MonkeyPatch
@@ -317,13 +334,12 @@ def test_products_of_rows_are_our_own_where_it_takes_them(
     """The kernel's place, taken by plain products: tests/kernels/moe/experts holds the kernel to fp64."""
     seen = []
 
-    def product(a: Any, weights: Any, offsets: Any, out: Any, turned: bool, stream: int) -> None:
+    def product(a: Any, weights: Any, offsets: Any, out: Any, turned: bool, stream: int, **moved: Any) -> None:
+        assert not moved
         assert offsets.dtype == torch.int32
         assert all(each.is_contiguous() for each in (a, weights, offsets, out))
-        begins = offsets.tolist()
-        assert begins[0] == 0
-        for begin, end, each in zip(begins, begins[1:], weights):
-            torch.mm(a[begin:end], each if turned else each.T, out=out[begin:end])
+        assert offsets[0] == 0
+        by_plain_operations(a, weights, offsets, out, turned)
         seen.append((tuple(weights.shape), turned))
 
     of_weights = []
@@ -331,9 +347,7 @@ def test_products_of_rows_are_our_own_where_it_takes_them(
     def gradient(a: Any, b: Any, offsets: Any, out: Any, stream: int) -> None:
         assert offsets.dtype == torch.int32
         assert all(each.is_contiguous() for each in (offsets, out))
-        begins = offsets.tolist()
-        for begin, end, each in zip(begins, begins[1:], out):
-            torch.mm(a[begin:end].T, b[begin:end], out=each)
+        weights_of_experts(a, b, offsets, out, stream)
         of_weights.append(tuple(out.shape))
 
     monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
@@ -352,6 +366,29 @@ def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
         _torch_moe_gradients.rows_product(a, weights, offsets, out, True, 0)
     with pytest.raises(flashfit.InvalidArgument, match="a: 1 dimensions; accepted: 2"):
         _torch_moe_gradients.rows_product(a[0], weights, offsets, out, True, 0)
+
+
+def test_the_library_reads_the_rows_that_a_product_moves() -> None:
+    """As if on a GPU: the library refuses before it looks for one."""
+    sizes = {"a": (6, 16), "w": (2, 16, 24), "out": (6, 24), "tokens": (3, 16), "sums": (3, 24)}
+    shapes = {"offsets": (3,), "places": (3, 2), "choices": (6,)}
+    tensors = {name: torch.zeros(*shape, dtype=torch.bfloat16) for name, shape in sizes.items()}
+    tensors.update({name: torch.zeros(*shape, dtype=torch.int32) for name, shape in shapes.items()})
+    tensors["topk_weights"] = torch.zeros(3, 3)
+    on_gpu = {name: TORCH.read(name, x, 0)._replace(device_type=2) for name, x in tensors.items()}
+    for moved, message in {
+        ("places",): "places: given; accepted: NULL without tokens or sums",
+        ("tokens", "choices"): "places: NULL; accepted: a tensor [tokens, top_k]",
+        ("places", "tokens"): "choices: NULL; accepted: a tensor [rows]",
+        ("places", "tokens", "sums"): "choices: NULL; accepted: a tensor [rows]",
+        ("choices",): "choices: given; accepted: NULL without tokens",
+        ("places", "sums", "topk_weights"): "topk_weights: shape is (3, 3); accepted: (3, 2)",
+        ("topk_weights",): "topk_weights: given; accepted: NULL without sums",
+    }.items():
+        given: dict[str, Any] = {name: on_gpu[name] for name in ("a", "w", "offsets", "out", *moved)}
+        status = binding().rows_product(given, True, 0, lambda _: 0)
+        assert status
+        assert str(failure(status)).startswith(message), moved
 
 
 @pytest.fixture
@@ -381,6 +418,47 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("weight_on", ["output", "input"])
+def test_products_of_rows_move_them_where_they_can(
+    as_on_a_gpu: str, moved: list[str], weight_on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def product(a: Any, weights: Any, offsets: Any, out: Any, turned: bool, stream: int, **more: Any) -> None:
+        if "tokens" in more:
+            assert set(more) == {"places", "tokens", "choices"}
+            _torch_moe_gradients.gather_rows(more["tokens"], more["places"], a, stream)
+            has = more["choices"] >= 0
+            token = more["choices"][has].long() // more["places"].shape[1]
+            assert torch.equal(a[has], more["tokens"][token])
+            moved[-1] += " of a product"
+        by_plain_operations(a, weights, offsets, out, turned)
+        if "sums" in more:
+            assert set(more) == {"places", "sums", "topk_weights"}
+            _torch_moe_gradients.sum_rows(out, more["places"], more["topk_weights"], more["sums"], stream)
+            moved[-1] += " of a product"
+
+    monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "rows_product", product)
+    monkeypatch.setattr(_torch_moe_gradients, "weights_product", weights_of_experts)
+    call = differentiable(torch.bfloat16, "swiglu", "concatenated", False, weight_on)
+    held(call, DIFFERENTIATED, by_torch)
+    of_x = "gather" if weight_on == "input" else "gather of a product"  # for z, which weights reach before
+    if weight_on == "input":
+        assert moved == [of_x, "gather of a product", "weighed sum of a product", "gather"]
+    else:
+        assert moved == [of_x, "gather of a product", "sum of a product"]
+    moved.clear()
+    # Of 256 experts most have no token, and choices of none have no row.
+    many = layer(tokens=40, experts=256, hidden=32, between=16, top_k=4, dtype="bfloat16")
+    many["topk_ids"] = torch.where(many["topk_ids"] % 3 == 0, many["topk_ids"], -1)
+    many["experts"] = (0, 256)
+    found = gradients_of(flashfit.fused_moe, many, normal(40, 32).bfloat16(), ["x", "w13", "w2", "topk_weights"])
+    monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: False)
+    want = gradients_of(flashfit.fused_moe, many, normal(40, 32).bfloat16(), ["x", "w13", "w2", "topk_weights"])
+    assert moved[:3] == ["gather of a product", "gather of a product", "sum of a product"]
+    for name in want:
+        torch.testing.assert_close(found[name], want[name], rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("weight_on", ["output", "input"])
 def test_rows_are_moved_by_our_own_launches(as_on_a_gpu: str, moved: list[str], weight_on: str) -> None:
     call = differentiable(torch.bfloat16, "swiglu", "concatenated", False, weight_on)
     held(call, DIFFERENTIATED, by_torch)
@@ -403,6 +481,49 @@ def test_moved_rows_of_no_expert_reach_no_gradient(
         for each in names:
             torch.testing.assert_close(found[each], want[each], rtol=1e-5, atol=2e-5)
     assert moved
+
+
+def test_the_order_of_rows_by_torch() -> None:
+    """As flashfit_moe_sort_rows has it: tests/kernels/moe/experts holds that to the same."""
+    ids = torch.tensor([[4, 2], [2, 9], [-1, 4], [5, 2]], dtype=torch.int32)
+    places, choices, offsets = _torch_moe_gradients._sorted_by_torch(ids, 2, 4)
+    assert offsets.tolist() == [0, 4, 5, 8, 10]
+    assert choices.tolist() == [-1, 1, 2, 7, -1, -1, 0, 5, -1, 6, -1, -1]
+    assert places.tolist() == [[6, 1], [2, -1], [-1, 7], [9, 3]]
+    assert all(each.dtype == torch.int32 and each.is_contiguous() for each in (places, choices, offsets))
+    rows = _torch_moe_gradients._Rows(ids, torch.zeros(4, 2), 2, 4)
+    assert rows.expert.tolist() == [0, 0, 0, 0, 1, 2, 2, 2, 3, 3, 3, 3]
+
+
+def test_rows_are_sorted_by_our_own_launches(as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def sort(ids: Any, low: int, experts: int) -> Any:
+        seen.append((low, experts))
+        return _torch_moe_gradients._sorted_by_torch(ids, low, experts)
+
+    monkeypatch.setattr(_torch_moe_gradients, "sorts_rows", lambda _: True)
+    monkeypatch.setattr(_torch_moe_gradients, "sort_rows", sort)
+    call, names = calls()["a part"]
+    gradients_of(flashfit.fused_moe, call, normal(50, 64), names)
+    assert seen == [(2, 4)]
+
+
+def test_the_library_reads_what_is_sorted() -> None:
+    with pytest.raises(flashfit.InvalidArgument, match="topk_ids: device is cpu; accepted: a GPU"):
+        _torch_moe_gradients.sort_rows(torch.zeros(6, 3, dtype=torch.int32), 0, 4)
+    shapes = {"topk_ids": (6, 3), "places": (6, 3), "choices": (21,), "offsets": (4,), "more": (21,)}
+    tensors = {name: torch.zeros(*shape, dtype=torch.int32) for name, shape in shapes.items()}
+    on_gpu: dict[str, Any] = {name: TORCH.read(name, x, 0)._replace(device_type=2) for name, x in tensors.items()}
+    for low, changed, message in (
+        (-1, {}, "experts_low: -1; accepted: 0 and more"),
+        (0, {"choices": on_gpu["topk_ids"]}, "choices: 2 dimensions; accepted: 1, [tokens * top_k + experts]"),
+        (0, {"offsets": on_gpu["more"]}, "choices: shape is (21); accepted: (38)"),
+        (0, {"places": None}, "places: NULL; accepted: a tensor [tokens, top_k]"),
+    ):
+        status = binding().sort_rows({**on_gpu, **changed}, low, 0, lambda _: 0)
+        assert status
+        assert str(failure(status)).startswith(message)
 
 
 def test_the_library_reads_what_moves_rows() -> None:

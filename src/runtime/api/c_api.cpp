@@ -17,6 +17,7 @@
 #include "runtime/api/moe/experts_backward.hpp"
 #include "runtime/api/moe/experts_question.hpp"
 #include "runtime/api/moe/route.hpp"
+#include "runtime/api/moe/row_order.hpp"
 #include "runtime/api/moe/rows_product.hpp"
 #include "runtime/api/moe/token_rows.hpp"
 #include "runtime/api/moe/weights_product.hpp"
@@ -221,6 +222,11 @@ flashfit_status flashfit_moe_gather_rows(const flashfit_moe_rows_args* args) {
 
 flashfit_status flashfit_moe_sum_rows(const flashfit_moe_rows_args* args) {
   return api::guarded([&] { return api::moe_sum_rows(args); });
+}
+
+flashfit_status flashfit_moe_sort_rows(const flashfit_moe_sort_rows_args* args, flashfit_allocate allocate,
+                                       void* context) {
+  return api::guarded([&] { return api::moe_sort_rows(args, {.allocate = allocate, .context = context}); });
 }
 
 flashfit_status flashfit_moe_weights_product(const flashfit_moe_weights_product_args* args, flashfit_allocate allocate,

@@ -7,12 +7,13 @@
 namespace flashfit {
 
 enum class ExpertsRowsStep : unsigned char {
-  kCount,   ///< a block a chunk of choices: how many are of each expert
-  kPlace,   ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
-  kTake,    ///< a block a chunk: the same of rows that come sorted
-  kGather,  ///< a block a token: its row of x to the row of each of its choices
-  kSum,     ///< a block a token: the weighed sum of what its experts gave
-  kSumRest  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
+  kCount,    ///< a block a chunk of choices: how many are of each expert
+  kPlace,    ///< a block a chunk: each choice's row, and all tiles. Of one chunk without kCount
+  kTake,     ///< a block a chunk: the same of rows that come sorted
+  kGather,   ///< a block a token: its row of x to the row of each of its choices
+  kSum,      ///< a block a token: the weighed sum of what its experts gave
+  kSumRest,  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
+  kSort,     ///< a block a chunk: as kPlace, but no tiles, and each expert's rows follow one that is of no token
 };
 
 /// How the second product over wgmma goes through its outputs: all rows by those of a phase, then of the next. While a
@@ -62,6 +63,8 @@ struct ExpertsRowsParams {
   int ready_count;
   int* summing;  ///< [summing_count]: as in ExpertsWorkspace: set to 0
   int summing_count;
+  // Of kSort, whose `choices` are [rows + owned], -1 in rows of no token and of no expert, which come last.
+  int* begins;  ///< [owned + 1]: where each expert's rows begin with the one of no token
   // Of kGather.
   const void* x;  ///< [tokens, columns]
   long long x_row;

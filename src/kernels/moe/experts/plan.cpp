@@ -57,37 +57,10 @@ std::optional<Error> misfit_of_problem(const ExpertsProblem& p) {
   return std::nullopt;
 }
 
-/// Rows that a block copies at a time: 128 KB, which takes it some 15 microseconds.
-int unit_rows(const ExpertsProblem& p) {
-  int rows = 32;
-  while (rows > 1 && std::int64_t{rows} * p.hidden * size_of(p.dtype) > 128 * 1024) rows /= 2;
-  return rows;
+/// Tiles of the second product's outputs.
+int last_columns(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1));
 }
-
-/// Of the second product.
-ExpertsPhases phases_of(const ExpertsProductConfig& c, const ExpertsProblem& p, const ExpertsMoves& moves) {
-  const auto all = static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1));
-  if (moves.phase_columns == 0) return in_one_phase(Divisor(all));
-  const int count = (all + moves.phase_columns - 1) / moves.phase_columns;
-  return {.count = count,
-          .columns = Divisor(moves.phase_columns),
-          .last = Divisor(all - (count - 1) * moves.phase_columns)};
-}
-
-/// A warp has 32 lanes, each of which knows a choice.
-ExpertsSumUnits units_of(const ExpertsProblem& p, const ExpertsPhases& phases, int* counters) {
-  if (phases.count == 1) return {};
-  const int each = 32 / p.top_k, columns = (phases.columns.by * kPhaseColumns + kSumColumns - 1) / kSumColumns;
-  return {.tokens = static_cast<int>(p.tokens),
-          .each = Divisor(each),
-          .columns = Divisor(columns),
-          .count = static_cast<int>((p.tokens + each - 1) / each * columns),
-          .taken = counters,
-          .stored = counters + kMostPhases};
-}
-
-/// Tokens of a block that adds up what is left: its warps have a tile's outputs each, of the last phase.
-int sum_tokens(const ExpertsPhases& phases) { return phases.count == 1 ? 1 : std::max(kRowsWarps / phases.last.by, 1); }
 
 std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   const Blocks blocks = blocks_of(c, p);
@@ -99,25 +72,13 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 }  // namespace
 
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  // Where gathering takes its time, and where DRAM is not busy with weights meanwhile: what was faster on an H100.
-  constexpr std::int64_t kFewestBytes = 256 << 20, kFewestRowsOfAnExpert = 512;
-  const bool many = p.rows() * p.hidden * size_of(p.dtype) >= kFewestBytes;
-  const bool busy = p.rows() >= kFewestRowsOfAnExpert * p.experts;
-  if (!many || !busy) return moves_of(c, p, ExpertsGather::kLaunch);
-  // Where the sum takes its time, beside products of few features.
-  constexpr int kMostFeatures = 2048, kPhases = 4;
-  const auto columns = static_cast<int>(columns_of(c, p.hidden, false));
-  return moves_of(c, p,
-                  {ExpertsGather::kAhead, p.intermediate <= kMostFeatures ? (columns + kPhases - 1) / kPhases : 0});
+  if (!moves_beside_products(p.rows(), p.hidden, p.dtype, p.experts)) return moves_of(c, p, ExpertsGather::kLaunch);
+  return moves_of(c, p, {ExpertsGather::kAhead, phase_columns_for(p.intermediate, last_columns(c, p))});
 }
 
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted) {
   if (c.engine != ExpertsEngine::kWgmma || p.sorted || p.owned() == 0) return ExpertsGather::kNone;
-  const auto columns = static_cast<int>(columns_of(c, p.hidden, false));
-  if (wanted.phase_columns > 0)
-    wanted.phase_columns = std::max(wanted.phase_columns, (columns + kMostPhases - 1) / kMostPhases);
-  if (wanted.phase_columns >= columns) wanted.phase_columns = 0;
-  return wanted;
+  return {wanted.gather, phase_columns_of(wanted.phase_columns, last_columns(c, p))};
 }
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
@@ -192,7 +153,7 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
   }
-  const std::int64_t each = sum_tokens(phases_of(c, p, moves));
+  const std::int64_t each = sum_tokens(phases_of(last_columns(c, p), moves.phase_columns));
   add(rows, {.x = (p.tokens + each - 1) / each});
   return steps;
 }
@@ -206,7 +167,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   const ExpertsProblem& p = call.problem;
   moves = moves_of(c, p, moves);
   const ExpertsGather gather = moves.gather;
-  const ExpertsPhases phases = phases_of(c, p, moves);
+  const ExpertsPhases phases = phases_of(last_columns(c, p), moves.phase_columns);
   const bool gathered = gather != ExpertsGather::kNone, ahead = gather == ExpertsGather::kAhead;
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
@@ -235,6 +196,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .ready_count = ahead ? static_cast<int>(1 + ready_bands(p)) : 0,
                  .summing = ints(at.summing),
                  .summing_count = moves.phase_columns > 0 ? 2 * kMostPhases : 0,
+                 .begins = nullptr,
                  .x = call.x,
                  .x_row = call.x_row,
                  .gathered = workspace + at.y,
@@ -245,9 +207,9 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .top_k = p.top_k,
                  .columns = p.hidden,
                  .phases = phases,
-                 .units = units_of(p, phases, ints(at.summing)),
+                 .units = units_of(p.tokens, p.top_k, phases, ints(at.summing)),
                  .sum_tokens = Divisor(sum_tokens(phases)),
-                 .sums_of_block = sum_tokens(phases) * static_cast<int>(columns_of(c, p.hidden, false))};
+                 .sums_of_block = sum_tokens(phases) * last_columns(c, p)};
   place_step_ = gather_step_ = sum_step_ = count_step_;
   gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
@@ -289,7 +251,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   first_.copies = {.x = ahead ? call.x : nullptr,
                    .x_row = call.x_row,
                    .gathered = workspace + at.y,
-                   .unit_rows = unit_rows(p),
+                   .unit_rows = unit_rows(p.hidden, p.dtype),
                    .taken = ints(at.ready),
                    .ready = ints(at.ready) + 1};
   first_.phases = in_one_phase(first.columns);
@@ -307,7 +269,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ++second.taken;
   second.sorted_before = 1;
   second.choices = nullptr;
-  second.columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1)));
+  second.columns = Divisor(last_columns(c, p));
   second.a = workspace + at.h;
   second.a_row = p.intermediate;
   second.w = call.w2;

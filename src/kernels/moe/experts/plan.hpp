@@ -10,6 +10,7 @@
 #include "core/launch/step.hpp"
 #include "kernels/moe/experts/call.hpp"
 #include "kernels/moe/experts/model.hpp"
+#include "kernels/moe/experts/moves.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/experts/wgmma/tensor_maps.hpp"
@@ -17,22 +18,6 @@
 
 namespace flashfit {
 
-/// Where rows of x get into the experts' order.
-enum class ExpertsGather : unsigned char {
-  kNone,    ///< nowhere: the first product reads them where they lie
-  kLaunch,  ///< in a launch before the products
-  kAhead,   ///< in the first product's, ahead of the tiles
-};
-/// What of the moving of rows, before and after the products, they do themselves.
-struct ExpertsMoves {
-  ExpertsGather gather;
-  /// Over wgmma: tiles of outputs that the second product computes of all rows before the next ones, while its idle
-  /// warps add up those before (wgmma/token_sums.cuh); 0: it adds up nothing.
-  int phase_columns;
-  constexpr ExpertsMoves(ExpertsGather g = ExpertsGather::kNone, int columns = 0)  // NOLINT(*explicit*)
-      : gather(g), phase_columns(columns) {}
-  constexpr bool operator==(const ExpertsMoves&) const = default;
-};
 /// What is fastest for a product's configuration.
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
 /// `wanted`, or less of it: nothing is gathered if rows are, or need not be; phases are at most kMostPhases, and none

@@ -1,5 +1,6 @@
 #include "kernels/moe/experts/rows_product.hpp"
 
+#include "kernels/moe/experts/token_rows.hpp"
 #include "kernels/moe/experts/workspace.hpp"
 
 namespace flashfit {
@@ -20,35 +21,87 @@ ExpertsProblem layer_of(const RowsProduct& p) {
           .sorted = true};
 }
 
+const ExpertsProductConfig& config_of(const Image& product) {
+  return experts_product_variant_of(*product.variant).config;
+}
+
+int tiles_along(const ExpertsProductConfig& c, const RowsProduct& p) {
+  return static_cast<int>(columns_of(c, p.outputs, false));
+}
+
+bool gathers(const RowsProduct& p) { return p.gathers && p.tokens > 0 && p.rows > 0; }
+bool adds_up(const RowsProduct& p) { return p.sums && p.tokens > 0; }
+
+TokenRows token_rows(const RowsProduct& p, int columns) {
+  return {.dtype = p.dtype, .tokens = p.tokens, .top_k = p.top_k, .columns = columns};
+}
+
 }  // namespace
 
 /// All that lies before h and y.
 int64 rows_product_workspace(const RowsProduct& p) { return p.rows == 0 ? 0 : experts_workspace(layer_of(p)).h; }
 
+ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p) {
+  const bool ahead = moves_beside_products(p.rows, p.depth, p.dtype, p.experts);
+  const bool beside = moves_beside_products(p.rows, p.outputs, p.dtype, p.experts);
+  return moves_of(c, p,
+                  {ahead ? ExpertsGather::kAhead : ExpertsGather::kLaunch,
+                   beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0});
+}
+
+ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted) {
+  const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+  // What the product copies and what it adds up would lie in the same memory of a block.
+  const bool ahead = wgmma && gathers(p) && wanted.gather == ExpertsGather::kAhead;
+  const bool phases = wgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32 && !ahead;
+  return {!gathers(p) ? ExpertsGather::kNone
+          : ahead     ? ExpertsGather::kAhead
+                      : ExpertsGather::kLaunch,
+          phases ? phase_columns_of(wanted.phase_columns, tiles_along(c, p)) : 0};
+}
+
 Result<ExpertsPlan> plan_rows_product(const RowsProduct& p, const Gpu& gpu, CudaVersion driver,
                                       std::span<const Image> images, const PlanOptions& options) {
   auto plan = plan_experts(layer_of(p), gpu, driver, images, options);
-  if (plan) plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms);
+  if (!plan) return plan;
+  plan->moves = moves_for(config_of(*plan->product), p);
+  plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms, plan->moves);
   return plan;
 }
 
-Steps rows_product_steps(const Image& rows, const Image& product, const RowsProduct& p, std::int64_t resident) {
+Steps rows_product_steps(const Image& rows, const Image& product, const RowsProduct& p, std::int64_t resident,
+                         ExpertsMoves moves) {
   Steps steps;
-  if (p.rows == 0) return steps;
-  const Steps layer =
-      experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
-  steps.add(layer.all()[0]);
-  steps.add(layer.all()[2]);
+  moves = moves_of(config_of(product), p, moves);
+  const auto add = [&](Step step) {
+    step.dependent = steps.size() > 0 && step.image->target.cc >= 90;
+    steps.add(step);
+  };
+  if (p.rows > 0) {
+    const Steps layer =
+        experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
+    add(layer[0]);
+    if (moves.gather == ExpertsGather::kLaunch) add(token_rows_steps(rows, token_rows(p, p.depth))[0]);
+    add(layer[2]);
+  }
+  if (adds_up(p)) {
+    const std::int64_t each = sum_tokens(phases_of(tiles_along(config_of(product), p), moves.phase_columns));
+    add({.image = &rows, .grid = {.x = (p.tokens + each - 1) / each}});
+  }
   return steps;
 }
 
-Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const RowsProductCall& call,
+Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const RowsProductCall& call, ExpertsMoves moves,
                                        EncodeTensorMap encode) {
   const RowsProduct& p = call.problem;
+  moves = moves_of(c, p, moves);
+  const bool ahead = moves.gather == ExpertsGather::kAhead;
   const ExpertsProblem layer = layer_of(p);
   const ExpertsWorkspace at = experts_workspace(layer);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
+  const ExpertsPhases phases = phases_of(tiles_along(c, p), moves.phase_columns);
+  const ExpertsSumUnits units = units_of(p.tokens, p.top_k, phases, ints(at.summing));
   take_ = {};
   take_.step = ExpertsRowsStep::kTake;
   take_.rows = static_cast<int>(p.rows);
@@ -61,17 +114,41 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   take_.tiles = reinterpret_cast<ExpertTile*>(workspace + at.tiles);
   take_.tile_count = ints(at.tile_count);
   take_.taken = ints(at.taken);
+  take_.ready = ints(at.ready);
+  take_.ready_count = ahead ? static_cast<int>(1 + ready_bands(layer)) : 0;
+  take_.summing = ints(at.summing);
+  take_.summing_count = phases.count > 1 ? 2 * kMostPhases : 0;
   take_.top_k = 1;
+
+  gather_ = gather_params({.problem = token_rows(p, p.depth),
+                           .places = call.places,
+                           .tokens = const_cast<void*>(call.tokens),  // which gathering only reads
+                           .tokens_row = call.tokens_row,
+                           .rows = call.a});
+  sum_ = sum_params({.problem = token_rows(p, p.outputs),
+                     .places = call.places,
+                     .tokens = call.sums,
+                     .tokens_row = call.sums_row,
+                     .rows = call.out,
+                     .weights = call.weights});
+  if (phases.count > 1) sum_.step = ExpertsRowsStep::kSumRest;
+  sum_.sorted_before = p.rows > 0;  // places are the caller's, and there before the first step begins
+  sum_.phases = phases;
+  sum_.units = units;
+  sum_.sum_tokens = Divisor(sum_tokens(phases));
+  sum_.sums_of_block = sum_tokens(phases) * tiles_along(c, p);
 
   ExpertsProductParams& product = product_.product;
   product = {};
   product.tiles = take_.tiles;
   product.tile_count = take_.tile_count;
+  product.sorted_before = moves.gather == ExpertsGather::kLaunch;
   product.taken = take_.taken;
-  product.top_k = Divisor(1);
-  product.columns = Divisor(static_cast<int>(columns_of(c, p.outputs, false)));
+  product.choices = ahead ? call.choices : nullptr;
+  product.top_k = Divisor(ahead ? p.top_k : 1);
+  product.columns = Divisor(tiles_along(c, p));
   product.a = call.a;
-  product.a_row = call.a_row;
+  product.a_row = p.gathers ? p.depth : call.a_row;
   product.w = call.w;
   product.w_expert = call.w_expert;
   product.w_row = call.w_row;
@@ -80,12 +157,28 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.depth = p.depth;
   product.outputs = p.outputs;
   product.transposed = p.transposed;
-  product_.copies = {};  // rows lie where they are multiplied
-  product_.phases = in_one_phase(product.columns);
-  product_.sums = {};
+  product_.copies = {.x = ahead ? call.tokens : nullptr,
+                     .x_row = call.tokens_row,
+                     .gathered = call.a,
+                     .unit_rows = unit_rows(p.depth, p.dtype),
+                     .taken = take_.ready,
+                     .ready = take_.ready + 1};
+  product_.phases = phases;
+  product_.sums = {.units = units,
+                   .places = call.places,
+                   .weights = call.weights,
+                   .out = call.sums,
+                   .out_row = call.sums_row,
+                   .top_k = p.top_k};
 
   const bool wgmma = c.engine == ExpertsEngine::kWgmma;
-  pointers_ = {&take_, wgmma ? static_cast<const void*>(&product_) : &product};
+  count_ = 0;
+  if (p.rows > 0) {
+    add(&take_);
+    if (moves.gather == ExpertsGather::kLaunch) add(&gather_);
+    add(wgmma ? static_cast<const void*>(&product_) : &product);
+  }
+  if (adds_up(p)) add(&sum_);
   return wgmma && p.rows > 0 ? encode_maps(product_, c, p.experts, p.rows, encode) : Result<void>();
 }
 

@@ -29,7 +29,9 @@ class ExpertsSort {
         arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), make_relative(s, expert(i)));
   }
 
+  /// kPlace, or kSort.
   static void place(const Params& p, Shared& s) {
+    const bool padded = p.step == ExpertsRowsStep::kSort;
     Choices choices;
     tally(p, s, choices);
     int before[kEach], rows[kEach], tiles[kEach];
@@ -47,11 +49,13 @@ class ExpertsSort {
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
         for (auto& counts : s.counts) {
-          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i];
+          const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
+          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i] + none;
           arch::store_shared(counts, expert(i), arch::load_shared(counts, expert(i)) + from);
         }
     arch::sync_block();
     write_rows(p, s, choices);
+    if (padded) return write_begins(p, s);
     write_tiles(p, s);
   }
 
@@ -224,6 +228,20 @@ class ExpertsSort {
       arch::store_if(true, p.places, at, row);
       arch::store_if(counts_for, p.choices, row, at);
     }
+  }
+
+  /// Where experts begin, and which rows are of no choice. All blocks write a part.
+  static void write_begins(const Params& p, const Shared& s) {
+    const int64 threads = int64{arch::grid().x} * kRowsThreads;
+    const int64 first = int64{arch::block().x} * kRowsThreads + arch::thread();
+    for (int64 e = first; e <= p.owned; e += threads) {
+      const int begin = arch::load_shared(s.row_begin, int(e)) + int(e);
+      arch::store_if(true, p.begins, e, begin);
+      arch::store_if(e < p.owned, p.choices, begin, -1);
+    }
+    const int end = arch::load_shared(s.row_begin, p.owned) + p.owned;
+    for (int64 row = end + first; row < int64{p.rows} + p.owned; row += threads)
+      arch::store_if(true, p.choices, row, -1);
   }
 
   /// All blocks write a part of them.

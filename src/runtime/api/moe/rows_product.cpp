@@ -23,14 +23,52 @@ using Args = flashfit_moe_rows_product_args;
 
 struct Tensors {
   Argument a, w, offsets, out;
+  Argument places, tokens, choices, sums, weights;  ///< without dimensions where none is given
 };
 
 Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
-  return read_product_tensors(
+  auto ok = read_product_tensors(
       {{"a", args.a, 2, "[rows, depth]", t.a},
        {"w", args.w, 3, transposed ? "[experts, depth, outputs]" : "[experts, outputs, depth]", t.w},
        {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
        {"out", args.out, 2, "[rows, outputs]", t.out}});
+  const bool gathers = args.tokens != nullptr, sums = args.sums != nullptr;
+  const struct {
+    const char* name;
+    const DLTensor* tensor;
+    int ndim;
+    const char* layout;
+    Argument& to;
+    bool wanted, needed;
+    const char* beside;
+  } all[] = {
+      {"places", args.places, 2, "[tokens, top_k]", t.places, gathers || sums, gathers || sums, "tokens or sums"},
+      {"tokens", args.tokens, 2, "[tokens, depth]", t.tokens, gathers, gathers, ""},
+      {"choices", args.choices, 1, "[rows]", t.choices, gathers, gathers, "tokens"},
+      {"sums", args.sums, 2, "[tokens, outputs]", t.sums, sums, sums, ""},
+      {"topk_weights", args.topk_weights, 2, "[tokens, top_k]", t.weights, sums, false, "sums"},
+  };
+  for (const auto& each : all) {
+    if (!ok) return ok;
+    if (!each.wanted && each.tensor) return refuse("{}: given; accepted: NULL without {}", each.name, each.beside);
+    if (!each.tensor && !each.needed) continue;
+    ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to);
+    if (ok) ok = check_on_gpu_of(t.a, each.to);
+  }
+  return ok;
+}
+
+Result<DType> check_dtypes(const Tensors& t) {
+  auto dtype = product_dtype_of(t.a, t.w, t.offsets, t.out);
+  for (const Argument* x : {&t.tokens, &t.sums})
+    if (dtype && x->ndim) dtype = half_dtype_of(t.a, {x});
+  if (!dtype) return dtype;
+  for (const Argument* x : {&t.places, &t.choices})
+    if (x->ndim && !is_dtype(x->dtype, kDLInt, 32))
+      return refuse("{}: dtype is {}; accepted: int32", x->name, text(x->dtype));
+  if (t.weights.ndim && !is_dtype(t.weights.dtype, kDLFloat, 32))
+    return refuse("topk_weights: dtype is {}; accepted: fp32", text(t.weights.dtype));
+  return dtype;
 }
 
 Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
@@ -44,16 +82,40 @@ Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
   auto ok = check_sizes(t.a, {p.rows, p.depth});
   if (ok) ok = check_sizes(t.out, {p.rows, p.outputs});
   if (ok) ok = check_sizes(t.offsets, {p.experts + std::int64_t{1}});
+  if (!ok || t.places.ndim == 0) return ok;
+  const std::int64_t tokens = t.places.size[0], top_k = t.places.size[1];
+  if (top_k < 1 || tokens * top_k > kMaxSize)
+    return refuse("places: shape is {}; accepted: top_k of 1 and more, {} places at most", text(t.places.shape()),
+                  kMaxSize);
+  p.gathers = t.tokens.ndim != 0, p.sums = t.sums.ndim != 0;
+  p.tokens = tokens, p.top_k = static_cast<int>(top_k);
+  ok = check_sizes(t.tokens, {tokens, p.depth});
+  if (ok) ok = check_sizes(t.choices, {p.rows});
+  if (ok) ok = check_sizes(t.sums, {tokens, p.outputs});
+  if (ok) ok = check_sizes(t.weights, {tokens, top_k});
   return ok;
 }
 
 Result<void> check_memory(const Tensors& t) {
-  for (const Argument* x : {&t.a, &t.w}) {
+  for (const Argument* x : {&t.a, &t.w, &t.tokens, &t.sums}) {
+    if (x->ndim == 0) continue;
     const auto last = x->stride.begin() + x->ndim - 1;
     if (*last > 1 || std::any_of(x->stride.begin(), last, [](std::int64_t each) { return each % 8 != 0; }))
       return refuse("{}: strides are {}; accepted: 1 at last, others multiples of 8", x->name, text(x->strides()));
+    if (x->begin % 16 != 0) return refuse("{}: address {:#x}; accepted: a multiple of 16", x->name, x->begin);
   }
-  return check_product_memory(t.a, t.w, t.offsets, t.out);
+  auto ok = check_product_memory(t.a, t.w, t.offsets, t.out);
+  if (!ok) return ok;
+  for (const Argument* x : {&t.places, &t.choices, &t.weights, &t.a})
+    if (x->ndim && (x != &t.a || t.tokens.ndim) && !is_contiguous(*x))
+      return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
+  if (t.sums.ndim && !strides_nest(t.sums))
+    return refuse("sums: strides are {}; accepted: those of rows with memory of their own", text(t.sums.strides()));
+  const Argument* const written[] = {&t.out, &t.sums, t.tokens.ndim ? &t.a : nullptr};
+  for (const Argument* to : written)
+    for (const Argument* x : {&t.a, &t.w, &t.offsets, &t.out, &t.places, &t.tokens, &t.choices, &t.sums, &t.weights})
+      if (to && to->ndim && x->ndim && x != to && overlap(*to, *x)) return refuse_overlap(*to, *x);
+  return {};
 }
 
 thread_local constinit PlanMemo<RowsProduct, ExpertsPlan> memo{};
@@ -75,26 +137,33 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   Tensors t;
   auto ok = read_tensors(args, p.transposed, t);
   if (!ok) return ok;
-  const auto dtype = product_dtype_of(t.a, t.w, t.offsets, t.out);
+  const auto dtype = check_dtypes(t);
   if (!dtype) return tl::unexpected(dtype.error());
   p.dtype = *dtype;
   ok = check_shapes(t, p);
   if (ok) ok = check_memory(t);
   if (ok) ok = check_enabled(kName, true);
-  if (!ok || p.rows == 0) return ok;
+  if (!ok || (p.rows == 0 && (!p.sums || p.tokens == 0))) return ok;
   const int device = t.a.device.device_id;
   const auto plan = plan_for(p, device, (args.flags & FLASHFIT_PTX_ONLY) != 0);
   if (!plan) return tl::unexpected(plan.error());
-  const Argument* const tensors[] = {&t.a, &t.w, &t.offsets, &t.out};
+  const Argument* const tensors[] = {&t.a,      &t.w,       &t.offsets, &t.out,    &t.places,
+                                     &t.tokens, &t.choices, &t.sums,    &t.weights};
   const auto needed = static_cast<std::uint64_t>(rows_product_workspace(p));
-  const auto workspace = find_workspace(args.workspace, args.workspace_bytes, needed, allocator, tensors);
+  const auto workspace = needed == 0 ? Result<void*>(nullptr)
+                                     : find_workspace(args.workspace, args.workspace_bytes, needed, allocator, tensors);
   if (!workspace) return tl::unexpected(workspace.error());
   // Of dimensions of one element no stride is read.
   call.a = t.a.data, call.a_row = t.a.stride[0];
   call.w = t.w.data, call.w_expert = t.w.stride[0], call.w_row = t.w.stride[1];
   call.offsets = static_cast<const int*>(t.offsets.data), call.out = t.out.data, call.workspace = *workspace;
+  call.places = static_cast<const int*>(t.places.data), call.choices = static_cast<const int*>(t.choices.data);
+  call.tokens = t.tokens.data, call.tokens_row = t.tokens.stride[0];
+  call.weights = static_cast<const float*>(t.weights.data);
+  call.sums = t.sums.data, call.sums_row = t.sums.stride[0];
   RowsProductArguments arguments;
-  ok = arguments.set(experts_product_variant_of(*(*plan)->product->variant).config, call, encode_tensor_map);
+  ok = arguments.set(experts_product_variant_of(*(*plan)->product->variant).config, call, (*plan)->moves,
+                     encode_tensor_map);
   if (!ok) return ok;
   return launch((*plan)->steps.all(), arguments.all(), device, args.stream);
 }

@@ -105,10 +105,10 @@ Result<emu::Stats> run(const EmulatedKernel& product, Data& data, const emu::Opt
                                   .offsets = data.offsets.data(),
                                   .out = data.out.data(),
                                   .workspace = workspace.data()},
-                                 emu::encode_tensor_map);
+                                 {}, emu::encode_tensor_map);
   if (!set) return tl::unexpected(set.error());
   return emulated::run_steps(
-      rows_product_steps(rows_image, product_image, data.problem, emulated::kResidentBlocks).all(), arguments.all(),
+      rows_product_steps(rows_image, product_image, data.problem, emulated::kResidentBlocks, {}).all(), arguments.all(),
       kernels, memory, options);
 }
 

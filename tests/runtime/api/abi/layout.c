@@ -205,7 +205,7 @@ AT(flashfit_moe_activation_backward_args, alpha, 76);
 AT(flashfit_moe_activation_backward_args, limit, 80);
 AT(flashfit_moe_activation_backward_args, shift, 84);
 
-HOLDS(sizeof(flashfit_moe_rows_product_args) == 64);
+HOLDS(sizeof(flashfit_moe_rows_product_args) == 104);
 AT(flashfit_moe_rows_product_args, struct_size, 0);
 AT(flashfit_moe_rows_product_args, flags, 4);
 AT(flashfit_moe_rows_product_args, a, 8);
@@ -215,6 +215,11 @@ AT(flashfit_moe_rows_product_args, out, 32);
 AT(flashfit_moe_rows_product_args, stream, 40);
 AT(flashfit_moe_rows_product_args, workspace, 48);
 AT(flashfit_moe_rows_product_args, workspace_bytes, 56);
+AT(flashfit_moe_rows_product_args, places, 64);
+AT(flashfit_moe_rows_product_args, tokens, 72);
+AT(flashfit_moe_rows_product_args, choices, 80);
+AT(flashfit_moe_rows_product_args, sums, 88);
+AT(flashfit_moe_rows_product_args, topk_weights, 96);
 
 HOLDS(sizeof(flashfit_moe_rows_args) == 48);
 AT(flashfit_moe_rows_args, struct_size, 0);
@@ -224,6 +229,19 @@ AT(flashfit_moe_rows_args, places, 16);
 AT(flashfit_moe_rows_args, rows, 24);
 AT(flashfit_moe_rows_args, topk_weights, 32);
 AT(flashfit_moe_rows_args, stream, 40);
+
+HOLDS(sizeof(flashfit_moe_sort_rows_args) == 72);
+AT(flashfit_moe_sort_rows_args, struct_size, 0);
+AT(flashfit_moe_sort_rows_args, flags, 4);
+AT(flashfit_moe_sort_rows_args, topk_ids, 8);
+AT(flashfit_moe_sort_rows_args, places, 16);
+AT(flashfit_moe_sort_rows_args, choices, 24);
+AT(flashfit_moe_sort_rows_args, offsets, 32);
+AT(flashfit_moe_sort_rows_args, stream, 40);
+AT(flashfit_moe_sort_rows_args, workspace, 48);
+AT(flashfit_moe_sort_rows_args, workspace_bytes, 56);
+AT(flashfit_moe_sort_rows_args, experts_low, 64);
+AT(flashfit_moe_sort_rows_args, reserved, 68);
 
 HOLDS(sizeof(flashfit_moe_weights_product_args) == 64);
 AT(flashfit_moe_weights_product_args, struct_size, 0);

@@ -1,0 +1,374 @@
+// The grouped product alone, where it gathers its rows and adds up what it gives, under the emulator: to the bits of
+// launches of their own before and after it; and when it does.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/every_image.hpp"
+#include "kernels/moe/experts/rows_product.hpp"
+#include "kernels/moe/experts/token_rows.hpp"
+#include "proof/emu/memory.hpp"
+#include "proof/emu/schedules.hpp"
+#include "proof/emu/tensor_map.hpp"
+#include "proof/emulated/experts.hpp"
+#include "proof/emulated/steps.hpp"
+#include "proof/reference/experts.hpp"
+#include "proof/reference/tensors.hpp"
+#include "runtime/images/catalogue.hpp"
+
+namespace flashfit::testing {
+namespace {
+
+using emulated::EmulatedKernel, reference::Grid;
+
+const ExpertsProductConfig& config_of(const EmulatedKernel& kernel) {
+  return experts_product_variant_of(kernel.variant).config;
+}
+
+struct alignas(256) Line {
+  unsigned char bytes[256];
+};
+
+constexpr int kNone = -1;
+
+/// Rows as a backward has them: each expert's behind one of no token, those of choices of no expert last. Of five
+/// experts the second has no token, and every seventh choice has no expert. What is to be written holds NaN.
+struct Data {
+  RowsProduct problem;
+  std::vector<int> offsets, places, choices;
+  std::vector<float> weights;
+  Grid tokens, a, w, out, sums;
+  std::vector<int> counters;  ///< once it has run: ExpertsWorkspace::summing
+
+  explicit Data(const RowsProduct& given)
+      : problem(with_rows(given)),
+        tokens(problem.dtype, 1, problem.tokens, problem.depth, 8),
+        a(problem.dtype, 1, problem.rows, problem.depth),
+        w(problem.dtype, problem.experts, problem.transposed ? problem.depth : problem.outputs,
+          problem.transposed ? problem.outputs : problem.depth, 16),
+        out(problem.dtype, 1, problem.rows, problem.outputs),
+        sums(problem.dtype, 1, problem.tokens, problem.outputs, 8),
+        counters(2 * kMostPhases) {
+    const RowsProduct& p = problem;
+    reference::Random random(static_cast<std::uint64_t>(p.rows));
+    const int count = static_cast<int>(p.tokens) * p.top_k;
+    std::vector<int> experts;
+    for (int i = 0; i < count; ++i) {
+      const int e = static_cast<int>(random.bits() % static_cast<std::uint64_t>(p.experts));
+      experts.push_back(i % 7 == 3 ? kNone : e == 1 ? 0 : e);
+      weights.push_back(static_cast<float>(random.normal()));
+    }
+    places.assign(static_cast<std::size_t>(count), -1);
+    for (int e = 0; e < p.experts; ++e) {
+      offsets.push_back(static_cast<int>(choices.size()));
+      choices.push_back(-1);
+      for (int i = 0; i < count; ++i)
+        if (experts[static_cast<std::size_t>(i)] == e) {
+          places[static_cast<std::size_t>(i)] = static_cast<int>(choices.size());
+          choices.push_back(i);
+        }
+    }
+    offsets.push_back(static_cast<int>(choices.size()));
+    choices.resize(static_cast<std::size_t>(p.rows), -1);
+    for (std::int64_t t = 0; t < p.tokens; ++t)
+      for (int k = 0; k < p.depth; ++k) tokens.set(0, t, k, random.normal() + 0.5);
+    for (std::int64_t e = 0; e < w.outer; ++e)
+      for (std::int64_t i = 0; i < w.rows; ++i)
+        for (std::int64_t k = 0; k < w.columns; ++k) w.set(e, i, k, random.normal() / std::sqrt(p.depth));
+  }
+
+  static RowsProduct with_rows(RowsProduct p) {
+    p.rows = p.tokens * p.top_k + p.experts;
+    return p;
+  }
+
+  int token_of(std::int64_t row) const {
+    const int choice = choices[static_cast<std::size_t>(row)];
+    return choice < 0 ? kNone : choice / problem.top_k;
+  }
+
+  /// What a launch before the product would do; rows of no token get 0.
+  void gather() {
+    for (std::int64_t r = 0; r < problem.rows; ++r)
+      for (int k = 0; k < problem.depth; ++k)
+        a.set(0, r, k, token_of(r) == kNone ? 0.0 : tokens.get(0, token_of(r), k));
+  }
+
+  bool poison_intact() const { return a.poison_intact() && out.poison_intact() && sums.poison_intact(); }
+};
+
+Image image_of(const EmulatedKernel& kernel) {
+  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+}
+
+Result<emu::Stats> run(const EmulatedKernel& product, Data& data, ExpertsMoves moves, bool weighs,
+                       const emu::Options& options) {
+  const EmulatedKernel kernels[] = {emulated::rows_kernel_for(product, emulated::emulated_experts_rows()), product};
+  const RowsProduct& p = data.problem;
+  std::vector<Line> workspace(static_cast<std::size_t>(rows_product_workspace(p)) / sizeof(Line));
+  for (Line& line : workspace) std::fill(std::begin(line.bytes), std::end(line.bytes), 0xff);
+  emu::Memory memory;
+  const auto read_only = [&](const char* name, const auto& v) {
+    memory.read_only(name, v.data(), v.size() * sizeof v[0]);
+  };
+  if (p.gathers) {
+    memory.read_only("tokens", data.tokens.data(), data.tokens.size_in_bytes());
+    memory.writable("a", data.a.data(), data.a.size_in_bytes());
+    read_only("choices", data.choices);
+  } else {
+    memory.read_only("a", data.a.data(), data.a.size_in_bytes());
+  }
+  memory.read_only("w", data.w.data(), data.w.size_in_bytes());
+  memory.writable("out", data.out.data(), data.out.size_in_bytes());
+  if (p.sums) memory.writable("sums", data.sums.data(), data.sums.size_in_bytes());
+  read_only("offsets", data.offsets);
+  if (p.gathers || p.sums) read_only("places", data.places);
+  if (weighs) read_only("weights", data.weights);
+  memory.writable("workspace", workspace.data(), workspace.size() * sizeof(Line));
+  const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
+  RowsProductArguments arguments;
+  const auto set = arguments.set(config_of(product),
+                                 {.problem = p,
+                                  .a = data.a.data(),
+                                  .a_row = data.a.row_stride(),
+                                  .w = data.w.data(),
+                                  .w_expert = data.w.outer_stride(),
+                                  .w_row = data.w.row_stride(),
+                                  .offsets = data.offsets.data(),
+                                  .out = data.out.data(),
+                                  .workspace = workspace.data(),
+                                  .places = data.places.data(),
+                                  .tokens = data.tokens.data(),
+                                  .tokens_row = data.tokens.row_stride(),
+                                  .choices = data.choices.data(),
+                                  .weights = weighs ? data.weights.data() : nullptr,
+                                  .sums = data.sums.data(),
+                                  .sums_row = data.sums.row_stride()},
+                                 moves, emu::encode_tensor_map);
+  if (!set) return tl::unexpected(set.error());
+  auto ran =
+      emulated::run_steps(rows_product_steps(rows_image, product_image, p, emulated::kResidentBlocks, moves).all(),
+                          arguments.all(), kernels, memory, options);
+  ExpertsProblem layer;  // whose workspace it has
+  layer.dtype = p.dtype, layer.tokens = p.rows, layer.top_k = 1, layer.high = p.experts, layer.sorted = true;
+  if (p.rows > 0)
+    std::memcpy(data.counters.data(), workspace.data()->bytes + experts_workspace(layer).summing,
+                data.counters.size() * sizeof(int));
+  return ran;
+}
+
+/// By launches of their own: the product of rows that are there, and the sum of what it gave.
+void run_apart(const EmulatedKernel& product, Data& data, bool weighs) {
+  const RowsProduct wanted = data.problem;
+  data.gather();
+  data.problem.gathers = data.problem.sums = false;
+  const auto ran = run(product, data, {}, false, {});
+  ASSERT_TRUE(ran) << ran.error().message;
+  data.problem = wanted;
+  if (!wanted.sums) return;
+  const EmulatedKernel& kernel = emulated::rows_kernel_for(product, emulated::emulated_experts_rows());
+  emu::Memory memory;
+  memory.read_only("places", data.places.data(), data.places.size() * sizeof(int));
+  memory.read_only("weights", data.weights.data(), data.weights.size() * sizeof(float));
+  memory.read_only("rows", data.out.data(), data.out.size_in_bytes());
+  memory.writable("sums", data.sums.data(), data.sums.size_in_bytes());
+  const TokenRowsCall call{
+      .problem = {.dtype = wanted.dtype, .tokens = wanted.tokens, .top_k = wanted.top_k, .columns = wanted.outputs},
+      .places = data.places.data(),
+      .tokens = data.sums.data(),
+      .tokens_row = data.sums.row_stride(),
+      .rows = data.out.data(),
+      .weights = weighs ? data.weights.data() : nullptr};
+  const ExpertsRowsParams params = sum_params(call);
+  const void* const all[] = {&params};
+  const Image image = image_of(kernel);
+  const auto added = emulated::run_steps(token_rows_steps(image, call.problem).all(), all, {&kernel, 1}, memory, {});
+  ASSERT_TRUE(added) << added.error().message;
+}
+
+/// Both products' forms that a plan may take, each layout of weights that they do.
+template <class Each>
+void for_each_product(const Each& each) {
+  int tried = 0;
+  for (const EmulatedKernel& product : emulated::emulated_experts_products()) {
+    const ExpertsProductConfig& c = config_of(product);
+    if (c.keeps) continue;  // no plan takes it
+    SCOPED_TRACE(product.variant.name);
+    ++tried;
+    ASSERT_NO_FATAL_FAILURE(each(product, c));
+  }
+  EXPECT_EQ(tried, 6 + 4);
+}
+
+/// The same numbers where they mean something: rows of no token, and products of these, may hold anything.
+void expect_equal_rows(const Data& got, const Data& want) {
+  for (std::int64_t r = 0; r < got.problem.rows; ++r) {
+    if (got.token_of(r) == kNone) continue;
+    for (int k = 0; k < got.problem.depth; ++k) {
+      const double is = got.a.get(0, r, k), was = want.a.get(0, r, k);
+      ASSERT_TRUE(is == was || (std::isnan(is) && std::isnan(was))) << "a, row " << r << ": " << is << ' ' << was;
+    }
+    for (int o = 0; o < got.problem.outputs; ++o) {
+      const double is = got.out.get(0, r, o), was = want.out.get(0, r, o);
+      ASSERT_TRUE(is == was || (std::isnan(is) && std::isnan(was))) << "out, row " << r << ": " << is << ' ' << was;
+    }
+  }
+  EXPECT_TRUE(got.sums.bytes == want.sums.bytes);
+}
+
+TEST(MovedRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
+  for_each_product([](const EmulatedKernel& product, const ExpertsProductConfig& c) {
+    const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+    for (const int top_k : {1, 3, 8}) {
+      const RowsProduct problem{.dtype = c.dtype,
+                                .experts = 5,
+                                .depth = top_k == 3 ? c.depth + 8 : c.depth - 8,
+                                .outputs = wgmma ? 4 * c.tile_columns + 24 : c.tile_columns + 24,
+                                .transposed = c.transposed,
+                                .sums = true,
+                                .tokens = 41,
+                                .top_k = top_k};
+      const bool weighs = top_k == 3;
+      Data apart(problem);
+      ASSERT_NO_FATAL_FAILURE(run_apart(product, apart, weighs));
+      for (const int columns : wgmma ? std::vector{0, 1, 2, 3} : std::vector{2}) {
+        Data data(problem);
+        data.gather();
+        // Two slices a tile under random turns: warps that wait for a phase would ask more often than the emulator
+        // bears.
+        const emu::Options options = schedules()[top_k == 3 ? 0 : static_cast<std::size_t>(columns % 3)];
+        const auto ran = run(product, data, {ExpertsGather::kNone, columns}, weighs, options);
+        ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
+        ASSERT_NO_FATAL_FAILURE(expect_equal_rows(data, apart)) << top_k << ", phases of " << columns;
+        EXPECT_TRUE(data.poison_intact());
+        // Blocks run one after another here: the last one finds all phases complete, and its warps take units.
+        for (int phase = 0; wgmma && columns > 0 && phase + 1 < (5 + columns - 1) / columns; ++phase)
+          EXPECT_GE(data.counters[static_cast<std::size_t>(phase)], 2) << columns;
+      }
+    }
+  });
+}
+
+/// NaN of a token, the first of all too, whose row those of no token may be given, is in its own rows alone.
+TEST(MovedRows, AreGatheredToTheBitsOfALaunchBeforeTheProduct) {
+  for_each_product([](const EmulatedKernel& product, const ExpertsProductConfig& c) {
+    const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+    int tried = 0;
+    for (const int top_k : {1, 8})
+      for (const int experts : {5, 256}) {
+        // Pieces of a row that do not divide it; with many experts most of them have no token, but a row.
+        Data apart({.dtype = c.dtype,
+                    .experts = experts,
+                    .depth = experts == 5 ? 1096 : c.depth,
+                    .outputs = 24,
+                    .transposed = c.transposed,
+                    .gathers = true,
+                    .sums = experts == 5,
+                    .tokens = experts == 5 ? 33 : 9,
+                    .top_k = top_k});
+        for (const int token : {0, 5}) apart.tokens.set(0, token, token, std::numeric_limits<double>::quiet_NaN());
+        Data data = apart;
+        ASSERT_NO_FATAL_FAILURE(run_apart(product, apart, false));
+        const emu::Options options = schedules()[static_cast<std::size_t>(tried++ % 3)];
+        for (const ExpertsGather gather : {ExpertsGather::kLaunch, ExpertsGather::kAhead}) {
+          Data moved = data;
+          const auto ran = run(product, moved, {gather, 1}, false, options);
+          ASSERT_TRUE(ran) << ran.error().message;
+          ASSERT_NO_FATAL_FAILURE(expect_equal_rows(moved, apart)) << top_k << " of " << experts;
+          EXPECT_TRUE(moved.poison_intact());
+          for (std::int64_t r = 0; r < moved.problem.rows; ++r) {
+            const int token = moved.token_of(r);
+            if (token == kNone) continue;
+            ASSERT_EQ(std::isnan(moved.out.get(0, r, 0)), token == 0 || token == 5) << r;
+          }
+          if (!wgmma) break;
+        }
+      }
+  });
+}
+
+TEST(MovedRows, OfNoTokensNoneAreRead) {
+  for (const EmulatedKernel& product : emulated::emulated_experts_products()) {
+    const ExpertsProductConfig& c = config_of(product);
+    if (c.keeps) continue;
+    Data data({.dtype = c.dtype,
+               .experts = 3,
+               .depth = 16,
+               .outputs = 24,
+               .transposed = c.transposed,
+               .gathers = true,
+               .sums = true,
+               .tokens = 0,
+               .top_k = 2});
+    const auto ran = run(product, data, {ExpertsGather::kAhead, 1}, false, {});
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_TRUE(data.poison_intact());
+  }
+}
+
+TEST(MovedRows, OfNoRowsTheSumsAreZeros) {
+  const EmulatedKernel& product = emulated::emulated_experts_products().front();
+  Data data({.dtype = config_of(product).dtype,
+             .experts = 2,
+             .depth = 8,
+             .outputs = 24,
+             .sums = true,
+             .tokens = 3,
+             .top_k = 2});
+  data.problem.rows = 0;
+  std::ranges::fill(data.places, -1);
+  const auto ran = run(product, data, {}, false, {});
+  ASSERT_TRUE(ran) << ran.error().message;
+  for (int t = 0; t < 3; ++t)
+    for (int o = 0; o < 24; ++o) EXPECT_EQ(data.sums.get(0, t, o), 0.0);
+  EXPECT_TRUE(data.poison_intact());
+}
+
+/// Qwen3-30B-A3B's sizes, and fewer tokens.
+TEST(MovedRows, AreMovedBesideTheProductByALayersRule) {
+  const auto images = test::every_image(catalogue(), [](const KernelVariant&) { return 128; });
+  const auto plan_of = [&](const char* gpu, std::int64_t tokens, int depth, bool gathers, bool sums) {
+    const RowsProduct p{.dtype = DType::kBF16,
+                        .rows = tokens * 8 + 128,
+                        .experts = 128,
+                        .depth = depth,
+                        .outputs = 2048,
+                        .gathers = gathers,
+                        .sums = sums,
+                        .tokens = tokens,
+                        .top_k = 8};
+    const auto plan = plan_rows_product(p, find_gpu(gpu).value(), 0, images);
+    EXPECT_TRUE(plan) << plan.error().message;
+    return *plan;
+  };
+  const ExpertsPlan beside = plan_of("H100", 32768, 1536, false, true);
+  EXPECT_EQ(beside.moves, (ExpertsMoves{ExpertsGather::kNone, 2}));
+  ASSERT_EQ(beside.steps.size(), 3u);
+  EXPECT_EQ(beside.steps[2].image, beside.rows);
+  EXPECT_EQ(beside.steps[2].grid.x, 32768 / 4);  // eight warps have two tiles' outputs of four tokens
+  EXPECT_FALSE(beside.steps[0].dependent);
+  EXPECT_TRUE(beside.steps[1].dependent && beside.steps[2].dependent);
+  EXPECT_EQ(plan_of("H100", 32768, 2304, false, true).moves, ExpertsMoves{});  // products that take long enough
+  EXPECT_EQ(plan_of("H100", 4096, 1536, false, true).moves, ExpertsMoves{});
+  EXPECT_EQ(plan_of("H100", 4096, 1536, false, true).steps.size(), 3u);
+  EXPECT_EQ(plan_of("H100", 0, 1536, true, true).steps.size(), 2u);
+  const ExpertsPlan ahead = plan_of("H100", 32768, 2048, true, false);
+  EXPECT_EQ(ahead.moves, ExpertsMoves{ExpertsGather::kAhead});
+  EXPECT_EQ(ahead.steps.size(), 2u);
+  const ExpertsPlan launch = plan_of("H100", 4096, 2048, true, false);
+  EXPECT_EQ(launch.moves, ExpertsMoves{ExpertsGather::kLaunch});
+  ASSERT_EQ(launch.steps.size(), 3u);
+  EXPECT_EQ(launch.steps[1].image, launch.rows);
+  EXPECT_EQ(launch.steps[1].grid.x, 4096);
+  const ExpertsPlan both = plan_of("L4", 32768, 1536, true, true);  // mma.sync's product moves nothing
+  EXPECT_EQ(both.moves, ExpertsMoves{ExpertsGather::kLaunch});
+  ASSERT_EQ(both.steps.size(), 4u);
+  EXPECT_EQ(both.steps[3].grid.x, 32768);
+}
+
+}  // namespace
+}  // namespace flashfit::testing
