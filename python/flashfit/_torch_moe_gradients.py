@@ -154,16 +154,6 @@ class _Products:
         rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a), **moved)
         return out
 
-    def of_gathered(self, x: Any, weights: Any, rows: _Rows) -> tuple[Any, Any]:
-        """rows.of_tokens(x), and of_rows() of that: where flashfit gathers rows, its product does it ahead of its
-        tiles."""
-        if self._own(weights) is None or not moves_rows(x):
-            xs = rows.of_tokens(x)
-            return xs, self.of_rows(xs, weights)
-        xs = x.new_empty((rows.choices.shape[0], x.shape[1]))
-        of_rows = self._by_own(xs, weights, places=rows.places, tokens=x, choices=rows.choices)
-        return rows.cleared(xs), of_rows
-
     def of_rows_and_tokens(self, a: Any, weights: Any, rows: _Rows, weighed: bool) -> tuple[Any, Any]:
         """of_rows(), and rows.added_up() of that, or None where the product does not add up itself."""
         if self._own(weights) is None or not moves_rows(a):
@@ -388,16 +378,14 @@ def experts_gradients(
     gate_up = asked.gate_up if has_gate(asked.activation) else "concatenated"
     multiplied = None
     if z is None:
-        if on_input:
-            multiplied = inputs()
-            z = products.of_rows(multiplied, first)
-        else:
-            multiplied, z = products.of_gathered(x, first, rows)
+        multiplied = inputs()
+        z = products.of_rows(multiplied, first)
         if asked.b13 is not None:
             z.add_(asked.b13[rows.expert])
     else:
         gate_up = "concatenated"
-    douts, dh = products.of_gathered(dout, second.mT, rows)
+    douts = rows.of_tokens(dout)
+    dh = products.of_rows(douts, second.mT)
     dz = torch.empty_like(z)
     if gate_up == "concatenated" and has_kernel(x, dh.shape[1]):
         h, chosen = dh, None if on_input else rows.topk_weights.reshape(-1)

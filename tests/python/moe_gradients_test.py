@@ -422,40 +422,21 @@ def test_products_of_rows_move_them_where_they_can(
     as_on_a_gpu: str, moved: list[str], weight_on: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def product(a: Any, weights: Any, offsets: Any, out: Any, turned: bool, stream: int, **more: Any) -> None:
-        if "tokens" in more:
-            assert set(more) == {"places", "tokens", "choices"}
-            _torch_moe_gradients.gather_rows(more["tokens"], more["places"], a, stream)
-            has = more["choices"] >= 0
-            token = more["choices"][has].long() // more["places"].shape[1]
-            assert torch.equal(a[has], more["tokens"][token])
-            moved[-1] += " of a product"
         by_plain_operations(a, weights, offsets, out, turned)
-        if "sums" in more:
+        if more:
             assert set(more) == {"places", "sums", "topk_weights"}
             _torch_moe_gradients.sum_rows(out, more["places"], more["topk_weights"], more["sums"], stream)
-            moved[-1] += " of a product"
+            moved[-1] += " of the product"
 
     monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: True)
     monkeypatch.setattr(_torch_moe_gradients, "rows_product", product)
     monkeypatch.setattr(_torch_moe_gradients, "weights_product", weights_of_experts)
     call = differentiable(torch.bfloat16, "swiglu", "concatenated", False, weight_on)
     held(call, DIFFERENTIATED, by_torch)
-    of_x = "gather" if weight_on == "input" else "gather of a product"  # for z, which weights reach before
     if weight_on == "input":
-        assert moved == [of_x, "gather of a product", "weighed sum of a product", "gather"]
+        assert moved == ["gather", "gather", "weighed sum of the product", "gather"]
     else:
-        assert moved == [of_x, "gather of a product", "sum of a product"]
-    moved.clear()
-    # Of 256 experts most have no token, and choices of none have no row.
-    many = layer(tokens=40, experts=256, hidden=32, between=16, top_k=4, dtype="bfloat16")
-    many["topk_ids"] = torch.where(many["topk_ids"] % 3 == 0, many["topk_ids"], -1)
-    many["experts"] = (0, 256)
-    found = gradients_of(flashfit.fused_moe, many, normal(40, 32).bfloat16(), ["x", "w13", "w2", "topk_weights"])
-    monkeypatch.setattr(_torch_moe_gradients, "takes_rows", lambda _: False)
-    want = gradients_of(flashfit.fused_moe, many, normal(40, 32).bfloat16(), ["x", "w13", "w2", "topk_weights"])
-    assert moved[:3] == ["gather of a product", "gather of a product", "sum of a product"]
-    for name in want:
-        torch.testing.assert_close(found[name], want[name], rtol=2e-2, atol=2e-2)
+        assert moved == ["gather", "gather", "sum of the product"]
 
 
 @pytest.mark.parametrize("weight_on", ["output", "input"])

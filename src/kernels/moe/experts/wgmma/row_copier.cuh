@@ -48,7 +48,7 @@ class ExpertsRowCopier {
   int take(const ExpertsRowUnits& units) const { return arch::lane() == 0 ? units.take() : 0; }
 
   void copy(const ExpertsRowUnit& unit) {
-    const int lane = arch::lane(), choice = lane < unit.rows ? choice_of(p_, unit.first + lane) : 0;
+    const int lane = arch::lane(), choice = lane < unit.rows ? arch::load(p_.choices, unit.first + lane) : 0;
     arch::store_shared(s_.tokens, lane, p_.top_k.quotient(choice));
     arch::sync_warp();
     if (lane == 0) {

@@ -49,7 +49,7 @@ class ExpertsRowHelpers {
     const T* const g_x = static_cast<const T*>(p.copies.x);
     T* const g_to = static_cast<T*>(p.copies.gathered);
     const int depth = p.product.depth, own = warp + arch::lane() * C.column_warps;
-    const int choice = own < unit.rows ? choice_of(p.product, unit.first + own) : 0;
+    const int choice = own < unit.rows ? arch::load(p.product.choices, unit.first + own) : 0;
     for (int i = 0; warp + i * C.column_warps < unit.rows; ++i) {
       const int64 from = int64{p.product.top_k.quotient(arch::shuffle(choice, i))} * p.copies.x_row;
       const int64 to = int64{unit.first + warp + i * C.column_warps} * depth;

@@ -32,12 +32,6 @@ class ExpertsRowUnits {
   int end_;
 };
 
-/// The choice of a row; of one that is of no token any choice, for its row to be copied as well as another.
-inline int choice_of(const ExpertsProductParams& p, int row) {
-  const int choice = arch::load(p.choices, row);
-  return choice < 0 ? 0 : choice;
-}
-
 /// By one thread, which knows that a unit's rows are stored: by its own bulk copies, or by others of its block.
 inline void tell_of_rows(const ExpertsRowCopies& copies, const ExpertsRowUnit& unit) {
   arch::reduce_add<arch::MemoryOrder::kRelease>(copies.ready, unit.first / kReadyRows, unit.rows);
