@@ -427,16 +427,14 @@ FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe
  * expert has are not written. On one GPU; all floats but topk_weights of one dtype, fp16 or bf16; the last dimension
  * contiguous, other strides multiples of 8, addresses of 16 bytes.
  *
- * What flashfit_moe_gather_rows and flashfit_moe_sum_rows do before and after it, it does itself where tokens or sums
- * are given, to the same bits, and beside the products where that is faster:
+ * Where sums are given, it also does what flashfit_moe_sum_rows does after it, to the same bits, and beside the products
+ * where that is faster:
  *
- *   tokens:  a[r] = tokens[choices[r] / top_k] comes first, r = places[t, k] for each choice t * top_k + k. Rows whose
- *            choice is below 0 are of no token: they, and their products, may hold anything afterwards
- *   sums:    sums[t] = topk_weights[t, 0] out[places[t, 0]] + ... in the order of k, in fp32, rounded once */
+ *   sums[t] = topk_weights[t, 0] out[places[t, 0]] + ... in the order of k, in fp32, rounded once */
 typedef struct flashfit_moe_rows_product_args {
   uint32_t struct_size;    /* sizeof(flashfit_moe_rows_product_args); as of flashfit_attention_args */
   uint32_t flags;          /* FLASHFIT_TRANSPOSED, FLASHFIT_PTX_ONLY */
-  const DLTensor* a;       /* [rows, depth], depth a multiple of 8; with tokens contiguous, and written */
+  const DLTensor* a;       /* [rows, depth], depth a multiple of 8 */
   const DLTensor* w;       /* [experts, outputs, depth], outputs a multiple of 8; FLASHFIT_TRANSPOSED: [experts, depth,
                             * outputs] */
   const DLTensor* offsets; /* int32 [experts + 1], contiguous: where each expert's rows begin */
@@ -444,12 +442,10 @@ typedef struct flashfit_moe_rows_product_args {
   flashfit_stream stream;
   void* workspace; /* as of flashfit_attention_args; NULL: `allocate` is asked */
   uint64_t workspace_bytes;
-  /* NULL: neither gathers nor adds up. */
+  /* NULL: nothing is added up. */
   const DLTensor* places;       /* int32 [tokens, top_k], contiguous: each below the number of rows, below 0: no row */
-  const DLTensor* tokens;       /* [tokens, depth]; or NULL */
-  const DLTensor* choices;      /* with tokens: int32 [rows], contiguous: each below tokens * top_k; else NULL */
-  const DLTensor* sums;         /* written: [tokens, outputs]; or NULL */
-  const DLTensor* topk_weights; /* of sums: fp32 [tokens, top_k], contiguous; or NULL for 1 */
+  const DLTensor* sums;         /* written: [tokens, outputs] */
+  const DLTensor* topk_weights; /* fp32 [tokens, top_k], contiguous; or NULL for 1 */
 } flashfit_moe_rows_product_args;
 
 /* Queued on the stream; tensors on the CPU are refused. allocate and context as of flashfit_attention_run. */

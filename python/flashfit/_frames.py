@@ -101,10 +101,10 @@ MOE_BACKWARD_TENSORS = ("x", "w13", "w2", "dout", "topk_ids", "topk_weights", "b
 #: flashfit_moe_activation_backward_args' tensors, in their order.
 ACTIVATION_TENSORS = ("z", "dh", "choices", "topk_weights", "dz", "h", "dtopk_weights")
 _activation_frames = _Frames("=II7QQifff", 7)  # flashfit_moe_activation_backward_args
-#: flashfit_moe_rows_product_args' tensors, in their order: those of each call, and those of rows that it moves.
+#: flashfit_moe_rows_product_args' tensors, in their order: those of each call, and those of sums.
 PRODUCT_TENSORS = ("a", "w", "offsets", "out")
-MOVED_TENSORS = ("places", "tokens", "choices", "sums", "topk_weights")
-_product_frames = _Frames("=II4QQQQ5Q", 9)  # flashfit_moe_rows_product_args
+SUMS_TENSORS = ("places", "sums", "topk_weights")
+_product_frames = _Frames("=II4QQQQ3Q", 7)  # flashfit_moe_rows_product_args
 #: flashfit_moe_weights_product_args' tensors, in their order.
 WEIGHTS_TENSORS = ("a", "b", "offsets", "out")
 _weights_frames = _Frames("=II4QQQQ", 4)  # flashfit_moe_weights_product_args
@@ -225,9 +225,9 @@ def frames_rows_product(
     tensors: dict[str, Memory | None], transposed: bool, stream: int, allocate: Callable[[int], int]
 ) -> int:
     """flashfit_moe_rows_product's status; allocate(bytes) gives the address of its workspace. Of rows that it does not
-    move, tensors may lack MOVED_TENSORS."""
+    move, tensors may lack SUMS_TENSORS."""
     with _product_frames.take() as frame:
-        names = (*PRODUCT_TENSORS, *MOVED_TENSORS)
+        names = (*PRODUCT_TENSORS, *SUMS_TENSORS)
         places = [frame.put_tensor(i, tensors.get(name)) for i, name in enumerate(names)]
         frame.put_args(_TRANSPOSED if transposed else 0, *places[:4], stream, 0, 0, *places[4:])
         return _run(library().c.flashfit_moe_rows_product, frame, allocate)

@@ -74,10 +74,10 @@ def sum_rows(rows: Any, places: Any, weights: Any, tokens: Any, stream: int) -> 
         raise failure(status)
 
 
-def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int, **moved: Any) -> None:
+def rows_product(a: Any, weights: Any, offsets: Any, out: Any, transposed: bool, stream: int, **sums: Any) -> None:
     """Into out[r] the product a[r] w of each row r of expert e: flashfit_moe_rows_product. weights: [experts, n, k],
-    transposed [experts, k, n]. moved: its places, tokens, choices, sums and topk_weights, if it moves rows, too."""
-    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out, **moved}, stream)
+    transposed [experts, k, n]. sums: its places, sums and topk_weights, if it adds up, too."""
+    given = _memories({"a": a, "w": weights, "offsets": offsets, "out": out, **sums}, stream)
     status = binding().rows_product(given, transposed, stream, _space_beside(a))
     if status:
         raise failure(status)
@@ -146,12 +146,12 @@ class _Products:
         """_layout_of() weights that flashfit's product of rows takes; None of others."""
         return _layout_of(weights) if self._is_own else None
 
-    def _by_own(self, a: Any, weights: Any, **moved: Any) -> Any:
-        """of_rows() by flashfit's product, which moves rows, too: rows_product()."""
+    def _by_own(self, a: Any, weights: Any, **sums: Any) -> Any:
+        """of_rows() by flashfit's product, which adds up, too: rows_product()."""
         transposed = self._own(weights)
         assert transposed is not None
         out = a.new_empty((a.shape[0], weights.shape[2]))
-        rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a), **moved)
+        rows_product(a, weights if transposed else weights.mT, self._offsets, out, transposed, _stream_of(a), **sums)
         return out
 
     def of_rows_and_tokens(self, a: Any, weights: Any, rows: _Rows, weighed: bool) -> tuple[Any, Any]:

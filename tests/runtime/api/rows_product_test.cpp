@@ -31,14 +31,13 @@ class RowsProductCalls : public testing::Test {
     gpu_double::answer = {};
     args.struct_size = sizeof args;
     args.a = &a.dl, args.w = &w.dl, args.offsets = &offsets.dl, args.out = &out.dl, args.stream = this;
-    for (Tensor* t : {&a, &w, &offsets, &out, &places, &tokens, &choices, &sums, &weights}) t->dl.device = {kDLCUDA, 0};
+    for (Tensor* t : {&a, &w, &offsets, &out, &places, &sums, &weights}) t->dl.device = {kDLCUDA, 0};
   }
   flashfit_status call() { return flashfit_moe_rows_product(&args, give, &space); }
 
   const DLDataType bf16 = dl_dtype(DType::kBF16), int32{kDLInt, 32, 1};
   Tensor a{{20, 32}, bf16}, w{{5, 16, 32}, bf16}, offsets{{6}, int32}, out{{20, 16}, bf16};
-  Tensor places{{9, 2}, int32}, tokens{{9, 32}, bf16}, choices{{20}, int32}, sums{{9, 16}, bf16},
-      weights{{9, 2}, dl_dtype(DType::kF32)};
+  Tensor places{{9, 2}, int32}, sums{{9, 16}, bf16}, weights{{9, 2}, dl_dtype(DType::kF32)};
   Space space;
   flashfit_moe_rows_product_args args{};
 };
@@ -67,29 +66,16 @@ TEST_F(RowsProductCalls, IsTwoLaunchesOnTheCallersStream) {
   EXPECT_GT(space.asked, 0u);
 }
 
-TEST_F(RowsProductCalls, GathersBeforeAndAddsUpAfterwards) {
-  args.places = &places.dl, args.tokens = &tokens.dl, args.choices = &choices.dl;
-  args.sums = &sums.dl, args.topk_weights = &weights.dl;
+TEST_F(RowsProductCalls, AddsUpAfterwards) {
+  args.places = &places.dl, args.sums = &sums.dl, args.topk_weights = &weights.dl;
   ASSERT_EQ(call(), FLASHFIT_OK) << flashfit_last_error();
-  ASSERT_EQ(launched.size(), 4u);
+  ASSERT_EQ(launched.size(), 3u);
   EXPECT_EQ(launched[0].as<ExpertsRowsParams>().step, ExpertsRowsStep::kTake);
-  const auto& gather = launched[1].as<ExpertsRowsParams>();
-  EXPECT_EQ(gather.step, ExpertsRowsStep::kGather);
-  EXPECT_EQ(launched[1].grid.x, 9);
-  EXPECT_EQ(gather.x, tokens.dl.data);
-  EXPECT_EQ(gather.x_row, 32);
-  EXPECT_EQ(gather.places, places.dl.data);
-  EXPECT_EQ(gather.gathered, a.dl.data);
-  EXPECT_EQ(gather.top_k, 2);
-  EXPECT_EQ(gather.columns, 32);
-  const auto& product = launched[2].as<ExpertsProductParams>();
-  EXPECT_EQ(product.a, a.dl.data);
-  EXPECT_EQ(product.a_row, 32);
-  EXPECT_EQ(product.choices, nullptr);
-  const auto& sum = launched[3].as<ExpertsRowsParams>();
+  EXPECT_EQ(launched[1].as<ExpertsProductParams>().a, a.dl.data);
+  const auto& sum = launched[2].as<ExpertsRowsParams>();
   EXPECT_EQ(sum.step, ExpertsRowsStep::kSum);
-  EXPECT_EQ(launched[3].stream, this);
-  EXPECT_EQ(launched[3].grid.x, 9);
+  EXPECT_EQ(launched[2].stream, this);
+  EXPECT_EQ(launched[2].grid.x, 9);
   EXPECT_EQ(sum.y, out.dl.data);
   EXPECT_EQ(sum.places, places.dl.data);
   EXPECT_EQ(sum.weights, weights.dl.data);
@@ -110,18 +96,15 @@ TEST_F(RowsProductCalls, AddsUpNoRowsToZeros) {
   EXPECT_EQ(launched.size(), 1u);
 }
 
-TEST_F(RowsProductCalls, TakesCallersOfBeforeItMovedRows) {
+TEST_F(RowsProductCalls, TakesCallersOfBeforeItAddedUp) {
   args.struct_size = 64;
   args.sums = &sums.dl, args.topk_weights = &weights.dl;  // behind what such a caller has
   ASSERT_EQ(call(), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_EQ(launched.size(), 2u);
 }
 
-TEST_F(RowsProductCalls, SaysWhatIsWrongOfRowsThatItMoves) {
-  const auto all = [&] {
-    args.places = &places.dl, args.tokens = &tokens.dl, args.choices = &choices.dl;
-    args.sums = &sums.dl, args.topk_weights = &weights.dl;
-  };
+TEST_F(RowsProductCalls, SaysWhatIsWrongOfWhatItAddsUp) {
+  const auto all = [&] { args.places = &places.dl, args.sums = &sums.dl, args.topk_weights = &weights.dl; };
   const auto refused = [&](const char* message, const std::function<void()>& bend) {
     all();
     bend();
@@ -129,33 +112,25 @@ TEST_F(RowsProductCalls, SaysWhatIsWrongOfRowsThatItMoves) {
     EXPECT_THAT(flashfit_last_error(), testing::StartsWith(message));
   };
   refused("places: NULL; accepted: a tensor [tokens, top_k]", [&] { args.places = nullptr; });
-  refused("choices: NULL; accepted: a tensor [rows]", [&] { args.choices = nullptr; });
-  refused("choices: given; accepted: NULL without tokens", [&] { args.tokens = nullptr; });
-  refused("topk_weights: given; accepted: NULL without sums", [&] { args.sums = nullptr; });
-  refused("places: given; accepted: NULL without tokens or sums",
-          [&] { args.tokens = args.choices = args.sums = args.topk_weights = nullptr; });
-  Tensor few{{8, 32}, bf16}, none{{9, 0}, int32}, fewer{{19}, int32}, narrow{{9, 8}, bf16}, wide{{9, 16}, int32};
-  for (Tensor* t : {&few, &none, &fewer, &narrow, &wide}) t->dl.device = {kDLCUDA, 0};
-  refused("tokens: shape is (8, 32); accepted: (9, 32)", [&] { args.tokens = &few.dl; });
+  refused("topk_weights: given; accepted: NULL without sums", [&] { args.places = nullptr, args.sums = nullptr; });
+  refused("places: given; accepted: NULL without sums", [&] { args.sums = nullptr; });
+  Tensor few{{8, 2}, dl_dtype(DType::kF32)}, none{{9, 0}, int32}, narrow{{9, 8}, bf16}, wide{{9, 16}, int32};
+  for (Tensor* t : {&few, &none, &narrow, &wide}) t->dl.device = {kDLCUDA, 0};
+  refused("topk_weights: shape is (8, 2); accepted: (9, 2)", [&] { args.topk_weights = &few.dl; });
   refused("places: shape is (9, 0); accepted: top_k of 1 and more", [&] { args.places = &none.dl; });
-  refused("choices: shape is (19); accepted: (20)", [&] { args.choices = &fewer.dl; });
   refused("sums: shape is (9, 8); accepted: (9, 16)", [&] { args.sums = &narrow.dl; });
   refused("sums: dtype is int32; accepted: bf16, as a", [&] { args.sums = &wide.dl; });
   refused("topk_weights: dtype is int32; accepted: fp32", [&] { args.topk_weights = &places.dl; });
   refused("places: dtype is fp32; accepted: int32", [&] { args.places = &weights.dl; });
-  refused("choices: 2 dimensions; accepted: 1, [rows]", [&] { args.choices = &places.dl; });
-  Tensor same{{9, 16}, bf16}, rows{{9, 32}, bf16};
-  rows.dl = a.dl, rows.dl.shape = tokens.dl.shape, rows.dl.strides = tokens.dl.strides;
-  refused("a: memory ", [&] { args.tokens = &rows.dl; });
+  refused("places: 1 dimensions; accepted: 2, [tokens, top_k]", [&] { args.places = &offsets.dl; });
+  Tensor same{{9, 16}, bf16};
   same.dl = out.dl, same.dl.shape = sums.dl.shape, same.dl.strides = sums.dl.strides;
   refused("out: memory ", [&] { args.sums = &same.dl; });
   sums.strides()[0] = 8;
   refused("sums: strides are (8, 1); accepted: those of rows with memory of their own", [] {});
-  sums.strides()[0] = 16, tokens.strides()[0] = 36;
-  refused("tokens: strides are (36, 1); accepted: 1 at last, others multiples of 8", [] {});
-  tokens.strides()[0] = 32, a.strides()[0] = 40;
-  refused("a: strides are (40, 1); accepted: contiguous", [] {});
-  a.strides()[0] = 32, places.strides()[0] = 3;
+  sums.strides()[0] = 20;
+  refused("sums: strides are (20, 1); accepted: 1 at last, others multiples of 8", [] {});
+  sums.strides()[0] = 16, places.strides()[0] = 3;
   refused("places: strides are (3, 1); accepted: contiguous", [] {});
   EXPECT_TRUE(launched.empty());
 }

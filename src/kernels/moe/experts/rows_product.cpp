@@ -29,12 +29,7 @@ int tiles_along(const ExpertsProductConfig& c, const RowsProduct& p) {
   return static_cast<int>(columns_of(c, p.outputs, false));
 }
 
-bool gathers(const RowsProduct& p) { return p.gathers && p.tokens > 0 && p.rows > 0; }
 bool adds_up(const RowsProduct& p) { return p.sums && p.tokens > 0; }
-
-TokenRows token_rows(const RowsProduct& p, int columns) {
-  return {.dtype = p.dtype, .tokens = p.tokens, .top_k = p.top_k, .columns = columns};
-}
 
 }  // namespace
 
@@ -42,22 +37,13 @@ TokenRows token_rows(const RowsProduct& p, int columns) {
 int64 rows_product_workspace(const RowsProduct& p) { return p.rows == 0 ? 0 : experts_workspace(layer_of(p)).h; }
 
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p) {
-  const bool ahead = moves_beside_products(p.rows, p.depth, p.dtype, p.experts);
   const bool beside = moves_beside_products(p.rows, p.outputs, p.dtype, p.experts);
-  return moves_of(c, p,
-                  {ahead ? ExpertsGather::kAhead : ExpertsGather::kLaunch,
-                   beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0});
+  return moves_of(c, p, {ExpertsGather::kNone, beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0});
 }
 
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted) {
-  const bool wgmma = c.engine == ExpertsEngine::kWgmma;
-  // What the product copies and what it adds up would lie in the same memory of a block.
-  const bool ahead = wgmma && gathers(p) && wanted.gather == ExpertsGather::kAhead;
-  const bool phases = wgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32 && !ahead;
-  return {!gathers(p) ? ExpertsGather::kNone
-          : ahead     ? ExpertsGather::kAhead
-                      : ExpertsGather::kLaunch,
-          phases ? phase_columns_of(wanted.phase_columns, tiles_along(c, p)) : 0};
+  const bool phases = c.engine == ExpertsEngine::kWgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32;
+  return {ExpertsGather::kNone, phases ? phase_columns_of(wanted.phase_columns, tiles_along(c, p)) : 0};
 }
 
 Result<ExpertsPlan> plan_rows_product(const RowsProduct& p, const Gpu& gpu, CudaVersion driver,
@@ -81,7 +67,6 @@ Steps rows_product_steps(const Image& rows, const Image& product, const RowsProd
     const Steps layer =
         experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
     add(layer[0]);
-    if (moves.gather == ExpertsGather::kLaunch) add(token_rows_steps(rows, token_rows(p, p.depth))[0]);
     add(layer[2]);
   }
   if (adds_up(p)) {
@@ -95,7 +80,6 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
                                        EncodeTensorMap encode) {
   const RowsProduct& p = call.problem;
   moves = moves_of(c, p, moves);
-  const bool ahead = moves.gather == ExpertsGather::kAhead;
   const ExpertsProblem layer = layer_of(p);
   const ExpertsWorkspace at = experts_workspace(layer);
   char* const workspace = static_cast<char*>(call.workspace);
@@ -114,18 +98,11 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   take_.tiles = reinterpret_cast<ExpertTile*>(workspace + at.tiles);
   take_.tile_count = ints(at.tile_count);
   take_.taken = ints(at.taken);
-  take_.ready = ints(at.ready);
-  take_.ready_count = ahead ? static_cast<int>(1 + ready_bands(layer)) : 0;
   take_.summing = ints(at.summing);
   take_.summing_count = phases.count > 1 ? 2 * kMostPhases : 0;
   take_.top_k = 1;
 
-  gather_ = gather_params({.problem = token_rows(p, p.depth),
-                           .places = call.places,
-                           .tokens = const_cast<void*>(call.tokens),  // which gathering only reads
-                           .tokens_row = call.tokens_row,
-                           .rows = call.a});
-  sum_ = sum_params({.problem = token_rows(p, p.outputs),
+  sum_ = sum_params({.problem = {.dtype = p.dtype, .tokens = p.tokens, .top_k = p.top_k, .columns = p.outputs},
                      .places = call.places,
                      .tokens = call.sums,
                      .tokens_row = call.sums_row,
@@ -142,13 +119,11 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product = {};
   product.tiles = take_.tiles;
   product.tile_count = take_.tile_count;
-  product.sorted_before = moves.gather == ExpertsGather::kLaunch;
   product.taken = take_.taken;
-  product.choices = ahead ? call.choices : nullptr;
-  product.top_k = Divisor(ahead ? p.top_k : 1);
+  product.top_k = Divisor(1);
   product.columns = Divisor(tiles_along(c, p));
   product.a = call.a;
-  product.a_row = p.gathers ? p.depth : call.a_row;
+  product.a_row = call.a_row;
   product.w = call.w;
   product.w_expert = call.w_expert;
   product.w_row = call.w_row;
@@ -157,12 +132,7 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.depth = p.depth;
   product.outputs = p.outputs;
   product.transposed = p.transposed;
-  product_.copies = {.x = ahead ? call.tokens : nullptr,
-                     .x_row = call.tokens_row,
-                     .gathered = call.a,
-                     .unit_rows = unit_rows(p.depth, p.dtype),
-                     .taken = take_.ready,
-                     .ready = take_.ready + 1};
+  product_.copies = {};  // rows lie where they are multiplied
   product_.phases = phases;
   product_.sums = {.units = units,
                    .places = call.places,
@@ -175,7 +145,6 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   count_ = 0;
   if (p.rows > 0) {
     add(&take_);
-    if (moves.gather == ExpertsGather::kLaunch) add(&gather_);
     add(wgmma ? static_cast<const void*>(&product_) : &product);
   }
   if (adds_up(p)) add(&sum_);

@@ -1,20 +1,19 @@
 #pragma once
 // The experts' grouped product alone, as a backward needs it: out[r] = a[r] w_e^T of each row r of expert e, where rows
-// lie sorted by expert. It is a layer's second product, by the same images. What a layer does before and after its
-// products it may do, too: gather a, rows of tokens, and add up the products of each token's choices. Host only.
+// lie sorted by expert. It is a layer's second product, by the same images, and like that it may add up the products of
+// each token's choices. Host only.
 #include "kernels/moe/experts/plan.hpp"
 
 namespace flashfit {
 
 struct RowsProduct {
-  DType dtype = DType::kBF16;  ///< of a, w, out, tokens and sums: fp16 or bf16
+  DType dtype = DType::kBF16;  ///< of a, w, out and sums: fp16 or bf16
   int64 rows = 0;              ///< below 2^31
   int experts = 0;             ///< 1 to kMostExperts
   int depth = 0, outputs = 0;  ///< multiples of 8
   bool transposed = false;     ///< w is [experts, depth, outputs] instead of [experts, outputs, depth]
-  bool gathers = false;        ///< a is not there yet: rows of tokens are copied to it
   bool sums = false;           ///< the products of each token's choices are wanted, added up
-  int64 tokens = 0;            ///< of these two; tokens * top_k is below 2^31
+  int64 tokens = 0;            ///< of the sums; tokens * top_k is below 2^31
   int top_k = 0;               ///< choices of a token: 1 or more
   bool operator==(const RowsProduct&) const = default;
 };
@@ -22,7 +21,7 @@ struct RowsProduct {
 /// A checked call. Addresses are multiples of 16 bytes, strides of 8 elements; the last dimensions are contiguous.
 struct RowsProductCall {
   RowsProduct problem;
-  void* a = nullptr;  ///< [rows, depth]; of problems that gather contiguous, and written
+  const void* a = nullptr;  ///< [rows, depth]
   int64 a_row = 0;
   const void* w = nullptr;
   int64 w_expert = 0, w_row = 0;
@@ -31,14 +30,9 @@ struct RowsProductCall {
   const int* offsets = nullptr;
   void* out = nullptr;        ///< [rows, outputs], contiguous; rows that no expert has are not written
   void* workspace = nullptr;  ///< rows_product_workspace() bytes, aligned to 256
-  // Of problems that gather or add up.
-  const int* places = nullptr;   ///< [tokens, top_k]: the row of each choice; below 0: it has none
-  const void* tokens = nullptr;  ///< [tokens, depth], which are gathered
-  int64 tokens_row = 0;
-  /// [rows], of problems that gather: the choice whose place the row is; below 0: it is of no token, and may be given
-  /// any token's.
-  const int* choices = nullptr;
-  const float* weights = nullptr;  ///< of the sums: [tokens, top_k], or nullptr for 1
+  // Of problems that add up.
+  const int* places = nullptr;     ///< [tokens, top_k]: the row of each choice; below 0: it has none
+  const float* weights = nullptr;  ///< [tokens, top_k], or nullptr for 1
   void* sums = nullptr;            ///< [tokens, outputs]: written
   int64 sums_row = 0;
 };
@@ -50,7 +44,7 @@ int64 rows_product_workspace(const RowsProduct& problem);
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p);
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted);
 
-/// The list of tiles, the gather if it is a launch, the product, the sum, or what the product leaves of it. Without
+/// The list of tiles, the product, the sum, or what the product leaves of it. Without
 /// rows none but the sum. Code::kMisfit names the GPU and what binds.
 Result<ExpertsPlan> plan_rows_product(const RowsProduct& problem, const Gpu& gpu, CudaVersion driver,
                                       std::span<const Image> images, const PlanOptions& options = {});
@@ -75,9 +69,9 @@ class RowsProductArguments {
 
  private:
   void add(const void* argument) { pointers_[count_++] = argument; }
-  ExpertsRowsParams take_, gather_, sum_;
+  ExpertsRowsParams take_, sum_;
   WgmmaExpertsParams product_;  ///< of mma.sync without the maps
-  std::array<const void*, 4> pointers_{};
+  std::array<const void*, 3> pointers_{};
   std::size_t count_ = 0;
 };
 

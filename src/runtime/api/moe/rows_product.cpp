@@ -23,7 +23,7 @@ using Args = flashfit_moe_rows_product_args;
 
 struct Tensors {
   Argument a, w, offsets, out;
-  Argument places, tokens, choices, sums, weights;  ///< without dimensions where none is given
+  Argument places, sums, weights;  ///< without dimensions where none is given
 };
 
 Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
@@ -32,25 +32,22 @@ Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
        {"w", args.w, 3, transposed ? "[experts, depth, outputs]" : "[experts, outputs, depth]", t.w},
        {"offsets", args.offsets, 1, "[experts + 1]", t.offsets},
        {"out", args.out, 2, "[rows, outputs]", t.out}});
-  const bool gathers = args.tokens != nullptr, sums = args.sums != nullptr;
+  const bool sums = args.sums != nullptr;
   const struct {
     const char* name;
     const DLTensor* tensor;
     int ndim;
     const char* layout;
     Argument& to;
-    bool wanted, needed;
-    const char* beside;
+    bool needed;
   } all[] = {
-      {"places", args.places, 2, "[tokens, top_k]", t.places, gathers || sums, gathers || sums, "tokens or sums"},
-      {"tokens", args.tokens, 2, "[tokens, depth]", t.tokens, gathers, gathers, ""},
-      {"choices", args.choices, 1, "[rows]", t.choices, gathers, gathers, "tokens"},
-      {"sums", args.sums, 2, "[tokens, outputs]", t.sums, sums, sums, ""},
-      {"topk_weights", args.topk_weights, 2, "[tokens, top_k]", t.weights, sums, false, "sums"},
+      {"places", args.places, 2, "[tokens, top_k]", t.places, sums},
+      {"sums", args.sums, 2, "[tokens, outputs]", t.sums, sums},
+      {"topk_weights", args.topk_weights, 2, "[tokens, top_k]", t.weights, false},
   };
   for (const auto& each : all) {
     if (!ok) return ok;
-    if (!each.wanted && each.tensor) return refuse("{}: given; accepted: NULL without {}", each.name, each.beside);
+    if (!sums && each.tensor) return refuse("{}: given; accepted: NULL without sums", each.name);
     if (!each.tensor && !each.needed) continue;
     ok = read_argument(each.name, each.tensor, each.ndim, each.layout, each.to);
     if (ok) ok = check_on_gpu_of(t.a, each.to);
@@ -60,12 +57,10 @@ Result<void> read_tensors(const Args& args, bool transposed, Tensors& t) {
 
 Result<DType> check_dtypes(const Tensors& t) {
   auto dtype = product_dtype_of(t.a, t.w, t.offsets, t.out);
-  for (const Argument* x : {&t.tokens, &t.sums})
-    if (dtype && x->ndim) dtype = half_dtype_of(t.a, {x});
+  if (dtype && t.sums.ndim) dtype = half_dtype_of(t.a, {&t.sums});
   if (!dtype) return dtype;
-  for (const Argument* x : {&t.places, &t.choices})
-    if (x->ndim && !is_dtype(x->dtype, kDLInt, 32))
-      return refuse("{}: dtype is {}; accepted: int32", x->name, text(x->dtype));
+  if (t.places.ndim && !is_dtype(t.places.dtype, kDLInt, 32))
+    return refuse("places: dtype is {}; accepted: int32", text(t.places.dtype));
   if (t.weights.ndim && !is_dtype(t.weights.dtype, kDLFloat, 32))
     return refuse("topk_weights: dtype is {}; accepted: fp32", text(t.weights.dtype));
   return dtype;
@@ -87,17 +82,15 @@ Result<void> check_shapes(const Tensors& t, RowsProduct& p) {
   if (top_k < 1 || tokens * top_k > kMaxSize)
     return refuse("places: shape is {}; accepted: top_k of 1 and more, {} places at most", text(t.places.shape()),
                   kMaxSize);
-  p.gathers = t.tokens.ndim != 0, p.sums = t.sums.ndim != 0;
+  p.sums = true;
   p.tokens = tokens, p.top_k = static_cast<int>(top_k);
-  ok = check_sizes(t.tokens, {tokens, p.depth});
-  if (ok) ok = check_sizes(t.choices, {p.rows});
-  if (ok) ok = check_sizes(t.sums, {tokens, p.outputs});
+  ok = check_sizes(t.sums, {tokens, p.outputs});
   if (ok) ok = check_sizes(t.weights, {tokens, top_k});
   return ok;
 }
 
 Result<void> check_memory(const Tensors& t) {
-  for (const Argument* x : {&t.a, &t.w, &t.tokens, &t.sums}) {
+  for (const Argument* x : {&t.a, &t.w, &t.sums}) {
     if (x->ndim == 0) continue;
     const auto last = x->stride.begin() + x->ndim - 1;
     if (*last > 1 || std::any_of(x->stride.begin(), last, [](std::int64_t each) { return each % 8 != 0; }))
@@ -106,15 +99,14 @@ Result<void> check_memory(const Tensors& t) {
   }
   auto ok = check_product_memory(t.a, t.w, t.offsets, t.out);
   if (!ok) return ok;
-  for (const Argument* x : {&t.places, &t.choices, &t.weights, &t.a})
-    if (x->ndim && (x != &t.a || t.tokens.ndim) && !is_contiguous(*x))
+  for (const Argument* x : {&t.places, &t.weights})
+    if (x->ndim && !is_contiguous(*x))
       return refuse("{}: strides are {}; accepted: contiguous", x->name, text(x->strides()));
   if (t.sums.ndim && !strides_nest(t.sums))
     return refuse("sums: strides are {}; accepted: those of rows with memory of their own", text(t.sums.strides()));
-  const Argument* const written[] = {&t.out, &t.sums, t.tokens.ndim ? &t.a : nullptr};
-  for (const Argument* to : written)
-    for (const Argument* x : {&t.a, &t.w, &t.offsets, &t.out, &t.places, &t.tokens, &t.choices, &t.sums, &t.weights})
-      if (to && to->ndim && x->ndim && x != to && overlap(*to, *x)) return refuse_overlap(*to, *x);
+  for (const Argument* to : {&t.out, &t.sums})
+    for (const Argument* x : {&t.a, &t.w, &t.offsets, &t.out, &t.places, &t.sums, &t.weights})
+      if (to->ndim && x->ndim && x != to && overlap(*to, *x)) return refuse_overlap(*to, *x);
   return {};
 }
 
@@ -147,8 +139,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   const int device = t.a.device.device_id;
   const auto plan = plan_for(p, device, (args.flags & FLASHFIT_PTX_ONLY) != 0);
   if (!plan) return tl::unexpected(plan.error());
-  const Argument* const tensors[] = {&t.a,      &t.w,       &t.offsets, &t.out,    &t.places,
-                                     &t.tokens, &t.choices, &t.sums,    &t.weights};
+  const Argument* const tensors[] = {&t.a, &t.w, &t.offsets, &t.out, &t.places, &t.sums, &t.weights};
   const auto needed = static_cast<std::uint64_t>(rows_product_workspace(p));
   const auto workspace = needed == 0 ? Result<void*>(nullptr)
                                      : find_workspace(args.workspace, args.workspace_bytes, needed, allocator, tensors);
@@ -157,8 +148,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   call.a = t.a.data, call.a_row = t.a.stride[0];
   call.w = t.w.data, call.w_expert = t.w.stride[0], call.w_row = t.w.stride[1];
   call.offsets = static_cast<const int*>(t.offsets.data), call.out = t.out.data, call.workspace = *workspace;
-  call.places = static_cast<const int*>(t.places.data), call.choices = static_cast<const int*>(t.choices.data);
-  call.tokens = t.tokens.data, call.tokens_row = t.tokens.stride[0];
+  call.places = static_cast<const int*>(t.places.data);
   call.weights = static_cast<const float*>(t.weights.data);
   call.sums = t.sums.data, call.sums_row = t.sums.stride[0];
   RowsProductArguments arguments;

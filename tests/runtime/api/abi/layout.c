@@ -205,7 +205,7 @@ AT(flashfit_moe_activation_backward_args, alpha, 76);
 AT(flashfit_moe_activation_backward_args, limit, 80);
 AT(flashfit_moe_activation_backward_args, shift, 84);
 
-HOLDS(sizeof(flashfit_moe_rows_product_args) == 104);
+HOLDS(sizeof(flashfit_moe_rows_product_args) == 88);
 AT(flashfit_moe_rows_product_args, struct_size, 0);
 AT(flashfit_moe_rows_product_args, flags, 4);
 AT(flashfit_moe_rows_product_args, a, 8);
@@ -216,10 +216,8 @@ AT(flashfit_moe_rows_product_args, stream, 40);
 AT(flashfit_moe_rows_product_args, workspace, 48);
 AT(flashfit_moe_rows_product_args, workspace_bytes, 56);
 AT(flashfit_moe_rows_product_args, places, 64);
-AT(flashfit_moe_rows_product_args, tokens, 72);
-AT(flashfit_moe_rows_product_args, choices, 80);
-AT(flashfit_moe_rows_product_args, sums, 88);
-AT(flashfit_moe_rows_product_args, topk_weights, 96);
+AT(flashfit_moe_rows_product_args, sums, 72);
+AT(flashfit_moe_rows_product_args, topk_weights, 80);
 
 HOLDS(sizeof(flashfit_moe_rows_args) == 48);
 AT(flashfit_moe_rows_args, struct_size, 0);
