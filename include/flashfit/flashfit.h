@@ -427,8 +427,8 @@ FLASHFIT_API flashfit_status flashfit_moe_activation_backward(const flashfit_moe
  * expert has are not written. On one GPU; all floats but topk_weights of one dtype, fp16 or bf16; the last dimension
  * contiguous, other strides multiples of 8, addresses of 16 bytes.
  *
- * Where sums are given, it also does what flashfit_moe_sum_rows does after it, to the same bits, and beside the products
- * where that is faster:
+ * Where sums are given, it also does what flashfit_moe_sum_rows does after it, to the same bits, and beside the
+ * products where that is faster:
  *
  *   sums[t] = topk_weights[t, 0] out[places[t, 0]] + ... in the order of k, in fp32, rounded once */
 typedef struct flashfit_moe_rows_product_args {

@@ -66,7 +66,7 @@ void expect_no_defect(const std::vector<EmulatedKernel>& kernels, std::size_t co
   EXPECT_EQ(kernels.size(), count);
 }
 
-TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) { expect_no_defect(kernels_where(takes_heads), 4, whole_heads_defect); }
+TEST(Forward, RoundsOfWholeHeadsShareKeyTiles) { expect_no_defect(kernels_where(takes_heads), 8, whole_heads_defect); }
 
 TEST(Forward, HeadsThatBeginBetweenSectorsAreCopiedFromASectorsStart) {
   expect_no_defect(kernels_where(copies_from_sectors), 8, head_starts_defect);
