@@ -8,6 +8,7 @@
 #include "kernels/attention/forward/params.hpp"
 #include "kernels/attention/forward/plan/candidates.hpp"
 #include "kernels/attention/forward/plan/steps.hpp"
+#include "kernels/attention/pack.hpp"
 #include "proof/emulated/forward.hpp"
 #include "runtime/images/tensor_map.hpp"
 
@@ -45,8 +46,9 @@ std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
 constexpr std::int64_t kStayingBlocks = 3;
 
 /// Runs a loaded image on the case's memory, red zones and all.
-void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const ForwardConfig& config, ForwardData& data,
+void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const KernelVariant& variant, ForwardData& data,
                 Outcome& outcome) {
+  const ForwardConfig& config = forward_variant_of(variant).config;
   ForwardCall call = data.call();
   Moved moved{device, outcome};
   std::vector<unsigned char>* const host[] = {&data.q.storage->bytes, &data.k.storage->bytes, &data.v.storage->bytes,
@@ -67,15 +69,18 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Forw
   call.lse = reinterpret_cast<float*>(lse + (reinterpret_cast<std::byte*>(call.lse) - bytes_of(data.lse).data()));
   if (call.cu_seqlens_q != nullptr) call.cu_seqlens_q = reinterpret_cast<const std::int32_t*>(cu_q);
   if (call.cu_seqlens_k != nullptr) call.cu_seqlens_k = reinterpret_cast<const std::int32_t*>(cu_k);
-  const ForwardParams p = forward_params(call, *slots_for(call.problem, config.block_m));
-  const std::int64_t tiles = std::int64_t{p.slots} * p.heads.by;
-  const std::int64_t blocks = config.engine == ForwardEngine::kWgmma ? std::min(tiles, kStayingBlocks) : tiles;
+  if (packs_heads(call.problem)) call = pack_heads(call);  // as the plan does, and the emulator
+  const ForwardParams p =
+      forward_params(call, *slots_for(call.problem, config.block_m, packed_heads(config, call.problem)));
+  const Image image{
+      .variant = &variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Steps steps = forward_steps(image, nullptr, call.problem, p.slots, 1, kStayingBlocks);
   ForwardArguments arguments;
-  int* const counter = call.problem.variable_length && blocks < tiles ? reinterpret_cast<int*>(taken) : nullptr;
+  int* const counter = shares_counter(steps) ? reinterpret_cast<int*>(taken) : nullptr;
   if (const Result<void> r = arguments.set(config, call, p, encode_tensor_map, counter); !r)
     outcome.fail(r.error().message);
   if (!outcome.passed) return;
-  if (const Result<void> r = device.run(kernel, {static_cast<int>(blocks)}, arguments.all()[0]); !r)
+  if (const Result<void> r = device.run(kernel, {static_cast<int>(steps[0].grid.x)}, arguments.all()[0]); !r)
     outcome.fail("on the GPU: " + r.error().message);
   if (!outcome.passed) return;
   for (int i = 0; i < 4; ++i) moved.down(bytes_of(*host[i]), there[i]);
@@ -137,6 +142,7 @@ Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
   outcome.kept["images"] = images.size();
   if (images.empty()) return outcome;
   for (const ForwardCase& spec : cases_for(config)) {
+    if (!serves(config, make_data(spec).problem())) continue;
     std::vector<Emulated> runs;
     for (const char* mode : {"plain_mode", "tensor_core_mode"}) {
       runs.push_back({mode, make_data(spec)});
@@ -149,7 +155,7 @@ Outcome forward(const Place& place, const emulated::EmulatedKernel& kernel) {
       if (rehearsal)
         static_cast<void>(emulated::run(kernel, gpu, exact));
       else
-        run_on_gpu(*place.device, loaded, config, gpu, outcome);
+        run_on_gpu(*place.device, loaded, kernel.variant, gpu, outcome);
       if (!outcome.passed) return outcome;
       compare_case(spec.name.c_str(), gpu, runs, expected, outcome.kept[target][spec.name], outcome);
     }
