@@ -24,7 +24,7 @@ Q, K = ones(2, 3, 4, 8), ones(2, 5, 2, 8)
 RAGGED = {"q": ones(6, 4, 8), "k": ones(7, 2, 8), "v": ones(7, 2, 8)}
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"softmax_scale": "2"}, TypeError, "softmax_scale: str; accepted: a number above 0"),
+    ({"softmax_scale": "2"}, TypeError, "softmax_scale: '2'; accepted: a number above 0"),
     (
         {"q": [1.0]},
         TypeError,

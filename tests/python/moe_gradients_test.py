@@ -368,27 +368,23 @@ def test_the_library_reads_what_a_product_of_rows_is_given() -> None:
         _torch_moe_gradients.rows_product(a[0], weights, offsets, out, True, 0)
 
 
-def test_the_library_reads_the_rows_that_a_product_moves() -> None:
+def test_the_library_reads_what_a_product_adds_up() -> None:
     """As if on a GPU: the library refuses before it looks for one."""
-    sizes = {"a": (6, 16), "w": (2, 16, 24), "out": (6, 24), "tokens": (3, 16), "sums": (3, 24)}
-    shapes = {"offsets": (3,), "places": (3, 2), "choices": (6,)}
+    sizes = {"a": (6, 16), "w": (2, 16, 24), "out": (6, 24), "sums": (3, 24)}
     tensors = {name: torch.zeros(*shape, dtype=torch.bfloat16) for name, shape in sizes.items()}
-    tensors.update({name: torch.zeros(*shape, dtype=torch.int32) for name, shape in shapes.items()})
+    tensors.update({name: torch.zeros(*s, dtype=torch.int32) for name, s in {"offsets": (3,), "places": (3, 2)}.items()})
     tensors["topk_weights"] = torch.zeros(3, 3)
     on_gpu = {name: TORCH.read(name, x, 0)._replace(device_type=2) for name, x in tensors.items()}
-    for moved, message in {
-        ("places",): "places: given; accepted: NULL without tokens or sums",
-        ("tokens", "choices"): "places: NULL; accepted: a tensor [tokens, top_k]",
-        ("places", "tokens"): "choices: NULL; accepted: a tensor [rows]",
-        ("places", "tokens", "sums"): "choices: NULL; accepted: a tensor [rows]",
-        ("choices",): "choices: given; accepted: NULL without tokens",
+    for added, message in {
+        ("places",): "places: given; accepted: NULL without sums",
+        ("sums",): "places: NULL; accepted: a tensor [tokens, top_k]",
         ("places", "sums", "topk_weights"): "topk_weights: shape is (3, 3); accepted: (3, 2)",
         ("topk_weights",): "topk_weights: given; accepted: NULL without sums",
     }.items():
-        given: dict[str, Any] = {name: on_gpu[name] for name in ("a", "w", "offsets", "out", *moved)}
+        given: dict[str, Any] = {name: on_gpu[name] for name in ("a", "w", "offsets", "out", *added)}
         status = binding().rows_product(given, True, 0, lambda _: 0)
         assert status
-        assert str(failure(status)).startswith(message), moved
+        assert str(failure(status)).startswith(message), added
 
 
 @pytest.fixture
