@@ -188,7 +188,8 @@ def test_a_paired_ratio_does_not_see_what_slows_both() -> None:
 
 def test_noise_is_a_case_beside_itself() -> None:
     found = noise(case(), method(repeats=20))
-    assert found is not None and 0 <= found["half_width"] < 1
+    assert found is not None
+    assert 0 <= found["half_width"] < 1
     assert "origin/small beside itself" in found["how"]
 
 

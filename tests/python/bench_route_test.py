@@ -83,7 +83,8 @@ def test_a_case_is_checked_and_timed_beside_its_peers() -> None:
     assert len(entry["samples_us"]) == len(entry["peers"]["twin"]["samples_us"]) == 4
     assert entry["peers"]["twin"]["ratio"] > 0
     beside_itself = noise(case(), method())
-    assert beside_itself is not None and beside_itself["half_width"] >= 0
+    assert beside_itself is not None
+    assert beside_itself["half_width"] >= 0
 
 
 @needs_torch

@@ -372,7 +372,7 @@ def test_the_library_reads_what_a_product_adds_up() -> None:
     """As if on a GPU: the library refuses before it looks for one."""
     sizes = {"a": (6, 16), "w": (2, 16, 24), "out": (6, 24), "sums": (3, 24)}
     tensors = {name: torch.zeros(*shape, dtype=torch.bfloat16) for name, shape in sizes.items()}
-    tensors.update({name: torch.zeros(*s, dtype=torch.int32) for name, s in {"offsets": (3,), "places": (3, 2)}.items()})
+    tensors["offsets"], tensors["places"] = torch.zeros(3, dtype=torch.int32), torch.zeros(3, 2, dtype=torch.int32)
     tensors["topk_weights"] = torch.zeros(3, 3)
     on_gpu = {name: TORCH.read(name, x, 0)._replace(device_type=2) for name, x in tensors.items()}
     for added, message in {
