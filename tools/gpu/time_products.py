@@ -15,6 +15,7 @@ from typing import Any
 import flashfit
 import torch
 from flashfit._library import library
+from flashfit._packages.dlpack_arrays import _DLTensor as DLTensor
 from flashfit.bench import moe
 from flashfit.bench.arrays import TorchArrays
 from flashfit.bench.gpu import Device, loops
@@ -24,23 +25,6 @@ ROUNDS = 9
 KINDS = {torch.bfloat16: (4, 16), torch.float16: (2, 16), torch.float32: (2, 32), torch.int32: (0, 32)}
 TENSORS = ("x", "w13", "w2", "out", "topk_ids", "topk_weights", "router_logits", "offsets", "b13", "b2", "router_bias",
            "expert_map", "shared_w13", "shared_w2", "shared_gate")  # fmt: skip
-
-
-class DLTensor(ctypes.Structure):
-    """Of dlpack.h."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
 
 
 class FusedMoeArgs(ctypes.Structure):

@@ -44,8 +44,8 @@ int64 rows_product_workspace(const RowsProduct& problem);
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p);
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted);
 
-/// The list of tiles, the product, the sum, or what the product leaves of it. Without
-/// rows none but the sum. Code::kMisfit names the GPU and what binds.
+/// The list of tiles, the product, the sum, or what the product leaves of it. Without rows none but the sum.
+/// Code::kMisfit names the GPU and what binds.
 Result<ExpertsPlan> plan_rows_product(const RowsProduct& problem, const Gpu& gpu, CudaVersion driver,
                                       std::span<const Image> images, const PlanOptions& options = {});
 

@@ -1,7 +1,5 @@
 // The grouped product alone under the emulator, by every product that a plan may take for it, against fp64; and its
 // plan.
-#include "kernels/moe/experts/rows_product.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,11 +7,10 @@
 #include <vector>
 
 #include "kernels/every_image.hpp"
+#include "kernels/moe/experts/rows_product_run.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
-#include "proof/emu/tensor_map.hpp"
 #include "proof/emulated/experts.hpp"
-#include "proof/emulated/steps.hpp"
 #include "proof/reference/experts.hpp"
 #include "proof/reference/tensors.hpp"
 #include "runtime/images/catalogue.hpp"
@@ -22,14 +19,6 @@ namespace flashfit::testing {
 namespace {
 
 using emulated::EmulatedKernel, reference::Grid;
-
-const ExpertsProductConfig& config_of(const EmulatedKernel& kernel) {
-  return experts_product_variant_of(kernel.variant).config;
-}
-
-struct alignas(256) Line {
-  unsigned char bytes[256];
-};
 
 /// A problem in memory: a of mean 1/2 and variance 1, w such that sums are about as large; out holds NaN.
 struct Data {
@@ -81,35 +70,21 @@ struct Data {
 };
 
 Result<emu::Stats> run(const EmulatedKernel& product, Data& data, const emu::Options& options) {
-  const EmulatedKernel kernels[] = {emulated::rows_kernel_for(product, emulated::emulated_experts_rows()), product};
-  std::vector<Line> workspace(static_cast<std::size_t>(rows_product_workspace(data.problem)) / sizeof(Line));
-  for (Line& line : workspace) std::fill(std::begin(line.bytes), std::end(line.bytes), 0xff);
   emu::Memory memory;
   memory.read_only("a", data.a.data(), data.a.size_in_bytes());
   memory.read_only("w", data.w.data(), data.w.size_in_bytes());
   memory.read_only("offsets", data.offsets.data(), data.offsets.size() * sizeof(int));
   memory.writable("out", data.out.data(), data.out.size_in_bytes());
-  memory.writable("workspace", workspace.data(), workspace.size() * sizeof(Line));
-  const auto image_of = [](const EmulatedKernel& kernel) {
-    return Image{.variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  };
-  const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
-  RowsProductArguments arguments;
-  const auto set = arguments.set(config_of(product),
-                                 {.problem = data.problem,
-                                  .a = data.a.data(),
-                                  .a_row = data.a.row_stride(),
-                                  .w = data.w.data(),
-                                  .w_expert = data.w.outer_stride(),
-                                  .w_row = data.w.row_stride(),
-                                  .offsets = data.offsets.data(),
-                                  .out = data.out.data(),
-                                  .workspace = workspace.data()},
-                                 {}, emu::encode_tensor_map);
-  if (!set) return tl::unexpected(set.error());
-  return emulated::run_steps(
-      rows_product_steps(rows_image, product_image, data.problem, emulated::kResidentBlocks, {}).all(), arguments.all(),
-      kernels, memory, options);
+  return run_rows_product(product,
+                          {.problem = data.problem,
+                           .a = data.a.data(),
+                           .a_row = data.a.row_stride(),
+                           .w = data.w.data(),
+                           .w_expert = data.w.outer_stride(),
+                           .w_row = data.w.row_stride(),
+                           .offsets = data.offsets.data(),
+                           .out = data.out.data()},
+                          {}, std::move(memory), options);
 }
 
 TEST(RowsProduct, IsRightByEveryProduct) {

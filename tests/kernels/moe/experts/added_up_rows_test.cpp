@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "kernels/every_image.hpp"
-#include "kernels/moe/experts/rows_product.hpp"
+#include "kernels/moe/experts/rows_product_run.hpp"
 #include "kernels/moe/experts/token_rows.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
-#include "proof/emu/tensor_map.hpp"
 #include "proof/emulated/experts.hpp"
 #include "proof/emulated/steps.hpp"
 #include "proof/reference/experts.hpp"
@@ -23,14 +22,6 @@ namespace flashfit::testing {
 namespace {
 
 using emulated::EmulatedKernel, reference::Grid;
-
-const ExpertsProductConfig& config_of(const EmulatedKernel& kernel) {
-  return experts_product_variant_of(kernel.variant).config;
-}
-
-struct alignas(256) Line {
-  unsigned char bytes[256];
-};
 
 constexpr int kNone = -1;
 
@@ -100,16 +91,9 @@ struct Data {
   bool poison_intact() const { return a.poison_intact() && out.poison_intact() && sums.poison_intact(); }
 };
 
-Image image_of(const EmulatedKernel& kernel) {
-  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-}
-
 Result<emu::Stats> run(const EmulatedKernel& product, Data& data, ExpertsMoves moves, bool weighs,
                        const emu::Options& options) {
-  const EmulatedKernel kernels[] = {emulated::rows_kernel_for(product, emulated::emulated_experts_rows()), product};
   const RowsProduct& p = data.problem;
-  std::vector<Line> workspace(static_cast<std::size_t>(rows_product_workspace(p)) / sizeof(Line));
-  for (Line& line : workspace) std::fill(std::begin(line.bytes), std::end(line.bytes), 0xff);
   emu::Memory memory;
   const auto read_only = [&](const char* name, const auto& v) {
     memory.read_only(name, v.data(), v.size() * sizeof v[0]);
@@ -121,34 +105,20 @@ Result<emu::Stats> run(const EmulatedKernel& product, Data& data, ExpertsMoves m
   read_only("offsets", data.offsets);
   if (p.sums) read_only("places", data.places);
   if (weighs) read_only("weights", data.weights);
-  memory.writable("workspace", workspace.data(), workspace.size() * sizeof(Line));
-  const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
-  RowsProductArguments arguments;
-  const auto set = arguments.set(config_of(product),
-                                 {.problem = p,
-                                  .a = data.a.data(),
-                                  .a_row = data.a.row_stride(),
-                                  .w = data.w.data(),
-                                  .w_expert = data.w.outer_stride(),
-                                  .w_row = data.w.row_stride(),
-                                  .offsets = data.offsets.data(),
-                                  .out = data.out.data(),
-                                  .workspace = workspace.data(),
-                                  .places = data.places.data(),
-                                  .weights = weighs ? data.weights.data() : nullptr,
-                                  .sums = data.sums.data(),
-                                  .sums_row = data.sums.row_stride()},
-                                 moves, emu::encode_tensor_map);
-  if (!set) return tl::unexpected(set.error());
-  auto ran =
-      emulated::run_steps(rows_product_steps(rows_image, product_image, p, emulated::kResidentBlocks, moves).all(),
-                          arguments.all(), kernels, memory, options);
-  ExpertsProblem layer;  // whose workspace it has
-  layer.dtype = p.dtype, layer.tokens = p.rows, layer.top_k = 1, layer.high = p.experts, layer.sorted = true;
-  if (p.rows > 0)
-    std::memcpy(data.counters.data(), workspace.data()->bytes + experts_workspace(layer).summing,
-                data.counters.size() * sizeof(int));
-  return ran;
+  return run_rows_product(product,
+                          {.problem = p,
+                           .a = data.a.data(),
+                           .a_row = data.a.row_stride(),
+                           .w = data.w.data(),
+                           .w_expert = data.w.outer_stride(),
+                           .w_row = data.w.row_stride(),
+                           .offsets = data.offsets.data(),
+                           .out = data.out.data(),
+                           .places = data.places.data(),
+                           .weights = weighs ? data.weights.data() : nullptr,
+                           .sums = data.sums.data(),
+                           .sums_row = data.sums.row_stride()},
+                          moves, std::move(memory), options, &data.counters);
 }
 
 /// By launches of their own: the product of rows that are there, and the sum of what it gave.
@@ -205,7 +175,7 @@ void expect_equal_rows(const Data& got, const Data& want) {
   EXPECT_EQ(got.sums.bytes, want.sums.bytes);
 }
 
-TEST(MovedRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
+TEST(AddedUpRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
   for_each_product([](const EmulatedKernel& product, const ExpertsProductConfig& c) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;
     for (const int top_k : {1, 3, 8}) {
@@ -238,7 +208,7 @@ TEST(MovedRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
   });
 }
 
-TEST(MovedRows, OfNoRowsTheSumsAreZeros) {
+TEST(AddedUpRows, OfNoRowsTheSumsAreZeros) {
   const EmulatedKernel& product = emulated::emulated_experts_products().front();
   Data data({.dtype = config_of(product).dtype,
              .experts = 2,
@@ -257,7 +227,7 @@ TEST(MovedRows, OfNoRowsTheSumsAreZeros) {
 }
 
 /// Qwen3-30B-A3B's sizes, and fewer tokens.
-TEST(MovedRows, AreAddedUpBesideTheProductByALayersRule) {
+TEST(AddedUpRows, AreAddedUpBesideTheProductByALayersRule) {
   const auto images = test::every_image(catalogue(), [](const KernelVariant&) { return 128; });
   const auto plan_of = [&](const char* gpu, std::int64_t tokens, int depth) {
     const RowsProduct p{.dtype = DType::kBF16,

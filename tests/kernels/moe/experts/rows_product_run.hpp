@@ -1,0 +1,54 @@
+#pragma once
+// The experts' grouped product alone under the emulator, for the tests of what it computes and of what it adds up.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/moe/experts/rows_product.hpp"
+#include "kernels/moe/experts/workspace.hpp"
+#include "proof/emu/memory.hpp"
+#include "proof/emu/tensor_map.hpp"
+#include "proof/emulated/experts.hpp"
+#include "proof/emulated/steps.hpp"
+
+namespace flashfit::testing {
+
+inline const ExpertsProductConfig& config_of(const emulated::EmulatedKernel& kernel) {
+  return experts_product_variant_of(kernel.variant).config;
+}
+
+inline Image image_of(const emulated::EmulatedKernel& kernel) {
+  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+}
+
+/// A call on memory that has all but a workspace, which it gets, full of ones. counters: what is there at the end of
+/// ExpertsWorkspace::summing, if there are rows; or nullptr.
+inline Result<emu::Stats> run_rows_product(const emulated::EmulatedKernel& product, RowsProductCall call,
+                                           ExpertsMoves moves, emu::Memory memory, const emu::Options& options,
+                                           std::vector<int>* counters = nullptr) {
+  struct alignas(256) Line {
+    unsigned char bytes[256];
+  };
+  const RowsProduct& p = call.problem;
+  const emulated::EmulatedKernel kernels[] = {emulated::rows_kernel_for(product, emulated::emulated_experts_rows()),
+                                              product};
+  std::vector<Line> workspace(static_cast<std::size_t>(rows_product_workspace(p)) / sizeof(Line));
+  for (Line& line : workspace) std::fill(std::begin(line.bytes), std::end(line.bytes), 0xff);
+  memory.writable("workspace", workspace.data(), workspace.size() * sizeof(Line));
+  call.workspace = workspace.data();
+  const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
+  RowsProductArguments arguments;
+  if (const auto set = arguments.set(config_of(product), call, moves, emu::encode_tensor_map); !set)
+    return tl::unexpected(set.error());
+  auto ran =
+      emulated::run_steps(rows_product_steps(rows_image, product_image, p, emulated::kResidentBlocks, moves).all(),
+                          arguments.all(), kernels, memory, options);
+  ExpertsProblem layer;  // whose workspace it has
+  layer.dtype = p.dtype, layer.tokens = p.rows, layer.top_k = 1, layer.high = p.experts, layer.sorted = true;
+  if (counters != nullptr && p.rows > 0)
+    std::memcpy(counters->data(), workspace.data()->bytes + experts_workspace(layer).summing,
+                counters->size() * sizeof(int));
+  return ran;
+}
+
+}  // namespace flashfit::testing
