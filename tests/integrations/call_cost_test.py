@@ -38,10 +38,9 @@ CALLS: dict[str, tuple[Callable[[], Any], int]] = {
     "left for its dropout, with gradients": (lambda: attend(NEEDS, K, V, dropout_p=0.5), BY_ITSELF),
     "left for its dtype": (lambda: attend(Q.double(), K.double(), V.double()), BY_ITSELF),
     "left for its heads": (lambda: attend(Q, K[:, :1], V[:, :1]), BY_ITSELF if BY_ITSELF == 1 else 6),
-    # By itself it goes straight to the way, which asks whether second derivatives have to stay with PyTorch; the
-    # forward is C++ or Python.
-    "with gradients": (lambda: attend(NEEDS, K, V), (5 if BY_ITSELF == 1 else 9) if shim() else 22),
-    "with gradients, masked": (lambda: attend(NEEDS, K, V, attn_mask=MASK), 31),
+    # By itself it goes straight to the way; the forward is C++ or Python.
+    "with gradients": (lambda: attend(NEEDS, K, V), (4 if BY_ITSELF == 1 else 8) if shim() else 21),
+    "with gradients, masked": (lambda: attend(NEEDS, K, V, attn_mask=MASK), 30),
 }
 
 

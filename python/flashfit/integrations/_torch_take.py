@@ -199,13 +199,14 @@ def _again(way: Callable[..., Any], check: Callable[..., bool], is_causal: bool,
     """A way and its guard, as _Known has them, as a function of (q, k, v) that gives NotImplemented for other tensors,
     and for what flashfit refuses."""
     forward_ad, strided = torch.autograd.forward_ad, torch.strided
+    takes_flash = torch._C._get_flash_sdp_enabled  # which answers nearly all calls without a function of Python's
 
     def again(q: Any, k: Any, v: Any) -> Any:
         if q.layout is not strided or k.layout is not strided or v.layout is not strided:
             return NotImplemented
         if q.is_nested or k.is_nested or v.is_nested or forward_ad._current_level >= 0 or check(q, k, v) is not True:
             return NotImplemented
-        if asks_for_math():
+        if not takes_flash() and asks_for_math():
             return NotImplemented
         try:
             return way(q, k, v, None, is_causal, scale)
@@ -240,7 +241,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
     known: dict[tuple[Any, ...], _Known] = {}
     functorch, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
     tracing, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
-    count_modes = torch._C._len_torch_dispatch_stack
+    count_modes, takes_flash = torch._C._len_torch_dispatch_stack, torch._C._get_flash_sdp_enabled
     autocast = torch._C._is_any_autocast_enabled
     tensor, parameter = torch.Tensor, torch.nn.Parameter
     most = 4096  # of calls that differ
@@ -301,7 +302,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
             needs = grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
             of_mask = None if mask is None else (mask.dtype, mask.shape)
             cast = dtype_of_call(q) if autocast() else None
-            of_gradients = needs and (True, asks_for_math())
+            of_gradients = needs and (True, not takes_flash() and asks_for_math())
             of_call = of_mask, dropout_p, is_causal, scale, enable_gqa, of_gradients, cast, notes.cleared
             like = q.shape, k.shape, q.dtype, q.device, of_call
             seen = known.get(like)
