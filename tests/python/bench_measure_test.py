@@ -166,6 +166,13 @@ def test_every_round_runs_all_in_another_order() -> None:
     assert ended == [9, 12, 15, 18]
 
 
+def test_samples_are_filled_and_no_call_more() -> None:
+    for us in (0.1, 7.0, 99.0, 107.0, 119.0, 121.0, 199.0, 250.0, 299.0, 301.0, 5000.0):
+        calls = timing.calls_of_sample(us)
+        assert calls * us >= timing.SAMPLE_US or calls == timing.MOST_CALLS, us
+        assert (calls - 1) * us < timing.SAMPLE_US, us
+
+
 def test_a_slow_case_has_fewer_rounds_but_never_none() -> None:
     timers = {"a": Scripted("a", iter(range(1000)), [])}
     assert len(timing.interleaved(timers, 100, 50, seconds=0)["a"]) == 10

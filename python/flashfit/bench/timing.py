@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
-SAMPLE_US = 300.0  # a sample holds as many calls as fill this, so that the clock's resolution does not count
+SAMPLE_US = 300.0  # a sample holds as many calls as fill this, so that neither the clock's resolution nor its start count
 MOST_CALLS = 50  # of a sample
 PAUSE_S = 0.005  # before a call on the CPU: the other's threads, which wait by spinning, go to sleep
 
@@ -57,7 +58,8 @@ def sampled(name: str, timer: Timer) -> float:
 
 
 def calls_of_sample(microseconds: float) -> int:
-    return max(1, min(MOST_CALLS, round(SAMPLE_US / max(microseconds, 1e-3))))
+    """Rounded up: what a sample costs beside its calls counts about the same for calls of about the same length."""
+    return max(1, min(MOST_CALLS, math.ceil(SAMPLE_US / max(microseconds, 1e-3))))
 
 
 def interleaved(
