@@ -14,7 +14,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 import flashfit  # noqa: E402
 from flashfit._binding import binding  # noqa: E402
-from flashfit.integrations import _torch_take, sdpa  # noqa: E402
+from flashfit.integrations import _torch_fit, _torch_take, sdpa  # noqa: E402
 from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
 
 from tests.integrations.fresh_python import python  # noqa: E402
@@ -310,6 +310,23 @@ def test_compiled(installed: None, backend: str, dynamic: bool) -> None:
     torch.testing.assert_close(found, block(*problem()))
     sdpa.uninstall()
     torch.testing.assert_close(compiled(*problem()), found)
+
+
+def test_symbolic_sizes_on_a_gpu(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch.compile(dynamic=True) has them: head_dim, too, is a symbol there, and the look for a kernel of the GPU
+    wants a number."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    monkeypatch.setattr(_torch_fit, "_capability", lambda device: (9, 0))
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    symbolic = mode.from_tensor(torch.empty(2, 4, 130, 64, device="meta")).shape
+    assert isinstance(symbolic[-1], torch.SymInt)
+    with mode:
+        q, k, v = (torch.empty(symbolic, dtype=torch.bfloat16, device="cuda") for _ in range(3))
+        out = attend(q, k, v)
+    assert out.shape == q.shape
+    assert (len(took()), left()) == (1, [])
 
 
 def operators_of(function: Callable[..., Any], *tensors: Any) -> list[str]:
