@@ -243,6 +243,21 @@ def test_masked_calls_whose_like_was_taken_go_straight_to_the_c_api(
     assert len(took()) == 1
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("which", range(4))
+def test_a_negated_view_has_the_sign_that_its_memory_lacks(installed: None, which: int, gradients: bool) -> None:
+    """The imaginary part of a complex conjugate is one. Its like of other signs may have been taken before, or not."""
+    plain = (*(x.requires_grad_(gradients) for x in problem()), ADDED)
+    turned = list(plain)
+    turned[which] = torch._neg_view(plain[which])
+    want = attend(*(x.detach().double() for x in turned[:3]), attn_mask=turned[3].double())
+    for given in (turned, turned, plain, turned, turned):
+        out = attend(*given[:3], attn_mask=given[3]).detach()
+        if given is turned:
+            torch.testing.assert_close(out, want.float(), rtol=1e-4, atol=1e-5)
+    assert [line for line in left() if "fp64" not in line] == []
+
+
 def test_what_pytorch_refuses_it_refuses_still(installed: None) -> None:
     q, k, v = problem()
     with pytest.raises(RuntimeError):
