@@ -36,8 +36,10 @@ def command() -> Path:
     """FLASHFIT_COMMAND, where set, is the only candidate."""
     override = os.environ.get("FLASHFIT_COMMAND")
     here = Path(__file__).resolve()
+    beside = here.parents[1] / "bin" / _NAME  # as pip install --target leaves it, though its record says otherwise
     in_tree = here.parents[2] / "build" / "bin" / _NAME
-    tried = [Path(override)] if override else [*_recorded(), Path(sysconfig.get_path("scripts"), _NAME), in_tree]
+    scripts = Path(sysconfig.get_path("scripts"), _NAME)
+    tried = [Path(override)] if override else [*_recorded(), scripts, beside, in_tree]
     for path in tried:
         if path.is_file() and _is_program(path):
             return path

@@ -14,7 +14,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 import flashfit  # noqa: E402
 from flashfit._binding import binding  # noqa: E402
-from flashfit.integrations import _torch_take, sdpa  # noqa: E402
+from flashfit.integrations import _torch_fit, _torch_take, sdpa  # noqa: E402
 from flashfit.integrations._torch_take import is_plain_type  # noqa: E402
 
 from tests.integrations.fresh_python import python  # noqa: E402
@@ -243,6 +243,21 @@ def test_masked_calls_whose_like_was_taken_go_straight_to_the_c_api(
     assert len(took()) == 1
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("which", range(4))
+def test_a_negated_view_has_the_sign_that_its_memory_lacks(installed: None, which: int, gradients: bool) -> None:
+    """The imaginary part of a complex conjugate is one. Its like of other signs may have been taken before, or not."""
+    plain = (*(x.requires_grad_(gradients) for x in problem()), ADDED)
+    turned = list(plain)
+    turned[which] = torch._neg_view(plain[which])
+    want = attend(*(x.detach().double() for x in turned[:3]), attn_mask=turned[3].double())
+    for given in (turned, turned, plain, turned, turned):
+        out = attend(*given[:3], attn_mask=given[3]).detach()
+        if given is turned:
+            torch.testing.assert_close(out, want.float(), rtol=1e-4, atol=1e-5)
+    assert [line for line in left() if "fp64" not in line] == []
+
+
 def test_what_pytorch_refuses_it_refuses_still(installed: None) -> None:
     q, k, v = problem()
     with pytest.raises(RuntimeError):
@@ -310,6 +325,23 @@ def test_compiled(installed: None, backend: str, dynamic: bool) -> None:
     torch.testing.assert_close(found, block(*problem()))
     sdpa.uninstall()
     torch.testing.assert_close(compiled(*problem()), found)
+
+
+def test_symbolic_sizes_on_a_gpu(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch.compile(dynamic=True) has them: head_dim, too, is a symbol there, and the look for a kernel of the GPU
+    wants a number."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    monkeypatch.setattr(_torch_fit, "_capability", lambda device: (9, 0))
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    symbolic = mode.from_tensor(torch.empty(2, 4, 130, 64, device="meta")).shape
+    assert isinstance(symbolic[-1], torch.SymInt)
+    with mode:
+        q, k, v = (torch.empty(symbolic, dtype=torch.bfloat16, device="cuda") for _ in range(3))
+        out = attend(q, k, v)
+    assert out.shape == q.shape
+    assert (len(took()), left()) == (1, [])
 
 
 def operators_of(function: Callable[..., Any], *tensors: Any) -> list[str]:

@@ -4,6 +4,7 @@ and calls are those of the commits that docs/seedvr.md names."""
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -201,3 +202,19 @@ def test_norms_under_autocast_return_its_dtype() -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert kind(16)(torch.randn(2, 16)).dtype == torch.bfloat16
         assert kind(16)(torch.randn(2, 16)).dtype == torch.float32
+
+
+def test_a_model_with_norms_is_saved_whole() -> None:
+    """As with apex: under its names, also after flashfit was taken out and put in again."""
+    seedvr.install()
+    norms = importlib.import_module("apex.normalization")
+    model = torch.nn.Sequential(norms.FusedRMSNorm(8), norms.FusedLayerNorm(8))
+    seedvr.uninstall()
+    seedvr.install()
+    file = io.BytesIO()
+    torch.save(model, file)
+    assert b"apex.normalization" in file.getvalue()
+    assert b"flashfit" not in file.getvalue()
+    file.seek(0)
+    x = torch.randn(2, 8)
+    assert torch.equal(torch.load(file, weights_only=False)(x), model(x))

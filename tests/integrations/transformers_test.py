@@ -156,6 +156,32 @@ def test_bert() -> None:
     assert (len(took()), left()) == (2, [])
 
 
+def test_a_model_that_is_not_made_for_sdpa_is_causal_all_the_same() -> None:
+    """Its modules do not say so, and a mask that were left out for being causal would be none."""
+    config = transformers.BigBirdPegasusConfig(
+        vocab_size=100, d_model=64, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=96, init_std=0.3
+    )
+    torch.manual_seed(0)
+    model = transformers.BigBirdPegasusForCausalLM(config).eval()
+    ids, _ = padded("none")
+
+    def logits(attention: str) -> Any:
+        model.set_attn_implementation(attention)
+        with torch.no_grad():
+            return model(ids).logits
+
+    torch.testing.assert_close(logits(fit.NAME), logits("eager"), rtol=1e-4, atol=1e-4)
+    assert (bool(took()), left()) == (True, [])
+
+
+def test_a_causal_mask_of_a_model_made_for_sdpa_is_never_in_memory() -> None:
+    model = causal_model("Llama")
+    model.set_attn_implementation(fit.NAME)
+    with torch.no_grad():
+        model(padded("none")[0])
+    assert took() == ["transformers: took: fp32 on cpu, 4/2 heads of 16, causal (2 calls)"]
+
+
 def tiny_t5() -> Any:
     torch.manual_seed(0)
     config = transformers.T5Config(

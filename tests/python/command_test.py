@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,18 @@ def test_a_command_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     command_line = [sys.executable, "-m", "flashfit", "--version"]
     ran = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (3, f"flashfit: {file} cannot be started: Exec format error\n")
+
+
+def test_the_command_of_a_package_that_was_put_into_a_folder(tmp_path: Path) -> None:
+    """pip install --target DIR puts scripts into DIR/bin, and leaves a record that says otherwise."""
+    copied = tmp_path / "site"
+    shutil.copytree(ROOT / "python" / "flashfit", copied / "flashfit", ignore=shutil.ignore_patterns("__pycache__"))
+    (copied / "bin").mkdir()
+    program = copied / "bin" / "flashfit"
+    program.write_text('#!/bin/sh\necho "it runs $*"\n', encoding="utf-8")
+    program.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(copied)}
+    environment.pop("FLASHFIT_COMMAND", None)
+    command_line = [sys.executable, "-S", "-m", "flashfit", "plan"]
+    ran = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ran.stdout == "it runs plan\n", ran.stderr

@@ -28,5 +28,6 @@ check ruff ruff check -q .
 check "ruff format" ruff format -q --check --diff .
 check mypy mypy --no-error-summary "${python[@]}"
 check shellcheck shellcheck dev .ci/run "${shells[@]}"
+check hadolint hadolint docker/Dockerfile
 check clang-tidy python -m tools.dev.tidy build/compile_commands.json "$1" build/lint.xml
 ((!${#failed[@]})) || { echo "lint: failed: ${failed[*]}" && exit 1; }

@@ -33,7 +33,8 @@ def _capability(device: str) -> tuple[int, int] | None:
 
 @constant
 def misfit(device: str, dtype: str, head_dim: int, head_dim_v: int) -> str:
-    """Why no kernel serves tensors of such a device, "cpu" or "cuda:0", and dtype, "torch.float16"; "" if one does."""
+    """Why no kernel serves tensors of such a device, "cpu" or "cuda:0", and dtype, "torch.float16"; "" if one does.
+    What a trace has for a head_dim may be a symbol: its number decides, which becomes a guard."""
     if device == "cpu":
         return "" if dtype in ("torch.float16", "torch.bfloat16", "torch.float32") else f"dtype is {dtype}"
     if not device.startswith("cuda") or torch.version.hip:
@@ -41,6 +42,7 @@ def misfit(device: str, dtype: str, head_dim: int, head_dim_v: int) -> str:
     short = {"torch.float16": "fp16", "torch.bfloat16": "bf16"}.get(dtype)
     if short is None:
         return f"dtype is {dtype} on a GPU"
+    head_dim, head_dim_v = int(head_dim), int(head_dim_v)
     if head_dim != head_dim_v:
         return f"head_dim {head_dim} of keys and {head_dim_v} of values on a GPU"
     capability = _capability(device)
@@ -50,5 +52,5 @@ def misfit(device: str, dtype: str, head_dim: int, head_dim_v: int) -> str:
 @constant
 def misfit_of_gradients(device: str, head_dim: int, head_dim_v: int, softcap: float, has_bias: bool) -> str:
     """Why PyTorch's backward, which gives the gradients, does not take such a call; "" if it does."""
-    found = misfit_of(Problem(_capability(device), head_dim, head_dim_v, softcap, has_bias=has_bias))
+    found = misfit_of(Problem(_capability(device), int(head_dim), int(head_dim_v), softcap, has_bias=has_bias))
     return "" if found is None else found.words

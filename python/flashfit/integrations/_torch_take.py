@@ -47,6 +47,12 @@ def place_of(x: Any) -> str:
     return str(kind) if kind in ("cpu", "meta") else f"{kind}:{x.get_device()}"
 
 
+def _is_negated(*tensors: Any) -> bool:
+    """Whether one is a negated view, as a complex conjugate's imaginary part is: its memory has the other sign, of
+    which the dispatcher takes care."""
+    return any(x is not None and x.is_neg() for x in tensors)
+
+
 def wants_gradients(*tensors: Any) -> bool:
     """Whether a result of these tensors is to have a history."""
     if not torch.is_grad_enabled():
@@ -343,6 +349,7 @@ def taker(notes: Log, knower: Knower | None = None) -> Callable[..., Any]:
             and (mask is None or type(mask) is tensor)
             and functorch() is None
             and forward_ad._current_level < 0
+            and not _is_negated(q, k, v, mask)
         ):
             reason, found = decide(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
         elif not left:

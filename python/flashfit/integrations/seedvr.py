@@ -47,9 +47,11 @@ def _public(module: Any, *more: str) -> dict[str, Any]:
     return {name: x for name, x in vars(module).items() if name in more or (inspect.isfunction(x) and name[0] != "_")}
 
 
+@functools.cache
 def _norms() -> dict[str, Any]:
     """apex.normalization's two classes over PyTorch's functions, with the same parameters and names of weights. As
-    apex's, they compute in fp32 and return the input's dtype, or autocast's."""
+    apex's, they compute in fp32 and return the input's dtype, or autocast's; a model saved whole names them as apex's.
+    """
     import torch
     from torch.nn import functional
 
@@ -91,7 +93,10 @@ def _norms() -> dict[str, Any]:
         def weights(self) -> tuple[Any, ...]:
             return (self.weight,)
 
-    return {"FusedLayerNorm": FusedLayerNorm, "FusedRMSNorm": FusedRMSNorm}
+    norms = {"FusedLayerNorm": FusedLayerNorm, "FusedRMSNorm": FusedRMSNorm}
+    for name, norm in norms.items():
+        norm.__module__, norm.__qualname__ = "apex.normalization", name
+    return norms
 
 
 def _serve_loaded_nodes(attention: Any) -> Callable[[], None]:

@@ -37,12 +37,13 @@ def _put_in() -> Callable[[], None]:
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.masking_utils import sdpa_mask
+    from transformers.modeling_utils import PreTrainedModel
 
     from .. import torch_ops  # noqa: F401 - registers the operators, before anything traces
     from .._operations import attention
     from .._tensors import shown
     from ._known_calls import LeftCalls
-    from ._torch_fit import misfit, misfit_of_gradients
+    from ._torch_fit import constant, misfit, misfit_of_gradients
     from ._torch_take import FOR_MATH, asks_for_math, noting, place_of, wants_gradients
     from ._torch_words import GRADIENTS, dtype_of_call, words
 
@@ -239,8 +240,27 @@ def _put_in() -> Callable[[], None]:
         options = {"scaling": scaling, "is_causal": is_causal, "softcap": softcap, "s_aux": s_aux, **others}
         return of_model(*given, dropout, **options)
 
+    @constant
+    def say_that_they_are_causal(configuration: str) -> bool:
+        """Whether the modules of such a model's attention say is_causal, on which a mask that is left out for being
+        causal counts: those of models that are made for functions such as sdpa's. The others take a name that is not
+        of Transformers, too. configuration: the module of the model's config."""
+        models: Any = sys.modules.get(configuration.replace("configuration_", "modeling_"))
+        kinds: list[Any] = [
+            kind
+            for kind in (vars(models).values() if models else ())
+            if isinstance(kind, type) and issubclass(kind, PreTrainedModel) and kind.__module__ == models.__name__
+        ]
+        return bool(kinds) and all(kind._supports_sdpa or kind._supports_attention_backend for kind in kinds)
+
+    def fit_mask(*given: Any, allow_is_causal_skip: bool = True, config: Any = None, **options: Any) -> Any:
+        """sdpa's, or None where a mask would only be causal and the model's modules say so."""
+        if allow_is_causal_skip and config is not None:
+            allow_is_causal_skip = say_that_they_are_causal(type(config).__module__)
+        return sdpa_mask(*given, allow_is_causal_skip=allow_is_causal_skip, config=config, **options)
+
     AttentionInterface.register(NAME, fit_attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
+    AttentionMaskInterface.register(NAME, fit_mask)
 
     def take_out() -> None:
         for registry in (AttentionInterface, AttentionMaskInterface):
