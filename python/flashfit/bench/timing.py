@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
-SAMPLE_US = 300.0  # a sample holds as many calls as fill this, so that neither the clock's resolution nor its start count
+# A sample holds as many calls as fill this, so that neither the clock's resolution nor its start count.
+SAMPLE_US = 300.0
 MOST_CALLS = 50  # of a sample
 PAUSE_S = 0.005  # before a call on the CPU: the other's threads, which wait by spinning, go to sleep
 
