@@ -28,7 +28,7 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
-        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), make_relative(s, expert(i)));
+        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), sum_warps(s, expert(i)));
   }
 
   /// kPlace, or kSort. Where choices are counted before, they were there before that step let this one begin.
@@ -44,7 +44,7 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       before[i] = 0;
-      rows[i] = expert(i) < p.owned ? make_relative(s, expert(i)) : 0;
+      rows[i] = expert(i) < p.owned ? sum_warps(s, expert(i)) : 0;
       if (p.chunks > 1 && expert(i) < p.owned) add_chunks(p, s, expert(i), before[i], rows[i]);
       tiles[i] = p.tile_rows.quotient(rows[i] + p.tile_rows.by - 1);
     }
@@ -53,12 +53,10 @@ class ExpertsSort {
     arch::sync_block();
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      if (expert(i) < p.owned)
-        for (auto& counts : s.counts) {
-          const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
-          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i] + none;
-          arch::store_shared(counts, expert(i), arch::load_shared(counts, expert(i)) + from);
-        }
+      if (expert(i) < p.owned) {
+        const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
+        give_rows(s, expert(i), arch::load_shared(s.row_begin, expert(i)) + before[i] + none);
+      }
     arch::sync_block();
     write_rows(p, s, choices);
     if (padded) return write_begins(p, s);
@@ -152,16 +150,23 @@ class ExpertsSort {
     return same;
   }
 
-  /// A warp's count becomes that of the warps before it. Returns the block's.
-  static int make_relative(Shared& s, int e) {
+  /// The block's count of an expert.
+  static int sum_warps(const Shared& s, int e) {
     int sum = 0;
 #pragma unroll
-    for (auto& counts : s.counts) {
-      const int mine = arch::load_shared(counts, e);
-      arch::store_shared(counts, e, sum);
-      sum += mine;
-    }
+    for (const auto& counts : s.counts) sum += arch::load_shared(counts, e);
     return sum;
+  }
+  /// A warp's count becomes the first row of its choices, of rows that begin here.
+  static void give_rows(Shared& s, int e, int begin) {
+    int each[kRowsWarps];
+#pragma unroll
+    for (int w = 0; w < kRowsWarps; ++w) each[w] = arch::load_shared(s.counts[w], e);
+#pragma unroll
+    for (int w = 0; w < kRowsWarps; ++w) {
+      arch::store_shared(s.counts[w], e, begin);
+      begin += each[w];
+    }
   }
 
   /// Parts of the chunks that are summed apart, so that all warps do: of experts in groups of 32.
@@ -172,6 +177,8 @@ class ExpertsSort {
   /// which nobody else needs yet. There for all threads.
   static void sum_chunks(const Params& p, Shared& s) {
     const int groups = groups_of(p), parts = parts_of(groups), block = arch::block().x;
+    // Blocks begin with one each: with the same they would all want the same lines at a time.
+    const auto chunk = [&](int n) { return n + block < p.chunks ? n + block : n + block - p.chunks; };
     for (int at = arch::warp(); at < groups * parts; at += kRowsWarps) {
       const int part = at / groups, e = (at - part * groups) * 32 + arch::lane();
       int before = 0, all = 0;
@@ -180,11 +187,11 @@ class ExpertsSort {
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           const bool is = first + i * parts < p.chunks && e < p.owned;
-          counts[i] = is ? arch::load(p.counts, (first + i * parts) * p.owned + e) : 0;  // fewer than 2^30
+          counts[i] = is ? arch::load(p.counts, chunk(first + i * parts) * p.owned + e) : 0;  // fewer than 2^30
         }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          before += first + i * parts < block ? counts[i] : 0;
+          before += chunk(first + i * parts) < block ? counts[i] : 0;
           all += counts[i];
         }
       }
