@@ -91,7 +91,7 @@ class ExpertsSort {
  private:
   static constexpr int kEach = kMostExperts / kRowsThreads;  // experts of a thread
   static constexpr int kGroups = kSortChunk / kRowsThreads;  // choices of a thread
-  static constexpr int kAtOnce = 32;                         // chunks whose counts wait for the memory together
+  static constexpr int kAtOnce = 24;                         // chunks whose counts wait for the memory together
   static int expert(int i) { return arch::thread() * kEach + i; }
 
   struct Choices {
