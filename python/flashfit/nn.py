@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any
 
@@ -174,7 +175,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         if rows.stride(1) != 1:
             rows = rows.contiguous()
         if self.gate.dtype == torch.float32:  # few bits of a logit choose other experts
-            with torch.autocast(rows.device.type, enabled=False):
+            # Nor is there autocast on meta, where PyTorch refuses to name it.
+            with contextlib.nullcontext() if rows.is_meta else torch.autocast(rows.device.type, enabled=False):
                 logits = torch.nn.functional.linear(rows.float(), self.gate, self.gate_bias)
         else:
             logits = torch.nn.functional.linear(rows.to(self.gate.dtype), self.gate, self.gate_bias)

@@ -32,7 +32,7 @@ std::string first_defect() {
   const emulated::EmulatedKernel product = emulated::emulated_experts_product<kVariant.config>(kVariant);
   const auto all = cases_for(kVariant.config);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool edges = i + 7 >= all.size();  // the last ones are for tiles' edges
+    const bool edges = i + 8 >= all.size();  // the last ones are for tiles' edges
     if (i % 5 != 0 && !edges) continue;
     // Phases of one tile of outputs, or of units of two widths.
     const int columns = all[i].problem.hidden > 4 * kPhaseColumns ? 3 : 1;

@@ -274,6 +274,15 @@ def test_a_cast_of_the_module_leaves_the_bias_that_chooses(cast: str) -> None:
     assert layer.to("meta").router_bias.device.type == "meta"
 
 
+@pytest.mark.parametrize("gate_dtype", [None, torch.float32])
+def test_a_layer_on_meta_says_the_shape(gate_dtype: torch.dtype | None) -> None:
+    layer = MoeLayer(
+        hidden=16, intermediate=8, experts=4, top_k=2, gate_dtype=gate_dtype, dtype=torch.bfloat16, device="meta"
+    )
+    out = layer(torch.empty(2, 3, 16, dtype=torch.bfloat16, device="meta"))
+    assert (out.shape, out.dtype, out.device.type) == ((2, 3, 16), torch.bfloat16, "meta")
+
+
 def test_a_bias_that_was_loaded_in_another_dtype_serves() -> None:
     layer, x = made("DeepSeek-V3")
     wanted = layer(x)

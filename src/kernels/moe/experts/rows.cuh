@@ -24,8 +24,6 @@ struct ExpertsRowsKernel {
     if (p.step == ExpertsRowsStep::kSum) return sum(p);
     if (p.step == ExpertsRowsStep::kSumRest) return sum_rest(p);
     if (p.step == ExpertsRowsStep::kGather) return gather(p);
-    arch::wait_for_step_before();
-    arch::let_next_step_begin();
     if (p.step == ExpertsRowsStep::kCount)
       ExpertsSort::count(p, arch::shared<Shared>());
     else if (p.step == ExpertsRowsStep::kTake)

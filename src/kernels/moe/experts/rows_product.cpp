@@ -36,29 +36,29 @@ bool adds_up(const RowsProduct& p) { return p.sums && p.tokens > 0; }
 /// All that lies before h and y.
 int64 rows_product_workspace(const RowsProduct& p) { return p.rows == 0 ? 0 : experts_workspace(layer_of(p)).h; }
 
-ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p) {
+int phase_columns_for(const ExpertsProductConfig& c, const RowsProduct& p) {
   const bool beside = moves_beside_products(p.rows, p.outputs, p.dtype, p.experts);
-  return moves_of(c, p, {ExpertsGather::kNone, beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0});
+  return phase_columns_of(c, p, beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0);
 }
 
-ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted) {
+int phase_columns_of(const ExpertsProductConfig& c, const RowsProduct& p, int wanted) {
   const bool phases = c.engine == ExpertsEngine::kWgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32;
-  return {ExpertsGather::kNone, phases ? phase_columns_of(wanted.phase_columns, tiles_along(c, p)) : 0};
+  return phases ? phase_columns_of(wanted, tiles_along(c, p)) : 0;
 }
 
 Result<ExpertsPlan> plan_rows_product(const RowsProduct& p, const Gpu& gpu, CudaVersion driver,
                                       std::span<const Image> images, const PlanOptions& options) {
   auto plan = plan_experts(layer_of(p), gpu, driver, images, options);
   if (!plan) return plan;
-  plan->moves = moves_for(config_of(*plan->product), p);
-  plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms, plan->moves);
+  plan->moves = {ExpertsGather::kNone, phase_columns_for(config_of(*plan->product), p)};
+  plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms, plan->moves.phase_columns);
   return plan;
 }
 
 Steps rows_product_steps(const Image& rows, const Image& product, const RowsProduct& p, std::int64_t resident,
-                         ExpertsMoves moves) {
+                         int phase_columns) {
   Steps steps;
-  moves = moves_of(config_of(product), p, moves);
+  phase_columns = phase_columns_of(config_of(product), p, phase_columns);
   const auto add = [&](Step step) {
     step.dependent = steps.size() > 0 && step.image->target.cc >= 90;
     steps.add(step);
@@ -70,21 +70,20 @@ Steps rows_product_steps(const Image& rows, const Image& product, const RowsProd
     add(layer[2]);
   }
   if (adds_up(p)) {
-    const std::int64_t each = sum_tokens(phases_of(tiles_along(config_of(product), p), moves.phase_columns));
+    const std::int64_t each = sum_tokens(phases_of(tiles_along(config_of(product), p), phase_columns));
     add({.image = &rows, .grid = {.x = (p.tokens + each - 1) / each}});
   }
   return steps;
 }
 
-Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const RowsProductCall& call, ExpertsMoves moves,
+Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const RowsProductCall& call, int phase_columns,
                                        EncodeTensorMap encode) {
   const RowsProduct& p = call.problem;
-  moves = moves_of(c, p, moves);
   const ExpertsProblem layer = layer_of(p);
   const ExpertsWorkspace at = experts_workspace(layer);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
-  const ExpertsPhases phases = phases_of(tiles_along(c, p), moves.phase_columns);
+  const ExpertsPhases phases = phases_of(tiles_along(c, p), phase_columns_of(c, p, phase_columns));
   const ExpertsSumUnits units = units_of(p.tokens, p.top_k, phases, ints(at.summing));
   take_ = {};
   take_.step = ExpertsRowsStep::kTake;

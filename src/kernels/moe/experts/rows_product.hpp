@@ -40,9 +40,9 @@ struct RowsProductCall {
 /// 0 without rows.
 int64 rows_product_workspace(const RowsProduct& problem);
 
-/// What is fastest for a product's configuration: by a layer's rule, or what it can of `wanted`.
-ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p);
-ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted);
+/// ExpertsMoves::phase_columns of a product, which moves nothing else: by a layer's rule, or what it can of `wanted`.
+int phase_columns_for(const ExpertsProductConfig& c, const RowsProduct& p);
+int phase_columns_of(const ExpertsProductConfig& c, const RowsProduct& p, int wanted);
 
 /// The list of tiles, the product, the sum, or what the product leaves of it. Without rows none but the sum.
 /// Code::kMisfit names the GPU and what binds.
@@ -51,7 +51,7 @@ Result<ExpertsPlan> plan_rows_product(const RowsProduct& problem, const Gpu& gpu
 
 /// The plan's steps, of two images.
 Steps rows_product_steps(const Image& rows, const Image& product, const RowsProduct& problem, std::int64_t resident,
-                         ExpertsMoves moves);
+                         int phase_columns);
 
 /// Their arguments.
 class RowsProductArguments {
@@ -61,7 +61,7 @@ class RowsProductArguments {
   RowsProductArguments& operator=(const RowsProductArguments&) = delete;
 
   /// Errors: those of `encode`, which is asked for configurations over wgmma alone.
-  Result<void> set(const ExpertsProductConfig& c, const RowsProductCall& call, ExpertsMoves moves,
+  Result<void> set(const ExpertsProductConfig& c, const RowsProductCall& call, int phase_columns,
                    EncodeTensorMap encode);
 
   /// One for each step; they point into this.

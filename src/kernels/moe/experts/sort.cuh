@@ -21,25 +21,31 @@ class ExpertsSort {
 
   /// How many choices of the block's chunk are of each expert.
   static void count(const Params& p, Shared& s) {
+    arch::wait_for_step_before();
+    arch::let_next_step_begin();
     Choices choices;
     tally(p, s, choices);
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
       if (expert(i) < p.owned)
-        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), make_relative(s, expert(i)));
+        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), sum_warps(s, expert(i)));
   }
 
-  /// kPlace, or kSort.
+  /// kPlace, or kSort. Where choices are counted before, they were there before that step let this one begin.
   static void place(const Params& p, Shared& s) {
     const bool padded = p.step == ExpertsRowsStep::kSort;
+    if (p.chunks == 1) arch::wait_for_step_before();
     Choices choices;
     tally(p, s, choices);
+    if (p.chunks > 1) arch::wait_for_step_before();
+    arch::let_next_step_begin();
+    if (p.chunks > 1) sum_chunks(p, s);
     int before[kEach], rows[kEach], tiles[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       before[i] = 0;
-      rows[i] = expert(i) < p.owned ? make_relative(s, expert(i)) : 0;
-      if (p.chunks > 1 && expert(i) < p.owned) add_chunks(p, expert(i), before[i], rows[i]);
+      rows[i] = expert(i) < p.owned ? sum_warps(s, expert(i)) : 0;
+      if (p.chunks > 1 && expert(i) < p.owned) add_chunks(p, s, expert(i), before[i], rows[i]);
       tiles[i] = p.tile_rows.quotient(rows[i] + p.tile_rows.by - 1);
     }
     begin(s.row_begin, s.sums[0], rows, p.owned);
@@ -47,12 +53,10 @@ class ExpertsSort {
     arch::sync_block();
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      if (expert(i) < p.owned)
-        for (auto& counts : s.counts) {
-          const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
-          const int from = arch::load_shared(s.row_begin, expert(i)) + before[i] + none;
-          arch::store_shared(counts, expert(i), arch::load_shared(counts, expert(i)) + from);
-        }
+      if (expert(i) < p.owned) {
+        const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
+        give_rows(s, expert(i), arch::load_shared(s.row_begin, expert(i)) + before[i] + none);
+      }
     arch::sync_block();
     write_rows(p, s, choices);
     if (padded) return write_begins(p, s);
@@ -62,6 +66,8 @@ class ExpertsSort {
   /// Rows that come sorted: expert e's from offsets[e] to offsets[e + 1]. Where offsets fall, or leave the rows, an
   /// expert has none.
   static void take(const Params& p, Shared& s) {
+    arch::wait_for_step_before();
+    arch::let_next_step_begin();
     begin_at_offsets(p, s);
     int tiles[kEach];
 #pragma unroll
@@ -85,6 +91,7 @@ class ExpertsSort {
  private:
   static constexpr int kEach = kMostExperts / kRowsThreads;  // experts of a thread
   static constexpr int kGroups = kSortChunk / kRowsThreads;  // choices of a thread
+  static constexpr int kAtOnce = 24;                         // chunks whose counts wait for the memory together
   static int expert(int i) { return arch::thread() * kEach + i; }
 
   struct Choices {
@@ -101,12 +108,18 @@ class ExpertsSort {
     c.end = c.first + of_warp < begin + size ? c.first + of_warp : begin + size;
     int* const counts = s.counts[arch::warp()];
     for (int e = arch::lane(); e < p.owned; e += 32) arch::store_shared(counts, e, 0);
+    uint32 ids[kGroups];  // which wait for the memory together
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const int at = c.first + g * 32 + arch::lane();
+      ids[g] = at < c.end ? uint32(arch::load(p.ids, at)) : 0;
+    }
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) c.of[g] = c.first + g * 32 + arch::lane() < c.end ? expert_of(p, ids[g]) : ~0u;
     arch::sync_warp();
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       if (c.first + g * 32 >= c.end) break;
-      const int at = c.first + g * 32 + arch::lane();
-      c.of[g] = at < c.end ? expert_of(p, at) : ~0u;
       const bool counts_for = c.of[g] < uint32(p.owned);
       const uint32 same = lanes_alike(c.of[g], counts_for, p.owned);
       const uint32 lower = same & ((1u << arch::lane()) - 1);
@@ -119,10 +132,9 @@ class ExpertsSort {
     arch::sync_block();
   }
 
-  /// The expert of a choice, p.owned or more if that is none of them: an id below `low`, and -1 in a map, become
+  /// The expert that an id is, p.owned or more if that is none of them: an id below `low`, and -1 in a map, become
   /// numbers far above.
-  static uint32 expert_of(const Params& p, int choice) {
-    const uint32 id = uint32(arch::load(p.ids, choice));
+  static uint32 expert_of(const Params& p, uint32 id) {
     if (p.map == nullptr) return id - uint32(p.low);
     return id < uint32(p.mapped) ? uint32(arch::load(p.map, int(id))) : ~0u;
   }
@@ -138,26 +150,63 @@ class ExpertsSort {
     return same;
   }
 
-  /// A warp's count becomes that of the warps before it. Returns the block's.
-  static int make_relative(Shared& s, int e) {
+  /// The block's count of an expert.
+  static int sum_warps(const Shared& s, int e) {
     int sum = 0;
 #pragma unroll
-    for (auto& counts : s.counts) {
-      const int mine = arch::load_shared(counts, e);
-      arch::store_shared(counts, e, sum);
-      sum += mine;
-    }
+    for (const auto& counts : s.counts) sum += arch::load_shared(counts, e);
     return sum;
   }
+  /// A warp's count becomes the first row of its choices, of rows that begin here.
+  static void give_rows(Shared& s, int e, int begin) {
+    int each[kRowsWarps];
+#pragma unroll
+    for (int w = 0; w < kRowsWarps; ++w) each[w] = arch::load_shared(s.counts[w], e);
+#pragma unroll
+    for (int w = 0; w < kRowsWarps; ++w) {
+      arch::store_shared(s.counts[w], e, begin);
+      begin += each[w];
+    }
+  }
 
-  /// An expert's choices in the chunks before the block's, and in all. Loads wait for the memory together.
-  static void add_chunks(const Params& p, int e, int& before, int& all) {
+  /// Parts of the chunks that are summed apart, so that all warps do: of experts in groups of 32.
+  static int groups_of(const Params& p) { return (p.owned + 31) / 32; }
+  static int parts_of(int groups) { return groups < kRowsWarps ? kRowsWarps / groups : 1; }
+
+  /// Each expert's choices in the chunks of each part: those before the block's to s.tile_begin, all to s.row_begin,
+  /// which nobody else needs yet. There for all threads.
+  static void sum_chunks(const Params& p, Shared& s) {
+    const int groups = groups_of(p), parts = parts_of(groups), block = arch::block().x;
+    // Blocks begin with one each: with the same they would all want the same lines at a time.
+    const auto chunk = [&](int n) { return n + block < p.chunks ? n + block : n + block - p.chunks; };
+    for (int at = arch::warp(); at < groups * parts; at += kRowsWarps) {
+      const int part = at / groups, e = (at - part * groups) * 32 + arch::lane();
+      int before = 0, all = 0;
+      for (int first = part; first < p.chunks; first += kAtOnce * parts) {
+        int counts[kAtOnce];  // which wait for the memory together
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          const bool is = first + i * parts < p.chunks && e < p.owned;
+          counts[i] = is ? arch::load(p.counts, chunk(first + i * parts) * p.owned + e) : 0;  // fewer than 2^30
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          before += chunk(first + i * parts) < block ? counts[i] : 0;
+          all += counts[i];
+        }
+      }
+      arch::store_shared(s.tile_begin, at * 32 + arch::lane(), before);
+      arch::store_shared(s.row_begin, at * 32 + arch::lane(), all);
+    }
+    arch::sync_block();
+  }
+  /// An expert's choices in the chunks before the block's, and in all.
+  static void add_chunks(const Params& p, const Shared& s, int e, int& before, int& all) {
+    const int groups = groups_of(p), parts = parts_of(groups);
     all = 0;
-#pragma unroll 8
-    for (int c = 0; c < p.chunks; ++c) {
-      const int count = arch::load(p.counts, int64{c} * p.owned + e);
-      before += c < arch::block().x ? count : 0;
-      all += count;
+    for (int part = 0; part < parts; ++part) {
+      before += arch::load_shared(s.tile_begin, part * groups * 32 + e);
+      all += arch::load_shared(s.row_begin, part * groups * 32 + e);
     }
   }
 

@@ -57,7 +57,7 @@ struct RouteKernel {
     int id = 0;
     choose(p, orders, mine, id);
     const bool holds = arch::lane() < p.top_k;
-    const float score = holds ? score_of(p.score, logit(p, token, id)) : 0.0f;
+    const float score = holds ? score_of(p.score, to_float(logit(p, token, id))) : 0.0f;
     const float divisor = p.renormalize ? sum_of_lanes(score) + 1e-20f : 1.0f;
     const int64 at = token * p.top_k + arch::lane();
     arch::store_if(holds, p.weights, at, score / divisor * p.scale);
@@ -111,6 +111,7 @@ struct RouteKernel {
   }
 
   static constexpr int expert(int i) { return i * 32 + arch::lane(); }
+  static bool exists(const Params& p, int expert) { return expert < p.experts; }
 
   static float to_float(float x) { return x; }
   template <class Half>
@@ -118,14 +119,18 @@ struct RouteKernel {
     return arch::widen(x);
   }
 
-  static float logit(const Params& p, int64 token, int expert) {
-    return to_float(arch::load(static_cast<const T*>(p.logits), token * p.logits_row + expert));
+  static T logit(const Params& p, int64 token, int expert) {
+    return arch::load(static_cast<const T*>(p.logits), token * p.logits_row + expert);
   }
 
-  /// 0 where there is no expert.
+  /// 0 where there is no expert. All loads first, which then wait for the memory together: what comes after one depends
+  /// on NaN.
   static void read(const Params& p, int64 token, uint32 (&orders)[kEach]) {
+    T logits[kEach];
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) orders[i] = expert(i) < p.experts ? order_of(logit(p, token, expert(i))) : 0;
+    for (int i = 0; i < kEach; ++i) logits[i] = exists(p, expert(i)) ? logit(p, token, expert(i)) : T{};
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) orders[i] = exists(p, expert(i)) ? order_of(to_float(logits[i])) : 0;
   }
 
   static uint32 largest_of(const uint32 (&orders)[kEach]) {

@@ -91,7 +91,7 @@ struct Data {
   bool poison_intact() const { return a.poison_intact() && out.poison_intact() && sums.poison_intact(); }
 };
 
-Result<emu::Stats> run(const EmulatedKernel& product, Data& data, ExpertsMoves moves, bool weighs,
+Result<emu::Stats> run(const EmulatedKernel& product, Data& data, int phase_columns, bool weighs,
                        const emu::Options& options) {
   const RowsProduct& p = data.problem;
   emu::Memory memory;
@@ -118,7 +118,7 @@ Result<emu::Stats> run(const EmulatedKernel& product, Data& data, ExpertsMoves m
                            .weights = weighs ? data.weights.data() : nullptr,
                            .sums = data.sums.data(),
                            .sums_row = data.sums.row_stride()},
-                          moves, std::move(memory), options, &data.counters);
+                          phase_columns, std::move(memory), options, &data.counters);
 }
 
 /// By launches of their own: the product of rows that are there, and the sum of what it gave.
@@ -126,7 +126,7 @@ void run_apart(const EmulatedKernel& product, Data& data, bool weighs) {
   const RowsProduct wanted = data.problem;
   data.gather();
   data.problem.sums = false;
-  const auto ran = run(product, data, {}, false, {});
+  const auto ran = run(product, data, 0, false, {});
   ASSERT_TRUE(ran) << ran.error().message;
   data.problem = wanted;
   const EmulatedKernel& kernel = emulated::rows_kernel_for(product, emulated::emulated_experts_rows());
@@ -196,7 +196,7 @@ TEST(AddedUpRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
         // Two slices a tile under random turns: warps that wait for a phase would ask more often than the emulator
         // bears.
         const emu::Options options = schedules()[top_k == 3 ? 0 : static_cast<std::size_t>(columns % 3)];
-        const auto ran = run(product, data, {ExpertsGather::kNone, columns}, weighs, options);
+        const auto ran = run(product, data, columns, weighs, options);
         ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
         ASSERT_NO_FATAL_FAILURE(expect_equal_rows(data, apart)) << top_k << ", phases of " << columns;
         EXPECT_TRUE(data.poison_intact());
@@ -219,7 +219,7 @@ TEST(AddedUpRows, OfNoRowsTheSumsAreZeros) {
              .top_k = 2});
   data.problem.rows = 0;
   std::ranges::fill(data.places, -1);
-  const auto ran = run(product, data, {}, false, {});
+  const auto ran = run(product, data, 0, false, {});
   ASSERT_TRUE(ran) << ran.error().message;
   for (int t = 0; t < 3; ++t)
     for (int o = 0; o < 24; ++o) EXPECT_EQ(data.sums.get(0, t, o), 0.0);

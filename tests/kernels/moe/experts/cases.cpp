@@ -61,6 +61,14 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   add("experts of many warps",
       {.tokens = 40, .experts = 200, .top_k = 4, .hidden = 16, .intermediate = 8, .low = 0, .high = 200});
   cases.back().choices = reference::Choices::kRandom;
+  add("weights on the input, without biases", {.tokens = 20,
+                                               .experts = 3,
+                                               .top_k = 2,
+                                               .hidden = 40,
+                                               .intermediate = 16,
+                                               .low = 0,
+                                               .high = 3,
+                                               .weight_on = WeightOn::kInput});
   if (c.tile_rows == kFewestTileRows) {  // nothing of these is the products'
     add("more columns than threads copy, more choices than are added at once",
         {.tokens = 2, .experts = 10, .top_k = 9, .hidden = 2064, .intermediate = 8, .low = 0, .high = 10});

@@ -24,7 +24,7 @@ inline Image image_of(const emulated::EmulatedKernel& kernel) {
 /// A call on memory that has all but a workspace, which it gets, full of ones. counters: what is there at the end of
 /// ExpertsWorkspace::summing, if there are rows; or nullptr.
 inline Result<emu::Stats> run_rows_product(const emulated::EmulatedKernel& product, RowsProductCall call,
-                                           ExpertsMoves moves, emu::Memory memory, const emu::Options& options,
+                                           int phase_columns, emu::Memory memory, const emu::Options& options,
                                            std::vector<int>* counters = nullptr) {
   struct alignas(256) Line {
     unsigned char bytes[256];
@@ -38,11 +38,11 @@ inline Result<emu::Stats> run_rows_product(const emulated::EmulatedKernel& produ
   call.workspace = workspace.data();
   const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
   RowsProductArguments arguments;
-  if (const auto set = arguments.set(config_of(product), call, moves, emu::encode_tensor_map); !set)
+  if (const auto set = arguments.set(config_of(product), call, phase_columns, emu::encode_tensor_map); !set)
     return tl::unexpected(set.error());
-  auto ran =
-      emulated::run_steps(rows_product_steps(rows_image, product_image, p, emulated::kResidentBlocks, moves).all(),
-                          arguments.all(), kernels, memory, options);
+  auto ran = emulated::run_steps(
+      rows_product_steps(rows_image, product_image, p, emulated::kResidentBlocks, phase_columns).all(), arguments.all(),
+      kernels, memory, options);
   ExpertsProblem layer;  // whose workspace it has
   layer.dtype = p.dtype, layer.tokens = p.rows, layer.top_k = 1, layer.high = p.experts, layer.sorted = true;
   if (counters != nullptr && p.rows > 0)

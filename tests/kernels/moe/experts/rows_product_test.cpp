@@ -84,7 +84,7 @@ Result<emu::Stats> run(const EmulatedKernel& product, Data& data, const emu::Opt
                            .w_row = data.w.row_stride(),
                            .offsets = data.offsets.data(),
                            .out = data.out.data()},
-                          {}, std::move(memory), options);
+                          0, std::move(memory), options);
 }
 
 TEST(RowsProduct, IsRightByEveryProduct) {

@@ -157,6 +157,9 @@ TEST(ExpertsSort, OfManyChunks) {
     expect_sorted(random_ids(2 * kSortChunk, -3, 40), 10, 20, 16, options);
   }
   expect_sorted(std::vector<int>(2 * kSortChunk + 1, 3), 0, 8, 16, {});  // one expert has all
+  // Warps share experts and chunks: several times 24 of a warp's, and more groups of experts than warps.
+  expect_sorted(random_ids(70 * kSortChunk - 3, 0, 160), 0, 128, 128, {});
+  expect_sorted(random_ids(35 * kSortChunk, 0, 300), 0, 290, 128, {});
 }
 
 TEST(ExpertsSort, LeavesOutWhatIsNotOwned) {

@@ -57,8 +57,10 @@ class ExpertsTokenSums {
         more = tiles_left();
         is = arch::load_acquire(sums_.units.stored, phase) == tiles;
       }
-      arch::fence_proxy_async_global();  // rows that threads stored
     }
+    // Each lane asks for pieces, of rows that threads stored.
+    arch::sync_warp();
+    arch::fence_proxy_async_global();
     return arch::shuffle(is, 0) != 0;
   }
 
@@ -67,7 +69,7 @@ class ExpertsTokenSums {
     Unit unit = read(take(phase)), next = read(take(phase));
     int ahead = take(phase);  // which is needed some time later, as next's rows are
 #pragma unroll 1
-    for (int i = 0; i < kSlots; ++i) load(unit.place, unit.column, i, (at_ + i) % kSlots);
+    for (int i = 0; i < kSlots; ++i) load(i, unit.place, unit.column, int((at_ + uint32(i)) % kSlots));
     while (unit.token >= 0) {
       add(unit, next);
       unit = next;
@@ -115,9 +117,9 @@ class ExpertsTokenSums {
     float total[2][8] = {};
 #pragma unroll 1
     for (int i = 0; i < choices(); ++i) {
-      const int slot = wait();
       const bool is = arch::shuffle(unit.place, i) >= 0;
       const float weight = arch::shuffle(unit.weight, i);
+      const int slot = wait();
       if (is) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -127,7 +129,7 @@ class ExpertsTokenSums {
       }
       arch::sync_warp();  // all lanes have read
       const int later = i + kSlots - choices();
-      load(later < 0 ? unit.place : next.place, later < 0 ? unit.column : next.column, later < 0 ? i + kSlots : later,
+      load(later < 0 ? i + kSlots : later, later < 0 ? unit.place : next.place, later < 0 ? unit.column : next.column,
            slot);
       if (++k < sums_.top_k) continue;
 #pragma unroll
@@ -146,10 +148,10 @@ class ExpertsTokenSums {
   /// Where a slot's piece lies, in elements.
   int piece(int slot) const { return (first_slot_ + slot) * kSumColumns; }
 
-  /// A choice's piece on its way; of one without a row the slot is full at once.
-  void load(int places, int column, int i, int slot) {
-    const int place = arch::shuffle(places, i);
-    if (arch::lane() != 0) return;
+  /// The i-th choice's piece on its way, by the lane that knows the choice; of one without a row the slot is full at
+  /// once.
+  void load(int i, int place, int column, int slot) {
+    if (arch::lane() != i) return;
     MBarrier& copied = s_.copied[first_slot_ + slot];
     if (place < 0) return arch::mbarrier_arrive(copied);
     const int bytes = columns_from(column) * int(sizeof(T));
@@ -159,8 +161,8 @@ class ExpertsTokenSums {
   }
   /// For the next slot that is full.
   int wait() {
-    const int slot = at_ % kSlots;
-    arch::mbarrier_wait(s_.copied[first_slot_ + slot], at_ / kSlots % 2);
+    const int slot = int(at_ % kSlots);
+    arch::mbarrier_wait(s_.copied[first_slot_ + slot], int(at_ / kSlots % 2));
     ++at_;
     return slot;
   }
@@ -170,8 +172,8 @@ class ExpertsTokenSums {
   const ExpertsTokenSumsParams& sums_;
   Shared& s_;
   const int first_slot_;
-  int at_;   // pieces so far
-  int end_;  // of the phase's outputs
+  uint32 at_;  // pieces so far
+  int end_;    // of the phase's outputs
 };
 
 }  // namespace flashfit
