@@ -42,7 +42,7 @@ ExpertsMoves moves_for(const ExpertsProductConfig& c, const RowsProduct& p) {
 }
 
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const RowsProduct& p, ExpertsMoves wanted) {
-  const bool phases = c.engine == ExpertsEngine::kWgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32;
+  const bool phases = experts_sums(c) && adds_up(p) && p.rows > 0 && p.top_k <= 32;
   return {ExpertsGather::kNone, phases ? phase_columns_of(wanted.phase_columns, tiles_along(c, p)) : 0};
 }
 
