@@ -1,6 +1,7 @@
-// The experts' product over wgmma in fp16, in the form that takes transposed weights and keeps z, which has all that
-// the others have, compiled from a copy of the sources with one defect, on a sample of its cases, each under one
-// schedule. Exit 0: all right; 1: the first defect found, in one line.
+// The experts' product over wgmma in fp16, compiled from a copy of the sources with one defect, on a sample of its
+// cases, each under one schedule: of two warpgroups, in the form that takes transposed weights and keeps z, which has
+// all that their others have; with FLASHFIT_THREE of three, in both layouts. Exit 0: all right; 1: the first defect
+// found, in one line.
 #include <cstdio>
 #include <string>
 
@@ -11,22 +12,32 @@
 namespace flashfit::testing {
 namespace {
 
-constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[10];
-static_assert(kVariant.config.engine == ExpertsEngine::kWgmma && kVariant.config.transposed && kVariant.config.keeps);
+#ifdef FLASHFIT_THREE
+constexpr int kFirst = 12, kOther = 14;  // of kExpertsProductVariants
+static_assert(kExpertsProductVariants[kFirst].config.column_warps == 12 &&
+              kExpertsProductVariants[kOther].config.column_warps == 12 &&
+              kExpertsProductVariants[kFirst].config.transposed != kExpertsProductVariants[kOther].config.transposed);
+#else
+constexpr int kFirst = 10, kOther = kFirst;
+static_assert(kExpertsProductVariants[kFirst].config.engine == ExpertsEngine::kWgmma &&
+              kExpertsProductVariants[kFirst].config.transposed && kExpertsProductVariants[kFirst].config.keeps);
+#endif
 
 /// Blocks run one after another here, so that the last one finds all phases complete, and takes what units are left.
-std::string not_taken(const ExpertsCall& call, const ExpertsMoves& moves) {
+std::string not_taken(const ExpertsProductConfig& c, const ExpertsCall& call, const ExpertsMoves& moves) {
   if (moves.phase_columns == 0) return {};
   const auto* const taken =
       reinterpret_cast<const int*>(static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing);
-  const auto columns = columns_of(kVariant.config, call.problem.hidden, false);
+  const auto columns = columns_of(c, call.problem.hidden, false);
   for (int phase = 0; (phase + 1) * moves.phase_columns < columns; ++phase)
     if (taken[phase] * (32 / call.problem.top_k) < call.problem.tokens)
       return "phase " + std::to_string(phase) + ": units are left";
   return {};
 }
 
-std::string first_defect() {
+template <int Variant>
+std::string first_defect_of() {
+  constexpr const ExpertsProductVariant& kVariant = kExpertsProductVariants[Variant];
   const emulated::EmulatedKernel rows =
       emulated::emulated_experts_rows_kernel<kExpertsRowsVariants[0].config>(kExpertsRowsVariants[0]);
   const emulated::EmulatedKernel product = emulated::emulated_experts_product<kVariant.config>(kVariant);
@@ -44,7 +55,7 @@ std::string first_defect() {
       reference::ExpertsData data = reference::make_data(all[i]);
       std::string untaken;
       const auto look = [&](const ExpertsCall& call) {
-        untaken = not_taken(call, moves_of(kVariant.config, call.problem, moves));
+        untaken = not_taken(kVariant.config, call, moves_of(kVariant.config, call.problem, moves));
       };
       if (const auto ran = emulated::run(rows, product, data, options, moves, {}, look); !ran)
         return "finding: " + ran.error().message;
@@ -53,6 +64,13 @@ std::string first_defect() {
     }
   }
   return {};
+}
+
+std::string first_defect() {
+  std::string defect = first_defect_of<kFirst>();
+  if constexpr (kOther != kFirst)
+    if (defect.empty()) defect = first_defect_of<kOther>();
+  return defect;
 }
 
 }  // namespace

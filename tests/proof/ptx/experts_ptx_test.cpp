@@ -104,6 +104,7 @@ TEST_P(ExpertsPtx, MovesRowsAsShipped) {
                                                        .intermediate = 8,
                                                        .low = 1,
                                                        .high = 4,
+                                                       .gate_up = gate_up_for(config),
                                                        .transposed = config.transposed},
                                            .choices = reference::Choices::kRandom});
   const auto ran =

@@ -44,12 +44,19 @@ constexpr int experts_product_threads(const ExpertsProductConfig& c) {
 constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
   return c.stages * (c.tile_rows + c.tile_columns) * c.depth * size_of(c.dtype);
 }
-/// Over wgmma a warpgroup's results leave in three parts.
-constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) { return (c.tile_rows / 16 + 2) / 3 * 16; }
+/// Over wgmma: warpgroups that multiply, and 64s of outputs that each of them has.
+constexpr int experts_product_groups(const ExpertsProductConfig& c) { return c.column_warps / 4; }
+constexpr int experts_runs(const ExpertsProductConfig& c) { return c.tile_columns / 64 / experts_product_groups(c); }
+/// Over wgmma a warpgroup's results leave in parts of so many rows of 64 outputs: a third of a tile's rows, a fourth if
+/// three warpgroups share the room that there is.
+constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) {
+  const int parts = experts_product_groups(c) + 1;
+  return (c.tile_rows / 16 + parts - 1) / parts * 16;
+}
 /// Over wgmma a tile's rows follow the expert's in steps of so many, which is what TMA copies at a time.
 inline constexpr int kExpertsStep = 16;
 /// Over wgmma the first product may copy rows of x into the experts' order, in pieces of at most so many bytes, of
-/// which so many are on their way: all that the slots and the results leave of 227 KB.
+/// which so many are on their way: all that two warpgroups' slots and results leave of 227 KB.
 inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
 /// Bytes of the ring; the results' way out lies where the ring was. Over wgmma the ring is being filled for the next
 /// tile meanwhile, and each warpgroup has room of its own for 64 outputs; then there are pieces of rows, and barriers
@@ -58,6 +65,11 @@ constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
   return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +
          kExpertsPieces * kExpertsPieceBytes + 1024;
+}
+
+/// Whether idle warps can take tokens' sums (wgmma/token_sums.cuh), in tiles of kPhaseColumns outputs.
+constexpr bool experts_sums(const ExpertsProductConfig& c) {
+  return c.engine == ExpertsEngine::kWgmma && c.tile_columns == kPhaseColumns;
 }
 
 /// The granule of useless work: rows that a warp multiplies, or leaves out if it has none of the expert's; over wgmma a
@@ -71,10 +83,13 @@ constexpr const char* experts_product_config_error(const ExpertsProductConfig& c
   if (c.dtype == DType::kF32) return "dtype must be fp16 or bf16";
   if (c.stages < 2 || c.stages > 8) return "stages must be 2 to 8";
   if (c.engine == ExpertsEngine::kWgmma) {
-    if (c.row_warps != 1 || c.column_warps != 8) return "over wgmma two warpgroups share the outputs";
-    if (c.tile_columns != 256) return "over wgmma a warpgroup has twice 64 outputs";
+    if (c.row_warps != 1 || (c.column_warps != 8 && c.column_warps != 12))
+      return "over wgmma two or three warpgroups share the outputs";
+    if (c.tile_columns != (c.column_warps == 8 ? 256 : 192))
+      return "over wgmma each of two warpgroups has twice 64 outputs, each of three has 64";
     if (c.tile_rows % 16 || c.tile_rows < 16 || c.tile_rows > 192)
       return "over wgmma tile_rows must be a multiple of 16 from 16 to 192";
+    if (c.column_warps != 8 && c.keeps) return "over wgmma three warpgroups do not keep";
     if (c.depth != 64 || c.stages < 3) return "over wgmma depth must be 64, and stages at least 3";
     return nullptr;
   }

@@ -14,12 +14,24 @@ namespace {
 bool is_rows(const Image& image) { return image.variant->family == &kExpertsRowsFamily; }
 const ExpertsProductConfig& config_of(const Image& image) { return experts_product_variant_of(*image.variant).config; }
 
-/// Over wgmma how weights lie in memory is part of the instruction.
-bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return c.dtype == p.dtype && c.keeps == p.keeps && (c.engine == ExpertsEngine::kMma || c.transposed == p.transposed);
-}
 bool serves(const Image& image, const ExpertsProblem& p) {
   return is_rows(image) ? experts_rows_variant_of(*image.variant).config.dtype == p.dtype : serves(config_of(image), p);
+}
+
+/// Weights of an expert, with outputs that tiles of so many have beyond its own.
+double weights_in_tiles(const ExpertsProblem& p, std::int64_t of_tile) {
+  const auto padded = [&](std::int64_t outputs) { return (outputs + of_tile - 1) / of_tile * of_tile; };
+  return static_cast<double>(p.hidden * padded(p.first_outputs()) + p.intermediate * padded(p.hidden));
+}
+
+/// Whether the plan tries the configuration: three warpgroups if experts have many rows, and tiles of two would have so
+/// many more outputs. Where they have not, two were faster on an H100 (docs/moe-kernels.md, "Three warpgroups").
+bool suits(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  constexpr int kFewestRowsOfAnExpert = 512;
+  constexpr double kMore = 1.03;
+  return c.engine == ExpertsEngine::kMma || experts_product_groups(c) == 2 ||
+         (p.rows() >= std::int64_t{kFewestRowsOfAnExpert} * p.experts &&
+          weights_in_tiles(p, 256) >= kMore * weights_in_tiles(p, c.tile_columns));
 }
 
 /// Whether the name is of a product of the problem's dtype.
@@ -71,6 +83,15 @@ std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const Exper
 
 }  // namespace
 
+/// Over wgmma how weights lie in memory is part of the instruction. No box of a map has 8 columns of gate, then 8 of
+/// up, as three warpgroups want them.
+bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  if (c.dtype != p.dtype || c.keeps != p.keeps) return false;
+  if (c.engine == ExpertsEngine::kMma) return true;
+  if (c.transposed != p.transposed) return false;
+  return experts_runs(c) == 2 || !c.transposed || !has_gate(p.activation) || p.gate_up == GateUp::kInterleaved;
+}
+
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   if (!moves_beside_products(p.rows(), p.hidden, p.dtype, p.experts)) return moves_of(c, p, ExpertsGather::kLaunch);
   return moves_of(c, p, {ExpertsGather::kAhead, phase_columns_for(p.intermediate, last_columns(c, p))});
@@ -78,7 +99,7 @@ ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
 
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted) {
   if (c.engine != ExpertsEngine::kWgmma || p.sorted || p.owned() == 0) return ExpertsGather::kNone;
-  return {wanted.gather, phase_columns_of(wanted.phase_columns, last_columns(c, p))};
+  return {wanted.gather, experts_sums(c) ? phase_columns_of(wanted.phase_columns, last_columns(c, p)) : 0};
 }
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
@@ -103,7 +124,8 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
   const GpuWithDriver on{gpu, driver, options.ptx_only};
   const auto sorts = [&](const Image& image) { return is_rows(image) && serves(image, p); };
   const auto multiplies = [&](const Image& image) {
-    return !is_rows(image) && serves(image, p) && (options.variant.empty() || image.variant->name == options.variant);
+    if (is_rows(image) || !serves(image, p)) return false;
+    return options.variant.empty() ? suits(config_of(image), p) : image.variant->name == options.variant;
   };
   if (std::ranges::none_of(images, sorts) || std::ranges::none_of(images, multiplies))
     return tl::unexpected(misfit(fmt::format("{}: this build of flashfit carries no image for it ({} of the experts)",

@@ -18,6 +18,9 @@
 
 namespace flashfit {
 
+/// Whether the configuration can compute the problem.
+bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p);
+
 /// What is fastest for a product's configuration.
 ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
 /// `wanted`, or less of it: nothing is gathered if rows are, or need not be; phases are at most kMostPhases, and none

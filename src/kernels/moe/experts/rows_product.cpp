@@ -42,7 +42,7 @@ int phase_columns_for(const ExpertsProductConfig& c, const RowsProduct& p) {
 }
 
 int phase_columns_of(const ExpertsProductConfig& c, const RowsProduct& p, int wanted) {
-  const bool phases = c.engine == ExpertsEngine::kWgmma && adds_up(p) && p.rows > 0 && p.top_k <= 32;
+  const bool phases = experts_sums(c) && adds_up(p) && p.rows > 0 && p.top_k <= 32;
   return phases ? phase_columns_of(wanted, tiles_along(c, p)) : 0;
 }
 

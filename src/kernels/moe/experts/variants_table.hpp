@@ -63,6 +63,22 @@ constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
           .keeps = keeps};
 }
 
+// Three warpgroups with 64 outputs each, where tiles of 256 outputs would leave too many without use. Of more rows
+// ptxas would want more registers than the 128 a thread that a launch begins with.
+constexpr ExpertsProductConfig hopper_three(DType t, bool transposed) {
+  return {.engine = ExpertsEngine::kWgmma,
+          .dtype = t,
+          .tile_rows = 192,
+          .tile_columns = 192,
+          .depth = 64,
+          .row_warps = 1,
+          .column_warps = 12,
+          .stages = 4,
+          .min_blocks = 1,
+          .transposed = transposed,
+          .keeps = false};
+}
+
 inline constexpr ExpertsProductVariant kProducts[] = {
     {large(DType::kF16), kTuringOn},
     {small(DType::kF16, 4), kTuringOn},
@@ -76,6 +92,10 @@ inline constexpr ExpertsProductVariant kProducts[] = {
     {hopper(DType::kBF16, true, false), kHopper},
     {hopper(DType::kF16, true, true), kHopper},
     {hopper(DType::kBF16, true, true), kHopper},
+    {hopper_three(DType::kF16, false), kHopper},
+    {hopper_three(DType::kBF16, false), kHopper},
+    {hopper_three(DType::kF16, true), kHopper},
+    {hopper_three(DType::kBF16, true), kHopper},
     {small(DType::kF16, 8), kDataCentre},
     {small(DType::kBF16, 8), kDataCentre},
 };

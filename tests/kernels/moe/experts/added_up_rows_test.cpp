@@ -160,7 +160,7 @@ void for_each_product(const Each& each) {
     ++tried;
     ASSERT_NO_FATAL_FAILURE(each(product, c));
   }
-  EXPECT_EQ(tried, 6 + 4);
+  EXPECT_EQ(tried, 6 + 8);
 }
 
 /// The same numbers where they mean something: products of rows of no token may hold anything.
@@ -177,12 +177,12 @@ void expect_equal_rows(const Data& got, const Data& want) {
 
 TEST(AddedUpRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
   for_each_product([](const EmulatedKernel& product, const ExpertsProductConfig& c) {
-    const bool wgmma = c.engine == ExpertsEngine::kWgmma;
+    const bool beside = experts_sums(c);
     for (const int top_k : {1, 3, 8}) {
       const RowsProduct problem{.dtype = c.dtype,
                                 .experts = 5,
                                 .depth = top_k == 3 ? c.depth + 8 : c.depth - 8,
-                                .outputs = wgmma ? 4 * c.tile_columns + 24 : c.tile_columns + 24,
+                                .outputs = beside ? 4 * c.tile_columns + 24 : c.tile_columns + 24,
                                 .transposed = c.transposed,
                                 .sums = true,
                                 .tokens = 41,
@@ -190,7 +190,7 @@ TEST(AddedUpRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
       const bool weighs = top_k == 3;
       Data apart(problem);
       ASSERT_NO_FATAL_FAILURE(run_apart(product, apart, weighs));
-      for (const int columns : wgmma ? std::vector{0, 1, 2, 3} : std::vector{2}) {
+      for (const int columns : beside ? std::vector{0, 1, 2, 3} : std::vector{2}) {
         Data data(problem);
         data.gather();
         // Two slices a tile under random turns: warps that wait for a phase would ask more often than the emulator
@@ -201,7 +201,7 @@ TEST(AddedUpRows, AreAddedUpToTheBitsOfALaunchAfterTheProduct) {
         ASSERT_NO_FATAL_FAILURE(expect_equal_rows(data, apart)) << top_k << ", phases of " << columns;
         EXPECT_TRUE(data.poison_intact());
         // Blocks run one after another here: the last one finds all phases complete, and its warps take units.
-        for (int phase = 0; wgmma && columns > 0 && phase + 1 < (5 + columns - 1) / columns; ++phase)
+        for (int phase = 0; beside && columns > 0 && phase + 1 < (5 + columns - 1) / columns; ++phase)
           EXPECT_GE(data.counters[static_cast<std::size_t>(phase)], 2) << columns;
       }
     }

@@ -1,6 +1,15 @@
 #include "kernels/moe/experts/cases.hpp"
 
+#include <algorithm>
+
+#include "kernels/moe/experts/plan.hpp"
+
 namespace flashfit::testing {
+
+GateUp gate_up_for(const ExpertsProductConfig& c) {
+  const bool alternates = c.engine == ExpertsEngine::kWgmma && c.transposed && experts_runs(c) == 1;
+  return alternates ? GateUp::kInterleaved : GateUp::kConcatenated;
+}
 
 std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   std::vector<reference::ExpertsCase> cases = reference::experts_cases(c.dtype);
@@ -8,9 +17,19 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   const bool wgmma = c.engine == ExpertsEngine::kWgmma;  // its forms take weights of one layout each
   const auto add = [&](const char* name, ExpertsProblem p) {
     p.dtype = c.dtype;
-    if (wgmma) p.transposed = c.transposed;
+    if (wgmma) p.transposed = c.transposed, p.gate_up = std::max(p.gate_up, gate_up_for(c));
     cases.push_back({.name = name, .problem = p, .choices = reference::Choices::kSkewed});
   };
+  if (wgmma)
+    add("rows of several steps, weighed", {.tokens = 70,
+                                           .experts = 2,
+                                           .top_k = 1,
+                                           .hidden = 24,
+                                           .intermediate = 40,
+                                           .low = 0,
+                                           .high = 2,
+                                           .bias13 = true,
+                                           .weight_on = WeightOn::kInput});
   add("more than a tile of rows",
       {.tokens = more_rows, .experts = 2, .top_k = 1, .hidden = 40, .intermediate = 16, .low = 0, .high = 2});
   add("more than a tile of outputs", {.tokens = 5,
@@ -76,8 +95,8 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
         {.tokens = 3, .experts = 4, .top_k = 2, .hidden = 16, .intermediate = 8, .low = 2, .high = 2});
   }
   if (wgmma)
-    std::erase_if(cases, [&](const reference::ExpertsCase& spec) { return spec.problem.transposed != c.transposed; });
-  for (reference::ExpertsCase& spec : cases) spec.problem.keeps = c.keeps;
+    for (reference::ExpertsCase& spec : cases) spec.problem.keeps = c.keeps;
+  std::erase_if(cases, [&](const reference::ExpertsCase& spec) { return !serves(c, spec.problem); });
   return cases;
 }
 

@@ -6,6 +6,10 @@
 
 namespace flashfit::testing {
 
+/// How gates and ups of a layer lie, as this configuration takes them: those of transposed weights side by side for
+/// three warpgroups.
+GateUp gate_up_for(const ExpertsProductConfig& config);
+
 /// The reference's cases, and some that need more than a tile along each side of a product of this configuration, and
 /// more slices than its ring has slots.
 std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& config);

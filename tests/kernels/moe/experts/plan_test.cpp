@@ -81,6 +81,41 @@ TEST(ExpertsPlan, TakesWgmmaOnHopperUnlessItsTilesAreTooFew) {
   }
 }
 
+/// GPT-OSS-20B: 2,880 features are 22.5 tiles of 128, 30 of 96; as many outputs 11.25 of 256, 15 of 192.
+ExpertsProblem of_2880(std::int64_t tokens) {
+  ExpertsProblem p = problem(tokens);
+  p.experts = p.high = 32, p.top_k = 4, p.hidden = p.intermediate = 2880;
+  return p;
+}
+
+TEST(ExpertsPlan, TakesThreeWarpgroupsWhereTilesOfTwoHaveTooManyOutputs) {
+  const auto carried = images();
+  const Gpu gpu = find_gpu("H100").value();
+  const auto groups = [&](const ExpertsProblem& p) {
+    return experts_product_groups(config_of(*plan_experts(p, gpu, 0, carried)));
+  };
+  EXPECT_EQ(groups(of_2880(32768)), 3);
+  EXPECT_EQ(groups(of_2880(4096)), 3);
+  EXPECT_EQ(groups(of_2880(2048)), 2);  // 256 rows an expert
+  EXPECT_EQ(groups(problem(32768)), 2);
+  ExpertsProblem p = of_2880(32768);
+  p.keeps = true;
+  EXPECT_EQ(groups(p), 2);
+  p.keeps = false, p.transposed = true;
+  EXPECT_EQ(groups(p), 2);
+  p.gate_up = GateUp::kInterleaved;  // as GPT-OSS has them
+  EXPECT_EQ(groups(p), 3);
+  p.gate_up = GateUp::kConcatenated, p.activation = Activation::kSilu;
+  EXPECT_EQ(groups(p), 3);
+  p = of_2880(32768);
+  p.hidden = 2816;  // 11 tiles of 256; of all outputs 2 % are not there
+  EXPECT_EQ(groups(p), 2);
+  p = of_2880(32768);
+  const auto named = plan_experts(p, gpu, 0, carried, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"});
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(experts_product_groups(config_of(*named)), 2);
+}
+
 /// What was faster on an H100 (docs/moe-kernels.md, "Few tokens").
 TEST(ExpertsPlan, TakesDeepRingsWhereTheBlocksOfOneTokenAreFew) {
   const auto carried = images();
@@ -155,6 +190,38 @@ TEST(ExpertsPlan, MapsOfWeightsAreOfTheirLayout) {
   spec = weights(GateUp::kInterleaved, true);
   EXPECT_THAT(spec.dims, ElementsAre(1536, 2048, 1, 128, 0));
   EXPECT_THAT(spec.strides, ElementsAre(2 * 1536, 16, kExpert, 0));
+}
+
+/// The same for three warpgroups: a box has 8 rows of gate, the same of up, the next 8 of gate, ...
+TEST(ExpertsPlan, MapsOfWeightsForThreeWarpgroupsPairRows) {
+  const auto carried = images();
+  static std::vector<TensorMapSpec> specs;
+  constexpr uint64 kRow = 2 * 2880, kExpert = 2 * 2880 * kRow;  // bytes
+  for (const bool interleaved : {false, true}) {
+    ExpertsCall call;
+    call.problem = of_2880(32768);
+    call.problem.gate_up = interleaved ? GateUp::kInterleaved : GateUp::kConcatenated;
+    call.w13_row = 2880;
+    call.w13_expert = 2LL * 2880 * 2880;
+    specs.clear();
+    ExpertsArguments arguments;
+    const auto plan = plan_experts(call.problem, find_gpu("H100").value(), 0, carried);
+    ASSERT_EQ(experts_product_groups(config_of(*plan)), 3);
+    ASSERT_TRUE(arguments.set(*plan, call, [](const TensorMapSpec& spec) -> Result<TensorMap> {
+      specs.push_back(spec);
+      return TensorMap{};
+    }));
+    ASSERT_EQ(specs.size(), 4u);
+    EXPECT_THAT(specs[0].dims, ElementsAre(2880, 8, 2, 360, 32));
+    EXPECT_THAT(specs[0].box, ElementsAre(64, 8, 2, 4, 1));
+    if (interleaved)
+      EXPECT_THAT(specs[0].strides, ElementsAre(2 * kRow, kRow, 16 * kRow, kExpert));
+    else
+      EXPECT_THAT(specs[0].strides, ElementsAre(kRow, 2880 * kRow, 8 * kRow, kExpert));
+    // The second product's are not paired.
+    EXPECT_THAT(specs[2].dims, ElementsAre(2880, 2880, 1, 1, 32));
+    EXPECT_THAT(specs[2].box, ElementsAre(64, 64, 1, 1, 1));
+  }
 }
 
 TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {

@@ -27,6 +27,14 @@ void gather_pairs(float (&lo)[Half], float (&hi)[Half], int rows) {
   }
 }
 
+/// The same of one element of one run, and of the one that is 8 rows of m further on: a gate and its up.
+inline void gather_pair(float& first, float& second) {
+  const bool has_ups = arch::lane() / 4 % 2 != 0;
+  const float given = arch::shuffle_xor(has_ups ? first : second, 4);
+  const float gate = has_ups ? given : first, up = has_ups ? second : given;
+  first = gate, second = up;
+}
+
 /// Which of 64 features a thread's elements i are after gather_pairs(), as WgmmaAccumulatorMap::row() says before: 8
 /// neighbours in the lanes' order 0, 4, 1, 5, 2, 6, 3, 7, and 32 further on the second ones.
 struct AlternatingMap {

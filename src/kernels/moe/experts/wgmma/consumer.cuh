@@ -1,5 +1,6 @@
 #pragma once
-// A warpgroup that computes twice 64 of a tile's outputs: of gate and of up, or one after the other.
+// A warpgroup that computes twice 64 of a tile's outputs, of gate and of up, or one after the other; or, of three that
+// share a tile, 64, of which gate and up may be every other 8.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
@@ -30,29 +31,33 @@ class WgmmaExpertsConsumer {
   static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
 
  private:
-  /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one activates
-  /// and stores, the other has the tensor cores to itself. Each slice more is one less on its way.
+  /// A warpgroup begins so many slices after the one before it, and the ring lets it stay behind: while one activates
+  /// and stores, the others have the tensor cores to themselves. Each slice more is one less on its way.
   static constexpr int kLead = 1;
-  static constexpr int kBegin = 1 + Shared::kGroups;  // named barriers: 1 + group for the way out
+  /// Named barriers: 1 + group for the way out; then, for each group but the first, that it may begin.
+  static constexpr int kGroups = Shared::kGroups, kBegin = kGroups;
+  /// Gate and up of a feature are rows of one m64, eight apart (producer.cuh), or of two.
+  static constexpr int kRuns = Shared::kRuns;
 
   WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
-      : p_(p.product),
-        s_(s),
-        group_(group),
-        leads_(p.product.depth > kLead * C.depth),
-        alternates_(C.transposed && p.product.alternates()),
-        at_(0) {}
+      : p_(p.product), s_(s), group_(group), alternates_(C.transposed && p.product.alternates()), at_(0) {}
 
   void run() {
     arch::wait_for_step_before();  // which may still read what this one writes
     for (;;) {
       const ExpertsPlace place = next();
       if (place.rows == 0) return release(at_);  // whatever came before is stored
-      if (leads_ && group_ == 1 && at_ == 0) arch::named_barrier_sync(kBegin, 256);
+      if (leads() && group_ > 0 && at_ == 0) arch::named_barrier_sync(kBegin + group_, 256);
+      if constexpr (kRuns == 1) {
+        if ((place.column * kGroups + group_) * (p_.paired != 0 ? 32 : 64) >= p_.outputs) {
+          pass();
+          continue;
+        }
+      }
       // Zeros that nobody reads: without, the compiler takes all sums to be alive from one tile to the next.
       Sums lo = {}, hi = {};
       multiply<C.tile_rows / kExpertsStep>(lo, hi, place.steps());
-      if constexpr (C.transposed)
+      if constexpr (C.transposed && kRuns == 2)
         if (alternates_) gather_pairs(lo, hi, place.rows);
       put(place, lo, hi);
     }
@@ -69,6 +74,8 @@ class WgmmaExpertsConsumer {
             .column = arch::shuffle(place.column, 0)};
   }
 
+  bool leads() const { return p_.depth > kLead * C.depth; }
+
   /// A product of `steps` steps of rows: wgmma takes their number as a constant.
   template <int kMost>
   void multiply(Sums& lo, Sums& hi, int steps) {
@@ -80,27 +87,45 @@ class WgmmaExpertsConsumer {
 
   template <int Half>
   void multiply_rows(float (&lo)[Half], float (&hi)[Half]) {
-    arch::wgmma_fence(lo, hi);
+    if constexpr (kRuns == 2)
+      arch::wgmma_fence(lo, hi);
+    else
+      arch::wgmma_fence(lo);
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
       const int slot = at_ % C.stages;
       arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
       arch::wgmma_fence();
-      const uint64 w = weights_of(s_.w[slot][2 * group_]), w2 = weights_of(s_.w[slot][2 * group_ + 1]);
+      const uint64 w = weights_of(s_.w[slot][kRuns * group_]), w2 = weights_of(s_.w[slot][kRuns * group_ + kRuns - 1]);
       const uint64 a = encode(TileA::k_major(arch::shared_address(s_.a[slot].data), 0, 0));
 #pragma unroll
       for (int i = 0; i < C.depth; i += 16) {
         constexpr Major kMajor = C.transposed ? Major::kMN : Major::kK;
         const uint64 rows = TileA::moved(a, 0, i);
         arch::wgmma_m64k16<T, Major::kK, kMajor>(lo, at_depth(w, i), rows, k + i != 0);
-        arch::wgmma_m64k16<T, Major::kK, kMajor>(hi, at_depth(w2, i), rows, k + i != 0);
+        if constexpr (kRuns == 2) arch::wgmma_m64k16<T, Major::kK, kMajor>(hi, at_depth(w2, i), rows, k + i != 0);
       }
       arch::wgmma_commit();
-      if (leads_ && group_ == 0 && at_ == kLead) arch::named_barrier_arrive(kBegin, 256);
+      let_next_group_begin();
       arch::wgmma_wait<1>();
       if (k > 0) release(at_ - 1);
     }
-    arch::wgmma_wait<0>(lo, hi);
+    if constexpr (kRuns == 2)
+      arch::wgmma_wait<0>(lo, hi);
+    else
+      arch::wgmma_wait<0>(lo);
     release(at_ - 1);
+  }
+  void let_next_group_begin() {
+    if (leads() && group_ + 1 < kGroups && at_ == kLead) arch::named_barrier_arrive(kBegin + group_ + 1, 256);
+  }
+
+  /// A tile of which the warpgroup has no outputs.
+  void pass() {
+    for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
+      arch::mbarrier_wait(s_.full[at_ % C.stages], at_ / C.stages % 2);
+      let_next_group_begin();
+      release(at_);
+    }
   }
 
   /// 64 outputs' weights of a slice as wgmma's m, and the same from a depth on.
@@ -121,13 +146,17 @@ class WgmmaExpertsConsumer {
 
   /// Which of 64 outputs element i of a thread's sums is.
   int output_of(int thread, int i) const {
-    if constexpr (C.transposed)
+    if constexpr (C.transposed && kRuns == 2)
       if (alternates_) return AlternatingMap::row(thread, i);
     return WgmmaAccumulatorMap::row(thread, i);
   }
+  /// Which of 32 features whose gate and up are rows of one m64.
+  static int feature_of(int thread) {
+    return C.transposed ? AlternatingMap::row(thread, 0) : thread / 32 * 8 + thread % 32 / 4;
+  }
   /// Where the 8 outputs of a warp's lanes go that are `second`, 0 or 8, rows of m further on.
   int first_column(int thread, int second) const {
-    if constexpr (C.transposed)
+    if constexpr (C.transposed && kRuns == 2)
       if (alternates_) return thread / 32 * 8 + second * 4;
     return thread / 32 * 16 + second;
   }
@@ -146,8 +175,14 @@ class WgmmaExpertsConsumer {
   template <bool Scales, class Activate>
   void put_activated(const ExpertsPlace& place, const Sums& lo, const Sums& hi, const Activate& activate) {
     constexpr bool kKeeps = C.keeps && Activate::kActivates;
-    const int first = (place.column * Shared::kGroups + group_) * (Activate::kGated ? 64 : 128);
-    if constexpr (Activate::kGated) {
+    const int first = (place.column * Shared::kGroups + group_) * (Activate::kGated ? 32 : 64) * kRuns;
+    if constexpr (Activate::kGated && kRuns == 1) {
+      put_run<Scales, 1, 32>(place, first, [&](int i, const auto& scaled, auto& results) {
+        float gate = lo[i], up = lo[i + 2];
+        if constexpr (C.transposed) gather_pair(gate, up);
+        results[0] = activate(scaled(gate, i, false), scaled(up, i, true));
+      });
+    } else if constexpr (Activate::kGated) {
       put_run<Scales, kKeeps ? 3 : 1>(place, first, [&](int i, const auto& scaled, auto& results) {
         const float gate = scaled(lo[i], i, false), up = scaled(hi[i], i, true);
         results[0] = activate(gate, up);
@@ -162,33 +197,40 @@ class WgmmaExpertsConsumer {
         });
       };
       put_one(first, lo);
-      put_one(first + 64, hi);
+      if constexpr (kRuns == 2) put_one(first + 64, hi);
     }
   }
 
-  /// 64 outputs from `first` on, as many rows at once as there is room for: a thread holds columns, and stores 16 bytes
-  /// of a row. N: results of each element: what the activation gives; then what came before it, gate before up.
+  /// `Outputs` outputs from `first` on, 64, or 32 whose gate and up are rows of one m64. As many rows at once as there
+  /// is room for: a thread holds columns, and stores 16 bytes of a row.
+  /// N: results of each element: what the activation gives; then what came before it, gate before up.
   /// result(i, scaled, results) gives those of element i, whose sums become products by scaled(sum, i, of up).
-  template <bool Scales, int N, class Result>
+  template <bool Scales, int N, int Outputs = 64, class Result>
   void put_run(const ExpertsPlace& place, int first, Result result) {
-    constexpr int kRows = TileOut::kRows / N / kExpertsStep * kExpertsStep;
-    static_assert(kRows > 0 && C.tile_rows % kRows == 0);
+    using Out = SwizzledTile<T, TileOut::kRows * 64 / Outputs, Outputs>;
+    constexpr bool kPairs = Outputs == 32;
+    constexpr int kStep = kPairs ? 32 : 16;  // rows of a stmatrix
+    constexpr int kRows = Out::kRows / N / kStep * kStep;
+    constexpr int kAtOnce = 1024 / Outputs;  // rows that the warpgroup stores
+    static_assert(kRows > 0 && C.tile_rows % kRows == 0 && kRows % kAtOnce == 0);
     TileOut& s_out = s_.out[group_];
     const int lane = arch::lane(), thread = arch::thread() % 128;
     float bias[2] = {}, up_bias[2] = {};
     if constexpr (Scales) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int output = first + output_of(thread, 2 * h);
+        const int output = first + (kPairs ? feature_of(thread) : output_of(thread, 2 * h));
         bias[h] = bias_of(place, output, 0);
         up_bias[h] = p_.paired != 0 ? bias_of(place, output, p_.bias_up) : 0.f;
       }
     }
     // The lane gives the address of 8 outputs: those of the first or the second rows of its warp's lanes.
     const auto to = arch::in_one_register(
-        s_out.data, TileOut::offset(LdmatrixMap::right_row(lane), first_column(thread, LdmatrixMap::right_col(lane))));
-    const int column = thread % 8 * 8, row = thread / 8;
-    const auto from = arch::in_one_register(s_out.data, TileOut::offset(row, column));
+        s_out.data,
+        kPairs ? Out::offset(lane, thread / 32 * 8)
+               : Out::offset(LdmatrixMap::right_row(lane), first_column(thread, LdmatrixMap::right_col(lane))));
+    const int column = thread % (Outputs / 8) * 8, row = thread / (Outputs / 8);
+    const auto from = arch::in_one_register(s_out.data, Out::offset(row, column));
     const bool inside = first + column < p_.outputs;
     Leaving leaving[N];
 #pragma unroll
@@ -201,16 +243,16 @@ class WgmmaExpertsConsumer {
       if (begin >= place.rows) break;
       arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
 #pragma unroll
-      for (int r = begin; r < begin + kRows; r += kExpertsStep) {
-        float weights[2][2] = {{1.f, 1.f}, {1.f, 1.f}};  // of the two n8 tiles' rows
+      for (int r = begin; r < begin + kRows; r += kStep) {
+        float weights[kStep / 8][2];  // of the n8 tiles' rows
         if constexpr (Scales) read_weights(weights, place, r);
         uint32 words[N][4];
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
-          const int i = r / 2 + q / 2 * 4 + q % 2 * 2;
+          const int tile = kPairs ? q : q / 2, i = r / 2 + tile * 4 + (kPairs ? 0 : q % 2 * 2);
           const auto scaled = [&](float sum, int element, bool up) {
             if constexpr (!Scales) return sum;
-            return arch::multiply_add(sum, weights[q / 2][element % 2], (up ? up_bias : bias)[element / 2 % 2]);
+            return arch::multiply_add(sum, weights[tile][element % 2], (up ? up_bias : bias)[element / 2 % 2]);
           };
           float one[N], next[N];
           result(i, scaled, one);
@@ -220,24 +262,26 @@ class WgmmaExpertsConsumer {
         }
 #pragma unroll
         for (int n = 0; n < N; ++n)
-          arch::stmatrix_x4_trans(to.s_base, TileOut::down(to.s_offset, n * kRows + r - begin), words[n]);
+          arch::stmatrix_x4_trans(to.s_base, Out::down(to.s_offset, n * kRows + r - begin), words[n]);
       }
       arch::named_barrier_sync(1 + group_, 128);
-      Bytes16 outputs[N][kRows / 16];
+      Bytes16 outputs[N][kRows / kAtOnce];
 #pragma unroll
       for (int n = 0; n < N; ++n)
 #pragma unroll
-        for (int r = 0; r < kRows; r += 16)
-          outputs[n][r / 16] = arch::load_shared<Bytes16>(from.s_base, TileOut::down(from.s_offset, n * kRows + r));
+        for (int r = 0; r < kRows; r += kAtOnce)
+          outputs[n][r / kAtOnce] = arch::load_shared<Bytes16>(from.s_base, Out::down(from.s_offset, n * kRows + r));
 #pragma unroll
       for (int n = 0; n < N; ++n)
 #pragma unroll
-        for (int r = 0; r < kRows; r += 16) {
-          Bytes16& each = outputs[n][r / 16];
-          if constexpr (C.transposed)
+        for (int r = 0; r < kRows; r += kAtOnce) {
+          Bytes16& each = outputs[n][r / kAtOnce];
+          if constexpr (C.transposed && kRuns == 1)
+            each = kPairs ? in_order(each) : each;
+          else if constexpr (C.transposed)
             if (alternates_) each = in_order(each);
           arch::store_if(inside && row + begin + r < place.rows, leaving[n].to, 0, each);
-          leaving[n].to += 16 * leaving[n].each;
+          leaving[n].to += kAtOnce * leaving[n].each;
         }
     }
   }
@@ -253,10 +297,13 @@ class WgmmaExpertsConsumer {
   }
 
   /// What products of 16 rows from `first` on are multiplied by, this thread's of them.
-  void read_weights(float (&weights)[2][2], const ExpertsPlace& place, int first) const {
+  template <int Tiles>
+  void read_weights(float (&weights)[Tiles][2], const ExpertsPlace& place, int first) const {
+#pragma unroll
+    for (int t = 0; t < Tiles; ++t) weights[t][0] = weights[t][1] = 1.f;
     if (p_.weights == nullptr) return;
 #pragma unroll
-    for (int t = 0; t < 2; ++t)
+    for (int t = 0; t < Tiles; ++t)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int row = first + WgmmaAccumulatorMap::col(arch::thread() % 128, 4 * t + i);
@@ -272,7 +319,7 @@ class WgmmaExpertsConsumer {
   const ExpertsProductParams& p_;
   Shared& s_;
   const int group_;
-  const bool leads_, alternates_;
+  const bool alternates_;
   int at_;  // slices so far
 };
 

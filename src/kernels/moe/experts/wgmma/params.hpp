@@ -28,6 +28,8 @@ struct ExpertsTokenSumsParams {
 struct WgmmaExpertsParams {
   /// Of the weights, innermost first: depth; outputs of gate; gate and up; experts. Transposed: outputs of gate; depth;
   /// gate and up; experts; or, where gate and up alternate, all outputs; depth; one; experts. Boxes of 64 x 64.
+  /// For three warpgroups, not transposed: depth; 8 outputs; gate and up; eights of outputs; experts; or, of what is
+  /// not paired, depth; outputs; one; one; experts. Boxes of 64 depths of 64 outputs, or of 32 of gate and up.
   TensorMap weights;
   /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of 64 x kExpertsStep.
   TensorMap rows;

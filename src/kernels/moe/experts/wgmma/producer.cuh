@@ -78,6 +78,7 @@ class WgmmaExpertsProducer {
 
   /// Two runs of 64 outputs for each warpgroup: of gate and of up, or one after the other.
   void copy_weights(const ExpertsPlace& place, int k, int slot) {
+    if constexpr (Shared::kRuns == 1) return copy_runs(place, k, slot);
     const bool apart = p_.paired != 0 && !(C.transposed && p_.alternates());
 #pragma unroll
     for (int i = 0; i < 2 * Shared::kGroups; ++i) {
@@ -85,6 +86,20 @@ class WgmmaExpertsProducer {
       const int output = (place.column * runs + run) * 64;
       arch::tma_load(s_.w[slot][i].data, 0, params_.weights,
                      {C.transposed ? output : k, C.transposed ? k : output, up, place.expert}, s_.full[slot]);
+    }
+  }
+
+  /// One run for each warpgroup: 64 outputs, or 8 of gate, the same of up, the next 8 of gate, ...
+  void copy_runs(const ExpertsPlace& place, int k, int slot) {
+#pragma unroll
+    for (int i = 0; i < Shared::kGroups; ++i) {
+      const int run = place.column * Shared::kGroups + i;
+      if constexpr (C.transposed)
+        arch::tma_load(s_.w[slot][i].data, 0, params_.weights, {run * 64, k, 0, place.expert}, s_.full[slot]);
+      else
+        arch::tma_load(s_.w[slot][i].data, 0, params_.weights,
+                       {k, p_.paired != 0 ? 0 : run * 64, 0, p_.paired != 0 ? run * 4 : 0, place.expert},
+                       s_.full[slot]);
     }
   }
 

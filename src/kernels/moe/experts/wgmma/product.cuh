@@ -2,8 +2,9 @@
 // One of the experts' two products over wgmma and TMA, for 9.0a (docs/moe-kernels.md, "The product on Hopper"); what it
 // computes is what product.cuh does.
 // Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. A block stays
-// on its SM and computes one tile after another. One thread copies slices of weights and rows; two have twice 64 of
-// the tile's 256 outputs each: of a feature's gate and of its up, in the same thread.
+// on its SM and computes one tile after another. One thread copies slices of weights and rows; two warpgroups have
+// twice 64 of the tile's 256 outputs each, or three have 64 of 192: of a feature's gate and of its up, in the same
+// thread.
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"
@@ -27,16 +28,17 @@ struct WgmmaExpertsProductKernel {
     arch::sync_block();
     if (p.product.sorted_before == 0) arch::wait_for_step_before();
     arch::let_next_step_begin();
-    // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
+    // 384 threads begin with 168 registers each, 512 with 128; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {
       arch::set_max_registers_dec<56>();
       const int warp = arch::warp();
       if (warp == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
       if (warp == 1 && p.copies.x != nullptr) ExpertsRowCopier<C>::run(p, s);
-      if (warp > 0 && p.phases.count > 1) ExpertsTokenSums<C>::run(p, s, warp - 1);
+      if constexpr (experts_sums(C))
+        if (warp > 0 && p.phases.count > 1) ExpertsTokenSums<C>::run(p, s, warp - 1);
     } else {
-      arch::set_max_registers_inc<224>();
+      arch::set_max_registers_inc<Shared::kGroups == 2 ? 224 : 152>();
       if (p.copies.x != nullptr) ExpertsRowHelpers<C>::run(p, s);
       WgmmaExpertsConsumer<C>::run(p, s, group - 1);
     }

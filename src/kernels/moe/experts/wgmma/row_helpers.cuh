@@ -34,7 +34,7 @@ class ExpertsRowHelpers {
   }
 
  private:
-  static constexpr int kHelpers = 4;  // named barrier; the consumers' own are 1 to 3
+  static constexpr int kHelpers = 2 * Shared::kGroups;  // named barrier; the consumers' own are 1 to this one
   static constexpr int kAtOnce = 8;
 
   static void take(const ExpertsRowUnits& units, Shared& s) {
@@ -44,7 +44,7 @@ class ExpertsRowHelpers {
     arch::store_shared(s.helpers_unit, 1, unit.rows);
   }
 
-  /// A warp copies every eighth row.
+  /// A warp copies every so many-th row.
   static void copy(const Params& p, const ExpertsRowUnit& unit, int warp) {
     const T* const g_x = static_cast<const T*>(p.copies.x);
     T* const g_to = static_cast<T*>(p.copies.gathered);

@@ -17,12 +17,12 @@ struct WgmmaExpertsShared {
   using TileW = PanelTile<T, C.transposed ? C.depth : 64, C.transposed ? 64 : C.depth, SwizzleMode::k128B>;
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       ///< [rows, outputs]
-  static constexpr int kGroups = C.column_warps / 4;
+  static constexpr int kGroups = experts_product_groups(C), kRuns = experts_runs(C);
   static constexpr int kSumWarps = 3, kSumSlots = 4;
   static_assert(kSumWarps * kSumSlots * kSumColumns * int(sizeof(T)) <= kExpertsPieces * kExpertsPieceBytes);
   static constexpr int kPieces = kExpertsPieces, kPiece = kExpertsPieceBytes / int(sizeof(T));
 
-  TileW w[C.stages][2 * kGroups];
+  TileW w[C.stages][kRuns * kGroups];
   TileA a[C.stages];
   TileOut out[kGroups];
   T pieces[kPieces][kPiece];  ///< of rows that are copied ahead, on their way
