@@ -164,8 +164,11 @@ struct MultiplyBothWays {
         arch::mma_m16n8k16<T>(by_registers[m][n + 1], a[m], b[2], b[3]);
       }
     }
-    arch::mma_m16n8k16<T>(by_fragments, a, fragments);
     int between = 0;
+    for (int n = 0; n < 4; n += 2)
+      arch::mma_m16n8k16<T>(by_fragments, a, fragments[n / 2], n, [&between](int m) { between += m + 1; });
+    EXPECT_EQ(between, 2 * (1 + 2));  // after m = 0 and m = 1
+    between = 0;
     const auto count = [&between](int n) { between += n + 1; };
     arch::mma_m16n8k16<T>(
         by_rows, a, s.n_rows,

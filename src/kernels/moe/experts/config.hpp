@@ -104,7 +104,7 @@ constexpr const char* experts_product_config_error(const ExpertsProductConfig& c
     return "a warp has 8 of gate and 8 of up, or multiples of 16 of both";
   if (c.depth != 32 && c.depth != 64) return "depth must be 32 or 64";
   const int threads = experts_product_threads(c);
-  const int at_once = threads / (c.depth / 8), k_at_once = threads / (c.tile_columns / 8);
+  const int at_once = threads / (c.depth / 8), k_at_once = threads / 8;
   if (at_once % 8 || c.tile_rows % at_once || c.tile_columns / 2 % at_once)
     return "each pass of copies must be of whole rows of the swizzle's pattern, and all passes the tile";
   if (k_at_once % 8 || c.depth % k_at_once)

@@ -81,46 +81,64 @@ struct ExpertsProductKernel {
   };
 
   static int warp_row() { return arch::warp() / C.column_warps * (C.tile_rows / C.row_warps); }
-  static int warp_column() { return arch::warp() % C.column_warps * kWarpHalf; }
+  // Warps take 16 outputs of gate, and of up, in turn: what they add to a swizzled place has no bit in common with it.
+  static int warp_column() { return arch::warp() % C.column_warps * (kWarpHalf == 8 ? 8 : 16); }
   /// From the warp's first output in the tile to that of its n8 tile n: the first half of them are of gate.
-  static constexpr int column_of(int n) { return n / (kN / 2) * kHalf + n % (kN / 2) * 8; }
+  static constexpr int column_of(int n) {
+    return n / (kN / 2) * kHalf + n % (kN / 2) / 2 * (16 * C.column_warps) + n % (kN / 2) % 2 * 8;
+  }
 
-  /// A warp's operands of a k16 step.
-  struct Fragments {
-    FragmentA<kM> a;
-    uint32 w[kN / 2][4];  ///< of two n8 tiles each
-  };
-  static constexpr int kSteps = C.depth / 16;
+  // Slots are offsets, in elements.
+  static constexpr int kSlot = sizeof(Slice) / sizeof(T), kLastSlot = (C.stages - 1) * kSlot;
+  static constexpr int kSteps = C.depth / 16;                    // k16 steps of a slice
+  static constexpr int kParts = kN / 2, kAll = kSteps * kParts;  // of a step, of a slice: two n8 tiles each
 
   /// Multiplies slice after slice while those that follow are on their way; without kMultiplies copies them only.
-  /// Slices behind the last one are zeros, so nothing depends on how many are left.
+  /// Slices behind the last one are zeros, so nothing depends on how many are left. Each part's weights are loaded
+  /// during the part before, and during a step's last part each 16 rows of the next step's, as soon as these are done.
   template <bool kTransposed, bool kMultiplies, class StartA, class StartW>
-  static void stream(Sums& sums, Shared& s, int slices, const StartA& start_a, const StartW& start_w) {
+  static void stream(Sums& sums, Shared& s, int depth, const StartA& start_a, const StartW& start_w) {
     const Operands<kTransposed> operands(s.ring[0]);
-    Fragments fragments[2];
+    FragmentA<kM> a;
+    uint32 w[2][4];
     arch::cp_async_wait<C.stages - 2>();
     arch::sync_block();  // the first slice is there for all
-    if constexpr (kMultiplies) operands.load(fragments[0], 0, 0);
-    int slot = 0, free = C.stages - 1;
-    for (int i = 0; i < slices; ++i) {
-      const int next = slot + 1 == C.stages ? 0 : slot + 1;
+    if constexpr (kMultiplies) {
+      const auto from = operands.rows(0, 0);
 #pragma unroll
-      for (int k = 0; k < kSteps; ++k) {
-        const bool last = k == kSteps - 1;
+      for (int m = 0; m < kM; ++m) operands.load_rows(a[m], from, m);
+      operands.load_weights(w[0], operands.weights(0, 0), 0, 0);
+    }
+    int slot = 0;
+    for (int from = 0; from < depth; from += C.depth) {
+      const int next = slot == kLastSlot ? 0 : slot + kSlot;
+      arch::SharedPlace<T> from_w = operands.weights(slot, 0), from_a = operands.rows(slot, 0);
+#pragma unroll
+      for (int part = 0; part < kAll; ++part) {
+        const bool last = part == kAll - 1;
+        const int step = part / kParts, after = (part + 1) % kAll, step_after = (step + 1) % kSteps;
+        const bool ends = part % kParts == kParts - 1;  // a step
+        if (kMultiplies && ends) {
+          from_w = operands.weights(last ? next : slot, step_after);
+          from_a = operands.rows(last ? next : slot, step_after);
+        }
         if (last) {
           arch::cp_async_wait<C.stages - 2>();
-          arch::sync_block();  // slice i + 1 is there for all, and all have slice i in registers
+          arch::sync_block();  // the next slice is there for all, and all have this one in registers
         }
         // Before the products: loads and copies run beside them.
-        if constexpr (kMultiplies) operands.load(fragments[(k + 1) % 2], last ? next : slot, (k + 1) % kSteps * 16);
-        if (k == 0) {
-          start_w(free, i + C.stages - 1);
+        if constexpr (kMultiplies) operands.load_weights(w[(part + 1) % 2], from_w, after / kParts, after % kParts * 2);
+        const int free = slot == 0 ? kLastSlot : slot - kSlot, ahead = from + (C.stages - 1) * C.depth;
+        if (part == 0) start_a(free, ahead);
+        if (part == (kParts > 1 ? 1 : 0)) {  // small tiles wait for weights alone: at once
+          start_w(free, ahead);
           arch::cp_async_commit();
         }
-        if (last) start_a(slot, i + C.stages);
-        if constexpr (kMultiplies) arch::mma_m16n8k16<T>(sums, fragments[k % 2].a, fragments[k % 2].w);
+        if constexpr (kMultiplies)
+          arch::mma_m16n8k16<T>(sums, a, w[part % 2], part % kParts * 2, [&](int m) {
+            if (ends) operands.load_rows(a[m], from_a, m);
+          });
       }
-      free = slot;
       slot = next;
     }
   }
@@ -129,35 +147,32 @@ struct ExpertsProductKernel {
   static void multiply(const Params& p, const Place& place) {
     Shared& s = arch::shared<Shared>();
     auto copy_w = weights<kTransposed>(p, place);
-    const auto start_w = [&](int slot, int slice) {
+    const auto start_w = [&](int slot, int from) {
       if constexpr (kTransposed)
-        copy_w.start(s.ring[slot].transposed, slice * C.depth);
+        copy_w.start(s.ring[0].transposed.data, slot, from);
       else
-        copy_w.start(s.ring[slot].w, slice * C.depth);
+        copy_w.start(s.ring[0].w.data, slot, from);
     };
 #pragma unroll
-    for (int i = 0; i < C.stages - 1; ++i) start_w(i, i);
+    for (int i = 0; i < C.stages - 1; ++i) start_w(i * kSlot, i * C.depth);
     arch::wait_for_step_before();
-    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), p.depth, [&](int r) {
-      const bool inside = r < place.rows;
-      int row = inside ? place.first_row + r : 0;
-      if (inside && p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
-      return SliceRow{row * p.a_row, inside};
+    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), place.rows, p.depth, [&](int r) {
+      int row = place.first_row + r;
+      if (p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
+      return row * p.a_row;
     });
     // The first group has all slices of weights so far.
+    const auto start_a = [&](int slot, int from) { copy_a.start(s.ring[0].a.data, slot, from); };
 #pragma unroll
     for (int i = 0; i < C.stages - 1; ++i) {
-      copy_a.start(s.ring[i].a, i * C.depth);
+      start_a(i * kSlot, i * C.depth);
       arch::cp_async_commit();
     }
-    const auto start_a = [&](int slot, int slice) { copy_a.start(s.ring[slot].a, slice * C.depth); };
-    start_a(C.stages - 1, C.stages - 1);
     Sums sums = {};
-    const int slices = (p.depth + C.depth - 1) / C.depth;
     if (warp_row() < place.rows)
-      stream<kTransposed, true>(sums, s, slices, start_a, start_w);
+      stream<kTransposed, true>(sums, s, p.depth, start_a, start_w);
     else
-      stream<kTransposed, false>(sums, s, slices, start_a, start_w);
+      stream<kTransposed, false>(sums, s, p.depth, start_a, start_w);
     arch::cp_async_wait<0>();
     arch::sync_block();  // the ring gives way to the results
     if (p.bias != nullptr || p.weights != nullptr) scale(sums, p, place);
@@ -182,23 +197,27 @@ struct ExpertsProductKernel {
         : a_(arch::in_one_register(s.a.data, TileA::offset(warp_row() + LdmatrixMap::down_row(arch::lane()),
                                                            LdmatrixMap::down_col(arch::lane())))),
           w_(of_weights(s)) {}
-    void load(Fragments& f, int slot, int k) const {
-      const int from = slot * kSlice;
-      arch::ldmatrix_x4(f.a, a_.s_base,
-                        [&](int m) { return TileA::down(TileA::right(a_.s_offset, k), m * 16) + from; });
-      if constexpr (kTransposed) {
-#pragma unroll
-        for (int n = 0; n < kN; n += 2)
-          arch::ldmatrix_x4_trans(f.w[n / 2], w_.s_base,
-                                  TileTransposed::down(TileTransposed::right(w_.s_offset, column_of(n)), k) + from);
-      } else {
-        arch::ldmatrix_x4(f.w, w_.s_base,
-                          [&](int n) { return TileW::down(TileW::right(w_.s_offset, k), column_of(2 * n)) + from; });
-      }
+    /// Where a step's rows begin, and its weights.
+    arch::SharedPlace<T> rows(int slot, int step) const {
+      return arch::in_one_register(a_.s_base, TileA::right(a_.s_offset + slot, step * 16));
+    }
+    arch::SharedPlace<T> weights(int slot, int step) const {
+      const int at = w_.s_offset + slot;
+      return arch::in_one_register(w_.s_base, kTransposed ? at : TileW::right(at, step * 16));
+    }
+    void load_rows(uint32 (&a)[4], const arch::SharedPlace<T>& from, int m) const {
+      arch::ldmatrix_x4(a, from.s_base, TileA::down(from.s_offset, m * 16));
+    }
+    /// Of n8 tiles n and n + 1.
+    void load_weights(uint32 (&w)[4], const arch::SharedPlace<T>& from, int step, int n) const {
+      if constexpr (kTransposed)
+        arch::ldmatrix_x4_trans(w, from.s_base,
+                                TileTransposed::down(TileTransposed::right(from.s_offset, column_of(n)), step * 16));
+      else
+        arch::ldmatrix_x4(w, from.s_base, TileW::down(from.s_offset, column_of(n)));
     }
 
    private:
-    static constexpr int kSlice = sizeof(Slice) / sizeof(T);
     static arch::SharedPlace<T> of_weights(Slice& s) {
       const int lane = arch::lane();
       if constexpr (kTransposed)
@@ -216,19 +235,19 @@ struct ExpertsProductKernel {
   template <bool kTransposed>
   static auto weights(const Params& p, const Place& place) {
     const T* const g_w = static_cast<const T*>(p.w) + place.expert * p.w_expert;
-    if constexpr (kTransposed)
+    const int left = p.outputs - place.first_output;
+    if constexpr (kTransposed) {
       return ColumnSlices<T, TileTransposed, kThreads>(g_w, p.w_row, p.depth, [&](int c) {
-        if (p.alternates()) return SliceRow{2 * place.first_output + c, 2 * place.first_output + c < 2 * p.outputs};
-        return row_of_weights(p, place, c, 1);
+        // Those past the last one are never stored: others stand for them.
+        if (p.alternates()) return 2 * place.first_output + (c < 2 * left ? c : 0);
+        const int half = p.paired != 0 && c >= kHalf ? 1 : 0, at = c - half * kHalf;
+        return place.first_output + (at < left ? at : 0) + half * static_cast<int>(p.w_up);
       });
-    else
-      return RowSlices<T, TileW, kThreads>(g_w, p.depth, [&](int r) { return row_of_weights(p, place, r, p.w_row); });
-  }
-  /// The tile's output r, of gate and up one after the other.
-  static SliceRow row_of_weights(const Params& p, const Place& place, int r, int64 stride) {
-    if (p.paired == 0) return {(place.first_output + r) * stride, place.first_output + r < p.outputs};
-    const int half = r / kHalf, output = place.first_output + r - half * kHalf;
-    return {output * stride + half * p.w_up, output < p.outputs};
+    } else {
+      const int rows[] = {left, p.paired != 0 ? left : left - kHalf};
+      return StridedSlices<T, TileW, kThreads>(g_w + place.first_output * p.w_row, p.w_row,
+                                               p.paired != 0 ? p.w_up : kHalf * p.w_row, rows, p.depth);
+    }
   }
   /// The tile's output at a column, and whether it is up's.
   struct Output {
