@@ -56,14 +56,14 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
                          (1 - first) * uneven(c, tiles * hidden / c.tile_columns, gpu);
   const double operand = rows * active * (hidden * outputs + intermediate * hidden) / c.tile_columns;
   time.reading_l2 = bytes * (tiles * weights + operand) / (clocks_us * kL2BytesPerClock);
-  if (c.engine == ExpertsEngine::kWgmma) {
+  if (c.engine == ExpertsEngine::kWgmma || c.min_blocks == 1) {
     // One block an SM, which takes whole tiles: the last ones leave SMs idle, but what is read from DRAM is shared.
     const auto rounds = [&](double works) { return std::ceil(works / gpu.sms) * gpu.sms / works; };
     const double both =
         first * rounds(tiles * outputs / c.tile_columns) + (1 - first) * rounds(tiles * hidden / c.tile_columns);
     time.multiplying *= both;
     time.reading_l2 *= both;
-    if (!p.sorted)  // rows of x are written in the experts' order, and read there
+    if (c.engine == ExpertsEngine::kWgmma && !p.sorted)  // rows of x are written in the experts' order, and read there
       time.reading_dram += bytes * 2 * choices * p.owned() / experts * hidden / (gpu.dram_gb_s * 1e3);
   }
   // Between all in a row and all at once.

@@ -14,6 +14,7 @@ inline constexpr Target kAmpereOn[] = {{80, kSass}, {90, kSass}, {100, kSass}, {
 
 // With 227 KB of shared memory an SM.
 inline constexpr Target kDataCentre[] = {{90, kSass}, {100, kSass}};
+inline constexpr Target kWide[] = {{90, kSass}};
 inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
 
 inline constexpr ExpertsRowsVariant kRows[] = {{{DType::kF16}, kTuringOn}, {{DType::kBF16}, kAmpereOn}};
@@ -31,6 +32,14 @@ constexpr ExpertsProductConfig large(DType t) {
           .min_blocks = 2,
           .transposed = false,
           .keeps = false};
+}
+// A quarter less from L2 for each product, by one block an SM: faster on an H100 from a few waves of tiles on.
+constexpr ExpertsProductConfig wide(DType t) {
+  ExpertsProductConfig c = large(t);
+  c.tile_columns = 256;
+  c.column_warps = 4;
+  c.min_blocks = 1;
+  return c;
 }
 // Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
 constexpr ExpertsProductConfig small(DType t, int stages) {
@@ -98,6 +107,8 @@ inline constexpr ExpertsProductVariant kProducts[] = {
     {hopper_three(DType::kBF16, true), kHopper},
     {small(DType::kF16, 8), kDataCentre},
     {small(DType::kBF16, 8), kDataCentre},
+    {wide(DType::kF16), kWide},
+    {wide(DType::kBF16), kWide},
 };
 
 }  // namespace experts_tables

@@ -116,6 +116,29 @@ TEST(ExpertsPlan, TakesThreeWarpgroupsWhereTilesOfTwoHaveTooManyOutputs) {
   EXPECT_EQ(experts_product_groups(config_of(*named)), 2);
 }
 
+/// What was faster on an H100 (docs/moe-kernels.md, "The product"); and where the last wave of one block an SM would be
+/// nearly empty, tiles of which an SM takes two.
+TEST(ExpertsPlan, TakesWideTilesOverMmaForManyRowsOnHopper) {
+  auto carried = images();
+  std::erase_if(carried, [](const Image& image) { return image.variant->family == &kExpertsWgmmaFamily; });
+  const auto columns = [&](const char* gpu, ExpertsProblem p) {
+    const ExpertsProductConfig c = config_of(*plan_experts(p, find_gpu(gpu).value(), 0, carried));
+    EXPECT_EQ(c.tile_rows, 128);
+    return c.tile_columns;
+  };
+  ExpertsProblem mixtral = problem(16384), deepseek = problem(8192);
+  mixtral.experts = mixtral.high = 8, mixtral.top_k = 2, mixtral.hidden = 4096, mixtral.intermediate = 14336;
+  deepseek.experts = deepseek.high = 256, deepseek.hidden = 7168;
+  deepseek.intermediate = 2048;
+  for (const ExpertsProblem& p : {problem(32768), mixtral, deepseek}) {
+    EXPECT_EQ(columns("H100", p), 256);
+    EXPECT_EQ(columns("A100", p), 128);
+  }
+  ExpertsProblem last_wave = problem(4096);  // of 192 wide tiles, on 132 SMs
+  last_wave.experts = last_wave.high = 8, last_wave.top_k = 1;
+  EXPECT_EQ(columns("H100", last_wave), 128);
+}
+
 /// What was faster on an H100 (docs/moe-kernels.md, "Few tokens").
 TEST(ExpertsPlan, TakesDeepRingsWhereTheBlocksOfOneTokenAreFew) {
   const auto carried = images();
