@@ -110,7 +110,7 @@ TEST(RowsProduct, IsRightByEveryProduct) {
       ++tried;
     }
   }
-  EXPECT_EQ(tried, 6 * 2 + 8);  // of each dtype three of mma.sync, which take both layouts, and four over wgmma
+  EXPECT_EQ(tried, 8 * 2 + 8);  // of each dtype four of mma.sync, which take both layouts, and four over wgmma
 }
 
 TEST(RowsProduct, IsTwoLaunchesByTheFormOfTheLayout) {
