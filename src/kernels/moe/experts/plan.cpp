@@ -24,14 +24,24 @@ double weights_in_tiles(const ExpertsProblem& p, std::int64_t of_tile) {
   return static_cast<double>(p.hidden * padded(p.first_outputs()) + p.intermediate * padded(p.hidden));
 }
 
-/// Whether the plan tries the configuration: three warpgroups if experts have many rows, and tiles of two would have so
-/// many more outputs. Where they have not, two were faster on an H100 (docs/moe-kernels.md, "Three warpgroups").
+/// Tiles of the second product's outputs.
+int last_columns(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1));
+}
+
+/// Whether the plan tries the configuration, by what was faster on an H100 (docs/moe-kernels.md, "The product" and
+/// "Three warpgroups"). Wide tiles over mma.sync have one block an SM, and are for long products. Three warpgroups are
+/// for experts of many rows, if tiles of two would have so many more weights, with those of outputs that do not exist;
+/// not where two add up tokens' sums beside the last product, which three do not.
 bool suits(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  constexpr int kFewestRowsOfAnExpert = 512;
+  constexpr int kFewestFeaturesOfWide = 768, kFewestRowsOfAnExpert = 512;
   constexpr double kMore = 1.03;
-  return c.engine == ExpertsEngine::kMma || experts_product_groups(c) == 2 ||
-         (p.rows() >= std::int64_t{kFewestRowsOfAnExpert} * p.experts &&
-          weights_in_tiles(p, 256) >= kMore * weights_in_tiles(p, c.tile_columns));
+  if (c.engine == ExpertsEngine::kMma) return c.tile_columns != 256 || p.intermediate >= kFewestFeaturesOfWide;
+  if (experts_product_groups(c) == 2) return true;
+  const bool two_would_sum = moves_beside_products(p.rows(), p.hidden, p.dtype, p.experts) &&
+                             phase_columns_for(p.intermediate, last_columns(c, p)) > 0;
+  return !two_would_sum && p.rows() >= std::int64_t{kFewestRowsOfAnExpert} * p.experts &&
+         weights_in_tiles(p, 256) >= kMore * weights_in_tiles(p, c.tile_columns);
 }
 
 /// Whether the name is of a product of the problem's dtype.
@@ -67,11 +77,6 @@ std::optional<Error> misfit_of_problem(const ExpertsProblem& p) {
   if (p.hidden % 8 || p.intermediate % 8)
     return misfit(fmt::format("{}: on a GPU hidden and intermediate are multiples of 8", describe(p)));
   return std::nullopt;
-}
-
-/// Tiles of the second product's outputs.
-int last_columns(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  return static_cast<int>(std::max<std::int64_t>(columns_of(c, p.hidden, false), 1));
 }
 
 std::optional<Error> misfit_of_blocks(const ExpertsProductConfig& c, const ExpertsProblem& p) {
