@@ -93,32 +93,20 @@ struct Data {
 
 Result<emu::Stats> run(const EmulatedKernel& product, Data& data, int phase_columns, bool weighs,
                        const emu::Options& options) {
-  const RowsProduct& p = data.problem;
   emu::Memory memory;
-  const auto read_only = [&](const char* name, const auto& v) {
-    memory.read_only(name, v.data(), v.size() * sizeof v[0]);
-  };
-  memory.read_only("a", data.a.data(), data.a.size_in_bytes());
-  memory.read_only("w", data.w.data(), data.w.size_in_bytes());
-  memory.writable("out", data.out.data(), data.out.size_in_bytes());
-  if (p.sums) memory.writable("sums", data.sums.data(), data.sums.size_in_bytes());
-  read_only("offsets", data.offsets);
-  if (p.sums) read_only("places", data.places);
-  if (weighs) read_only("weights", data.weights);
-  return run_rows_product(product,
-                          {.problem = p,
-                           .a = data.a.data(),
-                           .a_row = data.a.row_stride(),
-                           .w = data.w.data(),
-                           .w_expert = data.w.outer_stride(),
-                           .w_row = data.w.row_stride(),
-                           .offsets = data.offsets.data(),
-                           .out = data.out.data(),
-                           .places = data.places.data(),
-                           .weights = weighs ? data.weights.data() : nullptr,
-                           .sums = data.sums.data(),
-                           .sums_row = data.sums.row_stride()},
-                          phase_columns, std::move(memory), options, &data.counters);
+  RowsProductCall call = product_of(data, memory);
+  call.places = data.places.data();
+  call.sums = data.sums.data();
+  call.sums_row = data.sums.row_stride();
+  if (weighs) {
+    call.weights = data.weights.data();
+    memory.read_only("weights", data.weights.data(), data.weights.size() * sizeof(float));
+  }
+  if (data.problem.sums) {
+    memory.writable("sums", data.sums.data(), data.sums.size_in_bytes());
+    memory.read_only("places", data.places.data(), data.places.size() * sizeof(int));
+  }
+  return run_rows_product(product, call, phase_columns, std::move(memory), options, &data.counters);
 }
 
 /// By launches of their own: the product of rows that are there, and the sum of what it gave.

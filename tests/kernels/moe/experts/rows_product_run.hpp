@@ -21,6 +21,23 @@ inline Image image_of(const emulated::EmulatedKernel& kernel) {
   return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
 }
 
+/// The product of a test's tensors and offsets, which `memory` gets.
+template <class Data>
+RowsProductCall product_of(Data& data, emu::Memory& memory) {
+  memory.read_only("a", data.a.data(), data.a.size_in_bytes());
+  memory.read_only("w", data.w.data(), data.w.size_in_bytes());
+  memory.read_only("offsets", data.offsets.data(), data.offsets.size() * sizeof(int));
+  memory.writable("out", data.out.data(), data.out.size_in_bytes());
+  return {.problem = data.problem,
+          .a = data.a.data(),
+          .a_row = data.a.row_stride(),
+          .w = data.w.data(),
+          .w_expert = data.w.outer_stride(),
+          .w_row = data.w.row_stride(),
+          .offsets = data.offsets.data(),
+          .out = data.out.data()};
+}
+
 /// A call on memory that has all but a workspace, which it gets, full of ones. counters: what is there at the end of
 /// ExpertsWorkspace::summing, if there are rows; or nullptr.
 inline Result<emu::Stats> run_rows_product(const emulated::EmulatedKernel& product, RowsProductCall call,

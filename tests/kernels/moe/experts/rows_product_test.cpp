@@ -71,20 +71,8 @@ struct Data {
 
 Result<emu::Stats> run(const EmulatedKernel& product, Data& data, const emu::Options& options) {
   emu::Memory memory;
-  memory.read_only("a", data.a.data(), data.a.size_in_bytes());
-  memory.read_only("w", data.w.data(), data.w.size_in_bytes());
-  memory.read_only("offsets", data.offsets.data(), data.offsets.size() * sizeof(int));
-  memory.writable("out", data.out.data(), data.out.size_in_bytes());
-  return run_rows_product(product,
-                          {.problem = data.problem,
-                           .a = data.a.data(),
-                           .a_row = data.a.row_stride(),
-                           .w = data.w.data(),
-                           .w_expert = data.w.outer_stride(),
-                           .w_row = data.w.row_stride(),
-                           .offsets = data.offsets.data(),
-                           .out = data.out.data()},
-                          0, std::move(memory), options);
+  const RowsProductCall call = product_of(data, memory);
+  return run_rows_product(product, call, 0, std::move(memory), options);
 }
 
 TEST(RowsProduct, IsRightByEveryProduct) {
