@@ -44,11 +44,12 @@ constexpr int experts_product_threads(const ExpertsProductConfig& c) {
 constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
   return c.stages * (c.tile_rows + c.tile_columns) * c.depth * size_of(c.dtype);
 }
-/// Over wgmma: warpgroups that multiply, and 64s of outputs that each of them has.
+/// Over wgmma: how many warpgroups multiply.
 constexpr int experts_product_groups(const ExpertsProductConfig& c) { return c.column_warps / 4; }
+/// Over wgmma: how many times 64 outputs each of these warpgroups computes, 64 being the m of one wgmma.
 constexpr int experts_runs(const ExpertsProductConfig& c) { return c.tile_columns / 64 / experts_product_groups(c); }
-/// Over wgmma a warpgroup's results leave in parts of so many rows of 64 outputs: a third of a tile's rows, a fourth if
-/// three warpgroups share the room that there is.
+/// Over wgmma a warpgroup's results leave in parts of so many rows of 64 outputs: about a third of a tile's rows, or a
+/// fourth where three warpgroups share the room that there is.
 constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) {
   const int parts = experts_product_groups(c) + 1;
   return (c.tile_rows / 16 + parts - 1) / parts * 16;

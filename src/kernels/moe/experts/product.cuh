@@ -81,7 +81,9 @@ struct ExpertsProductKernel {
   };
 
   static int warp_row() { return arch::warp() / C.column_warps * (C.tile_rows / C.row_warps); }
-  // Warps take 16 outputs of gate, and of up, in turn: what they add to a swizzled place has no bit in common with it.
+  // Warps take 16 (or 8) outputs of gate in turn, and likewise of up. So a warp's first column uses bits of which
+  // column_of() has none, and SwizzledTile::right() may add the latter by one XOR. That holds for powers of two alone.
+  static_assert((C.column_warps & (C.column_warps - 1)) == 0);
   static int warp_column() { return arch::warp() % C.column_warps * (kWarpHalf == 8 ? 8 : 16); }
   /// From the warp's first output in the tile to that of its n8 tile n: the first half of them are of gate.
   static constexpr int column_of(int n) {

@@ -31,7 +31,8 @@ class ExpertsSort {
         arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), sum_warps(s, expert(i)));
   }
 
-  /// kPlace, or kSort. Where choices are counted before, they were there before that step let this one begin.
+  /// kPlace, or kSort. The ids are of a step before, such as a router's. If there are several chunks, then count() ran
+  /// between: it waited for the ids before it let this step begin, so this one reads them without a wait.
   static void place(const Params& p, Shared& s) {
     const bool padded = p.step == ExpertsRowsStep::kSort;
     if (p.chunks == 1) arch::wait_for_step_before();
@@ -169,7 +170,8 @@ class ExpertsSort {
     }
   }
 
-  /// Parts of the chunks that are summed apart, so that all warps do: of experts in groups of 32.
+  /// A warp sums 32 experts' counts, one a lane. Where these groups of experts are fewer than the warps, each group's
+  /// chunks are dealt to several warps: parts, which are summed apart.
   static int groups_of(const Params& p) { return (p.owned + 31) / 32; }
   static int parts_of(int groups) { return groups < kRowsWarps ? kRowsWarps / groups : 1; }
 
@@ -177,7 +179,7 @@ class ExpertsSort {
   /// which nobody else needs yet. There for all threads.
   static void sum_chunks(const Params& p, Shared& s) {
     const int groups = groups_of(p), parts = parts_of(groups), block = arch::block().x;
-    // Blocks begin with one each: with the same they would all want the same lines at a time.
+    // Each block begins with its own chunk. If all began with chunk 0, then all would ask for the same lines at once.
     const auto chunk = [&](int n) { return n + block < p.chunks ? n + block : n + block - p.chunks; };
     for (int at = arch::warp(); at < groups * parts; at += kRowsWarps) {
       const int part = at / groups, e = (at - part * groups) * 32 + arch::lane();

@@ -34,7 +34,7 @@ class ExpertsRowHelpers {
   }
 
  private:
-  static constexpr int kHelpers = 2 * Shared::kGroups;  // named barrier; the consumers' own are 1 to this one
+  static constexpr int kHelpers = 2 * Shared::kGroups;  // a named barrier: the consumers' own are all below it
   static constexpr int kAtOnce = 8;
 
   static void take(const ExpertsRowUnits& units, Shared& s) {
@@ -44,7 +44,8 @@ class ExpertsRowHelpers {
     arch::store_shared(s.helpers_unit, 1, unit.rows);
   }
 
-  /// A warp copies every so many-th row.
+  /// Of W warps, warp w copies the unit's rows w, w + W, w + 2 W and so on. Its lane i holds the choice of the i-th of
+  /// these.
   static void copy(const Params& p, const ExpertsRowUnit& unit, int warp) {
     const T* const g_x = static_cast<const T*>(p.copies.x);
     T* const g_to = static_cast<T*>(p.copies.gathered);
