@@ -64,7 +64,7 @@ inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
 /// take another 1,024 bytes with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
-  return experts_ring_bytes(c) + c.column_warps / 4 * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +
+  return experts_ring_bytes(c) + experts_product_groups(c) * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +
          kExpertsPieces * kExpertsPieceBytes + 1024;
 }
 
