@@ -12,10 +12,12 @@ void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const uint32 (&b
                   Site site = {}) {
   static_assert(M <= emu::MmaOperands::kMostRows && 2 <= emu::MmaOperands::kMostColumns);
   float sums[M][2][4];
-  for (int m = 0; m < M; ++m) std::copy_n(d[m][n], 8, sums[m][0]);
+  for (int m = 0; m < M; ++m)
+    for (int i = 0; i < 2; ++i) std::copy_n(d[m][n + i], 4, sums[m][i]);
   emu::MmaOperands operands{.d = sums[0][0], .a = a[0], .b = b, .rows = M, .columns = 2};
   emu::Machine::current().meet(kIsF16<T> ? emu::kMmaF16 : emu::kMmaBF16, &operands, site);
-  for (int m = 0; m < M; ++m) std::copy_n(sums[m][0], 8, d[m][n]);
+  for (int m = 0; m < M; ++m)
+    for (int i = 0; i < 2; ++i) std::copy_n(sums[m][i], 4, d[m][n + i]);
   for (int m = 0; m < M; ++m) between(m);
 }
 
