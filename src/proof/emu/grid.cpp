@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "proof/emu/thread_sanitizer.hpp"
 
@@ -51,6 +53,52 @@ Result<void> check(const Program& program, Index3 grid, const std::string& kerne
   return {};
 }
 
+/// Grids of a launch, of which each may begin before the one before it has ended.
+class DependentGrids {
+ public:
+  DependentGrids(std::span<const GridLaunch> grids, const Options& options, LaunchState& launch)
+      : launch_(launch), next_(grids.size()) {
+    for (const GridLaunch& g : grids) {
+      Options named = options;
+      named.kernel = g.kernel;
+      machines_.push_back(
+          std::make_unique<Machine>(g.program, g.memory, named, launch, static_cast<int>(machines_.size())));
+    }
+  }
+
+  Result<Stats> run() {
+    if (const std::string finding = advance(0); !finding.empty()) return fail(Code::kInternal, finding);
+    Stats all{};
+    for (const auto& machine : machines_) all += machine->stats();
+    return all;
+  }
+
+ private:
+  /// Runs grid g until one of its clusters waits for the end of the grid before, or all have ended; and those after it
+  /// as far as they may run by then. Returns the finding that ended it, or "".
+  std::string advance(std::size_t g) {
+    if (g == machines_.size() || launch_.has_ended(static_cast<int>(g))) return {};
+    Machine& machine = *machines_[g];
+    const LaunchedGrid& grid = launch_.grids()[g];
+    while (machine.paused() != Machine::Paused::kNo || next_[g] < grid.clusters()) {
+      const bool goes_on = machine.paused() != Machine::Paused::kNo;
+      const std::int64_t cluster = goes_on ? next_[g] - 1 : next_[g]++;
+      launch_.begins(0, grid.first_cluster + cluster);
+      std::string finding = goes_on ? machine.resume() : machine.run_cluster(static_cast<std::uint32_t>(cluster));
+      if (!finding.empty() || machine.paused() == Machine::Paused::kWaits) return finding;
+      if (machine.paused() == Machine::Paused::kLaunches) finding = advance(g + 1);
+      if (!finding.empty()) return finding;
+    }
+    launch_.grid_ended(static_cast<int>(g));
+    tsan::release(launch_.end_of(static_cast<int>(g)));
+    return advance(g + 1);
+  }
+
+  LaunchState& launch_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<std::int64_t> next_;  ///< cluster of each grid
+};
+
 LaunchedGrid launched(const Program& program, Index3 grid, std::string kernel, std::uint32_t first_cluster) {
   return {std::move(kernel), grid, program.threads, program.cluster, first_cluster};
 }
@@ -74,51 +122,17 @@ Result<Stats> run_grid(const Program& program, Index3 grid, const Memory& memory
   return progress.stats;
 }
 
-Result<Stats> run_dependent_grids(const GridLaunch& first, const GridLaunch& second, const Options& options) {
-  for (const GridLaunch* g : {&first, &second})
-    if (Result<void> r = check(g->program, g->grid, g->kernel, options); !r) return tl::unexpected(r.error());
-  const LaunchedGrid one = launched(first.program, first.grid, first.kernel, 0);
-  const LaunchedGrid two =
-      launched(second.program, second.grid, second.kernel, static_cast<std::uint32_t>(one.clusters()));
-  std::vector<Memory::Range> writable = first.memory.writable_ranges();
-  for (const Memory::Range& range : second.memory.writable_ranges()) writable.push_back(range);
-  LaunchState launch({one, two}, std::move(writable), options.global_races, 1);
-  const auto named = [&](const std::string& kernel) {
-    Options o = options;
-    o.kernel = kernel;
-    return o;
-  };
-  Machine before(first.program, first.memory, named(first.kernel), launch, 0);
-  Machine after(second.program, second.memory, named(second.kernel), launch, 1);
-  std::int64_t next = 0;
-  // Until one of its clusters waits for the end of the first grid, or all have ended.
-  const auto run_second = [&] {
-    std::string finding;
-    if (after.paused()) {
-      launch.begins(0, one.clusters() + next - 1);
-      finding = after.resume();
-    }
-    while (finding.empty() && !after.paused() && next < two.clusters()) {
-      launch.begins(0, one.clusters() + next);
-      finding = after.run_cluster(static_cast<std::uint32_t>(next++));
-    }
-    return finding;
-  };
-  std::string finding;
-  for (std::int64_t i = 0; finding.empty() && i < one.clusters(); ++i) {
-    launch.begins(0, i);
-    finding = before.run_cluster(static_cast<std::uint32_t>(i));
-    if (!before.paused()) continue;
-    finding = run_second();
-    launch.begins(0, i);
-    if (finding.empty()) finding = before.resume();
+Result<Stats> run_dependent_grids(std::span<const GridLaunch> grids, const Options& options) {
+  std::vector<LaunchedGrid> all;
+  std::vector<Memory::Range> writable;
+  for (const GridLaunch& g : grids) {
+    if (Result<void> r = check(g.program, g.grid, g.kernel, options); !r) return tl::unexpected(r.error());
+    const std::int64_t first = all.empty() ? 0 : all.back().first_cluster + all.back().clusters();
+    all.push_back(launched(g.program, g.grid, g.kernel, static_cast<std::uint32_t>(first)));
+    for (const Memory::Range& range : g.memory.writable_ranges()) writable.push_back(range);
   }
-  launch.first_grid_ended();
-  tsan::release(&launch);
-  if (finding.empty()) finding = run_second();
-  if (!finding.empty()) return fail(Code::kInternal, finding);
-  Stats stats = before.stats();
-  return stats += after.stats();
+  LaunchState launch(std::move(all), std::move(writable), options.global_races, 1);
+  return DependentGrids(grids, options, launch).run();
 }
 
 }  // namespace flashfit::emu

@@ -1,5 +1,7 @@
 #pragma once
 // Runs the clusters of a grid, one after another or over host threads.
+#include <span>
+
 #include "proof/emu/machine.hpp"
 
 namespace flashfit::emu {
@@ -17,9 +19,10 @@ struct GridLaunch {
   std::string kernel;
 };
 
-/// Runs `first`, and `second` as a programmatic dependent launch after it: on one host thread, where clusters of the
-/// second run from the moment on that all blocks of the first have launched their dependents, or have ended, or later,
-/// as the schedule says.
-Result<Stats> run_dependent_grids(const GridLaunch& first, const GridLaunch& second, const Options& options);
+/// Runs the first grid, and each other one as a programmatic dependent launch after the one before it: on one host
+/// thread, where clusters of a grid run from the moment on that all blocks of the grid before have launched their
+/// dependents, or have ended, or later, as the schedule says. What a grid's blocks all know to have ended when they
+/// launch their dependents, as they waited for it before, the next grid knows when it begins.
+Result<Stats> run_dependent_grids(std::span<const GridLaunch> grids, const Options& options);
 
 }  // namespace flashfit::emu

@@ -60,8 +60,9 @@ struct DependentGrid {
 template <class First, class Second>
 Result<Stats> launch_dependent(const DependentGrid<First>& first, const DependentGrid<Second>& second,
                                const Options& options = {}) {
-  return run_dependent_grids({program_of<First>(first.params), first.grid, first.memory, first.name},
-                             {program_of<Second>(second.params), second.grid, second.memory, second.name}, options);
+  const GridLaunch grids[] = {{program_of<First>(first.params), first.grid, first.memory, first.name},
+                              {program_of<Second>(second.params), second.grid, second.memory, second.name}};
+  return run_dependent_grids(grids, options);
 }
 
 }  // namespace flashfit::emu

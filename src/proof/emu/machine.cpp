@@ -74,7 +74,7 @@ std::string Machine::run_cluster(std::uint32_t number) {
 }
 
 std::string Machine::resume() {
-  if (launch_.first_grid_has_ended())
+  if (grid_ > 0 && launch_.has_ended(grid_ - 1))
     for (const int waiter : std::exchange(grid_waiters_, {})) wake(waiter);
   place(next_thread());
   return run_until_host(thread());
@@ -82,15 +82,15 @@ std::string Machine::resume() {
 
 std::string Machine::run_until_host(int thread) {
   Machine* const outer = std::exchange(running, this);
-  paused_ = false;
+  paused_ = Paused::kNo;
   fibres_->switch_to(thread);
-  if (!paused_) fibres_->clear();
+  if (paused_ == Paused::kNo) fibres_->clear();
   running = outer;
   return std::exchange(finding_, {});
 }
 
-void Machine::pause() {
-  paused_ = true;
+void Machine::pause(Paused why) {
+  paused_ = why;
   fibres_->switch_to(Fibres::kHost);
 }
 
@@ -136,7 +136,7 @@ void Machine::yield_to_any() {
 void Machine::run_next(ThreadIndex next) {
   if (next.warp < 0) {
     if (grid_waiters_.empty()) stop("deadlock: " + waits());
-    return pause();
+    return pause(Paused::kWaits);
   }
   if (next == now_) return;
   place(next);
@@ -188,7 +188,7 @@ int Machine::thread_ended() {
   const ThreadIndex next = next_thread();
   if (next.warp < 0) {
     if (grid_waiters_.empty()) stop("deadlock after this thread left: " + waits());
-    paused_ = true;
+    paused_ = Paused::kWaits;
     return Fibres::kHost;
   }
   place(next);
@@ -196,7 +196,11 @@ int Machine::thread_ended() {
 }
 
 void Machine::end_block(Block& block) {
-  if (grid_ == 0 && !block.launched) launch_.block_launched();
+  if (launch_.has_next(grid_)) {
+    const std::uint32_t known = block.known_at_end.abroad().all_before();
+    if (!block.launched) launch_.block_launched(grid_, known);
+    launch_.block_ended(grid_, known);
+  }
   if (const std::string left = block.warpgroups->unfinished(); !left.empty()) stop(left);
   end_engines(block);
   if (const auto outside = block.shared.written_outside())

@@ -68,9 +68,10 @@ class Machine {
 
   /// Runs the grid's cluster `number` to its end, or until it is paused. Returns the finding that ended it, or "".
   std::string run_cluster(std::uint32_t number);
-  /// Whether a cluster waits to be resumed: of the first grid, as the second may begin; of the second, as it waits for
-  /// the end of the first.
-  bool paused() const { return paused_; }
+  /// Why a cluster is to be resumed, if one is: the next grid may begin; all of it waits for the end of the grid
+  /// before.
+  enum class Paused : unsigned char { kNo, kLaunches, kWaits };
+  Paused paused() const { return paused_; }
   std::string resume();
   const Stats& stats() const { return stats_; }
 
@@ -259,7 +260,7 @@ class Machine {
   void run_next(ThreadIndex next);
   void start_block(int number, Index3 index);
   std::string run_until_host(int thread);
-  void pause();
+  void pause(Paused why);
   int thread_ended();
   void leave(Block& block);
   void end_block(Block& block);
@@ -280,6 +281,8 @@ class Machine {
   }
   void ask(std::uintptr_t address, const char* what, Site site);
   void run_step(Atomics& atomics, const AtomicAccess& access, const std::function<Atomics::Did()>& step);
+  /// All clusters below this number have ended, as the running thread knows.
+  std::uint32_t known_to_have_ended() const { return order_->of(thread()).seen.abroad().all_before(); }
   const LaunchedGrid& launched() const { return launch_.grids()[static_cast<std::size_t>(grid_)]; }
   std::string in_words(const GlobalAccesses::Who& who) const;
   std::string waits() const;
@@ -309,7 +312,7 @@ class Machine {
   Instructions instructions_;
   std::unique_ptr<Engines> engines_;
   bool watching_ = false, missed_ = false;  ///< missed: there were accesses before `watch`
-  bool paused_ = false;
+  Paused paused_ = Paused::kNo;
   std::vector<int> grid_waiters_;  ///< threads that wait for the end of the grid before
   int elected_ = 0, spoken_lane_ = 0;
   Patience patience_;

@@ -43,6 +43,8 @@ class Abroad {
   /// All that clusters below `cluster` ever did.
   void add_all_before(std::uint32_t cluster) { whole_ = whole_ < cluster ? cluster : whole_; }
   bool knows_all_of(std::uint32_t cluster) const { return cluster < whole_; }
+  /// All that clusters below this number ever did is known.
+  std::uint32_t all_before() const { return whole_; }
   /// What is known of one cluster, or nullptr.
   const Epochs* of(std::uint32_t cluster) const;
 

@@ -59,17 +59,22 @@ void Machine::set_registers(int registers, bool increase, Site site) {
 
 void Machine::launch_dependents() {
   Block& block = blocks_[block_];
-  if (grid_ != 0 || launch_.grids().size() == 1 || std::exchange(block.launched, true)) return;
-  if (launch_.block_launched() && scheduler_.begins_dependents_early()) pause();
+  if (!launch_.has_next(grid_) || std::exchange(block.launched, true)) return;
+  if (launch_.block_launched(grid_, known_to_have_ended()) && scheduler_.begins_dependents_early())
+    pause(Paused::kLaunches);
 }
 
 void Machine::grid_dependency_wait(Site site) {
   if (grid_ == 0) return;
-  if (!launch_.first_grid_has_ended()) {
+  if (!launch_.has_ended(grid_ - 1)) {
     grid_waiters_.push_back(thread());
     suspend({[](const void*) -> std::string { return "grid_dependency_wait"; }, &launch_, site});
   }
-  tsan::acquire(&launch_);
+  if (!launch_.waited_for_all(grid_ - 1))
+    stop(fmt::format("grid_dependency_wait for {}, of which not every block has waited for the grid before it",
+                     launch_.grids()[static_cast<std::size_t>(grid_) - 1].kernel),
+         &site);
+  for (int before = 0; before < grid_; ++before) tsan::acquire(launch_.end_of(before));
   order_->learn_all_before(thread(), launched().first_cluster);
 }
 

@@ -16,6 +16,8 @@ void Machine::watch() {
   watching_ = true;
   if (order_ != nullptr) return;
   order_ = std::make_unique<Order>(program_.threads * program_.cluster, cluster_);
+  if (const std::uint32_t known = launch_.known_at_begin(grid_))
+    for (int t = 0; t < program_.threads * program_.cluster; ++t) order_->learn_all_before(t, known);
   for (Block& block : blocks_)
     if (block.accesses == nullptr) block.accesses = std::make_unique<Accesses>(block.shared.size());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace flashfit::emulated {
 namespace {
@@ -25,25 +26,23 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     if (kernel_of(step, kernels) == nullptr)
       return fail(Code::kInternal, fmt::format("no emulated kernel is {}", step.image->variant->name));
   emu::Stats all{};
-  const auto is_dependent = [&](std::size_t i) { return i < steps.size() && steps[i].dependent; };
-  for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0, end = 0; i < steps.size(); i = std::max(end, i + 1)) {
     if (steps[i].grid.x == 0) continue;
-    const EmulatedKernel& kernel = *kernel_of(steps[i], kernels);
+    const EmulatedKernel& first = *kernel_of(steps[i], kernels);
     if (const int words = steps[i].cleared.words)
       std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
-    const bool alone = options.schedule == emu::Schedule::kReversed && !is_dependent(i) && is_dependent(i + 2);
-    const Step* const next = is_dependent(i + 1) && !alone ? &steps[i + 1] : nullptr;
-    const EmulatedKernel* const dependent = next == nullptr || next->grid.x == 0 ? nullptr : kernel_of(*next, kernels);
-    const bool pair = dependent != nullptr && kernel.program != nullptr && dependent->program != nullptr;
-    options.kernel = kernel.variant.name;
-    const auto ran =
-        pair ? emu::run_dependent_grids(
-                   {kernel.program(params[i]), grid_of(steps[i]), memory, kernel.variant.name},
-                   {dependent->program(params[i + 1]), grid_of(*next), memory, dependent->variant.name}, options)
-             : kernel.launch(grid_of(steps[i]), params[i], memory, options);
+    std::vector<emu::GridLaunch> grids;
+    for (end = i; end < steps.size() && (end == i || steps[end].dependent); ++end) {
+      const EmulatedKernel& kernel = *kernel_of(steps[end], kernels);
+      if (kernel.program == nullptr) break;
+      if (steps[end].grid.x > 0)
+        grids.push_back({kernel.program(params[end]), grid_of(steps[end]), memory, kernel.variant.name});
+    }
+    options.kernel = first.variant.name;
+    const auto ran = grids.size() > 1 ? emu::run_dependent_grids(grids, options)
+                                      : first.launch(grid_of(steps[i]), params[i], memory, options);
     if (!ran) return ran;
     all += *ran;
-    i += pair ? 1 : 0;
   }
   return all;
 }

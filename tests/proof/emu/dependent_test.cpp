@@ -1,4 +1,5 @@
 // Two grids, of which the second may begin before the first has ended: when it does, and what it may not touch then.
+// And three, of which the third may count on what the second waited for.
 #include <string>
 #include <vector>
 
@@ -165,6 +166,89 @@ TEST(DependentGrids, WaitingForALaterBlockOfTheSecondIsAFinding) {
                        while (arch::load_acquire(flag, 0) == 0) continue;
                      }),
                  "second: block (0,0,0)", "load_acquire asks for ever");
+}
+
+/// Two blocks of a warp each: the first grid writes x, the second y, the third reads one of these and writes z.
+template <class Second, class Third>
+Result<emu::Stats> run_three(Both& b, Second, Third, emu::Schedule schedule) {
+  constexpr auto kStoreX = [](Both& to) {
+    arch::launch_dependents();
+    step(to, "first goes on ");
+    arch::store_if(true, to.x, arch::block().x * 32 + arch::lane(), 1.f);
+  };
+  emu::Memory memory;
+  memory.writable("x", b.x, sizeof b.x).writable("y", b.y, sizeof b.y).writable("z", b.z, sizeof b.z);
+  Both* const params = &b;
+  const emu::GridLaunch grids[] = {
+      {emu::program_of<SmallKernel<32, Both, decltype(kStoreX)>>(params), {2, 1, 1}, memory, "first"},
+      {emu::program_of<SmallKernel<32, Both, Second>>(params), {2, 1, 1}, memory, "second"},
+      {emu::program_of<SmallKernel<32, Both, Third>>(params), {2, 1, 1}, memory, "third"}};
+  return emu::run_dependent_grids(grids, {.schedule = schedule});
+}
+
+constexpr auto kWaitAndLaunch = [](Both& b) {
+  step(b, "second begins ");
+  arch::grid_dependency_wait();
+  arch::launch_dependents();
+  arch::store_if(true, b.y, arch::block().x * 32 + arch::lane(), 2.f);
+  step(b, "second ends ");
+};
+constexpr auto kLaunchAndWait = [](Both& b) {
+  arch::launch_dependents();
+  arch::grid_dependency_wait();
+  arch::store_if(true, b.y, arch::block().x * 32 + arch::lane(), 2.f);
+};
+constexpr auto kCopyXWithoutWait = [](Both& b) {
+  step(b, "third begins ");
+  const int64 i = arch::block().x * 32 + arch::lane();
+  const float x = arch::load(b.x, i);
+  arch::grid_dependency_wait();
+  arch::store_if(true, b.z, i, x + arch::load(b.y, i));
+};
+
+TEST(DependentGrids, TheThirdKnowsWhatTheSecondWaitedForBeforeItLaunched) {
+  for (const emu::Schedule schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Both b;
+    const auto ran = run_three(b, kWaitAndLaunch, kCopyXWithoutWait, schedule);
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(ran->blocks, 6u);
+    for (const float z : b.z) EXPECT_EQ(z, 3);
+    const std::vector<std::string> soonest{"first goes on 0", "second begins 0", "first goes on 1", "second ends 0",
+                                           "second begins 1", "third begins 0",  "second ends 1",   "third begins 1"};
+    EXPECT_EQ(b.steps == soonest, schedule == emu::Schedule::kRoundRobin);
+    expect_finding(run_three(b, kLaunchAndWait, kCopyXWithoutWait, schedule), "third: block (0,0,0)",
+                   "of x (256 bytes), which store_if of first's block (0,0,0)", "no grid_dependency_wait between them");
+    // Nor may it count on one block's wait.
+    expect_finding(run_three(
+                       b,
+                       [](Both& to) {
+                         if (arch::block().x == 0) arch::grid_dependency_wait();
+                         arch::launch_dependents();
+                         arch::grid_dependency_wait();
+                         arch::store_if(true, to.y, arch::block().x * 32 + arch::lane(), 2.f);
+                       },
+                       kCopyXWithoutWait, schedule),
+                   "third: block (0,0,0)", "no grid_dependency_wait between them");
+    // What the second writes is there after the third's own wait alone.
+    expect_finding(run_three(
+                       b, kWaitAndLaunch, [](Both& to) { arch::load(to.y, arch::lane()); }, schedule),
+                   "third: block (0,0,0)", "of y (256 bytes), which store_if of second's block (0,0,0)",
+                   "no grid_dependency_wait between them");
+  }
+}
+
+TEST(DependentGrids, TheThirdCannotWaitForASecondThatHasNotWaited) {
+  for (const emu::Schedule schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    Both b;
+    expect_finding(run_three(
+                       b,
+                       [](Both&) {
+                         if (arch::block().x == 0) arch::grid_dependency_wait();
+                       },
+                       [](Both&) { arch::grid_dependency_wait(); }, schedule),
+                   "third: block (0,0,0)",
+                   "grid_dependency_wait for second, of which not every block has waited for the grid before it");
+  }
 }
 
 TEST(DependentGrids, AloneAKernelHasNothingToWaitFor) {

@@ -197,9 +197,10 @@ std::string defect_on(const EmulatedKernel& kernel, const Shape& s, const emu::O
   const Grid grid = combine_step(image, parts, s.rows(), s.parts).grid;
   const WritePartsKernel::Params given = d.parts();
   const emu::Memory of_parts = d.memory_of_parts(), memory = d.memory();
-  const auto ran = emu::run_dependent_grids(
+  const emu::GridLaunch grids[] = {
       {emu::program_of<WritePartsKernel>(given), {WritePartsKernel::kBlocks, 1, 1}, of_parts, "parts"},
-      {kernel.program(&params), {static_cast<int>(grid.x), grid.y, grid.z}, memory, kernel.variant.name}, options);
+      {kernel.program(&params), {static_cast<int>(grid.x), grid.y, grid.z}, memory, kernel.variant.name}};
+  const auto ran = emu::run_dependent_grids(grids, options);
   if (!ran) return ran.error().message;
   if (!ran->worst_bank_conflicts.empty()) return "bank conflicts: " + ran->worst_bank_conflicts;
   const Strides strides(s);
