@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/routed_order.hpp"
 #include "kernels/moe/experts/row_order.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts_kernels.cuh"
+#include "proof/emulated/route_kernels.cuh"
 #include "proof/emulated/steps.hpp"
 
 namespace flashfit::testing {
@@ -58,6 +60,10 @@ std::string first_defect() {
       emulated::emulated_experts_rows_kernel<kExpertsRowsVariants[0].config>(kExpertsRowsVariants[0]);
   for (const int count : {50, kSortChunk + 9})
     if (std::string defect = defect_of_order(rows, count); !defect.empty()) return defect;
+  constexpr std::size_t kRoute = 6;
+  static_assert(kRouteVariants[kRoute].config.dtype == DType::kF32);
+  const EmulatedKernel route = emulated::emulated_route<kRouteVariants[kRoute].config>(kRouteVariants[kRoute]);
+  if (std::string defect = defect_of_routed_order(route, rows, {}); !defect.empty()) return defect;
   const EmulatedKernel products[] = {
       emulated::emulated_experts_product<kExpertsProductVariants[1].config>(kExpertsProductVariants[1]),
       emulated::emulated_experts_product<kExpertsProductVariants[0].config>(kExpertsProductVariants[0])};

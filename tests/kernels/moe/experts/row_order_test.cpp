@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "kernels/every_image.hpp"
+#include "kernels/moe/experts/routed_order.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts.hpp"
+#include "proof/emulated/route.hpp"
 #include "proof/emulated/steps.hpp"
 #include "runtime/images/catalogue.hpp"
 
@@ -85,6 +87,14 @@ TEST(RowOrder, IsStableWithARowOfNoTokenBeforeEachExpertsRows) {
     expect_order(random_ids(2049, 0, 9), 1, 0, 9, options);  // a second chunk
     expect_order(random_ids(3 * kSortChunk + 5, -3, 40), 1, 10, 20, options);
   }
+}
+
+TEST(RowOrder, ReadsWhatARouterWroteTwoStepsBefore) {
+  const auto of_fp32 = [](const EmulatedKernel& k) { return route_variant_of(k.variant).config.dtype == DType::kF32; };
+  const auto route = std::ranges::find_if(emulated::emulated_routes(), of_fp32);
+  ASSERT_NE(route, emulated::emulated_routes().end());
+  for (const emu::Options& options : schedules())
+    EXPECT_EQ(defect_of_routed_order(*route, emulated::emulated_experts_rows().front(), options), "");
 }
 
 TEST(RowOrder, OfNoChoicesHasTheRowsOfNoTokenAlone) {
