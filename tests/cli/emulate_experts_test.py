@@ -36,13 +36,26 @@ def test_every_kind_of_layer_is_computed_right(arguments: list[str]) -> None:
     assert run["grid"] == run["counts"]["blocks"]
 
 
+#: The names of the variants' shapes: two warpgroups multiply, or three.
+OF_TWO, OF_THREE = "144x256x64_w1x8_s4_b1", "192x192x64_w1x12_s4_b1"
+
+
 @pytest.mark.parametrize(
-    ("layout", "form"), [([], ""), (["--transposed", "--gate-up", "interleaved"], "_t"), (["--keeping"], "_z")]
+    ("shape", "layout", "form"),
+    [
+        (OF_TWO, [], ""),
+        (OF_TWO, ["--transposed", "--gate-up", "interleaved"], "_t"),
+        (OF_TWO, ["--keeping"], "_z"),
+        (OF_THREE, [], ""),
+        (OF_THREE, ["--gate-up", "interleaved", "--b13", "--b2"], ""),
+        (OF_THREE, ["--transposed", "--gate-up", "interleaved"], "_t"),
+    ],
 )
-def test_the_variants_over_wgmma_run_too(layout: list[str], form: str) -> None:
-    name = f"experts_wgmma_bf16_144x256x64_w1x8_s4_b1{form}"
+def test_the_variants_over_wgmma_run_too(shape: str, layout: list[str], form: str) -> None:
+    name = f"experts_wgmma_bf16_{shape}{form}"
     (run,) = emulate.runs("--gpu", "H100", "--tokens", "20", *SMALL, *layout, "--variant", name)
     assert (run["variant"], run["clean"]) == (name, True)
+    assert run["threads"] == (512 if shape == OF_THREE else 384)
     assert run["counts"]["wgmma"] > 0
 
 
