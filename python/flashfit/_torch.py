@@ -65,6 +65,12 @@ def _is_plain_but_for_gradients(q: Any, k: Any, v: Any, cu_q: Any, cu_k: Any, as
     return all(x.layout is torch.strided and not x.is_nested for x in (q, k, v))
 
 
+def _resolved(router_bias: Any) -> Any:
+    """A router's bias, whose memory has the values: the checks of the other tensors do not look at it."""
+    negated = isinstance(router_bias, torch.Tensor) and router_bias.is_neg()
+    return router_bias.resolve_neg() if negated else router_bias
+
+
 def _refuse_gradients(given: dict[str, Any]) -> None:
     """A stream, a variant and a workspace bypass the operators, and so autograd."""
     for name, x in given.items():
@@ -167,6 +173,7 @@ def moe_route(
 ) -> tuple[Any, Any]:
     """flashfit.moe_route() with its arguments in their order."""
     if not _is_compiling():
+        router_bias = _resolved(router_bias)
         if stream is not None or variant is not None:
             given = (
                 TORCH,
@@ -209,6 +216,7 @@ def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) 
     if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
         asked = asked._replace(router_bias=asked.router_bias.detach())
     if not _is_compiling():
+        asked = asked._replace(router_bias=_resolved(asked.router_bias))
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)
         given = [each for each in given if each is not None]

@@ -20,6 +20,8 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 from flashfit.integrations import comfyui, sdpa, seedvr  # noqa: E402
 
+from tests.integrations.negated_views import Case, expect_its_own_sign, parameters  # noqa: E402
+
 HEADS, HEAD_DIM = 3, 16
 NODES = Path(comfyui.__file__).parents[1] / "comfyui" / "flashfit_attention"
 
@@ -122,6 +124,20 @@ def test_both_hooks_beside_comfyuis_own(host: Any, mask: str, skip_reshape: bool
     (line,) = comfyui.log()
     assert line.startswith("comfyui: took: fp32 on cpu, 3 heads of 16")
     assert line.endswith("(2 calls)")
+
+
+def test_negated_views(host: Any) -> None:
+    assert comfyui.install()
+    attend = host.REGISTERED_ATTENTION_FUNCTIONS["flashfit"]
+    tensors, mask = inputs(skip_reshape=False), MASKS["added, of three"]
+    cases: dict[str, Case] = {
+        "plain": (lambda q, k, v: attend(q, k, v, HEADS), tensors, 3),
+        "mask": (lambda q, k, v, x: attend(q, k, v, HEADS, mask=x), (*tensors, mask), 3),
+    }
+    for parameter in parameters(cases):
+        name, which, gradients = parameter.values
+        expect_its_own_sign(cases[name], which, gradients)
+    assert [line for line in comfyui.log() if ": left: " in line] == []
 
 
 def test_what_is_left_goes_on(host: Any) -> None:
