@@ -240,8 +240,23 @@ def test_refusals() -> None:
         ({"x": call["x"].numpy()}, "w13: torch.Tensor; accepted: a NumPy array, as x"),
         ({"w13": call["w13"].numpy()}, "w13: numpy.ndarray; accepted: a torch tensor, as x"),
         ({"x": call["x"].to_sparse()}, "x: layout is torch.sparse_coo; accepted: torch.strided"),
+        ({"topk_ids": call["topk_ids"].to_sparse()}, "topk_ids: layout is torch.sparse_coo; accepted: torch.strided"),
+        ({"topk_ids": call["topk_ids"].long().to_sparse()}, "topk_ids: layout is torch.sparse_coo; accepted"),
+        (
+            {"topk_weights": call["topk_weights"].half().to_sparse()},
+            "topk_weights: layout is torch.sparse_coo; accepted",
+        ),
+        (
+            {"experts": torch.arange(8).int().to_sparse()},
+            "experts: layout is torch.sparse_coo; accepted: torch.strided",
+        ),
+        ({"experts": torch.zeros(8, device="meta", dtype=torch.int32)}, "experts: device is meta; accepted: cpu, cuda"),
+        ({"topk_ids": call["topk_ids"].long() + 2**32}, "topk_ids: 429496"),
         ({"topk_ids": call["topk_ids"] + 7}, "topk_ids: "),
     ]
+    arrays = {name: x.numpy() if isinstance(x, torch.Tensor) else x for name, x in call.items()}
+    said = "experts: a torch tensor; accepted: a list, a NumPy array, or an array such as the others"
+    wrong.append(({**arrays, "experts": torch.arange(8).int()}, said))
     for bent, words in wrong:
         with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
             flashfit.fused_moe(**{**call, **bent})
