@@ -423,6 +423,16 @@ def test_gradcheck_by_differences() -> None:
     assert torch.autograd.gradcheck(function, (x, logits), eps=1e-2, atol=2e-3, rtol=2e-2, check_undefined_grad=False)
 
 
+def test_a_second_derivative_by_logits_is_refused_by_the_layer_s_name_of_them() -> None:
+    x, w13, w2 = (CALLS["ids"][name] for name in ("x", "w13", "w2"))
+    logits = torch.zeros(x.shape[0], w13.shape[0], requires_grad=True)
+    out = flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=2)
+    with pytest.raises(
+        flashfit.InvalidArgument, match=r"^router_logits: requires grad, and flashfit has no second der"
+    ):
+        torch.autograd.grad(out.sum(), logits, create_graph=True)
+
+
 def test_fakes_refuse_with_the_words_of_a_call() -> None:
     call = CALLS["ids"]
     for bent in ({"w2": call["w2"][:, :60]}, {"w13": call["w13"][:, :90]}, {"x": call["x"].half()}):
