@@ -232,6 +232,7 @@ def _in_own_words(error: FlashfitError, asked: Asked) -> FlashfitError:
     for name, own in _SAID.items():
         if said.startswith(f"{name}: "):
             said = said.replace(name, own, 1)
+    said = said.replace("experts of expert_map", "entries of experts")
     at = _AT.match(said)
     if at and hasattr(getattr(asked, at[1]), "dtype"):
         value = getattr(asked, at[1])[tuple(int(each) for each in at.groups()[1:] if each)]

@@ -365,6 +365,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"renormalize": np.ones(2)}, "renormalize: ndarray of shape (2,) without router_logits; accepted: with it"),
     ({"experts": [0, -2]}, "experts: -2 at [1]; accepted: -1 or more, below 2**31"),
     ({"experts": np.array(["0"])}, "experts: dtype is <U1; accepted: int32, int64"),
+    (by_logits(experts=[0, 1]), "router_logits: shape is (21, 6); accepted: (21, 2), [tokens, entries of experts]"),
     ({"experts": [True, False]}, "experts: holds True; accepted: integers"),
     ({"experts": (0, 10**5000)}, "experts: (0, int of too many digits to print); accepted: 0 <= low < high"),
     (by_logits(top_k=10**5000), "top_k: int of too many digits to print; accepted: 1 to 16"),
