@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, InvalidType
 from ._moe import Swiglu
+from ._tensors import full_name, number_of, shown
+
+_T = TypeVar("_T")
 
 _PLAIN = (torch.bfloat16, torch.float16, torch.float32)
 _FP8 = (torch.float8_e4m3fn,)
 #: The numbers of four bits, E2M1, of which a byte holds two, the low half first; 32 share a scale of 2^(byte - 127).
 _FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
 _FP4_GROUP = 32
+_E8M0 = (torch.float8_e8m0fnu,) if hasattr(torch, "float8_e8m0fnu") else ()  # torch 2.7 and newer
 _ACTIVATIONS = {"silu": "swiglu", "gelu": "geglu_erf", "gelu_pytorch_tanh": "geglu_tanh"}
 
 
@@ -36,10 +40,35 @@ _Value = Callable[..., Any]
 
 
 def _gate_of(value: _Value) -> str:
-    name = value("hidden_act")
-    if name not in _ACTIVATIONS:
-        raise InvalidArgument(f"config: its hidden_act is {name!r}; accepted: {', '.join(map(repr, _ACTIVATIONS))}")
-    return _ACTIVATIONS[name]
+    return _among(_ACTIVATIONS, "hidden_act", value("hidden_act"))
+
+
+def _among(table: dict[str, _T], name: str, value: Any) -> _T:
+    """What a table has for a config's value, which may be of any type."""
+    if not isinstance(value, str) or value not in table:
+        raise InvalidArgument(f"config: its {name} is {shown(value)}; accepted: {', '.join(map(repr, table))}")
+    return table[value]
+
+
+def _number(value: _Value, name: str, **default: Any) -> float:
+    found = value(name, **default)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise InvalidArgument(f"config: its {name} is {shown(found)}; accepted: a number")
+    return number_of(name, found, "a number")
+
+
+def _truth(value: _Value, name: str) -> bool:
+    found = value(name)
+    if not isinstance(found, bool):
+        raise InvalidArgument(f"config: its {name} is {shown(found)}; accepted: True, False")
+    return found
+
+
+def _whole(value: _Value, name: str, least: int) -> int:
+    found = value(name)
+    if type(found) is not int or found < least:
+        raise InvalidArgument(f"config: its {name} is {shown(found)}; accepted: an integer from {least}")
+    return found
 
 
 def _mixtral(value: _Value) -> tuple[dict[str, Any], Names]:
@@ -52,28 +81,31 @@ def _qwen3_moe(value: _Value) -> tuple[dict[str, Any], Names]:
     options = {
         "experts": value("num_experts", "num_local_experts"),
         "intermediate": value("moe_intermediate_size"),
-        "renormalize": bool(value("norm_topk_prob")),
+        "renormalize": _truth(value, "norm_topk_prob"),
         "activation": _gate_of(value),
     }
     return options, Names(each=_SPLIT)
 
 
 def _deepseek_v3(value: _Value) -> tuple[dict[str, Any], Names]:
-    intermediate = value("moe_intermediate_size")
+    intermediate = _whole(value, "moe_intermediate_size", 1)
+    shared_experts = _whole(value, "n_shared_experts", 0)
     options = {
         "experts": value("n_routed_experts"),
         "intermediate": intermediate,
         "router": "sigmoid",
-        "renormalize": bool(value("norm_topk_prob")),
+        "renormalize": _truth(value, "norm_topk_prob"),
         "groups": (value("n_group"), value("topk_group")),
-        "scale": float(value("routed_scaling_factor")),
+        "scale": _number(value, "routed_scaling_factor"),
         "activation": _gate_of(value),
         "gate_dtype": torch.float32,
         "router_bias": True,
-        "shared_intermediate": intermediate * value("n_shared_experts"),
+        "shared_intermediate": intermediate * shared_experts,
     }
     shared = ("shared_experts.gate_proj.weight", "shared_experts.up_proj.weight", "shared_experts.down_proj.weight")
-    return options, Names(router_bias="gate.e_score_correction_bias", each=_SPLIT, shared=shared)
+    return options, Names(
+        router_bias="gate.e_score_correction_bias", each=_SPLIT, shared=shared if shared_experts else None
+    )
 
 
 def _gpt_oss(value: _Value) -> tuple[dict[str, Any], Names]:
@@ -82,7 +114,7 @@ def _gpt_oss(value: _Value) -> tuple[dict[str, Any], Names]:
         "intermediate": value("intermediate_size"),
         "router": "topk_softmax",
         "activation": Swiglu(
-            float(value("swiglu_alpha", default=1.702)), float(value("swiglu_limit", default=7.0)), 1.0
+            _number(value, "swiglu_alpha", default=1.702), _number(value, "swiglu_limit", default=7.0), 1.0
         ),
         "gate_up": "interleaved",
         "gate_bias": True,
@@ -107,14 +139,12 @@ def _value(config: Any, *names: str, default: Any = None) -> Any:
 
 def written_as(config: Any) -> tuple[dict[str, Any], Names]:
     """MoeLayer's options and the checkpoint's names of a model."""
-    model = _value(config, "model_type")
-    if model not in _MODELS:
-        raise InvalidArgument(f"config: its model_type is {model!r}; accepted: {', '.join(map(repr, _MODELS))}")
+    model = _among(_MODELS, "model_type", _value(config, "model_type"))
 
     def value(*names: str, default: Any = None) -> Any:
         return _value(config, *names, default=default)
 
-    options, names = _MODELS[model](value)
+    options, names = model(value)
     return {"hidden": value("hidden_size"), "top_k": value("num_experts_per_tok"), **options}, names
 
 
@@ -122,18 +152,37 @@ class Checkpoint:
     """The tensors of a layer, by the end of their names. Each is taken once."""
 
     def __init__(self, tensors: Any, prefix: str, config: Any) -> None:
+        if not isinstance(prefix, str):
+            raise InvalidType(f"prefix: {shown(prefix)}; accepted: what the layer's names begin with, as a text")
+        if not callable(getattr(tensors, "keys", None)):
+            raise InvalidType(f"tensors: {full_name(tensors)}; accepted: a mapping, or an opened safetensors file")
         self._get = getattr(tensors, "get_tensor", None) or tensors.__getitem__
-        self._prefix = prefix if prefix.endswith(".") else f"{prefix}."
+        self._prefix = prefix if not prefix or prefix.endswith(".") else f"{prefix}."
         cut = len(self._prefix)
         self._left = {name[cut:] for name in tensors.keys() if name.startswith(self._prefix)}  # noqa: SIM118
         quantized = _value(config, "quantization_config", default={})
-        self._block = tuple(_value(quantized, "weight_block_size", default=(128, 128)))
+        block = _value(quantized, "weight_block_size", default=(128, 128))
+        if (
+            not isinstance(block, (list, tuple))
+            or len(block) != 2
+            or not all(type(each) is int and 1 <= each < 2**31 for each in block)
+        ):
+            raise InvalidArgument(f"config: its weight_block_size is {shown(block)}; accepted: two integers from 1")
+        self._block = block
 
     def has(self, name: str) -> bool:
         return name in self._left
 
     def _named(self, name: str) -> str:
         return f"{self._prefix}{name}"
+
+    def _take_of(self, dtypes: tuple[Any, ...], name: str, *shape: int) -> Any:
+        """_take(), where other dtypes would be read as other numbers."""
+        found = self._take(name, *shape)
+        if found.dtype not in dtypes:
+            accepted = ", ".join(map(str, dtypes))
+            raise InvalidArgument(f"{self._named(name)}: dtype is {found.dtype}; accepted: {accepted}")
+        return found
 
     def _take(self, name: str, *shape: int) -> Any:
         if name not in self._left:
@@ -179,7 +228,8 @@ class Checkpoint:
         found = self._take(name, *into.shape)
         if found.dtype in _FP8:
             high, wide = self._block
-            scales = self._take(f"{name}_scale_inv", -(-rows // high), -(-columns // wide)).float()
+            blocks = (-(-rows // high), -(-columns // wide))
+            scales = self._take_of((*_PLAIN, *_E8M0), f"{name}_scale_inv", *blocks).float()
             each = scales.repeat_interleave(high, 0)[:rows].repeat_interleave(wide, 1)[:, :columns]
             found = found.to(each.device).float() * each
         elif found.dtype not in _PLAIN:
@@ -197,12 +247,14 @@ class Checkpoint:
         if depth % _FP4_GROUP:
             raise InvalidArgument(f"{self._named(name)}_blocks: for a depth of {depth}; accepted: multiples of 32")
         groups = depth // _FP4_GROUP
-        blocks = self._take(f"{name}_blocks", experts, outputs, groups, _FP4_GROUP // 2)
-        scales = self._take(f"{name}_scales", experts, outputs, groups)
+        blocks = self._take_of((torch.uint8,), f"{name}_blocks", experts, outputs, groups, _FP4_GROUP // 2)
+        scales = self._take_of((torch.uint8, *_E8M0), f"{name}_scales", experts, outputs, groups).view(torch.uint8)
         numbers = torch.tensor(_FP4, device=blocks.device)
         for mine, packed, scale in zip(into, blocks, scales):  # an expert at a time: indices take eight bytes each
             halves = torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2)
-            mine.copy_(torch.ldexp(numbers[halves.long()], scale.int()[..., None] - 127).flatten(-2))
+            powers = torch.ldexp(torch.ones(scale.shape, device=scale.device), scale.int() - 127)
+            powers = powers.masked_fill(scale == 255, torch.nan)  # E8M0's NaN
+            mine.copy_((numbers[halves.long()] * powers[..., None]).flatten(-2))
 
     def finish(self) -> None:
         """Refuses what nothing took."""

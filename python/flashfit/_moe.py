@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from typing import Any, NamedTuple
 
 from ._binding import binding, failure
 from ._calls import Call
-from ._errors import InvalidArgument, InvalidType
+from ._errors import FlashfitError, InvalidArgument, InvalidType
 from ._packages import Package
 from ._route import LEAST, MOST, chosen_of, flags_of, groups_of, scale_of
 from ._tensors import Memory, shown, truth_of, whole_numbers_list
@@ -144,7 +145,7 @@ def range_of(experts: Any) -> tuple[int, int] | None:
         raise InvalidType(f"experts: {shown(experts)}; accepted: (low, high), or an array of each expert's place")
     low, high = (each if isinstance(each, int) else operator.index(each) for each in experts)
     if not 0 <= low < high < 2**31:
-        raise InvalidArgument(f"experts: ({low}, {high}); accepted: 0 <= low < high")
+        raise InvalidArgument(f"experts: ({shown(low)}, {shown(high)}); accepted: 0 <= low < high")
     return low, high
 
 
@@ -190,7 +191,7 @@ def numbers_of(asked: Asked) -> Numbers:
             raise InvalidArgument("top_k: None with router_logits; accepted: an integer from 1 to 16")
         top_k = chosen_of(asked.top_k)
         if not 1 <= top_k <= 16:
-            raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to 16")
+            raise InvalidArgument(f"top_k: {shown(top_k)}; accepted: 1 to 16")
         groups, kept = groups_of(asked.groups)
         scale = scale_of(asked.scale)
     low, high = range_of(asked.experts) or (0, 0)
@@ -218,6 +219,25 @@ def _check_range(numbers: Numbers, w13: Memory | None) -> None:
         raise InvalidArgument(
             f"experts: ({numbers.low}, {numbers.high}); accepted: {there} experts between, as w13 has"
         )
+
+
+#: What the C API calls otherwise than fused_moe() does.
+_SAID = {"expert_map": "experts"}
+_AT = re.compile(r"(topk_ids|offsets): -1 at \[(\d+)(?:, (\d+))?\]")
+
+
+def _in_own_words(error: FlashfitError, asked: Asked) -> FlashfitError:
+    """What the C API refused, by the arguments' names and values: it knows int64 only as the int32 copied of it."""
+    said = str(error)
+    for name, own in _SAID.items():
+        if said.startswith(f"{name}: "):
+            said = said.replace(name, own, 1)
+    said = said.replace("experts of expert_map", "entries of experts")
+    at = _AT.match(said)
+    if at and hasattr(getattr(asked, at[1]), "dtype"):
+        value = getattr(asked, at[1])[tuple(int(each) for each in at.groups()[1:] if each)]
+        said = said.replace("-1 at", f"{int(value)} at", 1)
+    return type(error)(said)
 
 
 def moe_with_care(
@@ -248,15 +268,15 @@ def moe_with_care(
             given["offsets"] = _int32("offsets", package, x, asked.offsets, 0)
         given["expert_map"] = _map_of(package, x, asked.experts)
     given["out"], given["z"] = result, z
-    tensors = {name: None if given[name] is None else call.read(name, given[name]) for name in binding().moe_tensors}
+    tensors = {
+        name: None if given[name] is None else call.read(_SAID.get(name, name), given[name])
+        for name in binding().moe_tensors
+    }
     if out is not None:
         call.read_result("out", out, True)
     _check_range(numbers, tensors["w13"])
     status = binding().moe(tensors, numbers, call.queue, call.workspace())
     if status:
-        error = failure(status)
-        if str(error).startswith("expert_map: "):  # the C API's name of a map
-            raise type(error)(str(error).replace("expert_map", "experts", 1))
-        raise error
+        raise _in_own_words(failure(status), asked)
     call.queued()
     return result

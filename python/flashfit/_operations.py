@@ -284,7 +284,7 @@ def fused_moe(
 
     x: [tokens, hidden], an array of NumPy, torch, CuPy or JAX, or an object with __dlpack__ or
         __cuda_array_interface__; fp16, bf16 or, on the CPU, fp32. w13, w2, b13, b2, shared and out are of its package,
-        device and dtype, with any strides but 1 in the last dimension.
+        device and dtype, with any strides from 0, but 1 in the last dimension.
     w13: [experts, 2 intermediate, hidden]; of an activation without gate [experts, intermediate, hidden].
     w2: [experts, hidden, intermediate].
     router_logits: [tokens, experts], fp16, bf16 or fp32: ids and weights are then moe_route()'s, with its top_k,

@@ -77,7 +77,7 @@ def check_sizes(shape: tuple[int, ...], top_k: int) -> tuple[int, int]:
     if not 1 <= experts <= MOST_EXPERTS:
         raise InvalidArgument(f"logits: shape is {tuple(shape)}; accepted: 1 to {MOST_EXPERTS} experts")
     if not 1 <= top_k <= min(experts, MOST_CHOSEN):
-        raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {min(experts, MOST_CHOSEN)}")
+        raise InvalidArgument(f"top_k: {shown(top_k)}; accepted: 1 to {min(experts, MOST_CHOSEN)}")
     return tokens, top_k
 
 

@@ -65,7 +65,10 @@ def shown(value: Any) -> str:
     """A value in an error's one line: arrays by their shape, anything long cut."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # it is or holds an integer of more digits than Python prints
+        text = f"{type(value).__name__} of too many digits to print"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -93,7 +96,7 @@ def number_of(name: str, value: Any, accepted: str) -> float:
 
 def _integer(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        return operator.index(value if not isinstance(value, bool) else None)  # type: ignore[arg-type]
     except TypeError:
         raise InvalidType(f"{name}: holds {shown(value)}; accepted: integers") from None
 
@@ -104,6 +107,10 @@ def _integers(name: str, x: Any, shape: str) -> list[int]:
             raise InvalidArgument(f"{name}: shape is {x.shape}; accepted: {shape}")
         x = x.tolist()
     if not isinstance(x, Sequence) or isinstance(x, (str, bytes)):
+        if type(x).__module__.split(".")[0] == "torch":  # such tensors beside tensors of torch do not come here
+            raise InvalidType(
+                f"{name}: a torch tensor; accepted: a list, a NumPy array, or an array such as the others"
+            )
         raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of int32")
     return [_integer(name, v) for v in x]
 
@@ -113,7 +120,7 @@ def lengths_list(name: str, x: Any) -> list[int]:
     values = _integers(name, x, "(batch,)")
     for i, value in enumerate(values):
         if not 0 <= value < 2**31:
-            raise InvalidArgument(f"{name}: {value} at [{i}]; accepted: 0 to the keys of that sequence")
+            raise InvalidArgument(f"{name}: {shown(value)} at [{i}]; accepted: 0 to the keys of that sequence")
     return values
 
 
@@ -122,7 +129,7 @@ def whole_numbers_list(name: str, x: Any, least: int, shape: str) -> list[int]:
     values = _integers(name, x, shape)
     for i, value in enumerate(values):
         if not least <= value < 2**31:
-            raise InvalidArgument(f"{name}: {value} at [{i}]; accepted: {least} or more, below 2**31")
+            raise InvalidArgument(f"{name}: {shown(value)} at [{i}]; accepted: {least} or more, below 2**31")
     return values
 
 
@@ -150,14 +157,14 @@ def offsets_list(name: str, x: Any, batch_rows: int) -> list[int]:
     if not values:
         raise InvalidArgument(f"{name}: empty; accepted: batch + 1 offsets")
     if values[0] != 0:
-        raise InvalidArgument(f"{name}: starts with {values[0]}; accepted: 0")
+        raise InvalidArgument(f"{name}: starts with {shown(values[0])}; accepted: 0")
     for i in range(1, len(values)):
         if values[i] < values[i - 1]:
             raise InvalidArgument(
-                f"{name}: {values[i]} follows {values[i - 1]} at [{i}]; accepted: values that never fall"
+                f"{name}: {shown(values[i])} follows {shown(values[i - 1])} at [{i}]; accepted: values that never fall"
             )
     if values[-1] != batch_rows:
-        raise InvalidArgument(f"{name}: ends with {values[-1]}; accepted: {batch_rows}, the rows of {name[-1]}")
+        raise InvalidArgument(f"{name}: ends with {shown(values[-1])}; accepted: {batch_rows}, the rows of {name[-1]}")
     return values
 
 
@@ -178,7 +185,7 @@ def raw_stream(stream: Any) -> int:
     handle = _handle(stream)
     if isinstance(handle, int) and not isinstance(handle, bool) and 0 <= handle < 2**64:
         return handle
-    said = repr(stream) if isinstance(stream, int) else type(stream).__name__
+    said = shown(stream) if isinstance(stream, int) else type(stream).__name__
     raise InvalidType(
         f"stream: {said}; accepted: None, a torch.cuda.Stream, an object with __cuda_stream__, an integer handle"
     )

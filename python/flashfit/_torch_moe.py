@@ -277,6 +277,10 @@ def _choices(x: Any, w13: Any, asked: Asked) -> tuple[Any, Any, Any]:
 def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     """Gradients of the operator's tensors, in their order."""
     z, x, w13, w2, *tensors = ctx.saved_tensors
+    if torch.is_grad_enabled():  # create_graph=True
+        for name, each in zip(("x", "w13", "w2", *OPTIONS), (x, w13, w2, *tensors)):
+            if each is not None and each.requires_grad:
+                raise InvalidArgument(f"{name}: {NO_SECOND}")
     asked = _asked(tuple(tensors), **ctx.options)
     wanted = dict(zip(("x", "w13", "w2", *OPTIONS), needs))
     layout = {name: ctx.options.get(name, plain) for name, plain in _LAYOUT.items()}

@@ -16,9 +16,12 @@ from ._checkpoints import Checkpoint, fill, written_as
 from ._errors import InvalidArgument, InvalidType
 from ._moe import Asked, Swiglu, has_gate, numbers_of
 from ._operations import fused_moe
-from ._tensors import shown
+from ._route import MOST_EXPERTS
+from ._tensors import shown, truth_of
 
 __all__ = ["MoeLayer"]
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 assert torch_ops  # its operators are registered before anything is traced
 
@@ -28,7 +31,9 @@ def _size(name: str, value: Any, least: int = 1) -> int:
         raise InvalidType(f"{name}: {shown(value)}; accepted: an integer")
     size = operator.index(value)
     if size < least:
-        raise InvalidArgument(f"{name}: {size}; accepted: {least} or more")
+        raise InvalidArgument(f"{name}: {shown(size)}; accepted: {least} or more")
+    if size >= 2**31:
+        raise InvalidArgument(f"{name}: {shown(size)}; accepted: below 2**31")
     return size
 
 
@@ -79,10 +84,14 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         hidden, intermediate = _size("hidden", hidden), _size("intermediate", intermediate)
         experts, top_k = _size("experts", experts), _size("top_k", top_k)
         shared = 0 if shared_intermediate is None else _size("shared_intermediate", shared_intermediate, 0)
+        if experts > MOST_EXPERTS:
+            raise InvalidArgument(f"experts: {experts}; accepted: to {MOST_EXPERTS}")
         if top_k > experts:
             raise InvalidArgument(f"top_k: {top_k}; accepted: to {experts}, the experts")
+        for name, given in (("gate_bias", gate_bias), ("router_bias", router_bias), ("biases", biases)):
+            truth_of(name, given)
         for name, kind in (("dtype", dtype), ("gate_dtype", gate_dtype)):
-            if kind is not None and not (isinstance(kind, torch.dtype) and kind.is_floating_point):
+            if kind is not None and kind not in _DTYPES:
                 raise InvalidType(f"{name}: {shown(kind)}; accepted: torch.float16, torch.bfloat16, torch.float32")
         self.hidden, self.intermediate, self.experts, self.top_k = hidden, intermediate, experts, top_k
         self._options: dict[str, Any] = {
@@ -97,7 +106,14 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             "weight_on": weight_on,
             "recompute": recompute,
         }
-        numbers_of(Asked(router_logits=True, router_bias=router_bias or None, **self._options))
+        numbers = numbers_of(Asked(router_logits=True, router_bias=router_bias or None, **self._options))
+        if numbers.groups:
+            if experts % numbers.groups:
+                raise InvalidArgument(
+                    f"groups: {shown(groups)}; accepted: groups whose number divides {experts}, the experts"
+                )
+            if top_k > (kept := experts // numbers.groups * numbers.groups_kept):
+                raise InvalidArgument(f"top_k: {top_k}; accepted: to {kept}, the experts of the groups that are kept")
         self._gated = has_gate(activation)
         sides = 2 if self._gated else 1
 
@@ -148,6 +164,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         Raises InvalidArgument for a model, a name or a shape that it does not know; a name under the prefix that it
         would ignore is one.
         """
+        truth_of("unpack", unpack)
         options, names = written_as(config)
         checkpoint = Checkpoint(tensors, prefix, config)
         kind = checkpoint.dtype_of_experts(names, options, unpack, dtype)

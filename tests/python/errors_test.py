@@ -60,6 +60,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"variant": 3}, TypeError, "variant: int; accepted: a name from images(), or None"),
     ({"variant": "x"}, ValueError, "variant: 'x' with tensors on the CPU; accepted there: None"),
     ({"stream": 7}, ValueError, "stream: 7 with tensors on the CPU; accepted there: None"),
+    ({"stream": 10**5000}, TypeError, "stream: int of too many digits to print; accepted: None, a torch.cuda.Stream"),
+    ({"window": (-(10**5000), 0)}, ValueError, "window: its left is int of too many digits to print; accepted: 0 or"),
+    ({"seqused_k": [True]}, TypeError, "seqused_k: holds True; accepted: integers"),
     ({"causal": "no"}, TypeError, "causal: 'no'; accepted: True, False"),
     ({"cu_seqlens_q": [0, 3]}, ValueError, "cu_seqlens_k: None while the other is given; accepted: cu_seqlens_q and"),
     ({"cu_seqlens_k": [0, 3]}, ValueError, "cu_seqlens_q: None while the other is given; accepted: cu_seqlens_q and"),
@@ -80,6 +83,13 @@ CU: list[tuple[Any, Any, type[Exception], str]] = [
     ([0, 5.5, 6], [0, 1, 7], TypeError, "cu_seqlens_q: holds 5.5; accepted: integers"),
     (np.array([[0, 6]]), [0, 7], ValueError, "cu_seqlens_q: shape is (1, 2); accepted: (batch + 1,)"),
     (np.array([0.0, 6.0]), [0, 7], TypeError, "cu_seqlens_q: holds 0.0; accepted: integers"),
+    ([False, 6], [0, 7], TypeError, "cu_seqlens_q: holds False; accepted: integers"),
+    (
+        [0, 10**5000],
+        [0, 7],
+        ValueError,
+        "cu_seqlens_q: ends with int of too many digits to print; accepted: 6, the rows of q",
+    ),
     (6, [0, 7], TypeError, "cu_seqlens_q: int; accepted: a list, a NumPy array or a torch tensor of int32"),
     ("06", [0, 7], TypeError, "cu_seqlens_q: str; accepted: a list, a NumPy array or a torch tensor of int32"),
 ]

@@ -182,3 +182,10 @@ def test_wrong_arguments_of_the_helpers(name: str, args: tuple[Any, ...], kind: 
     assert isinstance(caught.value, flashfit.FlashfitError)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(words)
+
+
+def test_a_length_past_int32_is_refused_in_one_line() -> None:
+    q = torch.zeros(2, 1, 2, 8)
+    with pytest.raises(flashfit.InvalidArgument) as caught:
+        flash_attn.flash_attn_with_kvcache(q, q, q, cache_seqlens=2**40)
+    assert str(caught.value) == "cache_seqlens: 1099511627776; accepted: 0 to the keys of k_cache"

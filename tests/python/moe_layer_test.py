@@ -289,8 +289,8 @@ def by_logits(**options: Any) -> dict[str, Any]:
     return {**NO_ROUTE, "router_logits": LOGITS, "top_k": 2, **options}
 
 
-def ids_with(value: int) -> Any:
-    ids = SMALL["topk_ids"].copy()
+def ids_with(value: int, dtype: Any = np.int32) -> Any:
+    ids = SMALL["topk_ids"].astype(dtype)
     ids[4, 2] = value
     return ids
 
@@ -364,6 +364,23 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"router": np.array(["a", "b"])}, "router: ndarray of shape (2,) without router_logits; accepted: with it"),
     ({"renormalize": np.ones(2)}, "renormalize: ndarray of shape (2,) without router_logits; accepted: with it"),
     ({"experts": [0, -2]}, "experts: -2 at [1]; accepted: -1 or more, below 2**31"),
+    ({"experts": np.array(["0"])}, "experts: dtype is <U1; accepted: int32, int64"),
+    (by_logits(experts=[0, 1]), "router_logits: shape is (21, 6); accepted: (21, 2), [tokens, entries of experts]"),
+    ({"experts": [True, False]}, "experts: holds True; accepted: integers"),
+    ({"experts": (0, 10**5000)}, "experts: (0, int of too many digits to print); accepted: 0 <= low < high"),
+    (by_logits(top_k=10**5000), "top_k: int of too many digits to print; accepted: 1 to 16"),
+    (by_logits(top_k=10**400), f"top_k: 1{'0' * 56}...; accepted: 1 to 16"),
+    ({"topk_ids": ids_with(2**32, np.int64)}, "topk_ids: 4294967296 at [4, 2]; accepted: 0 to 5"),
+    ({"topk_ids": ids_with(-(2**40), np.int64)}, "topk_ids: -1099511627776 at [4, 2]; accepted: 0 to 5"),
+    ({"topk_ids": ids_with(-1, np.int64)}, "topk_ids: -1 at [4, 2]; accepted: 0 to 5"),
+    (
+        {"topk_ids": np.ma.array(ids_with(0, np.int64), mask=True)},
+        "topk_ids: a masked array, whose mask would be ignored; accepted",
+    ),
+    (
+        {"topk_weights": np.ma.array(SMALL["topk_weights"], mask=True)[::-1]},
+        "topk_weights: a masked array, whose mask would be ignored; accepted",
+    ),
     ({"experts": "01"}, "experts: str; accepted: a list, a NumPy array or a torch tensor of int32"),
     ({"shared": SMALL["w13"]}, "shared: ndarray of shape (6, 48, 40); accepted: (w13, w2), (w13, w2, gate), or None"),
     ({"shared": (SMALL["w13"][0], SMALL["w2"][0, :30])}, "shared_w2: shape is (30, 24); accepted: (40, 24), [hidden,"),
@@ -402,6 +419,8 @@ def test_a_limit_past_fp32_is_none() -> None:
 GROUPS: list[tuple[Any, str]] = [
     ([0, 5, 3, 9, 9, 9, 21], "offsets: 3 follows 5 at [2]; accepted: values that never fall"),
     ([0, 5, 6, 9, 9, 9, 22], "offsets: 22 at [6]; accepted: 0 to 21, the rows of x"),
+    (np.array([0, 5, 6, 9, 9, 9, 2**33]), "offsets: 8589934592 at [6]; accepted: 0 to 21, the rows of x"),
+    ([0, 5, 6, 9, 9, 9, True], "offsets: holds True; accepted: integers"),
     ([0, 21], "offsets: shape is (2); accepted: (7), [experts + 1]"),
     ([-1, 5, 6, 9, 9, 9, 21], "offsets: -1 at [0]; accepted: 0 or more, below 2**31"),
     (np.array([-1, 5, 6, 9, 9, 9, 21], np.int32), "offsets: -1 at [0]; accepted: 0 to 21, the rows of x"),

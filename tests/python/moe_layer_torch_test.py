@@ -240,8 +240,23 @@ def test_refusals() -> None:
         ({"x": call["x"].numpy()}, "w13: torch.Tensor; accepted: a NumPy array, as x"),
         ({"w13": call["w13"].numpy()}, "w13: numpy.ndarray; accepted: a torch tensor, as x"),
         ({"x": call["x"].to_sparse()}, "x: layout is torch.sparse_coo; accepted: torch.strided"),
+        ({"topk_ids": call["topk_ids"].to_sparse()}, "topk_ids: layout is torch.sparse_coo; accepted: torch.strided"),
+        ({"topk_ids": call["topk_ids"].long().to_sparse()}, "topk_ids: layout is torch.sparse_coo; accepted"),
+        (
+            {"topk_weights": call["topk_weights"].half().to_sparse()},
+            "topk_weights: layout is torch.sparse_coo; accepted",
+        ),
+        (
+            {"experts": torch.arange(8).int().to_sparse()},
+            "experts: layout is torch.sparse_coo; accepted: torch.strided",
+        ),
+        ({"experts": torch.zeros(8, device="meta", dtype=torch.int32)}, "experts: device is meta; accepted: cpu, cuda"),
+        ({"topk_ids": call["topk_ids"].long() + 2**32}, "topk_ids: 429496"),
         ({"topk_ids": call["topk_ids"] + 7}, "topk_ids: "),
     ]
+    arrays = {name: x.numpy() if isinstance(x, torch.Tensor) else x for name, x in call.items()}
+    said = "experts: a torch tensor; accepted: a list, a NumPy array, or an array such as the others"
+    wrong.append(({**arrays, "experts": torch.arange(8).int()}, said))
     for bent, words in wrong:
         with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
             flashfit.fused_moe(**{**call, **bent})
@@ -406,6 +421,16 @@ def test_gradcheck_by_differences() -> None:
         return flashfit.fused_moe(x, call["w13"], call["w2"], router_logits=logits, top_k=2)
 
     assert torch.autograd.gradcheck(function, (x, logits), eps=1e-2, atol=2e-3, rtol=2e-2, check_undefined_grad=False)
+
+
+def test_a_second_derivative_by_logits_is_refused_by_the_layer_s_name_of_them() -> None:
+    x, w13, w2 = (CALLS["ids"][name] for name in ("x", "w13", "w2"))
+    logits = torch.zeros(x.shape[0], w13.shape[0], requires_grad=True)
+    out = flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=2)
+    with pytest.raises(
+        flashfit.InvalidArgument, match=r"^router_logits: requires grad, and flashfit has no second der"
+    ):
+        torch.autograd.grad(out.sum(), logits, create_graph=True)
 
 
 def test_fakes_refuse_with_the_words_of_a_call() -> None:

@@ -211,6 +211,115 @@ def test_what_it_does_not_load_is_refused_by_name() -> None:
         MoeLayer.from_checkpoint({**config, "num_experts_per_tok": 2}, blocks, "mlp")
 
 
+DEEPSEEK: dict[str, Any] = {
+    **{key: value for key, value in QWEN.items() if key != "num_experts"},
+    "model_type": "deepseek_v3",
+    "n_routed_experts": 4,
+    "n_group": 1,
+    "topk_group": 1,
+    "routed_scaling_factor": 2.5,
+    "n_shared_experts": 1,
+}
+OTHER_VALUES: list[tuple[dict[str, Any], str]] = [
+    ({**QWEN, "model_type": ["qwen3_moe"]}, "config: its model_type is ['qwen3_moe']; accepted: 'mixtral', "),
+    ({**QWEN, "hidden_act": ["silu"]}, "config: its hidden_act is ['silu']; accepted: 'silu', "),
+    ({**QWEN, "norm_topk_prob": "false"}, "config: its norm_topk_prob is 'false'; accepted: True, False"),
+    ({**DEEPSEEK, "routed_scaling_factor": "2.5"}, "config: its routed_scaling_factor is '2.5'; accepted: a number"),
+    ({**DEEPSEEK, "n_shared_experts": "1"}, "config: its n_shared_experts is '1'; accepted: an integer from 0"),
+    *(
+        (
+            {**QWEN, "quantization_config": {"weight_block_size": block}},
+            f"config: its weight_block_size is {block}; accepted: two integers from 1",
+        )
+        for block in ([128], [0, 128], [64.0, 64.0], 128, [None, None])
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "words"), OTHER_VALUES, ids=[words[12:50] for _, words in OTHER_VALUES])
+def test_a_config_of_other_values_is_refused_in_one_line(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(flashfit.InvalidArgument) as caught:
+        MoeLayer.from_checkpoint(config, checkpoint(), "mlp")
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_checkpoint_is_refused_in_one_line() -> None:
+    given: dict[str, Any] = {"config": QWEN, "tensors": checkpoint(), "prefix": "mlp"}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"tensors": None}, "tensors: builtins.NoneType; accepted: a mapping, or an opened safetensors file"),
+        ({"tensors": ["mlp.gate.weight"]}, "tensors: builtins.list; accepted: a mapping"),
+        ({"prefix": 3}, "prefix: 3; accepted: what the layer's names begin with"),
+        ({"unpack": "no"}, "unpack: 'no'; accepted: True, False"),
+    ]
+    for bent, words in wrong:
+        with pytest.raises(flashfit.InvalidType) as caught:
+            MoeLayer.from_checkpoint(**{**given, **bent})
+        assert str(caught.value).startswith(words)
+
+
+def test_a_block_s_own_state_has_no_prefix() -> None:
+    own = {name[len("mlp.") :]: x for name, x in checkpoint().items()}
+    assert torch.equal(MoeLayer.from_checkpoint(QWEN, own, "").gate, own["gate.weight"])
+
+
+def test_a_deepseek_layer_may_have_no_shared_expert() -> None:
+    tensors = {**checkpoint(), "mlp.gate.e_score_correction_bias": torch.randn(4)}
+    layer = MoeLayer.from_checkpoint({**DEEPSEEK, "n_shared_experts": 0}, tensors, "mlp")
+    assert layer.shared_w13 is None
+    assert torch.equal(layer.router_bias, tensors["mlp.gate.e_score_correction_bias"])
+
+
+def mxfp4() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A config of GPT-OSS and its layer, whose experts are of mxfp4."""
+    config = {"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 32, "num_local_experts": 4}
+    tensors = {"mlp.router.weight": torch.randn(4, 64), "mlp.router.bias": torch.randn(4)}
+    for name, depth, outputs in (("gate_up_proj", 64, 64), ("down_proj", 32, 64)):
+        tensors[f"mlp.experts.{name}_blocks"] = torch.randint(0, 256, (4, outputs, depth // 32, 16), dtype=torch.uint8)
+        tensors[f"mlp.experts.{name}_scales"] = torch.randint(120, 134, (4, outputs, depth // 32), dtype=torch.uint8)
+        tensors[f"mlp.experts.{name}_bias"] = torch.randn(4, outputs)
+    return {**config, "num_experts_per_tok": 2}, tensors
+
+
+def test_scales_of_mxfp4_are_powers_of_two_whatever_their_bytes_are_called() -> None:
+    config, tensors = mxfp4()
+    scales = "mlp.experts.gate_up_proj_scales"
+    tensors[scales][1, 2, 0] = 255  # E8M0's NaN
+    layer = MoeLayer.from_checkpoint(config, tensors, "mlp", unpack=True)
+    none = torch.zeros_like(layer.w13, dtype=torch.bool)
+    none[1, 2, :32] = True
+    assert torch.equal(layer.w13.isnan(), none)
+    assert layer.w13[~none].isfinite().all()
+    for dtype in (torch.int32, torch.float32):
+        with pytest.raises(flashfit.InvalidArgument) as caught:
+            MoeLayer.from_checkpoint(config, {**tensors, scales: tensors[scales].to(dtype)}, "mlp", unpack=True)
+        assert str(caught.value).startswith(f"{scales}: dtype is {dtype}; accepted: torch.uint8")
+    if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
+        named = {**tensors, scales: tensors[scales].view(torch.float8_e8m0fnu)}
+        again = MoeLayer.from_checkpoint(config, named, "mlp", unpack=True)
+        assert torch.equal(again.w13[~none], layer.w13[~none])
+
+
+def test_blocks_of_mxfp4_are_bytes() -> None:
+    config, tensors = mxfp4()
+    blocks = "mlp.experts.down_proj_blocks"
+    tensors[blocks] = tensors[blocks].float()
+    with pytest.raises(flashfit.InvalidArgument) as caught:
+        MoeLayer.from_checkpoint(config, tensors, "mlp", unpack=True)
+    assert str(caught.value) == f"{blocks}: dtype is torch.float32; accepted: torch.uint8"
+
+
+def test_scales_of_fp8_are_no_integers() -> None:
+    tensors = checkpoint()
+    for name in [name for name in tensors if "experts" in name]:
+        tensors[name] = tensors[name].to(torch.float8_e4m3fn)
+        tensors[f"{name}_scale_inv"] = torch.ones(1, 1, dtype=torch.int32)
+    with pytest.raises(flashfit.InvalidArgument) as caught:
+        MoeLayer.from_checkpoint(QWEN, tensors, "mlp", unpack=True)
+    first = "mlp.experts.0.gate_proj.weight_scale_inv"
+    assert str(caught.value).startswith(f"{first}: dtype is torch.int32; accepted: torch.bfloat16, ")
+
+
 def test_weights_lie_as_gpt_oss_stores_them() -> None:
     config = {"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 32, "num_local_experts": 4}
     tensors = {"router.weight": torch.randn(4, 64), "router.bias": torch.randn(4)}
@@ -301,6 +410,14 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
     ({"hidden": 64.0}, "hidden: 64.0; accepted: an integer"),
     ({"experts": "8"}, "experts: '8'; accepted: an integer"),
     ({"top_k": True}, "top_k: True; accepted: an integer"),
+    ({"hidden": 2**31}, "hidden: 2147483648; accepted: below 2**31"),
+    ({"experts": 513}, "experts: 513; accepted: to 512"),
+    ({"router": "sigmoid", "groups": (3, 1)}, "groups: (3, 1); accepted: groups whose number divides 8, the experts"),
+    ({"router": "sigmoid", "groups": (8, 1)}, "top_k: 2; accepted: to 1, the experts of the groups that are kept"),
+    ({"gate_bias": 1}, "gate_bias: 1; accepted: True, False"),
+    ({"biases": "no"}, "biases: 'no'; accepted: True, False"),
+    ({"router_bias": torch.zeros(8), "router": "sigmoid"}, "router_bias: Tensor of shape (8,); accepted: True, False"),
+    ({"dtype": torch.float64}, "dtype: torch.float64; accepted: torch.float16, torch.bfloat16, torch.float32"),
     ({"top_k": 17, "experts": 32}, "top_k: 17; accepted: 1 to 16"),
     ({"shared_intermediate": -1}, "shared_intermediate: -1; accepted: 0 or more"),
     ({"shared_intermediate": 2.5}, "shared_intermediate: 2.5; accepted: an integer"),

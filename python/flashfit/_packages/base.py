@@ -21,6 +21,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
     "topk_ids": ("int32", "int64"),
     "topk_weights": ("float16", "bfloat16", "float32"),
     "offsets": ("int32", "int64"),
+    "experts": ("int32", "int64"),
     "expert_map": ("int32", "int64"),
     "router_bias": ("float32",),
 }

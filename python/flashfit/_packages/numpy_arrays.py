@@ -28,8 +28,15 @@ def _dtype(name: str, dtype: Any) -> tuple[int, int, int]:
     return _known[dtype]
 
 
-def _contiguous(x: Any) -> Any:
+def _check_mask(name: str, x: Any) -> None:
+    """Refuses a masked array: its memory, and most copies of it, say nothing of its mask."""
+    if hasattr(x, "mask"):
+        raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
+
+
+def _contiguous(name: str, x: Any) -> Any:
     """x without gaps: a copy where it has some."""
+    _check_mask(name, x)
     return x if x.flags.c_contiguous else sys.modules["numpy"].ascontiguousarray(x)
 
 
@@ -45,8 +52,7 @@ class NumPy(Package):
 
     def read(self, name: str, x: Any, stream: int) -> Memory:
         code, bits, itemsize = _dtype(name, x.dtype)
-        if hasattr(x, "mask"):
-            raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
+        _check_mask(name, x)
         strides = strides_in_elements(name, x.shape, x.strides, itemsize)
         return Memory(x.__array_interface__["data"][0], CPU, 0, code, bits, x.shape, strides)
 
@@ -63,15 +69,18 @@ class NumPy(Package):
         return False  # one of another integer or floating type is copied
 
     def whole(self, name: str, x: Any) -> Any:
-        if self.owns(x) and x.dtype.kind == "i" and x.dtype.itemsize == 8:
+        if not self.owns(x):
+            return x
+        x = _contiguous(name, x)
+        if x.dtype.kind == "i" and x.dtype.itemsize == 8:
             numpy: Any = sys.modules["numpy"]
             x = numpy.where((x >= -(2**31)) & (x < 2**31), x, -1).astype("int32")
-        return _contiguous(x) if self.owns(x) else x
+        return x
 
     def single(self, name: str, x: Any) -> Any:
         if self.owns(x) and (x.dtype.name in ("float16", "bfloat16")):
             x = x.astype("float32")
-        return _contiguous(x) if self.owns(x) else x
+        return _contiguous(name, x) if self.owns(x) else x
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         return sys.modules["numpy"].array(values, dtype)

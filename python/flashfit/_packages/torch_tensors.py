@@ -172,17 +172,23 @@ class Torch(Package):
     def empty(self, q: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
         return q.new_empty(shape, dtype=None if dtype is None else getattr(sys.modules["torch"], dtype))
 
+    def _may_be_copied(self, x: Any) -> bool:
+        """Whether contiguous() and to() know x: sparse and nested tensors are read()'s to refuse, in words."""
+        return self.owns(x) and x.layout is sys.modules["torch"].strided and not x.is_nested
+
     def whole(self, name: str, x: Any) -> Any:
         torch: Any = sys.modules["torch"]
-        if self.owns(x) and x.dtype == torch.int64:
+        if not self._may_be_copied(x):
+            return x
+        if x.dtype == torch.int64:
             return torch.where((x >= -(2**31)) & (x < 2**31), x, -1).to(torch.int32).contiguous()
-        return x.contiguous() if self.owns(x) else x
+        return x.contiguous()
 
     def single(self, name: str, x: Any) -> Any:
         torch: Any = sys.modules["torch"]
-        if self.owns(x) and x.dtype in (torch.float16, torch.bfloat16):
-            return x.to(torch.float32).contiguous()
-        return x.contiguous() if self.owns(x) else x
+        if not self._may_be_copied(x):
+            return x
+        return (x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x).contiguous()
 
     def array(self, name: str, q: Any, values: Any, dtype: str) -> Any:
         torch: Any = sys.modules["torch"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
-from .._errors import InvalidType
+from .._errors import InvalidArgument, InvalidType
 from .._packages import TORCH
 from .._tensors import shown
 from ._call import attend
@@ -15,8 +15,12 @@ T = TypeVar("T")
 
 def _lengths_of(q: Any, cache_seqlens: Any) -> Any:
     """One number for all sequences as a number for each."""
-    if not isinstance(cache_seqlens, int) or isinstance(cache_seqlens, bool):
+    if isinstance(cache_seqlens, (bool, float)):
+        raise InvalidType(f"cache_seqlens: {cache_seqlens}; accepted: an integer, or int32 [batch]")
+    if not isinstance(cache_seqlens, int):
         return cache_seqlens
+    if not 0 <= cache_seqlens < 2**31:
+        raise InvalidArgument(f"cache_seqlens: {shown(cache_seqlens)}; accepted: 0 to the keys of k_cache")
     if TORCH.owns(q):
         import torch
 
