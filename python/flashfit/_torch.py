@@ -155,8 +155,8 @@ def attention(
 
 
 def answer_first(function: Callable[..., Any]) -> None:
-    """Plain calls of this function, flashfit.attention, are answered by the compiled module, before Python makes a frame
-    for it and one for attention(). Needs CPython 3.12 with its lock; once."""
+    """Lets the compiled module answer plain calls of this function, flashfit.attention, before Python makes a frame for
+    it and one for attention(). Only from CPython 3.12 on, with its lock; once."""
     set_vectorcall = getattr(ctypes.pythonapi, "PyFunction_SetVectorcall", None)
     if not _native or set_vectorcall is None or "t" in getattr(sys, "abiflags", ""):
         return

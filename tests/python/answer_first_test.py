@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from flashfit._library import library
+
 from tools.dev.matrix import pythons
 
 MODULE = Path(__file__).resolve().parents[2] / "build/lib/_flashfit_native.abi3.so"

@@ -478,9 +478,15 @@ PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* n
     PyObject* const* const name = std::ranges::find(attention.names, PyTuple_GetItem(names, i));
     PyObject* const value = args[count + i];
     switch (name - attention.names) {
-      case Attention::kOut: given.out = value; break;
-      case Attention::kCuSeqlensQ: given.cu_seqlens_q = value; break;
-      case Attention::kCuSeqlensK: given.cu_seqlens_k = value; break;
+      case Attention::kOut:
+        given.out = value;
+        break;
+      case Attention::kCuSeqlensQ:
+        given.cu_seqlens_q = value;
+        break;
+      case Attention::kCuSeqlensK:
+        given.cu_seqlens_k = value;
+        break;
       case Attention::kCausal:
         causal = value == Py_True;
         if (!causal && value != Py_False) return new_reference(Py_NotImplemented);
@@ -489,7 +495,8 @@ PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* n
         heads_first = is_text(value, "bhsd");
         if (!heads_first && !is_text(value, "bshd")) return new_reference(Py_NotImplemented);
         break;
-      default: return new_reference(Py_NotImplemented);
+      default:
+        return new_reference(Py_NotImplemented);
     }
   }
   Owned found(attend_plainly(state, given, causal, heads_first));
