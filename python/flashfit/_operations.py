@@ -38,6 +38,9 @@ def _served(
         from . import _torch  # imports torch, which is there: first is one of its tensors
 
         handler: Callable[..., Any] = getattr(_torch, by_torch)
+        if _torch.is_compiling():
+            return handler  # what follows is for calls that run
+        _torch.answer_first(attention)
     else:
         handler = partial(careful, package)
     handlers[type(first)] = handler

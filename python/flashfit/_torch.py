@@ -6,6 +6,8 @@ Imported when the first torch tensor is met.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +29,7 @@ from .torch_ops import call
 from .torch_ops import moe_route as route_by_operators
 
 _native: Any = binding().native
-_is_compiling = torch.compiler.is_dynamo_compiling
+is_compiling = torch.compiler.is_dynamo_compiling
 _is_grad_enabled = torch.is_grad_enabled
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
@@ -97,7 +99,7 @@ def attention(
     asked: Asked | None = None,
 ) -> Any:
     """flashfit.attention() with its arguments in their order."""
-    if not _is_compiling():
+    if not is_compiling():
         if stream is not None or variant is not None or (asked is not None and asked.workspace is not None):
             _refuse_gradients({"q": q, "k": k, "v": v, "out": out, **(asked._asdict() if asked else {})})
             arguments = (q, k, v, causal, softmax_scale, cu_seqlens_q, cu_seqlens_k, layout, return_lse, out)
@@ -158,6 +160,16 @@ def attention(
     )
 
 
+def answer_first(function: Callable[..., Any]) -> None:
+    """Lets the compiled module answer plain calls of this function, flashfit.attention, before Python makes a frame for
+    it and one for attention(). Only from CPython 3.12 on, with its lock; once."""
+    set_vectorcall = getattr(ctypes.pythonapi, "PyFunction_SetVectorcall", None)
+    if not _native or set_vectorcall is None or "t" in getattr(sys, "abiflags", ""):
+        return
+    functions = (set_vectorcall, ctypes.pythonapi.PyVectorcall_Function)
+    _native.answer_first(function, *(ctypes.cast(each, ctypes.c_void_p).value for each in functions), _count_change)
+
+
 def moe_route(
     logits: Any,
     top_k: Any,
@@ -172,7 +184,7 @@ def moe_route(
     scale: Any = 1.0,
 ) -> tuple[Any, Any]:
     """flashfit.moe_route() with its arguments in their order."""
-    if not _is_compiling():
+    if not is_compiling():
         router_bias = _resolved(router_bias)
         if stream is not None or variant is not None:
             given = (
@@ -215,7 +227,7 @@ def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) 
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
     if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
         asked = asked._replace(router_bias=asked.router_bias.detach())
-    if not _is_compiling():
+    if not is_compiling():
         asked = asked._replace(router_bias=_resolved(asked.router_bias))
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)

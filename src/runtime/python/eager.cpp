@@ -141,6 +141,12 @@ bool Eager::is_plain_but_for_gradients(PyObject* const* tensors, int count) cons
   return plain;
 }
 
+bool Eager::asks_for_gradients(PyObject* tensor) const {
+  const Owned asks(is_of_torch(tensor) ? PyObject_GetAttr(tensor, requires_grad_) : nullptr);
+  PyErr_Clear();
+  return asks.get() == Py_True;
+}
+
 Owned Eager::empty_like(PyObject* tensor) const {
   return Owned(PyObject_CallFunctionObjArgs(empty_like_, tensor, nullptr));
 }

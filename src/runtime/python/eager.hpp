@@ -34,6 +34,9 @@ class Eager {
   /// As is_plain(), whether a tensor needs a gradient or not.
   bool is_plain_but_for_gradients(PyObject* const* tensors, int count) const;
 
+  /// Whether a tensor of torch's says that it needs a gradient. No exception is left set.
+  bool asks_for_gradients(PyObject* tensor) const;
+
   /// A new tensor like this one, nullptr with an exception.
   Owned empty_like(PyObject* tensor) const;
 

@@ -1,5 +1,6 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -12,6 +13,7 @@
 #include "runtime/python/node_forward.hpp"
 #include "runtime/python/sdpa_kernel.hpp"
 #include "runtime/python/tensor.hpp"
+#include "runtime/python/vectorcall.hpp"
 
 namespace flashfit::python {
 namespace {
@@ -454,6 +456,83 @@ PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count
   return attend_plainly(state, tensors, causal, heads_first);
 }
 
+/// flashfit.attention, whose calls attend_first() sees before Python does. One of a process: a call brings nothing that
+/// would tell interpreters apart but the function itself, which is of one of them.
+struct Attention {
+  enum Name { kOut, kCausal, kLayout, kCuSeqlensQ, kCuSeqlensK, kNames };
+
+  PyObject* module = nullptr;        ///< owned, and never given back: its state has to outlive every call
+  PyObject* count_change = nullptr;  ///< owned likewise
+  PyObject* names[kNames] = {};      ///< interned, as those of a call are, so that the same text is the same object
+  Vectorcall python = nullptr;       ///< what Python does with a call
+} attention;
+
+/// What attend_plain() returns, for a call of flashfit.attention(q, k, v, *, ...).
+PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  State& state = state_of(attention.module);
+  if (count != 3 || state.eager.asks_for_gradients(args[0])) return new_reference(Py_NotImplemented);
+  PlainTensors given = {args[0], args[1], args[2], Py_None, Py_None, Py_None, Py_None};
+  bool causal = false, heads_first = false;
+  const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* const* const name = std::ranges::find(attention.names, PyTuple_GetItem(names, i));
+    PyObject* const value = args[count + i];
+    switch (name - attention.names) {
+      case Attention::kOut:
+        given.out = value;
+        break;
+      case Attention::kCuSeqlensQ:
+        given.cu_seqlens_q = value;
+        break;
+      case Attention::kCuSeqlensK:
+        given.cu_seqlens_k = value;
+        break;
+      case Attention::kCausal:
+        causal = value == Py_True;
+        if (!causal && value != Py_False) return new_reference(Py_NotImplemented);
+        break;
+      case Attention::kLayout:
+        heads_first = is_text(value, "bhsd");
+        if (!heads_first && !is_text(value, "bshd")) return new_reference(Py_NotImplemented);
+        break;
+      default:
+        return new_reference(Py_NotImplemented);
+    }
+  }
+  Owned found(attend_plainly(state, given, causal, heads_first));
+  if (!found || found.get() == Py_NotImplemented || given.out == Py_None) return found.release();
+  const Owned changed(PyTuple_Pack(1, given.out));
+  const Owned counted(changed ? PyObject_CallFunctionObjArgs(attention.count_change, changed.get(), nullptr) : nullptr);
+  return counted ? found.release() : nullptr;
+}
+
+PyObject* attend_first(PyObject* function, PyObject* const* args, std::size_t count, PyObject* names) {
+  PyObject* const found = attend_plain_call(args, arguments_of(count), names);
+  if (found != Py_NotImplemented) return found;
+  Py_DecRef(found);
+  return attention.python(function, args, count, names);
+}
+
+PyObject* answer_first(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kFunction, kSetVectorcall, kVectorcallOf, kCountChange, kCount };
+  if (!expect("answer_first", count, kCount, state_of(module).types.torch_tensor_type() != nullptr)) return nullptr;
+  const auto set = reinterpret_cast<SetVectorcall>(PyLong_AsVoidPtr(args[kSetVectorcall]));
+  const auto of = reinterpret_cast<VectorcallOf>(PyLong_AsVoidPtr(args[kVectorcallOf]));
+  if (PyErr_Occurred()) return nullptr;
+  if (attention.module) return PyBool_FromLong(0);
+  constexpr const char* kTexts[] = {"out", "causal", "layout", "cu_seqlens_q", "cu_seqlens_k"};
+  static_assert(std::size(kTexts) == Attention::kNames);
+  for (int i = 0; i < Attention::kNames; ++i) {
+    replace(attention.names[i], Owned(PyUnicode_InternFromString(kTexts[i])).get());
+    if (!attention.names[i]) return nullptr;
+  }
+  attention.python = of(args[kFunction]);
+  attention.count_change = new_reference(args[kCountChange]);
+  attention.module = new_reference(module);
+  set(args[kFunction], attend_first);
+  return PyBool_FromLong(1);
+}
+
 /// The kernel with its arguments, of which `named` are given by name.
 PyObject* call_python(PyObject* kernel, PyObject* const* args, Py_ssize_t count, PyObject* named) {
   const Owned positional(PyTuple_New(count));
@@ -582,6 +661,12 @@ PyMethodDef methods[] = {
      "None, with the attention of plain torch tensors in plain eager mode. bias may be left out; None, or a tensor of "
      "at most four dimensions that broadcasts to the scores'. NotImplemented, with nothing written, for anything else "
      "and for what the C API refuses."},
+    {"answer_first", fastcall(answer_first), METH_FASTCALL,
+     "answer_first(attention, set_vectorcall, vectorcall_of, count_change): calls of the function flashfit.attention "
+     "are answered as attend_plain() does before Python runs it, which does the rest: those with other options, or "
+     "that need a gradient. set_vectorcall, vectorcall_of: the addresses of PyFunction_SetVectorcall and "
+     "PyVectorcall_Function. count_change((out,)) counts a change of a tensor. False if a function of this process has "
+     "this already. After connect_torch()."},
     {"sdpa_or", fastcall_with_names(sdpa_or), METH_FASTCALL | METH_KEYWORDS,
      "sdpa_or(kernel, ways, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): as the kernel of "
      "Python, which is asked about all but calls of which know_call() said otherwise. ways: a dict from numbers to "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "kernels/attention/forward/wgmma/head_start.hpp"
 #include "kernels/attention/forward/wgmma/heads/config.hpp"
@@ -200,6 +201,9 @@ constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApart
 // The same of head_dim 32, whose exponentials take longer than its products: of rows, and of a tile; and the share of a
 // tile's cycles that its keys do not change (docs/hopper-kernel.md, "Head_dim 32").
 constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.17;
+// Of rounds in so few turns that their order matters: what a block takes over the sum of its warpgroups' cycles, since
+// these do not end together.
+constexpr double kFewTurns = 16, kTogether = 1.05;
 constexpr double kWithoutRows = 0.1;     // what a warpgroup that has no rows in a round takes of one that has
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
@@ -261,6 +265,30 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }
 
+/// Cycles of the thread block that has most to do, of blocks that take rounds of heads under a causal mask: rounds are
+/// dealt forwards and backwards in turns (wgmma/heads/rounds.cuh), so that in few turns some have more of the long
+/// ones.
+double busiest_of_dealt(const ForwardConfig& c, const ForwardProblem& p, double of_rows, double of_tile, int sms) {
+  const std::int64_t groups = c.warps / 4, blocks = (p.seqlen_q + kWarpgroupRows - 1) / kWarpgroupRows;
+  std::vector<double> of_round((blocks + groups - 1) / groups);
+  for (std::int64_t place = 0; place < std::int64_t(of_round.size()) * groups; ++place) {
+    const double rows_end = std::min(double(blocks - place) * kWarpgroupRows, double(p.seqlen_q));
+    const double seen = std::clamp(rows_end + double(p.seqlen_k) - double(p.seqlen_q), 0.0, double(p.seqlen_k));
+    of_round[place / groups] += place < blocks ? of_rows + of_tile * ceil_div(seen, c.block_n) : kWithoutRows * of_rows;
+  }
+  const std::int64_t rounds = std::int64_t(of_round.size()), all = p.batch * p.heads_q * rounds;
+  double most = 0;
+  for (int block = 0; block < sms; ++block) {
+    double cycles = 0;
+    for (std::int64_t first = 0; first < all; first += sms) {
+      const std::int64_t i = first + (first / sms % 2 == 0 ? block : sms - 1 - block);
+      if (i < all) cycles += of_round[i % rounds];
+    }
+    most = std::max(most, cycles);
+  }
+  return most;
+}
+
 /// Blocks that take whole heads, where all keys of one have slots, or rounds of heads. Their warpgroups share the rows.
 void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
   ForwardConfig of_warpgroup = c;
@@ -277,10 +305,13 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const bool narrow = c.head_dim < 64;
   const double of_rows = narrow ? kRowsNarrow : kRowsStart + kRowsStartColumn * c.head_dim;
   const double of_64_keys = narrow ? kApartNarrow : kApart + kApartColumn * c.head_dim;
-  const double of_tiles = of_64_keys * (kApartWhateverKeys + (1 - kApartWhateverKeys) * c.block_n / 64) * tiles;
+  const double of_tile = of_64_keys * (kApartWhateverKeys + (1 - kApartWhateverKeys) * c.block_n / 64);
   const WgmmaTile tile(c, p, gpu);
   const double copied = whole ? ceil_div(heads, gpu.sms) * keys : turns * tiles;
-  const double compute = (jobs * (of_rows + of_tiles) + copied * tile.copies) / (gpu.clock_ghz * 1e3);
+  const double cycles = p.causal && !whole && turns <= kFewTurns
+                            ? kTogether * busiest_of_dealt(c, p, of_rows, of_tile, gpu.sms)
+                            : jobs * (of_rows + of_tile * tiles);
+  const double compute = (cycles + copied * tile.copies) / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
   const double unhidden = kUnhiddenApart * (1 - 1 / std::max(turns, 1.0));
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, unhidden) : 0;
