@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,6 +145,13 @@ def test_the_clock_is_cycles_over_time(fake: Gpu) -> None:
     assert gpu.Device(flushed=False).clock_mhz() == pytest.approx(1410)
 
 
+def test_no_garbage_is_collected_in_a_capture(fake: Gpu) -> None:
+    seen = set[tuple[bool, bool]]()
+    gpu.Device(flushed=False).graph(lambda: seen.add((fake.captured is not None, gc.isenabled())))
+    assert seen == {(False, True), (True, False)}
+    assert gc.isenabled()
+
+
 def test_a_capture_that_fails_is_the_callers_to_handle(fake: Gpu) -> None:
     def call() -> None:
         if fake.captured is not None:
@@ -152,6 +160,7 @@ def test_a_capture_that_fails_is_the_callers_to_handle(fake: Gpu) -> None:
     with pytest.raises(RuntimeError, match="not permitted"):
         gpu.Device(flushed=False).graph(call)
     assert fake.stream == "default"
+    assert gc.isenabled()
 
 
 def test_ceilings_are_the_fastest_of_this_run(fake: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:

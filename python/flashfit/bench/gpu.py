@@ -93,15 +93,19 @@ class Device:
         return timer
 
     def _captured(self, call: Callable[[], Any], count: int) -> tuple[Any, Any]:
-        """A graph of `count` calls, and where the last one's result will be."""
+        """A graph of `count` calls, and where the last one's result will be. Python collects no garbage meanwhile: what
+        a graph of an earlier case gives back then ends the capture."""
         graph = self.torch.cuda.CUDAGraph()
         out = None
-        stream = self.torch.cuda.current_stream()
+        stream, collects = self.torch.cuda.current_stream(), gc.isenabled()
+        gc.disable()
         try:
             with self.torch.cuda.graph(graph):
                 for _ in range(count):
                     out = call()
         finally:
+            if collects:
+                gc.enable()
             self.torch.cuda.set_stream(stream)  # a capture that fails may leave its own
         return graph, out
 
