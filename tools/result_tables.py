@@ -348,6 +348,12 @@ SUMMED = {
 }
 
 
+def is_raced(peer: Mapping[str, Any]) -> bool:
+    """Whether a ratio says which kernel is faster: one of plain launches, where a graph could not be captured, may say
+    which host is."""
+    return "ratio" in peer and not str(peer.get("message")).startswith("timed by plain launches")
+
+
 def summary_table(files: Mapping[str, Result]) -> str:
     """Attention by groups, each by its newest file of a GPU: how a peer's ratios lie."""
     rows = []
@@ -358,7 +364,7 @@ def summary_table(files: Mapping[str, Result]) -> str:
         cells = []
         for peers in SUMMED.values():
             beside = [entry.get("peers", {}).get(peer, {}) for entry in entries for peer in peers]
-            ratios = [float(peer["ratio"]) for peer in beside if "ratio" in peer]
+            ratios = [float(peer["ratio"]) for peer in beside if is_raced(peer)]
             lies = (
                 f"{min(ratios):.3f} to {max(ratios):.3f}" if len(ratios) > 1 else f"{ratios[0]:.3f}" if ratios else "-"
             )
@@ -369,7 +375,7 @@ def summary_table(files: Mapping[str, Result]) -> str:
 
 def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """The fastest other that is right."""
-    beside = {n: peer for n, peer in entry["peers"].items() if "ratio" in peer and not n.startswith(FORCED)}
+    beside = {n: peer for n, peer in entry["peers"].items() if is_raced(peer) and not n.startswith(FORCED)}
     return min(beside.items(), key=lambda item: float(item[1]["ratio"])) if beside else None
 
 
@@ -394,7 +400,7 @@ def speed_table(files: Mapping[str, Result]) -> str:
     rows = []
     for _, entry in chosen:
         beside = entry["peers"]
-        torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if "ratio" in beside.get(p, {})), None)
+        torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if is_raced(beside.get(p, {}))), None)
         best = best_peer(entry)
         if best is None or sum("ratio" in peer for peer in beside.values()) == 1:
             fastest = "not run beside it"

@@ -204,6 +204,14 @@ def test_kernels_that_the_plan_did_not_choose_are_one_column() -> None:
     assert tables.best_peer(entry(peers=peers)) == ("sdpa-flash", peers["sdpa-flash"])
 
 
+def test_plain_launches_are_no_race_of_kernels() -> None:
+    plain = {**beside(0.5), "message": "timed by plain launches beside flashfit's, as capturing a graph failed: x"}
+    peers = {"sdpa-flash": beside(1.5), "sdpa-cudnn": plain}
+    assert tables.best_peer(entry(peers=peers)) == ("sdpa-flash", peers["sdpa-flash"])
+    rows = tables.summary_table({"x.json": result(entry(peers=peers))}).splitlines()[2:]
+    assert [row.split(" | ", 2)[2] for row in rows] == ["1 | 1.500 | - | - |"]
+
+
 def test_a_wrong_case_has_its_message_and_no_time() -> None:
     wrong = {key: value for key, value in entry().items() if key not in ("median_us", "samples_us", "peers", "share")}
     assert "| a | error 9 |" in page({**wrong, "correct": False, "message": "error 9"})
