@@ -251,7 +251,7 @@ def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, An
 
 
 @with_kernel
-@pytest.mark.parametrize("name", ["_REDISPATCH", "_MODE_STACK_LEN"])
+@pytest.mark.parametrize("name", ["_REDISPATCH", "MODE_STACK_LEN"])
 def test_a_torch_without_a_function_has_pythons_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sdpa_kernel, name, "_ZN2at4_ops9not_thereEv")
     assert _sdpa_kernel._connect() == 0

@@ -98,7 +98,7 @@ def main() -> None:
     dtypes, alone = {FP32: 2 << 8 | 32}, {"_current_level": -1}
     grad: Callable[[], bool] = lambda: False  # noqa: E731
     like: Callable[[Tensor], Tensor] = lambda x: Tensor(*x.shape)  # noqa: E731
-    native.connect_torch(Tensor, dtypes, None, (), (), alone, grad, like, None, None)
+    native.connect_torch(Tensor, dtypes, None, (), (), alone, grad, like, None, 0, None)
     q, k, v, out = (Tensor(1, 3, 1, 8) for _ in range(4))
     v.values[:] = list(map(float, range(24)))
     means = [sum(range(i, 24, 8)) / 3 for i in range(8)]

@@ -24,7 +24,7 @@ def tensor(*shape: int) -> Any:
     return torch.zeros(shape or (1, 4, 2, 8))
 
 
-@pytest.fixture(params=["with torch's own check", "without"])
+@pytest.fixture(params=["with torch's own check and mode counter", "without"])
 def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> IsPlain:
     """is_plain() of a module that has met a plain call."""
     flashfit.attention(tensor(), tensor(), tensor())
@@ -33,6 +33,9 @@ def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         pytest.skip("no compiled module here: ctypes reads tensors in Python")
     if request.param == "without":
         monkeypatch.setattr(torch_tensors, "_check_tells_apart", lambda: False)
+        monkeypatch.setattr(torch_tensors, "_mode_counter", lambda: 0)
+    else:
+        assert torch_tensors._mode_counter()
     alone: Any = compiled_module(Path(native.__file__ or ""))
     alone.connect(1)  # of a function that is never called
     alone.connect_torch(*torch_tensors.module_connection())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from contextlib import AbstractContextManager
 from functools import cache
@@ -81,12 +82,27 @@ def _check_tells_apart() -> bool:
         return False
 
 
+#: c10::impl::TorchDispatchModeTLS::stack_len(), as the linker has it.
+MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
+
+
+def _mode_counter() -> int:
+    """That function's address; 0 where torch has none."""
+    try:
+        found = getattr(ctypes.PyDLL(sys.modules["torch"]._C.__file__), MODE_STACK_LEN)
+    except (AttributeError, OSError):
+        return 0
+    return ctypes.cast(found, ctypes.c_void_p).value or 0
+
+
 def module_connection() -> tuple[Any, ...]:
     """What `_flashfit_native.connect_torch` takes: how tensors are read, and what says that eager mode is plain."""
     torch: Any = sys.modules["torch"]
     c = torch._C
     dtypes = {dtype: code << 8 | bits for dtype, (code, bits) in torch_dtypes().items()}
-    always = ((c._len_torch_dispatch_stack, 0),)  # modes, such as fake tensors' or a profiler's
+    # Modes, such as fake tensors' or a profiler's. Python's way to their number takes as long as a tensor's reading.
+    count_modes = _mode_counter()
+    always = () if count_modes else ((c._len_torch_dispatch_stack, 0),)
     quiet = (
         (c._functorch.peek_interpreter_stack, None),  # vmap, grad, functionalize
         (c._is_tracing, False),  # torch.jit.trace
@@ -102,7 +118,7 @@ def module_connection() -> tuple[Any, ...]:
     def scratch(count: int, device: int) -> Any:
         return empty(count, dtype=uint8, device=device)  # an integer is a GPU
 
-    return torch.Tensor, dtypes, stream, always, quiet, dual, *plain, scratch
+    return torch.Tensor, dtypes, stream, always, quiet, dual, *plain, count_modes, scratch
 
 
 class Torch(Package):

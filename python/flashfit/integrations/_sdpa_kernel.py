@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from .._binding import binding
+from .._packages.torch_tensors import MODE_STACK_LEN
 from .._torch_shim import Registration, Shim, shim
 from ._known_calls import KnownCalls
 from ._log import Log
@@ -30,7 +31,6 @@ _REDISPATCH = (
     "_ZN2at4_ops28scaled_dot_product_attention10redispatchEN3c1014DispatchKeySetERKNS_6TensorES6_S6_"
     "RKSt8optionalIS4_EdbS7_IdEb"
 )
-_MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
 _OWN, _PYTHONS = "PrivateUse2", "PrivateUse3"
 _MOST_WAYS = 4096
 
@@ -56,7 +56,7 @@ def _connect() -> int:
     if found is None or any(torch._C._dispatch_has_kernel_for_dispatch_key(names, key) for key in (_OWN, _PYTHONS)):
         return 0
     try:
-        functions = [ctypes.cast(getattr(found.c, x), ctypes.c_void_p).value for x in (_REDISPATCH, _MODE_STACK_LEN)]
+        functions = [ctypes.cast(getattr(found.c, x), ctypes.c_void_p).value for x in (_REDISPATCH, MODE_STACK_LEN)]
         keys = [torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, x)).raw_repr() for x in (_OWN, _PYTHONS)]
     except AttributeError:
         return 0

@@ -56,6 +56,7 @@ bool Eager::connect(const Torch& torch) {
   replace(is_neg_, is_neg.get());
   replace(level_, level.get());
   replace(no_level_, no_level.get());
+  count_modes_ = torch.count_modes;
   tensor_type_.store(new_reference(torch.tensor_type), std::memory_order_release);
   return true;
 }
@@ -70,6 +71,7 @@ bool Eager::hold(PyObject* pairs) const {
 }
 
 bool Eager::is_alone() const {
+  if (count_modes_ && count_modes_() != 0) return false;
   const Owned level(PyObject_GetItem(forward_ad_, level_));  // another thread may replace it meanwhile
   return level && PyObject_RichCompareBool(level.get(), no_level_, Py_EQ) == 1 && hold(always_);
 }

@@ -16,6 +16,7 @@ class Eager {
   /// By name, as docstrings of connect_torch() say them.
   struct Torch {
     PyObject *tensor_type, *always, *quiet, *forward_ad, *is_grad_enabled, *empty_like, *check_like, *scratch;
+    std::int64_t (*count_modes)();  ///< or nullptr: then `always` asks
   };
   /// False, with an exception, if `always` or `quiet` is no tuple of pairs or `forward_ad` no dict. Once at most.
   bool connect(const Torch& torch);
@@ -80,6 +81,7 @@ class Eager {
   PyObject* is_neg_ = nullptr;
   PyObject* level_ = nullptr;
   PyObject* no_level_ = nullptr;  ///< -1
+  std::int64_t (*count_modes_)() = nullptr;
 };
 
 }  // namespace flashfit::python

@@ -65,6 +65,7 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
     kIsGradEnabled,
     kEmptyLike,
     kCheckLike,
+    kCountModes,
     kScratch,
     kCount
   };
@@ -78,8 +79,10 @@ PyObject* connect_torch(PyObject* module, PyObject* const* args, Py_ssize_t coun
     PyErr_SetString(PyExc_TypeError, "connect_torch: connected already; accepted: one call for each module");
     return nullptr;
   }
+  const auto count_modes = reinterpret_cast<std::int64_t (*)()>(PyLong_AsVoidPtr(args[kCountModes]));
+  if (PyErr_Occurred()) return nullptr;
   if (!state.eager.connect({args[kTensorType], args[kAlways], args[kQuiet], args[kForwardAd], args[kIsGradEnabled],
-                            args[kEmptyLike], args[kCheckLike], args[kScratch]}))
+                            args[kEmptyLike], args[kCheckLike], args[kScratch], count_modes}))
     return nullptr;
   if (!state.types.set_torch(args[kTensorType], args[kDtypes], args[kCurrentStream])) return nullptr;
   return new_reference(Py_None);
@@ -605,13 +608,16 @@ PyMethodDef methods[] = {
      "that is loaded. moe_route may be left out where route() is not called."},
     {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
      "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
-     "check_like, scratch): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; current_stream "
+     "check_like, count_modes, scratch): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; "
+     "current_stream "
      "maps a "
      "device "
      "index to a CUstream, or is None; always and quiet are tuples of pairs (callable, object): eager mode is plain "
      "while each returns its object; forward_ad is the dict of the module; check_like makes of plain tensors a "
      "function that is True of others for which it need not be asked again what quiet says, nor whether they ask for "
-     "gradients or are negated, or is None; scratch(bytes, device index) is new memory on a GPU, a tensor."},
+     "gradients or are negated, or is None; count_modes is the address of "
+     "c10::impl::TorchDispatchModeTLS::stack_len(), "
+     "which gives 0 in plain eager mode, or 0; scratch(bytes, device index) is new memory on a GPU, a tensor."},
     {"connect_shim", fastcall(connect_shim), METH_FASTCALL,
      "connect_shim(addresses): of the functions of torch's stable C interface, in the order of torch_shim.hpp; 0 for "
      "those "
