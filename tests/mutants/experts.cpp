@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/ordered_rows.hpp"
 #include "kernels/moe/experts/routed_order.hpp"
 #include "kernels/moe/experts/row_order.hpp"
 #include "proof/emu/memory.hpp"
@@ -18,40 +19,18 @@ namespace {
 /// Of a backward's order of rows, of four experts and choices of none, in one chunk and in two.
 std::string defect_of_order(const emulated::EmulatedKernel& rows, int count) {
   constexpr int kLow = 1, kExperts = 4;
-  std::vector<int> ids, places, choices, offsets(kExperts + 1, -7), workspace;
+  std::vector<int> ids;
   for (int i = 0; i < count; ++i) ids.push_back(i * i % 7);
-  places.assign(ids.size(), -7), choices.assign(ids.size() + kExperts, -7);
-  const RowOrder problem{.tokens = count, .top_k = 1, .low = kLow, .experts = kExperts};
-  workspace.resize(static_cast<std::size_t>(row_order_workspace(problem)) / sizeof(int));
+  OrderedRows ordered({.tokens = count, .top_k = 1, .low = kLow, .experts = kExperts});
   emu::Memory memory;
   memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
-  for (std::vector<int>* v : {&places, &choices, &offsets, &workspace})
-    memory.writable("written", v->data(), v->size() * sizeof(int));
-  const RowOrderArguments arguments({.problem = problem,
-                                     .ids = ids.data(),
-                                     .places = places.data(),
-                                     .choices = choices.data(),
-                                     .offsets = offsets.data(),
-                                     .workspace = workspace.data()});
-  const Image image{
-      .variant = &rows.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  const auto ran = emulated::run_steps(row_order_steps(image, problem).all(), arguments.all(), {&rows, 1}, memory, {});
-  if (!ran) return "finding: " + ran.error().message;
-  std::vector<int> want_places(ids.size(), -1), want_choices, want_offsets;
-  for (int e = 0; e < kExperts; ++e) {
-    want_offsets.push_back(static_cast<int>(want_choices.size()));
-    want_choices.push_back(-1);
-    for (int i = 0; i < count; ++i)
-      if (ids[static_cast<std::size_t>(i)] == kLow + e) {
-        want_places[static_cast<std::size_t>(i)] = static_cast<int>(want_choices.size());
-        want_choices.push_back(i);
-      }
-  }
-  want_offsets.push_back(static_cast<int>(want_choices.size()));
-  want_choices.resize(choices.size(), -1);
-  if (places != want_places) return "wrong places";
-  if (choices != want_choices) return "wrong choices";
-  return offsets == want_offsets ? "" : "wrong offsets";
+  ordered.add_to(memory);
+  const RowOrderArguments arguments = ordered.arguments(ids.data());
+  const Image image = image_of(rows);  // steps point to it
+  const Steps steps = row_order_steps(image, ordered.problem);
+  if (const auto ran = emulated::run_steps(steps.all(), arguments.all(), {&rows, 1}, memory, {}); !ran)
+    return "finding: " + ran.error().message;
+  return ordered.defect(ids);
 }
 
 std::string first_defect() {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <vector>
 
 #include "kernels/every_image.hpp"
+#include "kernels/moe/experts/ordered_rows.hpp"
 #include "kernels/moe/experts/routed_order.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
@@ -23,53 +23,19 @@ namespace {
 
 using emulated::EmulatedKernel;
 
-constexpr int kUnwritten = -7;
-
 void expect_order(const std::vector<int>& ids, int top_k, int low, int experts, const emu::Options& options) {
   const EmulatedKernel& kernel = emulated::emulated_experts_rows().front();
-  const RowOrder problem{
-      .tokens = static_cast<std::int64_t>(ids.size()) / top_k, .top_k = top_k, .low = low, .experts = experts};
-  const auto rows = ids.size() + static_cast<std::size_t>(experts);
-  std::vector<int> places(ids.size(), kUnwritten), choices(rows, kUnwritten);
-  std::vector<int> offsets(static_cast<std::size_t>(experts) + 1, kUnwritten);
-  std::vector<int> workspace(static_cast<std::size_t>(row_order_workspace(problem)) / sizeof(int), kUnwritten);
+  OrderedRows ordered(
+      {.tokens = static_cast<std::int64_t>(ids.size()) / top_k, .top_k = top_k, .low = low, .experts = experts});
   emu::Memory memory;
-  const auto writable = [&](const char* name, auto& v) { memory.writable(name, v.data(), v.size() * sizeof v[0]); };
   memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
-  writable("places", places);
-  writable("choices", choices);
-  writable("offsets", offsets);
-  writable("workspace", workspace);
-  const RowOrderArguments arguments({.problem = problem,
-                                     .ids = ids.data(),
-                                     .places = places.data(),
-                                     .choices = choices.data(),
-                                     .offsets = offsets.data(),
-                                     .workspace = workspace.data()});
-  const Image image{
-      .variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  const auto ran =
-      emulated::run_steps(row_order_steps(image, problem).all(), arguments.all(), {&kernel, 1}, memory, options);
+  ordered.add_to(memory);
+  const RowOrderArguments arguments = ordered.arguments(ids.data());
+  const Image image = image_of(kernel);  // steps point to it
+  const Steps steps = row_order_steps(image, ordered.problem);
+  const auto ran = emulated::run_steps(steps.all(), arguments.all(), {&kernel, 1}, memory, options);
   ASSERT_TRUE(ran) << ran.error().message;
-
-  std::vector<int> order(ids.size()), want_choices, want_places(ids.size(), -1), want_offsets;
-  std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](int i) { return ids[i] < low || ids[i] - low >= experts; });
-  std::ranges::stable_sort(order, {}, [&](int i) { return ids[i]; });
-  auto next = order.begin();
-  for (int e = 0; e < experts; ++e) {
-    want_offsets.push_back(static_cast<int>(want_choices.size()));
-    want_choices.push_back(-1);
-    for (; next != order.end() && ids[*next] - low == e; ++next) {
-      want_places[*next] = static_cast<int>(want_choices.size());
-      want_choices.push_back(*next);
-    }
-  }
-  want_offsets.push_back(static_cast<int>(want_choices.size()));
-  want_choices.resize(rows, -1);
-  EXPECT_EQ(offsets, want_offsets);
-  EXPECT_TRUE(choices == want_choices);
-  EXPECT_TRUE(places == want_places);
+  EXPECT_EQ(ordered.defect(ids), "");
 }
 
 std::vector<int> random_ids(int count, int low, int high) {
