@@ -95,8 +95,7 @@ bool Eager::is_known(PyObject* tensors, unsigned given) {
 Owned Eager::new_check(PyObject* tensors) const {
   for (Py_ssize_t i = 0; i < PyTuple_Size(tensors); ++i) {
     // Plain without gradients does not make it plain with them.
-    const Owned asks(PyObject_GetAttr(PyTuple_GetItem(tensors, i), requires_grad_));
-    if (asks.get() != Py_False) return nullptr;
+    if (!needs_no_gradient(PyTuple_GetItem(tensors, i))) return nullptr;
   }
   return Owned(PyObject_Call(check_like_, tensors, nullptr));
 }
@@ -118,7 +117,7 @@ bool Eager::is_of_torch(PyObject* object) const {
 
 bool Eager::is_plain(PyObject* tensor, bool grad) const {
   if (!is_of_torch(tensor)) return false;
-  if (grad && Owned(PyObject_GetAttr(tensor, requires_grad_)).get() != Py_False) return false;
+  if (grad && !needs_no_gradient(tensor)) return false;
   return Owned(PyObject_CallMethodObjArgs(tensor, is_neg_, nullptr)).get() == Py_False;
 }
 
@@ -144,9 +143,13 @@ bool Eager::is_plain_but_for_gradients(PyObject* const* tensors, int count) cons
 }
 
 bool Eager::asks_for_gradients(PyObject* tensor) const {
-  const Owned asks(is_of_torch(tensor) ? PyObject_GetAttr(tensor, requires_grad_) : nullptr);
+  const bool asks = is_of_torch(tensor) && !needs_no_gradient(tensor);
   PyErr_Clear();
-  return asks.get() == Py_True;
+  return asks;
+}
+
+bool Eager::needs_no_gradient(PyObject* tensor) const {
+  return Owned(PyObject_GetAttr(tensor, requires_grad_)).get() == Py_False;
 }
 
 Owned Eager::empty_like(PyObject* tensor) const {

@@ -63,6 +63,7 @@ class Eager {
   void remember(PyObject* tensors, unsigned given);
   Owned new_check(PyObject* tensors) const;
   bool is_plain(PyObject* tensor, bool grad) const;
+  bool needs_no_gradient(PyObject* tensor) const;  ///< an exception may be left set
 
   static constexpr int kKnown = 4;  ///< calls unlike the first four are asked about in full each time
 

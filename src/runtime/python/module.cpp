@@ -440,15 +440,24 @@ PyObject* attend_plainly(State& state, const PlainTensors& given, bool causal, b
   return out.release();
 }
 
+/// False if the object is no truth, or names no layout: Python words it.
+bool read_causal(PyObject* given, bool& causal) {
+  causal = given == Py_True;
+  return causal || given == Py_False;
+}
+bool read_layout(PyObject* given, bool& heads_first) {
+  heads_first = is_text(given, "bhsd");
+  return heads_first || is_text(given, "bshd");
+}
+
 PyObject* attend_plain(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   enum { kQuery, kKey, kValue, kOffsetsQ, kOffsetsK, kResult, kCausal, kLayout, kCount, kMask = kCount };
   State& state = state_of(module);
   const bool has_mask = count == kCount + 1;
   if (!expect("attend_plain", has_mask ? Py_ssize_t{kCount} : count, kCount, state)) return nullptr;
-  const bool heads_first = is_text(args[kLayout], "bhsd");
-  const bool known = heads_first || is_text(args[kLayout], "bshd");
-  const bool causal = args[kCausal] == Py_True;
-  if (!known || (!causal && args[kCausal] != Py_False)) return new_reference(Py_NotImplemented);
+  bool causal = false, heads_first = false;
+  if (!read_layout(args[kLayout], heads_first) || !read_causal(args[kCausal], causal))
+    return new_reference(Py_NotImplemented);
   const PlainTensors tensors = {args[kQuery],
                                 args[kKey],
                                 args[kValue],
@@ -491,12 +500,10 @@ PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* n
         given.cu_seqlens_k = value;
         break;
       case Attention::kCausal:
-        causal = value == Py_True;
-        if (!causal && value != Py_False) return new_reference(Py_NotImplemented);
+        if (!read_causal(value, causal)) return new_reference(Py_NotImplemented);
         break;
       case Attention::kLayout:
-        heads_first = is_text(value, "bhsd");
-        if (!heads_first && !is_text(value, "bshd")) return new_reference(Py_NotImplemented);
+        if (!read_layout(value, heads_first)) return new_reference(Py_NotImplemented);
         break;
       default:
         return new_reference(Py_NotImplemented);
