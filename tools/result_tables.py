@@ -402,7 +402,7 @@ def speed_table(files: Mapping[str, Result]) -> str:
         beside = entry["peers"]
         torch = next((beside[p] for p in ("sdpa-flash", "torch-varlen") if is_raced(beside.get(p, {}))), None)
         best = best_peer(entry)
-        if best is None or sum("ratio" in peer for peer in beside.values()) == 1:
+        if best is None or sum(map(is_raced, beside.values())) == 1:
             fastest = "not run beside it"
         else:
             fastest = f"{'PyTorch' if best[1] is torch else best[0]} {interval(best[1])}"
