@@ -226,9 +226,9 @@ def moe_route(
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
     if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
-        asked = asked._replace(router_bias=asked.router_bias.detach())
+        bias = asked.router_bias.detach()
+        asked = asked._replace(router_bias=bias if is_compiling() else _resolved(bias))
     if not is_compiling():
-        asked = asked._replace(router_bias=_resolved(asked.router_bias))
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)
         given = [each for each in given if each is not None]

@@ -13,6 +13,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 from flashfit import _torch_shim  # noqa: E402
+from flashfit._packages import torch_tensors  # noqa: E402
 from flashfit.integrations import _sdpa_kernel, sdpa  # noqa: E402
 
 from tests.integrations.differing_calls import K, Q, V, answers  # noqa: E402
@@ -251,9 +252,9 @@ def test_what_is_answered_keeps_no_tensor(installed: None, options: dict[str, An
 
 
 @with_kernel
-@pytest.mark.parametrize("name", ["_REDISPATCH", "MODE_STACK_LEN"])
-def test_a_torch_without_a_function_has_pythons_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sdpa_kernel, name, "_ZN2at4_ops9not_thereEv")
+@pytest.mark.parametrize(("module", "name"), [(_sdpa_kernel, "_REDISPATCH"), (torch_tensors, "_MODE_STACK_LEN")])
+def test_a_torch_without_a_function_has_pythons_kernel(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, name, "_ZN2at4_ops9not_thereEv")
     assert _sdpa_kernel._connect() == 0
 
 

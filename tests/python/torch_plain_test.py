@@ -33,9 +33,9 @@ def is_plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         pytest.skip("no compiled module here: ctypes reads tensors in Python")
     if request.param == "without":
         monkeypatch.setattr(torch_tensors, "_check_tells_apart", lambda: False)
-        monkeypatch.setattr(torch_tensors, "_mode_counter", lambda: 0)
+        monkeypatch.setattr(torch_tensors, "mode_counter", lambda: 0)
     else:
-        assert torch_tensors._mode_counter()
+        assert torch_tensors.mode_counter()
     alone: Any = compiled_module(Path(native.__file__ or ""))
     alone.connect(1)  # of a function that is never called
     alone.connect_torch(*torch_tensors.module_connection())

@@ -82,14 +82,14 @@ def _check_tells_apart() -> bool:
         return False
 
 
-#: c10::impl::TorchDispatchModeTLS::stack_len(), as the linker has it.
-MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
+#: As the linker has it.
+_MODE_STACK_LEN = "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"
 
 
-def _mode_counter() -> int:
-    """That function's address; 0 where torch has none."""
+def mode_counter() -> int:
+    """The address of c10::impl::TorchDispatchModeTLS::stack_len(), how many modes there are; 0 where torch has none."""
     try:
-        found = getattr(ctypes.PyDLL(sys.modules["torch"]._C.__file__), MODE_STACK_LEN)
+        found = getattr(ctypes.PyDLL(sys.modules["torch"]._C.__file__), _MODE_STACK_LEN)
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(found, ctypes.c_void_p).value or 0
@@ -101,7 +101,7 @@ def module_connection() -> tuple[Any, ...]:
     c = torch._C
     dtypes = {dtype: code << 8 | bits for dtype, (code, bits) in torch_dtypes().items()}
     # Modes, such as fake tensors' or a profiler's. Python's way to their number takes as long as a tensor's reading.
-    count_modes = _mode_counter()
+    count_modes = mode_counter()
     always = () if count_modes else ((c._len_torch_dispatch_stack, 0),)
     quiet = (
         (c._functorch.peek_interpreter_stack, None),  # vmap, grad, functionalize

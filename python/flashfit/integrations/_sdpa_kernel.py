@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from .._binding import binding
-from .._packages.torch_tensors import MODE_STACK_LEN
+from .._packages.torch_tensors import mode_counter
 from .._torch_shim import Registration, Shim, shim
 from ._known_calls import KnownCalls
 from ._log import Log
@@ -51,16 +51,18 @@ def _register_python(kernel: Kernel, keys: tuple[str, ...]) -> Callable[[], None
 
 def _connect() -> int:
     """The address of the compiled module's kernel; 0 where it cannot be used."""
-    found = shim()
+    found, count_modes = shim(), mode_counter()
     names = f"aten::{NAME}"
     if found is None or any(torch._C._dispatch_has_kernel_for_dispatch_key(names, key) for key in (_OWN, _PYTHONS)):
         return 0
+    if not count_modes:
+        return 0
     try:
-        functions = [ctypes.cast(getattr(found.c, x), ctypes.c_void_p).value for x in (_REDISPATCH, MODE_STACK_LEN)]
+        redispatch = ctypes.cast(getattr(found.c, _REDISPATCH), ctypes.c_void_p).value
         keys = [torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, x)).raw_repr() for x in (_OWN, _PYTHONS)]
     except AttributeError:
         return 0
-    return binding().native.connect_sdpa(*functions, *keys) or 0  # type: ignore[union-attr]
+    return binding().native.connect_sdpa(redispatch, count_modes, *keys) or 0  # type: ignore[union-attr]
 
 
 def _register(of: Shim, kernel: int, python: Kernel, keys: tuple[str, ...]) -> Callable[[], None]:
