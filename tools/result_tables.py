@@ -420,8 +420,9 @@ def micro(samples: Sequence[float]) -> str:
 
 def cost_table(_: Mapping[str, Result]) -> str:
     """What a call keeps the host, beside PyTorch's own calls in the same run."""
-    h200, cpu = load("call_cost_h200.json"), load("call_cost_cpu.json")
-    runs = {f"{h200['device']}, torch {h200['torch']}": h200["seconds"]}
+    cpu = load("call_cost_cpu.json")
+    on_gpus = (load(f"call_cost_{gpu}.json") for gpu in ("h100", "h200"))
+    runs = {f"{run['device']}, torch {run['torch']}": run["seconds"] for run in on_gpus}
     runs[f"CPU without the work, torch {cpu['torch']}"] = cpu["seconds"]
     lines = [
         "Microseconds that a call keeps the host, median of interleaved rounds, and its ratio to SDPA's call in that",

@@ -170,7 +170,7 @@ TEST_F(ExpertsOnGpu, LaunchNothingWithoutTokens) {
 
 TEST_F(ExpertsOnGpu, TakeTheVariantThatIsAskedFor) {
   lend(1 << 20);
-  args.variant = "experts_mma_bf16_128x128x32_w2x2_s4_b2";
+  args.variant = "experts_mma_bf16_128x128x32_w2x2_s3_b2";
   ASSERT_EQ(flashfit_fused_moe(&args), FLASHFIT_OK) << flashfit_last_error();
   EXPECT_EQ(names()[1], args.variant);
   args.variant = "experts";

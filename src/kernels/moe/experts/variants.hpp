@@ -23,7 +23,7 @@ struct ExpertsProductVariant {
 std::span<const ExpertsRowsVariant> experts_rows_variants();
 std::span<const ExpertsProductVariant> experts_product_variants();
 
-/// "experts_rows_bf16"; "experts_mma_bf16_128x128x32_w2x2_s4_b2", "experts_wgmma_...", "..._t" of one for transposed
+/// "experts_rows_bf16"; "experts_mma_bf16_128x128x32_w2x2_s3_b2", "experts_wgmma_...", "..._t" of one for transposed
 /// weights, "..._z" of one that keeps, "..._t_z" of both: the names in images, explanations and variant=.
 std::string name_of(const ExpertsRowsConfig& c);
 std::string name_of(const ExpertsProductConfig& c);

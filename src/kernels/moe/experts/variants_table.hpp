@@ -21,7 +21,7 @@ inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
 
 inline constexpr ExpertsRowsVariant kRows[] = {{{DType::kF16}, kTuringOn}, {{DType::kBF16}, kAmpereOn}};
 
-// 64 KB at most, what a block may have on 7.5.
+// 48 KB, so that two blocks share an SM from 8.0 on: one multiplies while the other begins or ends a tile.
 constexpr ExpertsProductConfig large(DType t) {
   return {.engine = ExpertsEngine::kMma,
           .dtype = t,
@@ -30,7 +30,7 @@ constexpr ExpertsProductConfig large(DType t) {
           .depth = 32,
           .row_warps = 2,
           .column_warps = 2,
-          .stages = 4,
+          .stages = 3,
           .min_blocks = 2,
           .transposed = false,
           .keeps = false};
@@ -40,6 +40,7 @@ constexpr ExpertsProductConfig wide(DType t) {
   ExpertsProductConfig c = large(t);
   c.tile_columns = 256;
   c.column_warps = 4;
+  c.stages = 4;
   c.min_blocks = 1;
   return c;
 }

@@ -471,7 +471,7 @@ TEST(ExpertsPlan, SaysWhatBinds) {
   EXPECT_THAT(message(problem(std::int64_t{1} << 28)), HasSubstr("more tiles than a launch may have blocks"));
   EXPECT_THAT(message(problem(8), {.variant = "nothing"}),
               HasSubstr("variant nothing is no variant of the experts' products; for bf16 experts, 8 of 128, "
-                        "hidden 2048, intermediate 768: experts_mma_bf16_128x128x32_w2x2_s4_b2, "));
+                        "hidden 2048, intermediate 768: experts_mma_bf16_128x128x32_w2x2_s3_b2, "));
   EXPECT_THAT(message(problem(8), {.variant = "experts_mma_fp16_16x64x64_w1x4_s4_b4"}), HasSubstr("has another dtype"));
   ExpertsProblem turned = problem(8);
   turned.transposed = true;
