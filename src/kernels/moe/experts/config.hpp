@@ -14,6 +14,9 @@ struct ExpertsRowsConfig {
 
 inline constexpr int kRowsThreads = 256, kRowsWarps = kRowsThreads / 32;
 
+/// Outputs that a block adds up of one token whose choices are not sorted.
+inline constexpr int kSumOneColumns = kRowsWarps * kPhaseColumns;
+
 /// Counts of each warp, and where the rows and the tiles of each expert begin.
 constexpr int experts_rows_shared_bytes() { return ((kRowsWarps + 2) * kMostExperts + 2 + 2 * kRowsWarps) * 4; }
 
@@ -71,6 +74,11 @@ constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
 /// Whether idle warps can take tokens' sums (wgmma/token_sums.cuh), in tiles of kPhaseColumns outputs.
 constexpr bool experts_sums(const ExpertsProductConfig& c) {
   return c.engine == ExpertsEngine::kWgmma && c.tile_columns == kPhaseColumns;
+}
+
+/// Whether it can compute one token's choices that nobody has sorted: tiles of one row each, for which small tiles are.
+constexpr bool experts_finds_choices(const ExpertsProductConfig& c) {
+  return c.engine == ExpertsEngine::kMma && c.tile_rows == kFewestTileRows;
 }
 
 /// The granule of useless work: rows that a warp multiplies, or leaves out if it has none of the expert's; over wgmma a

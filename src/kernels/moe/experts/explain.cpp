@@ -36,7 +36,7 @@ std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsPro
   const auto add = [&](const char* name) { all.push_back({name, steps[all.size()]}); };
   if (steps.empty()) return all;
   if (counts(problem)) add("count");
-  add("place");
+  if (sorts(experts_product_variant_of(*plan.product->variant).config, problem)) add("place");
   if (plan.moves.gather == ExpertsGather::kLaunch) add("gather");
   if (problem.owned() > 0) {
     add(plan.moves.gather == ExpertsGather::kAhead ? "gather, first product" : "first product");

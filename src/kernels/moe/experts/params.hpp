@@ -12,6 +12,7 @@ enum class ExpertsRowsStep : unsigned char {
   kTake,     ///< a block a chunk: the same of rows that come sorted
   kGather,   ///< a block a token: its row of x to the row of each of its choices
   kSum,      ///< a block a token: the weighed sum of what its experts gave
+  kSumOne,   ///< of one token's choices that are not sorted, choice i in row i: a block kSumOneColumns outputs
   kSumRest,  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
   kSort,     ///< a block a chunk: as kPlace, but no tiles, and each expert's rows follow one that is of no token
 };
@@ -85,13 +86,19 @@ struct ExpertsRowsParams {
 /// Of the grouped product (product.cuh): out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]) for each
 /// row r of expert e, f the activation of gate and up in the first product, nothing in the second.
 struct ExpertsProductParams {
-  const ExpertTile* tiles;
+  const ExpertTile* tiles;  ///< nullptr: one token's choices, not sorted: tile i is choice i, if its expert is here
   const int* tile_count;
-  /// 1: the sort had ended before the step before this one let this one begin. So its lists, and weights, may be read
-  /// while that step still runs.
+  // Of one token's choices that are not sorted, as in ExpertsRowsParams.
+  const int* ids;
+  int low, owned;
+  const int* map;
+  int mapped;
+  /// 1: the sort, or without it whatever writes ids, had ended before the step before this one let this one begin. So
+  /// the sort's lists, or ids, and weights may be read while that step still runs.
   int sorted_before;
-  int* taken;          ///< over wgmma: tiles that blocks have taken beyond their first
-  const int* choices;  ///< the first product: row r is of token choices[r] / top_k, whose row of a it is over mma.sync
+  int* taken;  ///< over wgmma: tiles that blocks have taken beyond their first
+  /// The first product: row r is of token choices[r] / top_k, whose row of a it is over mma.sync; nullptr without sort.
+  const int* choices;
   Divisor top_k;
   Divisor columns;  ///< tiles along the outputs
   const void* a;

@@ -66,7 +66,7 @@ struct Blocks {
   std::int64_t first, second;
 };
 Blocks blocks_of(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  const std::int64_t tiles = most_tiles(p, c.tile_rows);
+  const std::int64_t tiles = sorts(c, p) ? most_tiles(p, c.tile_rows) : p.rows();
   return {tiles * columns_of(c, p.intermediate, has_gate(p.activation)), tiles * columns_of(c, p.hidden, false)};
 }
 
@@ -105,6 +105,10 @@ ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
 ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted) {
   if (c.engine != ExpertsEngine::kWgmma || p.sorted || p.owned() == 0) return ExpertsGather::kNone;
   return {wanted.gather, experts_sums(c) ? phase_columns_of(wanted.phase_columns, last_columns(c, p)) : 0};
+}
+
+bool sorts(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  return p.sorted || p.tokens != 1 || !experts_finds_choices(c);
 }
 
 bool counts(const ExpertsProblem& p) { return !p.sorted && sort_chunks(p) > 1; }
@@ -173,15 +177,19 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const auto grid = [&](std::int64_t blocks) { return Grid{.x = stay ? std::min(blocks, resident) : blocks}; };
   const Blocks blocks = blocks_of(c, p);
   if (counts(p)) add(rows, {.x = chunks});
-  add(rows, {.x = chunks});
+  if (sorts(c, p)) add(rows, {.x = chunks});
   moves = moves_of(c, p, moves);
   if (moves.gather == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
   }
-  const std::int64_t each = sum_tokens(phases_of(last_columns(c, p), moves.phase_columns));
-  add(rows, {.x = (p.tokens + each - 1) / each});
+  if (sorts(c, p)) {
+    const std::int64_t each = sum_tokens(phases_of(last_columns(c, p), moves.phase_columns));
+    add(rows, {.x = (p.tokens + each - 1) / each});
+  } else {
+    add(rows, {.x = (p.hidden + kSumOneColumns - 1) / kSumOneColumns});
+  }
   return steps;
 }
 
@@ -199,7 +207,8 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
-  auto* const tiles = reinterpret_cast<ExpertTile*>(workspace + at.tiles);
+  const bool sort = sorts(c, p);
+  auto* const tiles = sort ? reinterpret_cast<ExpertTile*>(workspace + at.tiles) : nullptr;
   const bool weighs_input = p.weight_on == WeightOn::kInput, paired = has_gate(p.activation);
   const bool interleaved = p.gate_up == GateUp::kInterleaved;
 
@@ -240,7 +249,9 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   place_step_ = gather_step_ = sum_step_ = count_step_;
   gather_step_.step = ExpertsRowsStep::kGather;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
-  sum_step_.step = phases.count > 1 ? ExpertsRowsStep::kSumRest : ExpertsRowsStep::kSum;
+  sum_step_.step = !sort              ? ExpertsRowsStep::kSumOne
+                   : phases.count > 1 ? ExpertsRowsStep::kSumRest
+                                      : ExpertsRowsStep::kSum;
   sum_step_.sorted_before = p.owned() > 0;
 
   // Of transposed weights the two outputs of a feature lie a column or a half apart, else a row or a half's rows.
@@ -248,9 +259,14 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   ExpertsProductParams& first = first_.product;
   first = {.tiles = tiles,
            .tile_count = ints(at.tile_count),
+           .ids = call.topk_ids,
+           .low = count_step_.low,
+           .owned = count_step_.owned,
+           .map = call.map,
+           .mapped = call.mapped,
            .sorted_before = gather == ExpertsGather::kLaunch,
            .taken = ints(at.taken),
-           .choices = ints(at.choices),
+           .choices = sort ? ints(at.choices) : nullptr,
            .top_k = Divisor(p.top_k),
            .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
            .a = gathered ? workspace + at.y : call.x,
@@ -275,6 +291,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .alpha = p.alpha,
            .limit = p.limit,
            .shift = p.shift};
+  if (!sort) first.a_row = 0;  // the row of each choice is the one of x
   first_.copies = {.x = ahead ? call.x : nullptr,
                    .x_row = call.x_row,
                    .gathered = workspace + at.y,
@@ -318,7 +335,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   count_ = 0;
   if (p.rows() == 0) return {};
   if (counts(p)) add(&count_step_);
-  add(&place_step_);
+  if (sort) add(&place_step_);
   if (gather == ExpertsGather::kLaunch) add(&gather_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;

@@ -32,8 +32,8 @@ struct ExpertsPlan {
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
   ExpertsMoves moves;
-  /// Counting if there is more than one chunk, placing, gathering for wgmma, the first and the second product, the sum;
-  /// none without tokens.
+  /// Counting if there is more than one chunk, placing unless sorts() denies it, gathering for wgmma, the first and the
+  /// second product, the sum; none without tokens.
   Steps steps;
 };
 
@@ -43,6 +43,10 @@ struct ExpertsPlan {
 /// `images`.
 Result<ExpertsPlan> plan_experts(const ExpertsProblem& problem, const Gpu& gpu, CudaVersion driver,
                                  std::span<const Image> images, const PlanOptions& options = {});
+
+/// Whether rows are put into the experts' order, or at least into a list of tiles, before the products. One token's
+/// choices are not, where these find them by ids.
+bool sorts(const ExpertsProductConfig& c, const ExpertsProblem& p);
 
 /// Whether choices are counted before they get their rows, in a launch of its own.
 bool counts(const ExpertsProblem& p);

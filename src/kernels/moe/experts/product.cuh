@@ -2,7 +2,8 @@
 // One of the experts' two products over mma.sync (docs/moe-kernels.md derives it): for each row r of expert e
 //   out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]).
 // A block owns tile_rows rows of one expert and tile_columns outputs; which ones it finds in the list of tiles that the
-// sort made, so that counts may change between replays of a graph. Blocks that share weights are neighbours: an
+// sort made, so that counts may change between replays of a graph. One token's choices need no sort: each is a tile of
+// one row, whose expert a block finds by its id. Blocks that share weights are neighbours: an
 // expert's weights are read from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
 // With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
 // in the same thread: the activation needs no other.
@@ -14,6 +15,7 @@
 #include "kernels/layout/swizzle.hpp"
 #include "kernels/moe/experts/activation.cuh"
 #include "kernels/moe/experts/config.hpp"
+#include "kernels/moe/experts/ids.cuh"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/slice_copy.cuh"
 #include "kernels/tile/matmul.cuh"
@@ -49,17 +51,9 @@ struct ExpertsProductKernel {
   static void run(const Params& p) {
     if (p.sorted_before == 0) arch::wait_for_step_before();
     arch::let_next_step_begin();
-    const int work = arch::block().x;
+    const Place place = find(p, arch::block().x);
     // Each block waits, also one without a tile: the step after this one takes all before it as ended.
-    if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return arch::wait_for_step_before();
-    const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
-    // The expert's works: all its row tiles for the first tile of outputs, then for the next.
-    const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows, at = work - tile.first_tile * p.columns.by;
-    const int column = at / row_tiles, first = (at - column * row_tiles) * C.tile_rows;
-    const Place place{.expert = tile.expert,
-                      .first_row = tile.first_row + first,
-                      .rows = tile.rows - first,
-                      .first_output = column * (p.paired != 0 ? kHalf : C.tile_columns)};
+    if (place.rows == 0) return arch::wait_for_step_before();
     if (p.transposed != 0)
       multiply<true>(p, place);
     else
@@ -79,6 +73,32 @@ struct ExpertsProductKernel {
     int rows;          ///< of the expert from first_row on
     int first_output;  ///< counts features
   };
+
+  /// Of the block that is `work`; without rows if it has no tile.
+  static Place find(const Params& p, int work) {
+    int column;
+    Place place{};
+    if (experts_finds_choices(C) && p.tiles == nullptr) {
+      const int choice = p.columns.quotient(work);
+      const uint32 expert = expert_of(uint32(arch::load(p.ids, choice)), p.low, p.map, p.mapped);
+      column = work - choice * p.columns.by;
+      place.expert = int(expert);
+      place.first_row = choice;
+      place.rows = expert < uint32(p.owned) ? 1 : 0;
+    } else {
+      if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return place;
+      const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
+      // The expert's works: all its row tiles for the first tile of outputs, then for the next.
+      const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows, at = work - tile.first_tile * p.columns.by;
+      column = at / row_tiles;
+      const int first = (at - column * row_tiles) * C.tile_rows;
+      place.expert = tile.expert;
+      place.first_row = tile.first_row + first;
+      place.rows = tile.rows - first;
+    }
+    place.first_output = column * (p.paired != 0 ? kHalf : C.tile_columns);
+    return place;
+  }
 
   static int warp_row() { return arch::warp() / C.column_warps * (C.tile_rows / C.row_warps); }
   // Warps take 16 (or 8) outputs of gate in turn, and likewise of up. So a warp's first column uses bits of which
@@ -286,7 +306,9 @@ struct ExpertsProductKernel {
   /// What the products of row r of the tile are multiplied by.
   static float weight_of(const Params& p, const Place& place, int r) {
     if (p.weights == nullptr || r >= place.rows) return 1.f;
-    return arch::load(p.weights, arch::load(p.choices, place.first_row + r));
+    const int row = place.first_row + r;
+    const bool is_choice = experts_finds_choices(C) && p.choices == nullptr;
+    return arch::load(p.weights, is_choice ? row : arch::load(p.choices, row));
   }
   static float bias_of(const Params& p, const Place& place, Output at) {
     if (p.bias == nullptr || at.output >= p.outputs) return 0.f;

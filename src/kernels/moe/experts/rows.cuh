@@ -2,10 +2,12 @@
 // What comes before and after the experts' products: choices sorted by expert (sort.cuh), rows of x gathered in that
 // order for products that do not gather, and each token's sum
 //   out[t] = sum over k of weight[t, k] y[row of (t, k)],
-// in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0.
+// in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0. Without a sort,
+// which one token does not need, choice i lies in row i.
 // Each step may begin before the one before it has ended, and waits for that before it reads what that writes.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
+#include "kernels/moe/experts/ids.cuh"
 #include "kernels/moe/experts/row_sum.cuh"
 #include "kernels/moe/experts/sort.cuh"
 
@@ -23,6 +25,7 @@ struct ExpertsRowsKernel {
   static void run(const Params& p) {
     if (p.step == ExpertsRowsStep::kSum) return sum(p);
     if (p.step == ExpertsRowsStep::kSumRest) return sum_rest(p);
+    if (p.step == ExpertsRowsStep::kSumOne) return sum_one(p);
     if (p.step == ExpertsRowsStep::kGather) return gather(p);
     if (p.step == ExpertsRowsStep::kCount)
       ExpertsSort::count(p, arch::shared<Shared>());
@@ -81,14 +84,31 @@ struct ExpertsRowsKernel {
       const int phase = p.phases.columns.quotient(tile), at = (tile - phase * p.phases.columns.by) * kPhaseColumns;
       if (token >= p.units.tokens) continue;
       if (phase + 1 < p.phases.count && p.units.unit_of(token, at) < arch::load(p.units.taken, phase)) continue;
-      sum_one(p, token, tile * kPhaseColumns + arch::lane() * 8);
+      const bool has = arch::lane() < p.top_k;
+      const int place = has ? arch::load(p.places, int64{token} * p.top_k + arch::lane()) : -1;
+      sum_by_warp(p, token, tile * kPhaseColumns + arch::lane() * 8, place, lanes_weight(p, token));
     }
   }
-  /// By all lanes of a warp, each of its column. Lanes know a choice each.
-  static void sum_one(const Params& p, int64 token, int column) {
-    const bool has = arch::lane() < p.top_k, inside = column < p.columns;
-    const int place = has ? arch::load(p.places, token * p.top_k + arch::lane()) : -1;
-    const float weight = has && p.weights != nullptr ? arch::load(p.weights, token * p.top_k + arch::lane()) : 1.f;
+
+  /// Of one token, whose choices nobody has sorted. A warp adds up as many outputs as above.
+  static void sum_one(const Params& p) {
+    if (p.sorted_before == 0) arch::wait_for_step_before();
+    const bool has = arch::lane() < p.top_k;
+    const uint32 id = has ? uint32(arch::load(p.ids, arch::lane())) : 0;
+    const float weight = lanes_weight(p, 0);
+    const bool is_here = has && expert_of(id, p.low, p.map, p.mapped) < uint32(p.owned);
+    if (p.sorted_before != 0) arch::wait_for_step_before();
+    const int tile = arch::block().x * kRowsWarps + arch::warp();
+    sum_by_warp(p, 0, tile * kPhaseColumns + arch::lane() * 8, is_here ? arch::lane() : -1, weight);
+  }
+
+  static float lanes_weight(const Params& p, int64 token) {
+    const bool weighs = arch::lane() < p.top_k && p.weights != nullptr;
+    return weighs ? arch::load(p.weights, token * p.top_k + arch::lane()) : 1.f;
+  }
+  /// By all lanes of a warp, each of its column. Each lane knows where a choice lies, -1 for none, and its weight.
+  static void sum_by_warp(const Params& p, int64 token, int column, int place, float weight) {
+    const bool inside = column < p.columns;
     float total[8] = {};
 #pragma unroll 1
     for (int k = 0; k < p.top_k; k += kAtOnce) {

@@ -5,6 +5,7 @@
 // Nothing depends on the order in which threads run.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
+#include "kernels/moe/experts/ids.cuh"
 #include "kernels/moe/experts/params.hpp"
 
 namespace flashfit {
@@ -116,7 +117,8 @@ class ExpertsSort {
       ids[g] = at < c.end ? uint32(arch::load(p.ids, at)) : 0;
     }
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) c.of[g] = c.first + g * 32 + arch::lane() < c.end ? expert_of(p, ids[g]) : ~0u;
+    for (int g = 0; g < kGroups; ++g)
+      c.of[g] = c.first + g * 32 + arch::lane() < c.end ? expert_of(ids[g], p.low, p.map, p.mapped) : ~0u;
     arch::sync_warp();
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
@@ -131,13 +133,6 @@ class ExpertsSort {
       arch::sync_warp();
     }
     arch::sync_block();
-  }
-
-  /// The expert that an id is, p.owned or more if that is none of them: an id below `low`, and -1 in a map, become
-  /// numbers far above.
-  static uint32 expert_of(const Params& p, uint32 id) {
-    if (p.map == nullptr) return id - uint32(p.low);
-    return id < uint32(p.mapped) ? uint32(arch::load(p.map, int(id))) : ~0u;
   }
 
   /// The lanes whose expert is this lane's, of those that count.
