@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "kernels/moe/experts/plan.hpp"
@@ -19,22 +20,23 @@ struct alignas(256) Line {
   unsigned char bytes[256];
 };
 
-/// Each part a tensor of its own, so that what leaves it is found.
-void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p, int tile_rows) {
+/// Each part a tensor of its own, so that what leaves it is found; and what a call does not use is none.
+void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p, const ExpertsProductConfig& c) {
   const ExpertsWorkspace at = experts_workspace(p);
   const auto part = [&](const char* name, std::int64_t offset, std::int64_t bytes) {
     memory.writable(name, static_cast<unsigned char*>(workspace) + offset, static_cast<std::size_t>(bytes));
   };
+  part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
+  part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
+  if (!sorts(c, p)) return;
   part("counts", at.counts, sort_chunks(p) * p.owned() * 4);
   part("choices", at.choices, p.rows() * 4);
   part("places", at.places, p.rows() * 4);
-  part("tiles", at.tiles, most_tiles(p, tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
+  part("tiles", at.tiles, most_tiles(p, c.tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
   part("tile_count", at.tile_count, 4);
   part("taken", at.taken, 8);
   part("ready", at.ready, (1 + ready_bands(p)) * 4);
   part("summing", at.summing, 2 * kMostPhases * 4);
-  part("h", at.h, p.rows() * p.intermediate * size_of(p.dtype));
-  part("y", at.y, p.rows() * p.hidden * size_of(p.dtype));
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
                        const emu::Options& options, ExpertsMoves moves, const std::function<void(ExpertsCall&)>& adjust,
-                       const std::function<void(const ExpertsCall&)>& after) {
+                       const std::function<void(const ExpertsCall&)>& after, const std::optional<StepsBefore>& before) {
   ExpertsCall call = data.call();
   if (adjust) adjust(call);
   const ExpertsProblem& p = call.problem;
@@ -67,13 +69,19 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   const auto words = [&](const char* name, const void* base, std::int64_t count) {
     if (base != nullptr) memory.read_only(name, base, static_cast<std::size_t>(count) * 4);
   };
-  words("topk_ids", call.topk_ids, p.rows());
-  words("topk_weights", call.topk_weights, p.rows());
+  if (before) {
+    memory.writable("topk_ids", data.ids.data(), data.ids.size() * sizeof data.ids[0]);
+    memory.writable("topk_weights", data.weights.data(), data.weights.size() * sizeof data.weights[0]);
+    if (before->add_memory) before->add_memory(memory);
+  } else {
+    words("topk_ids", call.topk_ids, p.rows());
+    words("topk_weights", call.topk_weights, p.rows());
+  }
   words("map", call.map, call.mapped);
   words("offsets", call.offsets, p.owned() + 1);
   memory.writable("out", call.out, data.out.size_in_bytes());
   if (call.z != nullptr) memory.writable("z", call.z, data.z.size_in_bytes());
-  if (p.rows() > 0) add_workspace(memory, call.workspace, p, config.tile_rows);
+  if (p.rows() > 0) add_workspace(memory, call.workspace, p, config);
 
   const auto image_of = [](const EmulatedKernel& kernel) {
     // Of a GPU whose steps may begin early.
@@ -83,9 +91,16 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   const Image rows_image = image_of(rows), product_image = image_of(product);
   ExpertsArguments arguments;
   if (auto ok = arguments.set(config, call, moves, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
-  const EmulatedKernel kernels[] = {rows, product};
-  auto ran = run_steps(experts_steps(rows_image, product_image, p, kResidentBlocks, moves).all(), arguments.all(),
-                       kernels, memory, options);
+  Steps steps = experts_steps(rows_image, product_image, p, kResidentBlocks, moves);
+  std::vector<const void*> all(arguments.all().begin(), arguments.all().end());
+  std::vector<EmulatedKernel> kernels{rows, product};
+  if (before) {
+    const Steps own = std::exchange(steps, before->steps);
+    steps.add(own);
+    all.insert(all.begin(), before->arguments.begin(), before->arguments.end());
+    kernels.push_back(*before->kernel);
+  }
+  auto ran = run_steps(steps.all(), all, kernels, memory, options);
   if (ran && after) after(call);
   return ran;
 }

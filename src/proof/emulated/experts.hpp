@@ -2,9 +2,12 @@
 // The experts' kernels on the CPU, as forward.hpp has the forward's.
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/moe/experts/plan.hpp"
+#include "proof/emu/memory.hpp"
 #include "proof/emulated/kernel.hpp"
 #include "proof/reference/experts.hpp"
 
@@ -20,12 +23,21 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 /// Over wgmma blocks stay and share the tiles: so few that each of them computes several.
 inline constexpr std::int64_t kResidentBlocks = 3;
 
+/// Steps that are queued before a call's, as a router's are, and write its ids and weights.
+struct StepsBefore {
+  Steps steps;
+  std::span<const void* const> arguments;             ///< of each step
+  const EmulatedKernel* kernel;                       ///< of all these steps
+  std::function<void(emu::Memory&)> add_memory = {};  ///< what they read, or write besides
+};
+
 /// Runs all launches of a call on a case's memory as the library would queue them, in a workspace of poison. `adjust`
 /// may change the call before, also to one with a map or offsets; `after` may look at the workspace. Error: the
 /// emulator's finding.
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
                        const emu::Options& options, ExpertsMoves moves = ExpertsGather::kLaunch,
                        const std::function<void(ExpertsCall&)>& adjust = {},
-                       const std::function<void(const ExpertsCall&)>& after = {});
+                       const std::function<void(const ExpertsCall&)>& after = {},
+                       const std::optional<StepsBefore>& before = {});
 
 }  // namespace flashfit::emulated

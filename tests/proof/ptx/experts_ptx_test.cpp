@@ -18,7 +18,7 @@ namespace flashfit::testing {
 namespace {
 
 using emulated::EmulatedKernel, emulated::emulated_experts_products, emulated::emulated_experts_rows;
-using reference::ExpertsData;
+using reference::ExpertsCase, reference::ExpertsData;
 
 constexpr int kTargets[] = {75, 80, 90, 120};  // one of each way in which its instructions differ
 
@@ -41,22 +41,29 @@ void expect_same(const ExpertsData& ptx, const ExpertsData& fibres, int target) 
     }
 }
 
-/// Every `each`-th case from `first` on, with `executed` in the place of `rows` or `product`, whichever it is of.
+/// All cases, with the variant's kernel from its PTX in the place of `rows` or `product`, whichever it is of.
 void compare_with_fibres(const EmulatedKernel& rows, const EmulatedKernel& product, const KernelVariant& variant,
-                         int target, std::size_t first, std::size_t each) {
+                         int target, const std::vector<ExpertsCase>& cases) {
   const auto program = program_of(variant, {.target = target, .own_features = is_hopper(variant)});
   ASSERT_TRUE(program) << program.error().message;
   const EmulatedKernel executed = kernel_of(variant, **program);
   const bool is_product = variant.family == product.variant.family;
-  const auto all = cases_for(experts_product_variant_of(product.variant).config);
-  for (std::size_t i = first; i < all.size(); i += each) {
-    ExpertsData fibres = reference::make_data(all[i]), ptx = reference::make_data(all[i]);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    ExpertsData fibres = reference::make_data(cases[i]), ptx = reference::make_data(cases[i]);
     const emu::Options options = schedules()[i % schedules().size()];
     ASSERT_TRUE(emulated::run(rows, product, fibres, options));
     const auto ran = emulated::run(is_product ? rows : executed, is_product ? executed : product, ptx, options);
-    ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
+    ASSERT_TRUE(ran) << cases[i].name << ": " << ran.error().message;
     expect_same(ptx, fibres, target);
   }
+}
+
+/// Every `each`-th of the product's cases from `first` on.
+std::vector<ExpertsCase> sample_for(const EmulatedKernel& product, std::size_t first, std::size_t each) {
+  const auto all = cases_for(experts_product_variant_of(product.variant).config);
+  std::vector<ExpertsCase> sample;
+  for (std::size_t i = first; i < all.size(); i += each) sample.push_back(all[i]);
+  return sample;
 }
 
 class ExpertsPtx : public ::testing::TestWithParam<EmulatedKernel> {
@@ -71,7 +78,8 @@ class ExpertsPtx : public ::testing::TestWithParam<EmulatedKernel> {
 TEST_P(ExpertsPtx, GivesTheBitsOfTheFibres) {
   for (const int target : kTargets)
     if (has(GetParam().variant, target))
-      compare_with_fibres(rows(), GetParam(), GetParam().variant, target, static_cast<std::size_t>(target) % 7, each());
+      compare_with_fibres(rows(), GetParam(), GetParam().variant, target,
+                          sample_for(GetParam(), static_cast<std::size_t>(target) % 7, each()));
 }
 
 TEST_P(ExpertsPtx, IsRightAsShipped) {
@@ -87,6 +95,15 @@ TEST_P(ExpertsPtx, IsRightAsShipped) {
     ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     EXPECT_EQ(reference::defect_of(data), "");
   }
+}
+
+/// Its choices are not sorted: the product finds them by their ids, and so does the sum.
+TEST_P(ExpertsPtx, OneTokenGivesTheBitsOfTheFibres) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (!experts_finds_choices(config)) return;
+  for (const KernelVariant* const variant : {&GetParam().variant, &rows().variant})
+    for (const int target : kTargets)
+      if (has(*variant, target)) compare_with_fibres(rows(), GetParam(), *variant, target, one_token_cases(config));
 }
 
 /// Rows copied ahead, and sums between the tiles.
@@ -143,7 +160,8 @@ TEST(ExpertsRowsPtx, GivesTheBitsOfTheFibres) {
     if (experts_product_variant_of(product.variant).config.tile_rows != kFewestTileRows) continue;
     const EmulatedKernel& rows = emulated::rows_kernel_for(product, emulated_experts_rows());
     for (const int target : kTargets)
-      if (has(rows.variant, target)) compare_with_fibres(rows, product, rows.variant, target, 5, 67);
+      if (has(rows.variant, target))
+        compare_with_fibres(rows, product, rows.variant, target, sample_for(product, 5, 67));
   }
 }
 

@@ -81,6 +81,33 @@ TEST_F(ExpertsOnGpu, AreFourLaunchesOnTheCallersStream) {
   EXPECT_TRUE(out.untouched());
 }
 
+TEST_F(ExpertsOnGpu, AreThreeLaunchesOfOneToken) {
+  for (Tensor* t : {&x, &out, &ids, &weights, &logits}) t->shape()[0] = 1;
+  args.expert_map = &map.dl;
+  lend(1 << 20);
+  ASSERT_EQ(flashfit_fused_moe(&args), FLASHFIT_OK) << flashfit_last_error();
+  ASSERT_EQ(launched.size(), 3u);
+  EXPECT_EQ(names()[0], names()[1]);
+  EXPECT_EQ(names()[2], "experts_rows_bf16");
+  for (const int i : {0, 1}) {
+    const auto& product = launched[i].as<ExpertsProductParams>();
+    EXPECT_EQ(product.tiles, nullptr);
+    EXPECT_EQ(product.ids, ids.dl.data);
+    EXPECT_EQ(product.map, map.dl.data);
+    EXPECT_EQ(product.mapped, 9);
+  }
+  EXPECT_EQ(launched[2].as<ExpertsRowsParams>().step, ExpertsRowsStep::kSumOne);
+
+  launched.clear();
+  args.expert_map = nullptr;
+  args.topk_ids = args.topk_weights = nullptr;
+  args.router_logits = &logits.dl, args.top_k = 2;
+  ASSERT_EQ(flashfit_fused_moe(&args), FLASHFIT_OK) << flashfit_last_error();
+  ASSERT_EQ(launched.size(), 4u);
+  EXPECT_EQ(launched[1].as<ExpertsProductParams>().ids, launched[0].as<RouteParams>().ids);
+  EXPECT_EQ(launched[3].as<ExpertsRowsParams>().weights, launched[0].as<RouteParams>().weights);
+}
+
 TEST_F(ExpertsOnGpu, RouteByEveryRouter) {
   args.topk_ids = args.topk_weights = nullptr;
   args.router_logits = &logits.dl, args.top_k = 2;

@@ -100,4 +100,71 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
   return cases;
 }
 
+std::vector<reference::ExpertsCase> one_token_cases(const ExpertsProductConfig& c) {
+  using enum reference::Choices;
+  const int more_outputs = c.tile_columns + 24, more_slices = (c.stages + 1) * c.depth + 8;
+  std::vector<reference::ExpertsCase> cases;
+  const auto add = [&](const char* name, reference::Choices choices, ExpertsProblem p) {
+    p.dtype = c.dtype;
+    p.tokens = 1;
+    cases.push_back(
+        {.name = name,
+         .problem = p,
+         .inputs = choices == kForeign ? reference::ExpertInputs::kNanOfNoChoice : reference::ExpertInputs::kNormal,
+         .choices = choices,
+         .gap = 8});
+  };
+  add("one token", kRandom,
+      {.experts = 5, .top_k = 3, .hidden = more_slices, .intermediate = more_outputs, .low = 0, .high = 5});
+  add("one token, ids of no expert here", kForeign,
+      {.experts = 12,
+       .top_k = 16,
+       .hidden = more_outputs,
+       .intermediate = 40,
+       .low = 3,
+       .high = 9,
+       .gate_up = GateUp::kInterleaved,
+       .transposed = true,
+       .bias13 = true,
+       .bias2 = true,
+       .weight_on = WeightOn::kInput});
+  add("one token, an expert twice", kSame,
+      {.experts = 3,
+       .top_k = 2,
+       .hidden = 40,
+       .intermediate = more_slices,
+       .low = 0,
+       .high = 3,
+       .transposed = true,
+       .weight_on = WeightOn::kInput});
+  add("one token, ids that repeat", kRepeated,
+      {.experts = 4,
+       .top_k = 16,
+       .hidden = 72,
+       .intermediate = 24,
+       .low = 0,
+       .high = 4,
+       .activation = Activation::kGegluErf,
+       .gate_up = GateUp::kInterleaved,
+       .bias13 = true});
+  add("one token, one choice without a gate", kRandom,
+      {.experts = 4,
+       .top_k = 1,
+       .hidden = 40,
+       .intermediate = more_outputs,
+       .low = 0,
+       .high = 4,
+       .activation = Activation::kRelu2,
+       .bias2 = true});
+  add("one token, fewer experts here than choices", kRandom,
+      {.experts = 20, .top_k = 16, .hidden = 24, .intermediate = 16, .low = 4, .high = 7});
+  add("one token, the most experts", kRandom,
+      {.experts = kMostExperts, .top_k = 16, .hidden = 16, .intermediate = 8, .low = 0, .high = kMostExperts});
+  add("one token, outputs of two blocks of the sum", kRandom,
+      {.experts = 10, .top_k = 9, .hidden = kSumOneColumns + 24, .intermediate = 8, .low = 2, .high = 10});
+  add("one token, all experts elsewhere", kRandom,
+      {.experts = 4, .top_k = 2, .hidden = 16, .intermediate = 8, .low = 2, .high = 2});
+  return cases;
+}
+
 }  // namespace flashfit::testing

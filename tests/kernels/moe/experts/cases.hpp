@@ -14,4 +14,9 @@ GateUp gate_up_for(const ExpertsProductConfig& config);
 /// more slices than its ring has slots.
 std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& config);
 
+/// Of one token, for configurations that find its choices by their ids: every layout and activation's kind, ids that
+/// repeat and ids of no expert here, fewer experts here than choices, all that there may be, outputs of several blocks
+/// of the sum.
+std::vector<reference::ExpertsCase> one_token_cases(const ExpertsProductConfig& config);
+
 }  // namespace flashfit::testing

@@ -274,6 +274,85 @@ TEST(ExpertsPlan, LaunchesAreEnoughForAnyChoice) {
   EXPECT_EQ(plan_experts(nobody, gpu, 0, carried)->steps.size(), 2u);  // zeros are written
 }
 
+/// One token's choices are tiles of one row, which the products and the sum find by ids.
+TEST(ExpertsPlan, OneTokenNeedsNoSort) {
+  const auto carried = images();
+  const auto plan_on = [&](const char* gpu, const ExpertsProblem& p, const char* variant = "") {
+    auto plan = plan_experts(p, find_gpu(gpu).value(), 0, carried, {.variant = variant});
+    EXPECT_TRUE(plan) << plan.error().message;
+    return *plan;
+  };
+  for (const char* const gpu : {"T4", "A100", "H100", "B200", "RTX 5090"}) {
+    ExpertsProblem p = problem(1, DType::kF16);
+    p.hidden = 2056;
+    const ExpertsPlan one = plan_on(gpu, p);
+    ASSERT_EQ(one.steps.size(), 3u) << gpu;
+    EXPECT_EQ(one.steps[0].grid.x, 8 * 24);
+    EXPECT_EQ(one.steps[1].grid.x, 8 * 33);
+    EXPECT_EQ(one.steps[2].grid.x, 2);  // of 2,048 outputs
+    // The first launch of a call waits for nothing of its own, and begins when all before it have ended.
+    EXPECT_FALSE(one.steps[0].dependent);
+    const bool early = one.product->target.cc >= 90;
+    EXPECT_EQ(one.steps[1].dependent, early) << gpu;
+    EXPECT_EQ(one.steps[2].dependent, early) << gpu;
+    Steps routed;  // a router's launch
+    routed.add({.image = one.rows, .grid = {.x = 1}});
+    routed.add(one.steps);
+    EXPECT_EQ(routed[1].dependent, early) << gpu;
+  }
+  ExpertsProblem p = problem(1);
+  p.low = 3, p.high = 5;  // each of eight choices may be one of these two experts
+  EXPECT_EQ(plan_on("A100", p).steps[0].grid.x, 8 * 24);
+  p.high = p.low;
+  const char* const small = "experts_mma_bf16_16x64x64_w1x4_s4_b4";
+  EXPECT_EQ(plan_on("A100", p, small).steps.size(), 1u);  // zeros are written
+
+  EXPECT_EQ(plan_on("A100", problem(2)).steps.size(), 4u);
+  const ExpertsPlan large = plan_on("A100", problem(1), "experts_mma_bf16_128x128x32_w2x2_s4_b2");
+  ASSERT_EQ(large.steps.size(), 4u);
+  EXPECT_EQ(large.steps[1].grid.x, 8 * 12);
+  EXPECT_EQ(plan_on("H100", problem(1), "experts_wgmma_bf16_144x256x64_w1x8_s4_b1").steps.size(), 5u);
+  p = problem(1);
+  p.sorted = true, p.top_k = 1;
+  EXPECT_EQ(plan_on("A100", p).steps.size(), 4u);
+}
+
+TEST(ExpertsPlan, OneTokensStepsAreToldOfIdsAlone) {
+  const auto carried = images();
+  alignas(256) static unsigned char memory[256];
+  const int map[] = {1, 0};
+  ExpertsCall call;
+  call.x = memory, call.x_row = 2048, call.workspace = memory;
+  call.topk_ids = reinterpret_cast<const int*>(memory + 64);
+  call.map = map, call.mapped = 2;
+  for (const int owned : {128, 0}) {
+    call.problem = problem(1);
+    call.problem.high = owned;
+    ExpertsArguments arguments;
+    const auto plan = plan_experts(call.problem, find_gpu("A100").value(), 0, carried,
+                                   {.variant = "experts_mma_bf16_16x64x64_w1x4_s4_b4"});
+    ASSERT_TRUE(plan);
+    ASSERT_TRUE(arguments.set(*plan, call, nullptr));
+    ASSERT_EQ(arguments.all().size(), plan->steps.size());
+    const auto& sum = *static_cast<const ExpertsRowsParams*>(arguments.all().back());
+    EXPECT_EQ(sum.step, ExpertsRowsStep::kSumOne);
+    EXPECT_EQ(sum.ids, call.topk_ids);
+    EXPECT_EQ(sum.sorted_before, owned > 0);  // ids are of the launch before the first
+    if (owned == 0) break;
+    for (const std::size_t i : {0, 1}) {
+      const auto& product = *static_cast<const ExpertsProductParams*>(arguments.all()[i]);
+      EXPECT_EQ(product.tiles, nullptr);
+      EXPECT_EQ(product.choices, nullptr);
+      EXPECT_EQ(product.ids, call.topk_ids);
+      EXPECT_EQ(product.owned, 128);
+      EXPECT_EQ(product.map, map);
+      EXPECT_EQ(product.mapped, 2);
+      EXPECT_EQ(product.sorted_before, static_cast<int>(i));
+      EXPECT_EQ(product.a_row, i == 0 ? 0 : 768);  // all choices have the one row of x
+    }
+  }
+}
+
 TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   const auto carried = images();
   const auto plan = plan_experts(problem(32768), find_gpu("H200").value(), 0, carried);
