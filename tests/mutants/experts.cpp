@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/moe/experts/cases.hpp"
+#include "kernels/moe/experts/one_token.hpp"
 #include "kernels/moe/experts/ordered_rows.hpp"
 #include "kernels/moe/experts/routed_order.hpp"
 #include "kernels/moe/experts/row_order.hpp"
@@ -33,6 +34,24 @@ std::string defect_of_order(const emulated::EmulatedKernel& rows, int count) {
   return ordered.defect(ids);
 }
 
+/// Of one token, which needs no sort, behind a router too.
+std::string defect_of_one_token(const emulated::EmulatedKernel& route, const emulated::EmulatedKernel& rows,
+                                const emulated::EmulatedKernel& product) {
+  for (const emu::Options& options : schedules()) {
+    const RouteProblem router{.experts = 5, .top_k = 3};
+    if (std::string defect = defect_of_routed_token(route, rows, product, router, options); !defect.empty())
+      return defect;
+  }
+  for (const reference::ExpertsCase& spec : one_token_cases(experts_product_variant_of(product.variant).config)) {
+    reference::ExpertsData data = reference::make_data(spec);
+    if (const auto ran = emulated::run(rows, product, data, {}); !ran) return "finding: " + ran.error().message;
+    if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
+    if (spec.problem.owned() == 0) continue;
+    if (std::string defect = defect_of_mapped_token(rows, product, spec); !defect.empty()) return defect;
+  }
+  return {};
+}
+
 std::string first_defect() {
   using emulated::EmulatedKernel;
   const EmulatedKernel rows =
@@ -46,6 +65,7 @@ std::string first_defect() {
   const EmulatedKernel products[] = {
       emulated::emulated_experts_product<kExpertsProductVariants[1].config>(kExpertsProductVariants[1]),
       emulated::emulated_experts_product<kExpertsProductVariants[0].config>(kExpertsProductVariants[0])};
+  if (std::string defect = defect_of_one_token(route, rows, products[0]); !defect.empty()) return defect;
   for (const EmulatedKernel& product : products) {
     const auto all = cases_for(experts_product_variant_of(product.variant).config);
     for (std::size_t i = 0; i < all.size(); ++i) {
