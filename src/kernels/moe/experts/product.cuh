@@ -3,8 +3,8 @@
 //   out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]).
 // A block owns tile_rows rows of one expert and tile_columns outputs; which ones it finds in the list of tiles that the
 // sort made, so that counts may change between replays of a graph. One token's choices need no sort: each is a tile of
-// one row, whose expert a block finds by its id. Blocks that share weights are neighbours: an
-// expert's weights are read from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
+// one row, whose expert a block finds by its id. Blocks that share weights are neighbours: an expert's weights are read
+// from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
 // With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
 // in the same thread: the activation needs no other.
 // A block asks for its first slices of weights before it waits for the step before it, whose results are rows.
@@ -74,7 +74,7 @@ struct ExpertsProductKernel {
     int first_output;  ///< counts features
   };
 
-  /// Of the block that is `work`; without rows if it has no tile.
+  /// What the block that is `work` computes; without rows if it has no tile.
   static Place find(const Params& p, int work) {
     int column;
     Place place{};
