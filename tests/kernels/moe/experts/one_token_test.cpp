@@ -88,7 +88,7 @@ TEST_P(OneToken, HasTheBitsThatItHasInABatch) {
 }
 
 TEST_P(OneToken, AddsNothingForIdsOfNoExpert) {
-  for (ExpertsCase spec : cases()) {
+  for (const ExpertsCase& spec : cases()) {
     if (spec.choices != reference::Choices::kForeign) continue;
     ExpertsData data = reference::make_data(spec);
     const int experts = spec.problem.experts;
