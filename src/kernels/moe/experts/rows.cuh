@@ -84,30 +84,36 @@ struct ExpertsRowsKernel {
       const int phase = p.phases.columns.quotient(tile), at = (tile - phase * p.phases.columns.by) * kPhaseColumns;
       if (token >= p.units.tokens) continue;
       if (phase + 1 < p.phases.count && p.units.unit_of(token, at) < arch::load(p.units.taken, phase)) continue;
-      const bool has = arch::lane() < p.top_k;
-      const int place = has ? arch::load(p.places, int64{token} * p.top_k + arch::lane()) : -1;
-      sum_by_warp(p, token, tile * kPhaseColumns + arch::lane() * 8, place, lanes_weight(p, token));
+      sum_by_warp(p, token, tile * kPhaseColumns + arch::lane() * 8, choice_of_lane(p, p.places, token));
     }
   }
 
   /// Of one token, whose choices nobody has sorted. A warp adds up as many outputs as above.
   static void sum_one(const Params& p) {
     if (p.sorted_before == 0) arch::wait_for_step_before();
-    const bool has = arch::lane() < p.top_k;
-    const uint32 id = has ? uint32(arch::load(p.ids, arch::lane())) : 0;
-    const float weight = lanes_weight(p, 0);
-    const bool is_here = has && expert_of(id, p.low, p.map, p.mapped) < uint32(p.owned);
+    LanesChoice choice = choice_of_lane(p, p.ids, 0);
+    const bool is_here = expert_of(uint32(choice.place), p.low, p.map, p.mapped) < uint32(p.owned);
+    choice.place = is_here ? arch::lane() : -1;
     if (p.sorted_before != 0) arch::wait_for_step_before();
     const int tile = arch::block().x * kRowsWarps + arch::warp();
-    sum_by_warp(p, 0, tile * kPhaseColumns + arch::lane() * 8, is_here ? arch::lane() : -1, weight);
+    sum_by_warp(p, 0, tile * kPhaseColumns + arch::lane() * 8, choice);
   }
 
-  static float lanes_weight(const Params& p, int64 token) {
-    const bool weighs = arch::lane() < p.top_k && p.weights != nullptr;
-    return weighs ? arch::load(p.weights, token * p.top_k + arch::lane()) : 1.f;
+  /// The choice that a lane knows of a token: where it lies, -1 for none, and its weight.
+  struct LanesChoice {
+    int place;
+    float weight;
+  };
+  /// `of_choices`: places, or ids of choices that are not sorted; a lane without a choice has -1, which is no id.
+  static LanesChoice choice_of_lane(const Params& p, const int* of_choices, int64 token) {
+    const bool has = arch::lane() < p.top_k;
+    const int place = has ? arch::load(of_choices, token * p.top_k + arch::lane()) : -1;
+    const float weight = has && p.weights != nullptr ? arch::load(p.weights, token * p.top_k + arch::lane()) : 1.f;
+    return {place, weight};
   }
-  /// By all lanes of a warp, each of its column. Each lane knows where a choice lies, -1 for none, and its weight.
-  static void sum_by_warp(const Params& p, int64 token, int column, int place, float weight) {
+  /// By all lanes of a warp, each of its column. Each knows a choice.
+  static void sum_by_warp(const Params& p, int64 token, int column, const LanesChoice& choice) {
+    const auto [place, weight] = choice;
     const bool inside = column < p.columns;
     float total[8] = {};
 #pragma unroll 1
