@@ -308,7 +308,7 @@ TEST(ExpertsPlan, OneTokenNeedsNoSort) {
   EXPECT_EQ(plan_on("A100", p, small).steps.size(), 1u);  // zeros are written
 
   EXPECT_EQ(plan_on("A100", problem(2)).steps.size(), 4u);
-  const ExpertsPlan large = plan_on("A100", problem(1), "experts_mma_bf16_128x128x32_w2x2_s4_b2");
+  const ExpertsPlan large = plan_on("A100", problem(1), "experts_mma_bf16_128x128x32_w2x2_s3_b2");
   ASSERT_EQ(large.steps.size(), 4u);
   EXPECT_EQ(large.steps[1].grid.x, 8 * 12);
   EXPECT_EQ(plan_on("H100", problem(1), "experts_wgmma_bf16_144x256x64_w1x8_s4_b1").steps.size(), 5u);
