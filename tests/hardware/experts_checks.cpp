@@ -91,7 +91,10 @@ Outcome experts(const Place& place, const emulated::EmulatedKernel& product) {
   const std::vector<LoadedImage> of_rows = images_of(rows.variant), of_product = images_of(product.variant);
   outcome.kept["images"] = of_product.size();
   if (of_rows.empty()) outcome.fail("no image sorts for it");
-  const std::vector<ExpertsCase> cases = testing::cases_for(experts_product_variant_of(product.variant).config);
+  const ExpertsProductConfig& config = experts_product_variant_of(product.variant).config;
+  std::vector<ExpertsCase> cases = testing::cases_for(config);
+  if (experts_finds_choices(config))
+    for (const ExpertsCase& spec : testing::one_token_cases(config)) cases.push_back(spec);
   Agreement same;
   for (std::size_t i = 0; i < cases.size() && outcome.passed; i += rehearsal ? 16 : 1) {
     ExpertsData emulated = reference::make_data(cases[i]);
