@@ -12,22 +12,27 @@ double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
   if (c.engine == ExpertsEngine::kMma) return gpu.mma_flops_clk_sm * (experts_product_granule(c) >= 64 ? 0.65 : 0.3);
   return 4096 * 0.65 * std::min(rows / 64, 1.0);
 }
+// share_of_dram(), starting() and uneven() are fitted to 1 to 64 tokens of eight models on an H100, by wgmma and by
+// small tiles with rings of four and of eight slots (docs/moe-kernels.md, "Few tokens"): times within 5 % in the root
+// of the mean square.
+
 /// TMA and as many slots as there is room for keep more bytes on their way.
 double share_of_dram(const ExpertsProductConfig& c) {
-  return c.engine == ExpertsEngine::kWgmma ? 0.9 : c.stages > 4 ? 0.82 : 0.8;
+  return c.engine == ExpertsEngine::kWgmma ? 0.96 : c.stages > 4 ? 0.938 : 0.915;
 }
+/// Microseconds in which no weights are read: other launches, and the products' beginnings and ends.
+double starting(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kWgmma ? 10 : 7; }
 /// What an SM reads from L2 in a clock, sustained.
 constexpr double kL2BytesPerClock = 40;
 
 /// How much longer `works` blocks that come and go read from DRAM than many would: a few of them have too little on
-/// its way, and where not all are there at once, the last ones begin when others end. Fitted to one token of seven
-/// models on an H100, small tiles with rings of four and of eight slots (docs/moe-kernels.md, "Few tokens").
+/// its way, and where not all are there at once, the last ones begin when others end.
 double uneven(const ExpertsProductConfig& c, double works, const Gpu& gpu) {
-  constexpr double kEnough = 64 * 1024;  // bytes on their way to an SM
+  constexpr double kEnough = 48 * 1024;  // bytes on their way to an SM
   const double at_once = gpu.sms * static_cast<double>(c.min_blocks);
-  if (works > at_once) return 1 + 0.15 * (std::ceil(works / at_once) * at_once / works - 1);
+  if (works > at_once) return 1 + 0.07 * (std::ceil(works / at_once) * at_once / works - 1);
   const double on_way = works / gpu.sms * (c.stages - 1) * c.tile_columns * c.depth * size_of(c.dtype);
-  return 1 / (1 - 0.1 * std::max(0.0, 1 - on_way / kEnough));
+  return 1 / (1 - 0.45 * std::max(0.0, 1 - on_way / kEnough));
 }
 
 }  // namespace
@@ -67,8 +72,8 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
       time.reading_dram += bytes * 2 * choices * p.owned() / experts * hidden / (gpu.dram_gb_s * 1e3);
   }
   // Between all in a row and all at once.
-  time.all = std::sqrt(time.multiplying * time.multiplying + time.reading_dram * time.reading_dram +
-                       time.reading_l2 * time.reading_l2);
+  time.all = starting(c) + std::sqrt(time.multiplying * time.multiplying + time.reading_dram * time.reading_dram +
+                                     time.reading_l2 * time.reading_l2);
   return time;
 }
 

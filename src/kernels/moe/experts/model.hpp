@@ -6,7 +6,8 @@
 
 namespace flashfit {
 
-/// Microseconds of both products. Each part as if it had the GPU for itself; `all` lets them overlap.
+/// Microseconds of a layer's products. Each part as if it had the GPU for itself; `all` lets them overlap, and has what
+/// comes before and after them.
 struct ExpertsTime {
   double multiplying, reading_dram, reading_l2, all;
 };
