@@ -31,7 +31,6 @@ struct ExpertsProductKernel {
   using TileA = SwizzledTile<T, C.tile_rows, C.depth>;
   using TileW = SwizzledTile<T, C.tile_columns, C.depth>;           // [outputs, depth]
   using TileTransposed = SwizzledTile<T, C.depth, C.tile_columns>;  // [depth, outputs]
-  using TileOut = SwizzledTile<T, C.tile_rows, C.tile_columns>;
   struct Slice {
     TileA a;
     union {
@@ -40,10 +39,7 @@ struct ExpertsProductKernel {
     };
   };
   struct Shared {
-    union {
-      Slice ring[C.stages];
-      TileOut out;  ///< on its way out, when the ring is no longer needed
-    };
+    Slice ring[C.stages];
   };
   static_assert(sizeof(Shared) == experts_product_shared_bytes(C));
   static constexpr int kThreads = experts_product_threads(C), kMinBlocks = C.min_blocks;
@@ -191,24 +187,13 @@ struct ExpertsProductKernel {
       arch::cp_async_commit();
     }
     Sums sums = {};
-    if (warp_row() < place.rows)
+    if (warp_row() < place.rows) {
       stream<kTransposed, true>(sums, s, p.depth, start_a, start_w);
-    else
+      finish<kTransposed>(sums, p, place);
+    } else {
       stream<kTransposed, false>(sums, s, p.depth, start_a, start_w);
-    arch::cp_async_wait<0>();
-    arch::sync_block();  // the ring gives way to the results
-    if (p.bias != nullptr || p.weights != nullptr) scale(sums, p, place);
-    with_activation(p, [&](auto activate) {
-      if constexpr (activate.kGated)
-        put_gated<kTransposed>(sums, s.out, p, activate);
-      else
-        put_pairs<kN>(s.out, [&](int m, int n, int i) { return activate(sums[m][n][i]); });
-    });
-    arch::sync_block();
-    if (p.paired != 0)
-      store<kHalf>(s.out, p, place);
-    else
-      store<C.tile_columns>(s.out, p, place);
+    }
+    arch::cp_async_wait<0>();  // nothing may land when the memory is another block's
   }
 
   /// Where a warp's fragments lie in a slot.
@@ -316,59 +301,58 @@ struct ExpertsProductKernel {
     return arch::widen(arch::load(static_cast<const T*>(p.bias), from + at.up * p.bias_up));
   }
 
-  /// The first product's results of gate and up, on their way out.
-  template <bool kTransposed, class Activate>
-  static void put_gated(const Sums& sums, TileOut& s_out, const Params& p, const Activate& activate) {
-    const int row = warp_row() + AccumulatorMap::row(arch::lane(), 0);
-    if (kTransposed && p.alternates()) {
+  /// What the warp's sums become, to global memory.
+  template <bool kTransposed>
+  static void finish(Sums& sums, const Params& p, const Place& place) {
+    if (p.bias != nullptr || p.weights != nullptr) scale(sums, p, place);
+    with_activation(p, [&](auto activate) {
+      if constexpr (!activate.kGated)
+        store<kN, 2>(p, place, [&](int m, int n, int i) { return activate(sums[m][n][i]); });
+      else if (kTransposed && p.alternates())
+        store<kN, 1>(p, place, [&](int m, int n, int i) { return activate(sums[m][n][i], sums[m][n][i + 1]); });
+      else
+        store<kN / 2, 2>(p, place,
+                         [&](int m, int n, int i) { return activate(sums[m][n][i], sums[m][n + kN / 2][i]); });
+    });
+  }
+
+  /// Stores result(m, n, i), which a lane has kEach of (2 or 1) for each row of the first N of its n8 tiles. A lane
+  /// gives its neighbour what it has of one of two tiles, for the same of the other, and stores twice as many at once:
+  /// where such tiles lie side by side, four lanes write 32 bytes of a row (kEach 2), which is what L2 keeps together.
+  template <int N, int kEach, class Result>
+  static void store(const Params& p, const Place& place, Result result) {
+    constexpr bool kSwap = N > 1;
+    const int lane = arch::lane(), row = warp_row() + AccumulatorMap::row(lane, 0);
+    const bool odd = kSwap && lane % 2 != 0;
+    const int of_tile = kSwap ? lane % 4 / 2 * (2 * kEach) : lane % 4 * kEach;
+    const int column = (warp_column() + (odd ? column_of(1) : 0)) * kEach / 2 + of_tile;
+    const int left = p.outputs - place.first_output - column;
+    T* g_out = static_cast<T*>(p.out) + ((place.first_row + row) * int64{p.outputs} + place.first_output + column);
+    const auto own = [&](int m, int n, int h) {
+      return arch::pack<T>(result(m, n, 2 * h), kEach == 2 ? result(m, n, 2 * h + 1) : 0.f);
+    };
 #pragma unroll
-      for (int n = 0; n < kN; ++n) {
-        const int column = (warp_column() + column_of(n)) / 2 + arch::lane() % 4;
+    for (int m = 0; m < kM; ++m)
 #pragma unroll
-        for (int m = 0; m < kM; ++m)
+      for (int h = 0; h < 2; ++h) {
 #pragma unroll
-          for (int h = 0; h < 2; ++h)
-            arch::store_shared(
-                s_out.data, TileOut::offset(row + m * 16 + h * 8, column),
-                T{static_cast<unsigned short>(arch::pack<T>(activate(sums[m][n][2 * h], sums[m][n][2 * h + 1]), 0.f))});
+        for (int n = 0; n < N; n += 2) {
+          const int to = column_of(n) * kEach / 2;
+          const bool inside = row + m * 16 + h * 8 < place.rows && to < left;
+          if constexpr (kSwap) {
+            const uint32 first = own(m, n, h), second = own(m, n + 1, h);
+            const uint32 given = arch::shuffle_xor(odd ? first : second, 1);
+            const uint32 low = odd ? given : first, high = odd ? second : given;
+            if constexpr (kEach == 2)
+              arch::store_if(inside, g_out, to, low | uint64{high} << 32);
+            else
+              arch::store_if(inside, g_out, to, low | high << 16);
+          } else {
+            arch::store_if(inside, g_out, to, own(m, n, h));
+          }
+        }
+        g_out += 8 * int64{p.outputs};
       }
-      return;
-    }
-    put_pairs<kN / 2>(s_out, [&](int m, int n, int i) { return activate(sums[m][n][i], sums[m][n + kN / 2][i]); });
-  }
-
-  /// The warp's results, two neighbours of a row at a time: element i of the first N of its n8 tiles.
-  template <int N, class Result>
-  static void put_pairs(TileOut& s_out, Result result) {
-    const int lane = arch::lane();
-    const auto to = arch::in_one_register(s_out.data, TileOut::offset(warp_row() + AccumulatorMap::row(lane, 0),
-                                                                      warp_column() + AccumulatorMap::col(lane, 0)));
-#pragma unroll
-    for (int n = 0; n < N; ++n)
-#pragma unroll
-      for (int m = 0; m < kM; ++m)
-#pragma unroll
-        for (int h = 0; h < 2; ++h)
-          arch::store_shared(to.s_base, TileOut::down(TileOut::right(to.s_offset, column_of(n)), m * 16 + h * 8),
-                             arch::pack<T>(result(m, n, 2 * h), result(m, n, 2 * h + 1)));
-  }
-
-  /// The tile's rows to global memory, 16 bytes a thread.
-  template <int kColumns>
-  static void store(const TileOut& s_out, const Params& p, const Place& place) {
-    constexpr int kChunks = kColumns / 8, kAtOnce = kThreads / kChunks;
-    static_assert(kThreads % kChunks == 0);
-    const int column = arch::thread() % kChunks * 8, first = arch::thread() / kChunks;
-    T* g_out = static_cast<T*>(p.out) + ((place.first_row + first) * int64{p.outputs} + place.first_output + column);
-    const bool inside = place.first_output + column < p.outputs;
-#pragma unroll
-    for (int r = 0; r < C.tile_rows; r += kAtOnce) {
-      const int row = first + r;
-      if (row < C.tile_rows)
-        arch::store_if(inside && row < place.rows, g_out, 0,
-                       arch::load_shared<Bytes16>(s_out.data, TileOut::offset(row, column)));
-      g_out += int64{kAtOnce} * p.outputs;
-    }
   }
 };
 
