@@ -63,7 +63,9 @@ def full_name(x: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value in an error's one line: arrays by their shape, anything long cut."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    kind = type(value)
+    scalar = kind.__module__ == "numpy" and kind.__name__ != "ndarray" and getattr(value, "shape", None) == ()
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not scalar:
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
     try:
         text = " ".join(repr(value).split())
@@ -81,11 +83,15 @@ def truth_of(name: str, value: Any) -> bool:
 
 def number_of(name: str, value: Any, accepted: str) -> float:
     """The value of an argument that is a number, NumPy's and tensors of one number too, and no text, which float()
-    would read. An integer past any float is inf."""
+    would read, nor True. An integer past any float is inf."""
     try:
         kind = type(value)
-        of_text = getattr(getattr(value, "dtype", None), "kind", "f") in ("S", "U")
-        if of_text or not (hasattr(kind, "__float__") or hasattr(kind, "__index__")):
+        of_dtype = getattr(getattr(value, "dtype", None), "kind", "f")
+        if (
+            kind is bool
+            or of_dtype in ("S", "U", "b")
+            or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+        ):
             raise TypeError
         return float(value)
     except OverflowError:
