@@ -500,3 +500,17 @@ def test_gradients_of_very_small_scores() -> None:
     mine = gradients_of(ours, given, dout, ["router_logits"])["router_logits"]
     assert float(exact[0, 1].abs()) > 0
     torch.testing.assert_close(mine.double(), exact, rtol=1e-2, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_vmap_is_a_call_for_each_element() -> None:
+    x, w13, w2, logits = torch.randn(3, 6, 8), torch.randn(4, 10, 8), torch.randn(4, 8, 5), torch.randn(6, 4)
+    x.requires_grad_()
+
+    def layer(x: Any) -> Any:
+        return flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=2)
+
+    mapped, want = torch.vmap(layer)(x), torch.stack([layer(each) for each in x])
+    assert torch.equal(mapped, want)
+    grads = (torch.autograd.grad(out.sin().sum(), x)[0] for out in (mapped, want))
+    assert torch.equal(*grads)
