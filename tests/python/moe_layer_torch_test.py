@@ -355,6 +355,15 @@ def test_only_what_is_wanted_is_computed_and_expanded_gradients_are_taken() -> N
     assert same(x.grad, want["x"])
 
 
+def test_a_gradient_may_lie_where_an_input_does() -> None:
+    """It is read alone: a node may hand on what it saved."""
+    call = CALLS["ids"]
+    x = call["x"].clone().requires_grad_()
+    out = flashfit.fused_moe(**{**call, "x": x})
+    want = torch.autograd.grad(out, x, x.detach().clone(), retain_graph=True)[0]
+    assert same(torch.autograd.grad(out, x, x.detach())[0], want)
+
+
 def test_a_bias_that_chooses_may_be_a_parameter() -> None:
     call = CALLS["sigmoid"]
     bias = torch.nn.Parameter(call["router_bias"])
