@@ -107,6 +107,15 @@ def test_a_sink_that_outweighs_all_keys_hides_no_nan() -> None:
         assert np.isfinite(out[:, :, 1]).all()
 
 
+def test_lists_may_hold_numpys_numbers() -> None:
+    q, k, v = inputs((1, 4, 2, 32), (1, 16, 2, 32))
+    sinks = np.array([0.5, -np.inf], np.float32)
+    want = flashfit.attention(q, k, v, sinks=sinks, alibi_slopes=sinks[:1].repeat(2))
+    for dtype in (np.float16, np.float32, np.float64):
+        mine = flashfit.attention(q, k, v, sinks=list(sinks.astype(dtype)), alibi_slopes=[dtype(0.5), np.float64(0.5)])
+        np.testing.assert_array_equal(mine, want)
+
+
 def test_threads_do_not_share() -> None:
     problems_by_thread = [inputs((1, 10 + i, 2, 32), (1, 20 + i, 2, 32)) for i in range(8)]
     wanted = [flashfit.attention(*p) for p in problems_by_thread]
