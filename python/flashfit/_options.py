@@ -56,7 +56,8 @@ def _limit(side: str, value: Any) -> int:
                 f"window: its {side} is {shown(value)}; accepted: an integer, -1 or None for no limit"
             ) from None
     if not -1 <= limit <= _LARGEST:
-        raise InvalidArgument(f"window: its {side} is {shown(limit)}; accepted: 0 or more, -1 or None for no limit")
+        accepted = "0 or more" if limit < 0 else "below 2**63"
+        raise InvalidArgument(f"window: its {side} is {shown(limit)}; accepted: {accepted}, -1 or None for no limit")
     return limit
 
 

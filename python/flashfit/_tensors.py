@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 from ._errors import InvalidArgument, InvalidType
@@ -12,6 +13,7 @@ from ._errors import InvalidArgument, InvalidType
 # DLPack's device types and type codes (dlpack.h: DLDeviceType, DLDataTypeCode).
 CPU, CUDA, CUDA_HOST = 1, 2, 3
 INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
+_PAST_FP32 = 2.0**128 - 2.0**103  # what fp32 rounds to infinity begins here
 
 
 class Memory(NamedTuple):
@@ -63,7 +65,9 @@ def full_name(x: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value in an error's one line: arrays by their shape, anything long cut."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    kind = type(value)
+    scalar = kind.__module__ == "numpy" and kind.__name__ != "ndarray" and getattr(value, "shape", None) == ()
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not scalar:
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
     try:
         text = " ".join(repr(value).split())
@@ -81,11 +85,15 @@ def truth_of(name: str, value: Any) -> bool:
 
 def number_of(name: str, value: Any, accepted: str) -> float:
     """The value of an argument that is a number, NumPy's and tensors of one number too, and no text, which float()
-    would read. An integer past any float is inf."""
+    would read, nor True. An integer past any float is inf."""
     try:
         kind = type(value)
-        of_text = getattr(getattr(value, "dtype", None), "kind", "f") in ("S", "U")
-        if of_text or not (hasattr(kind, "__float__") or hasattr(kind, "__index__")):
+        of_dtype = getattr(getattr(value, "dtype", None), "kind", "f")
+        if (
+            kind is bool
+            or of_dtype in ("S", "U", "b")
+            or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+        ):
             raise TypeError
         return float(value)
     except OverflowError:
@@ -138,14 +146,20 @@ def numbers_list(name: str, x: Any) -> Any:
     if hasattr(x, "__array_interface__"):
         if x.dtype.kind not in "fiu" and x.dtype.name != "bfloat16":
             raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: float32, or what can be copied to it")
+        size = abs(x) if x.dtype.kind == "f" and x.dtype.itemsize > 4 else None
+        if size is not None and ((size >= _PAST_FP32) & (size < math.inf)).any():
+            raise InvalidArgument(f"{name}: holds numbers past fp32's; accepted: fp32, or what can be copied to it")
         return x.astype("float32")  # keeps a shape that has no elements
     if not isinstance(x, (list, tuple)):
         raise InvalidType(f"{name}: {type(x).__name__}; accepted: a list, a NumPy array or a torch tensor of fp32")
     rows = [list(v) if isinstance(v, (list, tuple)) else v for v in x]
     for row in rows:
         for value in row if isinstance(row, list) else [row]:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, (int, float, Real)):  # Real: NumPy's
                 raise InvalidType(f"{name}: holds {shown(value)}; accepted: numbers")
+            number = value if isinstance(value, int) else float(value)  # an integer may be past any float
+            if _PAST_FP32 <= abs(number) < math.inf:
+                raise InvalidArgument(f"{name}: holds {shown(value)}; accepted: numbers that fp32 can hold")
     if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
         raise InvalidArgument(f"{name}: its rows are of different lengths; accepted: one length")
     return rows

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ._attention import heads_are_first
+from ._attention import heads_are_first, lse_shape
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
 from ._options import TENSORS
@@ -275,9 +275,15 @@ def _compute(
     return *found, of_sinks
 
 
-def _kernel(grad_out: Any, q: Any, k: Any, v: Any, *others: Any, **options: Any) -> tuple[Any, ...]:
+def _kernel(
+    grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *others: Any, layout: str = "bshd", **options: Any
+) -> tuple[Any, ...]:
     """The operator's kernel."""
-    *found, of_sinks = _compute(grad_out, q, k, v, *others, **options)
+    shape, of_lse = (*q.shape[:-1], v.shape[-1]), lse_shape(q.shape, heads_are_first(layout))
+    for name, x, want in (("grad_out", grad_out, shape), ("out", out, shape), ("lse", lse, of_lse)):
+        if tuple(x.shape) != tuple(want):  # PyTorch's kernels would read past its end
+            raise InvalidArgument(f"{name}: shape is {tuple(x.shape)}; accepted: {tuple(want)}")
+    *found, of_sinks = _compute(grad_out, q, k, v, out, lse, *others, layout=layout, **options)
     return *(_as_q(x, like) for x, like in zip(found, (q, k, v))), of_sinks
 
 

@@ -163,6 +163,8 @@ def batch(op: Any, operator: Operator) -> Any:
 
     def batched(info: Any, in_dims: tuple[int | None, ...], *given: Any, **options: Any) -> tuple[Any, Any]:
         count, mapped = info.batch_size, list(zip(given, in_dims))
+        if not count:  # as PyTorch's own attention: results have no shapes to take from calls that are not made
+            raise InvalidArgument("vmap: the mapped dimension has size 0; accepted: 1 or more")
         if all(x is None for x in given[inputs:tensors]):
             found = op(*(fold(x, dim, count) for x, dim in mapped[:inputs]), *given[inputs:], **options)
             if isinstance(found, tuple):

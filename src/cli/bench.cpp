@@ -152,8 +152,14 @@ int measure(const BenchOptions& b) {
   const Result<Gpu> gpu = b.device == "cpu" ? fail(Code::kNoGpu, "") : live_gpu(0);
   if (!gpu && b.device == "gpu") wrong("--device", b.device, gpu.error().message);
   if (b.profile && !gpu) wrong("--profile counts what a GPU does, and this run measures the CPU");
-  const std::vector<measure::Case> cases =
+  std::vector<measure::Case> cases =
       chosen(b, b.groups.empty() && b.names.empty() ? usual_groups(gpu.has_value() || !b.filter.empty()) : b.groups);
+  if (!gpu) {
+    const auto refused = std::erase_if(cases, [](const measure::Case& c) { return c.spare_rows != 0; });
+    if (cases.empty()) wrong("--device 'cpu': it refuses rows after the last sequence, which all of these cases have");
+    if (refused != 0)
+      fmt::print(stderr, "{} cases of rows after the last sequence, which a CPU refuses, are not measured\n", refused);
+  }
 
   measure::Run run;
   run.command = b.command;

@@ -108,9 +108,10 @@ reference::ForwardCase EmulateOptions::data_case() const {
               fmt::format("must be at most the keys of each: {} is past {}", used[b], c.seqlens_k[b]));
   }
   c.layout = pick(kLayouts, "--layout", layout).layout;
-  if (std::isnan(softmax_scale) || softmax_scale < 0 || softmax_scale > 1e30)
-    wrong("--softmax-scale", fmt::format("{}", softmax_scale), "must be from 0 to 1e30");
-  c.softmax_scale = softmax_scale;
+  const double scale = softmax_scale.value_or(0);
+  if (softmax_scale && !(static_cast<float>(scale) > 0 && scale <= 1e30))  // 0 would be the default
+    wrong("--softmax-scale", fmt::format("{}", scale), "must be above 0 in fp32, and at most 1e30");
+  c.softmax_scale = scale;
   c.seed = static_cast<std::uint64_t>(data_seed);
   const double elements =
       static_cast<double>(c.head_dim + c.dim_v()) *

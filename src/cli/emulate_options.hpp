@@ -1,6 +1,7 @@
 #pragma once
 // What `flashfit emulate` is to run: a problem as `flashfit explain` takes it, and how.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct EmulateOptions {
   EmulatorOptions how;
   std::string variant, layout = "bshd", numerics = "fp32", seqlens, seqlens_k, seqused_k;
   std::int64_t data_seed = 1;
-  double softmax_scale = 0;  ///< 0: 1 / sqrt(head_dim)
+  std::optional<double> softmax_scale;  ///< none: 1 / sqrt(head_dim)
 
   void add_to(CLI::App& app);
   /// The tensors' shapes, layout and seed. wrong() where options contradict each other or ask for more than the

@@ -69,6 +69,19 @@ def test_edges_are_correct_and_have_no_times(tmp_path: Path) -> None:
     assert all(case["correct"] and case["samples_us"] == [] and case["median_us"] is None for case in cases)
 
 
+def test_cases_that_a_cpu_refuses_are_named_and_not_wrong(tmp_path: Path) -> None:
+    """Rows after the last sequence: a CPU holds offsets to the rows."""
+    name = "hard/varlen 70+0+9+130 keys 200+5+90+130 H2/1 D64 fp16 full logits -30 v>=0"
+    file, cpu = tmp_path / "r.json", ("--device", "cpu")
+    ran = bench(*cpu, "--case", SMALLEST, "--case", f"{name} spare 1", "--repeats", "5", "--json", str(file))
+    assert ran.returncode == 0, ran.stderr
+    assert "1 cases of rows after the last sequence, which a CPU refuses, are not measured" in ran.stderr
+    assert [case["name"] for case in valid(file)["cases"]] == [SMALLEST]
+    alone = bench(*cpu, "--case", f"{name} spare 1")
+    assert alone.returncode == 2
+    assert alone.stderr.startswith("flashfit: --device 'cpu': it refuses rows after the last sequence")
+
+
 def test_ctrl_c_leaves_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     argv = [COMMAND, "bench", "--device", "cpu", "--group", "origin", "--repeats", "100000", "--seconds", "1"]

@@ -73,6 +73,24 @@ CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("dims", [3, 4])
+@pytest.mark.parametrize("gradients", [False, True])
+def test_results_have_the_strides_of_pytorch(dims: int, gradients: bool) -> None:
+    """Models take views of them: those of three dimensions are contiguous, those of four have q's order."""
+    given = [normal(12, *(2, 4)[4 - dims :], 16, seed=i).movedim(0, -2).requires_grad_(gradients) for i in range(3)]
+    own = attend(*given)
+    sdpa.HOST.notes.clear()
+    with sdpa.installed():
+        for _ in range(3):  # later calls take other ways
+            out = attend(*given)
+            assert out.stride() == own.stride()
+            assert (out.grad_fn is not None) == gradients
+        assert torch.compile(attend, backend="eager")(*given).stride() == own.stride()
+    assert took()
+    assert not left()
+    torch.testing.assert_close(out, own)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", CASES)
 def test_taken(installed: None, name: str, dtype: Any) -> None:

@@ -12,7 +12,9 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers", minversion="5.0")
 pytest.importorskip("transformers.integrations.moe")
+from flashfit import _operations  # noqa: E402
 from flashfit.integrations import transformers_experts as fit  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from tests.integrations.tiny_models import MODELS, TOKENS, model_of  # noqa: E402
 
@@ -64,6 +66,33 @@ def test_gradients_are_the_models_own(name: str) -> None:
 
 def experts_of(model: Any) -> Any:
     return next(m for m in model.modules() if type(m).__name__.endswith("Experts"))
+
+
+def test_a_training_step_on_a_gpu_is_taken_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By tensors that claim to be on a GPU, as no machine of these tests has one: who is asked, not what is computed,
+    for a PyTorch without CUDA makes no node of autograd's graph for them."""
+    asked: list[Any] = []
+
+    def fused_moe(x: Any, w13: Any, w2: Any, **options: Any) -> Any:
+        if x.is_cuda:
+            asked.append((x.requires_grad, w13.requires_grad, w2.requires_grad))
+        return x.detach()
+
+    fit.uninstall()
+    monkeypatch.setattr(_operations, "fused_moe", fused_moe)
+    assert fit.install()
+    mine, _ = pair_of("Mixtral", torch.bfloat16)
+    experts = experts_of(mine)
+    with torch.no_grad():
+        mine(TOKENS)  # the gate is tried on numbers, which fake tensors have none of
+    fit.HOST.notes.clear()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        for name, weights in list(experts.named_parameters()):
+            setattr(experts, name, torch.nn.Parameter(torch.empty(weights.shape, dtype=weights.dtype, device="cuda")))
+        x = torch.empty(6, experts.gate_up_proj.shape[2], dtype=torch.bfloat16, device="cuda", requires_grad=True)
+        experts(x, torch.zeros(6, 2, dtype=torch.int64, device="cuda"), torch.ones(6, 2, device="cuda"))
+    assert asked == [(True, True, True)]
+    assert fit.log()[0].startswith("transformers_experts: took: MixtralExperts, bfloat16 on cuda, swiglu")
 
 
 def test_a_gate_that_flashfit_lacks_is_left_and_said() -> None:

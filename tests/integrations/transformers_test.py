@@ -289,6 +289,23 @@ def test_both_registries_have_the_name_or_neither() -> None:
         assert fit.NAME not in registry
 
 
+@pytest.mark.parametrize("gradients_too", [False, True])
+def test_results_are_contiguous_as_of_transformers_own_functions(gradients_too: bool) -> None:
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    module = torch.nn.Module()
+    module.is_causal = True
+    rows_first, heads_first = torch.randn(2, 8, 4, 16).transpose(1, 2), torch.randn(2, 4, 8, 16)
+    for query in (rows_first, heads_first):
+        query.requires_grad_(gradients_too)
+        for _ in range(2):  # the second is remembered
+            out, _ = ALL_ATTENTION_FUNCTIONS[fit.NAME](module, query, query.detach(), query.detach(), None)
+            assert out.is_contiguous()
+            assert out.view(2, 8, 64).requires_grad == gradients_too
+    assert len(took()) == 1
+    assert not left()
+
+
 def test_what_was_decided_is_of_calls_that_are_alike_alone() -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

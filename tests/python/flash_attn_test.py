@@ -247,7 +247,7 @@ def test_slopes_of_each_sequence() -> None:
         varlen(*CALLS["flash_attn_varlen_func"], alibi_slopes=slopes)
 
 
-@pytest.mark.parametrize("cache_seqlens", [None, 4, [3, 0], np.array([1, 5], np.int32)])
+@pytest.mark.parametrize("cache_seqlens", [None, 4, np.int64(4), [3, 0], np.array([1, 5], np.int32)])
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"window_size": (1, 0)}, {"softcap": 1.0}])
 def test_a_cache_that_is_read(cache_seqlens: Any, options: dict[str, Any]) -> None:
     q = normal(2, 3, 4, 8)
@@ -257,7 +257,7 @@ def test_a_cache_that_is_read(cache_seqlens: Any, options: dict[str, Any]) -> No
     )
     meaning = {"window" if name == "window_size" else name: value for name, value in options.items()}
     if cache_seqlens is not None:
-        meaning["seqused_k"] = [4, 4] if isinstance(cache_seqlens, int) else cache_seqlens
+        meaning["seqused_k"] = [4, 4] if np.ndim(cache_seqlens) == 0 else cache_seqlens
     expect_right(out, lse, *cache, **meaning)
     again = flash_attn.flash_attn_with_kvcache(*cache, cache_seqlens=cache_seqlens, **options, num_splits=3)
     np.testing.assert_array_equal(again, out)

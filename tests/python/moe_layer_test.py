@@ -325,7 +325,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (by_logits(router="sigmoid", groups=3), "groups: 3; accepted: (groups, groups kept), or None for one group"),
     (by_logits(scale=0.0), "scale: 0; accepted: finite numbers other than 0"),
     (by_logits(scale="2"), "scale: '2'; accepted: a number"),
-    (by_logits(scale=np.str_("2")), "scale: str_ of shape (); accepted: a number"),
+    (by_logits(scale=np.str_("2")), f"scale: {np.str_('2')!r}; accepted: a number"),
     (by_logits(scale=True), "scale: True; accepted: a number"),
     (by_logits(scale=10**400), "scale: inf; accepted: finite numbers other than 0"),
     ({"scale": "1"}, "scale: '1'; accepted: a number"),

@@ -355,6 +355,15 @@ def test_only_what_is_wanted_is_computed_and_expanded_gradients_are_taken() -> N
     assert same(x.grad, want["x"])
 
 
+def test_a_gradient_may_lie_where_an_input_does() -> None:
+    """It is read alone: a node may hand on what it saved."""
+    call = CALLS["ids"]
+    x = call["x"].clone().requires_grad_()
+    out = flashfit.fused_moe(**{**call, "x": x})
+    want = torch.autograd.grad(out, x, x.detach().clone(), retain_graph=True)[0]
+    assert same(torch.autograd.grad(out, x, x.detach())[0], want)
+
+
 def test_a_bias_that_chooses_may_be_a_parameter() -> None:
     call = CALLS["sigmoid"]
     bias = torch.nn.Parameter(call["router_bias"])
@@ -500,3 +509,17 @@ def test_gradients_of_very_small_scores() -> None:
     mine = gradients_of(ours, given, dout, ["router_logits"])["router_logits"]
     assert float(exact[0, 1].abs()) > 0
     torch.testing.assert_close(mine.double(), exact, rtol=1e-2, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_vmap_is_a_call_for_each_element() -> None:
+    x, w13, w2, logits = torch.randn(3, 6, 8), torch.randn(4, 10, 8), torch.randn(4, 8, 5), torch.randn(6, 4)
+    x.requires_grad_()
+
+    def layer(x: Any) -> Any:
+        return flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=2)
+
+    mapped, want = torch.vmap(layer)(x), torch.stack([layer(each) for each in x])
+    assert torch.equal(mapped, want)
+    grads = (torch.autograd.grad(out.sin().sum(), x)[0] for out in (mapped, want))
+    assert torch.equal(*grads)

@@ -9,6 +9,7 @@ import flashfit
 import ml_dtypes
 import numpy as np
 import pytest
+from flashfit import reference
 
 from tests.python.compare import expect_right
 
@@ -91,6 +92,28 @@ def test_nan_reaches_only_those_who_see_it() -> None:
     out = flashfit.attention(q, k, v, causal=True)
     np.testing.assert_array_equal(out[0, :9], clean[0, :9])
     assert np.isnan(out[0, 9:]).all()
+
+
+def test_a_sink_that_outweighs_all_keys_hides_no_nan() -> None:
+    """As the reference has it, and a GPU: a weight of 0 times NaN is NaN, and what an infinite sink leaves is NaN."""
+    q, k, v = inputs((1, 4, 2, 32), (1, 16, 2, 32), np.float32)
+    v[0, 9, 0] = np.nan
+    for sinks in ([1e4, -np.inf], [np.inf, 1e4]):
+        out, lse = flashfit.attention(q, k, v, sinks=sinks, return_lse=True)
+        want, want_lse = reference.attention(q, k, v, sinks=sinks)
+        np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(lse, want_lse, rtol=1e-5)
+        assert np.isnan(out[:, :, 0]).all()
+        assert np.isfinite(out[:, :, 1]).all()
+
+
+def test_lists_may_hold_numpys_numbers() -> None:
+    q, k, v = inputs((1, 4, 2, 32), (1, 16, 2, 32))
+    sinks = np.array([0.5, -np.inf], np.float32)
+    want = flashfit.attention(q, k, v, sinks=sinks, alibi_slopes=sinks[:1].repeat(2))
+    for dtype in (np.float16, np.float32, np.float64):
+        mine = flashfit.attention(q, k, v, sinks=list(sinks.astype(dtype)), alibi_slopes=[dtype(0.5), np.float64(0.5)])
+        np.testing.assert_array_equal(mine, want)
 
 
 def test_threads_do_not_share() -> None:

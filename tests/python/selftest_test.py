@@ -52,6 +52,21 @@ def test_a_run_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "Nothing was sent" in said
 
 
+def test_a_case_that_a_cpu_refuses_is_named_and_not_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = case("origin/spare", lengths=(3, 5), spare_rows=2)
+    monkeypatch.setattr(cases, "listed", lambda: [case("origin/a"), refused])
+    monkeypatch.setattr(peers, "all_peers", lambda: [])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    file = tmp_path / "sent.json"
+    assert selftest.main(["--device", "cpu", "--output", str(file)]) == 0
+    assert [entry["name"] for entry in json.loads(file.read_text(encoding="utf-8"))["cases"]] == ["origin/a"]
+    said = capsys.readouterr().out
+    assert "1 cases of rows after the last sequence, which a CPU refuses, are not measured" in said
+    assert "1 of 1 cases right, 1 planned" in said
+
+
 @pytest.mark.usefixtures("short")
 def test_nothing_private_is_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "sent.json"

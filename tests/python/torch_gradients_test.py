@@ -3,6 +3,7 @@ own; and what is refused."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import flashfit
@@ -316,6 +317,19 @@ def test_hooks_see_what_is_saved_and_checkpoints_compute_it_again() -> None:
     assert torch.equal(torch.autograd.grad(out, q, grad)[0], want)
     out = torch.utils.checkpoint.checkpoint(flashfit.attention, q, k, v, use_reentrant=False)
     assert torch.equal(torch.autograd.grad(out, q, grad)[0], want)
+
+
+def test_the_operator_refuses_what_a_kernel_would_read_past_the_end_of() -> None:
+    q = normal(2, 8, 4, 16)
+    k = normal(2, 8, 2, 16, seed=1)
+    out, lse = torch.ops.flashfit.attention_lse(q, k, k)
+    right = {"grad_out": q, "q": q, "k": k, "v": k, "out": out, "lse": lse}
+    assert torch.ops.flashfit.attention_backward(*right.values())[0].shape == q.shape
+    for name, wrong in (("grad_out", q[:1]), ("out", out[..., :3]), ("lse", lse[:, :, :7])):
+        shapes = (re.escape(str(tuple(x.shape))) for x in (wrong, right[name]))
+        words = "^{}: shape is {}; accepted: {}$".format(name, *shapes)
+        with pytest.raises(flashfit.InvalidArgument, match=words):
+            torch.ops.flashfit.attention_backward(*{**right, name: wrong}.values())
 
 
 def test_what_a_transform_left_behind_is_the_tensor_in_it() -> None:

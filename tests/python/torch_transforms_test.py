@@ -158,6 +158,13 @@ def test_vmap_of_variable_lengths(cu_dim: int | None) -> None:
             assert torch.equal(mine[i], its)
 
 
+def test_vmap_of_no_elements_is_refused_in_words() -> None:
+    q, k, v = dense()
+    for options in ({}, {"sinks": torch.zeros(q.shape[-2])}):
+        with pytest.raises(flashfit.InvalidArgument, match=r"^vmap: the mapped dimension has size 0; accepted: 1 or"):
+            torch.vmap(lambda q, options=options: flashfit.attention(q, k, v, **options))(q.new_empty(0, *q.shape))
+
+
 def test_vmap_twice() -> None:
     x = torch.randn(2, 3, 1, 5, 2, 32).half()
     mapped = torch.vmap(torch.vmap(lambda x: flashfit.attention(x, x, x)))(x)

@@ -53,11 +53,16 @@ C = TypeVar("C", bound=AnyCase)
 
 
 def able(cases: Sequence[C], method: Method) -> list[C]:
-    """Those whose dtype the arrays can hold; the others are named, not judged."""
+    """Those whose dtype the arrays can hold, and that the device does not refuse; the others are named, not judged."""
     found = [case for case in cases if case.dtype in method.arrays.dtypes]
     if len(found) < len(cases):
         print(f"without PyTorch {len(cases) - len(found)} cases of dtypes that NumPy has not are not measured")
-    return found
+    if method.arrays.device != "cpu":
+        return found
+    whole = [case for case in found if not getattr(case, "spare_rows", 0)]
+    if len(whole) < len(found):
+        print(f"{len(found) - len(whole)} cases of rows after the last sequence, which a CPU refuses, are not measured")
+    return whole
 
 
 def use_threads(count: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, TypeVar, overload
 
 from .._errors import InvalidArgument, InvalidType
@@ -18,7 +19,9 @@ def _lengths_of(q: Any, cache_seqlens: Any) -> Any:
     if isinstance(cache_seqlens, (bool, float)):
         raise InvalidType(f"cache_seqlens: {cache_seqlens}; accepted: an integer, or int32 [batch]")
     if not isinstance(cache_seqlens, int):
-        return cache_seqlens
+        if not isinstance(cache_seqlens, Integral):
+            return cache_seqlens
+        cache_seqlens = int(cache_seqlens)  # NumPy's
     if not 0 <= cache_seqlens < 2**31:
         raise InvalidArgument(f"cache_seqlens: {shown(cache_seqlens)}; accepted: 0 to the keys of k_cache")
     if TORCH.owns(q):

@@ -158,7 +158,8 @@ def attend(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: Any) -> An
     if dims == 3:
         q, k, v = q[None], k[None], v[None]
     out = attention(q, k, v, causal=is_causal, softmax_scale=scale, window=window, bias=mask, layout="bhsd")
-    return out[0] if dims == 3 else out
+    # Of three dimensions PyTorch's result is contiguous whatever q's strides, and models take views of it.
+    return out[0].contiguous() if dims == 3 else out
 
 
 def noting(note: Note) -> Callable[..., None]:

@@ -229,7 +229,7 @@ def _put_in() -> Callable[[], None]:
                     note(query, key, 1, causal, attention_mask, more)
                 else:
                     count()
-                return out.transpose(1, 2), None
+                return out.transpose(1, 2).contiguous(), None  # as Transformers' own: models take views of it
         if count is None:
             note(query, key, 1, causal, attention_mask, more, reason)
         if position_bias is not None:

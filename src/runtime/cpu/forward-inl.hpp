@@ -317,6 +317,7 @@ void load_keys(const TensorView& t, const RowBlock& block, std::int64_t first, i
 /// belongs to it.
 struct Ending {
   float factor, sum, lse;
+  bool empty = false;  ///< no key is visible: the result is 0, whatever was summed
 };
 
 inline Ending ending_of(const Rows& rows, std::int64_t row, float max, float sum) {
@@ -324,8 +325,8 @@ inline Ending ending_of(const Rows& rows, std::int64_t row, float max, float sum
   // Where a window leaves keys, only a bias can hide them all: else a sum of 0 would be that of NaN or infinities.
   const bool hidden = keys.begin >= keys.end || (rows.call.problem.bias != BiasKind::kNone && sum == 0);
   const float sink = rows.call.sinks == nullptr ? -kInfinity : rows.call.sinks[rows.head(row)];
-  if (sink == -kInfinity) return hidden ? Ending{0, 1, -kInfinity} : Ending{1, sum, max + std::log(sum)};
-  if (hidden) return {0, 1, sink};
+  if (sink == -kInfinity) return hidden ? Ending{0, 1, -kInfinity, true} : Ending{1, sum, max + std::log(sum)};
+  if (hidden) return {0, 1, sink, true};
   const float top = std::max(max, sink), factor = std::exp(max - top);
   const float total = sum * factor + std::exp(sink - top);
   return {factor, total, top + std::log(total)};
@@ -341,7 +342,8 @@ void store_rows(const Rows& rows, const Scratch& at) {
     const Ending ending = ending_of(rows, row, at.max[r], at.sum[r]);
     const float* const from = at.o + r / kPanel * kPanel * at.columns + r % kPanel;
     for (std::size_t x = 0; x < at.dim_v; ++x) {
-      at.row[x] = ending.factor == 0 ? 0.0f : from[x * kPanel] * ending.factor / ending.sum;
+      // A factor of 0 is also that of a sink far above all scores: then NaN and infinities in V are NaN, as on a GPU.
+      at.row[x] = ending.empty ? 0.0f : from[x * kPanel] * ending.factor / ending.sum;
     }
     store_row(at.row, const_cast<T*>(row_of<T>(call.o, block.batch, block.q_start + token, head)), at.dim_v);
     if (call.lse == nullptr) continue;

@@ -84,7 +84,7 @@ Result<void> run(const Args& args) {
         "FLASHFIT_WEIGHT_ON_INPUT ({:#x})",
         unknown, FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT);
   const flashfit_fused_moe_args forward = forward_of(args);
-  const auto checked = check_experts(&forward, "dout");
+  const auto checked = check_experts(&forward, "dout", true);
   if (!checked) return tl::unexpected(checked.error());
   const ExpertsTensors& t = checked->tensors;
   Pair pairs[] = {{"dx", args.dx, t.x, "[tokens, hidden]", {}},

@@ -234,7 +234,7 @@ Result<void> check_experts_owned(const Args& a, CheckedExperts& c) {
   return ok;
 }
 
-Result<void> check_memory(const ExpertsTensors& t) {
+Result<void> check_memory(const ExpertsTensors& t, bool reads_out) {
   for (const Argument* a : {&t.x, &t.w13, &t.w2, &t.out, &t.b13, &t.b2, &t.shared_w13, &t.shared_w2, &t.shared_gate})
     if (is_given(*a) && a->stride[a->ndim - 1] != 1)
       return refuse("{}: strides are {}; accepted: 1 in the last dimension", a->name, text(a->strides()));
@@ -245,9 +245,11 @@ Result<void> check_memory(const ExpertsTensors& t) {
     return refuse(
         "{}: shape {} with strides {} steps into itself; accepted: each stride past all that smaller ones span",
         t.out.name, text(t.out.shape()), text(t.out.strides()));
-  for (const Argument* written : {&t.out, &t.z})
+  for (const Argument* written : {&t.out, &t.z}) {
+    if (!is_given(*written) || (written == &t.out && reads_out)) continue;
     for (const Argument* other : t.given())
-      if (is_given(*written) && other != written && overlap(*written, *other)) return refuse_overlap(*written, *other);
+      if (other != written && overlap(*written, *other)) return refuse_overlap(*written, *other);
+  }
   return {};
 }
 
@@ -316,7 +318,7 @@ std::vector<const Argument*> ExpertsTensors::given() const {
   return all;
 }
 
-Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args, const char* out) {
+Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args, const char* out, bool reads_out) {
   const auto args = read_versioned(caller_args, kFirstSize);
   if (!args) return tl::unexpected(args.error());
   const auto finding = finding_of(*args);
@@ -335,7 +337,7 @@ Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* caller_args,
   if (ok) ok = check_shapes(c.tensors, p);
   if (ok) ok = check_experts_owned(*args, c);
   if (ok) ok = check_kept(c);
-  if (ok) ok = check_memory(c.tensors);
+  if (ok) ok = check_memory(c.tensors, reads_out);
   if (ok && p.rows() > std::numeric_limits<std::int32_t>::max())
     ok = refuse("topk_ids: {} tokens of {} experts each; accepted: fewer than 2^31 choices", p.tokens, p.top_k);
   c.on_gpu = c.tensors.x.on_gpu();

@@ -43,8 +43,10 @@ struct CheckedExperts {
   std::uint64_t workspace_bytes = 0;
 };
 
-/// Every rule of flashfit.h but those of the workspace. `out`: what messages call out.
-Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* args, const char* out = "out");
+/// Every rule of flashfit.h but those of the workspace. `out`: what messages call out. reads_out: it is read, as dout
+/// is, and may lie where other inputs do.
+Result<CheckedExperts> check_experts(const flashfit_fused_moe_args* args, const char* out = "out",
+                                     bool reads_out = false);
 
 /// Ids by value: `checked` is a call of the CPU's memory whose ids are given, without a part or a map of experts.
 Result<void> check_ids(const CheckedExperts& checked);
