@@ -18,10 +18,10 @@ double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
 
 /// TMA and as many slots as there is room for keep more bytes on their way.
 double share_of_dram(const ExpertsProductConfig& c) {
-  return c.engine == ExpertsEngine::kWgmma ? 0.96 : c.stages > 4 ? 0.938 : 0.915;
+  return c.engine == ExpertsEngine::kWgmma ? 0.96 : c.stages > 4 ? 0.936 : 0.915;
 }
 /// Microseconds in which no weights are read: other launches, and the products' beginnings and ends.
-double starting(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kWgmma ? 10 : 7; }
+double starting(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kWgmma ? 12 : 7; }
 /// What an SM reads from L2 in a clock, sustained.
 constexpr double kL2BytesPerClock = 40;
 

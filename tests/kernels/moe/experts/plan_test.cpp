@@ -190,7 +190,7 @@ TEST(ExpertsPlan, MapsOfWeightsAreOfTheirLayout) {
   const auto carried = images();
   static std::vector<TensorMapSpec> specs;
   const auto weights = [&](GateUp gate_up, bool transposed) {
-    ExpertsProblem p = problem(100);
+    ExpertsProblem p = problem(1000);
     p.gate_up = gate_up, p.transposed = transposed;
     ExpertsCall call;
     call.problem = p;
