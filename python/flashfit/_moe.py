@@ -163,6 +163,9 @@ def numbers_of(asked: Asked) -> Numbers:
     if asked.offsets is None:
         given = [name for name in _ROUTED_BY if getattr(asked, name) is not None]
         if given not in (["router_logits"], ["topk_weights", "topk_ids"]):
+            if len(given) == 1:  # of the two that come together
+                (missing,) = set(_ROUTED_BY[1:]) - set(given)
+                raise InvalidArgument(f"{missing}: None with {given[0]}; accepted: an array of its shape")
             said = " and ".join(given) if given else "nothing"
             raise InvalidArgument(
                 f"router_logits: {said} given; accepted: router_logits with top_k, or topk_weights with topk_ids"
@@ -223,6 +226,11 @@ def _check_range(numbers: Numbers, w13: Memory | None) -> None:
 
 #: What the C API calls otherwise than fused_moe() does.
 _SAID = {"expert_map": "experts"}
+#: The dtype that the C API takes of what is copied where it has another, and all that a call takes.
+_COPIED = {
+    **dict.fromkeys(("topk_ids", "offsets", "experts"), ("int32", "int32 or int64")),
+    "topk_weights": ("fp32", "fp16, bf16 or fp32"),
+}
 _AT = re.compile(r"(topk_ids|offsets): -1 at \[(\d+)(?:, (\d+))?\]")
 
 
@@ -232,7 +240,10 @@ def _in_own_words(error: FlashfitError, asked: Asked) -> FlashfitError:
     for name, own in _SAID.items():
         if said.startswith(f"{name}: "):
             said = said.replace(name, own, 1)
-    said = said.replace("experts of expert_map", "entries of experts")
+    said = said.replace("experts of expert_map", "entries of experts").replace(": NULL; accepted", ": None; accepted")
+    for name, (taken, accepted) in _COPIED.items():
+        if said.startswith(f"{name}: dtype is ") and said.endswith(f"; accepted: {taken}"):
+            said = said.removesuffix(taken) + accepted
     at = _AT.match(said)
     if at and hasattr(getattr(asked, at[1]), "dtype"):
         value = getattr(asked, at[1])[tuple(int(each) for each in at.groups()[1:] if each)]
