@@ -90,7 +90,7 @@ int run(const EmulateOptions& e) {
     const Ticker ticker("the fp64 reference");
     return expect(data);
   }();
-  if (!e.how.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length" : ""));
+  if (!e.how.json) print_line("problem", describe(problem) + (spec.variable_length ? ", variable length (means)" : ""));
   std::vector<Json> objects;
   std::int64_t wrong_runs = 0, all = 0;
   for (const auto& [gpu, plan] : plans) {

@@ -76,6 +76,11 @@ def test_options_that_contradict(arguments: tuple[str, ...], message: str) -> No
     assert ran.stderr.startswith(f"flashfit: {message}")
 
 
+def test_lengths_of_sequences_are_said_to_be_means() -> None:
+    said = emulate("--gpu", "L4", "--heads", "2", "--seqlens", "5,30").stdout
+    assert "18 queries x 18 keys, full, variable length (means)" in said
+
+
 def test_words_of_a_run() -> None:
     ran = emulate(
         "--gpu", "L4", "--head-dim", "128", "--seqlen", "300", "--causal", "--schedule", "random", "--seed", "7"
