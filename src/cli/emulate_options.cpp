@@ -109,7 +109,7 @@ reference::ForwardCase EmulateOptions::data_case() const {
   }
   c.layout = pick(kLayouts, "--layout", layout).layout;
   const double scale = softmax_scale.value_or(0);
-  if (softmax_scale && !(static_cast<float>(scale) > 0 && scale <= 1e30))  // 0 would be the default
+  if (softmax_scale && (!(static_cast<float>(scale) > 0) || scale > 1e30))  // 0 would be the default
     wrong("--softmax-scale", fmt::format("{}", scale), "must be above 0 in fp32, and at most 1e30");
   c.softmax_scale = scale;
   c.seed = static_cast<std::uint64_t>(data_seed);
