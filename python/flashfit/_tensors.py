@@ -155,7 +155,7 @@ def numbers_list(name: str, x: Any) -> Any:
     rows = [list(v) if isinstance(v, (list, tuple)) else v for v in x]
     for row in rows:
         for value in row if isinstance(row, list) else [row]:
-            if isinstance(value, bool) or not isinstance(value, (int, float, Real)):  # Real: NumPy's
+            if isinstance(value, bool) or not isinstance(value, Real):  # NumPy's, too
                 raise InvalidType(f"{name}: holds {shown(value)}; accepted: numbers")
             number = value if isinstance(value, int) else float(value)  # an integer may be past any float
             if _PAST_FP32 <= abs(number) < math.inf:

@@ -54,13 +54,15 @@ def captured(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def milliseconds(graph: torch.cuda.CUDAGraph) -> float:
+def milliseconds(graph: torch.cuda.CUDAGraph, replays: int = 1) -> float:
+    """Of one of so many replays in a row."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
-    graph.replay()
+    for _ in range(replays):
+        graph.replay()
     end.record()
     end.synchronize()
-    return float(begin.elapsed_time(end))
+    return float(begin.elapsed_time(end)) / replays
 
 
 def launches(graph: torch.cuda.CUDAGraph) -> list[float]:

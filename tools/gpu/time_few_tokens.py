@@ -20,35 +20,19 @@ for folder in (ROOT / "python", ROOT):
         sys.path.insert(0, str(folder))
 
 import flashfit  # noqa: E402
-import torch  # noqa: E402
 from flashfit.bench import moe  # noqa: E402
-from flashfit.bench.arrays import TorchArrays  # noqa: E402
 from flashfit.bench.machine import describe, revision  # noqa: E402
 
-from tools.gpu.race_libraries import captured  # noqa: E402
-from tools.gpu.time_products import forced  # noqa: E402
+from tools.gpu.race_libraries import captured, milliseconds  # noqa: E402
+from tools.gpu.time_products import forced, layer_of  # noqa: E402
 
 TOKENS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 PRODUCTS = ("experts_mma_bf16_16x64", "experts_wgmma_bf16_144x256x64_w1x8_s4_b1")
 ROUNDS, REPLAYS = 40, 4
 
 
-def milliseconds(graph: torch.cuda.CUDAGraph) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    for _ in range(REPLAYS):
-        graph.replay()
-    end.record()
-    end.synchronize()
-    return float(begin.elapsed_time(end)) / REPLAYS
-
-
 def race(model: Any, tokens: int) -> dict[str, Any]:
-    case = moe.case_of(model, tokens, "random")
-    inputs = moe.MOE.make(TorchArrays("cuda"), case, 0)
-    weights, ids = flashfit.moe_route(inputs.logits, case.top_k)
-    tensors = {"x": inputs.x, "w13": inputs.w13, "w2": inputs.w2, "out": inputs.out, "topk_ids": ids,
-               "topk_weights": weights}  # fmt: skip
+    _, _, tensors = layer_of(model, tokens)
     names = sorted({image["variant"] for image in flashfit.images()})
     names = [name for name in names if name.startswith(PRODUCTS) and not name.endswith(("_t", "_z"))]
     # A graph does not keep its call's workspace.
@@ -57,9 +41,9 @@ def race(model: Any, tokens: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in graphs}
     for _ in range(ROUNDS):
         for name in random.sample(list(graphs), len(graphs)):
-            times[name].append(milliseconds(graphs[name]))
+            times[name].append(milliseconds(graphs[name], REPLAYS))
     us = {name: round(statistics.median(samples) * 1e3, 2) for name, samples in times.items()}
-    return {"model": model.name, "tokens": tokens, "active": len(set(ids.flatten().tolist())), "us": us}
+    return {"model": model.name, "tokens": tokens, "active": len(tensors["topk_ids"].unique()), "us": us}
 
 
 def main() -> int:

@@ -73,13 +73,19 @@ def forced(variant: str, tensors: dict[str, Any]) -> Callable[[], Any] | None:
     return call
 
 
+def layer_of(model: Any, tokens: int) -> tuple[Any, Any, dict[str, Any]]:
+    """A layer of random tokens that are routed already: its case, its inputs, and the tensors that forced() takes."""
+    case = moe.case_of(model, tokens, "random")
+    inputs = moe.MOE.make(TorchArrays("cuda"), case, 0)
+    weights, ids = flashfit.moe_route(inputs.logits, case.top_k)
+    return case, inputs, {"x": inputs.x, "w13": inputs.w13, "w2": inputs.w2, "out": inputs.out, "topk_ids": ids,
+                          "topk_weights": weights}  # fmt: skip
+
+
 def main() -> int:
     model, tokens, text = sys.argv[1], int(sys.argv[2]), "".join(sys.argv[3:4])
-    case = moe.case_of({each.name: each for each in moe.MODELS}[model], tokens, "random")
-    inputs, device = moe.MOE.make(TorchArrays("cuda"), case, 0), Device(flushed=False)
-    weights, ids = flashfit.moe_route(inputs.logits, case.top_k)
-    tensors = {"x": inputs.x, "w13": inputs.w13, "w2": inputs.w2, "out": inputs.out, "topk_ids": ids,
-               "topk_weights": weights}  # fmt: skip
+    case, inputs, tensors = layer_of({each.name: each for each in moe.MODELS}[model], tokens)
+    device = Device(flushed=False)
     # A graph does not keep its call's workspace.
     calls, timers, bits = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for name in sorted({image["variant"] for image in flashfit.images()}):
