@@ -22,12 +22,8 @@ struct Grid {
 struct Step {
   const Image* image = nullptr;
   Grid grid;
-  /// A programmatic dependent launch: it may begin once every block of the step before it has called
-  /// launch_dependents() or ended, and sees that step's writes after its own grid_dependency_wait()
-  /// (kernels/arch/arch.hpp).
-  bool dependent = false;
   /// Memory that is set to 0 right before the step: so many 32-bit words from the address on that lies `address_at`
-  /// bytes into the step's argument. Not together with `dependent`.
+  /// bytes into the step's argument.
   struct Cleared {
     int words = 0;
     int address_at = 0;
@@ -38,6 +34,12 @@ struct Step {
       return address;
     }
   } cleared = {};
+
+  /// A programmatic dependent launch: it may begin once every block of the kernel before it in the stream, be that a
+  /// step or somebody else's, has called launch_dependents() or ended, and sees what was written before it after its
+  /// own grid_dependency_wait() (kernels/arch/arch.hpp). So are all steps whose kernel was compiled for a GPU that can,
+  /// as those kernels wait, but where memory is cleared before: no kernel is.
+  bool dependent() const { return image->target.cc >= 90 && cleared.words == 0; }
 };
 
 /// The steps of a plan, in the order in which they are queued. Plain data: plans are remembered and copied.
@@ -46,12 +48,9 @@ class Steps {
   static constexpr std::size_t kMost = 8;
 
   void add(const Step& step) { list_[count_++] = step; }
-  /// Those of another plan, to be queued right after these: the first of them may begin early, too, if the others may.
+  /// Those of another plan, to be queued right after these.
   void add(const Steps& more) {
-    for (std::size_t i = 0; i < more.size(); ++i) {
-      add(more[i]);
-      if (i == 0) list_[count_ - 1].dependent = more.size() > 1 && more[1].dependent;
-    }
+    for (const Step& step : more.all()) add(step);
   }
   std::span<const Step> all() const { return {list_.data(), count_}; }
   const Step& operator[](std::size_t i) const { return list_[i]; }

@@ -28,7 +28,7 @@ void work(const Program& program, const Memory& memory, const Options& options, 
           Progress& progress) {
   Machine machine(program, memory, options, launch);
   for (std::int64_t i; (i = progress.next++) < progress.first_finding;) {
-    launch.begins(host_thread, i);
+    launch.begins(host_thread, launch.grids()[0].first_cluster + i);
     std::string finding = machine.run_cluster(static_cast<std::uint32_t>(i));
     if (finding.empty()) continue;
     const std::lock_guard lock(progress.mutex);
@@ -103,12 +103,15 @@ LaunchedGrid launched(const Program& program, Index3 grid, std::string kernel, s
   return {std::move(kernel), grid, program.threads, program.cluster, first_cluster};
 }
 
+/// Of the launch's first grid.
+std::uint32_t first_cluster(const Options& options) { return options.begins_early ? 1 : 0; }
+
 }  // namespace
 
 Result<Stats> run_grid(const Program& program, Index3 grid, const Memory& memory, const Options& options) {
   if (Result<void> r = check(program, grid, options.kernel, options); !r) return tl::unexpected(r.error());
   Progress progress;
-  const LaunchedGrid only = launched(program, grid, options.kernel, 0);
+  const LaunchedGrid only = launched(program, grid, options.kernel, first_cluster(options));
   const std::int64_t clusters = only.clusters();
   progress.first_finding = clusters;
   const int host_threads = static_cast<int>(std::clamp<std::int64_t>(clusters, 1, std::max(options.host_threads, 1)));
@@ -127,7 +130,7 @@ Result<Stats> run_dependent_grids(std::span<const GridLaunch> grids, const Optio
   std::vector<Memory::Range> writable;
   for (const GridLaunch& g : grids) {
     if (Result<void> r = check(g.program, g.grid, g.kernel, options); !r) return tl::unexpected(r.error());
-    const std::int64_t first = all.empty() ? 0 : all.back().first_cluster + all.back().clusters();
+    const std::int64_t first = all.empty() ? first_cluster(options) : all.back().first_cluster + all.back().clusters();
     all.push_back(launched(g.program, g.grid, g.kernel, static_cast<std::uint32_t>(first)));
     for (const Memory::Range& range : g.memory.writable_ranges()) writable.push_back(range);
   }

@@ -19,7 +19,9 @@ struct LaunchedGrid {
   std::string kernel;
   Index3 grid;
   int block_threads, cluster;   ///< threads of a block, blocks of a cluster
-  std::uint32_t first_cluster;  ///< clusters count over the launch's grids
+  /// Clusters count over the launch's grids; if the first grid begins early, from 1 on: cluster 0 stands for all that
+  /// was queued before it.
+  std::uint32_t first_cluster;
 
   std::int64_t clusters() const { return std::int64_t{grid.x / cluster} * grid.y * grid.z; }
   std::int64_t blocks() const { return std::int64_t{grid.x} * grid.y * grid.z; }
@@ -45,6 +47,7 @@ class LaunchState {
   GlobalAccesses* global() { return global_ ? &*global_ : nullptr; }
   Atomics& atomics() { return atomics_; }
   const std::vector<LaunchedGrid>& grids() const { return grids_; }
+  bool begins_early() const { return of(0).first_cluster > 0; }
   int grid_of(std::uint32_t cluster) const {
     int grid = static_cast<int>(grids_.size()) - 1;
     while (cluster < of(grid).first_cluster) --grid;

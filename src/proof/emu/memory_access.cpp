@@ -155,6 +155,10 @@ void Machine::check_tensor(std::uintptr_t address, std::size_t bytes, std::size_
   const char* verb = access == Access::kRead ? "reads" : "writes";
   if (!memory_.allows(address, bytes, access))
     stop(fmt::format("{} {} bytes at {}", verb, bytes, memory_.describe(address)), &site);
+  if (launch_.begins_early() && order_ != nullptr && known_to_have_ended() == 0)
+    stop(fmt::format("{} {} bytes at {} before a grid_dependency_wait: kernels that were queued before may still run",
+                     verb, bytes, memory_.describe(address)),
+         &site);
   if ((address & (alignment - 1)) != 0)
     stop(
         fmt::format("{} {} bytes at {}, which is not aligned to {}", verb, bytes, memory_.describe(address), alignment),

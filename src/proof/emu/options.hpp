@@ -39,6 +39,9 @@ struct Options {
   /// Whether accesses to global memory that nothing orders are findings. False where blocks are made to write the same
   /// bytes, by offsets that are wrong on purpose: what is asked there is only that they stay inside the tensors.
   bool global_races = true;
+  /// The launch, of several grids the first one, is a programmatic dependent launch: kernels queued before it may still
+  /// run, so that a thread that has not waited for their end may not touch global memory.
+  bool begins_early = false;
   int host_threads = 1;  ///< clusters run on so many at once; what is found and
                          ///< counted does not depend on it
 };

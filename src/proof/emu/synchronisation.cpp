@@ -65,17 +65,18 @@ void Machine::launch_dependents() {
 }
 
 void Machine::grid_dependency_wait(Site site) {
-  if (grid_ == 0) return;
-  if (!launch_.has_ended(grid_ - 1)) {
-    grid_waiters_.push_back(thread());
-    suspend({[](const void*) -> std::string { return "grid_dependency_wait"; }, &launch_, site});
+  if (grid_ > 0) {
+    if (!launch_.has_ended(grid_ - 1)) {
+      grid_waiters_.push_back(thread());
+      suspend({[](const void*) -> std::string { return "grid_dependency_wait"; }, &launch_, site});
+    }
+    if (!launch_.waited_for_all(grid_ - 1))
+      stop(fmt::format("grid_dependency_wait for {}, of which not every block has waited for the grid before it",
+                       launch_.grids()[static_cast<std::size_t>(grid_) - 1].kernel),
+           &site);
+    for (int before = 0; before < grid_; ++before) tsan::acquire(launch_.end_of(before));
   }
-  if (!launch_.waited_for_all(grid_ - 1))
-    stop(fmt::format("grid_dependency_wait for {}, of which not every block has waited for the grid before it",
-                     launch_.grids()[static_cast<std::size_t>(grid_) - 1].kernel),
-         &site);
-  for (int before = 0; before < grid_; ++before) tsan::acquire(launch_.end_of(before));
-  order_->learn_all_before(thread(), launched().first_cluster);
+  if (order_ != nullptr) order_->learn_all_before(thread(), launched().first_cluster);
 }
 
 void Machine::leave(Block& block) {

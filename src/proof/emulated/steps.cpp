@@ -32,13 +32,14 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
     if (const int words = steps[i].cleared.words)
       std::memset(steps[i].cleared.in(params[i]), 0, words * sizeof(std::uint32_t));
     std::vector<emu::GridLaunch> grids;
-    for (end = i; end < steps.size() && (end == i || steps[end].dependent); ++end) {
+    for (end = i; end < steps.size() && (end == i || steps[end].dependent()); ++end) {
       const EmulatedKernel& kernel = *kernel_of(steps[end], kernels);
       if (kernel.program == nullptr) break;
       if (steps[end].grid.x > 0)
         grids.push_back({kernel.program(params[end]), grid_of(steps[end]), memory, kernel.variant.name});
     }
     options.kernel = first.variant.name;
+    options.begins_early = steps[i].dependent();
     const auto ran = grids.size() > 1 ? emu::run_dependent_grids(grids, options)
                                       : first.launch(grid_of(steps[i]), params[i], memory, options);
     if (!ran) return ran;

@@ -301,7 +301,7 @@ LaunchShape shape_of(const Step& step, CudaVersion driver, void* stream) {
           .threads = static_cast<unsigned>(variant.threads),
           .shared_bytes = static_cast<unsigned>(variant.shared_bytes),
           .cluster = static_cast<unsigned>(variant.cluster),
-          .dependent = step.dependent && driver >= kDriverOfDependentGraphs,
+          .dependent = step.dependent() && driver >= kDriverOfDependentGraphs,
           .stream = static_cast<cu::Stream>(stream)};
 }
 

@@ -266,5 +266,79 @@ TEST(DependentGrids, AloneAKernelHasNothingToWaitFor) {
   EXPECT_TRUE(ran) << ran.error().message;
 }
 
+/// A launch that begins before what was queued before it has ended.
+template <class Body>
+Result<emu::Stats> run_early(Body, emu::Schedule schedule = emu::Schedule::kRoundRobin) {
+  Both b;
+  emu::Memory memory;
+  memory.read_only("x", b.x, sizeof b.x).writable("y", b.y, sizeof b.y);
+  return emu::launch<SmallKernel<32, Both, Body>>({2, 1, 1}, b, memory, {.schedule = schedule, .begins_early = true});
+}
+
+TEST(EarlyLaunch, TouchesGlobalMemoryOnlyAfterItsWait) {
+  constexpr const char* kFinding = "before a grid_dependency_wait: kernels that were queued before may still run";
+  for (const emu::Schedule schedule : {emu::Schedule::kRoundRobin, emu::Schedule::kReversed, emu::Schedule::kRandom}) {
+    expect_finding(run_early(
+                       [](Both& b) {
+                         arch::load(b.x, arch::lane());
+                         arch::grid_dependency_wait();
+                       },
+                       schedule),
+                   "reads 4 bytes at byte", "of x (256 bytes)", kFinding);
+    expect_finding(run_early([](Both& b) { arch::store_if(true, b.y, arch::lane(), 1.f); }, schedule),
+                   "writes 4 bytes at byte", "of y (256 bytes)", kFinding);
+    expect_finding(run_early([](Both& b) { arch::atomic_add(b.y, arch::lane(), 1.f); }, schedule), kFinding);
+    // Another lane's wait is no help without a barrier.
+    expect_finding(run_early(
+                       [](Both& b) {
+                         if (arch::lane() == 0) arch::grid_dependency_wait();
+                         arch::load(b.x, arch::lane());
+                       },
+                       schedule),
+                   kFinding);
+    const auto sound = run_early(
+        [](Both& b) {
+          if (arch::lane() == 0) arch::grid_dependency_wait();
+          arch::sync_block();
+          arch::store_if(true, b.y, arch::block().x * 32 + arch::lane(), arch::load(b.x, arch::lane()));
+        },
+        schedule);
+    EXPECT_TRUE(sound) << sound.error().message;
+  }
+}
+
+TEST(EarlyLaunch, TheNextGridKnowsOfTheWaitIfItCameBeforeTheLaunch) {
+  const auto run_both = [](auto first) {
+    Both b;
+    emu::Memory memory;
+    memory.read_only("x", b.x, sizeof b.x).writable("z", b.z, sizeof b.z);
+    Both* const params = &b;
+    constexpr auto kReadsAtOnce = [](Both& to) {
+      const float x = arch::load(to.x, arch::lane());
+      arch::grid_dependency_wait();
+      arch::store_if(true, to.z, arch::block().x * 32 + arch::lane(), x);
+    };
+    const emu::GridLaunch grids[] = {
+        {emu::program_of<SmallKernel<32, Both, decltype(first)>>(params), {2, 1, 1}, memory, "first"},
+        {emu::program_of<SmallKernel<32, Both, decltype(kReadsAtOnce)>>(params), {2, 1, 1}, memory, "second"}};
+    return emu::run_dependent_grids(grids, {.begins_early = true});
+  };
+  const auto sound = run_both([](Both&) {
+    arch::grid_dependency_wait();
+    arch::launch_dependents();
+  });
+  EXPECT_TRUE(sound) << sound.error().message;
+  expect_finding(run_both([](Both&) {
+                   arch::launch_dependents();
+                   arch::grid_dependency_wait();
+                 }),
+                 "second: block (0,0,0)", "of x (256 bytes) before a grid_dependency_wait");
+  // A grid of which a block never waits may end before what was queued before it.
+  expect_finding(run_both([](Both&) {
+                   if (arch::block().x == 0) arch::grid_dependency_wait();
+                 }),
+                 "before a grid_dependency_wait");
+}
+
 }  // namespace
 }  // namespace flashfit::testing

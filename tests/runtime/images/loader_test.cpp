@@ -24,7 +24,7 @@ namespace flashfit {
 namespace {
 
 constexpr int kImages = 129, kSass = 96;  // the first 96 are SASS 8.9, the others PTX 8.0
-constexpr int kClusters = 128;            // the last one's kernel runs in clusters
+constexpr int kClusters = 128;            // the last one, PTX 9.0, runs in clusters, and waits
 constexpr int kSharedBytes = 81920, kSmallSharedBytes = 32768;
 
 std::atomic<int> images_read{0};
@@ -59,6 +59,7 @@ const std::vector<Image>& images() {
                       .entry = "kernel_" + std::to_string(i)});
     }
     list[kClusters].variant = &kCluster;
+    list[kClusters].target.cc = 90;
     return list;
   }();
   return made;
@@ -400,7 +401,7 @@ TEST_F(Loader, ADependentStepOfClustersWithATensorMap) {
   const Result<TensorMap> map = encode_tensor_map(spec);
   ASSERT_TRUE(map) << map.error().message;
   params.map = *map;
-  const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &clusters, .grid = {.x = 4}, .dependent = true}};
+  const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &clusters, .grid = {.x = 4}}};
   const void* const arguments[] = {&params, &params};
   ASSERT_TRUE(flashfit::launch(steps, arguments, 2, nullptr));
   ASSERT_EQ(fake().launches.size(), 2u);
@@ -647,9 +648,9 @@ TEST(LoaderWithoutADriverDeathTest, DependentStepsAreForDriversThatCaptureThem) 
   const auto both = [](const char* driver) {
     setenv("FAKE_CUDA_VERSION", driver, 1);
     setenv("FAKE_CUDA_GPUS", "NVIDIA H100:90", 1);
-    const Image &before = images()[kSass], &after = images()[kSass + 2];
+    const Image &before = images()[kSass], &after = images()[kClusters];
     const Params params = some_params();
-    const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &after, .grid = kGrid, .dependent = true}};
+    const Step steps[] = {{.image = &before, .grid = kGrid}, {.image = &after, .grid = {.x = 4}}};
     const void* const arguments[] = {&params, &params};
     std::string said;
     for (const bool capturing : {false, true}) {

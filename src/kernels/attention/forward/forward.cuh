@@ -8,6 +8,7 @@
 // masked, and none that no row sees is visited. Copies are issued among the products of Q K^T; the compiler puts
 // weights among those of P V.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/warp_tile.cuh"
@@ -54,6 +55,7 @@ struct ForwardKernel {
   using CopyV = TileCopy<T, TileV, kThreads>;
 
   static void run(const Params& p) {
+    arch::wait_for_step_before();
     if (!attend(p, C.trusting)) attend(p, false);
   }
 

@@ -167,10 +167,7 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
                     ExpertsMoves moves) {
   Steps steps;
   if (p.rows() == 0) return steps;
-  // The kernels' code waits where it was compiled for a GPU that can.
-  const auto add = [&](const Image& image, Grid grid) {
-    steps.add({.image = &image, .grid = grid, .dependent = steps.size() > 0 && image.target.cc >= 90});
-  };
+  const auto add = [&](const Image& image, Grid grid) { steps.add({.image = &image, .grid = grid}); };
   const std::int64_t chunks = sort_chunks(p);
   const ExpertsProductConfig& c = config_of(product);
   const bool stay = c.engine == ExpertsEngine::kWgmma;

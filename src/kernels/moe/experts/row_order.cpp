@@ -23,7 +23,7 @@ Steps row_order_steps(const Image& image, const RowOrder& p) {
   Steps steps;
   const Grid grid{.x = chunks_of(p)};
   if (grid.x > 1) steps.add({.image = &image, .grid = grid});
-  steps.add({.image = &image, .grid = grid, .dependent = steps.size() > 0 && image.target.cc >= 90});
+  steps.add({.image = &image, .grid = grid});
   return steps;
 }
 

@@ -59,19 +59,15 @@ Steps rows_product_steps(const Image& rows, const Image& product, const RowsProd
                          int phase_columns) {
   Steps steps;
   phase_columns = phase_columns_of(config_of(product), p, phase_columns);
-  const auto add = [&](Step step) {
-    step.dependent = steps.size() > 0 && step.image->target.cc >= 90;
-    steps.add(step);
-  };
   if (p.rows > 0) {
     const Steps layer =
         experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
-    add(layer[0]);
-    add(layer[2]);
+    steps.add(layer[0]);
+    steps.add(layer[2]);
   }
   if (adds_up(p)) {
     const std::int64_t each = sum_tokens(phases_of(tiles_along(config_of(product), p), phase_columns));
-    add({.image = &rows, .grid = {.x = (p.tokens + each - 1) / each}});
+    steps.add({.image = &rows, .grid = {.x = (p.tokens + each - 1) / each}});
   }
   return steps;
 }

@@ -27,6 +27,7 @@ struct RouteKernel {
   static constexpr int kThreads = route_threads(C), kMinBlocks = 1, kEach = C.experts / 32;
 
   static void run(const Params& p) {
+    arch::wait_for_step_before();
     arch::let_next_step_begin();
     const int64 token = int64(arch::block().x) * C.warps + arch::warp();
     if (token >= p.tokens) return;

@@ -2,6 +2,7 @@
 // after it; and when it does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -235,8 +236,7 @@ TEST(AddedUpRows, AreAddedUpBesideTheProductByALayersRule) {
   ASSERT_EQ(beside.steps.size(), 3u);
   EXPECT_EQ(beside.steps[2].image, beside.rows);
   EXPECT_EQ(beside.steps[2].grid.x, 32768 / 4);  // eight warps have two tiles' outputs of four tokens
-  EXPECT_FALSE(beside.steps[0].dependent);
-  EXPECT_TRUE(beside.steps[1].dependent && beside.steps[2].dependent);
+  EXPECT_TRUE(std::ranges::all_of(beside.steps.all(), &Step::dependent));
   EXPECT_EQ(plan_of("H100", 32768, 2304).moves, ExpertsMoves{});  // products that take long enough
   EXPECT_EQ(plan_of("H100", 4096, 1536).moves, ExpertsMoves{});
   EXPECT_EQ(plan_of("H100", 4096, 1536).steps.size(), 3u);

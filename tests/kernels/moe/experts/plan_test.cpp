@@ -291,15 +291,7 @@ TEST(ExpertsPlan, OneTokenNeedsNoSort) {
     EXPECT_EQ(one.steps[0].grid.x, 8 * 24);
     EXPECT_EQ(one.steps[1].grid.x, 8 * 33);
     EXPECT_EQ(one.steps[2].grid.x, 2);  // of 2,048 outputs
-    // The first launch of a call waits for nothing of its own, and begins when all before it have ended.
-    EXPECT_FALSE(one.steps[0].dependent);
-    const bool early = one.product->target.cc >= 90;
-    EXPECT_EQ(one.steps[1].dependent, early) << gpu;
-    EXPECT_EQ(one.steps[2].dependent, early) << gpu;
-    Steps routed;  // a router's launch
-    routed.add({.image = one.rows, .grid = {.x = 1}});
-    routed.add(one.steps);
-    EXPECT_EQ(routed[1].dependent, early) << gpu;
+    for (const Step& step : one.steps) EXPECT_EQ(step.dependent(), one.product->target.cc >= 90) << gpu;
   }
   ExpertsProblem p = problem(1);
   p.low = 3, p.high = 5;  // each of eight choices may be one of these two experts

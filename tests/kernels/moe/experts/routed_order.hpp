@@ -39,7 +39,7 @@ inline std::string defect_of_routed_order(const emulated::EmulatedKernel& route,
   const RowOrderArguments arguments = ordered.arguments(ids.data());
   Steps steps = route_steps(route_image, call.problem);
   steps.add(row_order_steps(rows_image, ordered.problem));
-  if (steps.size() != 3 || !steps[1].dependent || !steps[2].dependent) return "wrong steps";
+  if (steps.size() != 3 || !std::ranges::all_of(steps.all(), &Step::dependent)) return "wrong steps";
   std::vector<const void*> all{&route_argument};
   all.insert(all.end(), arguments.all().begin(), arguments.all().end());
   const emulated::EmulatedKernel kernels[] = {route, rows};

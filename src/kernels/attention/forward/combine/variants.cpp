@@ -44,9 +44,7 @@ Step combine_step(const Image& image, const ForwardConfig& parts_config, std::in
   const int rows_a_block = kCombineWarps >> combining_warps_log2(parts);
   return {.image = &image,
           .grid = {.x = (rows + rows_a_block - 1) / rows_a_block,
-                   .y = (parts_config.head_dim_v + kCombineColumns - 1) / kCombineColumns},
-          // The kernel's code waits where it was compiled for a GPU that can.
-          .dependent = image.target.cc >= 90};
+                   .y = (parts_config.head_dim_v + kCombineColumns - 1) / kCombineColumns}};
 }
 
 CombineParams combine_params(const ForwardConfig& parts_config, const ForwardParams& parts) {

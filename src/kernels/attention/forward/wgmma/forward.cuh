@@ -7,6 +7,7 @@
 //   the first Q K^T of the next.
 // A row's base b is the maximum over its first tile of keys. Later ones are trusted not to pass it by much: their sums
 // show whether one did (late_bases.cuh).
+#include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/wgmma/consumer.cuh"
 #include "kernels/attention/forward/wgmma/finder.cuh"
 #include "kernels/attention/forward/wgmma/producer.cuh"
@@ -25,6 +26,7 @@ struct WgmmaForwardKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
+    arch::wait_for_step_before();
     // A launch has 168 registers a thread, or 128 for 512 threads, until consumers take what the others' warpgroup
     // gives.
     if (arch::warp() < C.warps) {

@@ -2,6 +2,7 @@
 // What a backward of a layer of experts computes between its products (params.hpp has the formulas), in one pass over
 // z and dh. A warp takes a row, each lane 8 features at a time: nothing is shared, and a row's sum has one order.
 #include "kernels/arch/arch.hpp"
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/gradient/params.hpp"
 #include "kernels/moe/experts/gradient/slopes.cuh"
 
@@ -18,6 +19,7 @@ struct ActivationGradientKernel {
   static constexpr int kThreads = kGradientWarps * 32, kMinBlocks = 4;
 
   static void run(const Params& p) {
+    arch::wait_for_step_before();
     switch (p.activation) {
       case Activation::kSwiglu:
         return row<Activation::kSwiglu>(p);

@@ -3,6 +3,7 @@
 // of weights"). Both operands come as they lie in memory, row by row, and rows are what is summed over: to wgmma both
 // are transposed. A block stays on its SM and computes one tile after another: one warp copies, two warpgroups
 // multiply.
+#include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/weights/consumer.cuh"
 #include "kernels/moe/experts/weights/producer.cuh"
 
@@ -20,6 +21,7 @@ struct WeightsProductKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
+    arch::wait_for_step_before();
     // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
     const int group = arch::warp() / 4;
     if (group == 0) {

@@ -1,6 +1,7 @@
 #pragma once
 // Fused attention forward over wgmma and TMA whose blocks take whole heads or rounds of them, for short sequences
 // (docs/hopper-kernel.md).
+#include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/wgmma/heads/consumer.cuh"
 #include "kernels/attention/forward/wgmma/heads/producer.cuh"
 
@@ -18,6 +19,7 @@ struct WgmmaHeadsKernel {
     Shared& s = arch::shared<Shared>();
     if (arch::thread() == 0) s.init();
     arch::sync_block();
+    arch::wait_for_step_before();
     if (arch::warp() < C.warps) {
       // Of what the launch has, 96 a thread where there are four warpgroups.
       arch::set_max_registers_inc<C.warps == 8 ? 240 : C.warps == 12 ? 160 : 112>();
