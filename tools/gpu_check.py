@@ -307,6 +307,7 @@ def main() -> int:
             for name, part in (
                 ("Streams", ordering.streams),
                 ("CUDA graphs", ordering.graphs),
+                ("Chains of calls", ordering.chains),
                 ("Threads", ordering.threads),
                 ("Other packages", packages.all_packages),
             ):

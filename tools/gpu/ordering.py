@@ -116,6 +116,82 @@ def graphs() -> Iterator[tuple[str, bool]]:
         yield f"{operation.name}: graph captured and replayed with new inputs", passed
 
 
+class Chain:
+    """Calls that read what the kernel before wrote, and write what it read: each begins while that kernel ends."""
+
+    def __init__(self) -> None:
+        self.q, self.k, self.v = DENSE.make(0)
+        batch, _, heads, head_dim = self.q.shape
+        long = torch.randn(2, batch, 4096, heads, head_dim, device="cuda").half()
+        self.long_k, self.long_v = long  # so many keys of one query that they are cut in parts
+        hidden = heads * head_dim
+        self.w13 = (torch.randn(16, 2 * 256, hidden, device="cuda") / hidden**0.5).half()
+        self.w2 = (torch.randn(16, hidden, 256, device="cuda") / 16).half()
+        self.a, self.b = torch.empty_like(self.q), torch.empty_like(self.q)
+        self.one = torch.empty_like(self.q[:, :1])
+        self.layer = torch.empty(batch, hidden, device="cuda").half()
+        self.side = torch.cuda.Stream()
+
+    def run(self, ended: Callable[[], Any]) -> tuple[Any, ...]:
+        """Calls `ended` after each kernel. What comes before a call: a copy, a call of flashfit's, a kernel of
+        PyTorch's, memory that is cleared, work on another stream, or nothing."""
+        attend = flashfit.attention
+        attend(self.q, self.k, self.v, causal=True, out=self.a)
+        ended()
+        attend(self.a, self.k, self.v, causal=True, out=self.b)
+        ended()
+        attend(self.b, self.k, self.v, out=self.a)
+        ended()
+        self.b.copy_(self.a)
+        ended()
+        attend(self.b, self.k, self.v, causal=True, out=self.a)
+        ended()
+        torch.mul(self.a, 2, out=self.b)
+        ended()
+        self.one.zero_()
+        ended()
+        attend(self.b[:, :1], self.long_k, self.long_v, out=self.one)
+        ended()
+        flashfit.fused_moe(
+            self.one.view_as(self.layer), self.w13, self.w2, router_logits=self.one.view_as(self.layer)[:, :16],
+            top_k=2, out=self.layer,
+        )  # fmt: skip
+        ended()
+        self.side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.side):
+            self.a.mul_(0.5)
+        self.b.add_(self.layer.view_as(self.one))
+        ended()
+        torch.cuda.current_stream().wait_stream(self.side)
+        ended()
+        attend(self.b, self.a, self.v, out=self.q)
+        ended()
+        return self.q, self.a, self.b, self.one, self.layer
+
+
+def chains(repeats: int = 100) -> Iterator[tuple[str, bool]]:
+    """What a chain of calls gives when each waits for the one before, it gives without, and as a graph."""
+    chain = Chain()
+    first = chain.q.clone()
+    wanted = tuple(x.clone() for x in chain.run(torch.cuda.synchronize))
+
+    def same(run: Callable[[], Any]) -> bool:
+        passed = True
+        for _ in range(repeats):
+            chain.q.copy_(first)
+            poison((chain.a, chain.b, chain.one, chain.layer))
+            run()
+            torch.cuda.synchronize()
+            passed = passed and alike((chain.q, chain.a, chain.b, chain.one, chain.layer), wanted)
+        return passed
+
+    yield f"a chain of calls, {repeats} times: as with waits between them", same(lambda: chain.run(lambda: None))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        chain.run(lambda: None)
+    yield f"the chain as a graph, {repeats} replays: as with waits between them", same(graph.replay)
+
+
 def threads(count: int = 2, calls: int = 100) -> Iterator[tuple[str, bool]]:
     """Threads with a stream each get what one thread gets."""
     for operation in (DENSE, ROUTER):

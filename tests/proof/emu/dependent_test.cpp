@@ -270,9 +270,11 @@ TEST(DependentGrids, AloneAKernelHasNothingToWaitFor) {
 template <class Body>
 Result<emu::Stats> run_early(Body, emu::Schedule schedule = emu::Schedule::kRoundRobin) {
   Both b;
+  Both* const params = &b;
   emu::Memory memory;
   memory.read_only("x", b.x, sizeof b.x).writable("y", b.y, sizeof b.y);
-  return emu::launch<SmallKernel<32, Both, Body>>({2, 1, 1}, b, memory, {.schedule = schedule, .begins_early = true});
+  return emu::launch<SmallKernel<32, Both, Body>>({2, 1, 1}, params, memory,
+                                                  {.schedule = schedule, .begins_early = true});
 }
 
 TEST(EarlyLaunch, TouchesGlobalMemoryOnlyAfterItsWait) {
@@ -284,10 +286,12 @@ TEST(EarlyLaunch, TouchesGlobalMemoryOnlyAfterItsWait) {
                          arch::grid_dependency_wait();
                        },
                        schedule),
-                   "reads 4 bytes at byte", "of x (256 bytes)", kFinding);
+                   "reads 4 bytes at byte", "of x (read-only, 256 bytes)", kFinding);
     expect_finding(run_early([](Both& b) { arch::store_if(true, b.y, arch::lane(), 1.f); }, schedule),
                    "writes 4 bytes at byte", "of y (256 bytes)", kFinding);
-    expect_finding(run_early([](Both& b) { arch::atomic_add(b.y, arch::lane(), 1.f); }, schedule), kFinding);
+    expect_finding(
+        run_early([](Both& b) { arch::atomic_add<arch::MemoryOrder::kRelaxed>(b.y, arch::lane(), 1.f); }, schedule),
+        kFinding);
     // Another lane's wait is no help without a barrier.
     expect_finding(run_early(
                        [](Both& b) {
@@ -332,7 +336,7 @@ TEST(EarlyLaunch, TheNextGridKnowsOfTheWaitIfItCameBeforeTheLaunch) {
                    arch::launch_dependents();
                    arch::grid_dependency_wait();
                  }),
-                 "second: block (0,0,0)", "of x (256 bytes) before a grid_dependency_wait");
+                 "second: block (0,0,0)", "of x (read-only, 256 bytes) before a grid_dependency_wait");
   // A grid of which a block never waits may end before what was queued before it.
   expect_finding(run_both([](Both&) {
                    if (arch::block().x == 0) arch::grid_dependency_wait();
