@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of README.md and the pages of docs/speed from the files of bench/results.
+"""Writes the tables of README.md, of the kernels' pages and of docs/speed from the files of bench/results.
 
 Speed comes from bench_*.json, which `python -m flashfit.bench --json` made (docs/results.md): one page for each group
 of cases. The cost of a call comes from what `./dev gpu --json` and `bench/call_cost.py --json` made, modelled times
@@ -58,6 +58,25 @@ HEADLINES = (
     "ragged/SeedVR2 25 frames 720x1280, 64 shifted windows H20 D128 bf16 full",
     "decode/B16 S1x8192 H32/8 D128 bf16 full",
     "decode/B1 S1x65536 H32/8 D128 bf16 full",
+)
+
+#: Of each kernel's own page: what its small table has.
+HOPPER = (
+    "grid/B32 S512 H16 D128 bf16 causal",
+    "grid/B8 S2048 H32 D64 bf16 causal",
+    "grid/B8 S2048 H16 D128 bf16 full",
+    "grid/B8 S2048 H16 D128 bf16 causal",
+    "grid/B8 S2048 H8 D256 bf16 causal",
+    "grid/B1 S16384 H16 D128 bf16 full",
+    "grid/B1 S16384 H8 D256 bf16 full",
+)
+EXPERTS = (
+    "moe/Qwen3-30B-A3B T64 random bf16",
+    "moe/Qwen3-30B-A3B T32768 random bf16",
+    "moe/Qwen3-30B-A3B T32768 zipf bf16",
+    "moe/Mixtral-8x7B T16384 random bf16",
+    "moe/GPT-OSS-20B T32768 random bf16",
+    "moe/DeepSeek-V3 T8192 random bf16",
 )
 
 #: The title of a group's page. A group that stands for one need has that in its page's first line.
@@ -379,14 +398,14 @@ def best_peer(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     return min(beside.items(), key=lambda item: float(item[1]["ratio"])) if beside else None
 
 
-def in_readme(files: Mapping[str, Result]) -> Iterator[tuple[Result, Mapping[str, Any]]]:
-    """HEADLINES in their order, each of its newest file."""
-    for headline in HEADLINES:
+def newest(files: Mapping[str, Result], names: Sequence[str]) -> Iterator[tuple[Result, Entry]]:
+    """The cases of these names in their order, each of its newest file of a GPU."""
+    for name in names:
         found = [
             (result, entry)
             for result in files.values()
             for entry in result["cases"]
-            if result["machine"]["gpu"] and entry["name"] == headline and "median_us" in entry
+            if result["machine"]["gpu"] and entry["name"] == name and "median_us" in entry
         ]
         if found:
             yield max(found, key=lambda pair: pair[0]["made"]["at"])
@@ -394,7 +413,7 @@ def in_readme(files: Mapping[str, Result]) -> Iterator[tuple[Result, Mapping[str
 
 def speed_table(files: Mapping[str, Result]) -> str:
     """README's: flashfit, and beside it, in one interleaved run, PyTorch's flash attention and the fastest other."""
-    chosen = list(in_readme(files))
+    chosen = list(newest(files, HEADLINES))
     places = dict.fromkeys(place(result) for result, _ in chosen)
     lines = [f"Measured on an {' and an '.join(places)}:" if chosen else "", ""]
     rows = []
@@ -411,6 +430,30 @@ def speed_table(files: Mapping[str, Result]) -> str:
         "\n".join([*lines, *markdown(["case", "flashfit, us", "PyTorch over it", "fastest other, over it"], rows)])
         + "\n"
     )
+
+
+def kernel_table(files: Mapping[str, Result], names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
+    """A kernel's page: some cases with their times, rates and shares, and the ratio of one of each column's peers."""
+    chosen = list(newest(files, names))
+    places = dict.fromkeys(place(result) for result, _ in chosen)
+    rows = []
+    for _, entry in chosen:
+        share = f"{entry['share']:.0%}" if entry.get("share") is not None else "-"
+        cells = []
+        for peers in columns.values():
+            raced = [peer for name in peers if is_raced(peer := entry["peers"].get(name, {}))]
+            cells.append(f"{raced[0]['ratio']:.3f}" if raced else "-")
+        rows.append([entry["name"].split("/", 1)[1], us(entry), rate(entry), share, *cells])
+    lines = [f"On an {' and an '.join(places)}:" if chosen else "", ""]
+    return "\n".join([*lines, *markdown(["case", "flashfit, us", "rate", "of its bound", *columns], rows)]) + "\n"
+
+
+def hopper_table(files: Mapping[str, Result]) -> str:
+    return kernel_table(files, HOPPER, SUMMED)
+
+
+def experts_table(files: Mapping[str, Result]) -> str:
+    return kernel_table(files, EXPERTS, {"PyTorch's grouped GEMMs": ("torch-grouped",)})
 
 
 def micro(samples: Sequence[float]) -> str:
@@ -487,6 +530,8 @@ def modelled_table(files: Mapping[str, Result]) -> str:
 #: In pages that are written by hand: by file and the name in its marks.
 TABLES: dict[str, dict[str, Callable[[Mapping[str, Result]], str]]] = {
     "README.md": {"speed": speed_table},
+    "docs/hopper-kernel.md": {"hopper": hopper_table},
+    "docs/moe-kernels.md": {"experts": experts_table},
     f"{SPEED}/README.md": {"pages": pages_table, "summary": summary_table, "call cost": cost_table},
     f"{SPEED}/modelled.md": {"modelled": modelled_table},
 }

@@ -263,9 +263,23 @@ def test_the_readme_shows_a_dozen_cases_of_gpus() -> None:
     assert text.count("\n| ") == 5  # with headers and their line
 
 
-def test_every_case_of_the_readme_was_measured() -> None:
-    measured = [entry["name"] for _, entry in tables.in_readme(tables.result_files())]
-    assert measured == list(tables.HEADLINES)
+@pytest.mark.parametrize("names", [tables.HEADLINES, tables.HOPPER, tables.EXPERTS])
+def test_every_case_of_a_small_table_was_measured(names: tuple[str, ...]) -> None:
+    measured = [entry["name"] for _, entry in tables.newest(tables.result_files(), names)]
+    assert measured == list(names)
+
+
+def test_a_kernels_page_shows_its_cases_beside_the_peers_of_each_column() -> None:
+    first, second = tables.HOPPER[:2]
+    peers = {"torch-varlen": beside(1.5), "flash-attn-3": {"correct": False, "message": "no"}}
+    old = result(entry(first, median_us=11.0), gpu="NVIDIA H100")
+    new = result(entry(first, peers=peers), entry(second, share=None), entry("grid/B1 S1"))
+    new["made"]["at"] = "2026-11-23T00:00:00Z"
+    text = tables.hopper_table({"new": new, "old": old})
+    assert text.startswith("On an NVIDIA H200:\n")
+    assert f"| {first.split('/')[1]} | 10 | 500 TFLOP/s | 25% | 1.500 | - | - |" in text
+    assert f"| {second.split('/')[1]} | 10 | 500 TFLOP/s | - | - | - | - |" in text
+    assert text.count("\n| ") == 4  # with headers and their line
 
 
 def test_gpus_without_a_measurement_are_marked() -> None:

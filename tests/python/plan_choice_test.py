@@ -113,7 +113,7 @@ def test_the_model_knows_in_how_many_parts_decodes_are_fastest() -> None:
     assert statistics.stdev(map(math.log, errors)) < 0.2
 
 
-# Of docs/hopper-kernel.md, "Biases": batch, seqlen, heads, head_dim, type of the bias, causal, microseconds over wgmma
+# Of docs/hopper-options.md, "Biases": batch, seqlen, heads, head_dim, type of the bias, causal, microseconds over wgmma
 # and over mma.sync on an H100.
 BIASED = [
     (16, 512, 16, 64, "bf16", False, 110, 200),

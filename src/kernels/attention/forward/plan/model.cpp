@@ -30,7 +30,7 @@ constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shar
 // window).
 constexpr double kTilesInStep = 3, kBlocksInStep = 20;
 // Cycles of an SM for each byte of a score's bias, where all queries have rows of their own: fitted to the times of
-// docs/hopper-kernel.md ("Biases").
+// docs/hopper-options.md ("Biases").
 constexpr double kBiasByte = 0.27, kBiasByteWgmma = 0.065;
 constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
 
@@ -199,7 +199,7 @@ constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q
 constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApartColumn = 2.41, kMaskedApart = 0.2,
                  kLongestApart = 0.9;
 // The same of head_dim 32, whose exponentials take longer than its products: of rows, and of a tile; and the share of a
-// tile's cycles that its keys do not change (docs/hopper-kernel.md, "Head_dim 32").
+// tile's cycles that its keys do not change (docs/hopper-options.md, "Head_dim 32").
 constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.17;
 // Of rounds in so few turns that their order matters: what a block takes over the sum of its warpgroups' cycles, since
 // these do not end together.

@@ -163,7 +163,7 @@ TEST(Variants, BlocksTakeHeadsOfShortSequences) {
   EXPECT_FALSE(whole([](ForwardProblem& p) { p.variable_length = true; }));
 }
 
-// Raced on an H100 (docs/hopper-kernel.md, "Head_dim 32").
+// Raced on an H100 (docs/hopper-options.md, "Head_dim 32").
 TEST(Variants, NarrowHeadsTakeTheTileThatIsFastest) {
   const Gpu h100 = find_gpu("H100").value();
   const auto tile = [&](test::Sizes s, int window_right = -1) {
