@@ -21,10 +21,6 @@ namespace {
 
 using reference::ExpertsCase, reference::ExpertsData;
 
-Image image_of(const emulated::EmulatedKernel& kernel) {
-  return {.variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-}
-
 /// The two kernels of a call.
 struct Pair {
   const emulated::EmulatedKernel &rows, &product;

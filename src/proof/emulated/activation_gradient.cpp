@@ -8,8 +8,7 @@ namespace flashfit::emulated {
 
 Result<emu::Stats> run(const EmulatedKernel& kernel, const ActivationGradientParams& params, const emu::Memory& memory,
                        const emu::Options& options) {
-  const Image image{
-      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Image image = image_of(kernel);
   const void* const arguments[] = {&params};
   return run_steps(activation_gradient_steps(image, params).all(), arguments, {&kernel, 1}, memory, options);
 }

@@ -83,11 +83,6 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
   if (call.z != nullptr) memory.writable("z", call.z, data.z.size_in_bytes());
   if (p.rows() > 0) add_workspace(memory, call.workspace, p, config);
 
-  const auto image_of = [](const EmulatedKernel& kernel) {
-    // Of a GPU whose steps may begin early.
-    return Image{
-        .variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  };
   const Image rows_image = image_of(rows), product_image = image_of(product);
   ExpertsArguments arguments;
   if (auto ok = arguments.set(config, call, moves, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());

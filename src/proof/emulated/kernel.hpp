@@ -1,6 +1,7 @@
 #pragma once
 // A kernel of the catalogue that the emulator runs, whatever its family.
 #include "core/base/error.hpp"
+#include "core/launch/image.hpp"
 #include "core/launch/kernel_variant.hpp"
 #include "proof/emu/grid.hpp"
 
@@ -14,5 +15,10 @@ struct EmulatedKernel {
   /// What `launch` runs, to be run beside another grid; nullptr: it is run by itself alone.
   emu::Program (*program)(const void* params) = nullptr;
 };
+
+/// Its image on a GPU whose steps begin early, so that what it does before it has waited is found.
+inline Image image_of(const EmulatedKernel& kernel) {
+  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+}
 
 }  // namespace flashfit::emulated

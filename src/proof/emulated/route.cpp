@@ -13,8 +13,7 @@ Result<emu::Stats> run(const EmulatedKernel& kernel, reference::RouteData& data,
   if (call.bias != nullptr) memory.read_only("bias", call.bias, data.bias.size() * sizeof(float));
   memory.writable("weights", call.weights, data.results_bytes());
   memory.writable("ids", call.ids, data.results_bytes());
-  const Image image{
-      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Image image = image_of(kernel);
   const RouteParams params = route_params(call);
   const void* const arguments[] = {&params};
   return run_steps(route_steps(image, call.problem).all(), arguments, {&kernel, 1}, memory, options);

@@ -50,11 +50,6 @@ Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call,
   const EmulatedKernel& combining = *std::ranges::find(
       emulated_combines(), call.problem.dtype,
       [](const EmulatedKernel& k) { return static_cast<const CombineVariant*>(k.variant.form)->config.dtype; });
-  // Of 9.0, where it begins early.
-  const auto image_of = [](const EmulatedKernel& k) {
-    return Image{
-        .variant = &k.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  };
   const Image image = image_of(kernel), combine = image_of(combining);
   const Steps steps = forward_steps(image, &combine, call.problem, params.slots, params.splits, kResidentBlocks);
   ForwardArguments arguments;

@@ -192,8 +192,7 @@ std::string defect_on(const EmulatedKernel& kernel, const Shape& s, const emu::O
   const CombineParams params = d.params();
   ForwardConfig parts{};
   parts.head_dim_v = s.columns;
-  const Image image{
-      .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  const Image image = image_of(kernel);
   const Grid grid = combine_step(image, parts, s.rows(), s.parts).grid;
   const WritePartsKernel::Params given = d.parts();
   const emu::Memory of_parts = d.memory_of_parts(), memory = d.memory();

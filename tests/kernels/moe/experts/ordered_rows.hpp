@@ -11,11 +11,6 @@
 
 namespace flashfit::testing {
 
-/// The kernel's image on a GPU whose steps may begin early.
-inline Image image_of(const emulated::EmulatedKernel& kernel) {
-  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-}
-
 struct OrderedRows {
   static constexpr int kUnwritten = -7;
 

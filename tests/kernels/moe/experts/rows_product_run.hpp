@@ -17,10 +17,6 @@ inline const ExpertsProductConfig& config_of(const emulated::EmulatedKernel& ker
   return experts_product_variant_of(kernel.variant).config;
 }
 
-inline Image image_of(const emulated::EmulatedKernel& kernel) {
-  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-}
-
 /// The product of a test's tensors and offsets, which `memory` gets.
 template <class Data>
 RowsProductCall product_of(Data& data, emu::Memory& memory) {

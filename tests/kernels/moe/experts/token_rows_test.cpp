@@ -63,8 +63,7 @@ struct Data {
                              .weights = weighs ? weights.data() : nullptr};
     const ExpertsRowsParams params = gathers ? gather_params(call) : sum_params(call);
     const void* const all[] = {&params};
-    const Image image{
-        .variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+    const Image image = image_of(kernel);
     return emulated::run_steps(token_rows_steps(image, call.problem).all(), all, {&kernel, 1}, memory,
                                schedules().front());
   }

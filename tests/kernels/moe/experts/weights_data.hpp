@@ -92,9 +92,6 @@ struct WeightsData {
     memory.read_only("offsets", offsets.data(), offsets.size() * sizeof(int));
     memory.writable("out", out.data(), out.size_in_bytes());
     memory.writable("workspace", workspace, sizeof workspace);
-    const auto image_of = [](const emulated::EmulatedKernel& kernel) {
-      return Image{.variant = &kernel.variant, .target = {}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-    };
     const Image rows_image = image_of(kernels[0]), product_image = image_of(kernels[1]);
     WeightsProductArguments arguments;
     const auto set = arguments.set(weights_product_variant_of(product.variant).config,
