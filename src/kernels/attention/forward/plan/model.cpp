@@ -33,6 +33,9 @@ constexpr double kTilesInStep = 3, kBlocksInStep = 20;
 // docs/hopper-options.md ("Biases").
 constexpr double kBiasByte = 0.27, kBiasByteWgmma = 0.065;
 constexpr double kMaskedTile = 0.5;  // of a tile, more for each that the causal diagonal crosses (variants_h100.json)
+// Of the key tiles that the block with most sees beyond others under a causal mask, what the last round waits for: at
+// head_dim 32, where few rounds are least alike (variants_h100_d32.json). Wider ones are chosen no better with it.
+constexpr double kLongestNarrow = 0.25;
 
 // Fitted to decodes that were cut in 1 to 64 parts on an H100 (bench/results/splits_h100.json).
 bool few_queries(const ForwardProblem& p) { return p.seqlen_q <= kFewQueries; }
@@ -92,6 +95,12 @@ double visited_tiles(const ForwardConfig& c, const ForwardProblem& p, double mas
   const double visited =
       std::min(all, seen / queries / c.block_n + (of_tile + c.block_n - corners) / (2.0 * c.block_n));
   return visited + masked * std::min(of_tile, queries - 1) / c.block_n;
+}
+
+/// The same of the block that sees most, under a causal mask alone.
+double visited_by_longest(const ForwardConfig& c, const ForwardProblem& p) {
+  if (!p.causal || p.window_left >= 0) return 0;
+  return ceil_div(double(p.seqlen_k), c.block_n) + kMaskedTile * queries_of_tile(c, p) / c.block_n;
 }
 
 /// Query rows of a block's tile that has most.
@@ -191,6 +200,9 @@ constexpr double kAloneInTile = 300;      // cycles a tile of keys where one war
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
 constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
+// Of head_dim 32 (variants_h100_d32.json): cycles a tile of rows; more for a block's first one, whose Q and K nothing
+// hides, while the next ones' come during the products before; and the half of a masked tile, where products are short.
+constexpr double kJobStartNarrow = 2300, kFirstJobNarrow = 1700, kMaskedTileNarrow = 0.65;
 
 // Of blocks over wgmma that take whole heads or rounds of them, cycles of an SM, fitted to races on an H100
 // (bench/results/variants_h100_short.json): of 64 rows, and of a tile of 64 rows and 64 keys, each with a share for
@@ -204,7 +216,10 @@ constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.1
 // Of rounds in so few turns that their order matters: what a block takes over the sum of its warpgroups' cycles, since
 // these do not end together.
 constexpr double kFewTurns = 16, kTogether = 1.05;
-constexpr double kWithoutRows = 0.1;     // what a warpgroup that has no rows in a round takes of one that has
+// What a warpgroup that has no rows in a round takes of one that has. At head_dim 32 fewer warpgroups use less of the
+// units, as each waits for its own steps.
+constexpr double kWithoutRows = 0.1, kWithoutRowsNarrow = 0.2;
+constexpr double without_rows(const ForwardConfig& c) { return c.head_dim < 64 ? kWithoutRowsNarrow : kWithoutRows; }
 constexpr double kUnhiddenApart = 0.42;  // of computing and DRAM's traffic that take equally long, in many rounds
 
 // Operations of the exponential units a score: of a general row, with softcap, the weight, a power of 2 and a share of
@@ -249,16 +264,20 @@ struct WgmmaTile {
 
 /// Blocks over wgmma share the tiles of rows, so that under a causal mask all SMs end together.
 void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, int splits, const Gpu& gpu) {
-  const double works = row_tiles(c, p) * splits, tiles = visited_tiles(c, p) / splits;
-  const double start =
-      kJobStart + (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0) + (splits > 1 ? kJobStartOfPart : 0);
+  const bool narrow = c.head_dim < 64;
+  const double works = row_tiles(c, p) * splits,
+               tiles = visited_tiles(c, p, narrow ? kMaskedTileNarrow : kMaskedTile) / splits;
+  const double start = (narrow ? kJobStartNarrow : kJobStart) +
+                       (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0) +
+                       (splits > 1 ? kJobStartOfPart : 0);
+  const double first = narrow ? kFirstJobNarrow : 0;
   const WgmmaTile tile(c, p, gpu);
   const bool cost_the_same = !p.variable_length && tiles_cost_the_same(p);
   const double of_an_sm = cost_the_same ? ceil_div(works, gpu.sms) : std::max(1.0, works / gpu.sms);
   const double busy = works / std::max(1.0, of_an_sm * gpu.sms);  // share of the SMs
   const double of_one = start + tiles * (tile.time(c.warps, rows_of_tile(c, p)) + busy * tile.copies);
-  const double compute = of_an_sm * of_one / (gpu.clock_ghz * 1e3);
-  const double dram = dram_time(p, start, gpu);
+  const double compute = (first + of_an_sm * of_one) / (gpu.clock_ghz * 1e3);
+  const double dram = dram_time(p, first + start, gpu);
   const bool overlap = few_queries(p) || of_an_sm < kManyTiles;
   const double both = overlap ? together(p, compute, dram) : partly_hidden(compute, dram, kUnhiddenOfTiles);
   model.microseconds = works > 0 ? kLaunchMicroseconds + both + combine_time(c, p, splits, gpu) : 0;
@@ -274,7 +293,8 @@ double busiest_of_dealt(const ForwardConfig& c, const ForwardProblem& p, double 
   for (std::int64_t place = 0; place < std::int64_t(of_round.size()) * groups; ++place) {
     const double rows_end = std::min(double(blocks - place) * kWarpgroupRows, double(p.seqlen_q));
     const double seen = std::clamp(rows_end + double(p.seqlen_k) - double(p.seqlen_q), 0.0, double(p.seqlen_k));
-    of_round[place / groups] += place < blocks ? of_rows + of_tile * ceil_div(seen, c.block_n) : kWithoutRows * of_rows;
+    of_round[place / groups] +=
+        place < blocks ? of_rows + of_tile * ceil_div(seen, c.block_n) : without_rows(c) * of_rows;
   }
   const std::int64_t rounds = std::int64_t(of_round.size()), all = p.batch * p.heads_q * rounds;
   double most = 0;
@@ -299,7 +319,7 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const bool whole = keys <= c.stages;
   const double turns = whole ? ceil_div(heads, gpu.sms) * rounds : ceil_div(heads * rounds, gpu.sms);
   const double with_rows = std::max(whole ? ceil_div(heads, gpu.sms) * blocks : turns * blocks / rounds, groups);
-  const double jobs = with_rows + kWithoutRows * (turns * groups - with_rows);
+  const double jobs = with_rows + without_rows(c) * (turns * groups - with_rows);
   double tiles = visited_tiles(of_warpgroup, p, p.causal ? kMaskedApart : 0);
   tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(turns, 1.0);
   const bool narrow = c.head_dim < 64;
@@ -351,8 +371,13 @@ ForwardModel forward_model(const ForwardConfig& c, const Occupancy& occupancy, i
   const auto round = [&](int resident) {
     return kStartLatency / resident + resident * tiles * tile_time(tile, working * c.warps, resident);
   };
-  const double starts = c.head_dim < 64 ? a_sm * kStartNarrow : 0;
-  const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0) + starts;
+  const auto longest_of_narrow = [&] {
+    const int resident = int(std::clamp(a_sm, 1.0, double(occupancy.blocks)));
+    const double more = std::max(0.0, visited_by_longest(c, p) / splits - tiles);
+    return kLongestNarrow * more * resident * tile_time(tile, working * c.warps, resident);
+  };
+  const double narrow = c.head_dim < 64 ? a_sm * kStartNarrow + longest_of_narrow() : 0;
+  const double cycles = rounds * round(occupancy.blocks) + (rest ? round(rest) : 0) + narrow;
   const double traffic = exposed_traffic(p, tiles, a_sm, occupancy.blocks, gpu);
   const double compute = cycles / (gpu.clock_ghz * 1e3) + traffic, dram = dram_time(p, kStartLatency, gpu);
   model.microseconds =
