@@ -93,8 +93,8 @@ TEST_F(ExpertsOnGpu, AreThreeLaunchesOfOneToken) {
     const auto& product = launched[i].as<ExpertsProductParams>();
     EXPECT_EQ(product.tiles, nullptr);
     EXPECT_EQ(product.ids, ids.dl.data);
-    EXPECT_EQ(product.map, map.dl.data);
-    EXPECT_EQ(product.mapped, 9);
+    EXPECT_EQ(product.here.map, map.dl.data);
+    EXPECT_EQ(product.here.mapped, 9);
   }
   EXPECT_EQ(launched[2].as<ExpertsRowsParams>().step, ExpertsRowsStep::kSumOne);
 
@@ -159,10 +159,10 @@ TEST_F(ExpertsOnGpu, ReadIdsThroughAMap) {
   lend(1 << 20);
   ASSERT_EQ(flashfit_fused_moe(&args), FLASHFIT_OK) << flashfit_last_error();
   const auto& place = launched[0].as<ExpertsRowsParams>();
-  EXPECT_EQ(place.map, map.dl.data);
-  EXPECT_EQ(place.mapped, 9);
-  EXPECT_EQ(place.low, 0);
-  EXPECT_EQ(place.owned, 4);
+  EXPECT_EQ(place.here.map, map.dl.data);
+  EXPECT_EQ(place.here.mapped, 9);
+  EXPECT_EQ(place.here.low, 0);
+  EXPECT_EQ(place.here.owned, 4);
 }
 
 TEST_F(ExpertsOnGpu, RefuseZOfAnotherShapeAndWhereNoKernelKeeps) {

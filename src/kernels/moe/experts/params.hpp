@@ -44,15 +44,20 @@ struct ExpertsSumUnits {
   constexpr int unit_of(int token, int n) const { return each.quotient(token) * columns.by + n / kSumColumns; }
 };
 
+/// Which experts a call has weights of, and what ids say of them (expert_of() of ids.cuh).
+struct ExpertsHere {
+  int low, owned;  ///< ids from low to low + owned - 1 count
+  const int* map;  ///< [mapped]: which expert an id is, -1: none; or nullptr
+  int mapped;
+};
+
 /// Of the kernel that sorts and adds up (rows.cuh).
 struct ExpertsRowsParams {
   ExpertsRowsStep step;
   const int* ids;  ///< [rows]
   int rows;        ///< tokens * top_k
-  int low, owned;  ///< ids from low to low + owned - 1 count
-  const int* map;  ///< [mapped]: which expert an id is, -1: none; or nullptr
-  int mapped;
-  const int* offsets;              ///< [owned + 1], of kTake
+  ExpertsHere here;
+  const int* offsets;              ///< [here.owned + 1], of kTake
   int sorted_before;               ///< as in ExpertsProductParams
   int chunks;                      ///< of kSortChunk choices
   Divisor tile_rows;               ///< of the grouped products' tiles
@@ -64,8 +69,8 @@ struct ExpertsRowsParams {
   int ready_count;
   int* summing;  ///< [summing_count]: as in ExpertsWorkspace: set to 0
   int summing_count;
-  // Of kSort, whose `choices` are [rows + owned], -1 in rows of no token and of no expert, which come last.
-  int* begins;  ///< [owned + 1]: where each expert's rows begin with the one of no token
+  // Of kSort, whose `choices` are [rows + here.owned], -1 in rows of no token and of no expert, which come last.
+  int* begins;  ///< [here.owned + 1]: where each expert's rows begin with the one of no token
   // Of kGather.
   const void* x;  ///< [tokens, columns]
   long long x_row;
@@ -90,9 +95,7 @@ struct ExpertsProductParams {
   const int* tile_count;
   // Of one token's choices that are not sorted, as in ExpertsRowsParams.
   const int* ids;
-  int low, owned;
-  const int* map;
-  int mapped;
+  ExpertsHere here;
   /// 1: the sort, or without it whatever writes ids, had ended before the step before this one let this one begin. So
   /// the sort's lists, or ids, and weights may be read while that step still runs.
   int sorted_before;

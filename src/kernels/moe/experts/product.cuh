@@ -76,11 +76,11 @@ struct ExpertsProductKernel {
     Place place{};
     if (experts_finds_choices(C) && p.tiles == nullptr) {
       const int choice = p.columns.quotient(work);
-      const uint32 expert = expert_of(uint32(arch::load(p.ids, choice)), p.low, p.map, p.mapped);
+      const uint32 expert = expert_of(uint32(arch::load(p.ids, choice)), p.here);
       column = work - choice * p.columns.by;
       place.expert = int(expert);
       place.first_row = choice;
-      place.rows = expert < uint32(p.owned) ? 1 : 0;
+      place.rows = expert < uint32(p.here.owned) ? 1 : 0;
     } else {
       if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return place;
       const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));

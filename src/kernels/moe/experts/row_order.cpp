@@ -33,8 +33,8 @@ RowOrderArguments::RowOrderArguments(const RowOrderCall& call) {
   sort_step_.step = ExpertsRowsStep::kSort;
   sort_step_.ids = call.ids;
   sort_step_.rows = static_cast<int>(p.choices());
-  sort_step_.low = p.low;
-  sort_step_.owned = p.experts;
+  sort_step_.here.low = p.low;
+  sort_step_.here.owned = p.experts;
   sort_step_.chunks = static_cast<int>(chunks_of(p));
   sort_step_.tile_rows = Divisor(1);
   sort_step_.counts = static_cast<int*>(call.workspace);

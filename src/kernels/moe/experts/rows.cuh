@@ -92,7 +92,7 @@ struct ExpertsRowsKernel {
   static void sum_one(const Params& p) {
     if (p.sorted_before == 0) arch::wait_for_step_before();
     LanesChoice choice = choice_of_lane(p, p.ids, 0);
-    const bool is_here = expert_of(uint32(choice.place), p.low, p.map, p.mapped) < uint32(p.owned);
+    const bool is_here = expert_of(uint32(choice.place), p.here) < uint32(p.here.owned);
     choice.place = is_here ? arch::lane() : -1;
     if (p.sorted_before != 0) arch::wait_for_step_before();
     const int tile = arch::block().x * kRowsWarps + arch::warp();

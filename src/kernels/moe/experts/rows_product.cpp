@@ -84,7 +84,7 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   take_ = {};
   take_.step = ExpertsRowsStep::kTake;
   take_.rows = static_cast<int>(p.rows);
-  take_.owned = p.experts;
+  take_.here.owned = p.experts;
   take_.offsets = call.offsets;
   take_.chunks = static_cast<int>(sort_chunks(layer));
   take_.tile_rows = Divisor(c.tile_rows);

@@ -28,8 +28,8 @@ class ExpertsSort {
     tally(p, s, choices);
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      if (expert(i) < p.owned)
-        arch::store_if(true, p.counts, int64{arch::block().x} * p.owned + expert(i), sum_warps(s, expert(i)));
+      if (expert(i) < p.here.owned)
+        arch::store_if(true, p.counts, int64{arch::block().x} * p.here.owned + expert(i), sum_warps(s, expert(i)));
   }
 
   /// kPlace, or kSort. The ids are of a step before, such as a router's. If there are several chunks, then count() ran
@@ -46,16 +46,16 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       before[i] = 0;
-      rows[i] = expert(i) < p.owned ? sum_warps(s, expert(i)) : 0;
-      if (p.chunks > 1 && expert(i) < p.owned) add_chunks(p, s, expert(i), before[i], rows[i]);
+      rows[i] = expert(i) < p.here.owned ? sum_warps(s, expert(i)) : 0;
+      if (p.chunks > 1 && expert(i) < p.here.owned) add_chunks(p, s, expert(i), before[i], rows[i]);
       tiles[i] = p.tile_rows.quotient(rows[i] + p.tile_rows.by - 1);
     }
-    begin(s.row_begin, s.sums[0], rows, p.owned);
-    begin(s.tile_begin, s.sums[1], tiles, p.owned);
+    begin(s.row_begin, s.sums[0], rows, p.here.owned);
+    begin(s.tile_begin, s.sums[1], tiles, p.here.owned);
     arch::sync_block();
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      if (expert(i) < p.owned) {
+      if (expert(i) < p.here.owned) {
         const int none = padded ? expert(i) + 1 : 0;  // rows of no token up to there
         give_rows(s, expert(i), arch::load_shared(s.row_begin, expert(i)) + before[i] + none);
       }
@@ -75,12 +75,12 @@ class ExpertsSort {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int e = expert(i);
-      const int rows = e < p.owned ? arch::load_shared(s.row_begin, e + 1) - arch::load_shared(s.row_begin, e) : 0;
+      const int rows = e < p.here.owned ? arch::load_shared(s.row_begin, e + 1) - arch::load_shared(s.row_begin, e) : 0;
       tiles[i] = p.tile_rows.quotient(rows + p.tile_rows.by - 1);
     }
-    begin(s.tile_begin, s.sums[1], tiles, p.owned);
+    begin(s.tile_begin, s.sums[1], tiles, p.here.owned);
     arch::sync_block();
-    const int first = arch::load_shared(s.row_begin, 0), end = arch::load_shared(s.row_begin, p.owned);
+    const int first = arch::load_shared(s.row_begin, 0), end = arch::load_shared(s.row_begin, p.here.owned);
     for (int i = arch::thread(); i < kSortChunk; i += kRowsThreads) {
       const int row = arch::block().x * kSortChunk + i;
       if (row >= p.rows) break;
@@ -98,7 +98,7 @@ class ExpertsSort {
 
   struct Choices {
     int first, end;      ///< of the warp; a lane's are first + lane, first + lane + 32, ...
-    uint32 of[kGroups];  ///< which expert's; p.owned or more: none that counts
+    uint32 of[kGroups];  ///< which expert's; p.here.owned or more: none that counts
     int rank[kGroups];   ///< choices of the same expert before it in the warp
   };
 
@@ -109,7 +109,7 @@ class ExpertsSort {
     c.first = begin + arch::warp() * of_warp;
     c.end = c.first + of_warp < begin + size ? c.first + of_warp : begin + size;
     int* const counts = s.counts[arch::warp()];
-    for (int e = arch::lane(); e < p.owned; e += 32) arch::store_shared(counts, e, 0);
+    for (int e = arch::lane(); e < p.here.owned; e += 32) arch::store_shared(counts, e, 0);
     uint32 ids[kGroups];  // which wait for the memory together
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
@@ -118,13 +118,13 @@ class ExpertsSort {
     }
 #pragma unroll
     for (int g = 0; g < kGroups; ++g)
-      c.of[g] = c.first + g * 32 + arch::lane() < c.end ? expert_of(ids[g], p.low, p.map, p.mapped) : ~0u;
+      c.of[g] = c.first + g * 32 + arch::lane() < c.end ? expert_of(ids[g], p.here) : ~0u;
     arch::sync_warp();
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       if (c.first + g * 32 >= c.end) break;
-      const bool counts_for = c.of[g] < uint32(p.owned);
-      const uint32 same = lanes_alike(c.of[g], counts_for, p.owned);
+      const bool counts_for = c.of[g] < uint32(p.here.owned);
+      const uint32 same = lanes_alike(c.of[g], counts_for, p.here.owned);
       const uint32 lower = same & ((1u << arch::lane()) - 1);
       const int seen = counts_for ? arch::load_shared(counts, int(c.of[g])) : 0;
       c.rank[g] = seen + arch::count_bits(lower);
@@ -167,7 +167,7 @@ class ExpertsSort {
 
   /// A warp sums 32 experts' counts, one a lane. Where these groups of experts are fewer than the warps, each group's
   /// chunks are dealt to several warps: parts, which are summed apart.
-  static int groups_of(const Params& p) { return (p.owned + 31) / 32; }
+  static int groups_of(const Params& p) { return (p.here.owned + 31) / 32; }
   static int parts_of(int groups) { return groups < kRowsWarps ? kRowsWarps / groups : 1; }
 
   /// Each expert's choices in the chunks of each part: those before the block's to s.tile_begin, all to s.row_begin,
@@ -183,8 +183,8 @@ class ExpertsSort {
         int counts[kAtOnce];  // which wait for the memory together
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          const bool is = first + i * parts < p.chunks && e < p.owned;
-          counts[i] = is ? arch::load(p.counts, chunk(first + i * parts) * p.owned + e) : 0;  // fewer than 2^30
+          const bool is = first + i * parts < p.chunks && e < p.here.owned;
+          counts[i] = is ? arch::load(p.counts, chunk(first + i * parts) * p.here.owned + e) : 0;  // fewer than 2^30
         }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
@@ -242,7 +242,7 @@ class ExpertsSort {
     int each[kEach], upto = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      upto = larger(upto, expert(i) <= p.owned ? offset(expert(i)) : 0);
+      upto = larger(upto, expert(i) <= p.here.owned ? offset(expert(i)) : 0);
       each[i] = upto;
     }
 #pragma unroll
@@ -257,8 +257,8 @@ class ExpertsSort {
     for (int w = 0; w < warp; ++w) before = larger(before, arch::load_shared(s.sums[0], w));
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      if (expert(i) <= p.owned) arch::store_shared(s.row_begin, expert(i), larger(before, each[i]));
-    if (p.owned == kMostExperts && arch::thread() == kRowsThreads - 1)
+      if (expert(i) <= p.here.owned) arch::store_shared(s.row_begin, expert(i), larger(before, each[i]));
+    if (p.here.owned == kMostExperts && arch::thread() == kRowsThreads - 1)
       arch::store_shared(s.row_begin, kMostExperts, larger(larger(before, upto), offset(kMostExperts)));
     arch::sync_block();
   }
@@ -269,7 +269,7 @@ class ExpertsSort {
     for (int g = 0; g < kGroups; ++g) {
       const int at = c.first + g * 32 + arch::lane();
       if (at >= c.end) break;
-      const bool counts_for = c.of[g] < uint32(p.owned);
+      const bool counts_for = c.of[g] < uint32(p.here.owned);
       const int row = counts_for ? arch::load_shared(first_rows, int(c.of[g])) + c.rank[g] : -1;
       arch::store_if(true, p.places, at, row);
       arch::store_if(counts_for, p.choices, row, at);
@@ -280,22 +280,22 @@ class ExpertsSort {
   static void write_begins(const Params& p, const Shared& s) {
     const int64 threads = int64{arch::grid().x} * kRowsThreads;
     const int64 first = int64{arch::block().x} * kRowsThreads + arch::thread();
-    for (int64 e = first; e <= p.owned; e += threads) {
+    for (int64 e = first; e <= p.here.owned; e += threads) {
       const int begin = arch::load_shared(s.row_begin, int(e)) + int(e);
       arch::store_if(true, p.begins, e, begin);
-      arch::store_if(e < p.owned, p.choices, begin, -1);
+      arch::store_if(e < p.here.owned, p.choices, begin, -1);
     }
-    const int end = arch::load_shared(s.row_begin, p.owned) + p.owned;
-    for (int64 row = end + first; row < int64{p.rows} + p.owned; row += threads)
+    const int end = arch::load_shared(s.row_begin, p.here.owned) + p.here.owned;
+    for (int64 row = end + first; row < int64{p.rows} + p.here.owned; row += threads)
       arch::store_if(true, p.choices, row, -1);
   }
 
   /// All blocks write a part of them.
   static void write_tiles(const Params& p, const Shared& s) {
-    const int all = arch::load_shared(s.tile_begin, p.owned);
+    const int all = arch::load_shared(s.tile_begin, p.here.owned);
     const int64 threads = int64{arch::grid().x} * kRowsThreads;
     for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < all; i += threads) {
-      int e = 0, end = p.owned;  // tile i is of an expert from e on, before `end`
+      int e = 0, end = p.here.owned;  // tile i is of an expert from e on, before `end`
       while (end - e > 1) {
         const int middle = (e + end) / 2;
         (arch::load_shared(s.tile_begin, middle) <= i ? e : end) = middle;
@@ -313,7 +313,7 @@ class ExpertsSort {
     if (arch::block().x == 0)
       for (int i = arch::thread(); i < p.summing_count; i += kRowsThreads) arch::store_if(true, p.summing, i, 0);
     // Of a band of rows those that no expert has are there already.
-    const int rows = arch::load_shared(s.row_begin, p.owned);
+    const int rows = arch::load_shared(s.row_begin, p.here.owned);
     for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < p.ready_count; i += threads) {
       const int64 none = i * kReadyRows - rows;
       arch::store_if(true, p.ready, i, none < 0 || i == 0 ? 0 : none < kReadyRows ? int(none) : kReadyRows);

@@ -337,9 +337,9 @@ TEST(ExpertsPlan, OneTokensStepsAreToldOfIdsAlone) {
       EXPECT_EQ(product.tiles, nullptr);
       EXPECT_EQ(product.choices, nullptr);
       EXPECT_EQ(product.ids, call.topk_ids);
-      EXPECT_EQ(product.owned, 128);
-      EXPECT_EQ(product.map, map);
-      EXPECT_EQ(product.mapped, 2);
+      EXPECT_EQ(product.here.owned, 128);
+      EXPECT_EQ(product.here.map, map);
+      EXPECT_EQ(product.here.mapped, 2);
       EXPECT_EQ(product.sorted_before, static_cast<int>(i));
       EXPECT_EQ(product.a_row, i == 0 ? 0 : 768);  // all choices have the one row of x
     }
