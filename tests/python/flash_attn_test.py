@@ -193,6 +193,7 @@ WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"window_size": (0, 1.5)}, TypeError, "window_size: its right is 1.5; accepted: an integer"),
     ({"window_size": np.zeros((2, 3))}, TypeError, "window_size: ndarray of shape (2, 3); accepted: (left, right)"),
     ({"window_size": (np.zeros(2), 1)}, TypeError, "window_size: (array([0., 0.]), 1); accepted: (left, right)"),
+    ({"softcap": np}, TypeError, "softcap: <module 'numpy' from "),
     ({"softcap": -1.0}, ValueError, "softcap: -1; accepted: above 0"),
     ({"softcap": "1"}, TypeError, "softcap: '1'; accepted: a number above 0"),
     ({"softmax_scale": "1"}, TypeError, "softmax_scale: '1'; accepted: a number above 0"),
