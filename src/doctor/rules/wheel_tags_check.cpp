@@ -61,6 +61,9 @@ void judge_wheel_file(const Target& target, const WheelName& name, std::vector<P
                         "the file as its maker published it"});
     return;
   }
+  for (std::string why : {format_misfit(*file), dist_info_misfit(name, target.dist_infos)})
+    if (!why.empty())
+      problems.push_back({"FF207", Severity::kMisfit, std::move(why), "", "the file as its maker published it"});
   for (std::string& line : disagreements(name, *file))
     problems.push_back({"FF204", Severity::kNote, std::move(line) + "; installers go by the name", "", ""});
 }

@@ -661,3 +661,30 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
     sources = (ROOT / "src").rglob("*.[ch]pp")
     codes = {code for path in sources for code in re.findall(r'"(FF\d{3})"', path.read_text())}
     assert codes == {page.stem for page in (ROOT / "docs/doctor").glob("FF*.md")}
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"tools-1.0.dist-info": "1.0"}, ""),
+        ({"Tools-1.0.dist-info": "1.9"}, ""),
+        ({"tools-1.0.dist-info": "1.0", "tools/_vendor/six-1.0.dist-info": "2.0"}, ""),
+        ({"tools-1.0.dist-info": "2.0"}, "Wheel-Version: 2.0; installers read 1.x"),
+        ({"other-1.0.dist-info": "1.0"}, "its folder other-1.0.dist-info is not tools's"),
+        (
+            {"other-1.0.dist-info": "1.0", "tools-1.0.dist-info": "1.0"},
+            "2 .dist-info folders, such as other-1.0.dist-info and tools-1.0.dist-info; installers take one",
+        ),
+    ],
+)
+def test_a_wheel_that_installers_refuse_for_its_dist_info_does_not_fit(
+    files: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as content:
+        for folder, version in files.items():
+            content.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+            content.writestr(f"{folder}/WHEEL", f"Wheel-Version: {version}\nTag: py3-none-any\n")
+    status, lines = doctor(wheel, *L40)
+    assert status == (1 if why else 0)
+    assert [line for line in lines if line.startswith("  FAIL")] == ([f"  FAIL   FF207  {why}"] if why else [])
