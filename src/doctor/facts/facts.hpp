@@ -97,6 +97,8 @@ struct Target {
   // of a source distribution; cuda_sources of a wheel, too: what it compiles when it runs
   std::vector<std::string> build_requires;  ///< [build-system] requires of pyproject.toml
   std::uint64_t cuda_sources = 0, cpp_sources = 0;
+  std::uint64_t compiled = 0;  ///< files of a source distribution that by their names are compiled already
+  std::string first_compiled;
   bool uses_torch = false;  ///< setup.py names torch.utils.cpp_extension
 };
 
@@ -130,7 +132,7 @@ void visit(V& v, Binary& b) {
 template <class V>
 void visit(V& v, Target& t) {
   v(t.file_name, t.kind, t.metadata, t.wheel_file, t.dist_infos, t.errors, t.binaries, t.files, t.build_requires,
-    t.cuda_sources, t.cpp_sources, t.uses_torch);
+    t.cuda_sources, t.cpp_sources, t.compiled, t.first_compiled, t.uses_torch);
 }
 
 }  // namespace flashfit::doctor

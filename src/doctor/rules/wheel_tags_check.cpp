@@ -78,6 +78,13 @@ void judge_sdist(const Target& target, std::vector<Problem>& problems) {
                       fmt::format("source distribution: it will be compiled on your machine; needs {}",
                                   needs.empty() ? "nothing that it names" : fmt::format("{}", fmt::join(needs, ", "))),
                       "", target.cuda_sources > 0 ? "a wheel, or the toolkit of your torch's CUDA" : ""});
+  if (target.compiled > 0)
+    problems.push_back(
+        {"FF208", Severity::kUnknown,
+         fmt::format("{} compiled already, such as {}, and {} not read in a source distribution",
+                     target.compiled == 1 ? "a file in it is" : fmt::format("{} files in it are", target.compiled),
+                     printable(target.first_compiled), target.compiled == 1 ? "is" : "are"),
+         "", "the folder that it unpacks to, given to the doctor"});
 }
 
 }  // namespace
