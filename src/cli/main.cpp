@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -65,6 +66,9 @@ int main(int argc, char** argv) {
     const int status = flashfit::cli::run(argc, argv);
     if (std::fflush(stdout) == 0) return status;
     std::perror("flashfit: standard output");
+  } catch (const std::system_error& error) {  // what fmt throws of a long text names no file
+    std::fprintf(stderr, "flashfit: %s\n",
+                 std::ferror(stdout) ? ("standard output: " + error.code().message()).c_str() : error.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flashfit: %s\n", error.what());
   }

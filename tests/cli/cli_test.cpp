@@ -263,6 +263,12 @@ TEST(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
   const Ran ran = run("explain --gpu L4 --tile 128x64 >/dev/full");
   EXPECT_EQ(ran.status, 3);
   EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr("No space left on device")));
+  // Longer than the buffer of standard output: the first part is refused while it is printed.
+  for (const char* const many : {"images", "images --json", "bench --list --json"}) {
+    const Ran longer = run(std::string(many) + " >/dev/full");
+    EXPECT_EQ(longer.status, 3) << many;
+    EXPECT_EQ(longer.err, "flashfit: standard output: No space left on device\n") << many;
+  }
 }
 
 TEST(Cli, SweepListsFitsFastestFirst) {
