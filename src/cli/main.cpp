@@ -22,6 +22,16 @@ std::string names_of_commands(const CLI::App& app) {
   return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
+/// Refuses an empty value, which is what a shell makes of "$VARIABLE" where that is not set: taken for an option that
+/// was not given, it would have another environment or driver judged than the one meant. --error has words of its own
+/// for it.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options())
+    if (option->nonpositional() && option->get_items_expected_min() > 0 && !option->check_lname("error"))
+      option->check([](const std::string& value) { return value.empty() ? "is empty; a value is needed" : ""; });
+  for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_empty_values(*below);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
   app.set_version_flag("--version", "flashfit " FLASHFIT_VERSION_TEXT);
@@ -39,6 +49,7 @@ int run(int argc, char** argv) {
 #ifdef FLASHFIT_EMULATES
   add_emulate(app, status);
 #endif
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())

@@ -271,6 +271,18 @@ TEST(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
   }
 }
 
+TEST(Cli, AnEmptyValueIsNotTakenForNone) {
+  for (const char* const asked :
+       {"explain --gpu L4 --driver", "explain --gpu L4 --softcap", "explain moe.experts --gpu L4 --variant",
+        "emulate --gpu L4 --seqlens", "emulate --ptx", "bench --list --filter", "doctor --env", "choose --torch"}) {
+    const std::string words = asked;
+    const Ran ran = run(words + " ''");
+    EXPECT_EQ(ran.status, 2) << asked;
+    EXPECT_EQ(ran.out, "") << asked;
+    EXPECT_EQ(ran.err, "flashfit: " + words.substr(words.rfind("--")) + ": is empty; a value is needed\n");
+  }
+}
+
 TEST(Cli, SweepListsFitsFastestFirst) {
   const Ran ran = run("explain --gpu L4 --head-dim 128 --sweep --json");
   EXPECT_EQ(ran.status, 0);
