@@ -32,6 +32,17 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_empty_values(*below);
 }
 
+/// Refuses options of a command before a word of its own, such as `explain --gpu L4 moe.route`: that has options of its
+/// own, and would leave these out.
+void refuse_options_before_words(CLI::App& command) {
+  for (CLI::App* const word : command.get_subcommands(nullptr))
+    word->preparse_callback([&command, word](std::size_t) {
+      for (const CLI::Option* const option : command.get_options())
+        if (option->count() > 0 && !option->check_lname("help"))
+          throw CLI::ValidationError(fmt::format("{}: goes behind {}", option->get_name(), word->get_name()));
+    });
+}
+
 int run(int argc, char** argv) {
   CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
   app.set_version_flag("--version", "flashfit " FLASHFIT_VERSION_TEXT);
@@ -50,6 +61,7 @@ int run(int argc, char** argv) {
   add_emulate(app, status);
 #endif
   refuse_empty_values(app);
+  for (CLI::App* const command : app.get_subcommands(nullptr)) refuse_options_before_words(*command);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())

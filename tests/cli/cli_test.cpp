@@ -283,6 +283,19 @@ TEST(Cli, AnEmptyValueIsNotTakenForNone) {
   }
 }
 
+TEST(Cli, WhatACommandWouldLeaveOutIsRefused) {
+  for (const auto& [asked, why] : {std::pair{"explain --gpu L4 moe.route", "--gpu: goes behind moe.route"},
+                                   {"emulate --causal moe.experts --gpu L4", "--causal: goes behind moe.experts"},
+                                   {"emulate --gpu L4 --seqlens 5,5 --seqlen 7", "--seqlen excludes --seqlens"},
+                                   {"emulate --gpu L4 --seqlen-k 7 --seqlens 5,5", "--seqlen-k excludes --seqlens"}}) {
+    const Ran ran = run(asked);
+    EXPECT_EQ(ran.status, 2) << asked;
+    EXPECT_EQ(ran.out, "") << asked;
+    EXPECT_EQ(ran.err, std::string("flashfit: ") + why + "\n");
+  }
+  EXPECT_EQ(run("explain moe.route --gpu L4").status, 0);
+}
+
 TEST(Cli, SweepListsFitsFastestFirst) {
   const Ran ran = run("explain --gpu L4 --head-dim 128 --sweep --json");
   EXPECT_EQ(ran.status, 0);
