@@ -67,8 +67,9 @@ def shown(value: Any) -> str:
     """A value in an error's one line: arrays by their shape, anything long cut."""
     kind = type(value)
     scalar = kind.__module__ == "numpy" and kind.__name__ != "ndarray" and getattr(value, "shape", None) == ()
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not scalar:
-        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    shape = getattr(value, "shape", None)  # NumPy's own shape is a function
+    if isinstance(shape, tuple) and hasattr(value, "dtype") and not scalar:
+        return f"{type(value).__name__} of shape {tuple(shape)}"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # it is or holds an integer of more digits than Python prints

@@ -48,7 +48,8 @@ void EmulateOptions::add_to(CLI::App& app) {
   gpu.add_to(app);
   problem.add_to(app);
   app.add_option("--seqlens", seqlens, "variable length: queries of each sequence, with commas between")
-      ->type_name("N,N,...");
+      ->type_name("N,N,...")
+      ->excludes("--seqlen", "--seqlen-k");
   app.add_option("--seqlens-k", seqlens_k, "variable length: keys of each sequence (default: as many as queries)")
       ->type_name("N,N,...");
   app.add_option("--seqused-k", seqused_k, "keys of each sequence that are there, with commas between (default: all)")

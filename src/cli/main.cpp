@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -19,6 +20,27 @@ std::string names_of_commands(const CLI::App& app) {
   const std::string last = names.back();
   names.pop_back();
   return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+/// Refuses an empty value, which is what a shell makes of "$VARIABLE" where that is not set: taken for an option that
+/// was not given, it would have another environment or driver judged than the one meant. --error has words of its own
+/// for it.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options())
+    if (option->nonpositional() && option->get_items_expected_min() > 0 && !option->check_lname("error"))
+      option->check([](const std::string& value) { return value.empty() ? "is empty; a value is needed" : ""; });
+  for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_empty_values(*below);
+}
+
+/// Refuses options of a command before a word of its own, such as `explain --gpu L4 moe.experts`: that has options of its
+/// own, and would leave these out.
+void refuse_options_before_words(CLI::App& command) {
+  for (CLI::App* const word : command.get_subcommands(nullptr))
+    word->preparse_callback([&command, word](std::size_t) {
+      for (const CLI::Option* const option : command.get_options())
+        if (option->count() > 0 && !option->check_lname("help"))
+          throw CLI::ValidationError(fmt::format("{}: goes behind {}", option->get_name(), word->get_name()));
+    });
 }
 
 int run(int argc, char** argv) {
@@ -38,6 +60,8 @@ int run(int argc, char** argv) {
 #ifdef FLASHFIT_EMULATES
   add_emulate(app, status);
 #endif
+  refuse_empty_values(app);
+  for (CLI::App* const command : app.get_subcommands(nullptr)) refuse_options_before_words(*command);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
@@ -65,6 +89,9 @@ int main(int argc, char** argv) {
     const int status = flashfit::cli::run(argc, argv);
     if (std::fflush(stdout) == 0) return status;
     std::perror("flashfit: standard output");
+  } catch (const std::system_error& error) {  // what fmt throws of a long text names no file
+    std::fprintf(stderr, "flashfit: %s\n",
+                 std::ferror(stdout) ? ("standard output: " + error.code().message()).c_str() : error.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flashfit: %s\n", error.what());
   }

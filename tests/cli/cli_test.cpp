@@ -263,6 +263,37 @@ TEST(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
   const Ran ran = run("explain --gpu L4 --tile 128x64 >/dev/full");
   EXPECT_EQ(ran.status, 3);
   EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr("No space left on device")));
+  // Longer than the buffer of standard output: the first part is refused while it is printed.
+  for (const char* const many : {"images", "images --json", "bench --list --json"}) {
+    const Ran longer = run(std::string(many) + " >/dev/full");
+    EXPECT_EQ(longer.status, 3) << many;
+    EXPECT_EQ(longer.err, "flashfit: standard output: No space left on device\n") << many;
+  }
+}
+
+TEST(Cli, AnEmptyValueIsNotTakenForNone) {
+  for (const char* const asked :
+       {"explain --gpu L4 --driver", "explain --gpu L4 --softcap", "explain moe.experts --gpu L4 --variant",
+        "emulate --gpu L4 --seqlens", "emulate --ptx", "bench --list --filter", "doctor --env", "choose --torch"}) {
+    const std::string words = asked;
+    const Ran ran = run(words + " ''");
+    EXPECT_EQ(ran.status, 2) << asked;
+    EXPECT_EQ(ran.out, "") << asked;
+    EXPECT_EQ(ran.err, "flashfit: " + words.substr(words.rfind("--")) + ": is empty; a value is needed\n");
+  }
+}
+
+TEST(Cli, WhatACommandWouldLeaveOutIsRefused) {
+  for (const auto& [asked, why] : {std::pair{"explain --gpu L4 moe.route", "--gpu: goes behind moe.route"},
+                                   {"emulate --causal moe.experts --gpu L4", "--causal: goes behind moe.experts"},
+                                   {"emulate --gpu L4 --seqlens 5,5 --seqlen 7", "--seqlen excludes --seqlens"},
+                                   {"emulate --gpu L4 --seqlen-k 7 --seqlens 5,5", "--seqlen-k excludes --seqlens"}}) {
+    const Ran ran = run(asked);
+    EXPECT_EQ(ran.status, 2) << asked;
+    EXPECT_EQ(ran.out, "") << asked;
+    EXPECT_EQ(ran.err, std::string("flashfit: ") + why + "\n");
+  }
+  EXPECT_EQ(run("explain moe.route --gpu L4").status, 0);
 }
 
 TEST(Cli, SweepListsFitsFastestFirst) {

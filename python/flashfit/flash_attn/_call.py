@@ -18,13 +18,14 @@ def _unit_stride(x: Any) -> Any:
         return x  # no strided tensor: flashfit.attention says what it is
 
 
-def _window(window_size: Any) -> tuple[Any, Any]:
-    """(left, right): FlashAttention-2 takes whatever has two integers, a tensor of them too, as its own tests do."""
+def _window(window_size: Any) -> tuple[Any, Any] | None:
+    """(left, right), or None for no limit: FlashAttention-2 takes whatever has two integers, a tensor of them too, as
+    its own tests do."""
     try:
         left, right = window_size
-    except (TypeError, ValueError):
+        return None if left == -1 and right == -1 else (left, right)
+    except (TypeError, ValueError, RuntimeError):  # the last two by what compares as several numbers, or as none
         raise InvalidType(f"window_size: {shown(window_size)}; accepted: (left, right), -1 for no limit") from None
-    return left, right
 
 
 def _wants_gradients(*tensors: Any) -> bool:
@@ -83,7 +84,7 @@ def attend(
             causal=causal,
             softmax_scale=softmax_scale,
             # What asks for nothing is left out, so that plain calls are as quick here.
-            window=None if window == (-1, -1) else window,
+            window=window,
             softcap=None if type(softcap) is float and softcap == 0 else softcap,
             alibi_slopes=alibi_slopes,
             sinks=sinks,

@@ -27,6 +27,8 @@ void DoctorOptions::add_environment_to(CLI::App& app) {
 doctor::environment::Variables DoctorOptions::variables() const {
   doctor::environment::Variables here = doctor::environment::variables_here();
   std::error_code error;
+  if (!active.empty() && !std::filesystem::exists(active, error))
+    wrong("--active", active, "must be a virtual environment, a prefix, a folder of packages or an interpreter");
   if (!active.empty()) here.asks = std::filesystem::absolute(active, error).lexically_normal().string();
   return here;
 }

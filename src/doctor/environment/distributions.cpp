@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
@@ -23,6 +24,15 @@ std::string headers_of(std::string text) {
   const std::size_t end = std::min(text.find("\n\n"), text.find("\r\n\r\n"));
   if (end != std::string::npos) text.resize(end + 1);
   return text;
+}
+
+/// The last field of a RECORD's line: "a.py,sha256=...,120".
+std::optional<std::uint64_t> size_in(std::string_view line) {
+  const std::string_view field = line.substr(line.rfind(',') + 1);
+  std::uint64_t size = 0;
+  const auto read = std::from_chars(field.data(), field.data() + field.size(), size);
+  if (read.ec != std::errc() || read.ptr != field.data() + field.size()) return std::nullopt;
+  return size;
 }
 
 /// ".." and "." taken out of a RECORD's path; "" if it leads out of the tree.
@@ -118,13 +128,14 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
 }
 
 void for_each_recorded(const FileTree& tree, const Distribution& distribution,
-                       const std::function<void(const std::string& path)>& owns) {
+                       const std::function<void(const Recorded& file)>& owns) {
   const auto record = dynamic_loader::read_text(tree, distribution.info + "/RECORD", kMostRecord);
   if (!record) return;
   for (const std::string_view line : split(*record, '\n')) {
     const std::string_view sound = trimmed(line);
     if (sound.empty()) continue;
-    if (const std::string path = joined(distribution.folder, first_field(sound)); !path.empty()) owns(path);
+    if (std::string path = joined(distribution.folder, first_field(sound)); !path.empty())
+      owns({.path = std::move(path), .size = size_in(sound)});
   }
 }
 

@@ -29,9 +29,15 @@ std::vector<Distribution> read_distributions(const dynamic_loader::FileTree& tre
                                              std::vector<std::string>& unread);
 inline constexpr std::size_t kMostDistributions = 20'000;
 
-/// Calls `owns(path)` for each file that RECORD lists, as a path of the tree.
+/// A line of RECORD.
+struct Recorded {
+  std::string path;                   ///< of the tree
+  std::optional<std::uint64_t> size;  ///< bytes that the file had when it was installed
+};
+
+/// Calls `owns(file)` for each file that RECORD lists.
 void for_each_recorded(const dynamic_loader::FileTree& tree, const Distribution& distribution,
-                       const std::function<void(const std::string& path)>& owns);
+                       const std::function<void(const Recorded& file)>& owns);
 
 /// A wheel's name made of what METADATA and WHEEL say, so that its labels can be read: "flash_attn-2.8.3-cp311-..".
 std::string wheel_name_of(const Distribution& distribution);

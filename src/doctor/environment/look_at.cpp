@@ -103,7 +103,7 @@ class PackageReader {
   Package* owner_of(const std::string& file) {
     for (Package& package : packages_) {
       bool owns = false;
-      for_each_recorded(tree_, package.distribution, [&](const std::string& path) { owns |= path == file; });
+      for_each_recorded(tree_, package.distribution, [&](const Recorded& recorded) { owns |= recorded.path == file; });
       if (owns) return &package;
     }
     return nullptr;

@@ -14,7 +14,8 @@ void find_unnamed_modules(const dynamic_loader::FileTree& tree, std::vector<Pack
       for (Binary& binary : file.binaries) unnamed.add(binary);
     if (!unnamed.any()) continue;
     bool recorded = false;
-    for_each_recorded(tree, package.distribution, [&](const std::string& path) {
+    for_each_recorded(tree, package.distribution, [&](const Recorded& file) {
+      const std::string& path = file.path;
       recorded = true;
       if (!unnamed.wants(path)) return;
       unnamed.look_at(path, tree.resolve(path).node.size, [&]() -> std::optional<std::string> {

@@ -89,13 +89,16 @@ struct Target {
   std::string target;     ///< as the user named it
   std::string file_name;  ///< without folders
   TargetKind kind = TargetKind::kOther;
-  std::string metadata, wheel_file;  ///< texts of METADATA (its headers) and WHEEL; "" if there is none
-  std::vector<std::string> errors;   ///< what could not be read: "malformed: WHAT at OFFSET", "cannot be opened: WHY"
+  std::string metadata, wheel_file;     ///< texts of METADATA (its headers) and WHEEL; "" if there is none
+  std::vector<std::string> dist_infos;  ///< names of a wheel's folders that end in .dist-info: installers want one
+  std::vector<std::string> errors;  ///< what could not be read: "malformed: WHAT at OFFSET", "cannot be opened: WHY"
   std::vector<Binary> binaries;
   std::uint64_t files = 0;  ///< files or members looked at
   // of a source distribution; cuda_sources of a wheel, too: what it compiles when it runs
   std::vector<std::string> build_requires;  ///< [build-system] requires of pyproject.toml
   std::uint64_t cuda_sources = 0, cpp_sources = 0;
+  std::uint64_t compiled = 0;  ///< files of a source distribution that by their names are compiled already
+  std::string first_compiled;
   bool uses_torch = false;  ///< setup.py names torch.utils.cpp_extension
 };
 
@@ -128,8 +131,8 @@ void visit(V& v, Binary& b) {
 }
 template <class V>
 void visit(V& v, Target& t) {
-  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.errors, t.binaries, t.files, t.build_requires, t.cuda_sources,
-    t.cpp_sources, t.uses_torch);
+  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.dist_infos, t.errors, t.binaries, t.files, t.build_requires,
+    t.cuda_sources, t.cpp_sources, t.compiled, t.first_compiled, t.uses_torch);
 }
 
 }  // namespace flashfit::doctor

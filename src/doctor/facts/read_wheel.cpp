@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <set>
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
@@ -14,6 +16,8 @@
 
 namespace flashfit::doctor {
 namespace {
+
+constexpr std::size_t kMostDistInfos = 8;  // one is right, so a few of several say enough
 
 /// Whether `name` is FILE of the wheel's own .dist-info.
 bool is_own(std::string_view name, std::string_view file) {
@@ -62,6 +66,17 @@ Part read_part(const Source& zip, const ZipMember& member, Budget& budget) {
   return {.binaries = std::move(*binaries)};
 }
 
+/// Folders of the archive, not of a folder in it, that end in .dist-info; of very many those that come first by name.
+std::vector<std::string> dist_infos_in(const std::vector<ZipMember>& members) {
+  std::set<std::string> found;
+  for (const ZipMember& member : members) {
+    const std::string_view top = std::string_view(member.name).substr(0, member.name.find('/'));
+    if (top.ends_with(".dist-info")) found.emplace(top);
+    if (found.size() > kMostDistInfos) found.erase(std::prev(found.end()));
+  }
+  return {found.begin(), found.end()};
+}
+
 void read_texts(const Source& zip, const std::vector<ZipMember>& members, Target& target) {
   for (const ZipMember& member : members) {
     std::string* into = is_own(member.name, "METADATA") ? &target.metadata
@@ -90,6 +105,7 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
   read_texts(zip, *members, target);
   if (!target.wheel_file.empty() || target.file_name.ends_with(".whl")) {
     target.kind = TargetKind::kWheel;
+    target.dist_infos = dist_infos_in(*members);
     target.cuda_sources = static_cast<std::uint64_t>(std::count_if(members->begin(), members->end(), is_cuda));
   } else if (is_sdist(*members)) {
     target.kind = TargetKind::kSdist;

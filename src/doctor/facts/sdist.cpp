@@ -56,8 +56,19 @@ void take_text(std::string_view name, std::string_view text, Target& target) {
   if (text.find("torch.utils.cpp_extension") != std::string_view::npos) target.uses_torch = true;
 }
 
+/// Whether a file's name is one of compiled code that the build would only copy. Tests of tools for such files bring
+/// some, which nothing installs.
+bool looks_compiled(std::string_view name) {
+  for (const std::string_view folder : {"/test/", "/tests/", "/testing/", "/testdata/"})
+    if (name.find(folder) != std::string_view::npos) return false;
+  const std::string_view file = name.substr(name.rfind('/') + 1);
+  return file.ends_with(".so") || file.find(".so.") != std::string_view::npos || file.ends_with(".pyd") ||
+         file.ends_with(".cubin") || file.ends_with(".fatbin");
+}
+
 void take_name(std::string_view name, Target& target) {
   ++target.files;
+  if (looks_compiled(name) && ++target.compiled == 1) target.first_compiled = name;
   if (name.ends_with(".cu") || name.ends_with(".cuh")) ++target.cuda_sources;
   if (name.ends_with(".cpp") || name.ends_with(".cc") || name.ends_with(".c") || name.ends_with(".cxx"))
     ++target.cpp_sources;
@@ -95,7 +106,9 @@ class SdistVisitor final : public TarVisitor {
 bool is_gzip(Bytes head) { return compression_of(head) == Compression::kGzip; }
 
 bool is_sdist(const std::vector<ZipMember>& members) {
-  return std::any_of(members.begin(), members.end(), [](const ZipMember& m) { return is_wanted_text(m.name); });
+  // An egg's PKG-INFO, too, lies in a folder of the archive, but all else there is built.
+  return std::any_of(members.begin(), members.end(),
+                     [](const ZipMember& m) { return is_wanted_text(m.name) && !m.name.starts_with("EGG-INFO/"); });
 }
 
 void read_zip_sdist(const Source& zip, const std::vector<ZipMember>& members, Target& target) {

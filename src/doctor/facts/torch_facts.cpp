@@ -78,10 +78,11 @@ void read_version(std::string_view text, TorchFacts& torch) {
 }
 
 Result<void> read_wheel_of_torch(const std::string& path, TorchFacts& torch) {
+  const auto named = [&](const Error& error) { return fail(error.code, printable(path) + ": " + error.message); };
   const auto file = FileSource::open(path);
-  if (!file) return tl::unexpected(file.error());
+  if (!file) return named(file.error());
   const auto members = read_zip_directory(*file);
-  if (!members) return tl::unexpected(members.error());
+  if (!members) return named(members.error());
   for (const ZipMember& member : *members) {
     const std::string_view name = member.name;
     const std::size_t slash = name.rfind('/');
@@ -92,7 +93,7 @@ Result<void> read_wheel_of_torch(const std::string& path, TorchFacts& torch) {
     if (slash == std::string_view::npos || name.substr(0, slash) != "torch/lib") continue;
     if (name.find(".so") != std::string_view::npos) torch.libraries.emplace(name.substr(slash + 1));
     if (!is_torch_library(name.substr(slash + 1))) continue;
-    if (auto added = add_member(*file, member, torch); !added) return added;
+    if (auto added = add_member(*file, member, torch); !added) return named(added.error());
   }
   return {};
 }

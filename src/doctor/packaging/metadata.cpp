@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "core/base/ascii.hpp"
@@ -85,6 +86,22 @@ Result<WheelFile> parse_wheel_file(std::string_view text) {
       file.unread.push_back("WHEEL: " + tags.error().message);
   }
   return file;
+}
+
+std::string format_misfit(const WheelFile& file) {
+  const std::string_view major = std::string_view(file.version).substr(0, file.version.find('.'));
+  int number = 0;
+  const auto read = std::from_chars(major.data(), major.data() + major.size(), number);
+  if (read.ec == std::errc() && read.ptr == major.data() + major.size() && number <= 1) return "";
+  return fmt::format("Wheel-Version: {}; installers read 1.x", printable(file.version, 40));
+}
+
+std::string dist_info_misfit(const WheelName& name, const std::vector<std::string>& dist_infos) {
+  if (dist_infos.size() > 1)
+    return fmt::format("{} .dist-info folders, such as {} and {}; installers take one", dist_infos.size(),
+                       printable(dist_infos[0]), printable(dist_infos[1]));
+  if (dist_infos.empty() || normalised_name(dist_infos[0]).starts_with(name.name)) return "";
+  return fmt::format("its folder {} is not {}'s", printable(dist_infos[0]), printable(name.name));
 }
 
 std::string python_misfit(const Metadata& metadata, const Python& python) {

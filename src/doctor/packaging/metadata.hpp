@@ -35,6 +35,13 @@ struct WheelFile {
 /// Error: "malformed: WHAT at OFFSET", one line for a missing Wheel-Version, or for more than kMostTags.
 Result<WheelFile> parse_wheel_file(std::string_view text);
 
+/// "" if installers read wheels of this Wheel-Version, which are those of 1.x and older, else one line that says so.
+std::string format_misfit(const WheelFile& file);
+
+/// "" if a wheel of this file name has one .dist-info folder whose name begins as the file's does, else one line.
+/// Without any, METADATA is missing, which is told as such.
+std::string dist_info_misfit(const WheelName& name, const std::vector<std::string>& dist_infos);
+
 /// "" if Requires-Python takes this Python or cannot be told, else "needs Python >=3.12; yours is 3.11.4".
 std::string python_misfit(const Metadata& metadata, const Python& python);
 

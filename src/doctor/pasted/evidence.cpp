@@ -85,6 +85,8 @@ bool speaks_of(const Problem& problem, const TargetReport& report, const std::st
 bool explains(const Problem& problem, const TargetReport& report, const ErrorClass& kind, const About& about) {
   if (std::find(kind.explained_by.begin(), kind.explained_by.end(), problem.code) == kind.explained_by.end())
     return false;
+  // A PyTorch for the CPU alone launches no kernel: what has failed on the GPU is another's.
+  if (problem.code == "FF704" && problem.severity == Severity::kDegrades && is_about_gpu_code(kind)) return false;
   const bool same_file = about.file.is(problem.member);
   // What is said of a package as a whole is said of its files.
   if (about.file.known() && !(problem.member.empty() ? about.file.is_in(report) : same_file)) return false;

@@ -61,6 +61,9 @@ void judge_wheel_file(const Target& target, const WheelName& name, std::vector<P
                         "the file as its maker published it"});
     return;
   }
+  for (std::string why : {format_misfit(*file), dist_info_misfit(name, target.dist_infos)})
+    if (!why.empty())
+      problems.push_back({"FF207", Severity::kMisfit, std::move(why), "", "the file as its maker published it"});
   for (std::string& line : disagreements(name, *file))
     problems.push_back({"FF204", Severity::kNote, std::move(line) + "; installers go by the name", "", ""});
 }
@@ -75,6 +78,13 @@ void judge_sdist(const Target& target, std::vector<Problem>& problems) {
                       fmt::format("source distribution: it will be compiled on your machine; needs {}",
                                   needs.empty() ? "nothing that it names" : fmt::format("{}", fmt::join(needs, ", "))),
                       "", target.cuda_sources > 0 ? "a wheel, or the toolkit of your torch's CUDA" : ""});
+  if (target.compiled > 0)
+    problems.push_back(
+        {"FF208", Severity::kUnknown,
+         fmt::format("{} compiled already, such as {}, and {} not read in a source distribution",
+                     target.compiled == 1 ? "a file in it is" : fmt::format("{} files in it are", target.compiled),
+                     printable(target.first_compiled), target.compiled == 1 ? "is" : "are"),
+         "", "the folder that it unpacks to, given to the doctor"});
 }
 
 }  // namespace

@@ -79,6 +79,9 @@ def test_a_command_called_by_its_path_judges_its_own_environment(venv: Path, tmp
         assert str(other) not in ran.stdout
     named = run("doctor", "--gpu", "L40", "--active", other, "--no-cache", env={"VIRTUAL_ENV": str(venv)})
     assert named.stdout.startswith(f"{other} (venv) fits on L40 (8.9)\n")
+    missing = run("doctor", "--gpu", "L40", "--active", other / "missing", "--no-cache")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr.startswith(f"flashfit: --active '{other / 'missing'}': must be a virtual environment, ")
 
 
 def test_the_module_judges_the_python_that_runs_it(tmp_path: Path) -> None:

@@ -661,3 +661,71 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
     sources = (ROOT / "src").rglob("*.[ch]pp")
     codes = {code for path in sources for code in re.findall(r'"(FF\d{3})"', path.read_text())}
     assert codes == {page.stem for page in (ROOT / "docs/doctor").glob("FF*.md")}
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"tools-1.0.dist-info": "1.0"}, ""),
+        ({"Tools-1.0.dist-info": "1.9"}, ""),
+        ({"tools-1.0.dist-info": "1.0", "tools/_vendor/six-1.0.dist-info": "2.0"}, ""),
+        ({"tools-1.0.dist-info": "2.0"}, "Wheel-Version: 2.0; installers read 1.x"),
+        ({"other-1.0.dist-info": "1.0"}, "its folder other-1.0.dist-info is not tools's"),
+        (
+            {"other-1.0.dist-info": "1.0", "tools-1.0.dist-info": "1.0"},
+            "2 .dist-info folders, such as other-1.0.dist-info and tools-1.0.dist-info; installers take one",
+        ),
+    ],
+)
+def test_a_wheel_that_installers_refuse_for_its_dist_info_does_not_fit(
+    files: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as content:
+        for folder, version in files.items():
+            content.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+            content.writestr(f"{folder}/WHEEL", f"Wheel-Version: {version}\nTag: py3-none-any\n")
+    status, lines = doctor(wheel, *L40)
+    assert status == (1 if why else 0)
+    assert [line for line in lines if line.startswith("  FAIL")] == ([f"  FAIL   FF207  {why}"] if why else [])
+
+
+def test_what_an_egg_holds_is_judged(made: Path, tmp_path: Path) -> None:
+    """Its PKG-INFO does not make it a source distribution."""
+    library = next(zipfile.ZipFile(made / APEX).read(n) for n in zipfile.ZipFile(made / APEX).namelist() if ".so" in n)
+    egg = tmp_path / "apex-0.1-py3.11-linux-x86_64.egg"
+    with zipfile.ZipFile(egg, "w") as content:
+        content.writestr("EGG-INFO/PKG-INFO", "Metadata-Version: 1.0\nName: apex\nVersion: 0.1\n")
+        content.writestr("apex/_C.so", library)
+    status, lines = doctor(egg, *L40)
+    assert status == 1
+    assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["FF101"]
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar.gz"])
+def test_a_source_distribution_with_compiled_files_is_not_cleared(suffix: str, tmp_path: Path) -> None:
+    sdist = tmp_path / f"pkg-1.0{suffix}"
+
+    def write(names: list[str]) -> None:
+        texts = {"pkg-1.0/PKG-INFO": b"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\n"}
+        members = {**texts, **dict.fromkeys(names, b"content")}
+        if suffix == ".zip":
+            with zipfile.ZipFile(sdist, "w") as content:
+                for name, text in members.items():
+                    content.writestr(name, text)
+            return
+        with tarfile.open(sdist, "w:gz") as archive:
+            for name, text in members.items():
+                header = tarfile.TarInfo(name)
+                header.size = len(text)
+                archive.addfile(header, io.BytesIO(text))
+
+    write(["pkg-1.0/pkg/a.c", "pkg-1.0/pkg/also.py", "pkg-1.0/tests/hello.so"])
+    assert doctor(sdist, *L40)[0] == 0
+    write(["pkg-1.0/pkg/a.c", "pkg-1.0/pkg/lib.so.2", "pkg-1.0/pkg/k.cubin"])
+    status, lines = doctor(sdist, *L40)
+    assert status == 2
+    assert lines[1] == (
+        "  UNSURE FF208  2 files in it are compiled already, such as pkg-1.0/pkg/lib.so.2, and are not read in a "
+        "source distribution"
+    )

@@ -38,7 +38,7 @@ void MadeRoot::install(const MadePackage& package) const {
   std::string record;
   for (const auto& [path, content] : package.files) {
     write(site_ + "/" + path, content);
-    record += path + ",,\n";
+    record += fmt::format("{},,{}\n", path, content.size());
   }
   if (!package.recorded) return;
   const std::string info = site_ + "/" + package.name + "-" + package.version + ".dist-info/";

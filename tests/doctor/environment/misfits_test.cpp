@@ -93,6 +93,23 @@ TEST_F(Misfits, PackagesOfOneFolderOverwriteEachOther) {
               ElementsAre(HasSubstr("FF713 degraded cupy-cuda13x and cupy-cuda12x are installed into one folder")));
 }
 
+/// Installed in either order: whose a file is that both list is told by the size that RECORD has of it.
+TEST_F(Misfits, AFileThatTwoPackagesListIsTheOnesThatWasInstalledLast) {
+  const MadePackage old{"first", "1.0", {{"both/module" + kModule, make_module({{"9.0"}})}}};
+  const MadePackage whole{"second", "1.0", {{"both/module" + kModule, make_module({{"8.0"}, {"8.0", "9.0"}})}}};
+  install(old);
+  install(whole);
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+  EXPECT_THAT(notes_of(look({"A100"}), "second"),
+              ElementsAre(HasSubstr("first has files of the same names: what was installed last wins")));
+  install(old);
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("first"));
+  EXPECT_THAT(lines_of(found, "first"), ElementsAre(HasSubstr("FF101 misfit")));
+  EXPECT_THAT(notes_of(found, "first"),
+              ElementsAre(HasSubstr("second has files of the same names: what was installed last wins")));
+}
+
 TEST_F(Misfits, AnExtensionForAnotherTorchNamesTheSymbol) {  // kind 1
   install(make_torch("2.9.1+cu128"));
   install({"flash_attn",

@@ -169,6 +169,17 @@ TEST(EvidenceOfPackages, OfFilesOfOneNameTheOneInTheNamedFolderIsMeant) {
   EXPECT_THAT(culprits("ImportError: /build/x/_C.so: undefined symbol: _ZN2at4_ops3fooE\n"), ElementsAre(0, 1));
 }
 
+TEST_F(EvidenceOfFiles, APyTorchForTheCpuAloneHasLaunchedNoKernel) {
+  const auto blamed = [](doctor::Severity severity) {
+    doctor::TargetReport torch;
+    torch.target.target = "torch==2.13.0";
+    torch.problems = {{"FF704", severity, "x", ""}};
+    return !weigh(diagnose(kNoImage), {torch}, {}).culprits.empty();
+  };
+  EXPECT_TRUE(blamed(doctor::Severity::kMisfit)) << "a build for CUDA without code for this GPU";
+  EXPECT_FALSE(blamed(doctor::Severity::kDegrades)) << "a build without CUDA";
+}
+
 TEST_F(EvidenceOfFiles, OfAnUnknownErrorEveryMisfitIsShownAndNobodyIsCleared) {
   const Evidence evidence = weighed("KeyError: 'x'\n", {"cxx11abiTRUE-cp311", "apex"});
   ASSERT_THAT(evidence.culprits, SizeIs(1));

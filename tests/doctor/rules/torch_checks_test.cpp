@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 
 #include "doctor/facts/read_target.hpp"
 #include "doctor/facts/torch_facts.hpp"
@@ -45,6 +49,10 @@ TEST(Torch, ReleasesHaveTheAbiOfTheirTime) {
     EXPECT_EQ(release(version).cxx11_abi, abi) << version;
   EXPECT_THAT(read_torch("two").error().message, StartsWith("two: neither a version of PyTorch"));
   EXPECT_THAT(read_torch("/").error().message, StartsWith("/: no libc10.so in it"));
+  const std::string empty = testing::TempDir() + "empty-" + std::to_string(getpid()) + ".whl";
+  std::ofstream{empty};
+  EXPECT_EQ(read_torch(empty).error().message, empty + ": malformed: zip without an end record at 0");
+  std::remove(empty.c_str());
 }
 
 TEST(Torch, VersionsThatAreNoReleasesAreRefused) {
