@@ -10,16 +10,22 @@ import numpy as np
 
 from tools.dev import tanh_polynomial
 
-SOFTCAP = Path(__file__).parents[2] / "src/kernels/attention/forward/wgmma/softcap.cuh"
+FOLDER = Path(__file__).parents[2] / "src/kernels/attention/forward/wgmma"
+
+
+def numbers_of(text: str) -> list[str]:
+    return re.findall(r"-?\d+\.\d+(?:e-\d+)?f", text)
 
 
 def test_kernel_has_the_derived_coefficients() -> None:
-    text = SOFTCAP.read_text()
+    text = (FOLDER / "softcap.cuh").read_text()
+    first = re.search(r"kOfSquare = (\S+);", text)
     body = text[text.index("inline float tanh_of_small(") :]
-    body = body[: body.index("\n}\n")]
-    highest_first = re.findall(r"-?\d\.\d+(?:e-\d+)?f", body)
-    coefficients, error = tanh_polynomial.rounded()
-    assert highest_first == coefficients[::-1]
+    b, d, e = numbers_of(body[: body.index("\n}\n")])
+    assert first
+    unit = numbers_of((FOLDER / "softcap_unit.hpp").read_text())
+    numbers, error = tanh_polynomial.rounded()
+    assert [b, first[1], d, e, *unit] == numbers
     assert -22 < error < -21.5
     bit = re.search(r"kBitOfLarge = (0x[0-9a-f]+)", text)
     assert bit

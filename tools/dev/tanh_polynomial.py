@@ -1,7 +1,8 @@
 """The coefficients of softcap's polynomial (src/kernels/attention/forward/wgmma/softcap.cuh).
 
 tanh(v / SCALE) is about v (c0 + c1 v^2 + ... + c4 v^8) for |v| < LIMIT, with the least maximum of the relative error
-(Remez' exchange algorithm). Prints the coefficients, rounded to fp32, and what is then the largest relative error.
+(Remez' exchange algorithm). In units of c4 that is v ((u^2 + c)^2 + d u + e) of u = v^2 + b: four multiply-adds and one
+multiplication. Prints b, c, d, e and the unit, rounded to fp32, and what is then the largest relative error.
 
     python -m tools.dev.tanh_polynomial
 """
@@ -12,6 +13,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 SCALE, LIMIT, TERMS = 2 / math.log(2), 2.0, 5
@@ -48,17 +50,28 @@ def derive() -> Doubles:
     return coefficients
 
 
+def nested(coefficients: Doubles) -> Doubles:
+    """b, c, d, e and the unit of a polynomial of degree 4."""
+    monic = coefficients / coefficients[-1]
+    b = monic[3] / 4
+    of_u = Polynomial(monic)(Polynomial([-b, 1])).coef  # without a cube
+    c = of_u[2] / 2
+    return np.array([b, c, of_u[1], of_u[0] - c * c, coefficients[-1]])
+
+
 def rounded() -> tuple[list[str], float]:
-    """The coefficients of fp32, as C++ has them, and log2 of the largest relative error with them."""
-    coefficients = derive().astype(np.float32)
+    """b, c, d, e and the unit in fp32, as C++ has them, and log2 of the largest relative error with them."""
+    numbers = nested(derive()).astype(np.float32)
+    b, c, d, e, unit = numbers.astype(np.float64)
     square = np.linspace(1e-9, LIMIT * LIMIT, 1_000_001)
-    largest = np.abs(relative_error(coefficients.astype(np.float64), square)).max()
-    return [f"{c:.9g}f" for c in coefficients], float(np.log2(largest))
+    u = square + b
+    largest = np.abs(((u * u + c) ** 2 + d * u + e) * unit / wanted(square) - 1).max()
+    return [f"{x:.9g}f" for x in numbers], float(np.log2(largest))
 
 
 def main() -> None:
-    coefficients, error = rounded()
-    print(", ".join(coefficients))
+    numbers, error = rounded()
+    print(", ".join(numbers))
     print(f"largest relative error 2^{error:.2f}")
 
 

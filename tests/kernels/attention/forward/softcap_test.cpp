@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 double exact(float x) { return std::tanh(double{x} * std::log(2.0) / 2); }
+double of_units(float tanh) { return double{tanh} * kTanhUnit; }
 
 template <int N>
 void expect_tanh(const float (&x)[N]) {
@@ -23,7 +25,7 @@ void expect_tanh(const float (&x)[N]) {
   std::copy(std::begin(x), std::end(x), got);
   tanh_of_half_log2(got);
   for (int i = 0; i < N; ++i) {
-    const double error = std::abs(got[i] - exact(x[i]));
+    const double error = std::abs(of_units(got[i]) - exact(x[i]));
     EXPECT_LE(error, 0x1p-20) << "x " << x[i] << ", " << i << " of " << N;
     EXPECT_LE(error, 0x1p-15 * std::abs(exact(x[i]))) << "x " << x[i] << ", " << i << " of " << N;
   }
@@ -57,12 +59,12 @@ TEST(Softcap, WhatIsNoNumberStaysInItsPlace) {
       tanh_of_half_log2(without);
       for (int i = 0; i < 4; ++i) {
         if (i == at) continue;
-        EXPECT_NEAR(got[i], without[i], 0x1p-20) << odd << " at " << at;
+        EXPECT_NEAR(of_units(got[i]), of_units(without[i]), 0x1p-20) << odd << " at " << at;
       }
       if (std::isnan(odd))
         EXPECT_TRUE(std::isnan(got[at]));
       else
-        EXPECT_NEAR(got[at], std::copysign(1.f, odd), 0x1p-20);
+        EXPECT_NEAR(of_units(got[at]), std::copysign(1.0, double{odd}), 0x1p-20);
     }
 }
 
@@ -71,7 +73,7 @@ TEST(Softcap, PolynomialIsWithin2ToMinus20OfSmallOnes) {
   double largest = 0;
   for (uint32 bits = 0x00800000; bits < kBitOfLarge; bits += bits < 0x3e000000 ? 37 * 1000 : 37) {
     const float x = __builtin_bit_cast(float, bits);
-    largest = std::max(largest, std::abs(tanh_of_small(x) / exact(x) - 1));
+    largest = std::max(largest, std::abs(of_units(tanh_of_small(x)) / exact(x) - 1));
     EXPECT_EQ(tanh_of_small(-x), -tanh_of_small(x));
   }
   EXPECT_LE(largest, 0x1p-20);
@@ -95,7 +97,26 @@ TEST(Softcap, RowsAreThoseOfTheFragment) {
   tanh_of_small_row<0>(c);
   tanh_of_row<2, 1>(c);
   for (int h = 0; h < 2; ++h)
-    for (int n = 0; n < 4; ++n) EXPECT_NEAR(c[n / 2][2 * h + n % 2], exact(of_row[h][n]), 0x1p-20) << h << " " << n;
+    for (int n = 0; n < 4; ++n)
+      EXPECT_NEAR(of_units(c[n / 2][2 * h + n % 2]), exact(of_row[h][n]), 0x1p-20) << h << " " << n;
+}
+
+// A row's bits must not depend on whether others of its warp are small, too.
+TEST(Softcap, WeightsOfSmallRowsAreThoseOfEachPart) {
+  float c[1][4][4], apart[1][4][4], sums[1][2], sums_apart[1][2];
+  for (int n = 0; n < 4; ++n)
+    for (int i = 0; i < 4; ++i) apart[0][n][i] = c[0][n][i] = std::sin(float(7 * n + i)) * 1.99f;
+  const RowState rows[1][2] = {{{.base = 3.f, .sum = 0.f}, {.base = -1.f, .sum = 0.f}}};
+  const float scale_log2 = 50.f * kTanhUnit;
+  weigh_small(c, sums, rows, scale_log2, 0);
+  tanh_of_small_row<0>(apart[0]);
+  tanh_of_small_row<1>(apart[0]);
+  exponentiate(apart, sums_apart, rows, scale_log2);
+  EXPECT_EQ(std::memcmp(c, apart, sizeof c), 0);
+  for (int h = 0; h < 2; ++h) {
+    EXPECT_EQ(sums[0][h], sums_apart[0][h]);
+    EXPECT_GT(sums[0][h], 0.f);
+  }
 }
 
 // What score.cuh promises of its own, and that several at once are as near.

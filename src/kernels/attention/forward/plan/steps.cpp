@@ -5,6 +5,7 @@
 
 #include "kernels/attention/forward/combine/variants.hpp"
 #include "kernels/attention/forward/variants.hpp"
+#include "kernels/attention/forward/wgmma/softcap_unit.hpp"
 #include "kernels/attention/forward/wgmma/work_order.hpp"
 #include "kernels/attention/pack.hpp"
 
@@ -56,7 +57,7 @@ Result<void> ForwardArguments::set(const ForwardConfig& config, const ForwardCal
     if (params.slots == 0) return {};  // nothing is launched
     const int pack = packed_heads(config, call.problem);
     wgmma_.forward = params;
-    wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap : params.softmax_scale) * kLog2E;
+    wgmma_.scale_log2 = (params.softcap > 0 ? params.softcap * kTanhUnit : params.softmax_scale) * kLog2E;
     wgmma_.softcap_x = params.softcap > 0 ? 2 * params.softmax_scale * kLog2E / params.softcap : 0;
     wgmma_.works = params.slots * (params.heads.by / pack);
     wgmma_.order = work_order(config, call.problem);

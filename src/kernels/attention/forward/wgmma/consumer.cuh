@@ -176,17 +176,19 @@ class WgmmaConsumer {
   JobSlot& job_slot() const { return s_.jobs[turn_ % Shared::kRowSlots]; }
   Job job() const { return job_slot().get(); }
 
-  /// Scores of the warp's rows with keys from first_key on, of a key tile, from products.
-  template <class Tile>
-  void finish_scores(Tile& c, const Rows& rows, int tile, int first_key) const {
+  /// Scores of the warp's rows with keys from first_key on, of a key tile, from products; or, if kWeighs, maybe weights
+  /// at once, and their sums: then true.
+  template <bool kWeighs, class Tile>
+  bool finish_scores(Tile& c, float (&sums)[1][2], const Rows& rows, int tile, int first_key) const {
     const bool is_whole = tile >= rows.whole.begin && tile < rows.whole.end;
     const auto hide = [&] {
       if (is_whole) return;
       const Work work = job().work;
       mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
     };
-    rows.scores.make(c, p_, job_slot(), first_key, hide);
+    if (rows.scores.template make<kWeighs>(c, sums, rows.state, p_, job_slot(), first_key, is_whole, hide)) return true;
     hide();
+    return false;
   }
   /// Scores times this are in units of log2.
   float scale_log2() const { return WgmmaScores<C>::kInLog2 ? 1.f : p_.scale_log2; }
@@ -213,18 +215,19 @@ class WgmmaConsumer {
     }
     pass_turn();
     arch::wgmma_wait<kPending>(x);
-    finish_scores(scores, rows, rows.order.tile(j), rows.order.tile(j) * kN);
-    if constexpr (kFirst) {
-      take_first_bases<T>(scores, rows.state, scale_log2());
-    } else if (kMayLackBase) {
-      if (lacks_base(rows.state)) take_missing_bases<T>(scores, rows.state, scale_log2());
-    } else if (j < rows.whole.begin) {
-      arch::wgmma_wait<0>(o);
-      if (exceeds_base<T>(scores, rows.state, scale_log2()))
-        follow_maximum<T>(scores, outputs, rows.state, scale_log2());
-    }
     float sums[1][2];
-    exponentiate(scores, sums, rows.state, scale_log2());
+    if (!finish_scores<!kFirst>(scores, sums, rows, rows.order.tile(j), rows.order.tile(j) * kN)) {
+      if constexpr (kFirst) {
+        take_first_bases<T>(scores, rows.state, scale_log2());
+      } else if (kMayLackBase) {
+        if (lacks_base(rows.state)) take_missing_bases<T>(scores, rows.state, scale_log2());
+      } else if (j < rows.whole.begin) {
+        arch::wgmma_wait<0>(o);
+        if (exceeds_base<T>(scores, rows.state, scale_log2()))
+          follow_maximum<T>(scores, outputs, rows.state, scale_log2());
+      }
+      exponentiate(scores, sums, rows.state, scale_log2());
+    }
     const bool are_late = !kFirst && sums_pass<T>(sums);
     if (!are_late) k_of(n).release();
     if constexpr (kPending) {
@@ -239,7 +242,7 @@ class WgmmaConsumer {
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
         Products::weigh_again(
             w, sums, late, [&]() -> TileQ& { return q_tile(); }, s_.k[n % C.stages], scale_log2(),
-            [&](auto& c, int key) { finish_scores(c, rows, tile, tile * kN + key); });
+            [&](auto& c, int key) { finish_scores<false>(c, sums, rows, tile, tile * kN + key); });
       k_of(n).release();
       follow_bases(outputs, rows.state, late);
     } else {

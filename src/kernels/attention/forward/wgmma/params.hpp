@@ -37,7 +37,7 @@ constexpr bool takes_parts(const ForwardConfig& c) {
 struct WgmmaForwardParams {
   TensorMap q, k, v;
   ForwardParams forward;
-  float scale_log2;  ///< a product of q and k, with softcap its tanh, times this is a score in units of log2
+  float scale_log2;  ///< a product of q and k, with softcap its tanh in units of kTanhUnit, times this is in log2
   int works;         ///< tiles of query rows: slots * heads / pack, which the blocks of each part of the keys share
   WorkOrder order;
   int all_heads;  ///< of all sequences; packs of them where they are packed

@@ -12,15 +12,19 @@
 
 namespace flashfit {
 
-/// Plain: exp2's argument has the scale, and nothing is left to do. `hide`, which is called afterwards in any case,
-/// makes what a row does not see -inf.
+/// Plain: exp2's argument has the scale, and nothing is left to do. `hide` makes what a row does not see -inf; it is
+/// called afterwards, too. Where the caller lets it (kWeighs) and each row sees the tile whole, make() may turn the
+/// scores into weights, with their sums: then true, and nobody calls `hide`.
 template <ForwardConfig C, ForwardKind Kind = C.kind>
 class WgmmaScores {
  public:
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
-  template <class Products, class Hide>
-  void make(Products&, const WgmmaForwardParams&, const JobSlot&, int, Hide) const {}
+  template <bool kWeighs, class Products, class Hide>
+  bool make(Products&, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams&, const JobSlot&, int, bool,
+            Hide) const {
+    return false;
+  }
 };
 
 /// Softcap.
@@ -31,13 +35,25 @@ class WgmmaScores<C, ForwardKind::kGeneral> {
  public:
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
-  template <class Products, class Hide>
-  void make(Products& c, const WgmmaForwardParams& p, const JobSlot&, int, Hide hide) const {
+  template <bool kWeighs, class Products, class Hide>
+  bool make(Products& c, float (&sums)[1][2], const RowState (&rows)[1][2], const WgmmaForwardParams& p, const JobSlot&,
+            int, bool is_whole, Hide hide) const {
     if (p.softcap_x > 0) {
       // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
       hide();
-      cap_products<kShareReciprocal>(c, p.softcap_x);
+      scale_products(c, p.softcap_x);
+      if constexpr (kWeighs) {
+        if (is_whole && !any_is_large(c)) {
+          // 0, as tensor maps need it. Three warpgroups have no register for it, and one fills what another leaves
+          // idle.
+          const uint32 zero = C.warps == 8 ? static_cast<uint32>(p.forward.head_dim) & 7 : 0;
+          weigh_small(c, sums, rows, p.scale_log2, zero);
+          return true;
+        }
+      }
+      tanh_of_rows<kShareReciprocal>(c);
     }
+    return false;
   }
 };
 
@@ -55,9 +71,11 @@ class WgmmaScores<C, ForwardKind::kAlibi> {
   }
 
   /// Scores of the warp's rows with the keys from first_key on, in units of log2, from products, in their place.
-  template <class Products, class Hide>
-  void make(Products& c, const WgmmaForwardParams& p, const JobSlot&, int first_key, Hide) const {
+  template <bool kWeighs, class Products, class Hide>
+  bool make(Products& c, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams& p, const JobSlot&,
+            int first_key, bool, Hide) const {
     add_alibi(c, p.scale_log2, slope_, diagonal_ - static_cast<float>(first_key));
+    return false;
   }
 
  private:
@@ -71,11 +89,13 @@ class WgmmaScores<C, ForwardKind::kBias> {
  public:
   static constexpr bool kInLog2 = true;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
-  template <int N8, class Hide>
-  void make(float (&c)[1][N8][4], const WgmmaForwardParams& p, const JobSlot& job, int first_key, Hide) const {
+  template <bool kWeighs, int N8, class Hide>
+  bool make(float (&c)[1][N8][4], float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams& p,
+            const JobSlot& job, int first_key, bool, Hide) const {
     const Work work = job.get().work;
     const int first_row = work.first_row + WarpTile<C>::first_row();
     TileBias<Element<C.dtype>, N8>(p.forward, work, first_row, first_key).add(c, p.scale_log2);
+    return false;
   }
 };
 
