@@ -32,8 +32,8 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_empty_values(*below);
 }
 
-/// Refuses options of a command before a word of its own, such as `explain --gpu L4 moe.experts`: that has options of its
-/// own, and would leave these out.
+/// Refuses options of a command before a word of its own, such as `explain --gpu L4 moe.experts`: that has options of
+/// its own, and would leave these out.
 void refuse_options_before_words(CLI::App& command) {
   for (CLI::App* const word : command.get_subcommands(nullptr))
     word->preparse_callback([&command, word](std::size_t) {

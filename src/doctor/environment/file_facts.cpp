@@ -9,6 +9,7 @@
 
 #include "core/base/printable.hpp"
 #include "doctor/bytes/side_by_side.hpp"
+#include "doctor/facts/binary_format.hpp"
 #include "doctor/facts/facts_cache.hpp"
 #include "doctor/facts/facts_codec.hpp"
 #include "doctor/facts/read_binary.hpp"
@@ -48,7 +49,9 @@ FileFacts read_one(const FileTree& tree, const NativeFile& file, doctor::FactsBu
   }
   const doctor::SourceContent content(**source);
   const auto head = content.head(doctor::kHeadSize);
-  if (!head || !doctor::may_be_binary(*head)) return facts;
+  if (head && doctor::is_broken_module(file.path, *head))
+    facts.error = printable(file.path, 300) + ": " + std::string(doctor::kBrokenModule);
+  if (!head || !facts.error.empty() || !doctor::may_be_binary(*head)) return facts;
   auto binaries = doctor::read_binaries(content, file.path, budget);
   if (!binaries) {
     facts.error = printable(file.path, 300) + ": " + binaries.error().message;

@@ -7,6 +7,7 @@
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/data.hpp"
 #include "doctor/knowledge/package_rows.hpp"
+#include "doctor/packaging/python_module.hpp"
 #include "doctor/rules/on_purpose.hpp"
 #include "doctor/rules/torch_requirement.hpp"
 
@@ -131,9 +132,12 @@ doctor::TargetReport judge_package(const Site& site, const Package& package) {
   doctor::TargetReport report = doctor::judge(target_of(site, package), question);
   const bool chooses = doctor::knowledge_data().chooses_itself(d.name);
   report.problems = read_problems(report.target, question, chooses);
-  // No GPU and nothing to judge are facts of the environment; a driver that does not know the GPU is the host's.
-  std::erase_if(report.problems,
-                [](const Problem& p) { return is_one_of(p.code, {"FF106", "FF310", "FF902", "FF904"}); });
+  // No GPU and nothing to judge are facts of the environment; a driver that does not know the GPU is the host's. Files
+  // of other machines lie there for these, but not under a name for this one.
+  std::erase_if(report.problems, [&](const Problem& p) {
+    const bool ours = question.platform && doctor::is_named_for_linux_on(p.member, question.platform->arch);
+    return is_one_of(p.code, {"FF106", "FF902", "FF904"}) || (p.code == "FF310" && !ours);
+  });
   for (const PackageCheck check : kChecks) check(site, package, report);
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const Problem& a, const Problem& b) { return a.severity > b.severity; });

@@ -8,6 +8,7 @@
 #include "doctor/environment/absences.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/torch_libraries.hpp"
+#include "doctor/rules/loads_on.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -25,6 +26,7 @@ Files files_of(const Site& site, const Package& package, const doctor::Target& t
   Files files;
   for (const Binary& binary : target.binaries) {
     if (binary.kind != doctor::BinaryKind::kElf || !binary.archive.empty()) continue;
+    if (site.question.platform && !doctor::loads_on(binary, *site.question.platform)) continue;  // FF310 says it
     const bool on_torch = binary.extension.torch_abi != doctor::TorchAbi::kNone ||
                           std::any_of(binary.needed.begin(), binary.needed.end(),
                                       [](const std::string& l) { return doctor::is_torch_library(l); });

@@ -15,9 +15,11 @@ namespace {
 
 using Kind = Knowledge::Kind;
 
-/// Launchers for Windows and libraries for other machines lie in many packages.
+/// Launchers for Windows and libraries for other machines lie in many packages. A module whose name is one for this
+/// machine is what Python opens here, whatever it holds.
 bool is_foreign(const Binary& binary, const doctor::Question& question) {
   if (!question.platform) return false;
+  if (doctor::is_named_for_linux_on(binary.path, question.platform->arch)) return false;
   const bool windows = question.platform->system == doctor::Platform::System::kWindows;
   if (binary.kind == BinaryKind::kPe && !windows) return true;
   if (binary.machine.empty()) return false;

@@ -1,10 +1,14 @@
 #include "doctor/facts/binary_format.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "doctor/binaries/elf.hpp"
 #include "doctor/binaries/pe.hpp"
 #include "doctor/bytes/static_library.hpp"
 #include "doctor/gpu_code/fatbin.hpp"
 #include "doctor/gpu_code/ptx.hpp"
+#include "doctor/packaging/python_module.hpp"
 
 namespace flashfit::doctor {
 namespace {
@@ -20,6 +24,17 @@ bool is_windows_program(Bytes head) {
 
 bool may_have_format(Bytes start) {
   return is_elf(start) || is_archive(start) || is_fatbin(start) || is_pe(start) || may_be_ptx(start);
+}
+
+bool is_broken_module(std::string_view path, Bytes start) {
+  if (!is_named_as_module(path)) return false;
+  // Of Linux, of Windows, of macOS in each byte order and for two machines.
+  constexpr std::string_view kLibraries[] = {
+      "\177ELF",         "MZ", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe",
+      "\xca\xfe\xba\xbe"};
+  const std::string_view text = as_text(start);
+  return std::none_of(std::begin(kLibraries), std::end(kLibraries),
+                      [&](std::string_view magic) { return text.starts_with(magic); });
 }
 
 BinaryFormat binary_format_of(Bytes head) {

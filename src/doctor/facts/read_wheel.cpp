@@ -8,6 +8,7 @@
 #include "core/base/printable.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/zip_member.hpp"
+#include "doctor/facts/binary_format.hpp"
 #include "doctor/facts/imported_modules.hpp"
 #include "doctor/facts/read_binary.hpp"
 #include "doctor/facts/read_parts.hpp"
@@ -46,11 +47,13 @@ Part read_part(const Source& zip, const ZipMember& member, Budget& budget) {
   const auto refused = [&](const std::string& why) {
     return Part{.binaries = {}, .error = why + " in " + printable(member.name)};
   };
+  if (member.size == 0 && is_broken_module(member.name, {})) return refused(std::string(kBrokenModule));
   if (!is_file(member) || budget.kept.exhausted()) return {};
   const MemberContent content(zip, member);
   // A text costs little more than its header: a wheel has ten thousand of them.
   const auto start = content.head(std::min<std::uint64_t>(kFirstLook, member.size));
   if (!start) return refused(start.error().message);
+  if (is_broken_module(member.name, *start)) return refused(std::string(kBrokenModule));
   if (!may_have_format(*start)) return {};
   const auto head = content.head(std::min<std::uint64_t>(kHeadSize, member.size));
   if (!head) return refused(head.error().message);

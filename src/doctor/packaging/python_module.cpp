@@ -27,6 +27,15 @@ std::optional<PythonModule> parse_python_module(std::string_view path) {
   return module;
 }
 
+bool is_named_as_module(std::string_view path) {
+  const auto module = parse_python_module(path);
+  return module && (module->stable || module->minor >= 0);
+}
+
+bool is_named_for_linux_on(std::string_view path, std::string_view machine) {
+  return is_named_as_module(path) && path.find("-" + std::string(machine) + "-linux") != std::string_view::npos;
+}
+
 std::string module_path_for(std::string_view path, const Python& python) {
   const auto module = parse_python_module(path);
   if (!module || module->minor < 0 || python.implementation != Python::Implementation::kCPython)

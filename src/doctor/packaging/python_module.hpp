@@ -19,6 +19,12 @@ struct PythonModule {
 /// Nothing if the name does not end as a module's does.
 std::optional<PythonModule> parse_python_module(std::string_view path);
 
+/// Whether the name is one that modules alone have: "_C.abi3.so", "_C.cpython-310-x86_64-linux-gnu.so", not "words.so".
+bool is_named_as_module(std::string_view path);
+
+/// Whether the name is one of a module for Linux on this machine: "x86_64".
+bool is_named_for_linux_on(std::string_view path, std::string_view machine);
+
 /// The path that a module for one CPython has where it is compiled for another:
 /// "pkg/_C.cpython-311-x86_64-linux-gnu.so". Other paths stay as they are.
 std::string module_path_for(std::string_view path, const Python& python);

@@ -729,3 +729,25 @@ def test_a_source_distribution_with_compiled_files_is_not_cleared(suffix: str, t
         "  UNSURE FF208  2 files in it are compiled already, such as pkg-1.0/pkg/lib.so.2, and are not read in a "
         "source distribution"
     )
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs.github.com/spec/v1\n", bytes(5000)])
+def test_a_wheel_whose_module_is_no_library_is_not_cleared(content: bytes, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-cp311-cp311-linux_x86_64.whl"
+
+    def write(module: str, text: bytes) -> None:
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+            archive.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\n")
+            archive.writestr(module, text)
+
+    name = "tools/_C.cpython-311-x86_64-linux-gnu.so"
+    write(name, content)
+    status, lines = doctor(wheel, *L40)
+    assert status == 2
+    assert lines[1] == f"  UNSURE FF901  malformed: no library, though named as a module of Python, at 0 in {name}", (
+        "what Python would open"
+    )
+    for other, text in (("tools/words.so", content), ("tools/_C.cpython-311-darwin.so", b"\xcf\xfa\xed\xfe")):
+        write(other, text)
+        assert doctor(wheel, *L40)[0] == 0, other

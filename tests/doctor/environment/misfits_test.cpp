@@ -93,6 +93,29 @@ TEST_F(Misfits, PackagesOfOneFolderOverwriteEachOther) {
               ElementsAre(HasSubstr("FF713 degraded cupy-cuda13x and cupy-cuda12x are installed into one folder")));
 }
 
+/// A build for another machine that was named and tagged as one for this: Python opens it by its name.
+TEST_F(Misfits, AModuleOfAnotherMachineUnderANameForThisOneDoesNotLoad) {
+  MadeLibrary arm;
+  arm.machine = kMachineAarch64;
+  install({"crossed", "1.0", {{"crossed/_C" + kModule, make_module({{"8.0"}}, arm)}}});
+  install({"bystander", "1.0", {{"bystander/_C" + kModule, make_module({}, {})}, {"bystander/arm.so", arm.bytes()}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("crossed"));
+  EXPECT_THAT(lines_of(found, "crossed"), ElementsAre(HasSubstr("FF310 misfit made for Linux aarch64, not your ")));
+}
+
+/// A full disk leaves empty files, a clone without Git LFS texts.
+TEST_F(Misfits, AModuleThatIsNoLibraryIsNotCleared) {
+  install({"text", "1.0", {{"text/_C" + kModule, text_bytes("version https://git-lfs.github.com/spec/v1\n")}}});
+  install({"nothing", "1.0", {{"nothing/_C.abi3.so", {}}}});
+  // Names that no Python has for its modules alone.
+  install({"data", "1.0", {{"data/words.so", text_bytes("so and so\n")}}});
+  const Environment found = look({"A100"});
+  EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("text", "nothing"));
+  for (const char* const name : {"text", "nothing"})
+    EXPECT_THAT(lines_of(found, name), ElementsAre(HasSubstr("FF901 unknown "))) << name;
+}
+
 /// Installed in either order: whose a file is that both list is told by the size that RECORD has of it.
 TEST_F(Misfits, AFileThatTwoPackagesListIsTheOnesThatWasInstalledLast) {
   const MadePackage old{"first", "1.0", {{"both/module" + kModule, make_module({{"9.0"}})}}};
