@@ -51,8 +51,8 @@ TEST_F(RowOrderCalls, IsOneLaunchOfFewChoices) {
   EXPECT_EQ(p.step, ExpertsRowsStep::kSort);
   EXPECT_EQ(p.ids, ids.dl.data);
   EXPECT_EQ(p.rows, 60);
-  EXPECT_EQ(p.low, 3);
-  EXPECT_EQ(p.owned, 5);
+  EXPECT_EQ(p.here.low, 3);
+  EXPECT_EQ(p.here.owned, 5);
   EXPECT_EQ(p.places, places.dl.data);
   EXPECT_EQ(p.choices, choices.dl.data);
   EXPECT_EQ(p.begins, offsets.dl.data);

@@ -50,7 +50,7 @@ TEST_F(RowsProductCalls, IsTwoLaunchesOnTheCallersStream) {
   EXPECT_EQ(take.step, ExpertsRowsStep::kTake);
   EXPECT_EQ(take.offsets, offsets.dl.data);
   EXPECT_EQ(take.rows, 20);
-  EXPECT_EQ(take.owned, 5);
+  EXPECT_EQ(take.here.owned, 5);
   const auto& product = launched[1].as<ExpertsProductParams>();
   EXPECT_EQ(launched[1].stream, this);
   EXPECT_EQ(product.a, a.dl.data);
