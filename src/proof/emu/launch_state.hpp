@@ -18,7 +18,7 @@ namespace flashfit::emu {
 struct LaunchedGrid {
   std::string kernel;
   Index3 grid;
-  int block_threads, cluster;   ///< threads of a block, blocks of a cluster
+  int block_threads, cluster;  ///< threads of a block, blocks of a cluster
   /// Clusters count over the launch's grids; if the first grid begins early, from 1 on: cluster 0 stands for all that
   /// was queued before it.
   std::uint32_t first_cluster;

@@ -65,10 +65,10 @@ std::string reason_for(const ForwardPlan& plan, const Gpu& gpu, CudaVersion driv
       ptx ? fmt::format("PTX {}.{}, compiled by the driver", plan.image().target.cc / 10, plan.image().target.cc % 10)
           : fmt::format("machine code {}", plan.image().target.str());
   const std::string parts =
-      plan.splits == 1
-          ? ""
-          : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines{}", plan.splits,
-                        plan.grid(), plan.grid() * plan.splits, plan.steps[1].dependent() ? ", which begins early" : "");
+      plan.splits == 1 ? ""
+                       : fmt::format("; keys in {} parts, so that {} blocks become {}; a second launch combines{}",
+                                     plan.splits, plan.grid(), plan.grid() * plan.splits,
+                                     plan.steps[1].dependent() ? ", which begins early" : "");
   const std::string heads =
       plan.packed_heads() == 1 ? "" : fmt::format(" of the {} heads that share keys", plan.packed_heads());
   return fmt::format("{} runs on {}; {}x{} tile{}: {} block{} per SM by {}, {} wave{} on {} SMs, most time in {}{}{}",
