@@ -35,6 +35,20 @@ ForwardData make_rising(const ForwardConfig& c, bool loud, double softcap) {
   return data;
 }
 
+/// Scores near 0 on the first keys, and on the later ones far below -1, the cap, but of quiet queries: what is taken
+/// for small there shows, as no base has to move.
+ForwardData make_falling(const ForwardConfig& c, bool (*is_quiet)(std::int64_t row)) {
+  ForwardData data = make_rising(c, true, 1);
+  data.spec.name = "falling scores";
+  for (std::int64_t d = 0; d < c.head_dim; ++d) {
+    for (std::int64_t row = 0; row < kQueries; ++row)
+      for (std::int64_t head = 0; head < data.spec.heads_q; ++head)
+        data.q.set(0, row, head, d, is_quiet(row) ? 1.0 / 1024 : 1);
+    for (std::int64_t key = kKeys / 2; key < kKeys; ++key) data.k.set(0, key, 0, d, -4.0 - double(key % 3));
+  }
+  return data;
+}
+
 }  // namespace
 
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits) {
@@ -56,6 +70,14 @@ std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& 
           if (quiet.out.get(0, row, head, d) != loud.out.get(0, row, head, d))
             return fmt::format("row {} head {} column {}: its bits follow its neighbours", row, head, d);
       }
+  }
+  if (c.kind != ForwardKind::kGeneral) return {};
+  // None, the first rows of a fragment's halves, and the first half.
+  for (const auto is_quiet : {+[](std::int64_t) { return false; }, +[](std::int64_t row) { return row % 8 == 0; },
+                              +[](std::int64_t row) { return row % 16 < 8; }}) {
+    ForwardData falling = make_falling(c, is_quiet);
+    if (const auto ran = run(kernel, falling, options, {}, splits); !ran) return ran.error().message;
+    if (const Verdict verdict = check(falling, expect(falling)); !verdict.ok) return verdict.message;
   }
   return {};
 }
