@@ -14,11 +14,17 @@ struct EmulatedKernel {
                                const emu::Options& options);
   /// What `launch` runs, to be run beside another grid; nullptr: it is run by itself alone.
   emu::Program (*program)(const void* params) = nullptr;
+  int cc = 90;  ///< that it is compiled for: from 9.0 on it may begin early, as its code waits
 };
 
-/// Its image on a GPU whose steps begin early, so that what it does before it has waited is found.
+/// Its image. From 9.0 on steps begin early, so that what it does before it has waited is found.
 inline Image image_of(const EmulatedKernel& kernel) {
-  return {.variant = &kernel.variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
+  return {.variant = &kernel.variant,
+          .target = {.cc = kernel.cc},
+          .registers = 0,
+          .local_bytes = 0,
+          .bytes = 0,
+          .entry = {}};
 }
 
 }  // namespace flashfit::emulated

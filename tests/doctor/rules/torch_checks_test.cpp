@@ -50,7 +50,9 @@ TEST(Torch, ReleasesHaveTheAbiOfTheirTime) {
   EXPECT_THAT(read_torch("two").error().message, StartsWith("two: neither a version of PyTorch"));
   EXPECT_THAT(read_torch("/").error().message, StartsWith("/: no libc10.so in it"));
   const std::string empty = testing::TempDir() + "empty-" + std::to_string(getpid()) + ".whl";
-  { const std::ofstream made(empty); }
+  {
+    const std::ofstream made(empty);
+  }
   EXPECT_EQ(read_torch(empty).error().message, empty + ": malformed: zip without an end record at 0");
   std::remove(empty.c_str());
 }

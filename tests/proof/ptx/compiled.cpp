@@ -82,7 +82,8 @@ Result<std::unique_ptr<ptx::Program>> program_of_source(const std::string& sourc
 emulated::EmulatedKernel kernel_of(const KernelVariant& variant, const ptx::Program& program) {
   running = &program;
   running_variant = variant;
-  return {variant, [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
+  return {variant,
+          [](emu::Index3 grid, const void* params, const emu::Memory& memory, const emu::Options& options) {
             return ptx::launch(
                 *running,
                 {.grid = grid,
@@ -90,7 +91,8 @@ emulated::EmulatedKernel kernel_of(const KernelVariant& variant, const ptx::Prog
                  .dynamic_shared = static_cast<std::size_t>(running_variant.shared_bytes)},
                 {static_cast<const std::byte*>(params), static_cast<std::size_t>(running_variant.params_bytes)}, memory,
                 options);
-          }};
+          },
+          nullptr, program.target};
 }
 
 }  // namespace flashfit::testing

@@ -57,10 +57,10 @@ struct ExpertsRowsParams {
   const int* ids;  ///< [rows]
   int rows;        ///< tokens * top_k
   ExpertsHere here;
-  const int* offsets;              ///< [here.owned + 1], of kTake
-  int sorted_before;               ///< as in ExpertsProductParams
-  int chunks;                      ///< of kSortChunk choices
-  Divisor tile_rows;               ///< of the grouped products' tiles
+  const int* offsets;  ///< [here.owned + 1], of kTake
+  int sorted_before;   ///< as in ExpertsProductParams; of kGather: x was there before the step before this one began
+  int chunks;          ///< of kSortChunk choices
+  Divisor tile_rows;   ///< of the grouped products' tiles
   int *counts, *choices, *places;  ///< as in ExpertsWorkspace
   ExpertTile* tiles;
   int* tile_count;

@@ -242,6 +242,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .sums_of_block = sum_tokens(phases) * last_columns(c, p)};
   place_step_ = gather_step_ = sum_step_ = count_step_;
   gather_step_.step = ExpertsRowsStep::kGather;
+  gather_step_.sorted_before = 1;  // x was there before the sort began
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
   sum_step_.step = !sort              ? ExpertsRowsStep::kSumOne
                    : phases.count > 1 ? ExpertsRowsStep::kSumRest

@@ -43,9 +43,11 @@ struct ExpertsRowsKernel {
     const T* const g_x = static_cast<const T*>(p.x) + token * p.x_row;
     T* const g_to = static_cast<T*>(p.gathered);
     const int own = arch::thread() * 8;
+    const bool reads_early = p.sorted_before != 0;
+    if (!reads_early) arch::wait_for_step_before();  // x may be what the kernel before the call writes
     Bytes16 x = {};
     if (own < p.columns) x = arch::load<Bytes16>(g_x, own);
-    arch::wait_for_step_before();
+    if (reads_early) arch::wait_for_step_before();
     arch::let_next_step_begin();
     for (int column = own; column < p.columns; column += kThreads * 8) {
       if (column != own) x = arch::load<Bytes16>(g_x, column);
