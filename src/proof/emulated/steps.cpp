@@ -39,7 +39,8 @@ Result<emu::Stats> run_steps(std::span<const Step> steps, std::span<const void* 
         grids.push_back({kernel.program(params[end]), grid_of(steps[end]), memory, kernel.variant.name});
     }
     options.kernel = first.variant.name;
-    options.begins_early = steps[i].dependent();
+    // Where a step runs by itself, those before it have ended.
+    options.begins_early = all.blocks == 0 && steps[i].dependent();
     const auto ran = grids.size() > 1 ? emu::run_dependent_grids(grids, options)
                                       : first.launch(grid_of(steps[i]), params[i], memory, options);
     if (!ran) return ran;
