@@ -27,13 +27,12 @@ bool may_have_format(Bytes start) {
 }
 
 bool is_broken_module(std::string_view path, Bytes start) {
-  if (!is_named_as_module(path)) return false;
-  // Of Linux, of Windows, of macOS in each byte order and for two machines.
-  constexpr std::string_view kLibraries[] = {
-      "\177ELF",         "MZ", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe",
-      "\xca\xfe\xba\xbe"};
+  if (!is_named_as_module(path) || is_elf(start) || is_pe(start)) return false;
+  // Of macOS in each byte order and for two machines.
+  constexpr std::string_view kOfMacOs[] = {"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe",
+                                           "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"};
   const std::string_view text = as_text(start);
-  return std::none_of(std::begin(kLibraries), std::end(kLibraries),
+  return std::none_of(std::begin(kOfMacOs), std::end(kOfMacOs),
                       [&](std::string_view magic) { return text.starts_with(magic); });
 }
 
