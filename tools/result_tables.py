@@ -411,11 +411,15 @@ def newest(files: Mapping[str, Result], names: Sequence[str]) -> Iterator[tuple[
             yield max(found, key=lambda pair: pair[0]["made"]["at"])
 
 
+def machines(chosen: Sequence[tuple[Result, Entry]]) -> str:
+    """Where these cases were measured: "an NVIDIA H100 and an NVIDIA H200"."""
+    return " and ".join(f"an {each}" for each in dict.fromkeys(place(result) for result, _ in chosen))
+
+
 def speed_table(files: Mapping[str, Result]) -> str:
     """README's: flashfit, and beside it, in one interleaved run, PyTorch's flash attention and the fastest other."""
     chosen = list(newest(files, HEADLINES))
-    places = dict.fromkeys(place(result) for result, _ in chosen)
-    lines = [f"Measured on an {' and an '.join(places)}:" if chosen else "", ""]
+    lines = [f"Measured on {machines(chosen)}:" if chosen else "", ""]
     rows = []
     for _, entry in chosen:
         beside = entry["peers"]
@@ -435,7 +439,6 @@ def speed_table(files: Mapping[str, Result]) -> str:
 def kernel_table(files: Mapping[str, Result], names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
     """A kernel's page: some cases with their times, rates and shares, and the ratio of one of each column's peers."""
     chosen = list(newest(files, names))
-    places = dict.fromkeys(place(result) for result, _ in chosen)
     rows = []
     for _, entry in chosen:
         share = f"{entry['share']:.0%}" if entry.get("share") is not None else "-"
@@ -444,7 +447,7 @@ def kernel_table(files: Mapping[str, Result], names: Sequence[str], columns: Map
             raced = [peer for name in peers if is_raced(peer := entry["peers"].get(name, {}))]
             cells.append(f"{raced[0]['ratio']:.3f}" if raced else "-")
         rows.append([entry["name"].split("/", 1)[1], us(entry), rate(entry), share, *cells])
-    lines = [f"On an {' and an '.join(places)}:" if chosen else "", ""]
+    lines = [f"On {machines(chosen)}:" if chosen else "", ""]
     return "\n".join([*lines, *markdown(["case", "flashfit, us", "rate", "of its bound", *columns], rows)]) + "\n"
 
 
