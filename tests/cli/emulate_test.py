@@ -223,6 +223,11 @@ WRONG = [
     (["--gpu", "L4", "--seqlen", "1000000", "--heads", "64"], "the emulator takes at most"),
     (["--gpu", "all", "--dtype", "fp32"], "--gpu 'all': no GPU of the table fits"),
     (["--gpu", "L4", "--tile", "64x64"], "'--tile' is not known here; see flashfit emulate --help"),
+    (["--gpu", "L4", "--seqlens", ""], "--seqlens: is empty; a value is needed"),
+    (["--ptx", ""], "--ptx: is empty; a value is needed"),
+    (["--causal", "moe.experts", "--gpu", "L4"], "--causal: goes behind moe.experts"),
+    (["--gpu", "L4", "--seqlens", "5,5", "--seqlen", "7"], "--seqlen excludes --seqlens"),
+    (["--gpu", "L4", "--seqlen-k", "7", "--seqlens", "5,5"], "--seqlen-k excludes --seqlens"),
 ]
 
 
