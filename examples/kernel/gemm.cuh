@@ -1,6 +1,6 @@
 #pragma once
 // c = a b^T: a [m, k] and b [n, k] of fp16, c [m, n] of fp32, rows dense, k a multiple of 64. A block of 4 warps owns
-// 64 x 64 of c; 64 columns of a and b at a time come through two slots of shared memory by asynchronous copies.
+// 64 x 64 of c; 64 columns of a and b at a time come through two stages of shared memory by asynchronous copies.
 #include "kernels/arch/arch.hpp"
 #include "kernels/tile/copy.cuh"
 #include "kernels/tile/matmul.cuh"
@@ -20,18 +20,18 @@ struct Gemm {
     int m, n, k;
   };
   struct Shared {
-    struct Slot {
+    struct Stage {
       Tile a, b;
-    } slot[2];
+    } stage[2];
   };
 
   static void run(const Params& p) {
     Shared& s = arch::shared<Shared>();
     const int first_row = arch::block().y * kTile, first_col = arch::block().x * kTile;
     const auto start = [&](int step) {
-      Shared::Slot& slot = s.slot[step % 2];
-      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m, p.k - step * kTile, first_row).start(slot.a);
-      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n, p.k - step * kTile, first_col).start(slot.b);
+      Shared::Stage& stage = s.stage[step % 2];
+      TileCopy<f16, Tile, kThreads>(p.a + step * kTile, p.k, p.m, p.k - step * kTile, first_row).start(stage.a);
+      TileCopy<f16, Tile, kThreads>(p.b + step * kTile, p.k, p.n, p.k - step * kTile, first_col).start(stage.b);
       arch::cp_async_commit();
     };
 
@@ -39,9 +39,9 @@ struct Gemm {
     start(0);
     for (int step = 0; step < p.k / kTile; ++step) {
       arch::cp_async_wait<0>();
-      arch::sync_block();  // the slot is there for all, and all have left the other one
+      arch::sync_block();  // the stage is there for all, and all have left the other one
       if (step + 1 < p.k / kTile) start(step + 1);
-      multiply_abt<f16>(c, SharedA(s.slot[step % 2].a, arch::warp() * 16), s.slot[step % 2].b);
+      multiply_abt<f16>(c, SharedA(s.stage[step % 2].a, arch::warp() * 16), s.stage[step % 2].b);
     }
 
     for (int n = 0; n < kTile / 8; ++n)

@@ -1,5 +1,5 @@
 // Two kernels over wgmma whose blocks take whole heads, compiled from a copy of the sources with one defect: with many
-// slots, and with few for keys and one for Q.
+// stages, and with few stages and one Q buffer.
 #include "proof/emulated/combine_kernels.cuh"
 #include "proof/emulated/shard.cuh"
 

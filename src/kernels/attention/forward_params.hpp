@@ -28,7 +28,7 @@ struct ForwardParams {
   long long lse_batch, lse_head;  ///< elements; rows are dense
   int head_dim, head_dim_v;       ///< at most the configuration's; columns beyond are not touched
   int batch;
-  Divisor heads, group;           ///< group = query heads per key-value head
+  Divisor heads, group;           ///< group = query heads per KV head
   int seqlen_q, seqlen_k;         ///< dense: rows of a sequence; variable length: all rows (total_q, total_k)
   int slots;                      ///< tiles of a head: the grid is (slots * heads, splits)
   Divisor tiles;                  ///< dense: tiles of a head and sequence
@@ -36,9 +36,9 @@ struct ForwardParams {
   int window_left, window_right;  ///< keys seen beside the diagonal; -1: no limit. causal: right is 0
   float softmax_scale;            ///< > 0
   const float* sinks;             ///< heads logits, or nullptr
-  /// A sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left. Each is a thread
-  /// block's, which writes partial results if there are more than one; a second launch makes the output of them
-  /// (combine/combine.cuh).
+  /// Split-KV: a sequence's keys are cut in `splits` parts of split_tiles tiles, the last one of what is left. Each is
+  /// a thread block's, which writes partial results if there are more than one; a second launch makes the output of
+  /// them (combine/combine.cuh).
   int splits, split_tiles;
   float* partial_o;    ///< [splits, rows of all sequences, heads, head_dim_v]
   float* partial_lse;  ///< [splits, rows of all sequences, heads], in units of log2

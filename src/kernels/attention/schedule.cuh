@@ -36,16 +36,16 @@ inline int bounded_offset(const int* cu_seqlens, int i, int total) {
   return clamp(arch::load(cu_seqlens, i), 0, total);
 }
 
-/// Variable length: sequence b owns the slots from floor(cu_seqlens[b] / BlockM) + b on. That grows by at least
-/// ceil(length / BlockM) per sequence, so a block finds its sequence by search, without max_seqlen, and at most one
-/// slot per sequence stays empty.
+/// Variable length: tiles of query rows are numbered by slots, of which sequence b owns those from
+/// floor(cu_seqlens[b] / BlockM) + b on. That grows by at least ceil(length / BlockM) per sequence, so a block finds
+/// its sequence by search, without max_seqlen, and at most one slot per sequence stays empty.
 template <int BlockM>
 int first_slot(int offset, int sequence) {
   return offset / BlockM + sequence;
 }
 
-/// The last sequence whose slots begin at or before this one. The lanes of a warp ask together, each for one of up to
-/// 32 places: each round of loads is a wait.
+/// The last sequence whose slots begin at or before this one. The lanes of a warp search together: each step loads up
+/// to 32 offsets at once, so that few steps have to wait for memory.
 template <int BlockM, bool Packs = false>
 int find_sequence(const ForwardParams& p, int slot) {
   int low = 0, count = p.batch;  // it is one of low .. low + count - 1

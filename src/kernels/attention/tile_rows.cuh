@@ -1,7 +1,7 @@
 #pragma once
-// What the rows of a tile are. Most kernels have one head's queries. Packing ones have those of all query heads that
-// share a key-value head, so that few queries fill a tile and a block reads the keys once for all of these heads. Heads
-// are innermost: rows see ever later keys, as those of one head do.
+// What the rows of a tile are. Most kernels have one head's queries. Those with GQA packing have the queries of all
+// heads that share a KV head, so that few queries fill a tile and a block reads the keys once for all of these heads.
+// Heads are innermost, so that later rows see later keys, as those of one head do.
 #include "kernels/attention/forward_params.hpp"
 
 namespace flashfit {

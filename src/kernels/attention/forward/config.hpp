@@ -26,12 +26,12 @@ enum class ForwardEngine : unsigned char {
 
 /// One compiled form of the forward kernel, for head_dims up to head_dim (of q and k) and head_dim_v (of v and out).
 /// `warps` share block_m query rows: column_warps of them have the same rows, each its part of V's columns. K and V
-/// tiles of block_n keys stream through a ring of `stages` slots; min_blocks is what __launch_bounds__ promises per SM.
+/// tiles of block_n keys stream through a ring of `stages`; min_blocks is what __launch_bounds__ promises per SM.
 /// The last held_steps of Q's head_dim / 16 k16 steps stay in registers, the others are read again for each tile.
 /// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
 /// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
 /// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
-/// A packing kernel's rows are those of all query heads that share a key-value head (tile_rows.cuh).
+/// A packing kernel has GQA packing: its rows are those of all query heads that share a KV head (tile_rows.cuh).
 /// Over wgmma a warp has 16 rows; K and V have rings of their own; one more warpgroup copies; column_warps, held_steps,
 /// copy_parts, early_tiles and trusting are 1, 0, 1, 0 and false.
 struct ForwardConfig {
@@ -84,15 +84,15 @@ constexpr int forward_q_bytes(const ForwardConfig& c) { return c.block_m * c.hea
 constexpr int forward_tile_bytes(const ForwardConfig& c) {
   return forward_q_bytes(c) + c.stages * c.block_n * (c.head_dim + c.head_dim_v) * size_of(c.dtype);
 }
-/// Slots for Q. Over wgmma there are three if there is room: a tile of rows is computed, the output of the one before
-/// is stored where its Q lay, and the next one's Q is copied.
+/// Q buffers. Over wgmma there are three if there is room: a tile of rows is computed, the output of the one before is
+/// stored where its Q lay, and the next one's Q is copied.
 constexpr int forward_q_slots(const ForwardConfig& c) {
   return c.engine == ForwardEngine::kWgmma &&
                  forward_tile_bytes(c) + 2 * forward_q_bytes(c) + 1024 <= kSharedBytesBlockHopper
              ? 3
              : 1;
 }
-/// Bytes of the kernel's shared memory: Q and, per stage, K and V; over wgmma the slots' barriers and jobs in one more
+/// Bytes of the kernel's shared memory: Q and, per stage, K and V; over wgmma the stages' barriers and jobs in one more
 /// of the pattern that tiles are aligned to. The kernels assert that it equals sizeof(Shared).
 constexpr int forward_shared_bytes(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kMma) return forward_tile_bytes(c);

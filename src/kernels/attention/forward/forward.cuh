@@ -1,7 +1,7 @@
 #pragma once
 // Fused attention forward over mma.sync (docs/kernels.md derives it).
 // A block owns block_m query rows of one head, a warp block_m / warps of them. K and V tiles stream through rings of
-// `stages` slots. Per key tile:
+// `stages`. Per key tile:
 //   S = Q K^T;  where a score passes its row's base b by much: b' = max S c;  P = exp2(S c - b');
 //   l = l exp2(b - b') + rowsum P;  O = O exp2(b - b') + P V.
 // At the end O / l is stored, and LSE = (b + log2 l) ln 2. Only tiles that a mask's edge or the last key crosses are
@@ -36,7 +36,7 @@ struct ForwardKernel {
   struct Shared {
     union {
       TileQ q;
-      typename Output<C>::Tile o;  ///< on its way out, when q is no longer needed
+      typename Output<C>::Tile o;  ///< the epilogue's buffer, when q is no longer needed
     };
     TileK k[C.stages];
     TileV v[C.stages];
@@ -114,7 +114,7 @@ struct ForwardKernel {
     bool looks = true;  // at the scores, before they become weights
     for (int j = tiles.begin; j < tiles.end; ++j) {
       arch::cp_async_wait<kPending>();
-      arch::sync_block();  // tile j is there for all; all have left the slot that is filled next
+      arch::sync_block();  // tile j is there for all; nobody reads the stage that is filled next any more
       const int slot = j % C.stages, next = (j + C.stages - 1) % C.stages;
       const TileK& k = s.k[slot];
       const TileV& v = s.v[slot];

@@ -1,5 +1,5 @@
 #pragma once
-// The end of a block's rows: outputs and LSE, or what a part of the keys gives of them, to global memory.
+// The epilogue of a block's rows: outputs and LSE to global memory, with split-KV the partial ones of its keys.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/repair.cuh"
@@ -30,8 +30,8 @@ class Output {
  public:
   using Tile = SwizzledTile<T, C.block_m, C.head_dim_v>;
 
-  /// `o` and `rows` as the main loop left them; the warp's rows of s_o are nobody's any more. What a row waits for, it
-  /// waits for together with the others: reductions and logarithms first, one way to store for all of them.
+  /// `o` and `rows` as the main loop left them; nobody reads the warp's rows of s_o any more. Reductions and logarithms
+  /// of all rows come first, so that their latencies overlap; then one piece of code stores all of them.
   static void store(Tile& s_o, const float (&o)[kM][kD][4], const RowState (&rows)[kM][2], const Work& work,
                     const Params& p) {
     float sink = sink_of(p, work.head);

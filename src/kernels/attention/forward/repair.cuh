@@ -1,9 +1,8 @@
 #pragma once
-// Rows that the main loop does not get right, and need not look for, as it shows at their end. Each is then computed
-// again, one key at a time and none that it does not see. They are two kinds:
-// - Rows with hidden keys that a value which is not finite reached without being seen. A tensor core multiplies a
-// hidden
-//   key's weight of 0 with its value all the same, and 0 * NaN is NaN.
+// Rows that the main loop computes wrongly. It need not check for them, because the epilogue can tell. Each is then
+// computed again, one key at a time, without the keys that it does not see. There are two kinds:
+// - Rows that a NaN or an infinity in the value of a hidden key has reached: a tensor core multiplies the value by the
+//   key's weight of 0 all the same, and 0 * NaN is NaN.
 // - Rows with a base past kMostBase: a base is rounded, and what score * scale_log2 - base is off by then grows to
 //   powers of two that weights cannot hold. Here a score is rounded before its base is subtracted.
 #include "kernels/arch/arch.hpp"

@@ -27,7 +27,7 @@ enum class ExpertsEngine : unsigned char {
 };
 
 /// One compiled form of the grouped product. A block computes tile_rows rows of one expert by tile_columns outputs;
-/// with a gate half of these are gate's and half up's. Slices of `depth` stream through a ring of `stages` slots. Its
+/// with a gate half of these are gate's and half up's. Slices of `depth` stream through a ring of `stages`. Its
 /// warps share the tile: row_warps down, column_warps along the outputs. Over wgmma one more warpgroup copies.
 /// `transposed`: over wgmma, of weights whose outputs are contiguous, not the depth; mma.sync's forms take both.
 /// `keeps`: it can also write what the first product gives before the activation, which gradients need. A form of its
@@ -51,19 +51,19 @@ constexpr int experts_ring_bytes(const ExpertsProductConfig& c) {
 constexpr int experts_product_groups(const ExpertsProductConfig& c) { return c.column_warps / 4; }
 /// Over wgmma: how many times 64 outputs each of these warpgroups computes, 64 being the m of one wgmma.
 constexpr int experts_runs(const ExpertsProductConfig& c) { return c.tile_columns / 64 / experts_product_groups(c); }
-/// Over wgmma a warpgroup's results leave in parts of so many rows of 64 outputs: about a third of a tile's rows, or a
-/// fourth where three warpgroups share the room that there is.
+/// Over wgmma a warpgroup's epilogue buffer has so many rows of 64 outputs, and results go through it in several parts:
+/// about a third of a tile's rows, or a fourth where three warpgroups share the room that there is.
 constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) {
   const int parts = experts_product_groups(c) + 1;
   return (c.tile_rows / 16 + parts - 1) / parts * 16;
 }
 /// Over wgmma a tile's rows follow the expert's in steps of so many, which is what TMA copies at a time.
 inline constexpr int kExpertsStep = 16;
-/// Over wgmma the first product may copy rows of x into the experts' order, in pieces of at most so many bytes, of
-/// which so many are on their way: all that two warpgroups' slots and results leave of 227 KB.
+/// Over wgmma the first product may copy rows of x into the experts' order, in pieces of at most so many bytes, through
+/// a ring of so many pieces: all that stages and epilogue buffers of two warpgroups leave of 227 KB.
 inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
-/// Bytes of the ring. Over wgmma results leave through shared memory too, where each warpgroup has room of its own for
-/// 64 outputs; then there are pieces of rows, and barriers take another 1,024 bytes with what aligns them.
+/// Bytes of the ring. Over wgmma each warpgroup has an epilogue buffer of 64 outputs, too; then there are pieces of
+/// rows, and barriers take another 1,024 bytes with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
   return experts_ring_bytes(c) + experts_product_groups(c) * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +

@@ -13,10 +13,10 @@ double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
   return 4096 * 0.65 * std::min(rows / 64, 1.0);
 }
 // share_of_dram(), starting() and uneven() are fitted to 1 to 64 tokens of eight models on an H100, by wgmma and by
-// small tiles with rings of four and of eight slots (docs/moe-kernels.md, "Few tokens"): times within 5 % in the root
+// small tiles with rings of four and of eight stages (docs/moe-kernels.md, "Few tokens"): times within 5 % in the root
 // of the mean square.
 
-/// TMA and as many slots as there is room for keep more bytes on their way.
+/// TMA and as many stages as there is room for keep more bytes in flight.
 double share_of_dram(const ExpertsProductConfig& c) {
   return c.engine == ExpertsEngine::kWgmma ? 0.96 : c.stages > 4 ? 0.936 : 0.915;
 }
@@ -25,10 +25,10 @@ double starting(const ExpertsProductConfig& c) { return c.engine == ExpertsEngin
 /// What an SM reads from L2 in a clock, sustained.
 constexpr double kL2BytesPerClock = 40;
 
-/// How much longer `works` blocks that come and go read from DRAM than many would: a few of them have too little on
-/// its way, and where not all are there at once, the last ones begin when others end.
+/// How much longer `works` blocks that are not persistent read from DRAM than many would: a few of them have too few
+/// bytes in flight, and where not all are resident at once, the last ones begin when others end.
 double uneven(const ExpertsProductConfig& c, double works, const Gpu& gpu) {
-  constexpr double kEnough = 48 * 1024;  // bytes on their way to an SM
+  constexpr double kEnough = 48 * 1024;  // bytes in flight to an SM
   const double at_once = gpu.sms * static_cast<double>(c.min_blocks);
   if (works > at_once) return 1 + 0.07 * (std::ceil(works / at_once) * at_once / works - 1);
   const double on_way = works / gpu.sms * (c.stages - 1) * c.tile_columns * c.depth * size_of(c.dtype);

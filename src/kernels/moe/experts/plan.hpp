@@ -60,8 +60,8 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& pr
 /// "bf16 experts, 8 of 128, hidden 2048, intermediate 768".
 std::string describe(const ExpertsProblem& problem);
 
-/// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks stay and share the tiles, at most
-/// `resident` of them.
+/// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks are persistent and share the tiles,
+/// at most `resident` of them.
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident,
                     ExpertsMoves moves);
 

@@ -4,10 +4,10 @@
 // A block owns tile_rows rows of one expert and tile_columns outputs; which ones it finds in the list of tiles that the
 // sort made, so that counts may change between replays of a graph. One token's choices need no sort: each is a tile of
 // one row, whose expert a block finds by its id. Blocks that share weights are neighbours: an expert's weights are read
-// from DRAM once. Slices of `depth` of both operands stream through a ring of `stages` slots.
+// from DRAM once. Slices of `depth` of both operands stream through a ring of `stages`.
 // With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
 // in the same thread: the activation needs no other.
-// A block asks for its first slices of weights before it waits for the step before it, whose results are rows.
+// A block issues copies of its first slices of weights before it waits for the step before it, which writes only rows.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/fragments.hpp"
 #include "kernels/arch/steps.hpp"
@@ -106,12 +106,12 @@ struct ExpertsProductKernel {
     return n / (kN / 2) * kHalf + n % (kN / 2) / 2 * (16 * C.column_warps) + n % (kN / 2) % 2 * 8;
   }
 
-  // Slots are offsets, in elements.
+  // Stages are offsets, in elements.
   static constexpr int kSlot = sizeof(Slice) / sizeof(T), kLastSlot = (C.stages - 1) * kSlot;
   static constexpr int kSteps = C.depth / 16;                    // k16 steps of a slice
   static constexpr int kParts = kN / 2, kAll = kSteps * kParts;  // of a step, of a slice: two n8 tiles each
 
-  /// Multiplies slice after slice while those that follow are on their way; without kMultiplies copies them only.
+  /// Multiplies slice after slice while copies of the next ones are in flight; without kMultiplies copies them only.
   /// Slices behind the last one are zeros, so nothing depends on how many are left. Each part's weights are loaded
   /// during the part before, and during a step's last part each 16 rows of the next step's, as soon as these are done.
   template <bool kTransposed, bool kMultiplies, class StartA, class StartW>
@@ -193,10 +193,10 @@ struct ExpertsProductKernel {
     } else {
       stream<kTransposed, false>(sums, s, p.depth, start_a, start_w);
     }
-    arch::cp_async_wait<0>();  // nothing may land when the memory is another block's
+    arch::cp_async_wait<0>();  // no copy may land after the block has ended
   }
 
-  /// Where a warp's fragments lie in a slot.
+  /// Where a warp's fragments lie in a stage.
   template <bool kTransposed>
   class Operands {
    public:
@@ -301,7 +301,7 @@ struct ExpertsProductKernel {
     return arch::widen(arch::load(static_cast<const T*>(p.bias), from + at.up * p.bias_up));
   }
 
-  /// What the warp's sums become, to global memory.
+  /// The epilogue: the results of the warp's accumulators to global memory.
   template <bool kTransposed>
   static void finish(Sums& sums, const Params& p, const Place& place) {
     if (p.bias != nullptr || p.weights != nullptr) scale(sums, p, place);

@@ -166,7 +166,7 @@ class ExpertsSort {
   }
 
   /// A warp sums 32 experts' counts, one a lane. Where these groups of experts are fewer than the warps, each group's
-  /// chunks are dealt to several warps: parts, which are summed apart.
+  /// chunks are divided among several warps: parts, which are summed apart.
   static int groups_of(const Params& p) { return (p.here.owned + 31) / 32; }
   static int parts_of(int groups) { return groups < kRowsWarps ? kRowsWarps / groups : 1; }
 

@@ -44,7 +44,7 @@ constexpr ExpertsProductConfig wide(DType t) {
   c.min_blocks = 1;
   return c;
 }
-// Few rows an expert: bound by reading weights, so that small slices of many blocks are on their way.
+// Few rows an expert: bound by reading weights, so small slices of many blocks are in flight.
 constexpr ExpertsProductConfig small(DType t, int stages) {
   return {.engine = ExpertsEngine::kMma,
           .dtype = t,
@@ -59,8 +59,8 @@ constexpr ExpertsProductConfig small(DType t, int stages) {
           .keeps = false};
 }
 
-// Four slots of 50 KB, the results' way out and pieces of rows: all that a block may have on 9.0. 144 rows, so that the
-// 256 of an expert that are DeepSeek-V3's on the average are nearly always two tiles.
+// Four stages of 50 KB, the epilogue's buffers and pieces of rows: all that a block may have on 9.0. 144 rows, because
+// an expert of DeepSeek-V3 has 256 on the average: nearly always two tiles.
 constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
   return {.engine = ExpertsEngine::kWgmma,
           .dtype = t,

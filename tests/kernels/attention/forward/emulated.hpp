@@ -50,8 +50,8 @@ std::string low_bias_defect(const EmulatedKernel& kernel, const emu::Options& op
 /// with it, or "". Those others are the same, to the last bit, as where no row's scores rise.
 std::string neighbours_defect(const EmulatedKernel& kernel, const emu::Options& options, int splits = 1);
 
-/// Of a kernel whose blocks take whole heads: runs heads of so many keys that not all of them have slots, and of so few
-/// that all have, several in a block, whose rows follow late bases: what is wrong, or "".
+/// Of a kernel whose blocks take whole heads: runs heads whose keys do not all fit in the ring, and heads whose keys
+/// do, several in a block, whose rows follow late bases: what is wrong, or "".
 std::string whole_heads_defect(const EmulatedKernel& kernel, const emu::Options& options);
 
 /// Of a kernel that copies heads from the start of a sector of memory on: runs heads of which every second one begins

@@ -11,7 +11,7 @@ namespace flashfit::testing {
 GateUp gate_up_for(const ExpertsProductConfig& config);
 
 /// The reference's cases, and some that need more than a tile along each side of a product of this configuration, and
-/// more slices than its ring has slots.
+/// more slices than its ring has stages.
 std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& config);
 
 /// Of one token, for configurations that find its choices by their ids: every layout and activation's kind, ids that

@@ -115,7 +115,7 @@ inline std::string first_defect_of_weights(const emulated::EmulatedKernel& rows,
                                            const emulated::EmulatedKernel& product) {
   const WeightsProductConfig& c = weights_product_variant_of(product.variant).config;
   // Experts with none at both ends and in the middle, with one row, a multiple of 16, a whole slice, more slices than
-  // slots; rows before the first and after the last.
+  // stages; rows before the first and after the last.
   const int large = (c.stages + 1) * c.depth + 37, begin = 4 + 32 + c.depth, end = begin + large;
   const std::vector<int> ragged{3, 3, 4, 4 + 32, begin, begin, end, end + 5, end + 5};
   const int tiles = kWeightsStripe + 3;  // a stripe, and a lower one

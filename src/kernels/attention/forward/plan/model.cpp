@@ -25,9 +25,9 @@ constexpr double kLaunchMicroseconds = 3.2;
 // most 1.
 constexpr double kSerial = 0.2, kPerWarp = 0.225;
 constexpr double kCopyShare = 0.28;  // of the cycles of a copy's writes to shared memory: others fall between reads
-// The blocks of a round begin and end together, and their rows are on their way when nobody multiplies: where they have
-// so few tiles, and for so many blocks of an SM, until they have drifted apart (S4096 x 77 of variants_h100.json; a
-// window).
+// The blocks of a wave begin and end together, so that nobody multiplies while their rows are copied. That matters
+// where they have so few tiles, and for so many blocks of an SM; by then they have drifted apart (S4096 x 77 of
+// variants_h100.json; a window).
 constexpr double kTilesInStep = 3, kBlocksInStep = 20;
 // Cycles of an SM for each byte of a score's bias, where all queries have rows of their own: fitted to the times of
 // docs/hopper-options.md ("Biases").
@@ -162,7 +162,7 @@ double together(const ForwardProblem& p, double compute, double dram) {
   return few_queries(p) ? partly_hidden(compute, dram, kUnhidden) : std::max(compute, dram);
 }
 
-/// Microseconds of the rows' traffic that the products of all rounds but the first do not hide: the first round's is
+/// Microseconds of the rows' traffic that the products of all waves but the first do not hide: the first wave's is
 /// part of kStartLatency. `blocks`: of an SM, of `tiles` tiles each.
 double exposed_traffic(const ForwardProblem& p, double tiles, double blocks, int resident, const Gpu& gpu) {
   if (blocks <= resident) return 0;
@@ -187,7 +187,7 @@ constexpr double kWgmmaFlopsClk = 4096;  // of an SM of 9.0, 16-bit, dense
 struct Exposed {
   double of_two, of_three, cycles;
 };
-// Up to head_dim 128 warpgroups take turns. A tile of 128 keys takes as long by either; kernels with softcap were not
+// Up to head_dim 128, kernels have ping-pong. A tile of 128 keys takes as long by either; kernels with softcap were not
 // timed with other tiles.
 constexpr Exposed kExposed = {0.65, 0.52, 0}, kExposedInTurns = {0.406, 0.357, 250};
 // Cycles that copying a row of K or V adds to a tile if the row ends between two sectors of memory and all SMs copy; in
@@ -199,7 +199,7 @@ double copy_of_cut_row(const ForwardConfig& c) {
 constexpr double kAloneInTile = 300;      // cycles a tile of keys where one warpgroup has all rows: nothing is hidden
 constexpr double kJobStart = 3900;        // cycles a tile of rows
 constexpr double kJobStartOfPart = 2000;  // more, where keys are cut in parts: no job before hides it
-constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one slot
+constexpr double kJobStartColumn = 10.5;  // more, for each column of Q, where Q has one buffer
 // Of head_dim 32 (variants_h100_d32.json): cycles a tile of rows; more for a block's first one, whose Q and K nothing
 // hides, while the next ones' come during the products before; and the half of a masked tile, where products are short.
 constexpr double kJobStartNarrow = 2300, kFirstJobNarrow = 1700, kMaskedTileNarrow = 0.65;
@@ -213,8 +213,8 @@ constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApart
 // The same of head_dim 32, whose exponentials take longer than its products: of rows, and of a tile; and the share of a
 // tile's cycles that its keys do not change (docs/hopper-options.md, "Head_dim 32").
 constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.17;
-// Of rounds in so few turns that their order matters: what a block takes over the sum of its warpgroups' cycles, since
-// these do not end together.
+// Where an SM has so few rounds that their order matters: what a block takes over the sum of its warpgroups' cycles,
+// since these do not end together.
 constexpr double kFewTurns = 16, kTogether = 1.05;
 // What a warpgroup that has no rows in a round takes of one that has. At head_dim 32 fewer warpgroups use less of the
 // units, as each waits for its own steps.
@@ -285,8 +285,7 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
 }
 
 /// Cycles of the thread block that has most to do, of blocks that take rounds of heads under a causal mask: rounds are
-/// dealt forwards and backwards in turns (wgmma/heads/rounds.cuh), so that in few turns some have more of the long
-/// ones.
+/// assigned in serpentine order (wgmma/heads/rounds.cuh), so that in few waves some have more of the long ones.
 double busiest_of_dealt(const ForwardConfig& c, const ForwardProblem& p, double of_rows, double of_tile, int sms) {
   const std::int64_t groups = c.warps / 4, blocks = (p.seqlen_q + kWarpgroupRows - 1) / kWarpgroupRows;
   std::vector<double> of_round((blocks + groups - 1) / groups);
@@ -309,7 +308,8 @@ double busiest_of_dealt(const ForwardConfig& c, const ForwardProblem& p, double 
   return most;
 }
 
-/// Blocks that take whole heads, where all keys of one have slots, or rounds of heads. Their warpgroups share the rows.
+/// Blocks that take whole heads, where all keys of one fit in the ring, or rounds of heads. Their warpgroups share the
+/// rows.
 void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProblem& p, const Gpu& gpu) {
   ForwardConfig of_warpgroup = c;
   of_warpgroup.block_m = kWarpgroupRows;

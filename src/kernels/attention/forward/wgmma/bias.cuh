@@ -15,7 +15,7 @@ namespace flashfit {
 template <class T, int N8>
 class TileBias {
   static constexpr int kAtOnce =
-      N8 < 4 ? N8 : 4;  // n8 tiles whose bias waits in registers; the next ones are on their way
+      N8 < 4 ? N8 : 4;  // n8 tiles whose bias is in registers; loads of the next ones are in flight
   static_assert(N8 % kAtOnce == 0);
 
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// A warpgroup that computes 64 of a tile's rows.
+// A consumer warpgroup: it computes 64 of a tile's rows.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/wgmma/key_order.cuh"
@@ -35,8 +35,9 @@ class WgmmaConsumer {
   }();
   static constexpr int kRows = kWarpgroupRows;
   static constexpr int kN = C.block_n, kD = C.head_dim_v;
-  /// The warpgroups take turns: products of one are issued while others make weights. Where products take much
-  /// longer than weights, that is so without; with softcap, weights take long at any head_dim.
+  /// Ping-pong: warpgroups issue their products in turn, so that the products of one run while the others compute
+  /// weights. Where products take much longer than weights, that happens without; with softcap, weights take long at
+  /// any head_dim.
   static constexpr bool kTakesTurns = C.head_dim_v <= 128 || C.kind == ForwardKind::kGeneral;
   static constexpr int kGroups = C.warps / 4;
   /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
@@ -53,10 +54,10 @@ class WgmmaConsumer {
   using Weights = typename Products::Weights;
 
   static constexpr int kNone = -1;
-  /// What a job still lacks when the loop over its keys has ended: P V of the last ones, whose weights are made, and
-  /// its way out. That P V runs together with the next job's first Q K^T.
+  /// What is left of a job when the loop over its keys has ended: the last P V, whose weights are computed, and the
+  /// epilogue. That P V runs together with the next job's first Q K^T.
   struct Unfinished {
-    int tile;  ///< of keys; kNone if no P V is lacking
+    int tile;  ///< the key tile of the last P V; kNone if that is done
     bool is_stored;
     RowState rows[1][2];
   };
@@ -84,7 +85,7 @@ class WgmmaConsumer {
     }
   }
 
-  /// A job's rows. What few tiles ask for stays in shared memory.
+  /// A job's rows. What only few tiles need is not here, in registers, but is read from shared memory again.
   struct Rows {
     int first;  ///< number of key tile 0, as the block counts
     /// Key tiles of which each of the warp's rows sees all keys. In those before, rows may see their first ones.
@@ -118,7 +119,7 @@ class WgmmaConsumer {
     if (job.tiles.begin < job.tiles.end) {
       if constexpr (Order::kDown) {
         if (own_begin - job.tiles.begin >= C.stages) [[unlikely]]
-          finish(o, w, last, turn_ - 1);  // V of what is lacking keeps a slot that others need
+          finish(o, w, last, turn_ - 1);  // V of the last P V holds a stage that tiles to come need
         pass_over(job, rows, job.tiles.begin, own_begin);
       }
       constexpr bool kMayBePending = Shared::kRowSlots > 1;
@@ -153,7 +154,7 @@ class WgmmaConsumer {
     if constexpr (!Order::kDown) pass_over(job, rows, end, job.tiles.end);
     at_ = rows.first + job.tiles.end;
   }
-  /// Key tiles at positions from `from` to before `to`, which other warpgroups' rows see and this one's do not.
+  /// Releases, unread, the key tiles at positions from `from` to before `to`: only other warpgroups' rows see them.
   void pass_over(const Job& job, const Rows& rows, int from, int to) {
     for (int j = from; j < to; ++j) {
       const int n = rows.first + j;
@@ -166,7 +167,7 @@ class WgmmaConsumer {
       v_of(n).release();
     }
   }
-  /// What the tile at position j holds behind the last key, once its weights are made.
+  /// Zeroes the rows past the end in the V tile at position j, if it has the last key, once its weights are computed.
   void clear_after(const Rows& rows, int j) const {
     if (!rows.order.is_last(j)) return;
     const int n = rows.first + j;
@@ -193,9 +194,8 @@ class WgmmaConsumer {
   /// Scores times this are in units of log2.
   float scale_log2() const { return WgmmaScores<C>::kInLog2 ? 1.f : p_.scale_log2; }
 
-  /// The rows' key tile at position j: kFirst if it is their first, kPending if a P V is lacking, of theirs or of the
-  /// job before. The main loop pays for each question that first tiles alone would ask, 3 % for all of them: hence two
-  /// copies.
+  /// The rows' key tile at position j: kFirst if it is their first, kPending if there is a P V to issue, of the tile
+  /// before or of the job before. Branches that only a first tile needs would cost the main loop 3 %: hence two copies.
   template <bool kFirst, bool kPending>
   void step(Rows& rows, int j, Outputs& o, Weights& w, const Unfinished& last) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
@@ -238,7 +238,7 @@ class WgmmaConsumer {
       LateRows late = follow_weights<T>(scores, sums, rows.state);
       Products::round(w, x);
       const int tile =
-          arch::shuffle(rows.order.tile(j), 0);  // else the compiler asks in the loop what only this path needs to know
+          arch::shuffle(rows.order.tile(j), 0);  // else the compiler computes in the loop what only this path needs
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
         Products::weigh_again(
             w, sums, late, [&]() -> TileQ& { return q_tile(); }, s_.k[n % C.stages], scale_log2(),
@@ -253,7 +253,7 @@ class WgmmaConsumer {
     rows.state[0][1].sum += sums[0][1];
   }
 
-  /// The P V that is lacking.
+  /// The last P V of a job.
   void multiply_last(Outputs& o, Weights& w, Unfinished& last) {
     const int n = arch::shuffle(last.tile, 0);
     v_of(n).wait_full(n / C.stages);
@@ -263,7 +263,7 @@ class WgmmaConsumer {
     v_of(n).release();
     last.tile = kNone;
   }
-  /// All that is lacking, if anything.
+  /// All that is left of the job before, if anything.
   void finish(Outputs& o, Weights& w, Unfinished& last, int turn) {
     if (last.tile != kNone) multiply_last(o, w, last);
     if (!last.is_stored) store(o, last, turn);
@@ -279,14 +279,14 @@ class WgmmaConsumer {
     for (int i = 0; i + 4 < kD / 2; ++i) o[i] = o[i + 4];
   }
 
-  /// The outputs of the job, whose Q has given its slot away.
+  /// Epilogue of a kernel with one Q buffer, which the next Q may already be in.
   void store_from_registers(Outputs& o, Unfinished& last, const Work& work, int before) {
     leave_out(o, before);
     ForwardParams whole = p_.forward;
-    whole.splits = 1;  // the compiler then leaves out what parts take
+    whole.splits = 1;  // so that the compiler omits the code of split-KV
     if constexpr (takes_parts(C)) {
       if (p_.forward.splits > 1)
-        Output<kEnd>::store(s_.rows[0].o, as_m16(o), last.rows, work, p_.forward);  // a part's go from registers, too
+        Output<kEnd>::store(s_.rows[0].o, as_m16(o), last.rows, work, p_.forward);  // partial results
       else
         RegisterOutput<kEnd>::store(as_m16(o), last.rows, work, whole);
     } else {
@@ -296,7 +296,7 @@ class WgmmaConsumer {
     Products::zero(o);
   }
 
-  /// The outputs of the job of that turn.
+  /// Epilogue of the block's job with that number, through its Q buffer.
   void store(Outputs& o, const Unfinished& last, int turn) {
     static_assert(Shared::kRowSlots > 1 && !has_wide_tiles(C), "the output is as wide as its tile");
     const int slot = turn % Shared::kRowSlots;
@@ -306,7 +306,7 @@ class WgmmaConsumer {
       Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
     } else {
       ForwardParams whole = p_.forward;
-      whole.splits = 1, whole.unaligned = 0;  // the compiler then leaves out what these take
+      whole.splits = 1, whole.unaligned = 0;  // so that the compiler omits the code of these
       Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
@@ -319,8 +319,8 @@ class WgmmaConsumer {
   /// O += P V.
   void multiply_pv(Outputs& o, const Weights& w, int n) const { Products::multiply_pv(o, w, s_.v[n % C.stages]); }
 
-  /// Rows of V behind the last key that TMA copied all the same, of the next sequence or of keys not in use: a weight
-  /// of 0 times what they hold may be NaN. All consumers call it together.
+  /// Zeroes the rows of a V tile past the sequence's last key. TMA copied them from the next sequence, or from keys
+  /// that seqused_k excludes, and a weight of 0 times a NaN there would be NaN. All consumers call it together.
   void clear_spare_rows(const Job& job, int n) const {
     const int spare = job.tiles.end * kN - job.work.keys;
     if (spare <= 0 || (p_.forward.cu_seqlens_k == nullptr && p_.forward.seqused_k == nullptr)) return;

@@ -1,6 +1,6 @@
 #pragma once
-// The warp that finds the block's jobs, ahead of the one that copies their tiles: of sequences of different lengths
-// that takes about as long as the products of two key tiles.
+// The scheduler warp: it finds the block's jobs, ahead of the producer that copies their tiles. With sequences of
+// different lengths, finding a job takes about as long as the products of two key tiles.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/wgmma/shared.cuh"
 #include "kernels/attention/forward/wgmma/works.cuh"
@@ -14,7 +14,7 @@ void find_jobs(const WgmmaForwardParams& p, WgmmaShared<C>& s) {
     const Job job = jobs.next();
     const int slot = n % s.kFoundSlots;
     s.of_found[slot].wait_empty(n / s.kFoundSlots);
-    arch::sync_warp();  // else the slot may be filled and emptied again before a slow lane has looked
+    arch::sync_warp();  // else the stage may be filled and emptied again before a slow lane has tested its barrier
     if (arch::lane() == 0) {
       s.found[slot].put(job);
       arch::mbarrier_arrive(s.of_found[slot].full);

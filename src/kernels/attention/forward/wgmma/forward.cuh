@@ -1,7 +1,7 @@
 #pragma once
-// Fused attention forward over wgmma and TMA, for 9.0a (docs/kernels.md, "The forward on Hopper").
-// A block stays on its SM and computes one tile of block_m query rows after another: its jobs. One warp finds them,
-// another copies their tiles; each of block_m / 64 warpgroups has 64 of the rows:
+// Fused attention forward over wgmma and TMA, for 9.0a (docs/hopper-kernel.md).
+// Blocks are persistent: each computes one tile of block_m query rows after another, its jobs. One warp schedules them,
+// the producer warp copies their tiles; each of the block_m / 64 consumer warpgroups has 64 of the rows:
 //   S(j) = Q K(j)^T and O += P(j - 1) V(j - 1) run together on the tensor cores; P(j) = exp2(S(j) c - b) is made
 //   under the second of them, and under the products of the other warpgroups. The last P V of a job runs together with
 //   the first Q K^T of the next.
@@ -27,8 +27,8 @@ struct WgmmaForwardKernel {
     if (arch::thread() == 0) s.init();
     arch::sync_block();
     arch::wait_for_step_before();
-    // A launch has 168 registers a thread, or 128 for 512 threads, until consumers take what the others' warpgroup
-    // gives.
+    // A launch gives each of 384 threads 168 registers, or each of 512 threads 128. Consumers then take those that the
+    // producer's warpgroup releases.
     if (arch::warp() < C.warps) {
       arch::set_max_registers_inc<C.warps == 8 ? 240 : 160>();
       WgmmaConsumer<C>::run(p, s);

@@ -11,7 +11,7 @@ namespace flashfit {
 inline constexpr int kColumnsBetweenSectors = 8;
 
 /// Whether a variant does so: those of 192 rows with tiles as short as few copies for a row take, and those whose tiles
-/// have columns to spare. In others the warp that copies was slower.
+/// have unused columns. In others the producer warp was slower.
 constexpr bool copies_from_sectors(const ForwardConfig& c) {
   if (c.engine != ForwardEngine::kWgmma || c.kind != ForwardKind::kPlain || c.packs) return false;
   return (c.block_m == 192 && c.stages == 2) || has_wide_tiles(c);

@@ -19,12 +19,12 @@ enum class WorkOrder : unsigned char {
   /// The longest first, whatever their head: all blocks end together. For heads whose keys and values stay in L2.
   kLongestFirst,
   /// Head after head, a long tile and then a short one, which together cost what all such pairs do: few heads at a time
-  /// are in L2. What the last one to two rounds have is dealt longest first, so that all blocks end together.
+  /// are in L2. The tiles of the last one to two waves come longest first, so that all blocks end together.
   kPairsThenLongest,
 };
 
-/// Whether a variant can have a part of the keys: general ones of wide rows, which have softcap, spill if they do; with
-/// ALiBi or a bias it was not tried; those whose blocks take whole heads are for many rows of few keys.
+/// Whether a variant has split-KV. General ones of wide rows, which have softcap, would spill; with ALiBi or a bias it
+/// was not tried; those whose blocks take whole heads are for many rows of few keys.
 constexpr bool takes_parts(const ForwardConfig& c) {
   if (takes_heads(c) || has_wide_tiles(c)) return false;
   if (c.engine != ForwardEngine::kWgmma || c.kind == ForwardKind::kPlain) return true;
@@ -41,8 +41,8 @@ struct WgmmaForwardParams {
   int works;         ///< tiles of query rows: slots * heads / pack, which the blocks of each part of the keys share
   WorkOrder order;
   int all_heads;  ///< of all sequences; packs of them where they are packed
-  /// In the workspace, 0 before the launch: tiles that blocks have taken beyond the first of each. nullptr: blocks take
-  /// turns, which is as good where all tiles' costs are known.
+  /// In the workspace, 0 before the launch: a counter of the tiles that blocks have taken beyond the first of each.
+  /// nullptr: a static schedule, which is as good where all tiles' costs are known.
   int* taken;
   HeadStart start;  ///< of k and v; q is copied and the output moved as they are
   float softcap_x;  ///< with softcap, a product of q and k times this is x of tanh(x ln 2 / 2)

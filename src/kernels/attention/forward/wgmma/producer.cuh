@@ -1,6 +1,6 @@
 #pragma once
-// The warp that copies the Q, K and V tiles of the block's jobs into shared memory, by TMA, as far ahead as there are
-// slots.
+// The producer warp: it copies the Q, K and V tiles of the block's jobs into shared memory, by TMA, as far ahead as
+// there are Q buffers and stages.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/wgmma/key_order.cuh"
@@ -35,7 +35,7 @@ class WgmmaProducer {
       if (job.work.queries == 0) break;
       at += job.tiles.end - job.tiles.begin;
     }
-    if (arch::elect_one()) arch::let_next_step_begin();  // which combines parts: its blocks find their rows meanwhile
+    if (arch::elect_one()) arch::let_next_step_begin();  // the combine kernel: its blocks find their rows meanwhile
   }
 
  private:
@@ -72,7 +72,7 @@ class WgmmaProducer {
     const KeyOrder<C> order(p.forward, job);
     int position = job.tiles.begin, row = job.work.k_offset + order.tile(position) * C.block_n;
     const int end = at + job.tiles.end - job.tiles.begin;
-    // Where there are three slots for Q, one is free before there is room for keys.
+    // Of three Q buffers one is free before the rings have room for keys. A single one is still in use then.
     const bool keys_first = Shared::kRowSlots == 1 && at != end;
     if (keys_first) copy_k(row);
     hand_over();

@@ -1,6 +1,6 @@
 #pragma once
-// The end of a warp's rows where shared memory has one slot for Q: outputs go from registers to global memory, so that
-// the next Q may be copied as soon as this one's last product is done.
+// The epilogue of a warp's rows where shared memory has one Q buffer: outputs go from registers to global memory, so
+// that the next Q may be copied as soon as this one's last product is done.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/repair.cuh"

@@ -1,5 +1,5 @@
 #pragma once
-// A block's shared memory: rings of Q, K and V tiles, and the barriers by which producer and consumers hand them over.
+// A block's shared memory: Q buffers, rings of K and V stages, and the mbarriers between producer and consumers.
 #include "core/base/mbarrier.hpp"
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/config.hpp"
@@ -10,7 +10,7 @@
 
 namespace flashfit {
 
-/// A slot that one side fills and the other empties, in turns.
+/// The two mbarriers of a stage of a ring, or of a Q buffer, which one side fills and the other empties.
 struct Handover {
   MBarrier full, empty;
 
@@ -19,10 +19,10 @@ struct Handover {
     arch::mbarrier_init(full, 1);
     arch::mbarrier_init(empty, consumers);
   }
-  /// Until it was filled, emptied, for the n-th time, from 0 on.
+  /// Wait until the stage was filled, or emptied, for the n-th time; n counts from 0.
   void wait_full(int n) { arch::mbarrier_wait(full, n % 2); }
   void wait_empty(int n) { arch::mbarrier_wait(empty, n % 2 ^ 1); }
-  /// The warp is done with what the slot holds.
+  /// The warp has read what the stage holds for the last time.
   void release() {
     arch::sync_warp();
     if (arch::lane() == 0) arch::mbarrier_arrive(empty);
@@ -37,7 +37,8 @@ struct WgmmaShared {
   using TileK = PanelTile<T, C.block_n, kWide.head_dim, panel_mode(kWide.head_dim)>;
   using TileV = PanelTile<T, C.block_n, kWide.head_dim_v, panel_mode(kWide.head_dim_v)>;
 
-  /// A tile of Q, and then the output of its rows, on its way out: a warp's rows lie where its rows of Q did.
+  /// A Q buffer: a tile of Q, and in the epilogue the output of its rows. A warp's output rows lie where its rows of Q
+  /// did.
   union Rows {
     TileQ q;
     typename Output<kWide>::Tile o;
@@ -47,11 +48,11 @@ struct WgmmaShared {
   Rows rows[kRowSlots];
   TileK k[C.stages];
   TileV v[C.stages];
-  JobSlot jobs[kRowSlots];  ///< what rows are of
+  JobSlot jobs[kRowSlots];  ///< of each Q buffer
   int before[kRowSlots];    ///< columns before the first one of its K and V (head_start.hpp), and so of its output
   Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
   static constexpr int kFoundSlots = 2;
-  JobSlot found[kFoundSlots];  ///< jobs that are yet to be copied
+  JobSlot found[kFoundSlots];  ///< jobs from the scheduler, which the producer has yet to read
   Handover of_found[kFoundSlots];
 
   /// By one thread.

@@ -1,5 +1,5 @@
 #pragma once
-// In which order blocks over wgmma take tiles of query rows: the plan's choice. Host only.
+// In which order the persistent blocks over wgmma compute tiles of query rows: the plan's choice. Host only.
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/params.hpp"
 #include "kernels/attention/problem.hpp"

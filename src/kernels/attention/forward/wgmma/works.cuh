@@ -24,9 +24,9 @@ int head_by_head(const ForwardParams& p, int number) {
 
 constexpr int kNoneNow = -1, kNoneLeft = -2;
 
-/// The number of the block's tile when `count` tiles are dealt in rounds: kNoneNow if this round, the last, has none
-/// for it, kNoneLeft if there was no such round. Every second round is dealt backwards, so that no block has the longer
-/// tile of every round.
+/// The number of the block's tile in a wave, when `count` tiles are assigned in waves of one tile a block, in
+/// serpentine order: every second wave is reversed, so that no block has the longer tile of every wave. kNoneNow if
+/// this wave, the last one, has no tile for the block; kNoneLeft if there is no such wave.
 inline int dealt(int round, int count) {
   const int blocks = arch::grid().x, block = arch::block().x, first = round * blocks;
   if (first >= count) return kNoneLeft;
@@ -34,8 +34,8 @@ inline int dealt(int round, int count) {
   return i < count ? i : kNoneNow;
 }
 
-/// The number of the block's tile when each takes the next one that nobody has: kNoneLeft if there is none. All lanes
-/// of a warp ask together.
+/// The number of the block's tile when blocks take tiles from an atomic counter: kNoneLeft if no tile is left. All
+/// lanes of a warp call it together.
 inline int taken(const WgmmaForwardParams& p, int turn) {
   int i = arch::block().x;
   if (turn != 0) {
@@ -49,7 +49,7 @@ inline int taken(const WgmmaForwardParams& p, int turn) {
 /// number of tiles the longest is alone.
 class TilePairs {
  public:
-  /// A shuffle, so that the compiler does not keep all this in registers from turn to turn: there are few.
+  /// A shuffle, so that the compiler does not keep all this in registers from tile to tile: the scheduler has few.
   explicit TilePairs(const WgmmaForwardParams& p)
       : tiles_(p.forward.tiles.by), of_head_((tiles_ + 1) / 2), blocks_(arch::shuffle(arch::grid().x, 0)) {
     const int pairs = p.all_heads * of_head_, rounds = pairs / blocks_;
@@ -60,8 +60,8 @@ class TilePairs {
     heads_ = p.all_heads - first_ - 1;
   }
 
-  /// The number of the block's tile: for some rounds a pair's longer tile and in the next turn its shorter one, and
-  /// then the tiles of all other pairs, the longest first.
+  /// The number of the block's tile: for some waves a pair's longer tile and right after it its shorter one, and then
+  /// the tiles of all other pairs, the longest first, in serpentine order.
   int dealt(int turn) const {
     if (turn >= 2 * rounds_) return of_rest(flashfit::dealt(turn - 2 * rounds_, 2 * rest_));
     const int pair = turn / 2 * blocks_ + arch::block().x, head = pair / of_head_;
@@ -85,10 +85,10 @@ class TilePairs {
 
   int tiles_, of_head_, blocks_;
   int rounds_, rest_;          // pairs of each block, and pairs that are left then
-  int first_, begun_, heads_;  // head that the rest begins in, its pairs that are dealt, heads after it
+  int first_, begun_, heads_;  // head that the rest begins in, its pairs in whole waves, heads after it
 };
 
-/// The block's `turn`-th tile, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp ask together.
+/// The block's `turn`-th tile, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp call it together.
 template <int BlockM>
 int tile_number(const WgmmaForwardParams& p, int turn) {
   if (p.order == WorkOrder::kPairsThenLongest) return TilePairs(p).dealt(turn);
@@ -102,9 +102,10 @@ int tile_number(const WgmmaForwardParams& p, int turn) {
   return head * tiles + first + within - head * width;
 }
 
-/// What the block is to do next: the finder writes it, the producer passes it on to the consumers.
+/// A tile of query rows and its range of key tiles. The scheduler writes it, the producer passes it on to the
+/// consumers.
 struct Job {
-  Work work;        ///< without rows: there was none left
+  Work work;        ///< without queries: no job is left
   TileRange tiles;  ///< the key tiles that some row of the block sees
 };
 
@@ -119,7 +120,7 @@ struct JobSlot {
 #pragma unroll
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) arch::store_shared(words.at, i, from.at[i]);
   }
-  /// What another slot holds, a word at a time.
+  /// Copies another one, a word at a time.
   void put(const JobSlot& from) {
 #pragma unroll
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i)
@@ -143,7 +144,7 @@ TileRange key_tiles(const ForwardParams& p, const Work& work) {
   return {tiles.begin, tiles.begin < tiles.end ? tiles.end : tiles.begin};
 }
 
-/// The block's jobs, one after another. All lanes of a warp ask together.
+/// The block's jobs, one after another. All lanes of a warp call it together.
 template <ForwardConfig C>
 class Jobs {
  public:

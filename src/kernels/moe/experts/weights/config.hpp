@@ -6,7 +6,7 @@
 namespace flashfit {
 
 /// One compiled form. A block computes tile_m by tile_n elements of one expert's gradient; its two warpgroups have half
-/// of tile_m each. Slices of `depth` rows stream through a ring of `stages` slots.
+/// of tile_m each. Slices of `depth` rows stream through a ring of `stages`.
 struct WeightsProductConfig {
   DType dtype;
   int tile_m, tile_n, depth, stages;
@@ -16,9 +16,9 @@ struct WeightsProductConfig {
 inline constexpr int kWeightsGroups = 2;                               ///< warpgroups that multiply; one more copies
 inline constexpr int kWeightsThreads = 128 * (1 + kWeightsGroups);     ///< of a block
 inline constexpr int kWeightsStripe = 8;                               ///< tiles of m whose blocks run side by side
-inline constexpr int kWeightsOutColumns = 64, kWeightsOutBuffers = 2;  ///< a warp's way out: 16 rows of so many columns
+inline constexpr int kWeightsOutColumns = 64, kWeightsOutBuffers = 2;  ///< of a warp's epilogue, 16 rows each
 
-/// The ring, each warp's way out, and the slots' barriers with what aligns them.
+/// The ring, each warp's epilogue buffers, and the stages' barriers with what aligns them.
 constexpr int weights_product_shared_bytes(const WeightsProductConfig& c) {
   return (c.stages * (c.tile_m + c.tile_n) * c.depth +
           kWeightsGroups * 4 * kWeightsOutBuffers * 16 * kWeightsOutColumns) *

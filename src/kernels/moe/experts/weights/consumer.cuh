@@ -1,5 +1,5 @@
 #pragma once
-// A warpgroup that computes 64 of a tile's rows of the gradient.
+// A consumer warpgroup: it computes 64 of a tile's rows of the gradient.
 #include "kernels/arch/arch.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/moe/experts/weights/params.hpp"
@@ -22,8 +22,8 @@ class WeightsConsumer {
   static void run(const Params& p, Shared& s, int group) { WeightsConsumer(p, s, group).run(); }
 
  private:
-  /// The second warpgroup begins so many slices after the first, and the ring lets it stay behind: while one stores its
-  /// tile, the other has the tensor cores to itself.
+  /// Ping-pong: the second warpgroup begins so many slices after the first, and stays behind. While one is in its
+  /// epilogue, the other has the tensor cores to itself.
   static constexpr int kLead = 1;
   static constexpr int kBegin = 1;  // a named barrier
 
@@ -86,14 +86,14 @@ class WeightsConsumer {
     release(at_ - 1);
   }
 
-  /// The warp has no further use for the n-th slot.
+  /// The warp has read the n-th slice for the last time.
   void release(int n) {
     arch::sync_warp();
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
   }
 
-  /// The warp's 16 rows to global memory, 64 columns at a time: through shared memory, so that rows of 128 bytes leave.
-  /// There are two places for them in turn: what is read from one is done before the other is.
+  /// The epilogue: the warp's 16 rows to global memory, 64 columns at a time, through shared memory, so that 128 bytes
+  /// of a row are stored at once. Two buffers alternate: a buffer is written again only when all lanes have read it.
   void put(const WeightsTile& tile, const Sums& sums) {
     const int lane = arch::lane(), warp = group_ * 4 + arch::warp() % 4;
     TileOut(&s_out)[kWeightsOutBuffers] = s_.out[warp];
@@ -128,7 +128,7 @@ class WeightsConsumer {
   Shared& s_;
   const int group_;
   bool begun_;
-  int at_;  // slots so far
+  int at_;  // stages so far
 };
 
 }  // namespace flashfit

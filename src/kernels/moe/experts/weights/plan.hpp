@@ -27,7 +27,7 @@ using enum Target::Kind;
 
 inline constexpr Target kHopper[] = {{90, kSass, TargetScope::kArchitecture}};
 
-// Four slots of 48 KB and the results' way out: what a block may have on 9.0.
+// Four stages of 48 KB and the epilogue's buffers: what a block may have on 9.0.
 constexpr WeightsProductConfig hopper(DType t) {
   return {.dtype = t, .tile_m = 128, .tile_n = 256, .depth = 64, .stages = 4};
 }
@@ -82,7 +82,7 @@ struct WeightsProductPlan {
 Result<WeightsProductPlan> plan_weights_product(const WeightsProduct& problem, const Gpu& gpu, CudaVersion driver,
                                                 std::span<const Image> images, bool ptx_only = false);
 
-/// The plan's steps, of two images. Blocks stay and share the tiles, at most one on each of `resident` SMs.
+/// The plan's steps, of two images. Blocks are persistent and share the tiles, at most one on each of `resident` SMs.
 Steps weights_product_steps(const Image& rows, const Image& product, const WeightsProduct& problem,
                             std::int64_t resident);
 

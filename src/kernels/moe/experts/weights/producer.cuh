@@ -1,7 +1,7 @@
 #pragma once
-// The warp that takes tiles, and has TMA copy slices of the expert's rows of a and b as far ahead as there are slots. A
-// slice of 64 rows may end with rows of the next expert, which may hold NaN: up to the next multiple of 16, the depth
-// of one wgmma, the warp writes zeros over them before it hands the slice over.
+// The producer warp: it takes tiles, and has TMA copy slices of the expert's rows of a and b as far ahead as there are
+// stages. A slice of 64 rows may end with rows of the next expert, which may hold NaN: up to the next multiple of 16,
+// the depth of one wgmma, the warp writes zeros over them before it passes the slice to the consumers.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/weights/params.hpp"
 #include "kernels/moe/experts/weights/shared.cuh"
@@ -22,7 +22,8 @@ class WeightsProducer {
   static void run(const Params& p, Shared& s) { WeightsProducer(p, s).run(); }
 
  private:
-  /// Slices before a tile's last at which the next one is taken, and looked at: as in wgmma/producer.cuh.
+  /// So many slices before the end of a tile, the next one is taken, and its rows are looked up: as in
+  /// wgmma/producer.cuh.
   static constexpr int kTake = 6, kLook = 3;
 
   WeightsProducer(const Params& p, Shared& s) : p_(p), s_(s), at_(0), ragged_slot_(0), ragged_rows_(0), phases_(0) {}
@@ -47,7 +48,7 @@ class WeightsProducer {
     }
   }
 
-  /// A slot with nothing but the news of a tile without rows, or that nothing is left.
+  /// A stage without a slice, which tells the consumers of a tile without rows, or that no tile is left.
   void tell(const WeightsTile& tile) {
     const int slot = wait();
     sweep();
@@ -57,7 +58,7 @@ class WeightsProducer {
     }
   }
 
-  /// Slice i of a tile. A slice that has to be swept is not waited for: that is the next one's turn.
+  /// Slice i of a tile. If rows of it have to be zeroed, that is done once the copies of the next slice are issued.
   void copy(const WeightsTile& tile, int first_row, int i) {
     const int slot = wait(), left = tile.rows - i * C.depth;
     const bool ragged = left < C.depth && left % 16 != 0;
@@ -78,7 +79,7 @@ class WeightsProducer {
     if (ragged) ragged_slot_ = slot, ragged_rows_ = left;
   }
 
-  /// Zeros over the rows of other experts in the slice before, if it has any, and the slice to the consumers.
+  /// Zeroes the rows of other experts in the slice before, if it has any, and passes that slice to the consumers.
   void sweep() {
     if (ragged_rows_ == 0) return;
     const int slot = ragged_slot_, others = (16 - ragged_rows_ % 16);
@@ -98,7 +99,7 @@ class WeightsProducer {
     ragged_rows_ = 0;
   }
 
-  /// Until the next slot is empty.
+  /// Waits until the next stage is empty.
   int wait() {
     const int slot = at_ % C.stages;
     arch::mbarrier_wait(s_.empty[slot], at_ / C.stages % 2 ^ 1);
@@ -108,9 +109,9 @@ class WeightsProducer {
 
   const Params& p_;
   Shared& s_;
-  int at_;                         // slots so far
-  int ragged_slot_, ragged_rows_;  // of the slice that is to be swept; no rows: none is
-  uint32 phases_;                  // a bit for each slot's `landed`
+  int at_;                         // stages so far
+  int ragged_slot_, ragged_rows_;  // of the slice whose other rows are to be zeroed; 0 rows: there is none
+  uint32 phases_;                  // a bit for each stage's `landed`: its parity
 };
 
 }  // namespace flashfit

@@ -1,8 +1,7 @@
 #pragma once
 // The product that gives gradients of experts' weights, over wgmma and TMA, for 9.0a (docs/moe-kernels.md, "Gradients
-// of weights"). Both operands come as they lie in memory, row by row, and rows are what is summed over: to wgmma both
-// are transposed. A block stays on its SM and computes one tile after another: one warp copies, two warpgroups
-// multiply.
+// of weights"). Both operands are row-major, and rows are what is summed over: to wgmma both are transposed. Blocks are
+// persistent: one producer warp copies, two consumer warpgroups multiply.
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/weights/consumer.cuh"
 #include "kernels/moe/experts/weights/producer.cuh"

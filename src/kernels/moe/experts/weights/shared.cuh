@@ -1,6 +1,5 @@
 #pragma once
-// A block's shared memory: a ring of slices of a and b, the barriers by which they are handed over, and each warp's way
-// out.
+// A block's shared memory: a ring whose stages hold slices of a and b, its mbarriers, and each warp's epilogue buffers.
 #include "core/base/mbarrier.hpp"
 #include "kernels/arch/arch.hpp"
 #include "kernels/layout/panel_tile.hpp"
@@ -24,7 +23,7 @@ struct WeightsShared {
   alignas(1024) MBarrier full[C.stages];
   MBarrier landed[C.stages];  ///< in place of `full`, for slices that have rows of another expert
   MBarrier empty[C.stages];
-  WeightsTile tiles[C.stages];  ///< in the slot of a tile's first slice
+  WeightsTile tiles[C.stages];  ///< of each tile, in the stage of its first slice
 
   /// By one thread.
   void init() {

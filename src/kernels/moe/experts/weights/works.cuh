@@ -1,7 +1,7 @@
 #pragma once
-// Which tiles a block that stays computes: first its own, then whichever is next, by a counter that all share, as
-// wgmma/works.cuh says. The tiles of an expert go along m within a stripe, so that those which run together read few
-// columns of a and b.
+// The scheduler of the persistent blocks: which tiles a block computes. The first one is its block index, the others
+// come from an atomic counter, for the reason in wgmma/works.cuh. The tiles of an expert go along m within a stripe, so
+// that those which run together read few columns of a and b.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/weights/config.hpp"
 #include "kernels/moe/experts/weights/params.hpp"
@@ -24,8 +24,8 @@ class WeightsWorks {
     read();
   }
 
-  /// Takes the next tile; some time later look() reads where its expert's rows are, and later still next() says so:
-  /// neither is waited for at once.
+  /// take() takes a number from the counter, look() loads where that tile's expert has its rows, next() returns the
+  /// tile. They are called some time after each other, so that neither latency is exposed.
   void take() {
     if (arch::lane() == 0) taken_ = arch::atomic_add<arch::MemoryOrder::kRelaxed>(p_.taken, 0, 1);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A warpgroup that computes twice 64 of a tile's outputs, of gate and of up, or one after the other; or, of three that
-// share a tile, 64, of which gate and up may be every other 8.
+// A consumer warpgroup. Two share a tile, and each computes twice 64 of its outputs: of gate and of up, or without a
+// gate the next 64. Or three share a tile, and each computes 64 outputs, in which 8 of gate and 8 of up may alternate.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
@@ -20,7 +20,7 @@ class WgmmaExpertsConsumer {
   using TileW = typename Shared::TileW;
   using TileA = typename Shared::TileA;
   using TileOut = typename Shared::TileOut;
-  using Sums = float[C.tile_rows / 2];  ///< of 64 outputs, this thread's; a tile of fewer rows uses the first ones
+  using Sums = float[C.tile_rows / 2];  ///< a thread's accumulators of 64 outputs; fewer rows use the first ones
   /// Where a thread's 16 bytes of a row go, and how far it is to the next row.
   struct Leaving {
     T* to;
@@ -31,10 +31,10 @@ class WgmmaExpertsConsumer {
   static void run(const Params& p, Shared& s, int group) { WgmmaExpertsConsumer(p, s, group).run(); }
 
  private:
-  /// A warpgroup begins so many slices after the one before it, and the ring lets it stay behind: while one activates
-  /// and stores, the others have the tensor cores to themselves. Each slice more is one less on its way.
+  /// Ping-pong: a warpgroup begins so many slices after the one before it, and stays behind by as many. While one is in
+  /// its epilogue, the others have the tensor cores to themselves. Each slice more would leave one less in flight.
   static constexpr int kLead = 1;
-  /// Named barriers: 1 + group for the way out; then, for each group but the first, that it may begin.
+  /// Named barriers: 1 + group for the epilogue; then, for each warpgroup but the first, that it may begin.
   static constexpr int kGroups = Shared::kGroups, kBegin = kGroups;
   /// Gate and up of a feature are rows of one m64, eight apart (producer.cuh), or of two.
   static constexpr int kRuns = Shared::kRuns;
@@ -43,10 +43,10 @@ class WgmmaExpertsConsumer {
       : p_(p.product), s_(s), group_(group), alternates_(C.transposed && p.product.alternates()), at_(0) {}
 
   void run() {
-    arch::wait_for_step_before();  // which may still read what this one writes
+    arch::wait_for_step_before();  // the step before may still read what this one writes
     for (;;) {
       const ExpertsPlace place = next();
-      if (place.rows == 0) return release(at_);  // whatever came before is stored
+      if (place.rows == 0) return release(at_);  // all tiles before are stored
       if (leads() && group_ > 0 && at_ == 0) arch::named_barrier_sync(kBegin + group_, 256);
       if constexpr (kRuns == 1) {
         if ((place.column * kGroups + group_) * (p_.paired != 0 ? 32 : 64) >= p_.outputs) {
@@ -54,7 +54,7 @@ class WgmmaExpertsConsumer {
           continue;
         }
       }
-      // Zeros that nobody reads: without, the compiler takes all sums to be alive from one tile to the next.
+      // Zeros that nobody reads: without them, the compiler keeps all accumulators alive from one tile to the next.
       Sums lo = {}, hi = {};
       multiply<C.tile_rows / kExpertsStep>(lo, hi, place.steps());
       if constexpr (C.transposed && kRuns == 2)
@@ -119,7 +119,7 @@ class WgmmaExpertsConsumer {
     if (leads() && group_ + 1 < kGroups && at_ == kLead) arch::named_barrier_arrive(kBegin + group_ + 1, 256);
   }
 
-  /// A tile of which the warpgroup has no outputs.
+  /// Releases, unread, the slices of a tile in which the warpgroup has no outputs.
   void pass() {
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
       arch::mbarrier_wait(s_.full[at_ % C.stages], at_ / C.stages % 2);
@@ -138,7 +138,7 @@ class WgmmaExpertsConsumer {
   }
   static uint64 at_depth(uint64 w, int k) { return C.transposed ? TileW::moved(w, k, 0) : TileW::moved(w, 0, k); }
 
-  /// The warp has no further use for the slot of the n-th slice.
+  /// The warp has read the n-th slice for the last time.
   void release(int n) {
     arch::sync_warp();
     if (arch::lane() == 0) arch::mbarrier_arrive(s_.empty[n % C.stages]);
@@ -161,7 +161,7 @@ class WgmmaExpertsConsumer {
     return thread / 32 * 16 + second;
   }
 
-  /// The tile's results, to global memory.
+  /// The epilogue: the tile's results to global memory.
   void put(const ExpertsPlace& place, const Sums& lo, const Sums& hi) {
     with_activation(p_, [&](auto activate) {
       if constexpr (activate.kOften)
@@ -170,8 +170,8 @@ class WgmmaExpertsConsumer {
     });
   }
 
-  /// With what comes before the activation, if that is kept. Without a gate the two runs of outputs leave one after the
-  /// other.
+  /// Also z, the activation's input, if that is kept. Without a gate the two runs of 64 outputs are stored one after
+  /// the other.
   template <bool Scales, class Activate>
   void put_activated(const ExpertsPlace& place, const Sums& lo, const Sums& hi, const Activate& activate) {
     constexpr bool kKeeps = C.keeps && Activate::kActivates;
@@ -201,9 +201,10 @@ class WgmmaExpertsConsumer {
     }
   }
 
-  /// `Outputs` outputs from `first` on, 64, or 32 whose gate and up are rows of one m64. As many rows at once as there
-  /// is room for: a thread holds columns, and stores 16 bytes of a row.
-  /// N: results of each element: what the activation gives; then what came before it, gate before up.
+  /// Stores `Outputs` outputs from `first` on: 64, or 32 whose gate and up are rows of one m64. They go through the
+  /// warpgroup's epilogue buffer, as many rows at once as fit: a thread's accumulators are of columns, and it stores 16
+  /// bytes of a row.
+  /// N: results of each element: what the activation gives; then its inputs, gate before up.
   /// result(i, scaled, results) gives those of element i, whose sums become products by scaled(sum, i, of up).
   template <bool Scales, int N, int Outputs = 64, class Result>
   void put_run(const ExpertsPlace& place, int first, Result result) {
@@ -241,7 +242,7 @@ class WgmmaExpertsConsumer {
 #pragma unroll
     for (int begin = 0; begin < C.tile_rows; begin += kRows) {
       if (begin >= place.rows) break;
-      arch::named_barrier_sync(1 + group_, 128);  // what lay there before has left
+      arch::named_barrier_sync(1 + group_, 128);  // the rows before have been read
 #pragma unroll
       for (int r = begin; r < begin + kRows; r += kStep) {
         float weights[kStep / 8][2];  // of the n8 tiles' rows

@@ -12,10 +12,10 @@ struct ExpertsRowCopies {
   void* gathered;  ///< [rows, depth]
   int unit_rows;   ///< that a block copies at a time: at most 32, and a divisor of kReadyRows
   int* taken;      ///< rows that blocks have taken
-  int* ready;      ///< of each kReadyRows rows, how many are there
+  int* ready;      ///< of each kReadyRows rows, how many are gathered
 };
 
-/// Of tokens' sums that the second product's idle warps take (wgmma/token_sums.cuh), of rows of its `out`.
+/// Of the tokens' sums that idle warps of the second product compute (wgmma/token_sums.cuh), from rows of its `out`.
 struct ExpertsTokenSumsParams {
   ExpertsSumUnits units;
   const int* places;     ///< [tokens, top_k]: the row of each choice; -1: none

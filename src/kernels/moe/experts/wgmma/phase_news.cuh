@@ -1,9 +1,10 @@
 #pragma once
-// What the thread that takes tiles tells of the second product's phases: how many of its block's tiles of a phase are
-// in y, for all blocks, and that the block has no more of them, for its own idle warps (token_sums.cuh).
-// The consumers tell nothing of their own: when they release the first slice of a tile, they have stored the tile
-// before it, and this thread waits for each slot that it fills again. So it learns of a phase's last tile some slices
-// later, and only one release a phase and block is paid for.
+// How the producer thread signals the end of a phase of the second product. For all blocks it adds the number of its
+// block's tiles of the phase to a global counter, once they are stored in y; for its own block's idle warps
+// (token_sums.cuh) it arrives on an mbarrier.
+// The consumers need no signal of their own: when they release the first slice of a tile, they have stored the tile
+// before it, and the producer waits for each stage before it fills it again. So it learns some slices later that a
+// phase's last tile is stored, and a block pays for one release to global memory in each phase.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/shared.cuh"
@@ -28,11 +29,11 @@ class ExpertsPhaseNews {
     }
     ++tiles_;
   }
-  /// The slot of the n-th slice was waited for: the one so many slices before has been released.
+  /// The n-th slice's stage has become empty: the slice C.stages before it is released.
   void slot_taken(int n) {
     if (n >= due_) tell();
   }
-  /// The n-th slice was the last, and says that nothing is left: consumers release it when all is stored.
+  /// In place of an n-th slice, its stage tells that no tile is left: consumers release it when all tiles are stored.
   void end(int n) {
     if (p_.phases.count == 1) return;
     if (due_ != kNothing) wait_and_tell();
@@ -56,10 +57,10 @@ class ExpertsPhaseNews {
 
   const WgmmaExpertsParams& p_;
   Shared& s_;
-  int phase_, tiles_;          // of the tile that was begun last; of its phase, so many were begun
-  int told_;                   // phases that the block's own warps know of
-  int before_, tiles_before_;  // the phase that ended, until it is told
-  int due_;                    // the slice for whose slot one waits to know that its tiles are stored
+  int phase_, tiles_;          // the current tile's phase, and the tiles begun in it
+  int told_;                   // phases that were signalled to the block's own warps
+  int before_, tiles_before_;  // the phase that ended, and its tiles, until they are signalled
+  int due_;                    // once the stage of this slice is empty, those tiles are stored
 };
 
 }  // namespace flashfit

@@ -1,6 +1,6 @@
 #pragma once
-// The thread that takes tiles, and has TMA copy slices of weights and of the expert's rows as far ahead as there are
-// slots.
+// The producer thread: it takes tiles, and has TMA copy slices of weights and of the expert's rows as far ahead as
+// there are stages.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
@@ -22,8 +22,9 @@ class WgmmaExpertsProducer {
   static void run(const Params& p, Shared& s) { WgmmaExpertsProducer(p, s).run(); }
 
  private:
-  /// Slices before a tile's last at which the next one is taken, and looked at: a microsecond each is enough, and taken
-  /// earlier it would not be whoever is free first who takes it.
+  /// So many slices before the end of a tile, the next tile is taken from the counter, and its entry in the list of
+  /// tiles is loaded: a microsecond hides either latency. If tiles were taken earlier, they would not go to the block
+  /// that is free first.
   static constexpr int kTake = 6, kLook = 3;
 
   WgmmaExpertsProducer(const Params& p, Shared& s)
@@ -32,7 +33,7 @@ class WgmmaExpertsProducer {
   void run() {
     ExpertsWorks<C> works(params_);
     const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
-    // The first slices' weights are asked for before the step before this one has ended, whose results are rows.
+    // Copies of the first slices of weights are issued before the step before this one has ended: it writes only rows.
     ExpertsPlace place = works.next();
     int begun = place.rows == 0 ? 0 : slices_ < C.stages ? slices_ : C.stages;
     for (int i = 0; i < begun; ++i) begin(place, i, i);
@@ -54,7 +55,7 @@ class WgmmaExpertsProducer {
     news.end(at_);
   }
 
-  /// Slice i of a tile, the n-th of all: a slot for it, and its weights on their way.
+  /// Slice i of a tile, the n-th of all: waits for its stage, and issues the copies of its weights.
   void begin(const ExpertsPlace& place, int i, int n) {
     const int slot = wait(n);
     if (i == 0) arch::store_shared(s_.places, slot, place);
@@ -62,14 +63,14 @@ class WgmmaExpertsProducer {
     copy_weights(place, i * C.depth, slot);
   }
 
-  /// A slot with nothing but the news that nothing is left.
+  /// A stage without a slice, which tells the consumers that no tile is left.
   void end() {
     const int slot = wait(at_);
     arch::store_shared(s_.places, slot, ExpertsPlace{});
     arch::mbarrier_arrive(s_.full[slot]);
   }
 
-  /// Until the slot of the n-th slice is empty.
+  /// Waits until the stage of the n-th slice is empty.
   int wait(int n) {
     const int slot = n % C.stages;
     arch::mbarrier_wait(s_.empty[slot], n / C.stages % 2 ^ 1);
@@ -103,7 +104,7 @@ class WgmmaExpertsProducer {
     }
   }
 
-  /// As many as the consumers take. The last ones may be the next expert's: nobody reads what they give.
+  /// As many rows as the consumers multiply. The last ones may be the next expert's: their results are not stored.
   void copy_rows(const ExpertsPlace& place, int k, int slot) {
     for (int i = 0; i < place.steps(); ++i)
       arch::tma_load(s_.a[slot].data, i * kExpertsStep * TileA::kPanel, params_.rows,

@@ -1,10 +1,9 @@
 #pragma once
 // One of the experts' two products over wgmma and TMA, for 9.0a (docs/moe-kernels.md, "The product on Hopper"); what it
 // computes is what product.cuh does.
-// Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. A block stays
-// on its SM and computes one tile after another. One thread copies slices of weights and rows; two warpgroups have
-// twice 64 of the tile's 256 outputs each, or three have 64 of 192: of a feature's gate and of its up, in the same
-// thread.
+// Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. Blocks are
+// persistent. One producer thread copies slices of weights and rows; of two consumer warpgroups each has twice 64 of
+// the tile's 256 outputs, or of three each has 64 of 192. A feature's gate and its up are in the same thread.
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"

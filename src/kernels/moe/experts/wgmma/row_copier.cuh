@@ -21,7 +21,7 @@ class ExpertsRowCopier {
 
  private:
   static constexpr int kPiece = Shared::kPiece, kPieces = Shared::kPieces;
-  /// So many pieces are on their way into shared memory while the others leave it.
+  /// So many loads of pieces are in flight while the other pieces are stored.
   static constexpr int kAhead = (kPieces + 1) / 2;
 
   ExpertsRowCopier(const Params& p, Shared& s)
@@ -81,7 +81,7 @@ class ExpertsRowCopier {
   int size_at(int at) const { return p_.depth - at < kPiece ? p_.depth - at : kPiece; }
 
   void load(int token, int at) {
-    // What used the piece's place before has been read, if so many of the last ones have not.
+    // The last store from this place has been read once at most so many later stores have not.
     arch::bulk_wait_read<kPieces - 1 - kAhead>();
     const int place = loads_, bytes = size_at(at) * int(sizeof(T));
     arch::mbarrier_arrive_expect_tx(s_.copied[place], bytes);

@@ -1,8 +1,8 @@
 #pragma once
-// What the warps that multiply do until their first slice is there: they copy rows, 16 bytes a thread, of which they
-// have more on their way than the copier's ring has room for. So the rows of the first tiles, which all blocks wait
-// for, are there early. Whoever waits for a row that no block has taken takes units itself, until that one is among
-// them: so none waits for a block that has not begun.
+// What the consumer warps do until their first slice is there: they copy rows, 16 bytes a thread, and have more of them
+// in flight than the copier's ring has room for. So the rows of the first tiles, which all blocks wait for, are there
+// early. A block that waits for a row that no block has taken takes units itself, until it has taken that row: so none
+// waits for a block that has not begun.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/wgmma/row_units.cuh"
 #include "kernels/moe/experts/wgmma/shared.cuh"

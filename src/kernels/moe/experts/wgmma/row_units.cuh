@@ -1,7 +1,7 @@
 #pragma once
-// The rows of x that blocks copy into the order of experts, unit by unit: which are next, and which are there. Blocks
-// take units in the order of rows, and tell each other of rows by a count for each band of them. The sort writes what
-// is there from the start: the rows that no expert has.
+// The rows of x that blocks copy into the order of experts, unit by unit: which unit is next, and which rows are
+// copied. Blocks take units from an atomic counter, in the order of rows. For each band of kReadyRows rows a global
+// counter says how many are copied; the sort initialises it with the rows of the band that no expert has.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 
@@ -32,12 +32,13 @@ class ExpertsRowUnits {
   int end_;
 };
 
-/// By one thread, which knows that a unit's rows are stored: by its own bulk copies, or by others of its block.
+/// Counts a unit's rows as copied, with release order. By one thread, after its own bulk copies or a barrier of the
+/// threads that stored the rows.
 inline void tell_of_rows(const ExpertsRowCopies& copies, const ExpertsRowUnit& unit) {
   arch::reduce_add<arch::MemoryOrder::kRelease>(copies.ready, unit.first / kReadyRows, unit.rows);
 }
 
-/// Until TMA can copy `count` rows, at least one.
+/// Waits until TMA may copy `count` rows from `first` on, at least one.
 inline void wait_for_rows(const ExpertsRowCopies& copies, int first, int count) {
   const int end = first + count;
   for (int band = first / kReadyRows; band * kReadyRows < end; ++band)

@@ -1,6 +1,6 @@
 #pragma once
-// A block's shared memory: a ring of slices of weights and rows, the barriers by which they are handed over, and the
-// results' way out.
+// A block's shared memory: a ring whose stages hold slices of weights and rows, its mbarriers, and the epilogue's
+// buffers.
 #include "core/base/mbarrier.hpp"
 #include "kernels/arch/arch.hpp"
 #include "kernels/layout/panel_tile.hpp"
@@ -25,15 +25,16 @@ struct WgmmaExpertsShared {
   TileW w[C.stages][kRuns * kGroups];
   TileA a[C.stages];
   TileOut out[kGroups];
-  T pieces[kPieces][kPiece];  ///< of rows that are copied ahead, on their way
+  T pieces[kPieces][kPiece];  ///< of rows that are copied ahead: between load and store
   alignas(1024) MBarrier full[C.stages];
   MBarrier empty[C.stages];
-  ExpertsPlace places[C.stages];  ///< in the slot of a tile's first slice
-  /// Of each piece; or of each slot where the same memory has pieces of y, kSumSlots for each warp that adds up.
+  ExpertsPlace places[C.stages];  ///< of each tile, in the stage of its first slice
+  /// Of each piece of rows copied ahead; or, where idle warps add up y, of each stage of these warps' rings, which lie
+  /// in the same memory.
   MBarrier copied[kSumWarps * kSumSlots];
   static_assert(kPieces <= kSumWarps * kSumSlots);
-  MBarrier told[kMostPhases];  ///< the block's tiles of the phase, and of those before, are told of
-  int tokens[32];              ///< whose rows the unit has that the copier copies
+  MBarrier told[kMostPhases];  ///< the block's tiles of the phase, and of those before, are in the global counters
+  int tokens[32];              ///< the tokens of the rows in the copier's unit
   int helpers_unit[2];         ///< the first row of the unit that the consumers copy, and how many it has; 0: none
   MBarrier helped;             ///< the consumers copy no more
 

@@ -1,9 +1,10 @@
 #pragma once
-// Idle warps of the second product add up tokens' sums of outputs that all blocks have computed, while the others
-// compute the next ones (docs/moe-kernels.md, "Sums between the tiles"). A warp takes a unit, kSumColumns outputs of
-// some tokens, and reads a piece of each of their rows by bulk copies through a few slots of its own; lanes add in fp32
-// in the order of k, as the launch does that adds up what is left.
-// Nobody waits for a block that has not begun: a warp gives up a phase that is not complete when all tiles are taken.
+// Idle warps of the second product add up the outputs of tokens' experts that all blocks have computed, while the other
+// warps compute the next ones (docs/moe-kernels.md, "Sums between the tiles"). A warp takes a unit, kSumColumns outputs
+// of some tokens, and reads a piece of each of their rows by bulk copies through a small ring of its own; lanes add in
+// fp32 in the order of k, as the launch does that adds up the rest.
+// No warp waits for a block that has not begun: if a phase is not complete when all tiles are taken, the warp leaves it
+// to that launch.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/row_sum.cuh"
@@ -38,7 +39,7 @@ class ExpertsTokenSums {
 
   void run() {
     arch::wait_for_step_before();
-    // Not signed: its sign, as an offset has it, would take a register that there is not.
+    // Unsigned: to extend the sign for an offset would take a register that there is not.
 #pragma unroll 1
     for (uint32 phase = 0; phase != uint32(phases_.count - 1); ++phase) {
       arch::mbarrier_wait(s_.told[phase], 0);
@@ -74,7 +75,7 @@ class ExpertsTokenSums {
       add(unit, next);
       unit = next;
       next = read(ahead);
-      // Beside no tiles the next launch adds up faster.
+      // Once no tile is left to compute, the next launch adds up faster.
       ahead = arch::lane() == 0 && tiles_left() ? take(phase) : sums_.units.count;
     }
 #pragma unroll 1
@@ -107,7 +108,7 @@ class ExpertsTokenSums {
     }
     return unit;
   }
-  /// Of a unit, more than there are slots.
+  /// Of a unit, more than the ring has stages.
   int choices() const { return sums_.units.each.by * sums_.top_k; }
 
   void add(const Unit& unit, const Unit& next) {
@@ -145,11 +146,11 @@ class ExpertsTokenSums {
 
   /// Outputs of the unit that begins here.
   int columns_from(int column) const { return end_ - column < kSumColumns ? end_ - column : kSumColumns; }
-  /// Where a slot's piece lies, in elements.
+  /// Where a stage's piece lies, in elements.
   int piece(int slot) const { return (first_slot_ + slot) * kSumColumns; }
 
-  /// The i-th choice's piece on its way, by the lane that knows the choice; of one without a row the slot is full at
-  /// once.
+  /// Issues the copy of the i-th choice's piece, by the lane that holds the choice. If the choice has no row, the stage
+  /// is full at once.
   void load(int i, int place, int column, int slot) {
     if (arch::lane() != i) return;
     MBarrier& copied = s_.copied[first_slot_ + slot];
@@ -159,7 +160,7 @@ class ExpertsTokenSums {
     arch::copy_bulk_to_shared(s_.pieces[0], piece(slot), static_cast<const T*>(p_.out),
                               int64{place} * p_.outputs + column, bytes, copied);
   }
-  /// For the next slot that is full.
+  /// Waits until the next stage is full.
   int wait() {
     const int slot = int(at_ % kSlots);
     arch::mbarrier_wait(s_.copied[first_slot_ + slot], int(at_ / kSlots % 2));

@@ -1,7 +1,8 @@
 #pragma once
-// Which tiles a block that stays computes: first its own, then whichever is next, by a counter that all share. So tiles
-// that share weights begin at about the same time, and find them in L2; blocks that took every grid-th tile drifted
-// apart, as each had its own share of the longer ones, and read weights of 3.6 MB once for each tile.
+// The scheduler of the persistent blocks: which tiles a block computes. The first one is its block index, the others
+// come from an atomic counter. So tiles that share weights begin at about the same time, and find them in L2. Blocks
+// with a static schedule, every grid-th tile, drifted apart, as some had more of the longer tiles, and read weights of
+// 3.6 MB from DRAM once for each tile.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
 #include "kernels/moe/experts/wgmma/order.hpp"
@@ -15,7 +16,7 @@ struct alignas(16) ExpertsPlace {
   int rows;    ///< from first_row on; 0: nothing is left
   int column;  ///< tile of outputs
 
-  /// In which rows are copied and multiplied; the last may have more than the expert.
+  /// Steps of kExpertsStep rows, in which rows are copied and multiplied; the last one may go past the expert's rows.
   int steps() const { return (rows + kExpertsStep - 1) / kExpertsStep; }
 };
 
@@ -28,8 +29,8 @@ class ExpertsWorks {
     look();
   }
 
-  /// Takes the next tile; some time later look() reads what it is, and later still next() gives it: neither is waited
-  /// for at once.
+  /// take() takes a number from the counter, look() loads that tile's entry of the list, next() returns the tile. They
+  /// are called some time after each other, so that neither latency is exposed.
   void take() { work_ = arch::grid().x + int64{arch::atomic_add<arch::MemoryOrder::kRelaxed>(p_.product.taken, 0, 1)}; }
   void look() {
     while (phase_ < p_.phases.count && work_ - begin_ >= in_phase()) begin_ += in_phase(), ++phase_;
@@ -43,7 +44,7 @@ class ExpertsWorks {
     const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows;
     const int at = int(work_ - begin_) - tile_.first_tile * columns().by;
     const auto [tile, column] = experts_tile_at(at, tiles, columns().by);
-    // Tiles of an expert are alike but for one step: one of few rows would read as many weights for them.
+    // An expert's tiles differ by at most one step of rows: a tile of few rows would read as many weights as any other.
     const int steps = (tile_.rows + kExpertsStep - 1) / kExpertsStep, each = steps / tiles;
     const int longer = steps - each * tiles;
     const int first = (tile * each + (tile < longer ? tile : longer)) * kExpertsStep;

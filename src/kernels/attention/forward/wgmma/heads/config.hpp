@@ -18,7 +18,7 @@ constexpr const char* config_error_of(ForwardConfig c) {
 /// Query rows of a warpgroup, and of a warp, which copies its own.
 inline constexpr int kWarpgroupRows = 64, kWarpRows = 16;
 
-/// Slots for Q: as many as there is room for, at most three.
+/// Q buffers: as many as there is room for, at most three.
 constexpr int heads_q_slots(const ForwardConfig& c) {
   const int room = kSharedBytesBlockHopper - 1024 - forward_tile_bytes(c);
   return room < forward_q_bytes(c) ? 1 : room < 2 * forward_q_bytes(c) ? 2 : 3;

@@ -1,6 +1,6 @@
 #pragma once
-// A warpgroup that computes blocks of 64 query rows, each for itself: the warpgroups of a block share nothing but key
-// tiles.
+// A consumer warpgroup of blocks that take whole heads: it computes blocks of 64 query rows, and shares nothing with
+// the other warpgroups but key tiles.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/output.cuh"
 #include "kernels/attention/forward/wgmma/heads/rounds.cuh"
@@ -47,7 +47,7 @@ class WgmmaHeadsConsumer {
     for (int i = 0; i < Shared::kRowSlots; ++i) ask_for_rows();
     const HeadRounds<C> rounds(p_);
     const int of_head = rounds.longest(0);
-    int end = 0;  // of the key tiles that are there for the rows, as the thread block counts them
+    int end = 0;  // of the key tiles that are copied for the rows, as the thread block counts them
     while (now_.head() < p_.all_heads) {
       const int rows = rounds.rows_at(now_.place()), tiles = rounds.tiles(rows);
       if (stay_)
@@ -68,7 +68,7 @@ class WgmmaHeadsConsumer {
     if (stay_) pass_over((p_.all_heads - arch::block().x + arch::grid().x - 1) / arch::grid().x * of_head);
   }
 
-  /// Key tiles before that number, which only other warpgroups' rows see.
+  /// Releases, unread, the key tiles before that number: only other warpgroups' rows see them.
   void pass_over(int end) {
     for (; given_ != end; ++given_) {
       k_of(given_).wait_full(given_ / C.stages);
@@ -77,8 +77,8 @@ class WgmmaHeadsConsumer {
       v_of(given_).release();
     }
   }
-  /// A job: a block of rows over its key tiles, of which the last one's number is `first`. What the next job does not
-  /// see, tiles from `kept` on, is given back.
+  /// A block of rows over its key tiles, of which the last one, visited first, has number `first`. Tiles from `kept` on
+  /// are released, as the warpgroup's next rows do not see them.
   void attend(int rows, int tiles, int kept, int first, Outputs& o, Weights& w) {
     RowState state[1][2];
     clear(state);
@@ -93,7 +93,8 @@ class WgmmaHeadsConsumer {
   }
   Visibility visible() const { return Visibility(p_.forward, p_.forward.seqlen_q, p_.forward.seqlen_k); }
 
-  /// Key tile j of the rows, which has that number: kFirst if it is their first. Else P V of the one before is lacking.
+  /// Key tile j of the rows, which has that number: kFirst if it is their first. Else P V of the one before is issued,
+  /// too.
   template <bool kFirst>
   void step(RowState (&state)[1][2], int warp_row, int whole, int kept, int j, int number, Outputs& o, Weights& w) {
     // A shuffle tells the compiler that the number is uniform: addresses are computed once for all lanes then.
@@ -124,7 +125,7 @@ class WgmmaHeadsConsumer {
     if (are_late) [[unlikely]] {
       LateRows late = follow_weights<T>(scores, sums, state);
       Products::round(w, x);
-      const int tile = arch::shuffle(j, 0);  // else the compiler asks in the loop what only this path needs to know
+      const int tile = arch::shuffle(j, 0);  // else the compiler computes in the loop what only this path needs
       if (arch::ballot(late.lost[0] || late.lost[1]) != 0)
         Products::weigh_again(
             w, sums, late, [&]() -> TileQ& { return q_tile(); }, s_.k[n % C.stages], p_.scale_log2,
@@ -174,14 +175,14 @@ class WgmmaHeadsConsumer {
                     .q_offset = 0,
                     .k_offset = 0};
     ForwardParams whole = p_.forward;
-    whole.splits = 1;  // the compiler then leaves out what parts take
+    whole.splits = 1;  // so that the compiler omits the code of split-KV
     Output<C>::store(s_.rows[slot()].o, as_m16(o), state, work, whole);
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     arch::sync_warp();
     ask_for_rows();
     Products::zero(o);
   }
-  /// Copies the warp's rows of the next turn for which nobody has asked.
+  /// Issues the copy of the warp's next rows of Q that are not requested yet.
   void ask_for_rows() {
     const HeadRounds<C> rounds(p_);
     const int head = asked_.head(), rows = rounds.rows_at(asked_.place()), slot = asked_.turn() % Shared::kRowSlots;
@@ -221,8 +222,8 @@ class WgmmaHeadsConsumer {
   Shared& s_;
   const int group_;
   const bool stay_;           // whether the thread block has whole heads
-  HeadTurns<C> now_, asked_;  // the rows that are computed, and those to be asked for next
-  int given_;                 // key tiles that the warp has given back
+  HeadTurns<C> now_, asked_;  // the rows that are computed, and those whose copy is issued next
+  int given_;                 // key tiles that the warp has released
 };
 
 }  // namespace flashfit

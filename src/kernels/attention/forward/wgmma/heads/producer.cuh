@@ -1,5 +1,5 @@
 #pragma once
-// The warp that copies the K and V tiles of the block's heads into shared memory, by TMA, the last keys first.
+// The producer: it copies the K and V tiles of the block's heads into shared memory, by TMA, the last keys first.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/forward/wgmma/heads/rounds.cuh"
 #include "kernels/attention/forward/wgmma/heads/shared.cuh"

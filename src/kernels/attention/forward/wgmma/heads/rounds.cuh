@@ -30,8 +30,8 @@ class HeadRounds {
   }
   /// Those that a round's longest block sees.
   int longest(int round) const { return tiles(rows_at(round * kGroups)); }
-  /// Whether all of a head's keys and values have slots. A thread block then has whole heads: keys are copied once and
-  /// stay until all rows have seen them. Else it has rounds, and each has its keys copied.
+  /// Whether all keys and values of a head fit in the ring. A thread block then has whole heads: keys are copied once
+  /// and stay until all rows have seen them. Else it has rounds, and each has its keys copied.
   bool stay() const { return longest(0) <= C.stages; }
 
  private:
@@ -39,10 +39,11 @@ class HeadRounds {
   int queries_, blocks_;
 };
 
-/// The rounds of a thread block that has no whole heads, one after another. Neighbours have rounds of one head at the
-/// same time, so that its keys come from DRAM once. Under a causal mask rounds are dealt forwards and backwards in
-/// turns, so that no block has the longest of each head. Else only a head's last round differs, as some warpgroups have
-/// no rows in it: in each turn a block has the one after that of the turn before.
+/// The rounds of a thread block that has no whole heads, one after another: one in each wave of all blocks. Neighbours
+/// have rounds of one head at the same time, so that its keys come from DRAM once. Under a causal mask rounds are
+/// assigned in serpentine order (every second wave is reversed), so that no block has the longest of each head. Else
+/// only a head's last round differs, as some warpgroups have no rows in it: from wave to wave a block goes through a
+/// head's rounds in order.
 class DealtRounds {
  public:
   DealtRounds() : first_(0), at_(arch::block().x) {}
@@ -62,11 +63,11 @@ class DealtRounds {
   int round(const WgmmaForwardParams& p) const { return first_ + at_ - head(p) * p.forward.tiles.by; }
 
  private:
-  int first_, at_;  // of the turn, as rounds of all heads are counted; the block's place in the turn
+  int first_, at_;  // the wave's first round, counting those of all heads; the block's place in the wave
 };
 
-/// A warpgroup's blocks of rows, one after another. The order of warpgroups turns from one round to the next, so that
-/// none has the longest rows of each.
+/// A warpgroup's blocks of rows, one after another. The order of warpgroups is reversed from one round to the next, so
+/// that none has the longest rows of each.
 template <ForwardConfig C>
 class HeadTurns {
   static constexpr int kGroups = C.warps / 4;
@@ -82,7 +83,7 @@ class HeadTurns {
     dealt_.next(p);
     take(p);
   }
-  /// Places to the next one, which is of the next head where there are not so many left.
+  /// By how many places the next block of rows is further on. Past the head's last place, it is the next head's.
   int ahead() const { return turn_ % 2 == 0 ? 2 * (kGroups - group_) - 1 : 2 * group_ + 1; }
   int turn() const { return turn_; }
   /// Where the thread block has whole heads, how many come before this one.
