@@ -86,7 +86,7 @@ constexpr int forward_tile_bytes(const ForwardConfig& c) {
 }
 /// Q buffers. Over wgmma there are three if there is room: a tile of rows is computed, the output of the one before is
 /// stored where its Q lay, and the next one's Q is copied.
-constexpr int forward_q_slots(const ForwardConfig& c) {
+constexpr int forward_q_buffers(const ForwardConfig& c) {
   return c.engine == ForwardEngine::kWgmma &&
                  forward_tile_bytes(c) + 2 * forward_q_bytes(c) + 1024 <= kSharedBytesBlockHopper
              ? 3
@@ -96,7 +96,8 @@ constexpr int forward_q_slots(const ForwardConfig& c) {
 /// of the pattern that tiles are aligned to. The kernels assert that it equals sizeof(Shared).
 constexpr int forward_shared_bytes(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kMma) return forward_tile_bytes(c);
-  return forward_tile_bytes(c) + (forward_q_slots(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
+  return forward_tile_bytes(c) + (forward_q_buffers(c) - 1) * forward_q_bytes(c) +
+         pattern_bytes(panel_mode(c.head_dim));
 }
 
 /// Why a configuration cannot be compiled, or nullptr: the rules of the kernel's shape,

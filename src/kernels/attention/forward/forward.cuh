@@ -115,9 +115,9 @@ struct ForwardKernel {
     for (int j = tiles.begin; j < tiles.end; ++j) {
       arch::cp_async_wait<kPending>();
       arch::sync_block();  // tile j is there for all; nobody reads the stage that is filled next any more
-      const int slot = j % C.stages, next = (j + C.stages - 1) % C.stages;
-      const TileK& k = s.k[slot];
-      const TileV& v = s.v[slot];
+      const int stage = j % C.stages, next = (j + C.stages - 1) % C.stages;
+      const TileK& k = s.k[stage];
+      const TileV& v = s.v[stage];
       const auto copy_part = [&](int i, int of) {
         copy_k.part(s.k[next], i, of);
         copy_v.part(s.v[next], i, of);

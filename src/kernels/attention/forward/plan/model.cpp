@@ -189,7 +189,7 @@ struct Exposed {
 };
 // Up to head_dim 128, kernels have ping-pong. A tile of 128 keys takes as long by either; kernels with softcap were not
 // timed with other tiles.
-constexpr Exposed kExposed = {0.65, 0.52, 0}, kExposedInTurns = {0.406, 0.357, 250};
+constexpr Exposed kExposed = {0.65, 0.52, 0}, kExposedInPingPong = {0.406, 0.357, 250};
 // Cycles that copying a row of K or V adds to a tile if the row ends between two sectors of memory and all SMs copy; in
 // tiles wider than one panel. Of 128 columns and more it matters whether heads are copied from a sector's start on.
 constexpr double kCopyOfCutRow = 2.3, kCopyOfWideCutRow = 3.7, kCopyFromSector = 1.2;
@@ -215,7 +215,7 @@ constexpr double kRowsStart = 360, kRowsStartColumn = 7.44, kApart = 309, kApart
 constexpr double kRowsNarrow = 800, kApartNarrow = 364, kApartWhateverKeys = 0.17;
 // Where an SM has so few rounds that their order matters: what a block takes over the sum of its warpgroups' cycles,
 // since these do not end together.
-constexpr double kFewTurns = 16, kTogether = 1.05;
+constexpr double kFewRoundsPerSm = 16, kTogether = 1.05;
 // What a warpgroup that has no rows in a round takes of one that has. At head_dim 32 fewer warpgroups use less of the
 // units, as each waits for its own steps.
 constexpr double kWithoutRows = 0.1, kWithoutRowsNarrow = 0.2;
@@ -253,7 +253,7 @@ struct WgmmaTile {
     };
     bias = kBiasByteWgmma * scores * bias_bytes(p.bias, p.dtype);
     copies = copy_of_cut_row(c) * (cut_rows(p.head_dim, c.head_dim) + cut_rows(p.head_dim_v, c.head_dim_v));
-    exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInTurns : kExposed;
+    exposed = c.head_dim <= 128 && c.kind == ForwardKind::kPlain ? kExposedInPingPong : kExposed;
   }
   double time(int warps, double rows) const {
     if (rows <= 64) return (tensor + weights + bias) / (warps / 4.0) + kAloneInTile;
@@ -268,7 +268,7 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double works = row_tiles(c, p) * splits,
                tiles = visited_tiles(c, p, narrow ? kMaskedTileNarrow : kMaskedTile) / splits;
   const double start = (narrow ? kJobStartNarrow : kJobStart) +
-                       (forward_q_slots(c) == 1 ? kJobStartColumn * c.head_dim : 0) +
+                       (forward_q_buffers(c) == 1 ? kJobStartColumn * c.head_dim : 0) +
                        (splits > 1 ? kJobStartOfPart : 0);
   const double first = narrow ? kFirstJobNarrow : 0;
   const WgmmaTile tile(c, p, gpu);
@@ -286,7 +286,7 @@ void model_wgmma(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
 
 /// Cycles of the thread block that has most to do, of blocks that take rounds of heads under a causal mask: rounds are
 /// assigned in serpentine order (wgmma/heads/rounds.cuh), so that in few waves some have more of the long ones.
-double busiest_of_dealt(const ForwardConfig& c, const ForwardProblem& p, double of_rows, double of_tile, int sms) {
+double busiest_in_serpentine(const ForwardConfig& c, const ForwardProblem& p, double of_rows, double of_tile, int sms) {
   const std::int64_t groups = c.warps / 4, blocks = (p.seqlen_q + kWarpgroupRows - 1) / kWarpgroupRows;
   std::vector<double> of_round((blocks + groups - 1) / groups);
   for (std::int64_t place = 0; place < std::int64_t(of_round.size()) * groups; ++place) {
@@ -317,23 +317,24 @@ void model_heads(ForwardModel& model, const ForwardConfig& c, const ForwardProbl
   const double groups = c.warps / 4.0, rounds = ceil_div(blocks, groups),
                keys = ceil_div(double(p.seqlen_k), c.block_n);
   const bool whole = keys <= c.stages;
-  const double turns = whole ? ceil_div(heads, gpu.sms) * rounds : ceil_div(heads * rounds, gpu.sms);
-  const double with_rows = std::max(whole ? ceil_div(heads, gpu.sms) * blocks : turns * blocks / rounds, groups);
-  const double jobs = with_rows + without_rows(c) * (turns * groups - with_rows);
+  const double rounds_per_sm = whole ? ceil_div(heads, gpu.sms) * rounds : ceil_div(heads * rounds, gpu.sms);
+  const double with_rows =
+      std::max(whole ? ceil_div(heads, gpu.sms) * blocks : rounds_per_sm * blocks / rounds, groups);
+  const double jobs = with_rows + without_rows(c) * (rounds_per_sm * groups - with_rows);
   double tiles = visited_tiles(of_warpgroup, p, p.causal ? kMaskedApart : 0);
-  tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(turns, 1.0);
+  tiles += std::max(0.0, keys - tiles) * kLongestApart / std::max(rounds_per_sm, 1.0);
   const bool narrow = c.head_dim < 64;
   const double of_rows = narrow ? kRowsNarrow : kRowsStart + kRowsStartColumn * c.head_dim;
   const double of_64_keys = narrow ? kApartNarrow : kApart + kApartColumn * c.head_dim;
   const double of_tile = of_64_keys * (kApartWhateverKeys + (1 - kApartWhateverKeys) * c.block_n / 64);
   const WgmmaTile tile(c, p, gpu);
-  const double copied = whole ? ceil_div(heads, gpu.sms) * keys : turns * tiles;
-  const double cycles = p.causal && !whole && turns <= kFewTurns
-                            ? kTogether * busiest_of_dealt(c, p, of_rows, of_tile, gpu.sms)
+  const double copied = whole ? ceil_div(heads, gpu.sms) * keys : rounds_per_sm * tiles;
+  const double cycles = p.causal && !whole && rounds_per_sm <= kFewRoundsPerSm
+                            ? kTogether * busiest_in_serpentine(c, p, of_rows, of_tile, gpu.sms)
                             : jobs * (of_rows + of_tile * tiles);
   const double compute = (cycles + copied * tile.copies) / (gpu.clock_ghz * 1e3);
   const double dram = dram_bytes(p) / (gpu.dram_gb_s * 1e3);
-  const double unhidden = kUnhiddenApart * (1 - 1 / std::max(turns, 1.0));
+  const double unhidden = kUnhiddenApart * (1 - 1 / std::max(rounds_per_sm, 1.0));
   model.microseconds = heads * blocks > 0 ? kLaunchMicroseconds + partly_hidden(compute, dram, unhidden) : 0;
   model.bound = dram > compute ? "DRAM" : tile.weights >= tile.tensor ? "exponentials" : "tensor cores";
 }

@@ -38,7 +38,7 @@ class WgmmaConsumer {
   /// Ping-pong: warpgroups issue their products in turn, so that the products of one run while the others compute
   /// weights. Where products take much longer than weights, that happens without; with softcap, weights take long at
   /// any head_dim.
-  static constexpr bool kTakesTurns = C.head_dim_v <= 128 || C.kind == ForwardKind::kGeneral;
+  static constexpr bool kPingPong = C.head_dim_v <= 128 || C.kind == ForwardKind::kGeneral;
   static constexpr int kGroups = C.warps / 4;
   /// Rows may see nothing of their first tiles, whatever the mask: keys come in another order, or a bias hides them.
   static constexpr bool kMayLackBase = Order::kDown || C.kind == ForwardKind::kBias;
@@ -62,7 +62,7 @@ class WgmmaConsumer {
     RowState rows[1][2];
   };
 
-  WgmmaConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), at_(0), turn_(0) {}
+  WgmmaConsumer(const Params& p, Shared& s) : p_(p), s_(s), group_(arch::warp() / 4), at_(0), jobs_(0) {}
 
   void run() {
     Outputs o;
@@ -71,14 +71,14 @@ class WgmmaConsumer {
     last.tile = kNone;
     last.is_stored = true;
     Products::zero(o);
-    if (kTakesTurns && group_ == kGroups - 1) pass_turn();
-    for (;; ++turn_) {
-      const int slot = turn_ % Shared::kRowSlots;
-      s_.of_rows[slot].wait_full(turn_ / Shared::kRowSlots);
-      const Job job = s_.jobs[slot].get();
-      if constexpr (Shared::kRowSlots > 1) {
+    if (kPingPong && group_ == kGroups - 1) pass_turn();
+    for (;; ++jobs_) {
+      const int buffer = jobs_ % Shared::kRowBuffers;
+      s_.of_rows[buffer].wait_full(jobs_ / Shared::kRowBuffers);
+      const Job job = s_.jobs[buffer].get();
+      if constexpr (Shared::kRowBuffers > 1) {
         if (job.tiles.begin == job.tiles.end || last.tile == kNone) [[unlikely]]
-          finish(o, w, last, turn_ - 1);
+          finish(o, w, last, jobs_ - 1);
       }
       if (job.work.queries == 0) break;
       attend(job, o, w, last);
@@ -119,10 +119,10 @@ class WgmmaConsumer {
     if (job.tiles.begin < job.tiles.end) {
       if constexpr (Order::kDown) {
         if (own_begin - job.tiles.begin >= C.stages) [[unlikely]]
-          finish(o, w, last, turn_ - 1);  // V of the last P V holds a stage that tiles to come need
+          finish(o, w, last, jobs_ - 1);  // V of the last P V holds a stage that tiles to come need
         pass_over(job, rows, job.tiles.begin, own_begin);
       }
-      constexpr bool kMayBePending = Shared::kRowSlots > 1;
+      constexpr bool kMayBePending = Shared::kRowBuffers > 1;
       if (kMayBePending && last.tile != kNone) [[likely]]
         step<true, kMayBePending>(rows, own_begin, o, w, last);
       else
@@ -136,13 +136,13 @@ class WgmmaConsumer {
       job = this->job();
       if (!Order::kDown && end == job.tiles.end) {
         v_of(last.tile).wait_full(last.tile / C.stages);
-        clear_spare_rows(job, last.tile);
+        clear_rows_past_end(job, last.tile);
       }
     }
     last.is_stored = false;
 #pragma unroll
     for (int h = 0; h < 2; ++h) last.rows[0][h] = rows.state[0][h];
-    if constexpr (Shared::kRowSlots == 1) {
+    if constexpr (Shared::kRowBuffers == 1) {
       const int before = columns_before(0);
       s_.of_rows[0].release();  // for the next Q, which comes while the last product and the output are made
       if (last.tile != kNone) multiply_last(o, w, last);
@@ -163,7 +163,7 @@ class WgmmaConsumer {
       pass_turn();
       k_of(n).release();
       v_of(n).wait_full(n / C.stages);
-      if (rows.order.tile(j) + 1 == job.tiles.end) clear_spare_rows(job, n);
+      if (rows.order.tile(j) + 1 == job.tiles.end) clear_rows_past_end(job, n);
       v_of(n).release();
     }
   }
@@ -172,10 +172,10 @@ class WgmmaConsumer {
     if (!rows.order.is_last(j)) return;
     const int n = rows.first + j;
     v_of(n).wait_full(n / C.stages);
-    clear_spare_rows(job(), n);
+    clear_rows_past_end(job(), n);
   }
-  JobSlot& job_slot() const { return s_.jobs[turn_ % Shared::kRowSlots]; }
-  Job job() const { return job_slot().get(); }
+  SharedJob& shared_job() const { return s_.jobs[jobs_ % Shared::kRowBuffers]; }
+  Job job() const { return shared_job().get(); }
 
   /// Scores of the warp's rows with keys from first_key on, of a key tile, from products; or, if kWeighs, maybe weights
   /// at once, and their sums: then true.
@@ -187,7 +187,8 @@ class WgmmaConsumer {
       const Work work = job().work;
       mask(c, work.first_row + Warp::first_row(), first_key, Visible(p_.forward, work.queries, work.keys));
     };
-    if (rows.scores.template make<kWeighs>(c, sums, rows.state, p_, job_slot(), first_key, is_whole, hide)) return true;
+    if (rows.scores.template make<kWeighs>(c, sums, rows.state, p_, shared_job(), first_key, is_whole, hide))
+      return true;
     hide();
     return false;
   }
@@ -248,7 +249,7 @@ class WgmmaConsumer {
     } else {
       Products::round(w, x);
     }
-    if constexpr (kFirst && kPending) store(o, last, turn_ - 1);
+    if constexpr (kFirst && kPending) store(o, last, jobs_ - 1);
     rows.state[0][0].sum += sums[0][0];
     rows.state[0][1].sum += sums[0][1];
   }
@@ -264,14 +265,14 @@ class WgmmaConsumer {
     last.tile = kNone;
   }
   /// All that is left of the job before, if anything.
-  void finish(Outputs& o, Weights& w, Unfinished& last, int turn) {
+  void finish(Outputs& o, Weights& w, Unfinished& last, int index) {
     if (last.tile != kNone) multiply_last(o, w, last);
-    if (!last.is_stored) store(o, last, turn);
+    if (!last.is_stored) store(o, last, index);
     last.is_stored = true;
   }
 
   /// Columns of the tile before the first one of the head's output.
-  int columns_before(int slot) const { return copies_from_sectors(C) ? arch::load_shared(s_.before, slot) : 0; }
+  int columns_before(int buffer) const { return copies_from_sectors(C) ? arch::load_shared(s_.before, buffer) : 0; }
   static void leave_out(Outputs& o, int before) {
     if (!copies_from_sectors(C) || before == 0) return;
     // The head's columns are the next tile's of 8: that is 4 accumulators.
@@ -297,20 +298,20 @@ class WgmmaConsumer {
   }
 
   /// Epilogue of the block's job with that number, through its Q buffer.
-  void store(Outputs& o, const Unfinished& last, int turn) {
-    static_assert(Shared::kRowSlots > 1 && !has_wide_tiles(C), "the output is as wide as its tile");
-    const int slot = turn % Shared::kRowSlots;
-    leave_out(o, columns_before(slot));
-    const Work work = s_.jobs[slot].get().work;
+  void store(Outputs& o, const Unfinished& last, int index) {
+    static_assert(Shared::kRowBuffers > 1 && !has_wide_tiles(C), "the output is as wide as its tile");
+    const int buffer = index % Shared::kRowBuffers;
+    leave_out(o, columns_before(buffer));
+    const Work work = s_.jobs[buffer].get().work;
     if constexpr (takes_parts(C)) {
-      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, p_.forward);
+      Output<kEnd>::store(s_.rows[buffer].o, as_m16(o), last.rows, work, p_.forward);
     } else {
       ForwardParams whole = p_.forward;
       whole.splits = 1, whole.unaligned = 0;  // so that the compiler omits the code of these
-      Output<kEnd>::store(s_.rows[slot].o, as_m16(o), last.rows, work, whole);
+      Output<kEnd>::store(s_.rows[buffer].o, as_m16(o), last.rows, work, whole);
     }
     arch::fence_proxy_async();  // TMA overwrites what has been stored
-    s_.of_rows[slot].release();
+    s_.of_rows[buffer].release();
     Products::zero(o);
   }
 
@@ -321,12 +322,12 @@ class WgmmaConsumer {
 
   /// Zeroes the rows of a V tile past the sequence's last key. TMA copied them from the next sequence, or from keys
   /// that seqused_k excludes, and a weight of 0 times a NaN there would be NaN. All consumers call it together.
-  void clear_spare_rows(const Job& job, int n) const {
-    const int spare = job.tiles.end * kN - job.work.keys;
-    if (spare <= 0 || (p_.forward.cu_seqlens_k == nullptr && p_.forward.seqused_k == nullptr)) return;
+  void clear_rows_past_end(const Job& job, int n) const {
+    const int past = job.tiles.end * kN - job.work.keys;
+    if (past <= 0 || (p_.forward.cu_seqlens_k == nullptr && p_.forward.seqused_k == nullptr)) return;
     constexpr int kChunks = TileV::kPanel / 8;
-    for (int i = arch::thread(); i < spare * kChunks * TileV::kPanels; i += C.warps * 32) {
-      const int line = i / kChunks, panel = line / spare, row = kN - spare + line - panel * spare;
+    for (int i = arch::thread(); i < past * kChunks * TileV::kPanels; i += C.warps * 32) {
+      const int line = i / kChunks, panel = line / past, row = kN - past + line - panel * past;
       arch::store_shared(s_.v[n % C.stages].data, TileV::offset(row, panel * TileV::kPanel + i % kChunks * 8),
                          Bytes16{});
     }
@@ -334,20 +335,20 @@ class WgmmaConsumer {
     arch::named_barrier_sync(kClear, C.warps * 32);
   }
 
-  TileQ& q_tile() const { return s_.rows[arch::shuffle(turn_, 0) % Shared::kRowSlots].q; }
-  Handover& k_of(int n) const { return s_.of_k[n % C.stages]; }
-  Handover& v_of(int n) const { return s_.of_v[n % C.stages]; }
+  TileQ& q_tile() const { return s_.rows[arch::shuffle(jobs_, 0) % Shared::kRowBuffers].q; }
+  StageBarriers& k_of(int n) const { return s_.of_k[n % C.stages]; }
+  StageBarriers& v_of(int n) const { return s_.of_v[n % C.stages]; }
   void take_turn() {
-    if constexpr (kTakesTurns) arch::named_barrier_sync(kTurn + group_, 256);
+    if constexpr (kPingPong) arch::named_barrier_sync(kTurn + group_, 256);
   }
   void pass_turn() {
-    if constexpr (kTakesTurns) arch::named_barrier_arrive(kTurn + (group_ + 1 < kGroups ? group_ + 1 : 0), 256);
+    if constexpr (kPingPong) arch::named_barrier_arrive(kTurn + (group_ + 1 < kGroups ? group_ + 1 : 0), 256);
   }
 
   const Params& p_;
   Shared& s_;
   const int group_;
-  int at_, turn_;  // key tiles and jobs so far
+  int at_, jobs_;  // key tiles and jobs so far
 };
 
 }  // namespace flashfit

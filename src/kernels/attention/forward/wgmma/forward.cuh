@@ -9,8 +9,8 @@
 // show whether one did (late_bases.cuh).
 #include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/wgmma/consumer.cuh"
-#include "kernels/attention/forward/wgmma/finder.cuh"
 #include "kernels/attention/forward/wgmma/producer.cuh"
+#include "kernels/attention/forward/wgmma/scheduler.cuh"
 
 namespace flashfit {
 
@@ -35,7 +35,7 @@ struct WgmmaForwardKernel {
     } else {
       arch::set_max_registers_dec<C.warps == 8 ? 24 : 32>();
       if (arch::warp() == C.warps) WgmmaProducer<C>::run(p, s);
-      if (arch::warp() == C.warps + 1) find_jobs<C>(p, s);
+      if (arch::warp() == C.warps + 1) schedule_jobs<C>(p, s);
     }
   }
 };

@@ -17,19 +17,19 @@ class WgmmaProducer {
  public:
   static void run(const Params& p, Shared& s) {
     int at = 0;  // key tiles so far
-    for (int turn = 0;; ++turn) {
-      const int found = turn % Shared::kFoundSlots;
-      s.of_found[found].wait_full(turn / Shared::kFoundSlots);
-      const Job job = s.found[found].get();
-      if constexpr (!copies_from_sectors(C)) s.of_found[found].release();
+    for (int index = 0;; ++index) {
+      const int stage = index % Shared::kScheduledJobs;
+      s.of_scheduled[stage].wait_full(index / Shared::kScheduledJobs);
+      const Job job = s.scheduled[stage].get();
+      if constexpr (!copies_from_sectors(C)) s.of_scheduled[stage].release();
       if (arch::elect_one()) {
         if (copies_from_sectors(C) && p.start.is_between(p.forward.group.quotient(job.work.head)))
-          copy<copies_from_sectors(C) ? kColumnsBetweenSectors : 0>(p, s, job, at, turn);
+          copy<copies_from_sectors(C) ? kColumnsBetweenSectors : 0>(p, s, job, at, index);
         else
-          copy<0>(p, s, job, at, turn);
+          copy<0>(p, s, job, at, index);
       }
       if constexpr (copies_from_sectors(C))
-        s.of_found[found].release();  // not before: the job is read again, which takes fewer registers than to keep it
+        s.of_scheduled[stage].release();  // not before: reading the job again takes fewer registers than keeping it
       else
         arch::sync_warp();
       if (job.work.queries == 0) break;
@@ -42,28 +42,28 @@ class WgmmaProducer {
   /// kBefore: columns before the head's first one (head_start.hpp), a constant, as the few registers of this warpgroup
   /// are all taken.
   template <int kBefore>
-  static void copy(const Params& p, Shared& s, const Job& job, int at, int turn) {
+  static void copy(const Params& p, Shared& s, const Job& job, int at, int index) {
     const int kv_head = p.forward.group.quotient(job.work.head);
     const int sequence = p.forward.cu_seqlens_q == nullptr ? job.work.sequence : 0;
     const auto hand_over = [&] {
-      const int slot = turn % Shared::kRowSlots;
-      s.of_rows[slot].wait_empty(turn / Shared::kRowSlots);
+      const int buffer = index % Shared::kRowBuffers;
+      s.of_rows[buffer].wait_empty(index / Shared::kRowBuffers);
       Work work = job.work;
       if constexpr (copies_from_sectors(C)) {
-        const JobSlot& found = s.found[turn % Shared::kFoundSlots];
-        s.jobs[slot].put(found);
-        work = found.get().work;
-        arch::store_shared(s.before, slot, kBefore);
+        const SharedJob& from = s.scheduled[index % Shared::kScheduledJobs];
+        s.jobs[buffer].put(from);
+        work = from.get().work;
+        arch::store_shared(s.before, buffer, kBefore);
       } else {
-        s.jobs[slot].put(job);
+        s.jobs[buffer].put(job);
       }
       const int query = work.q_offset + TileRows<C.packs>::query(p.forward, work.first_row);
       if (work.queries == 0)
-        arch::mbarrier_arrive(s.of_rows[slot].full);
+        arch::mbarrier_arrive(s.of_rows[buffer].full);
       else if (C.packs)  // the map's heads come before its queries
-        fill<kBefore>(s.rows[slot].q, p.q, work.head, query, sequence, s.of_rows[slot].full);
+        fill<kBefore>(s.rows[buffer].q, p.q, work.head, query, sequence, s.of_rows[buffer].full);
       else
-        fill<kBefore>(s.rows[slot].q, p.q, query, work.head, sequence, s.of_rows[slot].full);
+        fill<kBefore>(s.rows[buffer].q, p.q, query, work.head, sequence, s.of_rows[buffer].full);
     };
     const auto copy_k = [&](int row) {
       s.of_k[at % C.stages].wait_empty(at / C.stages);
@@ -73,7 +73,7 @@ class WgmmaProducer {
     int position = job.tiles.begin, row = job.work.k_offset + order.tile(position) * C.block_n;
     const int end = at + job.tiles.end - job.tiles.begin;
     // Of three Q buffers one is free before the rings have room for keys. A single one is still in use then.
-    const bool keys_first = Shared::kRowSlots == 1 && at != end;
+    const bool keys_first = Shared::kRowBuffers == 1 && at != end;
     if (keys_first) copy_k(row);
     hand_over();
     for (bool has_k = keys_first; at != end; ++at, row += order.to_next(position++) * C.block_n, has_k = false) {

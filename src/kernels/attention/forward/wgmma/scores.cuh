@@ -21,8 +21,8 @@ class WgmmaScores {
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
   template <bool kWeighs, class Products, class Hide>
-  bool make(Products&, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams&, const JobSlot&, int, bool,
-            Hide) const {
+  bool make(Products&, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams&, const SharedJob&, int,
+            bool, Hide) const {
     return false;
   }
 };
@@ -36,8 +36,8 @@ class WgmmaScores<C, ForwardKind::kGeneral> {
   static constexpr bool kInLog2 = false;
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
   template <bool kWeighs, class Products, class Hide>
-  bool make(Products& c, float (&sums)[1][2], const RowState (&rows)[1][2], const WgmmaForwardParams& p, const JobSlot&,
-            int, bool is_whole, Hide hide) const {
+  bool make(Products& c, float (&sums)[1][2], const RowState (&rows)[1][2], const WgmmaForwardParams& p,
+            const SharedJob&, int, bool is_whole, Hide hide) const {
     if (p.softcap_x > 0) {
       // Scores share reciprocals: what lies behind a sequence's last key would move the last bits of those that count.
       hide();
@@ -72,7 +72,7 @@ class WgmmaScores<C, ForwardKind::kAlibi> {
 
   /// Scores of the warp's rows with the keys from first_key on, in units of log2, from products, in their place.
   template <bool kWeighs, class Products, class Hide>
-  bool make(Products& c, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams& p, const JobSlot&,
+  bool make(Products& c, float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams& p, const SharedJob&,
             int first_key, bool, Hide) const {
     add_alibi(c, p.scale_log2, slope_, diagonal_ - static_cast<float>(first_key));
     return false;
@@ -91,7 +91,7 @@ class WgmmaScores<C, ForwardKind::kBias> {
   WgmmaScores(const WgmmaForwardParams&, const Work&) {}
   template <bool kWeighs, int N8, class Hide>
   bool make(float (&c)[1][N8][4], float (&)[1][2], const RowState (&)[1][2], const WgmmaForwardParams& p,
-            const JobSlot& job, int first_key, bool, Hide) const {
+            const SharedJob& job, int first_key, bool, Hide) const {
     const Work work = job.get().work;
     const int first_row = work.first_row + WarpTile<C>::first_row();
     TileBias<Element<C.dtype>, N8>(p.forward, work, first_row, first_key).add(c, p.scale_log2);

@@ -11,7 +11,7 @@
 namespace flashfit {
 
 /// The two mbarriers of a stage of a ring, or of a Q buffer, which one side fills and the other empties.
-struct Handover {
+struct StageBarriers {
   MBarrier full, empty;
 
   /// One arrival fills it, beside the bytes; `consumers` empty it. One thread, before all others use it.
@@ -44,25 +44,25 @@ struct WgmmaShared {
     typename Output<kWide>::Tile o;
   };
   static_assert(TileQ::kPanel == Output<kWide>::Tile::kPanel && sizeof(Rows) == sizeof(TileQ));
-  static constexpr int kRowSlots = forward_q_slots(kWide);
-  Rows rows[kRowSlots];
+  static constexpr int kRowBuffers = forward_q_buffers(kWide);
+  Rows rows[kRowBuffers];
   TileK k[C.stages];
   TileV v[C.stages];
-  JobSlot jobs[kRowSlots];  ///< of each Q buffer
-  int before[kRowSlots];    ///< columns before the first one of its K and V (head_start.hpp), and so of its output
-  Handover of_rows[kRowSlots], of_k[C.stages], of_v[C.stages];
-  static constexpr int kFoundSlots = 2;
-  JobSlot found[kFoundSlots];  ///< jobs from the scheduler, which the producer has yet to read
-  Handover of_found[kFoundSlots];
+  SharedJob jobs[kRowBuffers];  ///< of each Q buffer
+  int before[kRowBuffers];      ///< columns before the first one of its K and V (head_start.hpp), and so of its output
+  StageBarriers of_rows[kRowBuffers], of_k[C.stages], of_v[C.stages];
+  static constexpr int kScheduledJobs = 2;
+  SharedJob scheduled[kScheduledJobs];  ///< jobs from the scheduler, which the producer has yet to read
+  StageBarriers of_scheduled[kScheduledJobs];
 
   /// By one thread.
   void init() {
-    for (int i = 0; i < kRowSlots; ++i) of_rows[i].init(C.warps);
+    for (int i = 0; i < kRowBuffers; ++i) of_rows[i].init(C.warps);
     for (int i = 0; i < C.stages; ++i) {
       of_k[i].init(C.warps);
       of_v[i].init(C.warps);
     }
-    for (Handover& each : of_found) each.init(1);
+    for (StageBarriers& each : of_scheduled) each.init(1);
     arch::fence_mbarrier_init();
   }
 };

@@ -27,18 +27,18 @@ constexpr int kNoneNow = -1, kNoneLeft = -2;
 /// The number of the block's tile in a wave, when `count` tiles are assigned in waves of one tile a block, in
 /// serpentine order: every second wave is reversed, so that no block has the longer tile of every wave. kNoneNow if
 /// this wave, the last one, has no tile for the block; kNoneLeft if there is no such wave.
-inline int dealt(int round, int count) {
-  const int blocks = arch::grid().x, block = arch::block().x, first = round * blocks;
+inline int serpentine(int wave, int count) {
+  const int blocks = arch::grid().x, block = arch::block().x, first = wave * blocks;
   if (first >= count) return kNoneLeft;
-  const int i = first + (round % 2 == 0 ? block : blocks - 1 - block);
+  const int i = first + (wave % 2 == 0 ? block : blocks - 1 - block);
   return i < count ? i : kNoneNow;
 }
 
 /// The number of the block's tile when blocks take tiles from an atomic counter: kNoneLeft if no tile is left. All
 /// lanes of a warp call it together.
-inline int taken(const WgmmaForwardParams& p, int turn) {
+inline int taken(const WgmmaForwardParams& p, int index) {
   int i = arch::block().x;
-  if (turn != 0) {
+  if (index != 0) {
     if (arch::lane() == 0) i = arch::grid().x + arch::atomic_add<arch::MemoryOrder::kRelaxed>(p.taken, 0, 1);
     i = arch::shuffle(i, 0);
   }
@@ -52,20 +52,20 @@ class TilePairs {
   /// A shuffle, so that the compiler does not keep all this in registers from tile to tile: the scheduler has few.
   explicit TilePairs(const WgmmaForwardParams& p)
       : tiles_(p.forward.tiles.by), of_head_((tiles_ + 1) / 2), blocks_(arch::shuffle(arch::grid().x, 0)) {
-    const int pairs = p.all_heads * of_head_, rounds = pairs / blocks_;
-    rounds_ = rounds == 0 || rounds * blocks_ == pairs ? rounds : rounds - 1;
-    rest_ = pairs - rounds_ * blocks_;
-    first_ = rounds_ * blocks_ / of_head_;
-    begun_ = rounds_ * blocks_ - first_ * of_head_;
+    const int pairs = p.all_heads * of_head_, waves = pairs / blocks_;
+    waves_ = waves == 0 || waves * blocks_ == pairs ? waves : waves - 1;
+    rest_ = pairs - waves_ * blocks_;
+    first_ = waves_ * blocks_ / of_head_;
+    begun_ = waves_ * blocks_ - first_ * of_head_;
     heads_ = p.all_heads - first_ - 1;
   }
 
-  /// The number of the block's tile: for some waves a pair's longer tile and right after it its shorter one, and then
-  /// the tiles of all other pairs, the longest first, in serpentine order.
-  int dealt(int turn) const {
-    if (turn >= 2 * rounds_) return of_rest(flashfit::dealt(turn - 2 * rounds_, 2 * rest_));
-    const int pair = turn / 2 * blocks_ + arch::block().x, head = pair / of_head_;
-    return number(head, pair - head * of_head_, turn % 2 != 0);
+  /// The number of the block's tile `index`: for some waves a pair's longer tile and right after it its shorter one,
+  /// and then the tiles of all other pairs, the longest first, in serpentine order.
+  int nth(int index) const {
+    if (index >= 2 * waves_) return of_rest(serpentine(index - 2 * waves_, 2 * rest_));
+    const int pair = index / 2 * blocks_ + arch::block().x, head = pair / of_head_;
+    return number(head, pair - head * of_head_, index % 2 != 0);
   }
 
  private:
@@ -84,15 +84,16 @@ class TilePairs {
   }
 
   int tiles_, of_head_, blocks_;
-  int rounds_, rest_;          // pairs of each block, and pairs that are left then
+  int waves_, rest_;           // pairs of each block, and pairs that are left then
   int first_, begun_, heads_;  // head that the rest begins in, its pairs in whole waves, heads after it
 };
 
-/// The block's `turn`-th tile, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp call it together.
+/// The block's tile number `index`, from 0 on, by find_work()'s number, kNoneNow or kNoneLeft. All lanes of a warp call
+/// it together.
 template <int BlockM>
-int tile_number(const WgmmaForwardParams& p, int turn) {
-  if (p.order == WorkOrder::kPairsThenLongest) return TilePairs(p).dealt(turn);
-  const int i = p.taken != nullptr ? taken(p, turn) : dealt(turn, p.works);
+int tile_number(const WgmmaForwardParams& p, int index) {
+  if (p.order == WorkOrder::kPairsThenLongest) return TilePairs(p).nth(index);
+  const int i = p.taken != nullptr ? taken(p, index) : serpentine(index, p.works);
   if (i < 0 || p.order == WorkOrder::kAsNumbered) return i;
   if (p.order == WorkOrder::kByHead) return head_by_head<BlockM>(p.forward, i);
   // The longest first. Two tiles of a head side by side: more blocks share keys than if all other heads came in
@@ -110,7 +111,7 @@ struct Job {
 };
 
 /// A job in shared memory.
-struct JobSlot {
+struct SharedJob {
   struct Words {
     int at[sizeof(Job) / sizeof(int)];
   } words;
@@ -121,7 +122,7 @@ struct JobSlot {
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i) arch::store_shared(words.at, i, from.at[i]);
   }
   /// Copies another one, a word at a time.
-  void put(const JobSlot& from) {
+  void put(const SharedJob& from) {
 #pragma unroll
     for (int i = 0; i < int(sizeof(Job) / sizeof(int)); ++i)
       arch::store_shared(words.at, i, arch::load_shared(from.words.at, i));
@@ -148,10 +149,10 @@ TileRange key_tiles(const ForwardParams& p, const Work& work) {
 template <ForwardConfig C>
 class Jobs {
  public:
-  explicit Jobs(const WgmmaForwardParams& p) : p_(p), turn_(0) {}
+  explicit Jobs(const WgmmaForwardParams& p) : p_(p), index_(0) {}
 
   Job next() {
-    for (int number; (number = tile_number<C.block_m>(p_, turn_++)) != kNoneLeft;) {
+    for (int number; (number = tile_number<C.block_m>(p_, index_++)) != kNoneLeft;) {
       if (number == kNoneNow) continue;
       const Work work = find_work<C.block_m, C.packs>(p_.forward, number);
       if (work.queries != 0) return {work, key_tiles<C>(p_.forward, work)};
@@ -161,7 +162,7 @@ class Jobs {
 
  private:
   const WgmmaForwardParams& p_;
-  int turn_;
+  int index_;
 };
 
 }  // namespace flashfit

@@ -19,7 +19,7 @@ constexpr const char* config_error_of(ForwardConfig c) {
 inline constexpr int kWarpgroupRows = 64, kWarpRows = 16;
 
 /// Q buffers: as many as there is room for, at most three.
-constexpr int heads_q_slots(const ForwardConfig& c) {
+constexpr int heads_q_buffers(const ForwardConfig& c) {
   const int room = kSharedBytesBlockHopper - 1024 - forward_tile_bytes(c);
   return room < forward_q_bytes(c) ? 1 : room < 2 * forward_q_bytes(c) ? 2 : 3;
 }
@@ -27,7 +27,7 @@ constexpr int heads_q_slots(const ForwardConfig& c) {
 constexpr int shared_bytes_of(const ForwardConfig& c) {
   if (c.engine == ForwardEngine::kMma) return forward_shared_bytes(c);
   if (!takes_heads(c)) return forward_shared_bytes(with_tile_columns(c));
-  return forward_tile_bytes(c) + (heads_q_slots(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
+  return forward_tile_bytes(c) + (heads_q_buffers(c) - 1) * forward_q_bytes(c) + pattern_bytes(panel_mode(c.head_dim));
 }
 
 }  // namespace flashfit

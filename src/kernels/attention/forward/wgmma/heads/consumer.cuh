@@ -44,7 +44,7 @@ class WgmmaHeadsConsumer {
     Outputs o;
     Weights w;
     Products::zero(o);
-    for (int i = 0; i < Shared::kRowSlots; ++i) ask_for_rows();
+    for (int i = 0; i < Shared::kRowBuffers; ++i) ask_for_rows();
     const HeadRounds<C> rounds(p_);
     const int of_head = rounds.longest(0);
     int end = 0;  // of the key tiles that are copied for the rows, as the thread block counts them
@@ -57,7 +57,7 @@ class WgmmaHeadsConsumer {
       pass_over(end - tiles);
       const int kept = stay_ ? rounds.tiles(rounds.rows_at(now_.place() + now_.ahead())) : 0;
       // Without rows, too: until all four warps have arrived, a further arrival would count for them.
-      arch::mbarrier_wait(s_.full_rows[slot()][group_], now_.turn() / Shared::kRowSlots % 2);
+      arch::mbarrier_wait(s_.full_rows[buffer()][group_], now_.index() / Shared::kRowBuffers % 2);
       if (rows >= 0)
         attend(rows, tiles, kept, end - tiles, o, w);
       else
@@ -176,7 +176,7 @@ class WgmmaHeadsConsumer {
                     .k_offset = 0};
     ForwardParams whole = p_.forward;
     whole.splits = 1;  // so that the compiler omits the code of split-KV
-    Output<C>::store(s_.rows[slot()].o, as_m16(o), state, work, whole);
+    Output<C>::store(s_.rows[buffer()].o, as_m16(o), state, work, whole);
     arch::fence_proxy_async();  // TMA overwrites what has been stored
     arch::sync_warp();
     ask_for_rows();
@@ -185,17 +185,18 @@ class WgmmaHeadsConsumer {
   /// Issues the copy of the warp's next rows of Q that are not requested yet.
   void ask_for_rows() {
     const HeadRounds<C> rounds(p_);
-    const int head = asked_.head(), rows = rounds.rows_at(asked_.place()), slot = asked_.turn() % Shared::kRowSlots;
+    const int head = asked_.head(), rows = rounds.rows_at(asked_.place()),
+              buffer = asked_.index() % Shared::kRowBuffers;
     asked_.next(p_, stay_);
     if (head >= p_.all_heads) return;
     const int warp_row = Warp::first_row();
-    MBarrier& full = s_.full_rows[slot][group_];
+    MBarrier& full = s_.full_rows[buffer][group_];
     if (arch::lane() == 0) {
       if (rows < 0) {
         arch::mbarrier_arrive(full);
       } else {
         const int sequence = p_.forward.heads.quotient(head);
-        TileQ& q = s_.rows[slot].q;
+        TileQ& q = s_.rows[buffer].q;
         arch::mbarrier_arrive_expect_tx(full, kWarpRows * C.head_dim * int(sizeof(T)));
 #pragma unroll
         for (int panel = 0; panel < TileQ::kPanels; ++panel)
@@ -213,17 +214,17 @@ class WgmmaHeadsConsumer {
   /// O += P V.
   void multiply_pv(Outputs& o, const Weights& w, int n) const { Products::multiply_pv(o, w, s_.v[n % C.stages]); }
 
-  int slot() const { return now_.turn() % Shared::kRowSlots; }
-  TileQ& q_tile() const { return s_.rows[arch::shuffle(now_.turn(), 0) % Shared::kRowSlots].q; }
-  Handover& k_of(int n) const { return s_.of_k[n % C.stages]; }
-  Handover& v_of(int n) const { return s_.of_v[n % C.stages]; }
+  int buffer() const { return now_.index() % Shared::kRowBuffers; }
+  TileQ& q_tile() const { return s_.rows[arch::shuffle(now_.index(), 0) % Shared::kRowBuffers].q; }
+  StageBarriers& k_of(int n) const { return s_.of_k[n % C.stages]; }
+  StageBarriers& v_of(int n) const { return s_.of_v[n % C.stages]; }
 
   const Params& p_;
   Shared& s_;
   const int group_;
-  const bool stay_;           // whether the thread block has whole heads
-  HeadTurns<C> now_, asked_;  // the rows that are computed, and those whose copy is issued next
-  int given_;                 // key tiles that the warp has released
+  const bool stay_;               // whether the thread block has whole heads
+  WarpgroupRows<C> now_, asked_;  // the rows that are computed, and those whose copy is issued next
+  int given_;                     // key tiles that the warp has released
 };
 
 }  // namespace flashfit

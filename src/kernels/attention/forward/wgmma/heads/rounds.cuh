@@ -44,9 +44,9 @@ class HeadRounds {
 /// assigned in serpentine order (every second wave is reversed), so that no block has the longest of each head. Else
 /// only a head's last round differs, as some warpgroups have no rows in it: from wave to wave a block goes through a
 /// head's rounds in order.
-class DealtRounds {
+class AssignedRounds {
  public:
-  DealtRounds() : first_(0), at_(arch::block().x) {}
+  AssignedRounds() : first_(0), at_(arch::block().x) {}
 
   void next(const WgmmaForwardParams& p) {
     const int blocks = arch::grid().x, rounds = p.forward.tiles.by;
@@ -69,23 +69,24 @@ class DealtRounds {
 /// A warpgroup's blocks of rows, one after another. The order of warpgroups is reversed from one round to the next, so
 /// that none has the longest rows of each.
 template <ForwardConfig C>
-class HeadTurns {
+class WarpgroupRows {
   static constexpr int kGroups = C.warps / 4;
 
  public:
-  HeadTurns(const WgmmaForwardParams& p, int group, bool whole_heads) : group_(group), turn_(0), before_(0), place_(0) {
+  WarpgroupRows(const WgmmaForwardParams& p, int group, bool whole_heads)
+      : group_(group), index_(0), before_(0), place_(0) {
     whole_heads ? move_on(p, group) : take(p);
   }
   void next(const WgmmaForwardParams& p, bool whole_heads) {
     const int places = ahead();
-    ++turn_;
+    ++index_;
     if (whole_heads) return move_on(p, places);
-    dealt_.next(p);
+    rounds_.next(p);
     take(p);
   }
   /// By how many places the next block of rows is further on. Past the head's last place, it is the next head's.
-  int ahead() const { return turn_ % 2 == 0 ? 2 * (kGroups - group_) - 1 : 2 * group_ + 1; }
-  int turn() const { return turn_; }
+  int ahead() const { return index_ % 2 == 0 ? 2 * (kGroups - group_) - 1 : 2 * group_ + 1; }
+  int index() const { return index_; }
   /// Where the thread block has whole heads, how many come before this one.
   int heads_before() const { return before_; }
   int head() const { return head_; }
@@ -99,12 +100,12 @@ class HeadTurns {
     head_ = arch::block().x + before_ * arch::grid().x;
   }
   void take(const WgmmaForwardParams& p) {
-    head_ = dealt_.head(p);
-    place_ = dealt_.round(p) * kGroups + (turn_ % 2 == 0 ? group_ : kGroups - 1 - group_);
+    head_ = rounds_.head(p);
+    place_ = rounds_.round(p) * kGroups + (index_ % 2 == 0 ? group_ : kGroups - 1 - group_);
   }
 
-  int group_, turn_, before_, head_, place_;
-  DealtRounds dealt_;
+  int group_, index_, before_, head_, place_;
+  AssignedRounds rounds_;
 };
 
 }  // namespace flashfit

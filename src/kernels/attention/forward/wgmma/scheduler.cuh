@@ -8,16 +8,16 @@
 namespace flashfit {
 
 template <ForwardConfig C>
-void find_jobs(const WgmmaForwardParams& p, WgmmaShared<C>& s) {
+void schedule_jobs(const WgmmaForwardParams& p, WgmmaShared<C>& s) {
   Jobs<C> jobs(p);
   for (int n = 0;; ++n) {
     const Job job = jobs.next();
-    const int slot = n % s.kFoundSlots;
-    s.of_found[slot].wait_empty(n / s.kFoundSlots);
+    const int stage = n % s.kScheduledJobs;
+    s.of_scheduled[stage].wait_empty(n / s.kScheduledJobs);
     arch::sync_warp();  // else the stage may be filled and emptied again before a slow lane has tested its barrier
     if (arch::lane() == 0) {
-      s.found[slot].put(job);
-      arch::mbarrier_arrive(s.of_found[slot].full);
+      s.scheduled[stage].put(job);
+      arch::mbarrier_arrive(s.of_scheduled[stage].full);
     }
     arch::sync_warp();
     if (job.work.queries == 0) break;
