@@ -25,10 +25,10 @@ def fields(name: str) -> dict[str, int]:
 
 def ring(c: dict[str, int]) -> str:
     """A row of the page's table of tiles over mma.sync, up to the ring and the threads."""
-    slot = (c["tile_rows"] + c["tile_columns"]) * c["depth"] * ELEMENT // 1024
+    stage = (c["tile_rows"] + c["tile_columns"]) * c["depth"] * ELEMENT // 1024
     threads = 32 * c["row_warps"] * c["column_warps"]
     shape = f"| {c['tile_rows']} x {c['tile_columns']} | {c['depth']} |"
-    return f"{shape} {c['stages']} x {slot} KB = {c['stages'] * slot} KB | {threads} |"
+    return f"{shape} {c['stages']} x {stage} KB = {c['stages'] * stage} KB | {threads} |"
 
 
 def test_tiles_over_mma_are_those_of_the_table() -> None:
@@ -56,7 +56,7 @@ def test_shared_memory_over_wgmma_is_that_of_the_configuration() -> None:
     c = fields("hopper")
     limits = (EXPERTS / "config.hpp").read_text(encoding="utf-8")
     ((piece, pieces),) = re.findall(r"kExpertsPieceBytes = (\d+), kExpertsPieces = (\d+);", limits)
-    rows_at_once = (c["tile_rows"] // 16 + 2) // 3 * 16  # experts_rows_on_way_out() of two warpgroups
+    rows_at_once = (c["tile_rows"] // 16 + 2) // 3 * 16  # experts_epilogue_rows() of two warpgroups
     ring_bytes = c["stages"] * (c["tile_rows"] + c["tile_columns"]) * c["depth"] * ELEMENT
     expected = [ring_bytes, 2 * rows_at_once * 64 * ELEMENT, int(piece) * int(pieces), 1024]
     table = section(PAGE, "| shared memory | KB |").partition("\n\n")[0]

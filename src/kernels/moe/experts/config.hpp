@@ -53,7 +53,7 @@ constexpr int experts_product_groups(const ExpertsProductConfig& c) { return c.c
 constexpr int experts_runs(const ExpertsProductConfig& c) { return c.tile_columns / 64 / experts_product_groups(c); }
 /// Over wgmma a warpgroup's epilogue buffer has so many rows of 64 outputs, and results go through it in several parts:
 /// about a third of a tile's rows, or a fourth where three warpgroups share the room that there is.
-constexpr int experts_rows_on_way_out(const ExpertsProductConfig& c) {
+constexpr int experts_epilogue_rows(const ExpertsProductConfig& c) {
   const int parts = experts_product_groups(c) + 1;
   return (c.tile_rows / 16 + parts - 1) / parts * 16;
 }
@@ -66,7 +66,7 @@ inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
 /// rows, and barriers take another 1,024 bytes with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
-  return experts_ring_bytes(c) + experts_product_groups(c) * experts_rows_on_way_out(c) * 64 * size_of(c.dtype) +
+  return experts_ring_bytes(c) + experts_product_groups(c) * experts_epilogue_rows(c) * 64 * size_of(c.dtype) +
          kExpertsPieces * kExpertsPieceBytes + 1024;
 }
 

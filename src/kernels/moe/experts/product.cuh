@@ -107,7 +107,7 @@ struct ExpertsProductKernel {
   }
 
   // Stages are offsets, in elements.
-  static constexpr int kSlot = sizeof(Slice) / sizeof(T), kLastSlot = (C.stages - 1) * kSlot;
+  static constexpr int kStage = sizeof(Slice) / sizeof(T), kLastStage = (C.stages - 1) * kStage;
   static constexpr int kSteps = C.depth / 16;                    // k16 steps of a slice
   static constexpr int kParts = kN / 2, kAll = kSteps * kParts;  // of a step, of a slice: two n8 tiles each
 
@@ -127,18 +127,18 @@ struct ExpertsProductKernel {
       for (int m = 0; m < kM; ++m) operands.load_rows(a[m], from, m);
       operands.load_weights(w[0], operands.weights(0, 0), 0, 0);
     }
-    int slot = 0;
+    int stage = 0;
     for (int from = 0; from < depth; from += C.depth) {
-      const int next = slot == kLastSlot ? 0 : slot + kSlot;
-      arch::SharedPlace<T> from_w = operands.weights(slot, 0), from_a = operands.rows(slot, 0);
+      const int next = stage == kLastStage ? 0 : stage + kStage;
+      arch::SharedPlace<T> from_w = operands.weights(stage, 0), from_a = operands.rows(stage, 0);
 #pragma unroll
       for (int part = 0; part < kAll; ++part) {
         const bool last = part == kAll - 1;
         const int step = part / kParts, after = (part + 1) % kAll, step_after = (step + 1) % kSteps;
         const bool ends = part % kParts == kParts - 1;  // a step
         if (kMultiplies && ends) {
-          from_w = operands.weights(last ? next : slot, step_after);
-          from_a = operands.rows(last ? next : slot, step_after);
+          from_w = operands.weights(last ? next : stage, step_after);
+          from_a = operands.rows(last ? next : stage, step_after);
         }
         if (last) {
           arch::cp_async_wait<C.stages - 2>();
@@ -146,7 +146,7 @@ struct ExpertsProductKernel {
         }
         // Before the products: loads and copies run beside them.
         if constexpr (kMultiplies) operands.load_weights(w[(part + 1) % 2], from_w, after / kParts, after % kParts * 2);
-        const int free = slot == 0 ? kLastSlot : slot - kSlot, ahead = from + (C.stages - 1) * C.depth;
+        const int free = stage == 0 ? kLastStage : stage - kStage, ahead = from + (C.stages - 1) * C.depth;
         if (part == 0) start_a(free, ahead);
         if (part == (kParts > 1 ? 1 : 0)) {  // small tiles wait for weights alone: at once
           start_w(free, ahead);
@@ -157,7 +157,7 @@ struct ExpertsProductKernel {
             if (ends) operands.load_rows(a[m], from_a, m);
           });
       }
-      slot = next;
+      stage = next;
     }
   }
 
@@ -165,14 +165,14 @@ struct ExpertsProductKernel {
   static void multiply(const Params& p, const Place& place) {
     Shared& s = arch::shared<Shared>();
     auto copy_w = weights<kTransposed>(p, place);
-    const auto start_w = [&](int slot, int from) {
+    const auto start_w = [&](int stage, int from) {
       if constexpr (kTransposed)
-        copy_w.start(s.ring[0].transposed.data, slot, from);
+        copy_w.start(s.ring[0].transposed.data, stage, from);
       else
-        copy_w.start(s.ring[0].w.data, slot, from);
+        copy_w.start(s.ring[0].w.data, stage, from);
     };
 #pragma unroll
-    for (int i = 0; i < C.stages - 1; ++i) start_w(i * kSlot, i * C.depth);
+    for (int i = 0; i < C.stages - 1; ++i) start_w(i * kStage, i * C.depth);
     arch::wait_for_step_before();
     RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), place.rows, p.depth, [&](int r) {
       int row = place.first_row + r;
@@ -180,10 +180,10 @@ struct ExpertsProductKernel {
       return row * p.a_row;
     });
     // The first group has all slices of weights so far.
-    const auto start_a = [&](int slot, int from) { copy_a.start(s.ring[0].a.data, slot, from); };
+    const auto start_a = [&](int stage, int from) { copy_a.start(s.ring[0].a.data, stage, from); };
 #pragma unroll
     for (int i = 0; i < C.stages - 1; ++i) {
-      start_a(i * kSlot, i * C.depth);
+      start_a(i * kStage, i * C.depth);
       arch::cp_async_commit();
     }
     Sums sums = {};
@@ -205,11 +205,11 @@ struct ExpertsProductKernel {
                                                            LdmatrixMap::down_col(arch::lane())))),
           w_(of_weights(s)) {}
     /// Where a step's rows begin, and its weights.
-    arch::SharedPlace<T> rows(int slot, int step) const {
-      return arch::in_one_register(a_.s_base, TileA::right(a_.s_offset + slot, step * 16));
+    arch::SharedPlace<T> rows(int stage, int step) const {
+      return arch::in_one_register(a_.s_base, TileA::right(a_.s_offset + stage, step * 16));
     }
-    arch::SharedPlace<T> weights(int slot, int step) const {
-      const int at = w_.s_offset + slot;
+    arch::SharedPlace<T> weights(int stage, int step) const {
+      const int at = w_.s_offset + stage;
       return arch::in_one_register(w_.s_base, kTransposed ? at : TileW::right(at, step * 16));
     }
     void load_rows(uint32 (&a)[4], const arch::SharedPlace<T>& from, int m) const {

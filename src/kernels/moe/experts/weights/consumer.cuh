@@ -45,9 +45,9 @@ class WeightsConsumer {
 
   /// The next tile: the same in all lanes, for the compiler too.
   WeightsTile next() {
-    const int slot = at_ % C.stages;
-    arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
-    const WeightsTile tile = arch::load_shared(s_.tiles, slot);
+    const int stage = at_ % C.stages;
+    arch::mbarrier_wait(s_.full[stage], at_ / C.stages % 2);
+    const WeightsTile tile = arch::load_shared(s_.tiles, stage);
     return {.expert = arch::shuffle(tile.expert, 0),
             .rows = arch::shuffle(tile.rows, 0),
             .i = arch::shuffle(tile.i, 0),
@@ -68,11 +68,11 @@ class WeightsConsumer {
     if (group_ != 0) begin();
     arch::wgmma_fence(sums);
     for (int left = rows; left > 0; left -= C.depth, ++at_) {
-      const int slot = at_ % C.stages;
-      arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
+      const int stage = at_ % C.stages;
+      arch::mbarrier_wait(s_.full[stage], at_ / C.stages % 2);
       arch::wgmma_fence();
-      const uint64 a = encode(TileA::mn_major(arch::shared_address(s_.a[slot][group_].data), 0, 0));
-      const uint64 b = encode(TileB::mn_major(arch::shared_address(s_.b[slot].data), 0, 0));
+      const uint64 a = encode(TileA::mn_major(arch::shared_address(s_.a[stage][group_].data), 0, 0));
+      const uint64 b = encode(TileB::mn_major(arch::shared_address(s_.b[stage].data), 0, 0));
 #pragma unroll
       for (int k = 0; k < C.depth; k += 16)
         if (k < left)

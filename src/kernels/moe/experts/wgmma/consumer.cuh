@@ -65,9 +65,9 @@ class WgmmaExpertsConsumer {
 
   /// The next tile: the same in all lanes, for the compiler too.
   ExpertsPlace next() {
-    const int slot = at_ % C.stages;
-    arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
-    const ExpertsPlace place = arch::load_shared(s_.places, slot);
+    const int stage = at_ % C.stages;
+    arch::mbarrier_wait(s_.full[stage], at_ / C.stages % 2);
+    const ExpertsPlace place = arch::load_shared(s_.places, stage);
     return {.expert = arch::shuffle(place.expert, 0),
             .first_row = arch::shuffle(place.first_row, 0),
             .rows = arch::shuffle(place.rows, 0),
@@ -92,11 +92,12 @@ class WgmmaExpertsConsumer {
     else
       arch::wgmma_fence(lo);
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
-      const int slot = at_ % C.stages;
-      arch::mbarrier_wait(s_.full[slot], at_ / C.stages % 2);
+      const int stage = at_ % C.stages;
+      arch::mbarrier_wait(s_.full[stage], at_ / C.stages % 2);
       arch::wgmma_fence();
-      const uint64 w = weights_of(s_.w[slot][kRuns * group_]), w2 = weights_of(s_.w[slot][kRuns * group_ + kRuns - 1]);
-      const uint64 a = encode(TileA::k_major(arch::shared_address(s_.a[slot].data), 0, 0));
+      const uint64 w = weights_of(s_.w[stage][kRuns * group_]),
+                   w2 = weights_of(s_.w[stage][kRuns * group_ + kRuns - 1]);
+      const uint64 a = encode(TileA::k_major(arch::shared_address(s_.a[stage].data), 0, 0));
 #pragma unroll
       for (int i = 0; i < C.depth; i += 16) {
         constexpr Major kMajor = C.transposed ? Major::kMN : Major::kK;

@@ -30,7 +30,7 @@ class ExpertsPhaseNews {
     ++tiles_;
   }
   /// The n-th slice's stage has become empty: the slice C.stages before it is released.
-  void slot_taken(int n) {
+  void stage_emptied(int n) {
     if (n >= due_) tell();
   }
   /// In place of an n-th slice, its stage tells that no tile is left: consumers release it when all tiles are stored.

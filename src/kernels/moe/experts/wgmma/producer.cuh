@@ -43,7 +43,7 @@ class WgmmaExpertsProducer {
       news.begin_tile(works.phase(), at_);
       for (int i = 0; i < slices_; ++i, ++at_) {
         if (i >= begun) begin(place, i, at_);
-        news.slot_taken(at_);
+        news.stage_emptied(at_);
         if (i == 0 && params_.copies.x != nullptr)
           wait_for_rows(params_.copies, place.first_row, place.steps() * kExpertsStep);
         copy_rows(place, i * C.depth, at_ % C.stages);
@@ -57,58 +57,58 @@ class WgmmaExpertsProducer {
 
   /// Slice i of a tile, the n-th of all: waits for its stage, and issues the copies of its weights.
   void begin(const ExpertsPlace& place, int i, int n) {
-    const int slot = wait(n);
-    if (i == 0) arch::store_shared(s_.places, slot, place);
-    arch::mbarrier_arrive_expect_tx(s_.full[slot], int(sizeof s_.w[slot]) + place.steps() * kStepBytes);
-    copy_weights(place, i * C.depth, slot);
+    const int stage = wait(n);
+    if (i == 0) arch::store_shared(s_.places, stage, place);
+    arch::mbarrier_arrive_expect_tx(s_.full[stage], int(sizeof s_.w[stage]) + place.steps() * kStepBytes);
+    copy_weights(place, i * C.depth, stage);
   }
 
   /// A stage without a slice, which tells the consumers that no tile is left.
   void end() {
-    const int slot = wait(at_);
-    arch::store_shared(s_.places, slot, ExpertsPlace{});
-    arch::mbarrier_arrive(s_.full[slot]);
+    const int stage = wait(at_);
+    arch::store_shared(s_.places, stage, ExpertsPlace{});
+    arch::mbarrier_arrive(s_.full[stage]);
   }
 
   /// Waits until the stage of the n-th slice is empty.
   int wait(int n) {
-    const int slot = n % C.stages;
-    arch::mbarrier_wait(s_.empty[slot], n / C.stages % 2 ^ 1);
-    return slot;
+    const int stage = n % C.stages;
+    arch::mbarrier_wait(s_.empty[stage], n / C.stages % 2 ^ 1);
+    return stage;
   }
 
   /// Two runs of 64 outputs for each warpgroup: of gate and of up, or one after the other.
-  void copy_weights(const ExpertsPlace& place, int k, int slot) {
-    if constexpr (Shared::kRuns == 1) return copy_runs(place, k, slot);
+  void copy_weights(const ExpertsPlace& place, int k, int stage) {
+    if constexpr (Shared::kRuns == 1) return copy_runs(place, k, stage);
     const bool apart = p_.paired != 0 && !(C.transposed && p_.alternates());
 #pragma unroll
     for (int i = 0; i < 2 * Shared::kGroups; ++i) {
       const int up = apart ? i % 2 : 0, run = apart ? i / 2 : i, runs = apart ? Shared::kGroups : 2 * Shared::kGroups;
       const int output = (place.column * runs + run) * 64;
-      arch::tma_load(s_.w[slot][i].data, 0, params_.weights,
-                     {C.transposed ? output : k, C.transposed ? k : output, up, place.expert}, s_.full[slot]);
+      arch::tma_load(s_.w[stage][i].data, 0, params_.weights,
+                     {C.transposed ? output : k, C.transposed ? k : output, up, place.expert}, s_.full[stage]);
     }
   }
 
   /// One run for each warpgroup: 64 outputs, or 8 of gate, the same of up, the next 8 of gate, ...
-  void copy_runs(const ExpertsPlace& place, int k, int slot) {
+  void copy_runs(const ExpertsPlace& place, int k, int stage) {
 #pragma unroll
     for (int i = 0; i < Shared::kGroups; ++i) {
       const int run = place.column * Shared::kGroups + i;
       if constexpr (C.transposed)
-        arch::tma_load(s_.w[slot][i].data, 0, params_.weights, {run * 64, k, 0, place.expert}, s_.full[slot]);
+        arch::tma_load(s_.w[stage][i].data, 0, params_.weights, {run * 64, k, 0, place.expert}, s_.full[stage]);
       else
-        arch::tma_load(s_.w[slot][i].data, 0, params_.weights,
+        arch::tma_load(s_.w[stage][i].data, 0, params_.weights,
                        {k, p_.paired != 0 ? 0 : run * 64, 0, p_.paired != 0 ? run * 4 : 0, place.expert},
-                       s_.full[slot]);
+                       s_.full[stage]);
     }
   }
 
   /// As many rows as the consumers multiply. The last ones may be the next expert's: their results are not stored.
-  void copy_rows(const ExpertsPlace& place, int k, int slot) {
+  void copy_rows(const ExpertsPlace& place, int k, int stage) {
     for (int i = 0; i < place.steps(); ++i)
-      arch::tma_load(s_.a[slot].data, i * kExpertsStep * TileA::kPanel, params_.rows,
-                     {k, place.first_row + i * kExpertsStep}, s_.full[slot]);
+      arch::tma_load(s_.a[stage].data, i * kExpertsStep * TileA::kPanel, params_.rows,
+                     {k, place.first_row + i * kExpertsStep}, s_.full[stage]);
   }
 
   static constexpr int kStepBytes = kExpertsStep * C.depth * int(sizeof(T));

@@ -16,10 +16,10 @@ struct WgmmaExpertsShared {
   /// [outputs, depth], transposed [depth, outputs]: m of one wgmma.
   using TileW = PanelTile<T, C.transposed ? C.depth : 64, C.transposed ? 64 : C.depth, SwizzleMode::k128B>;
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
-  using TileOut = SwizzledTile<T, experts_rows_on_way_out(C), 64>;       ///< [rows, outputs]
+  using TileOut = SwizzledTile<T, experts_epilogue_rows(C), 64>;         ///< [rows, outputs]
   static constexpr int kGroups = experts_product_groups(C), kRuns = experts_runs(C);
-  static constexpr int kSumWarps = 3, kSumSlots = 4;
-  static_assert(kSumWarps * kSumSlots * kSumColumns * int(sizeof(T)) <= kExpertsPieces * kExpertsPieceBytes);
+  static constexpr int kSumWarps = 3, kSumStages = 4;
+  static_assert(kSumWarps * kSumStages * kSumColumns * int(sizeof(T)) <= kExpertsPieces * kExpertsPieceBytes);
   static constexpr int kPieces = kExpertsPieces, kPiece = kExpertsPieceBytes / int(sizeof(T));
 
   TileW w[C.stages][kRuns * kGroups];
@@ -31,8 +31,8 @@ struct WgmmaExpertsShared {
   ExpertsPlace places[C.stages];  ///< of each tile, in the stage of its first slice
   /// Of each piece of rows copied ahead; or, where idle warps add up y, of each stage of these warps' rings, which lie
   /// in the same memory.
-  MBarrier copied[kSumWarps * kSumSlots];
-  static_assert(kPieces <= kSumWarps * kSumSlots);
+  MBarrier copied[kSumWarps * kSumStages];
+  static_assert(kPieces <= kSumWarps * kSumStages);
   MBarrier told[kMostPhases];  ///< the block's tiles of the phase, and of those before, are in the global counters
   int tokens[32];              ///< the tokens of the rows in the copier's unit
   int helpers_unit[2];         ///< the first row of the unit that the consumers copy, and how many it has; 0: none

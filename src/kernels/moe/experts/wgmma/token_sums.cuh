@@ -24,7 +24,7 @@ class ExpertsTokenSums {
   static void run(const Params& p, Shared& s, int n) { ExpertsTokenSums(p, s, n).run(); }
 
  private:
-  static constexpr int kSlots = Shared::kSumSlots;
+  static constexpr int kStages = Shared::kSumStages;
 
   /// A unit's choices, one a lane: a row of y or -1, and what it is multiplied by. All units have as many, the call's
   /// last ones some of no token.
@@ -35,7 +35,7 @@ class ExpertsTokenSums {
   };
 
   ExpertsTokenSums(const Params& p, Shared& s, int n)
-      : p_(p.product), phases_(p.phases), sums_(p.sums), s_(s), first_slot_(n * kSlots), at_(0), end_(0) {}
+      : p_(p.product), phases_(p.phases), sums_(p.sums), s_(s), first_stage_(n * kStages), at_(0), end_(0) {}
 
   void run() {
     arch::wait_for_step_before();
@@ -70,7 +70,7 @@ class ExpertsTokenSums {
     Unit unit = read(take(phase)), next = read(take(phase));
     int ahead = take(phase);  // which is needed some time later, as next's rows are
 #pragma unroll 1
-    for (int i = 0; i < kSlots; ++i) load(i, unit.place, unit.column, int((at_ + uint32(i)) % kSlots));
+    for (int i = 0; i < kStages; ++i) load(i, unit.place, unit.column, int((at_ + uint32(i)) % kStages));
     while (unit.token >= 0) {
       add(unit, next);
       unit = next;
@@ -79,7 +79,7 @@ class ExpertsTokenSums {
       ahead = arch::lane() == 0 && tiles_left() ? take(phase) : sums_.units.count;
     }
 #pragma unroll 1
-    for (int i = 0; i < kSlots; ++i) wait();
+    for (int i = 0; i < kStages; ++i) wait();
     arch::sync_warp();
   }
 
@@ -120,18 +120,18 @@ class ExpertsTokenSums {
     for (int i = 0; i < choices(); ++i) {
       const bool is = arch::shuffle(unit.place, i) >= 0;
       const float weight = arch::shuffle(unit.weight, i);
-      const int slot = wait();
+      const int stage = wait();
       if (is) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           if (h * 256 >= columns) break;
-          add_row<T>(total[h], arch::load_shared<Bytes16>(s_.pieces[0], piece(slot) + h * 256 + lane * 8), weight);
+          add_row<T>(total[h], arch::load_shared<Bytes16>(s_.pieces[0], piece(stage) + h * 256 + lane * 8), weight);
         }
       }
       arch::sync_warp();  // all lanes have read
-      const int later = i + kSlots - choices();
-      load(later < 0 ? i + kSlots : later, later < 0 ? unit.place : next.place, later < 0 ? unit.column : next.column,
-           slot);
+      const int later = i + kStages - choices();
+      load(later < 0 ? i + kStages : later, later < 0 ? unit.place : next.place, later < 0 ? unit.column : next.column,
+           stage);
       if (++k < sums_.top_k) continue;
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -147,32 +147,32 @@ class ExpertsTokenSums {
   /// Outputs of the unit that begins here.
   int columns_from(int column) const { return end_ - column < kSumColumns ? end_ - column : kSumColumns; }
   /// Where a stage's piece lies, in elements.
-  int piece(int slot) const { return (first_slot_ + slot) * kSumColumns; }
+  int piece(int stage) const { return (first_stage_ + stage) * kSumColumns; }
 
   /// Issues the copy of the i-th choice's piece, by the lane that holds the choice. If the choice has no row, the stage
   /// is full at once.
-  void load(int i, int place, int column, int slot) {
+  void load(int i, int place, int column, int stage) {
     if (arch::lane() != i) return;
-    MBarrier& copied = s_.copied[first_slot_ + slot];
+    MBarrier& copied = s_.copied[first_stage_ + stage];
     if (place < 0) return arch::mbarrier_arrive(copied);
     const int bytes = columns_from(column) * int(sizeof(T));
     arch::mbarrier_arrive_expect_tx(copied, bytes);
-    arch::copy_bulk_to_shared(s_.pieces[0], piece(slot), static_cast<const T*>(p_.out),
+    arch::copy_bulk_to_shared(s_.pieces[0], piece(stage), static_cast<const T*>(p_.out),
                               int64{place} * p_.outputs + column, bytes, copied);
   }
   /// Waits until the next stage is full.
   int wait() {
-    const int slot = int(at_ % kSlots);
-    arch::mbarrier_wait(s_.copied[first_slot_ + slot], int(at_ / kSlots % 2));
+    const int stage = int(at_ % kStages);
+    arch::mbarrier_wait(s_.copied[first_stage_ + stage], int(at_ / kStages % 2));
     ++at_;
-    return slot;
+    return stage;
   }
 
   const ExpertsProductParams& p_;
   const ExpertsPhases& phases_;
   const ExpertsTokenSumsParams& sums_;
   Shared& s_;
-  const int first_slot_;
+  const int first_stage_;
   uint32 at_;  // pieces so far
   int end_;    // of the phase's outputs
 };
