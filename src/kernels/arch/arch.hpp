@@ -99,7 +99,7 @@
 //   void mbarrier_wait_cluster(MBarrier&, int parity);
 //       the same, and ordered after arrivals from other blocks too
 //   void fence_mbarrier_init();
-//       this thread's barriers may be told of copies; then a barrier for the others
+//       this thread's barriers may count copies' bytes from here on; other threads may use them after a barrier
 //   void fence_proxy_async();  fence_proxy_async_global();
 //       generic accesses known here are ordered before asynchronous ones that are ordered after this: those to shared
 //       memory, those to global memory

@@ -18,7 +18,7 @@ inline float tanh_of_half_log2(float x) {
 }
 
 /// The scores of one head of one sequence, in units of log2: what exp2 takes. Each option by itself over all scores
-/// that a lane has, so that what is not asked for costs one branch. Biased: in a kernel that takes biases.
+/// that a lane has, so that an option that is not used costs one branch. Biased: in a kernel that takes biases.
 template <class T, bool Biased>
 class Scoring {
  public:
@@ -59,7 +59,7 @@ class Scoring {
  private:
   template <class B, int N, class Key, class Value>
   void add_bias(float (&c)[N], int64 row_at, Key key, Value value) const {
-    // All are asked for before the first is added, else each waits for the one before; and all are added, else the
+    // All are loaded before the first is added, else each load waits for the one before; and all are added, else the
     // compiler branches for each.
     const B* g_bias = static_cast<const B*>(p_.bias) + row_at + key(0) * p_.bias_key;
     B biases[N];

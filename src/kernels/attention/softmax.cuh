@@ -62,8 +62,8 @@ float top_score(const float (&s)[M][N8][4], int m, int h) {
   return top;
 }
 
-/// Whether a row of the warp has a score too large for its base. Rare after a row's first tile: each lane looks at its
-/// own scores, and no lane waits for another's.
+/// Whether a row of the warp has a score too large for its base. Rare after a row's first tile, so each lane tests only
+/// its own scores, and needs no row maximum by shuffles.
 template <class T, int M, int N8>
 bool exceeds_base(const float (&s)[M][N8][4], const RowState (&rows)[M][2], float scale_log2) {
   bool exceeds = false;
@@ -74,7 +74,7 @@ bool exceeds_base(const float (&s)[M][N8][4], const RowState (&rows)[M][2], floa
   return arch::ballot(exceeds) != 0;
 }
 
-/// Bases of rows whose first tile of keys this is: nothing was gathered yet that would follow.
+/// Takes the bases of rows whose first tile of keys this is: there are no sums and outputs to rescale yet.
 template <class T, int M, int N8>
 void take_first_bases(const float (&s)[M][N8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
@@ -86,9 +86,9 @@ void take_first_bases(const float (&s)[M][N8][4], RowState (&rows)[M][2], float 
     }
 }
 
-/// Bases of the rows that have such a score follow it, and what was gathered with the old ones: sums and outputs. A row
-/// does so for its own scores alone, whatever the others of its warp hold: its four lanes ask what each of them asked
-/// before, by the same rule to the last bit.
+/// Moves the bases of rows that have such a score to their maximum, and rescales their sums and outputs. Whether a
+/// row's base moves depends on its own scores alone, whatever other rows of the warp hold: its four lanes apply the
+/// rule of exceeds_base(), to the last bit.
 template <class T, int M, int N8, int O8>
 void follow_maximum(const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2], float scale_log2) {
 #pragma unroll
@@ -145,9 +145,9 @@ void exponentiate(float (&s)[M][N8][4], float (&sums)[M][2], const RowState (&ro
     }
 }
 
-/// All of a tile's weights, after rows' bases have followed where they must. Those of the first Early n8 tiles are made
-/// for the bases that the rows have while the warp finds out whether these will do, and again in the rare case that
-/// not.
+/// All of a tile's weights, after bases have moved where they must. The weights of the first Early n8 tiles are
+/// computed against the old bases, while the warp finds out whether these will do, and computed again in the rare case
+/// that they do not.
 template <class T, int Early, int M, int N8, int O8>
 void weigh_checked(uint32 (&p)[M][N8][2], const float (&s)[M][N8][4], float (&o)[M][O8][4], RowState (&rows)[M][2],
                    float scale_log2) {

@@ -30,7 +30,7 @@ enum class ForwardEngine : unsigned char {
 /// The last held_steps of Q's head_dim / 16 k16 steps stay in registers, the others are read again for each tile.
 /// Copies of a later tile are issued in copy_parts parts, one after each of as many groups of products. Weights of a
 /// tile's first early_tiles * 8 keys are made before it is known whether their rows need other bases (softmax.cuh).
-/// A trusting kernel looks only in the end whether bases should have moved, and begins again if so.
+/// A trusting kernel tests only at the end whether bases should have moved, and if so computes its rows again.
 /// A packing kernel has GQA packing: its rows are those of all query heads that share a KV head (tile_rows.cuh).
 /// Over wgmma a warp has 16 rows; K and V have rings of their own; one more warpgroup copies; column_warps, held_steps,
 /// copy_parts, early_tiles and trusting are 1, 0, 1, 0 and false.

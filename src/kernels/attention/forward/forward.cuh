@@ -121,7 +121,7 @@ struct ForwardKernel {
       const auto copy_part = [&](int i, int of) {
         copy_k.part(s.k[next], i, of);
         copy_v.part(s.v[next], i, of);
-        if (i + 1 == of) arch::cp_async_commit();  // long before the wait for it: a group takes its time to close
+        if (i + 1 == of) arch::cp_async_commit();  // long before the wait: closing a group takes time, too
       };
       if constexpr (kGeneral) {
         copy_tile(p, copy_k, s.k[next]);

@@ -75,7 +75,7 @@ constexpr bool experts_sums(const ExpertsProductConfig& c) {
   return c.engine == ExpertsEngine::kWgmma && c.tile_columns == kPhaseColumns;
 }
 
-/// Whether it can compute one token's choices that nobody has sorted: tiles of one row each, for which small tiles are.
+/// Whether it can compute one token's choices without a sort: each choice is a tile of one row, so tiles are small.
 constexpr bool experts_finds_choices(const ExpertsProductConfig& c) {
   return c.engine == ExpertsEngine::kMma && c.tile_rows == kFewestTileRows;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// What of the moving of rows, before and after the experts' products, these do themselves beside their tiles
-// (docs/moe-kernels.md, "Rows copied ahead" and "Sums between the tiles"): where that is faster, and in which portions.
-// Host only.
+// Whether the experts' products themselves gather rows before the first product, and add up tokens' sums after the
+// second, beside their tiles (docs/moe-kernels.md, "Rows copied ahead" and "Sums between the tiles"): where that is
+// faster, and in which portions. Host only.
 #include "core/base/types.hpp"
 #include "kernels/moe/experts/params.hpp"
 
@@ -13,7 +13,7 @@ enum class ExpertsGather : unsigned char {
   kLaunch,  ///< in a launch before the products
   kAhead,   ///< in the first product's, ahead of the tiles
 };
-/// What of the moving of rows, before and after the products, they do themselves.
+/// What the products do themselves of gathering rows and adding up sums.
 struct ExpertsMoves {
   ExpertsGather gather;
   /// Over wgmma: tiles of outputs that the last product computes of all rows before the next ones, while its idle
@@ -24,8 +24,8 @@ struct ExpertsMoves {
   constexpr bool operator==(const ExpertsMoves&) const = default;
 };
 
-/// Whether `rows` rows of `columns` are better moved beside the products of so many experts: where moving takes its
-/// time, and DRAM is not busy with weights meanwhile. What was faster on an H100.
+/// Whether `rows` rows of `columns` are better gathered and added up beside the products of so many experts: where that
+/// takes long, and DRAM is not busy with weights meanwhile. By what was faster on an H100.
 bool moves_beside_products(int64 rows, int columns, DType dtype, int experts);
 
 /// Tiles of outputs in each phase, of `columns` tiles, where sums are better taken beside products of such a depth; or
@@ -41,7 +41,7 @@ int unit_rows(int columns, DType dtype);
 ExpertsPhases phases_of(int columns, int phase_columns);
 /// Of tokens of up to 32 choices. counters: int [2 kMostPhases], ExpertsWorkspace::summing.
 ExpertsSumUnits units_of(int64 tokens, int top_k, const ExpertsPhases& phases, int* counters);
-/// Tokens of a block that adds up what is left.
+/// Tokens of a block of the launch that adds up the rest.
 int sum_tokens(const ExpertsPhases& phases);
 
 }  // namespace flashfit

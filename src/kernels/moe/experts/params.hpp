@@ -13,7 +13,7 @@ enum class ExpertsRowsStep : unsigned char {
   kGather,   ///< a block a token: its row of x to the row of each of its choices
   kSum,      ///< a block a token: the weighed sum of what its experts gave
   kSumOne,   ///< of one token's choices that are not sorted, choice i in row i: a block kSumOneColumns outputs
-  kSumRest,  ///< a block sum_tokens tokens: what of it the second product has left, which took some units of it
+  kSumRest,  ///< a block sum_tokens tokens: the units of the sum that the second product has not taken
   kSort,     ///< a block a chunk: as kPlace, but no tiles, and each expert's rows follow one that is of no token
 };
 

@@ -36,7 +36,7 @@ struct ExpertsRowsKernel {
   }
 
  private:
-  static constexpr int kAtOnce = 8;  // rows that wait for the memory together
+  static constexpr int kAtOnce = 8;  // rows whose loads are in flight together
 
   static void gather(const Params& p) {
     const int64 token = arch::block().x, first = token * p.top_k;
@@ -75,8 +75,8 @@ struct ExpertsRowsKernel {
     }
   }
 
-  /// What the second product has left of some tokens' sums: the last phase, and of the others the units that no block
-  /// has taken. A warp adds up one tile's outputs of a token at a time, the last tiles first.
+  /// What the second product has not added up itself: the last phase, and of the others the units that no block has
+  /// taken. A warp adds up one tile's outputs of a token at a time, the last tiles first.
   static void sum_rest(const Params& p) {
     arch::wait_for_step_before();
 #pragma unroll 1
@@ -90,7 +90,7 @@ struct ExpertsRowsKernel {
     }
   }
 
-  /// Of one token, whose choices nobody has sorted. A warp adds up as many outputs as above.
+  /// Of one token, whose choices are not sorted. A warp adds up as many outputs as above.
   static void sum_one(const Params& p) {
     if (p.sorted_before == 0) arch::wait_for_step_before();
     LanesChoice choice = choice_of_lane(p, p.ids, 0);

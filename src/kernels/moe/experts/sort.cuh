@@ -93,7 +93,7 @@ class ExpertsSort {
  private:
   static constexpr int kEach = kMostExperts / kRowsThreads;  // experts of a thread
   static constexpr int kGroups = kSortChunk / kRowsThreads;  // choices of a thread
-  static constexpr int kAtOnce = 24;                         // chunks whose counts wait for the memory together
+  static constexpr int kAtOnce = 24;                         // chunks whose counts are loaded together
   static int expert(int i) { return arch::thread() * kEach + i; }
 
   struct Choices {
@@ -110,7 +110,7 @@ class ExpertsSort {
     c.end = c.first + of_warp < begin + size ? c.first + of_warp : begin + size;
     int* const counts = s.counts[arch::warp()];
     for (int e = arch::lane(); e < p.here.owned; e += 32) arch::store_shared(counts, e, 0);
-    uint32 ids[kGroups];  // which wait for the memory together
+    uint32 ids[kGroups];  // all loads are in flight together
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int at = c.first + g * 32 + arch::lane();
@@ -180,7 +180,7 @@ class ExpertsSort {
       const int part = at / groups, e = (at - part * groups) * 32 + arch::lane();
       int before = 0, all = 0;
       for (int first = part; first < p.chunks; first += kAtOnce * parts) {
-        int counts[kAtOnce];  // which wait for the memory together
+        int counts[kAtOnce];  // all loads are in flight together
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           const bool is = first + i * parts < p.chunks && e < p.here.owned;

@@ -1,8 +1,8 @@
 #pragma once
 // The second launch of a call whose keys were split: rows of the output from their parts (docs/kernels.md, "Splits
 // along keys"). A warp has 128 columns of a row, four a lane; of a row of many parts it has a share of the parts, and
-// the warps of the row add their sums up through shared memory. All that a lane reads it asks for at once: memory's
-// latency, not its bandwidth, is what a decode waits for.
+// the warps of the row add their sums up through shared memory. A lane issues all its loads at once, because a decode
+// is bound by memory's latency, not by its bandwidth.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/attention/forward/combine/params.hpp"
@@ -28,7 +28,7 @@ struct CombineKernel {
     const int row = arch::block().x * (kCombineWarps >> p.warps_log2) + (warp >> p.warps_log2);
     const int query = p.heads.quotient(row), head = row - query * p.heads.by;
     const int column = arch::block().y * kCombineColumns + lane * kEach;
-    // Rows after the last sequence are nobody's: no part wrote them.
+    // Rows after the last sequence belong to none: no part wrote them.
     const bool inside =
         row < p.rows && (p.cu_seqlens_q == nullptr || query < bounded_offset(p.cu_seqlens_q, p.batch, p.queries.by));
     const float sink = inside && p.sinks != nullptr ? arch::load(p.sinks, head) * kLog2E : kMinusInfinity;

@@ -15,7 +15,7 @@ inline constexpr int kMostParts = 64;        ///< of a sequence's keys: a lane w
 inline constexpr int kCombineWarps = 8;      ///< of a block
 inline constexpr int kCombineColumns = 128;  ///< of a block: a lane has four
 inline constexpr int kPartsOfAWarp = 8;      ///< at most, all of which a lane reads at once
-inline constexpr int kFewPartsOfAWarp = 4;   ///< as many as a warp is given before its row gets another one
+inline constexpr int kFewPartsOfAWarp = 4;   ///< a row with more than these for each warp gets more warps
 
 /// log2 of the warps that share a row of `parts`. It depends on nothing else, so that a row's sum has one order
 /// whatever the other rows are.
@@ -41,7 +41,7 @@ struct CombineParams {
   int head_dim_v;           ///< columns of the output, at most `columns`
   Divisor heads;            ///< of a query
   Divisor queries;          ///< dense: of a sequence; variable length: of all
-  const int* cu_seqlens_q;  ///< batch + 1 offsets, or nullptr when dense: rows from the last one on are nobody's
+  const int* cu_seqlens_q;  ///< batch + 1 offsets, or nullptr when dense: rows from the last one on are no sequence's
   int batch;
   const float* sinks;  ///< heads logits, or nullptr
 };

@@ -14,9 +14,9 @@
 namespace flashfit {
 
 /// The launches of `image` for a problem whose keys are cut in `splits` parts: ForwardPlan::steps. `combine` is the
-/// image that makes one output of more than one part. Over wgmma blocks stay and share the tiles, at most `resident` of
-/// them; of sequences of different lengths each takes the next one that nobody has, as the host does not know what they
-/// cost.
+/// image that makes one output of more than one part. Over wgmma blocks are persistent and share the tiles, at most
+/// `resident` of them; with sequences of different lengths they take tiles from an atomic counter, as the host does not
+/// know what tiles cost.
 Steps forward_steps(const Image& image, const Image* combine, const ForwardProblem& problem, std::int64_t slots,
                     int splits, std::int64_t resident);
 

@@ -64,7 +64,7 @@ class TileBias {
       for (int n = 0; n < kAtOnce; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) change(c[0][first + n][i], pairs[now][n][i / 2], i % 2);
-      arch::sync_warp();  // else the compiler asks for all of them at once
+      arch::sync_warp();  // else the compiler loads all of them at once, for which there are no registers
     }
   }
   template <class Pair, class B>

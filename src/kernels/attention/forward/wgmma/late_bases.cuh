@@ -1,12 +1,13 @@
 #pragma once
-// Bases that were trusted and should not have been: a tile's weights, made against the bases of the tiles before, sum
-// to more than weights may be. Rare; then these rows' bases follow, and what was made with the old ones.
+// Late bases (docs/hopper-kernel.md, "The trusting base"): a tile's weights, computed against a row's base from earlier
+// tiles, sum to more than a weight may be. That is rare; the row then gets a larger base, and its weights, sum and
+// output are rescaled.
 #include "kernels/arch/arch.hpp"
 #include "kernels/attention/softmax.cuh"
 
 namespace flashfit {
 
-/// Bases of rows that have none yet: nothing was gathered for them that would follow.
+/// Takes the bases of rows that have none yet: they have no sum and output to rescale.
 template <class T, int N8>
 void take_missing_bases(const float (&s)[1][N8][4], RowState (&rows)[1][2], float scale_log2) {
 #pragma unroll
@@ -20,7 +21,8 @@ void take_missing_bases(const float (&s)[1][N8][4], RowState (&rows)[1][2], floa
 template <class T>
 inline constexpr float kMostSum = static_cast<float>(uint64{1} << static_cast<int>(kHeadroom<T> - 1.f)) * 2.f;
 
-/// Sums from here on are not divided out: what that takes is near the least that exp2 gives, 2^-126, or below.
+/// Weights of larger sums are not rescaled but computed again: the factor would be near the least that exp2 gives,
+/// 2^-126, or below.
 inline constexpr float kMostDecay = 0x1p100f;
 
 /// Whether a row of the warp has such a sum.
@@ -29,14 +31,14 @@ bool sums_pass(const float (&sums)[1][2]) {
   return arch::ballot(sums[0][0] > kMostSum<T> || sums[0][1] > kMostSum<T>) != 0;
 }
 
-/// Where rows of a lane go whose bases were late.
+/// What a lane's two rows need where bases were late.
 struct LateRows {
-  float bases[2];  ///< that rows follow to; those that do not follow keep theirs
-  bool lost[2];    ///< weights passed kMostDecay, or there was no base: they must be made again, from scores
+  float bases[2];  ///< the new ones; of rows whose base was not late, the old ones
+  bool lost[2];    ///< the sum passed kMostDecay, or there was no base: weights must be computed again, from scores
 };
 
-/// Weights and their sums become those against bases that follow, but for rows that are lost. A row follows for its own
-/// weights alone.
+/// Rescales weights and their sums to the new bases, except in rows that are lost. Whether a row's base moves depends
+/// on its own weights alone.
 template <class T, int N8>
 LateRows follow_weights(float (&weights)[1][N8][4], float (&sums)[1][2], const RowState (&rows)[1][2]) {
   LateRows late;
@@ -59,7 +61,7 @@ LateRows follow_weights(float (&weights)[1][N8][4], float (&sums)[1][2], const R
   return late;
 }
 
-/// What was gathered with the old bases follows.
+/// Rescales outputs and sums of the tiles before to the new bases.
 template <int O8>
 void follow_bases(float (&o)[1][O8][4], RowState (&rows)[1][2], const LateRows& late) {
 #pragma unroll

@@ -10,7 +10,8 @@
 
 namespace flashfit {
 
-/// Tiles are given by what returns them: each use computes an address anew, so that none takes a register meanwhile.
+/// weigh_again() takes a function that returns the tile of Q: so its address is computed where it is used, and takes no
+/// register in the main loop.
 template <ForwardConfig C>
 struct WgmmaProducts {
   using T = Element<C.dtype>;

@@ -39,7 +39,7 @@ KernelVariant kernel_variant_of(const WeightsProductVariant& v) {
           .threads = kWeightsThreads,
           .shared_bytes = weights_product_shared_bytes(c),
           .params_bytes = sizeof(WeightsProductParams),
-          // Where this kernel is not, PyTorch's products give what it gives: no GPU lacks gradients for want of it.
+          // GPUs without this kernel have gradients all the same: PyTorch's products compute them there.
           .serves = {fmt::format("{} experts' gradients", name_of(c.dtype))}};
 }
 

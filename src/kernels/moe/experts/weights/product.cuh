@@ -21,7 +21,8 @@ struct WeightsProductKernel {
     if (arch::thread() == 0) s.init();
     arch::sync_block();
     arch::wait_for_step_before();
-    // 384 threads begin with 168 registers each; the consumers take what the producer's warpgroup gives.
+    // A launch gives each of 384 threads 168 registers. Consumers then take those that the producer's warpgroup
+    // releases.
     const int group = arch::warp() / 4;
     if (group == 0) {
       arch::set_max_registers_dec<40>();

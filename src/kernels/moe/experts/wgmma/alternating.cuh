@@ -17,7 +17,8 @@ void gather_pairs(float (&lo)[Half], float (&hi)[Half], int rows) {
     if (2 * i >= rows) break;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      // A lane's rows are m and m + 8. Of both of its runs, that of gates gives the second row's, and gets the first's.
+      // A lane's rows are m and m + 8. In each of both runs, a lane of gates sends its second row's element, and
+      // receives the up of its first row's gate.
       float &a = lo[i + e], &b = lo[i + e + 2], &c = hi[i + e], &d = hi[i + e + 2];
       const float of_lo = arch::shuffle_xor(has_ups ? a : b, 4), of_hi = arch::shuffle_xor(has_ups ? c : d, 4);
       const float gate = has_ups ? of_lo : a, up = has_ups ? b : of_lo;

@@ -27,7 +27,8 @@ struct WgmmaExpertsProductKernel {
     arch::sync_block();
     if (p.product.sorted_before == 0) arch::wait_for_step_before();
     arch::let_next_step_begin();
-    // 384 threads begin with 168 registers each, 512 with 128; the consumers take what the producer's warpgroup gives.
+    // A launch gives each of 384 threads 168 registers, or each of 512 threads 128. Consumers then take those that the
+    // producer's warpgroup releases.
     const int group = arch::warp() / 4;
     if (group == 0) {
       arch::set_max_registers_dec<56>();

@@ -1,5 +1,6 @@
 #pragma once
-// Which forward configurations over wgmma are of the kernel whose blocks take whole heads. Neutral: the plan asks, too.
+// Which forward configurations over wgmma are of the kernel whose blocks take whole heads. Neutral: the plan uses it,
+// too.
 #include "kernels/attention/forward/config.hpp"
 #include "kernels/attention/forward/wgmma/tile_columns.hpp"
 
