@@ -42,8 +42,8 @@ std::vector<ForwardCase> cases_for(const ForwardConfig& c) {
   return cases;
 }
 
-/// Blocks over wgmma, which stay: so few that they compute several tiles each.
-constexpr std::int64_t kStayingBlocks = 3;
+/// Persistent blocks over wgmma: so few that they compute several tiles each.
+constexpr std::int64_t kPersistentBlocks = 3;
 
 /// Runs a loaded image on the case's memory, red zones and all.
 void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const KernelVariant& variant, ForwardData& data,
@@ -74,7 +74,7 @@ void run_on_gpu(lab::Device& device, const lab::LoadedKernel& kernel, const Kern
       forward_params(call, *slots_for(call.problem, config.block_m, packed_heads(config, call.problem)));
   const Image image{
       .variant = &variant, .target = {.cc = 90}, .registers = 0, .local_bytes = 0, .bytes = 0, .entry = {}};
-  const Steps steps = forward_steps(image, nullptr, call.problem, p.slots, 1, kStayingBlocks);
+  const Steps steps = forward_steps(image, nullptr, call.problem, p.slots, 1, kPersistentBlocks);
   ForwardArguments arguments;
   int* const counter = shares_counter(steps) ? reinterpret_cast<int*>(taken) : nullptr;
   if (const Result<void> r = arguments.set(config, call, p, encode_tensor_map, counter); !r)

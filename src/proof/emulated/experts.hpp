@@ -20,7 +20,7 @@ const std::vector<EmulatedKernel>& emulated_experts_products();
 /// Of the same dtype as a product. `all` is emulated_experts_rows(), or the like.
 const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::vector<EmulatedKernel>& all);
 
-/// Over wgmma blocks stay and share the tiles: so few that each of them computes several.
+/// Over wgmma blocks are persistent and share the tiles: so few that each of them computes several.
 inline constexpr std::int64_t kResidentBlocks = 3;
 
 /// Steps that are queued before a call's, as a router's are, and write its ids and weights.

@@ -42,7 +42,7 @@ emu::Memory memory_of(const reference::ForwardData& data, const ForwardParams& p
   return memory;
 }
 
-/// Blocks that stay: so few that each of them computes several tiles.
+/// Persistent blocks: so few that each of them computes several tiles.
 constexpr std::int64_t kResidentBlocks = 3;
 
 Result<emu::Stats> launch(const EmulatedKernel& kernel, const ForwardCall& call, const ForwardParams& params,

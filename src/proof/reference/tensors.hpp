@@ -35,7 +35,7 @@ enum class Layout : unsigned char {
                  ///< and k)
   kMixed,        ///< q as kBSHD, k as kBHSD, v and out as kPadded: no stride of one serves for another
   kUnaligned,    ///< kBSHD with a poisoned element after each head and 3 after each row: no row begins at 16 bytes
-  kHeadStride0,  ///< one key-value head that all heads share by stride 0; q and out as kBSHD
+  kHeadStride0,  ///< one KV head that all heads share by stride 0; q and out as kBSHD
 };
 
 /// Memory that several tensors may share. Bytes that no element owns keep the poison that they were born with.

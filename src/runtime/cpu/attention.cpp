@@ -20,7 +20,7 @@ struct FreeAligned {
   void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kScratchAlignment}); }
 };
 
-/// The sequences of a call and how they divide into tasks: one a block of rows that share a key-value head.
+/// The sequences of a call and how they divide into tasks: one a block of rows that share a KV head.
 class Work {
  public:
   Work(const ForwardCall& call, int rows) : call_(call), rows_(rows), first_task_(call.problem.batch + 1) {

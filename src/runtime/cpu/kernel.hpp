@@ -10,7 +10,7 @@
 
 namespace flashfit::cpu {
 
-/// Query rows that share one key-value head: row r is token r / group of query head kv_head * group + r % group, so
+/// Query rows that share one KV head: row r is token r / group of query head kv_head * group + r % group, so
 /// that a row never sees fewer keys than the one before it.
 struct RowBlock {
   std::int64_t batch, sequence, kv_head;  ///< batch is 0 for variable length
