@@ -38,16 +38,25 @@ struct ExpertsRowsKernel {
  private:
   static constexpr int kAtOnce = 8;  // rows whose loads are in flight together
 
+  /// Waits for the step before, and reads what p.sorted_before is about: before the wait where it says that this was
+  /// there, else after it, since the kernel before the call may write it.
+  template <class Read>
+  static void read_and_wait(const Params& p, Read read) {
+    const bool was_there = p.sorted_before != 0;
+    if (!was_there) arch::wait_for_step_before();
+    read();
+    if (was_there) arch::wait_for_step_before();
+  }
+
   static void gather(const Params& p) {
     const int64 token = arch::block().x, first = token * p.top_k;
     const T* const g_x = static_cast<const T*>(p.x) + token * p.x_row;
     T* const g_to = static_cast<T*>(p.gathered);
     const int own = arch::thread() * 8;
-    const bool reads_early = p.sorted_before != 0;
-    if (!reads_early) arch::wait_for_step_before();  // x may be what the kernel before the call writes
     Bytes16 x = {};
-    if (own < p.columns) x = arch::load<Bytes16>(g_x, own);
-    if (reads_early) arch::wait_for_step_before();
+    read_and_wait(p, [&] {
+      if (own < p.columns) x = arch::load<Bytes16>(g_x, own);
+    });
     arch::let_next_step_begin();
     for (int column = own; column < p.columns; column += kThreads * 8) {
       if (column != own) x = arch::load<Bytes16>(g_x, column);
@@ -60,10 +69,8 @@ struct ExpertsRowsKernel {
 
   static void sum(const Params& p) {
     const int64 token = arch::block().x, first = token * p.top_k;
-    if (p.sorted_before == 0) arch::wait_for_step_before();
     Chosen chosen;
-    read(p, first, p.top_k, chosen);
-    if (p.sorted_before != 0) arch::wait_for_step_before();
+    read_and_wait(p, [&] { read(p, first, p.top_k, chosen); });
     const int own = arch::thread() * 8;
     for (int column = own; column < p.columns; column += kThreads * 8) {
       float total[8] = {};
@@ -92,11 +99,12 @@ struct ExpertsRowsKernel {
 
   /// Of one token, whose choices are not sorted. A warp adds up as many outputs as above.
   static void sum_one(const Params& p) {
-    if (p.sorted_before == 0) arch::wait_for_step_before();
-    LanesChoice choice = choice_of_lane(p, p.ids, 0);
-    const bool is_here = expert_of(uint32(choice.place), p.here) < uint32(p.here.owned);
-    choice.place = is_here ? arch::lane() : -1;
-    if (p.sorted_before != 0) arch::wait_for_step_before();
+    LanesChoice choice;
+    read_and_wait(p, [&] {
+      choice = choice_of_lane(p, p.ids, 0);
+      const bool is_here = expert_of(uint32(choice.place), p.here) < uint32(p.here.owned);
+      choice.place = is_here ? arch::lane() : -1;
+    });
     const int tile = arch::block().x * kRowsWarps + arch::warp();
     sum_by_warp(p, 0, tile * kPhaseColumns + arch::lane() * 8, choice);
   }
