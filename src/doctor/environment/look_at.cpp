@@ -121,8 +121,9 @@ void add_tools(const std::vector<Package>& packages, System& system) {
   for (const Package& package : packages)
     for (const FileFacts& file : package.files) {
       const std::string shown = printable(file.path, 300);
-      if (const auto kind = tool_kind(file.path))
-        system.tools.push_back({*kind, shown, package.distribution.name, file.tool});
+      if (const auto kind = doctor::compiler_named(file.path))
+        system.tools.push_back(
+            {*kind, shown, package.distribution.name, file.binaries.empty() ? 0 : file.binaries[0].compiler});
       const std::string name = file.path.substr(file.path.rfind('/') + 1);
       if (name.starts_with("libcuda.so")) system.driver_files.push_back({origin_of(file.path), shown, ""});
     }

@@ -61,7 +61,9 @@ void judge_wheel_file(const Target& target, const WheelName& name, std::vector<P
                         "the file as its maker published it"});
     return;
   }
-  for (std::string why : {format_misfit(*file), dist_info_misfit(name, target.dist_infos)})
+  std::vector<std::string> refusals = {format_misfit(*file), dist_info_misfit(name, target.dist_infos)};
+  refusals.insert(refusals.end(), target.refusals.begin(), target.refusals.end());
+  for (std::string& why : refusals)
     if (!why.empty())
       problems.push_back({"FF207", Severity::kMisfit, std::move(why), "", "the file as its maker published it"});
   for (std::string& line : disagreements(name, *file))

@@ -106,8 +106,8 @@ TEST(WheelFile, DisagreesWithTheName) {
 
 TEST(WheelFile, OfALaterFormatIsOneThatNoInstallerReads) {
   const auto misfit = [](const char* version) { return format_misfit(WheelFile{.version = version}); };
-  for (const char* const read : {"1.0", "1", "1.9", "0.1"}) EXPECT_EQ(misfit(read), "") << read;
-  for (const char* const refused : {"2.0", "10.0", "x", "1x.0", ".1"})
+  for (const char* const read : {"1.0", "1", "1.9", "0.1", "01.0"}) EXPECT_EQ(misfit(read), "") << read;
+  for (const char* const refused : {"2.0", "10.0", "x", "1x.0", ".1", "1.", "1..0", "1.0.a"})
     EXPECT_EQ(misfit(refused), std::string("Wheel-Version: ") + refused + "; installers read 1.x");
 }
 
