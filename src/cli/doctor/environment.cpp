@@ -150,7 +150,7 @@ std::string environment_text(const Environment& found, const DoctorReport& repor
   }
   add_names(out, "cleared", found, &PackageReport::cleared, style, "");
   add_names(out, "not cleared", found, &PackageReport::not_cleared, style,
-            style.verbose ? "" : " (nothing is known against it, but -v tells why it may fail)");
+            style.verbose ? "" : " (-v prints why it may fail)");
   for (const std::string& line : found.unread) out += fmt::format("unread: {}\n", printable(line, 300));
   add_system(out, found, style);
   return out + asked_lines(report);

@@ -17,14 +17,25 @@ std::string_view name_of(bool intel, bool arm) {
   return intel ? "x86_64" : arm ? "arm64" : "another machine";
 }
 
+bool is_thin(std::uint32_t magic) {
+  for (const std::uint32_t known : {kMagic32, kMagic64})
+    if (magic == known || magic == swapped(known)) return true;
+  return false;
+}
+
 }  // namespace
+
+bool is_mach_o(Bytes start) {
+  const std::uint32_t magic = Reader(start).u32();
+  return is_thin(magic) || magic == swapped(kMagicFat);
+}
 
 std::optional<std::string_view> mach_o_machine(Bytes start) {
   Reader reader(start);
   const std::uint32_t magic = reader.u32(), second = reader.u32();
   if (!reader.ok()) return std::nullopt;
-  const bool other_order = magic == swapped(kMagic32) || magic == swapped(kMagic64);
-  if (other_order || magic == kMagic32 || magic == kMagic64) {
+  if (is_thin(magic)) {
+    const bool other_order = magic != kMagic32 && magic != kMagic64;
     const std::uint32_t machine = other_order ? swapped(second) : second;
     return name_of(machine == kX86_64, machine == kArm64);
   }

@@ -92,7 +92,8 @@ struct Reading {
     const std::string name = printable(missing.name), member = package.relative(missing.asked_by);
     if (site.libraries.contains(missing.name)) {
       const std::string place = printable(place_of(site, missing.name), 300);
-      report.unsettled |= decides;
+      // PyTorch's own are loaded by its import, which comes before that of its extensions.
+      report.unsettled |= decides && !doctor::is_torch_library(missing.name);
       push({"FF601", Severity::kNote,
             fmt::format("needs {}, which lies in {}, where the loader does not look by itself: found only if what "
                         "imports it loads it before",

@@ -13,6 +13,7 @@
 #include "doctor/environment/site.hpp"
 #include "doctor/environment/system.hpp"
 #include "doctor/environment/unnamed_modules.hpp"
+#include "doctor/rules/loads_on.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -203,7 +204,9 @@ std::shared_ptr<const Imports> imports_of(const FileTree& tree, const Environmen
     const bool is_torch = package.distribution.name == "torch";
     if (is_torch && setting.torch.empty()) setting.torch = package.distribution.folder + "/torch";
     for (FileFacts& file : package.files) {
-      if (is_torch && file.path.starts_with(setting.torch + "/_C.")) setting.torch_module = file.path;
+      // One for another system is FF202.
+      const bool alien = !file.binaries.empty() && doctor::is_alien(file.binaries[0], q.platform);
+      if (is_torch && !alien && file.path.starts_with(setting.torch + "/_C.")) setting.torch_module = file.path;
       if (!file.object || file.binaries.empty() || file.binaries[0].machine != asked.arch) continue;
       memo->know(file.id, std::make_shared<const dynamic_loader::Object>(std::move(*file.object)));
       file.object.reset();

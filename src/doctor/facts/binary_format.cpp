@@ -26,7 +26,7 @@ bool may_have_format(Bytes start) {
 }
 
 bool is_broken_module(std::string_view path, Bytes start) {
-  return is_named_as_module(path) && !is_elf(start) && !is_pe(start) && !mach_o_machine(start);
+  return is_named_as_module(path) && !is_elf(start) && !is_pe(start) && !is_mach_o(start);
 }
 
 BinaryFormat binary_format_of(Bytes head) {

@@ -102,7 +102,7 @@ std::string dist_info_misfit(const WheelName& name, const std::vector<std::strin
   if (dist_infos.size() > 1)
     return fmt::format("{} .dist-info folders, such as {} and {}; installers take one", dist_infos.size(),
                        printable(dist_infos[0]), printable(dist_infos[1]));
-  if (dist_infos.empty() || normalised_name(dist_infos[0]).starts_with(name.name)) return "";
+  if (dist_infos.empty() || normalised_name(dist_infos[0]).starts_with(name.name + "-")) return "";
   return fmt::format("its folder {} is not {}'s", printable(dist_infos[0]), printable(name.name));
 }
 

@@ -714,6 +714,22 @@ def test_a_wheel_whose_members_installers_refuse_does_not_fit(member: str, why: 
     assert (f"  FAIL   FF207  {why}" in lines) == bool(why)
 
 
+@pytest.mark.parametrize("marked", ["METADATA", "WHEEL"])
+def test_a_wheel_whose_texts_begin_with_a_byte_order_mark_does_not_fit(marked: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    texts = {
+        "METADATA": "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n",
+        "WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        for name, text in texts.items():
+            content.writestr(f"tools-1.0.dist-info/{name}", "\ufeff" * (name == marked) + text)
+    status, lines = doctor(wheel, *L40)
+    assert status == 1
+    assert f"  FAIL   FF207  {marked} begins with a byte-order mark: installers refuse it" in lines
+
+
 def test_what_an_egg_holds_is_judged(made: Path, tmp_path: Path) -> None:
     """Its PKG-INFO does not make it a source distribution."""
     library = next(zipfile.ZipFile(made / APEX).read(n) for n in zipfile.ZipFile(made / APEX).namelist() if ".so" in n)

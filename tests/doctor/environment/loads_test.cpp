@@ -199,7 +199,10 @@ TEST_F(Loads, WhatTorchLoadsFirstIsThereForItsExtensions) {
 
 TEST_F(Loads, WithoutItsInterpreterAnAbsentLibraryClearsNobody) {
   install(importable_torch({"libc.so.6"}));
-  install({"ext", "1.0", {{"ext" + kModule, module_of({.needed = {"libc10.so", "libsox.so"}})}}});
+  install(
+      {"ext",
+       "1.0",
+       {{"ext" + kModule, module_of({.needed = {"libc10.so", "libsox.so"}, .imports = {{.name = kTorchSymbol}}})}}});
   EXPECT_THAT(lines_of(look_with(""), "ext"), ElementsAre(HasSubstr("FF601 misfit needs libsox.so")));
   std::filesystem::remove(root_ / "usr/bin/python3.11");
   const Environment found = look_with("");

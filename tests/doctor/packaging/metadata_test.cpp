@@ -115,6 +115,9 @@ TEST(DistInfo, IsOneAndOfTheFilesName) {
   const auto name = parse_wheel_name("flash_attn-1.0-py3-none-any.whl").value();
   EXPECT_EQ(dist_info_misfit(name, {}), "");
   EXPECT_EQ(dist_info_misfit(name, {"Flash.Attn-1.0.dist-info"}), "");
+  EXPECT_EQ(dist_info_misfit(name, {"flash_attn_3-1.0.dist-info"}), "") << "with dashes it would be flash-attn's 3";
+  EXPECT_EQ(dist_info_misfit(name, {"flash_attns-1.0.dist-info"}),
+            "its folder flash_attns-1.0.dist-info is not flash-attn's");
   EXPECT_EQ(dist_info_misfit(name, {"flash-1.0.dist-info"}), "its folder flash-1.0.dist-info is not flash-attn's");
   EXPECT_EQ(dist_info_misfit(name, {"a-1.0.dist-info", "flash_attn-1.0.dist-info"}),
             "2 .dist-info folders, such as a-1.0.dist-info and flash_attn-1.0.dist-info; installers take one");
