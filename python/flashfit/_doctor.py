@@ -83,6 +83,7 @@ class Environment:
     problems: tuple[Problem, ...]  #: of the whole: the driver, the GPU
     culprits: tuple[str, ...]  #: packages that do not fit, the first to mend first
     cleared: tuple[str, ...]  #: packages with GPU code, of PyTorch or of NVIDIA's libraries that fit
+    not_cleared: tuple[str, ...]  #: packages that fit by what is known, and of which a note says why they may fail
     packages: tuple[Mapping[str, Any], ...]  #: in the order of Report.targets
     unread: tuple[str, ...]
     system: Mapping[str, Any]  #: docs/environment.md, "JSON"
@@ -115,7 +116,7 @@ def _target(j: dict[str, Any]) -> Target:
 
 
 def _environment(j: dict[str, Any]) -> Environment:
-    lists = {key: tuple(j[key]) for key in ("culprits", "cleared", "packages", "unread")}
+    lists = {key: tuple(j[key]) for key in ("culprits", "cleared", "not_cleared", "packages", "unread")}
     return Environment(**{**j, **lists, "problems": tuple(Problem(**p) for p in j["problems"])})
 
 

@@ -83,17 +83,19 @@ void add_culprit(std::string& out, const PackageReport& r, std::size_t number, T
   if (!fixes.empty()) out += fmt::format("     would fit: {}\n", fmt::join(fixes, "; and "));
 }
 
-/// What people suspect first and what is not it.
-void add_cleared(std::string& out, const Environment& found, TextStyle style) {
+/// A line of the packages' names: of very many the first ones.
+void add_names(std::string& out, const char* label, const Environment& found, bool (PackageReport::*counts)() const,
+               TextStyle style, const char* remark) {
   std::vector<std::string> names;
   for (const PackageReport& r : found.packages)
-    if (r.report.verdict == Verdict::kFits && r.concerned()) names.push_back(title(r));
+    if ((r.*counts)()) names.push_back(title(r));
   if (names.empty()) return;
   // Those that one has to do with before the libraries that they bring.
   std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return !n.starts_with("nvidia-"); });
   const std::size_t more = style.verbose ? 0 : names.size() - std::min(names.size(), kMostCleared);
   names.resize(names.size() - more);
-  out += fmt::format("cleared: {}{}\n", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+  out += fmt::format("{}: {}{}{}\n", label, fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more),
+                     remark);
 }
 
 std::string driver_words(const DriverAnswer& d) {
@@ -146,7 +148,9 @@ std::string environment_text(const Environment& found, const DoctorReport& repor
     if (r.report.verdict == Verdict::kFits && (!style.verbose || r.report.problems.empty())) continue;
     add_culprit(out, r, ++number, style);
   }
-  add_cleared(out, found, style);
+  add_names(out, "cleared", found, &PackageReport::cleared, style, "");
+  add_names(out, "not cleared", found, &PackageReport::not_cleared, style,
+            style.verbose ? "" : " (-v prints why it may fail)");
   for (const std::string& line : found.unread) out += fmt::format("unread: {}\n", printable(line, 300));
   add_system(out, found, style);
   return out + asked_lines(report);

@@ -64,12 +64,12 @@ Json packages_json(const Environment& found) {
 
 std::string environment_json(const Environment& found, const DoctorReport& report) {
   Json json{{"verdict", name_of(found.verdict)}};
-  Json cleared = Json::array(), culprits = Json::array();
-  for (const auto& r : found.packages)
-    if (r.report.verdict != doctor::Verdict::kFits)
-      culprits.push_back(r.name);
-    else if (r.concerned())
-      cleared.push_back(r.name);
+  Json cleared = Json::array(), not_cleared = Json::array(), culprits = Json::array();
+  for (const auto& r : found.packages) {
+    if (!r.fits()) culprits.push_back(r.name);
+    if (r.cleared()) cleared.push_back(r.name);
+    if (r.not_cleared()) not_cleared.push_back(r.name);
+  }
   json["environment"] = Json{{"prefix", printable(found.prefix.path, 4096)},
                              {"kind", name_of(found.prefix.kind)},
                              {"python", found.prefix.python},
@@ -78,6 +78,7 @@ std::string environment_json(const Environment& found, const DoctorReport& repor
                              {"problems", problems_json(found.problems)},
                              {"culprits", culprits},
                              {"cleared", cleared},
+                             {"not_cleared", not_cleared},
                              {"packages", packages_json(found)},
                              {"unread", found.unread},
                              {"system", system_json(found.system)}};

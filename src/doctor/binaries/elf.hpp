@@ -72,6 +72,9 @@ struct Elf {
 /// Whether the first bytes are those of an ELF file of any class.
 bool is_elf(Bytes head);
 
+/// Whether glibc's loader takes a file of this EI_OSABI: System V's or GNU's (elf/dl-load.c, open_verify).
+inline bool is_abi_of_linux(std::uint8_t os_abi) { return os_abi == 0 || os_abi == 3; }
+
 /// Errors: malformed (32-bit or big-endian files among them), or more than 262,144 sections.
 Result<Elf> read_elf(const Source& source);
 

@@ -12,7 +12,6 @@ namespace flashfit::doctor::dynamic_loader {
 namespace {
 
 constexpr std::uint64_t kHeaderSize = 64, kLongestInterpreter = 4096;
-constexpr std::uint8_t kSystemV = 0, kGnu = 3;
 
 /// The loader's own test of a file's first bytes (elf/dl-load.c, open_verify), in its order and words.
 Object judge_header(doctor::Bytes head, std::uint16_t machine) {
@@ -24,7 +23,7 @@ Object judge_header(doctor::Bytes head, std::uint16_t machine) {
   if (elf_class != 2) return {.usable = Usable::kPassedOver, .why = "wrong ELF class: not 64-bit"};
   if (order != 1) return broken("ELF file data encoding not little-endian");
   if (version != 1) return broken("ELF file version ident does not match current one");
-  if (os_abi != kSystemV && os_abi != kGnu) return broken("ELF file OS ABI invalid");
+  if (!doctor::is_abi_of_linux(os_abi)) return broken("ELF file OS ABI invalid");
   reader.skip(8);
   const std::uint16_t type = reader.u16(), of = reader.u16();
   if (of != machine) return {.usable = Usable::kPassedOver, .why = "for another machine"};

@@ -11,11 +11,13 @@
 #include "doctor/knowledge/package_rows.hpp"
 #include "doctor/knowledge/picked_cuda.hpp"
 #include "doctor/mends/mends.hpp"
+#include "doctor/rules/bundled_ptxas.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
 
 using Kind = Knowledge::Kind;
+using doctor::GpuCompiler;
 
 /// The oldest nvcc that the row names for the GPU ("12.0:12.9"), else the oldest that knows it.
 CudaVersion nvcc_for(const Knowledge& row, ComputeCapability gpu) {
@@ -32,7 +34,7 @@ CudaVersion nvcc_for(const Knowledge& row, ComputeCapability gpu) {
   return least;
 }
 
-const CudaTool* newest(const Site& site, CudaTool::Kind kind, bool of_toolkits) {
+const CudaTool* newest(const Site& site, GpuCompiler kind, bool of_toolkits) {
   const CudaTool* best = nullptr;
   for (const CudaTool& tool : site.tools)
     if (tool.kind == kind && tool.package.empty() == of_toolkits && (best == nullptr || tool.version > best->version))
@@ -40,26 +42,13 @@ const CudaTool* newest(const Site& site, CudaTool::Kind kind, bool of_toolkits) 
   return best;
 }
 
-void with_ptxas(const Site& site, const Package& package, const Knowledge& row, const AskedGpu& gpu,
-                doctor::TargetReport& report) {
-  const CudaTool* bundled = nullptr;
-  for (const CudaTool& tool : site.tools) {
-    if (tool.kind != CudaTool::Kind::kPtxas || tool.package != package.distribution.name) continue;
-    if (bundled == nullptr || tool.version > bundled->version) bundled = &tool;
-    if (doctor::toolkit_knows(tool.version, gpu.gpu.cc)) return;
-  }
-  if (bundled == nullptr) return;
-  const CudaTool* const other = newest(site, CudaTool::Kind::kPtxas, true);
+void with_ptxas(const Site& site, const Knowledge& row, const AskedGpu& gpu, doctor::TargetReport& report) {
+  auto misfit = doctor::ptxas_misfit(row, report.target, gpu);
+  if (!misfit) return;
+  const CudaTool* const other = newest(site, GpuCompiler::kPtxas, true);
   const bool helps = other != nullptr && other->version != 0 && doctor::toolkit_knows(other->version, gpu.gpu.cc);
-  const CudaVersion first = doctor::first_toolkit_for(gpu.gpu.cc);
-  report.problems.push_back(
-      {"FF705", Severity::kMisfit,
-       fmt::format("compiles with its own ptxas of CUDA {}, which does not know {} ({} {})", str(bundled->version),
-                   gpu_text(gpu),
-                   first > bundled->version ? "CUDA " + str(first)
-                                            : "dropped after CUDA " + str(doctor::last_toolkit_for(gpu.gpu.cc)),
-                   first > bundled->version ? "is the first" : "knew it"),
-       package.relative(bundled->path), helps ? fmt::format("{}={}", row.other, other->path) : std::string(row.fix)});
+  if (helps) misfit->fix = fmt::format("{}={}", row.other, other->path);
+  report.problems.push_back(std::move(*misfit));
   if (!helps || !report.mend.empty()) return;
   report.mend = fmt::format("export {}={}", row.other, doctor::shell_word(other->path));
   report.mend_why = fmt::format("makes it compile with the ptxas of CUDA {} that is installed, which knows {}",
@@ -70,7 +59,7 @@ void with_nvcc(const Site& site, const Package& package, const Knowledge& row, c
                doctor::TargetReport& report) {
   if (!row.other.empty() && site.find(row.other) != nullptr) return;
   const CudaVersion least = nvcc_for(row, gpu.gpu.cc);
-  const CudaTool* const nvcc = newest(site, CudaTool::Kind::kNvcc, true);
+  const CudaTool* const nvcc = newest(site, GpuCompiler::kNvcc, true);
   if (nvcc != nullptr &&
       (nvcc->version == 0 || (nvcc->version >= least && doctor::toolkit_knows(nvcc->version, gpu.gpu.cc))))
     return;
@@ -101,7 +90,7 @@ void check_compilers(const Site& site, const Package& package, doctor::TargetRep
   if (site.question.survey) return;
   for (const AskedGpu& gpu : site.question.gpus) {
     for (const Knowledge* const row : known_of(d.name, d.version, Kind::kCompilesWithPtxas))
-      with_ptxas(site, package, *row, gpu, report);
+      with_ptxas(site, *row, gpu, report);
     for (const Knowledge* const row : known_of(d.name, d.version, Kind::kCompilesWithNvcc))
       with_nvcc(site, package, *row, gpu, report);
   }

@@ -36,6 +36,11 @@ struct PackageReport {
   bool torch = false;     ///< needs PyTorch's libraries
   bool nvidia = false;    ///< needs NVIDIA's libraries
   bool concerned() const { return gpu_code || torch || nvidia; }
+  bool fits() const { return report.verdict == doctor::Verdict::kFits; }
+  /// What people suspect first and what is not it.
+  bool cleared() const { return fits() && concerned() && !report.unsettled; }
+  /// What nothing is known against and what may fail all the same.
+  bool not_cleared() const { return fits() && concerned() && report.unsettled; }
 };
 
 struct Environment {

@@ -60,7 +60,6 @@ FileFacts read_one(const FileTree& tree, const NativeFile& file, doctor::FactsBu
   facts.binaries = std::move(*binaries);
   if (facts.binaries.size() == 1 && facts.binaries[0].kind == doctor::BinaryKind::kElf)
     facts.object = dynamic_loader::read_object(**source, dynamic_loader::elf_machine(facts.binaries[0].machine));
-  if (const auto tool = read_cuda_tool(tree, file.path)) facts.tool = tool->version;
   return facts;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "doctor/dynamic_loader/object.hpp"
-#include "doctor/environment/cuda_tools.hpp"
 #include "doctor/environment/native_files.hpp"
 #include "doctor/facts/facts.hpp"
 #include "doctor/facts/read_target.hpp"
@@ -19,14 +18,13 @@ struct FileFacts {
   std::string mark;                              ///< of the file as it was read: its place, size and times
   std::vector<doctor::Binary> binaries;          ///< paths are the file's, "lib.a!x.o" within an archive
   std::string error;                             ///< what could not be read; "" if all could
-  CudaVersion tool = 0;                          ///< of a compiler of GPU code: the CUDA that it is of
   std::optional<dynamic_loader::Object> object;  ///< what the loader looks at in a shared library
   dynamic_loader::FileId id;                     ///< as the walk found it: not kept
 };
 
 template <class V>
 void visit(V& v, FileFacts& f) {
-  v(f.path, f.mark, f.binaries, f.error, f.tool, f.object);
+  v(f.path, f.mark, f.binaries, f.error, f.object);
 }
 
 /// The facts of each file, in their order, by the cache or anew on several threads. `name`: of the environment, for the

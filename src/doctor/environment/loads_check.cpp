@@ -92,6 +92,8 @@ struct Reading {
     const std::string name = printable(missing.name), member = package.relative(missing.asked_by);
     if (site.libraries.contains(missing.name)) {
       const std::string place = printable(place_of(site, missing.name), 300);
+      // PyTorch's own are loaded by its import, which comes before that of its extensions.
+      report.unsettled |= decides && !doctor::is_torch_library(missing.name);
       push({"FF601", Severity::kNote,
             fmt::format("needs {}, which lies in {}, where the loader does not look by itself: found only if what "
                         "imports it loads it before",
@@ -103,6 +105,7 @@ struct Reading {
     for (Problem& p : report.problems)
       if (decides && p.code == "FF330" && p.message.find(name) != std::string::npos) p.severity = Severity::kMisfit;
     if (doctor::find_cuda_library(missing.name, 0) != nullptr || doctor::is_torch_library(missing.name)) return;
+    report.unsettled |= decides && !site.imports->starts();
     absent.push_back({missing.name, member,
                       !decides || !site.imports->starts() ? Severity::kNote
                       : files.concerned                   ? Severity::kMisfit

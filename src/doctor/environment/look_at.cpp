@@ -13,6 +13,7 @@
 #include "doctor/environment/site.hpp"
 #include "doctor/environment/system.hpp"
 #include "doctor/environment/unnamed_modules.hpp"
+#include "doctor/rules/loads_on.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -121,8 +122,9 @@ void add_tools(const std::vector<Package>& packages, System& system) {
   for (const Package& package : packages)
     for (const FileFacts& file : package.files) {
       const std::string shown = printable(file.path, 300);
-      if (const auto kind = tool_kind(file.path))
-        system.tools.push_back({*kind, shown, package.distribution.name, file.tool});
+      if (const auto kind = doctor::compiler_named(file.path))
+        system.tools.push_back(
+            {*kind, shown, package.distribution.name, file.binaries.empty() ? 0 : file.binaries[0].compiler});
       const std::string name = file.path.substr(file.path.rfind('/') + 1);
       if (name.starts_with("libcuda.so")) system.driver_files.push_back({origin_of(file.path), shown, ""});
     }
@@ -202,7 +204,9 @@ std::shared_ptr<const Imports> imports_of(const FileTree& tree, const Environmen
     const bool is_torch = package.distribution.name == "torch";
     if (is_torch && setting.torch.empty()) setting.torch = package.distribution.folder + "/torch";
     for (FileFacts& file : package.files) {
-      if (is_torch && file.path.starts_with(setting.torch + "/_C.")) setting.torch_module = file.path;
+      // One for another system is FF202.
+      const bool alien = !file.binaries.empty() && doctor::is_alien(file.binaries[0], q.platform);
+      if (is_torch && !alien && file.path.starts_with(setting.torch + "/_C.")) setting.torch_module = file.path;
       if (!file.object || file.binaries.empty() || file.binaries[0].machine != asked.arch) continue;
       memo->know(file.id, std::make_shared<const dynamic_loader::Object>(std::move(*file.object)));
       file.object.reset();

@@ -82,7 +82,4 @@ bool has_library(const Site& site, const doctor::Binary& binary, const std::stri
 /// All of it: part one's rules as they read for what is installed, then the checks above.
 doctor::TargetReport judge_package(const Site& site, const Package& package);
 
-/// "L40 (8.9)".
-std::string gpu_text(const doctor::AskedGpu& gpu);
-
 }  // namespace flashfit::doctor::environment

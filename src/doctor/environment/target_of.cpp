@@ -1,7 +1,5 @@
 // Which files of an installed package count: a wheel is judged with all that it has, an installed package with what it
 // loads here.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "doctor/environment/site.hpp"
@@ -9,6 +7,7 @@
 #include "doctor/knowledge/package_rows.hpp"
 #include "doctor/knowledge/picked_cuda.hpp"
 #include "doctor/packaging/python_module.hpp"
+#include "doctor/rules/loads_on.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -19,13 +18,12 @@ using Kind = Knowledge::Kind;
 /// machine is what Python opens here, whatever it holds.
 bool is_foreign(const Binary& binary, const doctor::Question& question) {
   if (!question.platform) return false;
-  if (doctor::is_named_for_linux_on(binary.path, question.platform->arch)) return false;
-  const bool windows = question.platform->system == doctor::Platform::System::kWindows;
-  if (binary.kind == BinaryKind::kPe && !windows) return true;
-  if (binary.machine.empty()) return false;
-  if (binary.windows != windows) return true;
-  const std::string& arch = question.platform->arch;
-  return !windows && arch != binary.machine && (arch == "x86_64" || arch == "aarch64");
+  using System = doctor::Platform::System;
+  const System system = question.platform->system;
+  const bool linux = system == System::kGlibc || system == System::kMusl;
+  if (linux && doctor::is_named_for_linux_on(binary.path, question.platform->arch)) return false;
+  if (binary.kind == BinaryKind::kPe && system != System::kWindows) return true;  // one that is broken, too
+  return doctor::is_alien(binary, question.platform);
 }
 
 bool on_some_gpu(const Knowledge& row, const doctor::Question& question) {
@@ -62,11 +60,6 @@ bool is_of_this_python(const Binary& binary, const doctor::Question& question) {
   return !module || module->minor < 0 || !question.python || module->minor == question.python->minor;
 }
 
-std::string gpu_text(const doctor::AskedGpu& gpu) {
-  const std::string cc = gpu.gpu.cc.str();
-  return gpu.gpu.name.ends_with(cc) ? cc : fmt::format("{} ({})", gpu.gpu.name, cc);
-}
-
 doctor::Target target_of(const Site& site, const Package& package) {
   const Distribution& d = package.distribution;
   doctor::Target target{.target = d.version.empty() ? d.name : d.name + "==" + d.version,
@@ -80,7 +73,8 @@ doctor::Target target_of(const Site& site, const Package& package) {
     if (!is_loaded(relative, package, site)) continue;
     if (!file.error.empty()) target.errors.push_back(file.error);
     for (Binary binary : file.binaries) {
-      if (is_foreign(binary, site.question) || binary.kind == BinaryKind::kObject) continue;
+      const bool object = binary.kind == BinaryKind::kObject && !doctor::is_named_as_module(binary.path);
+      if (object || is_foreign(binary, site.question)) continue;
       binary.path = package.relative(binary.path);
       if (!binary.archive.empty()) binary.archive = package.relative(binary.archive);
       target.binaries.push_back(std::move(binary));

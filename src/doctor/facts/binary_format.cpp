@@ -1,9 +1,7 @@
 #include "doctor/facts/binary_format.hpp"
 
-#include <algorithm>
-#include <iterator>
-
 #include "doctor/binaries/elf.hpp"
+#include "doctor/binaries/mach_o.hpp"
 #include "doctor/binaries/pe.hpp"
 #include "doctor/bytes/static_library.hpp"
 #include "doctor/gpu_code/fatbin.hpp"
@@ -23,17 +21,12 @@ bool is_windows_program(Bytes head) {
 }  // namespace
 
 bool may_have_format(Bytes start) {
-  return is_elf(start) || is_archive(start) || is_fatbin(start) || is_pe(start) || may_be_ptx(start);
+  return is_elf(start) || is_archive(start) || is_fatbin(start) || is_pe(start) || may_be_ptx(start) ||
+         mach_o_machine(start);
 }
 
 bool is_broken_module(std::string_view path, Bytes start) {
-  if (!is_named_as_module(path) || is_elf(start) || is_pe(start)) return false;
-  // Of macOS in each byte order and for two machines.
-  constexpr std::string_view kOfMacOs[] = {"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe",
-                                           "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"};
-  const std::string_view text = as_text(start);
-  return std::none_of(std::begin(kOfMacOs), std::end(kOfMacOs),
-                      [&](std::string_view magic) { return text.starts_with(magic); });
+  return is_named_as_module(path) && !is_elf(start) && !is_pe(start) && !is_mach_o(start);
 }
 
 BinaryFormat binary_format_of(Bytes head) {
@@ -41,6 +34,7 @@ BinaryFormat binary_format_of(Bytes head) {
   if (is_archive(head)) return BinaryFormat::kArchive;
   if (is_fatbin(head)) return BinaryFormat::kFatbin;
   if (is_windows_program(head)) return BinaryFormat::kPe;
+  if (mach_o_machine(head)) return BinaryFormat::kMachO;
   return is_ptx(head) ? BinaryFormat::kPtx : BinaryFormat::kNone;
 }
 

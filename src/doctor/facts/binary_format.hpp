@@ -7,7 +7,7 @@
 
 namespace flashfit::doctor {
 
-enum class BinaryFormat : std::uint8_t { kNone, kElf, kPe, kArchive, kFatbin, kPtx };
+enum class BinaryFormat : std::uint8_t { kNone, kElf, kPe, kMachO, kArchive, kFatbin, kPtx };
 
 /// Bytes that tell every format.
 inline constexpr std::size_t kHeadSize = 4096;

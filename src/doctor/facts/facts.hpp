@@ -38,8 +38,8 @@ struct KernelFacts {
   bool exact_threads = false;  ///< a block must have just these
 };
 
-enum class BinaryKind : std::uint8_t { kElf, kObject, kPe, kCubin, kFatbin, kPtx };
-/// "elf", "object", "pe", "cubin", "fatbin", "ptx".
+enum class BinaryKind : std::uint8_t { kElf, kObject, kPe, kMachO, kCubin, kFatbin, kPtx };
+/// "elf", "object", "pe", "mach-o", "cubin", "fatbin", "ptx".
 const char* name_of(BinaryKind kind);
 
 /// One library, object, cubin, fat binary or PTX text.
@@ -51,6 +51,8 @@ struct Binary {
   std::uint64_t archive_offset = 0;  ///< where, in that archive; 0: it lies in none
   std::string machine;               ///< of the host's code: "x86_64", "aarch64"; "" for GPU code alone
   bool windows = false;
+  CudaVersion compiler =
+      0;              ///< of a compiler of GPU code (gpu_compiler.hpp): the CUDA that it is of; 0: unknown, or none
   std::string error;  ///< "malformed: WHAT at OFFSET"; what was read before it stands
   // GPU code
   std::vector<Container> containers;
@@ -91,6 +93,7 @@ struct Target {
   TargetKind kind = TargetKind::kOther;
   std::string metadata, wheel_file;     ///< texts of METADATA (its headers) and WHEEL; "" if there is none
   std::vector<std::string> dist_infos;  ///< names of a wheel's folders that end in .dist-info: installers want one
+  std::vector<std::string> refusals;    ///< what else of a wheel's members makes installers refuse it, printable
   std::vector<std::string> errors;  ///< what could not be read: "malformed: WHAT at OFFSET", "cannot be opened: WHY"
   std::vector<Binary> binaries;
   std::uint64_t files = 0;  ///< files or members looked at
@@ -125,14 +128,14 @@ void visit(V& v, KernelFacts& k) {
 }
 template <class V>
 void visit(V& v, Binary& b) {
-  v(b.path, b.kind, b.size, b.archive, b.archive_offset, b.machine, b.windows, b.error, b.containers, b.toolkit,
-    b.doubtful, b.cudart, b.kernels, b.needed, b.soname, b.rpath, b.runpath, b.executable_stack, b.static_tls,
-    b.versions, b.extension);
+  v(b.path, b.kind, b.size, b.archive, b.archive_offset, b.machine, b.windows, b.compiler, b.error, b.containers,
+    b.toolkit, b.doubtful, b.cudart, b.kernels, b.needed, b.soname, b.rpath, b.runpath, b.executable_stack,
+    b.static_tls, b.versions, b.extension);
 }
 template <class V>
 void visit(V& v, Target& t) {
-  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.dist_infos, t.errors, t.binaries, t.files, t.build_requires,
-    t.cuda_sources, t.cpp_sources, t.compiled, t.first_compiled, t.uses_torch);
+  v(t.file_name, t.kind, t.metadata, t.wheel_file, t.dist_infos, t.refusals, t.errors, t.binaries, t.files,
+    t.build_requires, t.cuda_sources, t.cpp_sources, t.compiled, t.first_compiled, t.uses_torch);
 }
 
 }  // namespace flashfit::doctor

@@ -115,6 +115,7 @@ Result<void> ProgramBytes::first_pass() {
       kept_.feed(at, chunk);
     }
     if (cubin) return at + chunk.size();
+    if (is_compiler_) release_.feed(at, chunk);
     if (auto fed = search.feed(at, chunk); !fed) return tl::unexpected(fed.error());
     if (!at_random) return at + chunk.size();
     if (auto passed = pass_hole(*content_.source(), at + chunk.size(), search); !passed)

@@ -5,12 +5,15 @@
 #include "doctor/bytes/content.hpp"
 #include "doctor/bytes/kept_source.hpp"
 #include "doctor/gpu_code/code_search.hpp"
+#include "doctor/gpu_code/gpu_compiler.hpp"
 
 namespace flashfit::doctor {
 
 class ProgramBytes {
  public:
-  explicit ProgramBytes(const Content& content) : content_(content), kept_(content.size()) {}
+  /// `is_compiler`: by its name, it may tell a CompilerRelease.
+  explicit ProgramBytes(const Content& content, bool is_compiler = false)
+      : content_(content), is_compiler_(is_compiler), kept_(content.size()) {}
 
   /// Reads all of it once: searches it for GPU code, unless it is a cubin itself, and keeps what its readers mostly
   /// want.
@@ -23,12 +26,15 @@ class ProgramBytes {
   const Content& content() const { return content_; }
   CodeSearch::Found& found() { return found_; }
   const CodeSearch::Found& found() const { return found_; }
+  CudaVersion compiler() const { return release_.version(); }
 
  private:
   const Content& content_;
+  bool is_compiler_;
   std::unique_lock<std::mutex> alone_;  ///< held while large tables are kept
   KeptSource kept_;
   CodeSearch::Found found_;
+  CompilerRelease release_;
 };
 
 }  // namespace flashfit::doctor

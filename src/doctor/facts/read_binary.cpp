@@ -1,5 +1,6 @@
 #include "doctor/facts/read_binary.hpp"
 
+#include "doctor/binaries/mach_o.hpp"
 #include "doctor/bytes/spool.hpp"
 #include "doctor/bytes/static_library.hpp"
 #include "doctor/facts/gpu_sections.hpp"
@@ -38,9 +39,19 @@ Result<Binary> read_ptx_file(const Content& content, const std::string& path) {
   return binary;
 }
 
+Result<Binary> read_mach_o_file(const Content& content, const std::string& path) {
+  const auto head = content.head(kHeadSize);
+  if (!head) return tl::unexpected(head.error());
+  return Binary{.path = path,
+                .kind = BinaryKind::kMachO,
+                .size = content.size(),
+                .machine = std::string(mach_o_machine(*head).value_or(""))};
+}
+
 Result<Binary> read_one(const Content& content, const std::string& path, BinaryFormat format) {
   if (format == BinaryFormat::kFatbin) return read_fatbin_file(content, path);
   if (format == BinaryFormat::kPtx) return read_ptx_file(content, path);
+  if (format == BinaryFormat::kMachO) return read_mach_o_file(content, path);
   return format == BinaryFormat::kPe ? read_pe_program(content, path) : read_elf_program(content, path);
 }
 

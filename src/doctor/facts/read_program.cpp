@@ -7,6 +7,7 @@
 #include "doctor/facts/gpu_sections.hpp"
 #include "doctor/facts/program_bytes.hpp"
 #include "doctor/gpu_code/cubin.hpp"
+#include "doctor/packaging/python_module.hpp"
 
 namespace flashfit::doctor {
 namespace {
@@ -46,8 +47,23 @@ std::string machine_of_other_class(const Source& source) {
   const bool known = (bits == 1 || bits == 2) && (order == 1 || order == 2);
   if (!known || (bits == 2 && order == 1)) return "";
   reader.skip(12);
-  const std::uint16_t machine = reader.u16();
-  return machine_of(order == 1 ? machine : static_cast<std::uint16_t>(machine >> 8 | machine << 8));
+  const std::uint16_t read = reader.u16();
+  const std::uint16_t machine = order == 1 ? read : static_cast<std::uint16_t>(read >> 8 | read << 8);
+  // Of the machines with a name some have no other kind of files; a 32-bit file for x86_64 is none that Python loads.
+  const bool usual = bits == 1 ? order == 1 && (machine == 3 || machine == 40) : machine == 22;
+  return usual ? machine_of(machine) : fmt::format("{} ({})", machine_of(machine), bits == 1 ? "32-bit" : "big-endian");
+}
+
+/// What the loader has against a file that Python opens as a module. Other files may be for other programs.
+/// Source: glibc, elf/dl-load.c, open_verify; a segment that ends behind the file is read as a bus error.
+Result<void> judge_module(const Elf& elf, std::uint64_t size) {
+  if (elf.type != ElfType::kShared && elf.type != ElfType::kExecutable)
+    return malformed("type of an ELF file that is no library, though named as a module of Python,", 16);
+  if (!is_abi_of_linux(elf.os_abi)) return malformed("system of an ELF file, which is not Linux,", 7);
+  for (const ElfSegment& s : elf.segments)
+    if (s.type == kSegmentLoad && !within(s.offset, s.size, size))
+      return malformed("segment of an ELF file that is cut short", s.offset);
+  return {};
 }
 
 /// The same of a PE file: "x86".
@@ -94,6 +110,7 @@ std::vector<GpuSection> fill_elf(const ProgramBytes& bytes, Binary& binary) {
   binary.kind = elf->type == ElfType::kRelocatable ? BinaryKind::kObject : BinaryKind::kElf;
   binary.machine = machine_of(elf->machine);
   for (const ElfCollector collect : elf_collectors()) note(binary, collect(source, *elf, binary));
+  if (is_named_as_module(binary.path)) note(binary, judge_module(*elf, source.size()));
   std::vector<GpuSection> sections;
   for (const ElfSection& s : elf->sections)
     if ((s.name == ".nv_fatbin" || s.name == "__nv_relfatbin") && s.type != kSectionNoBits && s.size > 0 &&
@@ -126,10 +143,10 @@ std::vector<GpuSection> fill_pe(const ProgramBytes& bytes, Binary& binary) {
 using Fill = std::vector<GpuSection> (*)(const ProgramBytes& bytes, Binary& binary);
 
 Result<Binary> read_program(const Content& content, const std::string& path, Fill fill) {
-  ProgramBytes bytes(content);
+  ProgramBytes bytes(content, compiler_named(path).has_value());
   if (auto passed = bytes.first_pass(); !passed) return tl::unexpected(passed.error());
   for (int pass = 1;; ++pass) {
-    Binary binary{.path = path, .size = content.size()};
+    Binary binary{.path = path, .size = content.size(), .compiler = bytes.compiler()};
     const auto sections = fill(bytes, binary);
     if (!bytes.missed()) {
       note(binary, add_gpu_code(content, sections, bytes.found(), binary));

@@ -23,6 +23,7 @@ TargetKind kind_of(const Binary& binary) {
   switch (binary.kind) {
     case BinaryKind::kElf:
     case BinaryKind::kPe:
+    case BinaryKind::kMachO:
       return TargetKind::kLibrary;
     case BinaryKind::kObject:
       return TargetKind::kObject;
@@ -139,7 +140,7 @@ Part read_part(const File& file, const std::string& relative, FactsBudget& budge
 }  // namespace
 
 const char* name_of(BinaryKind kind) {
-  constexpr const char* kNames[] = {"elf", "object", "pe", "cubin", "fatbin", "ptx"};
+  constexpr const char* kNames[] = {"elf", "object", "pe", "mach-o", "cubin", "fatbin", "ptx"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -80,6 +80,32 @@ std::vector<std::string> dist_infos_in(const std::vector<ZipMember>& members) {
   return {found.begin(), found.end()};
 }
 
+/// Why no installer knows where this member goes: "x-1.0.data/SCHEME/PATH" goes where the interpreter has SCHEME. ""
+/// of members that go somewhere. Source: pip, operations/install/wheel.py, make_data_scheme_file.
+std::string refusal_of(const std::string& member) {
+  constexpr std::string_view kSchemes[] = {"purelib", "platlib", "headers", "scripts", "data"};
+  const std::size_t top = member.find('/');
+  if (member.ends_with('/') || top == std::string::npos || !std::string_view(member).substr(0, top).ends_with(".data"))
+    return "";
+  const std::size_t end = member.find('/', top + 1);
+  const std::string_view scheme = std::string_view(member).substr(top + 1, end - top - 1);
+  if (end != std::string::npos && std::find(std::begin(kSchemes), std::end(kSchemes), scheme) != std::end(kSchemes))
+    return "";
+  return fmt::format("{} has no place where Python's installers put files", printable(member));
+}
+
+std::vector<std::string> refusals_of(const std::vector<ZipMember>& members) {
+  std::vector<std::string> found;
+  if (std::none_of(members.begin(), members.end(), [](const ZipMember& m) { return is_own(m.name, "RECORD"); }))
+    found.emplace_back("no RECORD: installers refuse it");
+  for (const ZipMember& member : members)
+    if (std::string why = refusal_of(member.name); !why.empty()) {
+      found.push_back(std::move(why));
+      break;  // one is enough
+    }
+  return found;
+}
+
 void read_texts(const Source& zip, const std::vector<ZipMember>& members, Target& target) {
   for (const ZipMember& member : members) {
     std::string* into = is_own(member.name, "METADATA") ? &target.metadata
@@ -109,6 +135,7 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
   if (!target.wheel_file.empty() || target.file_name.ends_with(".whl")) {
     target.kind = TargetKind::kWheel;
     target.dist_infos = dist_infos_in(*members);
+    target.refusals = refusals_of(*members);
     target.cuda_sources = static_cast<std::uint64_t>(std::count_if(members->begin(), members->end(), is_cuda));
   } else if (is_sdist(*members)) {
     target.kind = TargetKind::kSdist;

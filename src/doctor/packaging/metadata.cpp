@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "core/base/ascii.hpp"
@@ -89,10 +88,13 @@ Result<WheelFile> parse_wheel_file(std::string_view text) {
 }
 
 std::string format_misfit(const WheelFile& file) {
-  const std::string_view major = std::string_view(file.version).substr(0, file.version.find('.'));
-  int number = 0;
-  const auto read = std::from_chars(major.data(), major.data() + major.size(), number);
-  if (read.ec == std::errc() && read.ptr == major.data() + major.size() && number <= 1) return "";
+  const auto parts = split(file.version, '.');
+  const auto is_number = [](std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), is_digit);
+  };
+  std::string_view major = parts[0];
+  while (major.size() > 1 && major.front() == '0') major.remove_prefix(1);
+  if (std::all_of(parts.begin(), parts.end(), is_number) && (major == "0" || major == "1")) return "";
   return fmt::format("Wheel-Version: {}; installers read 1.x", printable(file.version, 40));
 }
 
@@ -100,7 +102,7 @@ std::string dist_info_misfit(const WheelName& name, const std::vector<std::strin
   if (dist_infos.size() > 1)
     return fmt::format("{} .dist-info folders, such as {} and {}; installers take one", dist_infos.size(),
                        printable(dist_infos[0]), printable(dist_infos[1]));
-  if (dist_infos.empty() || normalised_name(dist_infos[0]).starts_with(name.name)) return "";
+  if (dist_infos.empty() || normalised_name(dist_infos[0]).starts_with(name.name + "-")) return "";
   return fmt::format("its folder {} is not {}'s", printable(dist_infos[0]), printable(name.name));
 }
 

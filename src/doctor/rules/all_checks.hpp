@@ -7,6 +7,7 @@ namespace flashfit::doctor {
 void check_reading(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_wheel_tags(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_gpu_code(const Target& target, const Question& question, std::vector<Problem>& problems);
+void check_bundled_ptxas(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_driver(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_label(const Target& target, const Question& question, std::vector<Problem>& problems);
 void check_machine(const Target& target, const Question& question, std::vector<Problem>& problems);

@@ -6,10 +6,10 @@ namespace flashfit::doctor {
 namespace {
 
 constexpr Check kChecks[] = {
-    check_reading,   check_wheel_tags,      check_label,       check_gpu_code,         check_driver,
-    check_machine,   check_c_library,       check_cxx_library, check_executable_stack, check_processor,
-    check_libraries, check_vendored_driver, check_mislabelled, check_python_abi,       check_python_modules,
-    check_torch,     check_kernel_limits,
+    check_reading,        check_wheel_tags, check_label,           check_gpu_code,    check_bundled_ptxas,
+    check_driver,         check_machine,    check_c_library,       check_cxx_library, check_executable_stack,
+    check_processor,      check_libraries,  check_vendored_driver, check_mislabelled, check_python_abi,
+    check_python_modules, check_torch,      check_kernel_limits,
 };
 
 }  // namespace

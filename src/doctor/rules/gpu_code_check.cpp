@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::size_t kMostKernels = 3;
 
-std::string gpu_text(const AskedGpu& gpu) {
-  return gpu.gpu.name.ends_with(gpu.gpu.cc.str()) ? gpu.gpu.cc.str()
-                                                  : fmt::format("{} ({})", gpu.gpu.name, gpu.gpu.cc.str());
-}
-
 /// The code of a reason that names the driver.
 const char* driver_code(const std::string& reason) {
   if (reason.find("ZSTD") != std::string::npos) return "FF104";

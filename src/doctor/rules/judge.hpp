@@ -17,6 +17,7 @@ struct TargetReport {
   std::string glibc;                               ///< the highest version that any binary asks for; "" if none does
   std::string mend;                                ///< a command, judged by the same rules; "" if none is known
   std::string mend_why;                            ///< what it changes, in words
+  bool unsettled = false;                          ///< a note says why it may fail all the same: nothing clears it
   std::string look_for;                            ///< where no command mends it: a driver or a system that would
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "doctor/facts/facts.hpp"
 #include "doctor/packaging/platform.hpp"
@@ -13,5 +14,8 @@ bool loads_on(const Binary& binary, const Platform& here);
 inline bool is_alien(const Binary& binary, const std::optional<Platform>& here) {
   return here && !binary.machine.empty() && !loads_on(binary, *here);
 }
+
+/// "Windows amd64": of host's code.
+std::string machine_text(const Binary& binary);
 
 }  // namespace flashfit::doctor

@@ -14,12 +14,11 @@ namespace {
 
 using System = Platform::System;
 
-std::string machine_text(const Binary& b) { return fmt::format("{} {}", b.windows ? "Windows" : "Linux", b.machine); }
-
-/// Launchers for Windows, which are copied and not loaded, and what is left of 32-bit systems lie in many packages,
-/// such as setuptools: they say nothing of the others.
+/// Launchers for Windows, which are copied and not loaded, helpers for macOS, and what is left of 32-bit systems lie in
+/// many packages, such as setuptools: they say nothing of the others.
 bool is_bystander(const Binary& b) {
-  return b.path.ends_with(".exe") || b.machine == "x86" || b.machine == "i686" || b.machine == "armv7l";
+  const bool helper = b.kind == BinaryKind::kMachO && !b.path.ends_with(".so") && !b.path.ends_with(".dylib");
+  return helper || b.path.ends_with(".exe") || b.machine == "x86" || b.machine == "i686" || b.machine == "armv7l";
 }
 
 /// Where every tag is for any Python, a module for one of them is what the package works without.
@@ -36,9 +35,15 @@ bool is_for_one_python(const Binary& b) {
 
 }  // namespace
 
+std::string machine_text(const Binary& b) {
+  const char* const system = b.kind == BinaryKind::kMachO ? "macOS" : b.windows ? "Windows" : "Linux";
+  return fmt::format("{} {}", system, b.machine);
+}
+
 bool loads_on(const Binary& b, const Platform& here) {
   const std::string arch = here.arch == "arm64" ? "aarch64" : here.arch == "amd64" ? "x86_64" : here.arch;
   const std::string own = b.machine == "arm64" ? "aarch64" : b.machine == "amd64" ? "x86_64" : b.machine;
+  if (b.kind == BinaryKind::kMachO) return here.system == System::kMacos && (own == arch || b.machine == "universal2");
   const bool linux = here.system == System::kGlibc || here.system == System::kMusl;
   return own == arch && (b.windows ? here.system == System::kWindows : linux);
 }

@@ -14,6 +14,11 @@ struct AskedGpu {
   std::string asked;  ///< as the user named it: the key of reports
   NamedGpu gpu;
 };
+/// "L40 (8.9)"; "8.9" where the capability alone was named.
+inline std::string gpu_text(const AskedGpu& gpu) {
+  const std::string cc = gpu.gpu.cc.str();
+  return gpu.gpu.name.ends_with(cc) ? cc : gpu.gpu.name + " (" + cc + ")";
+}
 
 /// The PyTorch that extensions must load under (torch_facts.hpp).
 struct TorchFacts;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/printable.hpp"
+#include "doctor/bytes/encoding.hpp"
 #include "doctor/packaging/metadata.hpp"
 #include "doctor/packaging/wheel_name.hpp"
 #include "doctor/rules/all_checks.hpp"
@@ -61,11 +62,22 @@ void judge_wheel_file(const Target& target, const WheelName& name, std::vector<P
                         "the file as its maker published it"});
     return;
   }
-  for (std::string why : {format_misfit(*file), dist_info_misfit(name, target.dist_infos)})
+  std::vector<std::string> refusals = {format_misfit(*file), dist_info_misfit(name, target.dist_infos)};
+  refusals.insert(refusals.end(), target.refusals.begin(), target.refusals.end());
+  for (std::string& why : refusals)
     if (!why.empty())
       problems.push_back({"FF207", Severity::kMisfit, std::move(why), "", "the file as its maker published it"});
   for (std::string& line : disagreements(name, *file))
     problems.push_back({"FF204", Severity::kNote, std::move(line) + "; installers go by the name", "", ""});
+}
+
+/// pip reads neither behind a byte-order mark, although editors write one.
+void judge_encoding(const Target& target, std::vector<Problem>& problems) {
+  for (const auto& [file, text] : {std::pair("METADATA", &target.metadata), std::pair("WHEEL", &target.wheel_file)})
+    if (has_encoding_mark(*text))
+      problems.push_back({"FF207", Severity::kMisfit,
+                          fmt::format("{} begins with a byte-order mark: installers refuse it", file), "",
+                          "the file as its maker published it"});
 }
 
 void judge_sdist(const Target& target, std::vector<Problem>& problems) {
@@ -113,6 +125,7 @@ void check_wheel_tags(const Target& target, const Question& question, std::vecto
   if (!wheel || (target.metadata.empty() && !target.errors.empty())) return;
   judge_metadata(target, name, question, problems);
   if (name) judge_wheel_file(target, *name, problems);
+  judge_encoding(target, problems);
 }
 
 }  // namespace flashfit::doctor

@@ -322,6 +322,7 @@ def test_launchers_and_32_bit_libraries_are_nobodys_fault(made: Path, tmp_path: 
     with zipfile.ZipFile(wheel, "w") as content:
         content.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
         content.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        content.writestr("tools-1.0.dist-info/RECORD", "")
         for name in ("t32.exe", "t64-arm.exe", "attach_x86.so"):
             content.writestr(f"tools/{name}", alien[name])
     assert doctor(wheel, *L40) == (0, doctor(wheel, *L40)[1])
@@ -368,6 +369,7 @@ def test_libraries_of_large_tables_are_read_one_at_a_time(tmp_path: Path) -> Non
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as content:
         content.writestr("large-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: large\nVersion: 1.0\n")
         content.writestr("large-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        content.writestr("large-1.0.dist-info/RECORD", "")
         for name in "ab":
             with content.open(f"large/{name}.so", "w") as member:
                 for piece in library_of_many_symbols(2_500_000):
@@ -685,9 +687,47 @@ def test_a_wheel_that_installers_refuse_for_its_dist_info_does_not_fit(
         for folder, version in files.items():
             content.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
             content.writestr(f"{folder}/WHEEL", f"Wheel-Version: {version}\nTag: py3-none-any\n")
+            content.writestr(f"{folder}/RECORD", "")
     status, lines = doctor(wheel, *L40)
     assert status == (1 if why else 0)
     assert [line for line in lines if line.startswith("  FAIL")] == ([f"  FAIL   FF207  {why}"] if why else [])
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        ("tools-1.0.dist-info/RECORD", ""),
+        ("tools-1.0.data/scripts/run", "no RECORD: installers refuse it"),
+        ("tools-1.0.data/lib/x", "tools-1.0.data/lib/x has no place where Python's installers put files"),
+        ("tools-1.0.data/x", "tools-1.0.data/x has no place where Python's installers put files"),
+        ("tools/tools.data/lib/x", "no RECORD: installers refuse it"),
+    ],
+)
+def test_a_wheel_whose_members_installers_refuse_does_not_fit(member: str, why: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as content:
+        content.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
+        content.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        content.writestr(member, "")
+    status, lines = doctor(wheel, *L40)
+    assert status == (1 if why else 0)
+    assert (f"  FAIL   FF207  {why}" in lines) == bool(why)
+
+
+@pytest.mark.parametrize("marked", ["METADATA", "WHEEL"])
+def test_a_wheel_whose_texts_begin_with_a_byte_order_mark_does_not_fit(marked: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    texts = {
+        "METADATA": "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n",
+        "WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        for name, text in texts.items():
+            content.writestr(f"tools-1.0.dist-info/{name}", "\ufeff" * (name == marked) + text)
+    status, lines = doctor(wheel, *L40)
+    assert status == 1
+    assert f"  FAIL   FF207  {marked} begins with a byte-order mark: installers refuse it" in lines
 
 
 def test_what_an_egg_holds_is_judged(made: Path, tmp_path: Path) -> None:
@@ -739,6 +779,7 @@ def test_a_wheel_whose_module_is_no_library_is_not_cleared(content: bytes, tmp_p
         with zipfile.ZipFile(wheel, "w") as archive:
             archive.writestr("tools-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n")
             archive.writestr("tools-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\n")
+            archive.writestr("tools-1.0.dist-info/RECORD", "")
             archive.writestr(module, text)
 
     name = "tools/_C.cpython-311-x86_64-linux-gnu.so"

@@ -188,6 +188,27 @@ TEST_F(Loads, WhatTorchLoadsFirstIsThereForItsExtensions) {
               ElementsAre("FF601 needs libcudart.so.12, which lies in " + kSite +
                           "nvidia/cuda_runtime/lib, where the loader does not look by itself: found only if what "
                           "imports it loads it before"));
+  EXPECT_THAT(cleared_by(found), ElementsAre("ext", "torch"))
+      << "alone may fail, as none of its modules loads by itself";
+  EXPECT_THAT(not_cleared_by(found), ElementsAre("alone"));
+  install({"alone",
+           "1.0",
+           {{"alone" + kModule, module_of({.needed = {"libcudart.so.12"}})}, {"alone/_py" + kModule, module_of({})}}});
+  EXPECT_THAT(cleared_by(look_with("")), ElementsAre("alone", "ext", "torch")) << "it does without that module";
+}
+
+TEST_F(Loads, WithoutItsInterpreterAnAbsentLibraryClearsNobody) {
+  install(importable_torch({"libc.so.6"}));
+  install(
+      {"ext",
+       "1.0",
+       {{"ext" + kModule, module_of({.needed = {"libc10.so", "libsox.so"}, .imports = {{.name = kTorchSymbol}}})}}});
+  EXPECT_THAT(lines_of(look_with(""), "ext"), ElementsAre(HasSubstr("FF601 misfit needs libsox.so")));
+  std::filesystem::remove(root_ / "usr/bin/python3.11");
+  const Environment found = look_with("");
+  EXPECT_THAT(notes_of(found, "ext"), ElementsAre(HasSubstr("FF601 needs libsox.so")));
+  EXPECT_THAT(cleared_by(found), ElementsAre("torch"));
+  EXPECT_THAT(not_cleared_by(found), ElementsAre("ext"));
 }
 
 TEST_F(Loads, ATorchWhoseImportFailsForALibraryIsAMisfit) {

@@ -53,8 +53,15 @@ std::vector<std::string> culprits_of(const Environment& found) {
 
 std::vector<std::string> cleared_by(const Environment& found) {
   std::vector<std::string> names;
-  for (std::size_t i = found.culprits(); i < found.packages.size(); ++i)
-    if (found.packages[i].concerned()) names.push_back(found.packages[i].name);
+  for (const PackageReport& package : found.packages)
+    if (package.cleared()) names.push_back(package.name);
+  return names;
+}
+
+std::vector<std::string> not_cleared_by(const Environment& found) {
+  std::vector<std::string> names;
+  for (const PackageReport& package : found.packages)
+    if (package.not_cleared()) names.push_back(package.name);
   return names;
 }
 

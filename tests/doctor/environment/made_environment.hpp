@@ -43,8 +43,9 @@ std::vector<std::string> lines_of(const Environment& found, const std::string& n
 std::vector<std::string> notes_of(const Environment& found, const std::string& name);
 /// Names of the packages that do not fit, in their order.
 std::vector<std::string> culprits_of(const Environment& found);
-/// Names of those that fit and have to do with GPUs.
+/// Names of those that fit and have to do with GPUs; and of those among them that may fail all the same.
 std::vector<std::string> cleared_by(const Environment& found);
+std::vector<std::string> not_cleared_by(const Environment& found);
 /// The package's command.
 std::string mend_of(const Environment& found, const std::string& name);
 

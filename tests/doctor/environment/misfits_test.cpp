@@ -5,6 +5,7 @@
 #include <span>
 
 #include "doctor/environment/made_environment.hpp"
+#include "doctor/made/pe.hpp"
 
 namespace flashfit::doctor::environment::test {
 namespace {
@@ -55,6 +56,60 @@ TEST_F(Misfits, APackageForAnotherSystemIsNoneOfThisOne) {
   EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("for-arm", "for-musl"));
   EXPECT_THAT(lines_of(found, "for-arm"), ElementsAre(HasSubstr("FF202 misfit installed for another system: ")));
   EXPECT_EQ(mend_of(found, "for-musl"), "pip install --force-reinstall --no-deps for-musl==1.0");
+}
+
+/// A library for macOS on arm64, as far as it is read.
+std::vector<std::byte> make_mach_o() {
+  return doctor::test::MadeBytes().add("\xcf\xfa\xed\xfe").add(std::string_view("\x0c\0\0\1", 4)).zeros(100).bytes();
+}
+
+TEST_F(Misfits, APackageForMacosIsForAnotherSystem) {
+  install({.name = "torch",
+           .version = "2.9.1",
+           .files = {{"torch/_C.cpython-311-darwin.so", make_mach_o()}, {"torch/lib/libc10.dylib", make_mach_o()}},
+           .platform = "macosx_11_0_arm64"});
+  EXPECT_THAT(lines_of(look(std::vector<std::string>{"L40"}), "torch"),
+              ElementsAre(HasSubstr("FF202 misfit installed for another system: macosx_11_0_arm64 is for macOS")));
+  EnvironmentQuestion asked = question({});
+  asked.asked.platform = doctor::parse_platform("macosx_14_0_arm64").value();
+  EXPECT_THAT(culprits_of(look(asked)), IsEmpty());
+  asked.asked.platform = doctor::parse_platform("macosx_14_0_x86_64").value();
+  EXPECT_THAT(culprits_of(look(asked)), ElementsAre("torch"));
+}
+
+/// What conda and `setup.py install` leave has no WHEEL, and so no tag.
+TEST_F(Misfits, APackageWithoutTagsIsForTheSystemOfItsModules) {
+  const doctor::test::MadeDll dll{.imports = {{"python311.dll", {"PyModule_Create2"}}}};
+  install({"loose_win", "", {{"loose_win/_C.cp311-win_amd64.pyd", dll.bytes()}}, {}, false});
+  install({"loose_mac", "", {{"loose_mac/_C.cpython-311-darwin.so", make_mach_o()}}, {}, false});
+  install({"loose_both",
+           "",
+           {{"loose_both/_C.cp311-win_amd64.pyd", dll.bytes()}, {"loose_both/_C" + kModule, make_module({}, {})}},
+           {},
+           false});
+  install({"loose_gpu", "", {{"loose_gpu/_C" + kModule, make_module({{"8.0"}})}}, {}, false});
+  Environment found = look(std::vector<std::string>{"A100"});
+  EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("loose_win", "loose_mac"));
+  EXPECT_THAT(lines_of(found, "loose_win"),
+              ElementsAre("FF202 degraded installed for another system: its modules are for Windows amd64 alone"));
+  EXPECT_THAT(cleared_by(found), ElementsAre("loose_gpu"));
+  EnvironmentQuestion asked = question({"A100"});
+  asked.asked.platform = doctor::parse_platform("win_amd64").value();
+  found = look(asked);
+  EXPECT_THAT(lines_of(found, "loose_gpu"),
+              ElementsAre("FF202 misfit installed for another system: its modules are for Linux x86_64 alone"));
+  EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("loose_gpu", "loose_mac"));
+}
+
+TEST_F(Misfits, WhatInstallersRefuseForThisPythonIsNotCleared) {
+  install({"ext", "1.0", {{"ext/_C.abi3.so", make_module({{"8.0"}})}}});
+  write(site_ + "/ext-1.0.dist-info/METADATA",
+        "Metadata-Version: 2.1\nName: ext\nVersion: 1.0\nRequires-Python: >=3.12\n");
+  const Environment found = look({"A100"});
+  EXPECT_EQ(found.verdict, Verdict::kFits);
+  EXPECT_THAT(notes_of(found, "ext"), testing::Contains(testing::StartsWith("FF203 ")));
+  EXPECT_THAT(cleared_by(found), IsEmpty());
+  EXPECT_THAT(not_cleared_by(found), ElementsAre("ext"));
 }
 
 /// sgl-kernel 0.3.21: a wheel for every Python from 3.10 on, in which a build has left a module for 3.10 alone.

@@ -5,9 +5,12 @@
 #include "doctor/binaries/elf_dynamic_entries.hpp"
 #include "doctor/binaries/elf_symbols.hpp"
 #include "doctor/facts/all_collectors.hpp"
+#include "doctor/facts/read_binary.hpp"
 #include "doctor/facts/string_tag.hpp"
 #include "doctor/made/library.hpp"
 #include "doctor/made/pe.hpp"
+#include "doctor/rules/all_checks.hpp"
+#include "doctor/rules/judged.hpp"
 
 namespace flashfit::doctor {
 namespace {
@@ -43,6 +46,43 @@ TEST(Evidence, NamesForPythonAndPyTorch) {
   EXPECT_THAT(binary.extension.python, ElementsAre("PyModule_Create2", "_Py_NoneStruct"));
   EXPECT_THAT(binary.extension.torch, ElementsAre(kNewError, "torch_call_dispatcher")) << "a weak one may stay missing";
   EXPECT_THAT(binary.extension.torch_defined, ElementsAre("_ZN5torch5audio4loadEv", "torch_list_own"));
+}
+
+/// What read_binaries says of a library with one byte changed, under a name that modules alone have or another.
+Binary changed(std::size_t at, std::uint8_t value, const std::string& path = "a/_C.abi3.so") {
+  auto bytes = MadeLibrary{.needed = {"libc.so.6"}}.bytes();
+  bytes.at(at) = static_cast<std::byte>(value);
+  const MemorySource source(bytes);
+  FactsBudget budget;
+  return read_binaries(SourceContent(source), path, budget).value().at(0);
+}
+
+TEST(Evidence, ModulesThatTheLoaderRefuses) {
+  EXPECT_EQ(changed(7, 3).error, "") << "GNU's";
+  EXPECT_EQ(changed(7, 9).error, "malformed: system of an ELF file, which is not Linux, at 7") << "FreeBSD's";
+  EXPECT_EQ(changed(7, 9, "a/lib.so").error, "") << "code of other machines has other systems";
+  EXPECT_EQ(changed(16, 1).error,
+            "malformed: type of an ELF file that is no library, though named as a module of Python, at 16");
+  EXPECT_EQ(changed(16, 1, "a/part.o").error, "");
+  EXPECT_EQ(changed(4, 1).machine, "x86_64 (32-bit)") << "x32, which no Python of x86_64 loads";
+  EXPECT_EQ(changed(5, 2).machine, "machine 15872 (big-endian)");
+  Binary alien = changed(4, 1);
+  EXPECT_THAT(test::judged(check_machine, test::wheel_target("a-1-cp39-abi3-linux_x86_64.whl", {alien}),
+                           test::on_platform("linux_x86_64")),
+              ElementsAre("FF310 misfit made for Linux x86_64 (32-bit), not your Linux x86_64 with glibc"));
+}
+
+TEST(Evidence, AModuleWhoseSegmentsAreCutShort) {
+  auto bytes = MadeLibrary{.needed = {"libc.so.6"}}.bytes();
+  constexpr std::size_t kFirstSegment = 64, kItsFileSize = 32;
+  bytes.at(kFirstSegment + kItsFileSize + 5) = std::byte{1};  // a terabyte more
+  const MemorySource source(bytes);
+  FactsBudget budget;
+  const auto error = [&](const char* path) {
+    return read_binaries(SourceContent(source), path, budget).value().at(0).error;
+  };
+  EXPECT_THAT(error("a/_C.abi3.so"), HasSubstr("segment of an ELF file that is cut short"));
+  EXPECT_EQ(error("a/c.so.debug"), "");
 }
 
 TEST(Evidence, AbiOfPyTorch) {

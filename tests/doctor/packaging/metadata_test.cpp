@@ -106,8 +106,8 @@ TEST(WheelFile, DisagreesWithTheName) {
 
 TEST(WheelFile, OfALaterFormatIsOneThatNoInstallerReads) {
   const auto misfit = [](const char* version) { return format_misfit(WheelFile{.version = version}); };
-  for (const char* const read : {"1.0", "1", "1.9", "0.1"}) EXPECT_EQ(misfit(read), "") << read;
-  for (const char* const refused : {"2.0", "10.0", "x", "1x.0", ".1"})
+  for (const char* const read : {"1.0", "1", "1.9", "0.1", "01.0"}) EXPECT_EQ(misfit(read), "") << read;
+  for (const char* const refused : {"2.0", "10.0", "x", "1x.0", ".1", "1.", "1..0", "1.0.a"})
     EXPECT_EQ(misfit(refused), std::string("Wheel-Version: ") + refused + "; installers read 1.x");
 }
 
@@ -115,6 +115,9 @@ TEST(DistInfo, IsOneAndOfTheFilesName) {
   const auto name = parse_wheel_name("flash_attn-1.0-py3-none-any.whl").value();
   EXPECT_EQ(dist_info_misfit(name, {}), "");
   EXPECT_EQ(dist_info_misfit(name, {"Flash.Attn-1.0.dist-info"}), "");
+  EXPECT_EQ(dist_info_misfit(name, {"flash_attn_3-1.0.dist-info"}), "") << "with dashes it would be flash-attn's 3";
+  EXPECT_EQ(dist_info_misfit(name, {"flash_attns-1.0.dist-info"}),
+            "its folder flash_attns-1.0.dist-info is not flash-attn's");
   EXPECT_EQ(dist_info_misfit(name, {"flash-1.0.dist-info"}), "its folder flash-1.0.dist-info is not flash-attn's");
   EXPECT_EQ(dist_info_misfit(name, {"a-1.0.dist-info", "flash_attn-1.0.dist-info"}),
             "2 .dist-info folders, such as a-1.0.dist-info and flash_attn-1.0.dist-info; installers take one");
