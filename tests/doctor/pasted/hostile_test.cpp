@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <random>
 
@@ -16,11 +17,15 @@ constexpr double kMostSeconds = 15;
 constexpr double kMostSeconds = 1;
 #endif
 
-/// Of the processor: other programs take nothing from it.
+/// Of the processor, the least of three runs: programs on the same core or cache can only make a run longer.
 double seconds_of(const std::string& text) {
-  const std::clock_t start = std::clock();
-  (void)diagnose(text);
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  double least = HUGE_VAL;
+  for (int i = 0; i < 3 && least > kMostSeconds / 2; ++i) {
+    const std::clock_t start = std::clock();
+    (void)diagnose(text);
+    least = std::min(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  return least;
 }
 
 std::string repeated(const std::string& line, std::size_t bytes = kLongestText) {
