@@ -246,8 +246,11 @@ double score_magnitude(const Problem& p, const View& q, const View& k) {
       if (std::isfinite(magnitude)) product = std::max(product, magnitude);
       rounded.push_back(of_steps);
     }
-    const Total<double> total = softmax(sink_of(p, row.batch, row.head), seen);
+    const double sink = sink_of(p, row.batch, row.head);
+    const Total<double> total = softmax(sink, seen);
     for (std::size_t x = 0; x < seen.size(); ++x) later += rounded[x] * seen[x].score / total.sum;
+    // Kernels have scores in units of log2: a sink is rounded when it becomes one, and the LSE when it leaves.
+    if (std::isfinite(sink)) later += 2 * std::abs(sink) * std::exp(sink - total.top) / total.sum;
     largest = std::max(largest, product + (std::isfinite(later) ? later : 0));
   });
   return largest;

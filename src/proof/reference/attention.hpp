@@ -79,7 +79,7 @@ Output naive_wide_scores(const Problem& problem, const View& q, const View& k, c
 
 /// What rounding errors of scores are relative to, in the row where that is most: the largest softmax_scale * sum over
 /// dim of |q * k| over visible pairs, as far as softcap lets it through, and the mean, by weight, of what softcap,
-/// ALiBi and bias round (docs/numerics.md).
+/// ALiBi, bias and sink round (docs/numerics.md).
 double score_magnitude(const Problem& problem, const View& q, const View& k);
 
 }  // namespace flashfit::reference

@@ -245,6 +245,13 @@ TEST(Reference, ScoreMagnitudeOfOptions) {
   p.sequences = {{0, 0, 2, 1}};  // the first query is one before the key: 3 - 4
   const std::vector<float> twice{3, 0};
   EXPECT_EQ(score_magnitude(p, rows_of(twice, 1), rows_of(k, 1)), 3 + 4 + 1);
+  p.alibi_slopes = nullptr;
+  const float sink = -2;
+  p.sinks = &sink;
+  p.sequences = {{0, 0, 1, 1}};
+  EXPECT_NEAR(score_magnitude(p, rows_of(q, 1), rows_of(k, 1)), 3 + 2 * 2 / (1 + std::exp(5.0)), 1e-12);
+  p.sequences = {{0, 0, 1, 0}};  // the sink alone
+  EXPECT_EQ(score_magnitude(p, rows_of(q, 1), rows_of(k, 1)), 2 * 2);
 }
 
 }  // namespace
