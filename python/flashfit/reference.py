@@ -179,13 +179,13 @@ class Problem:
     def magnitude(self) -> float:
         """What the rounding errors of scores are relative to, in the row where that is most: the largest scale * sum
         |q_d k_d| of a key that is seen, as far as softcap lets its error through, and the mean, by weight, of what
-        softcap, ALiBi and bias round."""
+        softcap, ALiBi, bias and sink round."""
         xp, none, keys = _package(self.q), _zeros(self.q, (1,)), self.k.swapaxes(-2, -1)
         products, seen = float(self.scale) * (abs(self.q) @ abs(keys)), self.seen()
-        if 0 in products.shape:
+        if 0 in products.shape[:-1] or (products.shape[-1] == 0 and self.sinks is None):
             return 0.0
         later, terms = none, self.terms()
-        if self.softcap or terms:
+        if self.softcap or terms or self.sinks is not None:
             scores, steps = float(self.scale) * (self.q @ keys), none
             if self.softcap:
                 tanh = xp.tanh(scores / float(self.softcap))
@@ -199,7 +199,11 @@ class Problem:
             weights, _ = softmax(xp.where(seen, scores, none - np.inf), self.sinks)
             # A bias of -inf leaves no weight, and nothing is rounded there.
             later = xp.where(weights > 0, weights * steps, none).sum(-1)
-        return float((xp.amax(xp.where(seen, products, none), -1) + later).max())
+            if self.sinks is not None:
+                sinks = 2 * abs(_cast(self.sinks, scores.dtype)) + _zeros(scores, (*scores.shape[:-1], 1))
+                later = later + xp.where(xp.isfinite(sinks), sinks, none)[..., 0] * (1 - weights.sum(-1))
+        most = xp.amax(xp.where(seen, products, none), -1) if products.shape[-1] else none
+        return float((most + later).max())
 
 
 def floor(dtype: str, out: float, v: float, magnitude: float) -> float:
@@ -428,9 +432,9 @@ def _not_kept(keys: Array, groups: tuple[int, int] | None) -> Array:
     if groups is None:
         return np.zeros(keys.shape, bool)
     count, kept = groups
-    parts = keys.reshape(tokens, count, experts // count)
-    best = np.take_along_axis(parts, np.stack([_order(p, np.zeros(p.shape, bool)) for p in parts])[..., :2], axis=2)
-    sums = best.sum(axis=2)
+    parts = keys.reshape(tokens * count, experts // count)
+    best = np.take_along_axis(parts, _order(parts, np.zeros(parts.shape, bool))[:, :2], axis=1)
+    sums = best.sum(axis=1).reshape(tokens, count)
     first = _order(sums, np.zeros(sums.shape, bool))[:, :kept]
     lost = np.ones(sums.shape, bool)
     np.put_along_axis(lost, first, False, axis=1)
@@ -501,6 +505,15 @@ def _gate(g: Array, activation: str, alpha: float) -> Array:
 _SWIGLUS = {"swiglu": (1.0, None, 0.0), "gpt_oss": (1.702, 7.0, 1.0)}
 
 
+def _place_of(experts: Any) -> Callable[[int], int]:
+    """Of an id: where its expert lies in w13 and w2, by fused_moe's `experts`. Ids of others give no place there."""
+    if experts is None or isinstance(experts, tuple):
+        low = experts[0] if experts else 0
+        return lambda e: e - low
+    places = np.asarray(experts).tolist()
+    return lambda e: places[e] if 0 <= e < len(places) else -1
+
+
 def fused_moe(
     x: Array,
     w13: Array,
@@ -514,7 +527,7 @@ def fused_moe(
     gate_up: str = "concatenated",
     transposed: bool = False,
     weight_on: str = "output",
-    experts: tuple[int, int] | None = None,
+    experts: Any = None,
     shared: tuple[Array, ...] | None = None,
     work: Any = np.float64,
     rounded: Callable[[Any], Any] = _as_it_is,
@@ -527,7 +540,7 @@ def fused_moe(
     name = activation if isinstance(activation, str) else "swiglu"
     gated = name not in ("silu", "relu2")
     alpha, limit, shift = _SWIGLUS.get(name, (1.0, None, 0.0)) if isinstance(activation, str) else activation
-    low = experts[0] if experts else 0
+    place = _place_of(experts)
 
     def mlp(row: Array, first: Array, second: Array, bias: Any, last: Any) -> Array:
         z = rounded(first @ row)
@@ -547,7 +560,7 @@ def fused_moe(
     out = np.zeros(x.shape, work)
     for t, row in enumerate(x):
         for e, weight in zip(np.asarray(topk_ids)[t].tolist(), np.asarray(topk_weights)[t].astype(work)):
-            at = e - low
+            at = place(e)
             if not 0 <= at < len(w13):
                 continue
             own = tuple(None if b is None else np.asarray(b)[at].astype(work) for b in (b13, b2))

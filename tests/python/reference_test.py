@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import flashfit
 import numpy as np
 import pytest
 from flashfit import reference
@@ -75,8 +76,32 @@ def test_what_scores_round_is_what_a_hand_works_out() -> None:
     assert capped == pytest.approx(5 * (1 - np.tanh(0.5) ** 2) + 3 * 2 * np.tanh(0.5))
     slopes = reference.magnitude(q, k, k, alibi_slopes=[0.25], seqused_k=[1], **asked)
     assert slopes == 5 + 0 + 1  # the key that the query is aligned with: no distance, and its score
+    # A key of score 1 beside a sink of -2; the sink alone.
+    beside = reference.magnitude(q, k, k, sinks=[-2.0], seqused_k=[1], **asked)
+    assert beside == pytest.approx(5 + 2 * 2 / (1 + np.exp(3)))
+    assert reference.magnitude(q, k[:, :0], k[:, :0], sinks=[-2.0]) == 2 * 2
+    assert reference.magnitude(q, k, k, sinks=[-2.0], seqused_k=[0]) == 2 * 2
+    assert reference.magnitude(q, k, k, sinks=[-np.inf], **asked) == (27 + 36) / 2
     assert reference.magnitude(q[:, :0], k, k) == 0
+    assert reference.magnitude(q, k[:, :0], k[:, :0]) == 0
     assert reference.floor("fp16", 4.0, 8.0, 3.0) == 4 * 2.0**-11 + 8 * 7 * 2.0**-24
+
+
+def test_a_map_of_experts_is_that_of_a_call() -> None:
+    rng = np.random.default_rng(1)
+    x, w13, w2 = (rng.standard_normal(shape) for shape in ((5, 4), (2, 6, 4), (2, 4, 3)))
+    ids, weights = rng.integers(-1, 4, (5, 2)).astype(np.int32), rng.random((5, 2)).astype(np.float32)
+    chosen: dict[str, Any] = {"topk_ids": ids, "topk_weights": weights}
+    got = reference.fused_moe(x, w13, w2, experts=np.array([1, -1, 0], np.int32), **chosen)
+    want = flashfit.fused_moe(
+        *(each.astype(np.float32) for each in (x, w13, w2)), experts=np.array([1, -1, 0], np.int32), **chosen
+    )
+    np.testing.assert_allclose(got, want, atol=1e-5)
+
+
+def test_groups_of_no_token() -> None:
+    ids, weights = reference.route(np.zeros((0, 16)), 2, router="sigmoid", groups=(4, 2))
+    assert ids.shape == weights.shape == (0, 2)
 
 
 @pytest.mark.parametrize("options", CASES)
