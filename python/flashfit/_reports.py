@@ -77,7 +77,7 @@ def explain(
     heads_q, heads_kv, head_dim, causal, window, softcap and batch_invariant are attention()'s; seqlen_k and heads_kv
     default to seqlen_q and heads_q, head_dim_v, of values, to head_dim. alibi, sinks: whether there are slopes, sinks.
     bias: what it holds, "bool", "fp32" or the dtype; None for none. unaligned: rows do not begin on 16 bytes. variant:
-    one of images(), by name. Names and defaults are those of the command `flashfit explain`.
+    one of images(), by name. Defaults are those of the command `flashfit explain`.
     cuda_version: the driver's, 12090 for 12.9; 0 for this machine's, or new enough. Returns a list with the object that
     docs/plan.md describes for each GPU. Its `backward` says whose gradients torch tensors get there: `by`, PyTorch's
     operator, or None with the `reason` why calls that need gradients are refused. Raises InvalidArgument or InvalidType

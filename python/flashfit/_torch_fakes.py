@@ -99,7 +99,7 @@ def _check_options(q: Any, k: Any, asked: Asked, heads: int, cu_seqlens: Any) ->
             for mine, other in zip(x.shape, whole):
                 _require(mine == other, _shape_words(name, x, f"{tuple(whole)}"))
     if asked.bias is not None and cu_seqlens is not None:
-        raise InvalidArgument("bias: given with cu_seqlens; accepted: None there")
+        raise InvalidArgument("bias: given with cu_seqlens; accepted: none there")
 
 
 def _shape_words(name: str, x: Any, accepted: str) -> Callable[[], str]:

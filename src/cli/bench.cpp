@@ -80,7 +80,6 @@ std::vector<measure::Case> chosen(const BenchOptions& b, const std::vector<std::
 
 int list(const BenchOptions& b) {
   if (!b.json_file.empty()) wrong("--json", b.json_file, "takes no file with --list: the list goes to standard output");
-  if (!b.csv_file.empty()) wrong("--csv", b.csv_file, "is of measurements; --list has none");
   Json objects = Json::array();
   for (const measure::Case& c : chosen(b, b.groups)) {
     if (b.json->count() > 0)
@@ -220,8 +219,16 @@ void add_bench(CLI::App& app, int& status) {
                 ->expected(0, 1);
   command->add_option("--csv", b->csv_file, "one line a case")->type_name("FILE");
   command->add_flag("--profile", b->profile, "each case once more under Nsight Compute (ncu), its counts into --json");
-  command->add_flag("--ceilings", b->ceilings, "measure what this GPU can reach, and print that alone as JSON");
-  command->add_flag("--list", b->list, "print the cases, measure nothing");
+  CLI::Option* const ceilings_alone =
+      command->add_flag("--ceilings", b->ceilings, "measure what this GPU can reach, and print that alone as JSON");
+  CLI::Option* const list_alone = command->add_flag("--list", b->list, "print the cases, measure nothing");
+  for (const char* const of_measuring :
+       {"--device", "--warmup", "--repeats", "--seconds", "--seed", "--csv", "--profile"}) {
+    list_alone->excludes(command->get_option(of_measuring));
+    ceilings_alone->excludes(command->get_option(of_measuring));
+  }
+  for (const char* const of_cases : {"--group", "--case", "--filter", "--json", "--list"})
+    ceilings_alone->excludes(command->get_option(of_cases));
   command->footer(kExample);
   command->callback([b, command, &status] {
     b->command = typed(*command);

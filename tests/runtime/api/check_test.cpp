@@ -215,7 +215,7 @@ const Wrong kWrong[] = {
        c.bias = std::make_unique<Tensor>(std::vector<std::int64_t>{1, 1, 1, 1}, dl_dtype(DType::kF32));
        c.args.bias = &c.bias->dl;
      },
-     "bias: given with cu_seqlens; accepted: NULL there", true},
+     "bias: given with cu_seqlens; accepted: none there", true},
     {"UsedDimensions", [](Call& c) { c.with_options().seqused_k->dl.ndim = 4; },
      "seqused_k: 4 dimensions; accepted: 1, [batch]"},
     {"UsedShape", [](Call& c) { c.with_options().seqused_k->shape()[0] = 1; },

@@ -23,7 +23,7 @@ Result<void> read_options(const flashfit_attention_args& args, ForwardTensors& t
     ok = read_argument("alibi_slopes", args.alibi_slopes, shared ? 1 : 2, kSlopes[!shared], t.alibi);
   }
   if (ok && args.sinks) ok = read_argument("sinks", args.sinks, 1, "[heads]", t.sinks);
-  if (args.bias && t.ragged) return refuse("bias: given with cu_seqlens; accepted: NULL there");
+  if (args.bias && t.ragged) return refuse("bias: given with cu_seqlens; accepted: none there");
   if (ok && args.bias) ok = read_argument("bias", args.bias, 4, "[batch, heads, seqlen_q, seqlen_k]", t.bias);
   if (ok && args.seqused_k) ok = read_argument("seqused_k", args.seqused_k, 1, "[batch]", t.seqused_k);
   return ok;
