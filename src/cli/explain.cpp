@@ -177,6 +177,11 @@ int run_sweep(const Explain& e, const ForwardProblem& problem, const std::vector
                       x.variant.value_or("")});
     }
     if (e.json) continue;
+    if (rows.empty())
+      if (const Explanation none = explanation(problem, gpu, 0, carried_images(), {}); !none.fits) {
+        print_one(none);
+        continue;
+      }
     fmt::print("{:<9} {} ({}): {} configurations fit, {} B shared memory a block\n", "gpu", gpu.name, gpu.cc.str(),
                rows.size(), gpu.shared_bytes_block);
     fmt::print("{}", table({{"tile"},
