@@ -203,6 +203,8 @@ TEST(ExpertsGradients, AreRefusedInOneLine) {
        "flags: 0x200 is unknown; accepted: FLASHFIT_TRANSPOSED (0x2000), FLASHFIT_INTERLEAVED (0x4000), "
        "FLASHFIT_WEIGHT_ON_INPUT (0x8000)"},
       {[](GradientArguments& a) { a.backward.dout = nullptr; }, "dout: NULL; accepted: a tensor [tokens, hidden]"},
+      {[](GradientArguments& a) { a.backward.topk_ids = a.backward.topk_weights = nullptr; },
+       "topk_ids: NULL; accepted: a tensor [tokens, top_k]"},
       {[](GradientArguments& a) { a.dout.shape()[1] = 3; }, "dout: shape is (3, 3); accepted: (3, 4), as x"},
       {[](GradientArguments& a) { a.dw2.shape()[1] = 3; }, "dw2: shape is (2, 3, 5); accepted: (2, 4, 5), as w2"},
       {[](GradientArguments& a) { a.dx.dl.dtype = {kDLFloat, 16, 1}; }, "dx: dtype is fp16; accepted: fp32, as x"},

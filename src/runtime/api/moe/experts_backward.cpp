@@ -83,6 +83,9 @@ Result<void> run(const Args& args) {
         "flags: {:#x} is unknown; accepted: FLASHFIT_TRANSPOSED ({:#x}), FLASHFIT_INTERLEAVED ({:#x}), "
         "FLASHFIT_WEIGHT_ON_INPUT ({:#x})",
         unknown, FLASHFIT_TRANSPOSED, FLASHFIT_INTERLEAVED, FLASHFIT_WEIGHT_ON_INPUT);
+  // Without either, the forward's check would ask for its other ways to choose experts, which a backward does not have.
+  if (args.topk_ids == nullptr && args.topk_weights == nullptr)
+    return refuse("topk_ids: NULL; accepted: a tensor [tokens, top_k]");
   const flashfit_fused_moe_args forward = forward_of(args);
   const auto checked = check_experts(&forward, "dout", true);
   if (!checked) return tl::unexpected(checked.error());
