@@ -714,6 +714,32 @@ def test_a_wheel_whose_members_installers_refuse_does_not_fit(member: str, why: 
     assert (f"  FAIL   FF207  {why}" in lines) == bool(why)
 
 
+@pytest.mark.parametrize(
+    ("file", "added", "why"),
+    [
+        ("METADATA", b"Author: J\xfc\n", "METADATA is not UTF-8: pip refuses it"),
+        ("METADATA", b"\nA description by J\xfc\n", "METADATA is not UTF-8: pip refuses it"),
+        ("METADATA", "Author: Jü\n".encode(), ""),
+        ("WHEEL", b"X: \xfc\n", "WHEEL is not UTF-8: installers refuse it"),
+        ("RECORD", b"\xff.py,,\n", "RECORD is not UTF-8: installers refuse it"),
+        ("RECORD", "ü.py,,\n".encode() * (1 << 20), ""),  # longer than what is read of it
+    ],
+)
+def test_a_wheel_whose_texts_are_not_utf8_does_not_fit(file: str, added: bytes, why: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    texts = {
+        "METADATA": b"Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n",
+        "WHEEL": b"Wheel-Version: 1.0\nTag: py3-none-any\n",
+        "RECORD": b"tools.py,,\n",
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        for name, text in texts.items():
+            content.writestr(f"tools-1.0.dist-info/{name}", text + added * (name == file))
+    status, lines = doctor(wheel, *L40)
+    assert status == (1 if why else 0)
+    assert [line for line in lines if line.startswith("  FAIL")] == ([f"  FAIL   FF207  {why}"] if why else [])
+
+
 @pytest.mark.parametrize("marked", ["METADATA", "WHEEL"])
 def test_a_wheel_whose_texts_begin_with_a_byte_order_mark_does_not_fit(marked: str, tmp_path: Path) -> None:
     wheel = tmp_path / "tools-1.0-py3-none-any.whl"
