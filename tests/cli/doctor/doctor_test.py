@@ -15,6 +15,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import flashfit
 import pytest
@@ -657,6 +658,38 @@ def test_python_gives_the_same_as_objects(made: Path, monkeypatch: pytest.Monkey
         check=False,
     )
     assert module.returncode == 0, module.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"driver": 550}, "driver: 550; accepted: a text"),
+        ({"python": 3.11}, "python: 3.11; accepted: a text"),
+        ({"gpu": 5}, "gpu: 5; accepted: a text, or a sequence of texts"),
+        ({"gpu": ["L40", 8.9]}, "gpu: 8.9; accepted: a text"),
+        ({"torch": 2}, "torch: 2; accepted: a text or a path"),
+        ({"targets": 1}, "targets: 1; accepted: a text or a path"),
+    ],
+)
+def test_a_wrong_type_names_the_argument_and_what_is_accepted(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(flashfit.InvalidType) as raised:
+        flashfit.doctor(given.pop("targets", "x.whl"), **given)
+    assert str(raised.value) == message
+
+
+def test_what_no_command_can_be_given_is_an_invalid_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHFIT_COMMAND", str(COMMAND))
+    with pytest.raises(flashfit.InvalidArgument, match=r"targets: 'a.*b'; accepted: a text without zero bytes"):
+        flashfit.doctor("a\0b")
+    with pytest.raises(flashfit.InvalidArgument, match="go with targets, not with the page of a code"):
+        flashfit.doctor("FF101")
+
+
+def test_the_page_of_a_code_takes_no_other_form(tmp_path: Path) -> None:
+    for words in (["--json"], ["--html", str(tmp_path / "x.html")], ["--format", "sarif"]):
+        ran = run("doctor", "FF101", *words)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert len(ran.stderr.splitlines()) == 1
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
