@@ -84,8 +84,8 @@ def test_a_policy_may_be_json_and_lack_what_the_options_say(folder: Path) -> Non
         ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'", "machine[1].name: 'a' is another machine's name already"),
         ("[[machine]\n", "line 1: no TOML: "),
         ("machine = [1]", "machine[0]: 1 is no table"),
-        ("[[machine]]\ngpus = ['L400']", "--gpu"),
-        ("[[machine]]\ndriver = 'new'", "--driver"),
+        ("[[machine]]\ngpus = ['L400']", "machine[0].gpus: gpu 'L400'"),
+        ("[[machine]]\ndriver = 'new'", "machine[0].driver: driver 'new'"),
     ],
 )
 def test_an_error_of_a_policy_names_the_key_and_what_is_accepted(folder: Path, text: str, message: str) -> None:
