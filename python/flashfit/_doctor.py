@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from ._command import command, this_python
-from ._errors import FlashfitError, InvalidArgument
+from ._errors import FlashfitError, InvalidArgument, InvalidType
+from ._tensors import shown
 
 Pathlike = Union[str, "os.PathLike[str]"]
 
@@ -120,6 +121,27 @@ def _environment(j: dict[str, Any]) -> Environment:
     return Environment(**{**j, **lists, "problems": tuple(Problem(**p) for p in j["problems"])})
 
 
+def _word(name: str, value: Any, path: bool = False) -> str:
+    """A value as a word of the command."""
+    word = os.fspath(value) if path and isinstance(value, os.PathLike) else value
+    if not isinstance(word, str):
+        raise InvalidType(f"{name}: {shown(value)}; accepted: a text{' or a path' if path else ''}")
+    if "\0" in word:
+        raise InvalidArgument(f"{name}: {shown(value)}; accepted: a text without zero bytes")
+    return word
+
+
+def _words_of_gpus(gpu: Any) -> list[str]:
+    if isinstance(gpu, str):
+        return [_word("gpu", gpu)]
+    try:
+        return [_word("gpu", name) for name in gpu]
+    except TypeError as error:
+        if isinstance(error, InvalidType):
+            raise
+        raise InvalidType(f"gpu: {shown(gpu)}; accepted: a text, or a sequence of texts") from None
+
+
 def doctor(
     *targets: Pathlike,
     env: Pathlike | None = None,
@@ -140,21 +162,24 @@ def doctor(
     this one. torch: a version, a wheel or a folder. glibc: "2.31"; platform: "linux_x86_64", "win_amd64"; default: this
     machine's. cache: whether what is known of unchanged files is used.
     docs/doctor.md explains the verdicts.
-    Raises InvalidArgument for options that are none.
+    Raises InvalidArgument for options that are none and InvalidType for values of another type.
     """
     if targets and env is not None:
         raise InvalidArgument("env: an environment is judged by itself; accepted: env, or targets")
     words = ["doctor", "--json"]
     if targets or env is None or python is not None:
-        words += ["--python", this_python() if python is None else python]
+        words += ["--python", this_python() if python is None else _word("python", python)]
     if not targets:
-        words += ["--env", sys.prefix if env is None else os.fspath(env), *(["--probe"] if probe else [])]
-    for name in [gpu] if isinstance(gpu, str) else gpu:
+        prefix = sys.prefix if env is None else _word("env", env, path=True)
+        words += ["--env", prefix, *(["--probe"] if probe else [])]
+    for name in _words_of_gpus(gpu):
         words += ["--gpu", name]
-    given = {"--driver": driver, "--torch": torch, "--glibc": glibc, "--platform": platform}
-    words += [w for option, value in given.items() if value is not None for w in (option, os.fspath(value))]
+    given = {"driver": driver, "torch": torch, "glibc": glibc, "platform": platform}
+    for option, value in given.items():
+        words += [] if value is None else [f"--{option}", _word(option, value, path=option == "torch")]
+    paths = [_word("targets", target, path=True) for target in targets]
     words += [] if cache else ["--no-cache"]
-    ran = subprocess.run([command(), *words, "--", *(os.fspath(t) for t in targets)], capture_output=True, check=False)
+    ran = subprocess.run([command(), *words, "--", *paths], capture_output=True, check=False)
     if not ran.stdout:
         message = ran.stderr.decode("utf-8", "replace").strip()
         raise (InvalidArgument if ran.returncode == 2 else FlashfitError)(message.removeprefix("flashfit: "))

@@ -119,7 +119,11 @@ int print_pages(const std::vector<std::string>& codes) {
 }
 
 int run(const DoctorOptions& options, const CiOptions& ci) {
-  if (!options.error && asks_for_pages(options)) return print_pages(options.targets);
+  if (!options.error && asks_for_pages(options)) {
+    if (options.json || !options.html.empty() || !ci.policy.empty() || ci.format != "text")
+      wrong("--json, --html, --policy and --format: go with targets, not with the page of a code");
+    return print_pages(options.targets);
+  }
   if (options.error || options.targets.empty() || !options.env.empty()) {
     if (!ci.policy.empty() || ci.fetch || ci.format != "text")
       wrong("--policy, --fetch and --format: go with targets alone, not with an environment or --error");

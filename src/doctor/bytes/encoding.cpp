@@ -50,6 +50,24 @@ bool has_encoding_mark(std::string_view bytes) {
   return bytes.starts_with(kUtf8) || bytes.starts_with(kLittleEndian) || bytes.starts_with(kBigEndian);
 }
 
+bool is_utf8(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    const unsigned first = byte(at++);
+    if (first < 0x80) continue;
+    const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+    if (first < 0xc2 || first > 0xf4) return false;
+    char32_t point = first & (0x3fU >> more);
+    for (int i = 0; i < more; ++i, ++at) {
+      if (at == bytes.size() || (byte(at) & 0xc0U) != 0x80) return false;
+      point = point << 6 | (byte(at) & 0x3fU);
+    }
+    constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    if (point < kLeast[more] || point > 0x10ffff || (point >= kFirstHalf && point < kBehindHalves)) return false;
+  }
+  return true;
+}
+
 std::string as_utf8(std::string_view bytes) {
   if (bytes.starts_with(kUtf8)) return std::string(bytes.substr(kUtf8.size()));
   const bool big = bytes.starts_with(kBigEndian);

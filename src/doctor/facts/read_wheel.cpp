@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/printable.hpp"
+#include "doctor/bytes/encoding.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/zip_member.hpp"
 #include "doctor/facts/binary_format.hpp"
@@ -19,6 +20,8 @@ namespace flashfit::doctor {
 namespace {
 
 constexpr std::size_t kMostDistInfos = 8;  // one is right, so a few of several say enough
+
+constexpr std::size_t kMostRefusals = 8;  // of several .dist-info folders that a wheel may have
 
 /// Whether `name` is FILE of the wheel's own .dist-info.
 bool is_own(std::string_view name, std::string_view file) {
@@ -94,7 +97,23 @@ std::string refusal_of(const std::string& member) {
   return fmt::format("{} has no place where Python's installers put files", printable(member));
 }
 
-std::vector<std::string> refusals_of(const std::vector<ZipMember>& members) {
+/// Installers decode these texts as a whole and strictly, pip all of them, uv all but METADATA. What opens with the
+/// mark of another encoding is told by that.
+std::string not_utf8(const Source& zip, const ZipMember& member) {
+  constexpr std::uint64_t kMostRead = 8 << 20;  // a RECORD of eighty thousand files
+  for (const auto& [file, who] : {std::pair("METADATA", "pip refuses"), std::pair("WHEEL", "installers refuse"),
+                                  std::pair("RECORD", "installers refuse")}) {
+    if (!is_own(member.name, file)) continue;
+    const auto bytes = MemberContent(zip, member).head(std::min(member.size, kMostRead));
+    if (!bytes) return "";  // of METADATA and WHEEL the reading itself tells why
+    std::string_view text = as_text(*bytes);
+    if (text.size() < member.size) text = text.substr(0, text.rfind('\n') + 1);
+    return has_encoding_mark(text) || is_utf8(text) ? "" : fmt::format("{} is not UTF-8: {} it", file, who);
+  }
+  return "";
+}
+
+std::vector<std::string> refusals_of(const Source& zip, const std::vector<ZipMember>& members) {
   std::vector<std::string> found;
   if (std::none_of(members.begin(), members.end(), [](const ZipMember& m) { return is_own(m.name, "RECORD"); }))
     found.emplace_back("no RECORD: installers refuse it");
@@ -103,6 +122,9 @@ std::vector<std::string> refusals_of(const std::vector<ZipMember>& members) {
       found.push_back(std::move(why));
       break;  // one is enough
     }
+  for (const ZipMember& member : members)
+    if (std::string why = not_utf8(zip, member); !why.empty() && found.size() < kMostRefusals)
+      found.push_back(std::move(why));
   return found;
 }
 
@@ -135,7 +157,7 @@ void read_wheel(const Source& zip, Target& target, const Progress& progress) {
   if (!target.wheel_file.empty() || target.file_name.ends_with(".whl")) {
     target.kind = TargetKind::kWheel;
     target.dist_infos = dist_infos_in(*members);
-    target.refusals = refusals_of(*members);
+    target.refusals = refusals_of(zip, *members);
     target.cuda_sources = static_cast<std::uint64_t>(std::count_if(members->begin(), members->end(), is_cuda));
   } else if (is_sdist(*members)) {
     target.kind = TargetKind::kSdist;

@@ -42,6 +42,34 @@ Token next_token(std::string_view& rest) {
   return size > 0 ? take(Token::Kind::kName, 0, size) : Token{Token::Kind::kBad, rest};
 }
 
+// Those with dots are older spellings that installers still read.
+constexpr std::string_view kVariables[] = {"dependency_groups",
+                                           "extra",
+                                           "extras",
+                                           "implementation_name",
+                                           "implementation_version",
+                                           "os.name",
+                                           "os_name",
+                                           "platform.machine",
+                                           "platform.python_implementation",
+                                           "platform.version",
+                                           "platform_machine",
+                                           "platform_python_implementation",
+                                           "platform_release",
+                                           "platform_system",
+                                           "platform_version",
+                                           "python_full_version",
+                                           "python_implementation",
+                                           "python_version",
+                                           "sys.platform",
+                                           "sys_platform"};
+constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!=", "===", "~="};
+
+template <typename Texts>
+bool contains(const Texts& texts, std::string_view text) {
+  return std::find(std::begin(texts), std::end(texts), text) != std::end(texts);
+}
+
 std::optional<std::string> of_python(std::string_view name, const Python& python) {
   const bool cpython = python.implementation == Python::Implementation::kCPython;
   if (name == "python_version") return std::to_string(python.major) + "." + std::to_string(python.minor);
@@ -105,7 +133,7 @@ class Stacks {
     operators_.push_back(op);
     return true;
   }
-  Truth finish() {
+  std::optional<Truth> finish() {
     if (!settle(' ') || truths_.size() != 1) return std::nullopt;
     return truths_.back();
   }
@@ -135,22 +163,21 @@ bool read_comparison(const Token& left, std::string_view& rest, const MarkerEnvi
   if (op.kind == Token::Kind::kName && word == "not") {
     if (next_token(rest).text != "in") return false;
     word = "not in";
-  } else if (op.kind != Token::Kind::kOperator && word != "in") {
+  } else if (word != "in" && !contains(kComparisons, word)) {
     return false;
   }
   const Token right = next_token(rest);
-  const auto is_value = [](const Token& t) { return t.kind == Token::Kind::kText || t.kind == Token::Kind::kName; };
+  const auto is_value = [](const Token& t) {
+    return t.kind == Token::Kind::kText || (t.kind == Token::Kind::kName && contains(kVariables, t.text));
+  };
   if (!is_value(left) || !is_value(right)) return false;
   const auto a = value_of(left, here), b = value_of(right, here);
   stacks.push(a && b ? compare(*a, word, *b) : std::nullopt);
   return true;
 }
 
-}  // namespace
-
-std::optional<bool> marker_holds(std::string_view marker, const MarkerEnvironment& here) {
-  if (trimmed(marker).empty()) return true;
-  if (marker.size() > kLongestMarker) return std::nullopt;
+/// Nothing where the text is no marker.
+std::optional<Truth> evaluated(std::string_view marker, const MarkerEnvironment& here) {
   Stacks stacks;
   bool wants_value = true;  // else a word that joins, or a closing bracket
   for (std::string_view rest = marker;;) {
@@ -172,5 +199,15 @@ std::optional<bool> marker_holds(std::string_view marker, const MarkerEnvironmen
     }
   }
 }
+
+}  // namespace
+
+std::optional<bool> marker_holds(std::string_view marker, const MarkerEnvironment& here) {
+  if (trimmed(marker).empty()) return true;
+  if (marker.size() > kLongestMarker) return std::nullopt;
+  return evaluated(marker, here).value_or(std::nullopt);
+}
+
+bool is_marker(std::string_view marker) { return evaluated(marker, {}).has_value(); }
 
 }  // namespace flashfit::doctor

@@ -18,4 +18,7 @@ struct MarkerEnvironment {
 /// Whether the marker holds; "" does. Nothing where it asks for what is not known, or is no marker.
 std::optional<bool> marker_holds(std::string_view marker, const MarkerEnvironment& here);
 
+/// Whether installers read it as a marker: comparisons of variables that the specification names and of texts.
+bool is_marker(std::string_view marker);
+
 }  // namespace flashfit::doctor

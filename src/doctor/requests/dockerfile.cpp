@@ -202,7 +202,7 @@ class Reader {
       if (const auto backend = here_.variables.find("UV_TORCH_BACKEND"); backend != here_.variables.end())
         indexes.torch_backend = backend->second;
       if (list_.indexes.size() < kMostRequests) list_.indexes.push_back(std::move(indexes));
-      take_pip_words(std::span(words).subspan(*install), list_);
+      take_pip_words(std::span(words).subspan(*install), WrittenIn::kCommand, list_);
     }
   }
 

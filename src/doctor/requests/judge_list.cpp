@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
@@ -16,6 +17,7 @@
 #include "doctor/requests/by_name.hpp"
 #include "doctor/requests/companions.hpp"
 #include "doctor/requests/sha256.hpp"
+#include "doctor/requests/torch_bounds.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {
@@ -76,6 +78,7 @@ class Judge {
       if (problems_.size() > kMostProblems) break;
     }
     for (std::size_t base = 0; base < list_.bases.size(); ++base) judge_torch_that_is_brought(base);
+    for (const Places& places : places_) judge_torches(places);
     judge_together();
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const Placed& a, const Placed& b) { return a.problem.severity > b.problem.severity; });
@@ -126,6 +129,29 @@ class Judge {
     for (Problem& problem : torch_problems(*torch, torch_build_of(list_.indexes[asks->indexes]), question, left)) {
       problem.message = "brings PyTorch: " + problem.message;
       add(*asks, std::move(problem), asks->text);
+    }
+  }
+
+  /// Requests for PyTorch that no release serves together. A later command installs another one and refuses nothing,
+  /// so only those of one command are taken together, and only those that certainly hold.
+  void judge_torches(const Places& places) {
+    std::map<std::size_t, Places> of_command;
+    for (const std::size_t place : places) {
+      const Request& request = list_.requests[place];
+      if (request.package.name != "torch" || !request.package.url.empty() || request.locked) continue;
+      const Question& question = questions_[request.base];
+      Places& those = of_command[request.indexes];
+      if (torches_compared_ < kMostCompared && !bounds_problem(request.package) &&
+          doctor::marker_holds(request.package.marker, {question.python, question.platform}) == true) {
+        those.push_back(place);
+        ++torches_compared_;
+      }
+    }
+    for (const auto& [indexes, those] : of_command) {
+      auto found = those.size() < 2 ? std::nullopt : out_of_bounds(list_, those);
+      if (!found) continue;
+      const Request& request = list_.requests[found->place];
+      add(request, std::move(found->problem), request.text);
     }
   }
 
@@ -217,7 +243,11 @@ class Judge {
     if (!file.empty()) return judge_file(request, file, question);
     ++by_name_;
     if (wheel != nullptr) {
-      add_all(request, inspect_name(*wheel, question), wheel->file_name);
+      std::vector<Problem> problems = inspect_name(*wheel, question);
+      if (problems.empty() && is_missing(request, *wheel))
+        problems.push_back({"FF903", Severity::kUnknown, "no such file; nothing in its name stands against it", "",
+                            "the file itself"});
+      add_all(request, std::move(problems), wheel->file_name);
     } else if (request.sources) {
       add(request, {"FF754", Severity::kNote, "sources: what is compiled from them is not known before"}, request.text);
     } else {
@@ -229,6 +259,12 @@ class Judge {
     if (request.package.name == "torch" && request.package.url.empty())
       add_all(request, torch_problems(request.package, torch_build_of(indexes), question, torches_of(request.base)),
               request.text);
+  }
+
+  /// Of a wheel that is not at hand: whether a requirements file says that it is here. A Dockerfile's paths are those
+  /// of its image, and what a lock names by a path may come from its index.
+  bool is_missing(const Request& request, const WheelLink& wheel) const {
+    return !request.locked && wheel.url.empty() && list_.bases[request.base].name.empty();
   }
 
   static std::vector<Problem> inspect_name(const WheelLink& wheel, const Question& question) {
@@ -294,6 +330,7 @@ class Judge {
   std::vector<std::optional<std::vector<doctor::Version>>> torches_;  ///< of each base, once asked for
   std::vector<Question> questions_;
   std::vector<Placed> problems_;
+  std::size_t torches_compared_ = 0;
   std::size_t by_name_ = 0, by_content_ = 0, left_out_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
+#include "doctor/packaging/marker.hpp"
 #include "doctor/requests/link.hpp"
 
 namespace flashfit::doctor::requests {
@@ -60,6 +61,40 @@ constexpr auto kOthersWithValue = {"--abi"sv,
                                    "--upgrade-strategy"sv,
                                    "--use-deprecated"sv,
                                    "--use-feature"sv};
+
+/// What pip reads in a requirements file, where it refuses every other option. Sources: pip's manual, "Requirements
+/// File Format", and its req_file.py; --install-option until pip 23.0, the last three in newer ones.
+constexpr auto kOfFiles = {"--index-url"sv,
+                           "--pypi-url"sv,
+                           "--extra-index-url"sv,
+                           "--no-index"sv,
+                           "--constraint"sv,
+                           "--requirement"sv,
+                           "--editable"sv,
+                           "--find-links"sv,
+                           "--no-binary"sv,
+                           "--only-binary"sv,
+                           "--prefer-binary"sv,
+                           "--require-hashes"sv,
+                           "--pre"sv,
+                           "--trusted-host"sv,
+                           "--use-feature"sv,
+                           "--global-option"sv,
+                           "--install-option"sv,
+                           "--hash"sv,
+                           "--config-setting"sv,
+                           "--config-settings"sv,
+                           "--all-releases"sv,
+                           "--only-final"sv,
+                           "--uploaded-prior-to"sv};
+constexpr std::string_view kShortOfFiles = "icrefC";
+
+/// Long options may be cut short, as far as they are told apart.
+bool is_of_files(std::string_view option) {
+  if (!option.starts_with("--")) return option.size() > 1 && kShortOfFiles.find(option[1]) != std::string_view::npos;
+  return option.size() > 2 &&
+         std::any_of(kOfFiles.begin(), kOfFiles.end(), [&](std::string_view one) { return one.starts_with(option); });
+}
 
 enum class Meaning : unsigned char {
   kNone,
@@ -147,6 +182,9 @@ void take_requirement(std::string_view text, std::uint32_t line, RequestList& li
     request.package = std::move(*package);
     link = request.package.url;
   }
+  const std::string& marker = request.package.marker;
+  if (marker.empty() ? text.ends_with(';') : !doctor::is_marker(marker))
+    return trouble(fmt::format("requirement '{}': what stands behind ';' is no marker", printable(text)));
   if (!link.empty()) {
     if (auto wheel = wheel_link(link)) {
       request.wheels.push_back(std::move(*wheel));
@@ -157,7 +195,7 @@ void take_requirement(std::string_view text, std::uint32_t line, RequestList& li
   list.requests.push_back(std::move(request));
 }
 
-void take_pip_words(std::span<const Word> words, RequestList& list) {
+void take_pip_words(std::span<const Word> words, WrittenIn written_in, RequestList& list) {
   bool options = true;  // until "--"
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Word& word = words[i];
@@ -171,6 +209,11 @@ void take_pip_words(std::span<const Word> words, RequestList& list) {
     }
     if (word.text == "--") {
       options = false;
+      continue;
+    }
+    if (const std::string_view option = std::string_view(word.text).substr(0, word.text.find('='));
+        written_in == WrittenIn::kFile && !is_of_files(option)) {
+      list.troubles.push_back({word.line, fmt::format("option {}: not one of a requirements file", printable(option))});
       continue;
     }
     if (word.text == "--no-index") list.indexes.back().none = true;

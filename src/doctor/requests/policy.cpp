@@ -6,9 +6,13 @@
 #include <sstream>
 
 #include "core/base/printable.hpp"
+#include "core/gpu/driver_versions.hpp"
+#include "core/gpu/gpu_names.hpp"
 #include "doctor/bytes/json.hpp"
 #include "doctor/bytes/limits.hpp"
 #include "doctor/bytes/source.hpp"
+#include "doctor/packaging/platform.hpp"
+#include "doctor/packaging/python.hpp"
 #include "doctor/requests/toml.hpp"
 
 namespace flashfit::doctor::requests {
@@ -35,6 +39,15 @@ Result<std::string> text_of(const Json& value, const std::string& key) {
   return text;
 }
 
+/// Why the option of that name refuses the value; "" if it does not. A glibc and a torch go by the other options.
+std::string refusal_of(std::string_view key, const std::string& value) {
+  const auto why = [](const auto& result) { return result ? std::string() : result.error().message; };
+  if (key == "gpus") return value == "all" ? "" : why(name_gpu(value));
+  if (key == "driver") return why(parse_driver(value));
+  if (key == "python") return why(doctor::parse_python(value));
+  return key == "platform" ? why(doctor::parse_platform(value)) : "";
+}
+
 Result<PolicyMachine> machine_of(const Json& table, const std::string& where) {
   if (!table.is_object()) return wrong(where, shown(table) + " is no table");
   PolicyMachine machine;
@@ -49,6 +62,7 @@ Result<PolicyMachine> machine_of(const Json& table, const std::string& where) {
       for (const Json& gpu : value) {
         auto name = text_of(gpu, full);
         if (!name) return tl::unexpected(name.error());
+        if (const std::string why = refusal_of(key, *name); !why.empty()) return wrong(full, why);
         machine.gpus.push_back(std::move(*name));
       }
       continue;
@@ -59,6 +73,7 @@ Result<PolicyMachine> machine_of(const Json& table, const std::string& where) {
       return wrong(full, "no such key; name, gpus, driver, python, platform, glibc and torch are accepted");
     auto text = text_of(value, full);
     if (!text) return tl::unexpected(text.error());
+    if (const std::string why = refusal_of(key, *text); !why.empty()) return wrong(full, why);
     *found->second = std::move(*text);
   }
   return machine;

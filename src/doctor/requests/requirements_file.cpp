@@ -30,7 +30,7 @@ RequestList read_requirements(std::string_view text) {
     const std::size_t options = options_at(line.text);
     const std::size_t begin = std::min(line.text.find_first_not_of(" \t"), line.text.size());
     take_requirement(std::string_view(line.text).substr(0, options), line.line_at(begin), list);
-    take_pip_words(plain_words(line, options), list);
+    take_pip_words(plain_words(line, options), WrittenIn::kFile, list);
   }
   return list;
 }

@@ -12,6 +12,8 @@
 #include "doctor/knowledge/torch_releases.hpp"
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/requests/by_name.hpp"
+#include "doctor/requests/known_versions.hpp"
+#include "doctor/requests/torch_bounds.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {
@@ -149,10 +151,26 @@ std::vector<Problem> judge_pinned(const doctor::Version& version, const TorchBui
   return problems;
 }
 
+/// Of versions of which none that is known has a wheel for the system or the Python; `newest` is one of them.
+std::vector<Problem> judge_none_installs(const doctor::Version& newest, const doctor::Requirement& package,
+                                         const TorchBuild& build, const Question& question) {
+  std::vector<Problem> problems = judge_pinned(newest, build, question);
+  std::erase_if(problems, [](const Problem& problem) { return problem.code != "FF755"; });
+  // A later release may have wheels for a Python that is newer than all of these.
+  const bool later = takes_newer(package) && question.python && question.python->major == 3 &&
+                     question.python->minor > doctor::torch_releases().back().last_python;
+  for (Problem& problem : problems) {
+    problem.message = "none that is known installs, not even the newest of them: " + problem.message;
+    if (later) problem.severity = Severity::kUnknown;
+  }
+  return problems;
+}
+
 }  // namespace
 
 std::vector<Problem> torch_problems(const doctor::Requirement& package, const TorchBuild& build,
                                     const Question& question, const std::vector<doctor::Version>& left) {
+  if (auto problem = bounds_problem(package)) return {std::move(*problem)};
   if (const auto version = pinned(package)) return judge_pinned(*version, build, question);
   if (std::string why = system_misfit(nullptr, build.label, question); !why.empty())
     return {{"FF755", Severity::kMisfit, "torch: " + why, "",
@@ -162,12 +180,19 @@ std::vector<Problem> torch_problems(const doctor::Requirement& package, const To
   // What pip takes is the newest that the requests and the Python allow; other packages may narrow it further.
   std::vector<Problem> of_newest;
   std::string newest;
+  std::optional<doctor::Version> without_wheel;  // the newest that the versions allow and that does not install
+  bool may_be_older = false;                     // than what is known of wheels
   for (const TorchRelease& release : std::views::reverse(doctor::torch_releases())) {
-    if (release.first_python == 0) continue;  // older than what is known of wheels
     const auto version = patch_of(release, left);
-    if (!version || !takes_python(release, question) || doctor::refusing(package.versions, *version) != nullptr ||
-        !system_misfit(&release, build.label, question).empty())
+    if (!version || doctor::refusing(package.versions, *version) != nullptr) continue;
+    if (release.first_python == 0) {
+      may_be_older = true;
       continue;
+    }
+    if (!takes_python(release, question) || !system_misfit(&release, build.label, question).empty()) {
+      if (!without_wheel) without_wheel = version;
+      continue;
+    }
     const std::string& text = version->text;
     std::vector<Problem> found = judge_pinned(*version, build, question);
     if (newest.empty()) {
@@ -180,6 +205,8 @@ std::vector<Problem> torch_problems(const doctor::Requirement& package, const To
                "torch==" + text}};
     }
   }
+  if (newest.empty() && without_wheel && !may_be_older)
+    return judge_none_installs(*without_wheel, package, build, question);
   return of_newest;
 }
 

@@ -15,6 +15,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import flashfit
 import pytest
@@ -659,6 +660,38 @@ def test_python_gives_the_same_as_objects(made: Path, monkeypatch: pytest.Monkey
     assert module.returncode == 0, module.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"driver": 550}, "driver: 550; accepted: a text"),
+        ({"python": 3.11}, "python: 3.11; accepted: a text"),
+        ({"gpu": 5}, "gpu: 5; accepted: a text, or a sequence of texts"),
+        ({"gpu": ["L40", 8.9]}, "gpu: 8.9; accepted: a text"),
+        ({"torch": 2}, "torch: 2; accepted: a text or a path"),
+        ({"targets": 1}, "targets: 1; accepted: a text or a path"),
+    ],
+)
+def test_a_wrong_type_names_the_argument_and_what_is_accepted(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(flashfit.InvalidType) as raised:
+        flashfit.doctor(given.pop("targets", "x.whl"), **given)
+    assert str(raised.value) == message
+
+
+def test_what_no_command_can_be_given_is_an_invalid_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHFIT_COMMAND", str(COMMAND))
+    with pytest.raises(flashfit.InvalidArgument, match=r"targets: 'a.*b'; accepted: a text without zero bytes"):
+        flashfit.doctor("a\0b")
+    with pytest.raises(flashfit.InvalidArgument, match="go with targets, not with the page of a code"):
+        flashfit.doctor("FF101")
+
+
+def test_the_page_of_a_code_takes_no_other_form(tmp_path: Path) -> None:
+    for words in (["--json"], ["--html", str(tmp_path / "x.html")], ["--format", "sarif"]):
+        ran = run("doctor", "FF101", *words)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert len(ran.stderr.splitlines()) == 1
+
+
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
     sources = (ROOT / "src").rglob("*.[ch]pp")
     codes = {code for path in sources for code in re.findall(r'"(FF\d{3})"', path.read_text())}
@@ -712,6 +745,32 @@ def test_a_wheel_whose_members_installers_refuse_does_not_fit(member: str, why: 
     status, lines = doctor(wheel, *L40)
     assert status == (1 if why else 0)
     assert (f"  FAIL   FF207  {why}" in lines) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("file", "added", "why"),
+    [
+        ("METADATA", b"Author: J\xfc\n", "METADATA is not UTF-8: pip refuses it"),
+        ("METADATA", b"\nA description by J\xfc\n", "METADATA is not UTF-8: pip refuses it"),
+        ("METADATA", "Author: Jü\n".encode(), ""),
+        ("WHEEL", b"X: \xfc\n", "WHEEL is not UTF-8: installers refuse it"),
+        ("RECORD", b"\xff.py,,\n", "RECORD is not UTF-8: installers refuse it"),
+        ("RECORD", "ü.py,,\n".encode() * (1 << 20), ""),  # longer than what is read of it
+    ],
+)
+def test_a_wheel_whose_texts_are_not_utf8_does_not_fit(file: str, added: bytes, why: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "tools-1.0-py3-none-any.whl"
+    texts = {
+        "METADATA": b"Metadata-Version: 2.1\nName: tools\nVersion: 1.0\n",
+        "WHEEL": b"Wheel-Version: 1.0\nTag: py3-none-any\n",
+        "RECORD": b"tools.py,,\n",
+    }
+    with zipfile.ZipFile(wheel, "w") as content:
+        for name, text in texts.items():
+            content.writestr(f"tools-1.0.dist-info/{name}", text + added * (name == file))
+    status, lines = doctor(wheel, *L40)
+    assert status == (1 if why else 0)
+    assert [line for line in lines if line.startswith("  FAIL")] == ([f"  FAIL   FF207  {why}"] if why else [])
 
 
 @pytest.mark.parametrize("marked", ["METADATA", "WHEEL"])

@@ -21,6 +21,16 @@ TEST(Encoding, MarksAreLeftOut) {
   EXPECT_TRUE(has_encoding_mark("\xff\xfe"));
 }
 
+TEST(Encoding, Utf8IsWhatPythonDecodes) {
+  for (const std::string& text : {""s, "torch"s, "J\xc3\xbc"s, "\xe6\x89\xbe"s, "\xf0\x9f\x98\x80"s, "\xef\xbb\xbfx"s,
+                                  "\xf4\x8f\xbf\xbf"s, "\xed\x9f\xbf"s, "\0"s, "\xc2\x80"s})
+    EXPECT_TRUE(is_utf8(text)) << text;
+  for (const std::string& text :
+       {"J\xfc\n"s, "\xff"s, "\x80"s, "\xc0\x80"s, "\xc1\xbf"s, "\xc3"s, "\xe6\x89"s, "\xe6\x89x"s, "\xe0\x9f\xbf"s,
+        "\xed\xa0\x80"s, "\xf0\x8f\xbf\xbf"s, "\xf4\x90\x80\x80"s, "\xf5\x80\x80\x80"s})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
 TEST(Encoding, EveryLengthOfCharacter) {
   EXPECT_EQ(as_utf8("\xff\xfe\xe9\0"s), "é");
   EXPECT_EQ(as_utf8("\xff\xfe\x7e\x62"s), "找");

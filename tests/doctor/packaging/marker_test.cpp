@@ -50,5 +50,15 @@ TEST(Marker, WhatIsNoneIsUnknown) {
   EXPECT_EQ(holds(std::string(5000, '(')), std::nullopt);
 }
 
+TEST(Marker, IsToldFromWhatIsNone) {
+  for (const char* text : {"python_version < '3.12'", "extra == 'gpu'", "platform_release ~= '5.1'",
+                           "'linux' in sys_platform", "os.name == 'posix'",
+                           "sys_platform not in 'a, b' or (python_version>='3.8'and os_name===\"nt\")", "'a' == 'b'"})
+    EXPECT_TRUE(is_marker(text)) << text;
+  for (const char* text : {"foo bar", "python_version", "", "foo == 'x'", "python_version => '3'", "python_version <",
+                           "os_name == 'posix' and", "(os_name == 'posix'", "os_name == posix"})
+    EXPECT_FALSE(is_marker(text)) << text;
+}
+
 }  // namespace
 }  // namespace flashfit::doctor

@@ -77,11 +77,15 @@ def test_a_policy_may_be_json_and_lack_what_the_options_say(folder: Path) -> Non
         ("[[machine]]\ngpus = 'L40'", "machine[0].gpus: an array of 1 to 64 names is accepted"),
         ("[[machine]]\ngpus = [8.9]", "machine[0].gpus: 8.9 is no text; a text in quotes is accepted"),
         ("[[machine]]\ndriver = 550", "machine[0].driver: 550 is no text"),
+        ("[[machine]]\ndriver = 'abc'", "--policy 'fleet.toml': machine[0].driver: driver 'abc': "),
+        ("[[machine]]\n[[machine]]\ngpus = ['L40', 'L40X']", "--policy 'fleet.toml': machine[1].gpus: gpu 'L40X': "),
+        ("[[machine]]\npython = 'x'", "--policy 'fleet.toml': machine[0].python: python 'x': "),
+        ("[[machine]]\nplatform = 'x'", "--policy 'fleet.toml': machine[0].platform: platform 'x': "),
         ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'", "machine[1].name: 'a' is another machine's name already"),
         ("[[machine]\n", "line 1: no TOML: "),
         ("machine = [1]", "machine[0]: 1 is no table"),
-        ("[[machine]]\ngpus = ['L400']", "--gpu"),
-        ("[[machine]]\ndriver = 'new'", "--driver"),
+        ("[[machine]]\ngpus = ['L400']", "machine[0].gpus: gpu 'L400'"),
+        ("[[machine]]\ndriver = 'new'", "machine[0].driver: driver 'new'"),
     ],
 )
 def test_an_error_of_a_policy_names_the_key_and_what_is_accepted(folder: Path, text: str, message: str) -> None:

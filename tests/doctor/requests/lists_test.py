@@ -113,7 +113,6 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("torchvision==0.23.0\ntorchaudio==2.9.1", L40, ["FF406"]),
         ("torchvision==0.24.1\ntorchaudio==2.9.1", L40, []),
         ("torchaudio==2.11.0\ntorchvision==0.29.2", L40, []),
-        ("torch>=2.99\ntorchvision==0.23.0", L40, []),
         ("torchvision==0.23.0; sys_platform == 'win32'\ntorchaudio==2.9.1", L40, []),
         # The patch release, too: Requires-Dist of torchvision 0.24.1 is torch==2.9.1
         ("torch==2.9.0\ntorchvision==0.24.1", L40, ["FF406"]),
@@ -178,6 +177,23 @@ def test_a_wheel_is_judged_against_the_torch_that_the_same_list_pins(tmp_path: P
         ("nvidia-cudnn-cu12==9.10.2.21\nnvidia-cublas==13.0.0.19", L40, []),
         ("gibberish=>1", L40, ["FF751"]),
         ("torch==2.6.0 --hash", L40, ["FF751"]),
+        ("torch==2.7.0; foo bar", L40, ["FF751"]),
+        ("torch==2.7.0; python_version", L40, ["FF751"]),
+        ("--foo", L40, ["FF751"]),
+        ("torch==2.7.0 --foo", L40, ["FF751"]),
+        # Bounds that no release is in, and those of two lines.
+        ("torch>=2.7,<2.7", L40, ["FF755"]),
+        ("torch<0.9", L40, ["FF755"]),
+        ("torch!=2.7.0,==2.7.0", L40, ["FF755"]),
+        ("torch==2.7.0\ntorch==2.8.0", L40, ["FF755"]),
+        ("torch>=2.4,<2.11\ntorch<2.3", L40, ["FF755"]),
+        ("torch==2.7.0; sys_platform == 'win32'\ntorch==2.8.0", L40, []),
+        ("torch==2.7.0; platform_release < '5'\ntorch==2.8.0; platform_release >= '5'", L40, []),
+        ("torch==2.7.0\ntorch>=2.4", L40, []),
+        # Bounds whose releases have no wheel there.
+        ("torch>=2.0,<2.4", ["--gpu", "L40", "--python", "3.13", *PLACE[2:]], ["FF755"]),
+        ("torch>=2.7", ["--gpu", "L40", "--python", "3.11", "--platform", "manylinux_2_17_x86_64"], ["FF755"]),
+        ("torch<2.0", ["--gpu", "L40", "--python", "3.13", *PLACE[2:]], []),  # of those no wheels are known
     ],
 )
 def test_what_names_and_versions_say(tmp_path: Path, line: str, options: list[str], codes: list[str]) -> None:
@@ -187,6 +203,42 @@ def test_what_names_and_versions_say(tmp_path: Path, line: str, options: list[st
     assert [p[1] for p in found] == codes
     assert status == (0 if not codes else 2 if codes == ["FF751"] else 1)
     assert all(p[0] == line.count("\n") + 1 for p in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "python"),
+    [
+        ("torch>=99.0", "3.11"),
+        ("torch==99.*", "3.11"),
+        ("torchvision==0.23.0\ntorch>=99.0", "3.11"),
+        ("torch>=2.4", "3.99"),
+    ],
+)
+def test_a_later_torch_than_is_known_is_unsettled(tmp_path: Path, line: str, python: str) -> None:
+    file = write(tmp_path / "requirements.txt", line + "\n")
+    status, report = judged(file, "--gpu", "L40", "--python", python, *PLACE[2:])
+    found = problems(report["targets"][0])
+    assert (status, [p[:3] for p in found]) == (2, [(line.count("\n") + 1, "FF755", "unknown")])
+
+
+def test_commands_of_one_stage_may_install_one_torch_after_another(tmp_path: Path) -> None:
+    text = "FROM python:3.11-slim-bookworm\nRUN pip install torch==2.7.0\nRUN pip install torch==2.8.0\n"
+    assert judged(write(tmp_path / "Dockerfile", text), *L40)[0] == 0
+    text = "FROM python:3.11-slim-bookworm\nRUN pip install torch==2.7.0 torch==2.8.0\n"
+    status, report = judged(write(tmp_path / "Dockerfile", text), *L40)
+    assert (status, [p[:2] for p in problems(report["targets"][0])]) == (1, [(2, "FF755")])
+
+
+@pytest.mark.parametrize(
+    "name", ["./none-1.0-py3-none-any.whl", "none-1.0-py3-none-any.whl", "file:///none-1.0-py3-none-any.whl"]
+)
+def test_a_wheel_that_a_list_names_by_its_path_and_that_is_not_there_is_not_cleared(tmp_path: Path, name: str) -> None:
+    status, report = judged(write(tmp_path / "requirements.txt", f"numpy\n{name}\n"), *L40)
+    (found,) = problems(report["targets"][0])
+    assert (status, *found) == (2, 2, "FF903", "unknown", "no such file; nothing in its name stands against it")
+    # A path in a Dockerfile's command is one of the image.
+    docker = write(tmp_path / "Dockerfile", f"FROM python:3.11-slim-bookworm\nRUN pip install {name}\n")
+    assert judged(docker, *L40)[0] == 0
 
 
 def test_a_list_whose_packages_are_built_for_two_pytorchs_says_which(tmp_path: Path) -> None:

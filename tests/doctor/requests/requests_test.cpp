@@ -1,4 +1,5 @@
 // The parts that lists are read by.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "doctor/requests/requirements_file.hpp"
 #include "doctor/requests/sha256.hpp"
 #include "doctor/requests/toml_nesting.hpp"
+#include "doctor/requests/torch_bounds.hpp"
 #include "doctor/requests/variables.hpp"
 #include "doctor/requests/words.hpp"
 
@@ -134,6 +136,54 @@ TEST(Requirements, AreReadWithTheirOptions) {
   EXPECT_THAT(list.requests[0].hashes, ElementsAre("sha256:00"));
   EXPECT_TRUE(list.requests[1].sources);
   EXPECT_EQ(list.requests[1].package.name, "e");
+}
+
+TEST(Requirements, AreRefusedWherePipRefusesThem) {
+  for (const char* text : {"a==1; foo bar", "a==1; python_version", "a==1;", "./a-1-py3-none-any.whl ; foo", "--foo",
+                           "a==1 --foo", "-U", "a==1 --target t", "--foo=1", "a @ https://h/a.whl ; python_version"})
+    EXPECT_EQ(read_requirements(text).troubles.size(), 1U) << text;
+  for (const char* text :
+       {"a==1; python_version < '3.12'", "a==1 ; extra == 'x' # why", "--extra-index https://h", "--use-feature=x",
+        "a==1 --hash sha256:00 --config-settings=a=b", "--trusted-host h", "--prefer-binary", "-Ca=b",
+        "a @ https://h/a;b.whl", "--no-binary :all:", "--only-binary=:all:", "--require-hashes", "-e ."})
+    EXPECT_THAT(read_requirements(text).troubles, IsEmpty()) << text;
+  EXPECT_THAT(read_dockerfile("FROM a\nRUN pip install -U --no-such-option a\n").troubles, IsEmpty())
+      << "of a command's options more are known to it than here";
+}
+
+TEST(Bounds, AreOfReleasesThatPyTorchHas) {
+  using Severity = doctor::Severity;
+  const auto severity = [](const char* text) {
+    const auto found = bounds_problem(doctor::parse_requirement(text).value());
+    return found ? std::optional(found->severity) : std::nullopt;
+  };
+  for (const char* text : {"torch>=2.7,<2.7", "torch<0.9", "torch!=2.7.0,==2.7.0", "torch==2.7.0,==2.8.0",
+                           "torch>3.0,<3.0", "torch===2.7.0,<2", "torch==2.7.*,>2.7.1"})
+    EXPECT_EQ(severity(text), Severity::kMisfit) << text;
+  for (const char* text : {"torch>=99.0", "torch==99.*", "torch~=99.1", "torch>=99.0.dev1"})
+    EXPECT_EQ(severity(text), Severity::kUnknown) << text << ": a later release may be one";
+  // Of one version that is pinned the release is judged elsewhere.
+  for (const char* text : {"torch", "torch>=2.4", "torch==2.7.0", "torch===2.7.0", "torch==2.7.0+cu126", "torch==99.0",
+                           "torch~=2.6.0", "torch==2.7.0.dev20250101", "torch<2.11,!=2.10.0", "torch>1.0,<1.1"})
+    EXPECT_EQ(severity(text), std::nullopt) << text;
+}
+
+TEST(Bounds, AreOfAllLinesTogether) {
+  const auto out = [](const char* text) {
+    const auto list = read_requirements(text);
+    Places all;
+    for (std::size_t i = 0; i < list.requests.size(); ++i) all.push_back(i);
+    const auto found = out_of_bounds(list, all);
+    return found ? fmt::format("{}: {}", found->place, found->problem.message) : "";
+  };
+  constexpr const char* kAmong = ": PyTorch has no release that is among these versions and those of ";
+  EXPECT_EQ(out("torch==2.7.0\ntorch==2.8.0\n"), fmt::format("1{}line 1, torch==2.7.0", kAmong));
+  EXPECT_EQ(out("torch\ntorch>=2.4\ntorch>2,<2.3\n"), fmt::format("2{}line 2, torch>=2.4", kAmong));
+  EXPECT_EQ(out("torch==2.7.0+cu126\ntorch==2.7.0+cu128\n"), fmt::format("1{}line 1, torch==2.7.0+cu126", kAmong));
+  EXPECT_EQ(out("torch!=2.7.0\ntorch>=2.7,<2.8\ntorch!=2.7.1\n"), fmt::format("2{}the lines before it", kAmong));
+  for (const char* text : {"torch==2.7.0\ntorch\ntorch==2.7.0+cu126\n", "torch>=2.4\ntorch<2.11\n", "torch==99.0\n",
+                           "torch==99.0\ntorch>=2.4\n", ""})
+    EXPECT_EQ(out(text), "") << text;
 }
 
 TEST(Dockerfiles, SeeOnlyInstallations) {
