@@ -56,9 +56,6 @@ Problem dll_not_found(const LoadPlan& plan, const std::string& name, const LoadR
 }
 
 Problem broken(const LoadPlan& plan, const LoadRequest& asked, const Candidate& first) {
-  if (asked.name == first.path)  // opened by its path: nothing was searched
-    return {"FF602", Severity::kMisfit, "does not load: " + first.object->why, first.path,
-            "the file as its maker published it"};
   return {
       "FF602", Severity::kMisfit,
       fmt::format("needs {}, and the search ends at {} (by {}): {}", printable(asked.name), printable_path(first.path),

@@ -345,13 +345,6 @@ TEST_F(Loads, AModuleWhoseLibraryOfTheSystemCannotBeReadIsUnknown) {
   EXPECT_THAT(cleared_by(found), IsEmpty());
 }
 
-TEST_F(Loads, AModuleThatIsCutShortDoesNotLoad) {
-  std::vector<std::byte> cut = make_module({{"8.0"}});
-  cut.resize(100);
-  install({"ext", "1.0", {{"ext" + kModule, cut}}});
-  EXPECT_THAT(lines_of(look_with(""), "ext"), Contains("FF602 misfit does not load: cannot read file data"));
-}
-
 TEST_F(Loads, ModulesForAnotherPythonAreNotOpened) {
   install({"ext",
            "1.0",
