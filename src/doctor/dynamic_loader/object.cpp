@@ -31,6 +31,16 @@ Object judge_header(doctor::Bytes head, std::uint16_t machine) {
   return {.type = static_cast<doctor::ElfType>(type)};
 }
 
+/// Whether a file of this size goes as far as its table of segments, which the loader reads next: one that was cut
+/// short may not.
+bool has_program_headers(doctor::Bytes head, std::uint64_t size) {
+  doctor::Reader reader(head, 32);
+  const std::uint64_t at = reader.u64();
+  reader.skip(14);
+  const std::uint64_t each = reader.u16(), count = reader.u16();
+  return doctor::within(at, each * count, size);
+}
+
 std::string read_interpreter(const doctor::Source& source, const ElfSegment& segment) {
   const auto bytes = doctor::read_part(source, segment.offset, segment.size, kLongestInterpreter, "interpreter");
   return bytes ? std::string(doctor::text_at(*bytes, 0).value_or("")) : "";
@@ -90,6 +100,8 @@ Object read_object(const doctor::Source& source, std::uint16_t machine) {
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kHeaderSize, source.size()));
   if (!source.read(0, std::span(head).first(size))) return {.usable = Usable::kBroken, .why = "cannot read file data"};
   Object object = judge_header(std::span(head).first(size), machine);
+  if (object.usable == Usable::kYes && !has_program_headers(std::span(head).first(size), source.size()))
+    return {.usable = Usable::kBroken, .why = "cannot read file data"};
   if (object.usable != Usable::kYes) return object;
   const auto elf = doctor::read_elf(source);
   if (!elf) {

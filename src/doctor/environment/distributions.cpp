@@ -10,6 +10,7 @@
 #include "doctor/bytes/json.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/packaging/metadata.hpp"
+#include "doctor/packaging/wheel_name.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -87,6 +88,17 @@ void read_origin(const FileTree& tree, Distribution& d) {
   }
 }
 
+/// Of a folder whose METADATA cannot be read, as a link into an emptied cache, and which has its RECORD: its own name,
+/// "flash_attn-2.8.3.dist-info".
+bool name_by_folder(const FileTree& tree, const std::string& name, Distribution& d) {
+  const std::size_t dash = name.find('-'), end = name.rfind(".dist-info");
+  if (end == std::string::npos || dash == 0 || dash >= end || name.starts_with('~')) return false;
+  if (!dynamic_loader::is_file(tree, d.info + "/RECORD")) return false;
+  d.name = printable(doctor::normalised_name(name.substr(0, dash)));
+  d.version = printable(name.substr(dash + 1, end - dash - 1));
+  return true;
+}
+
 }  // namespace
 
 std::vector<Distribution> read_distributions(const FileTree& tree, const std::string& folder,
@@ -109,13 +121,14 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
                                                                              : d.info + "/PKG-INFO";
     auto metadata = dynamic_loader::read_text(tree, text, kMostMetadata);
     const auto parsed = metadata ? doctor::parse_metadata(headers_of(*metadata)) : tl::unexpected(metadata.error());
-    if (!parsed) {
+    if (parsed) {
+      d.name = printable(parsed->name);
+      d.version = printable(parsed->version.text);
+      d.metadata = headers_of(std::move(*metadata));
+    } else {
       unread.push_back(printable(entry.name) + ": " + parsed.error().message);
-      continue;
+      if (!name_by_folder(tree, entry.name, d)) continue;
     }
-    d.name = printable(parsed->name);
-    d.version = printable(parsed->version.text);
-    d.metadata = headers_of(std::move(*metadata));
     if (auto wheel = dynamic_loader::read_text(tree, d.info + "/WHEEL", kMostWheel)) d.wheel = std::move(*wheel);
     read_origin(tree, d);
     list.push_back(std::move(d));
@@ -124,6 +137,8 @@ std::vector<Distribution> read_distributions(const FileTree& tree, const std::st
     unread.push_back(fmt::format("{}: {} of its {} distributions were not read: at most {} are", printable(folder),
                                  tried - kMostDistributions, tried, kMostDistributions));
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (std::size_t i = 1; i < list.size(); ++i)
+    if (list[i].name == list[i - 1].name) list[i].doubled = list[i - 1].doubled = true;
   return list;
 }
 

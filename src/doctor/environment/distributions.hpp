@@ -20,7 +20,8 @@ struct Distribution {
   /// Where pip can have its source again: "git+https://...@COMMIT" or a folder, by direct_url.json; "" if it came from
   /// an index.
   std::string source;
-  bool by_url = false;  ///< it did not come from an index, whether its source is known or not
+  bool by_url = false;   ///< it did not come from an index, whether its source is known or not
+  bool doubled = false;  ///< another distribution of its folder has the same name
 };
 
 /// Those of a folder of packages, by name; what names no package, and what is beyond kMostDistributions, is left out,

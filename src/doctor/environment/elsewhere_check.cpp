@@ -83,9 +83,7 @@ void check_elsewhere(const Site& site, const Package& package, doctor::TargetRep
   if (problem.message.empty()) return;
   problem.message = "installed for another system: " + problem.message;
   report.problems.push_back(std::move(problem));
-  if (!report.mend.empty() || d.version.empty()) return;
-  report.mend = fmt::format("pip install --force-reinstall --no-deps {}=={}", d.name, printable(d.version, 60));
-  report.mend_why = "pip takes the file for this system";
+  mend_by_reinstalling(d, "pip takes the file for this system", report);
 }
 
 }  // namespace flashfit::doctor::environment

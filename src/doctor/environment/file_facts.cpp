@@ -49,8 +49,8 @@ FileFacts read_one(const FileTree& tree, const NativeFile& file, doctor::FactsBu
   }
   const doctor::SourceContent content(**source);
   const auto head = content.head(doctor::kHeadSize);
-  if (head && doctor::is_broken_module(file.path, *head))
-    facts.error = printable(file.path, 300) + ": " + std::string(doctor::kBrokenModule);
+  if (const auto why = head ? doctor::broken_by_name(file.path, *head) : ""; !why.empty())
+    facts.error = printable(file.path, 300) + ": " + std::string(why);
   if (!head || !facts.error.empty() || !doctor::may_be_binary(*head)) return facts;
   auto binaries = doctor::read_binaries(content, file.path, budget);
   if (!binaries) {

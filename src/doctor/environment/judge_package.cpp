@@ -1,10 +1,14 @@
 // Part one's rules read for what is installed: there the file is all that is known, here Python, PyTorch and the
 // libraries beside it are at hand, and what nobody loads harms nobody.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 #include "doctor/environment/site.hpp"
+#include "doctor/facts/binary_format.hpp"
 #include "doctor/knowledge/data.hpp"
 #include "doctor/knowledge/package_rows.hpp"
 #include "doctor/packaging/python_module.hpp"
@@ -14,10 +18,19 @@
 namespace flashfit::doctor::environment {
 namespace {
 
-constexpr PackageCheck kChecks[] = {check_missing_libraries, check_torch_build, check_torch_extension,
-                                    check_picked_files,      check_compilers,   check_host_code,
-                                    check_compiling,         check_loads,       check_dlls,
-                                    check_companions,        check_elsewhere,   check_names};
+constexpr PackageCheck kChecks[] = {check_missing_libraries,
+                                    check_torch_build,
+                                    check_torch_extension,
+                                    check_picked_files,
+                                    check_compilers,
+                                    check_host_code,
+                                    check_compiling,
+                                    check_loads,
+                                    check_dlls,
+                                    check_companions,
+                                    check_elsewhere,
+                                    check_gone_modules,
+                                    check_names};
 
 const Binary* find(const Target& target, const std::string& member) {
   for (const Binary& binary : target.binaries)
@@ -88,7 +101,9 @@ struct Reading {
     // What fails its import is a module; other libraries may be for what is not here.
     const bool imported = binary == nullptr || is_module(*binary);
     if (is_one_of(p.code, {"FF320", "FF323"}) && !imported) return std::min(p.severity, Severity::kDegrades);
-    if (is_one_of(p.code, {"FF901"}) && !imported) return Severity::kNote;
+    // Of what is opened by its name nothing is known then; other files may be anything: examples, tests' bad files.
+    if (p.code == "FF901" && !imported && (!binary->archive.empty() || !doctor::is_named_as_code(binary->path)))
+      return Severity::kNote;
     // Installers have let these pass, and what decides was judged: symbols, and the C++ library by the loader's model.
     if (is_one_of(p.code, {"FF221", "FF321", "FF322"})) return Severity::kNote;
     if (p.code == "FF406") return of_required_torch(p);
@@ -124,6 +139,12 @@ std::vector<Problem> read_problems(const Target& target, const doctor::Question&
 }
 
 }  // namespace
+
+void mend_by_reinstalling(const Distribution& d, const char* why, doctor::TargetReport& report) {
+  if (!report.mend.empty() || d.version.empty()) return;
+  report.mend = fmt::format("pip install --force-reinstall --no-deps {}=={}", d.name, printable(d.version, 60));
+  report.mend_why = why;
+}
 
 doctor::TargetReport judge_package(const Site& site, const Package& package) {
   const Distribution& d = package.distribution;

@@ -74,17 +74,28 @@ struct Reading {
   }
 
   void add_problem(Problem p, bool imported) {
-    if (p.code == "FF602" && p.severity == Severity::kUnknown) return;  // FF901 says it
+    // "torch/lib/../../nvidia/x.so", as DT_RUNPATH writes it, is a file that other checks know by its plain path.
+    p.member = package.relative(std::filesystem::path(p.member).lexically_normal().string());
+    if (p.code == "FF602" && p.severity == Severity::kUnknown) return add_unread(std::move(p), imported);
     if (!harms(p)) p.severity = Severity::kNote;
     if (!imported) p.severity = std::min(p.severity, Severity::kDegrades);
     harmed |= p.severity != Severity::kNote;
-    // "torch/lib/../../nvidia/x.so", as DT_RUNPATH writes it, is a file that other checks know by its plain path.
-    p.member = package.relative(std::filesystem::path(p.member).lexically_normal().string());
     if (p.code == "FF603" || p.code == "FF608")
       std::erase_if(report.problems, [&](const Problem& other) {
         return other.member == p.member &&
                std::find(std::begin(kReplaced), std::end(kReplaced), other.code) != std::end(kReplaced);
       });
+    push(std::move(p));
+  }
+
+  /// What a module needs may lie in another package, or in the system: its own FF901 then says nothing of it.
+  void add_unread(Problem p, bool imported) {
+    const bool said = std::any_of(report.problems.begin(), report.problems.end(), [&](const Problem& other) {
+      return other.code == "FF901" && other.severity == Severity::kUnknown && other.member == p.member;
+    });
+    if (said) return;
+    if (!imported) p.severity = Severity::kNote;
+    report.unsettled = true;
     push(std::move(p));
   }
 

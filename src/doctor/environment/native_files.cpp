@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/printable.hpp"
-#include "doctor/packaging/python_module.hpp"
+#include "doctor/facts/binary_format.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -78,7 +78,7 @@ Walked walk(const FileTree& tree, const std::string& top, std::uint64_t most, co
         if (to.path.starts_with(top + "/")) continue;
         node = std::move(to.node);
       }
-      const bool too_small = node.size < kSmallest && !doctor::is_named_as_module(path);
+      const bool too_small = node.size < kSmallest && !doctor::is_named_as_code(path);
       if (node.kind != FileKind::kFile || too_small || !seen.insert(node.id).second) continue;
       walked.files.push_back({std::move(path), node.id, node.size, std::move(node.stamp), node.changed});
     }

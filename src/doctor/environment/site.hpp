@@ -57,11 +57,15 @@ void check_dlls(const Site& site, const Package& package, doctor::TargetReport& 
 void check_loads(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_companions(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_elsewhere(const Site& site, const Package& package, doctor::TargetReport& report);
+void check_gone_modules(const Site& site, const Package& package, doctor::TargetReport& report);
 void check_names(const Site& site, const Package& package, doctor::TargetReport& report);
 
 /// The files that the package loads on the GPUs asked for, as the target that part one's rules judge; their paths are
 /// those below the folder of packages.
 doctor::Target target_of(const Site& site, const Package& package);
+
+/// Where no command is known yet: pip installs the same version once more.
+void mend_by_reinstalling(const Distribution& distribution, const char* why, doctor::TargetReport& report);
 
 /// A library of CUDA that is needed, and the package that has it.
 struct MissingCuda {

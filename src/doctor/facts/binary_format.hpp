@@ -18,11 +18,13 @@ inline constexpr std::size_t kFirstLook = 256;
 /// none.
 bool may_have_format(Bytes start);
 
-/// Whether a file with these first bytes is no library of any system, and by its name a compiled module of Python: it
-/// was cut to nothing by a full disk, or is Git LFS's pointer to the file. Its import fails.
-bool is_broken_module(std::string_view path, Bytes start);
-/// What is said of it.
-inline constexpr std::string_view kBrokenModule = "malformed: no library, though named as a module of Python, at 0";
+/// What is wrong with a file that cannot be what its name says, by its first bytes; "" if it can. It was cut to nothing
+/// by a full disk, or is Git LFS's pointer to the file: a compiled module of Python that is no library of any system,
+/// whose import fails; machine code for GPUs or a compiler of it that is empty.
+std::string_view broken_by_name(std::string_view path, Bytes start);
+/// Whether a file of this name is looked at however short it is: the names of shared libraries, of machine code for
+/// GPUs and of its compilers. Packages open these by their names.
+bool is_named_as_code(std::string_view path);
 
 /// Of the first kHeadSize bytes, or of all if there are fewer.
 BinaryFormat binary_format_of(Bytes head);

@@ -50,13 +50,14 @@ Part read_part(const Source& zip, const ZipMember& member, Budget& budget) {
   const auto refused = [&](const std::string& why) {
     return Part{.binaries = {}, .error = why + " in " + printable(member.name)};
   };
-  if (member.size == 0 && is_broken_module(member.name, {})) return refused(std::string(kBrokenModule));
+  const auto broken = [&](Bytes start) { return std::string(broken_by_name(member.name, start)); };
+  if (const std::string why = member.size == 0 ? broken({}) : ""; !why.empty()) return refused(why);
   if (!is_file(member) || budget.kept.exhausted()) return {};
   const MemberContent content(zip, member);
   // A text costs little more than its header: a wheel has ten thousand of them.
   const auto start = content.head(std::min<std::uint64_t>(kFirstLook, member.size));
   if (!start) return refused(start.error().message);
-  if (is_broken_module(member.name, *start)) return refused(std::string(kBrokenModule));
+  if (const std::string why = broken(*start); !why.empty()) return refused(why);
   if (!may_have_format(*start)) return {};
   const auto head = content.head(std::min<std::uint64_t>(kHeadSize, member.size));
   if (!head) return refused(head.error().message);

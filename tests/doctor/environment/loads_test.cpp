@@ -310,6 +310,41 @@ TEST_F(Loads, AnotherCopyOfWhatAModuleNeedsMayBeBroken) {
   EXPECT_EQ(mend_of(found, "ext"), "unset LD_LIBRARY_PATH");
 }
 
+/// A full disk or a broken download: the loader stops at a file without its table of segments; of one that is cut later
+/// nobody knows.
+TEST_F(Loads, AModuleWhoseLibraryIsCutShortIsNotCleared) {
+  MadeLibrary needs{.runpath = "$ORIGIN", .needed = {"libdep.so"}};
+  const std::vector<std::byte> whole = make_shared_library("libdep.so");
+  const auto look_at_cut = [&](std::size_t size) {
+    install({"ext",
+             "1.0",
+             {{"ext/_C" + kModule, make_module({{"8.0"}}, needs)},
+              {"ext/libdep.so", {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)}}}});
+    return look_with("");
+  };
+  EXPECT_THAT(cleared_by(look_at_cut(whole.size())), ElementsAre("ext"));
+  for (const auto& [size, why] : {std::pair{std::size_t{0}, "file too short"}, {100, "cannot read file data"}}) {
+    const Environment found = look_at_cut(size);
+    EXPECT_EQ(found.verdict, Verdict::kMisfit) << size;
+    EXPECT_THAT(lines_of(found, "ext"),
+                Contains(testing::AllOf(testing::StartsWith("FF602 misfit needs libdep.so"), testing::EndsWith(why))));
+  }
+  const Environment found = look_at_cut(whole.size() - 1);
+  EXPECT_EQ(found.verdict, Verdict::kUnknown);
+  EXPECT_THAT(lines_of(found, "ext"), ElementsAre(testing::StartsWith("FF901 unknown malformed: ")));
+  EXPECT_THAT(cleared_by(found), IsEmpty());
+}
+
+TEST_F(Loads, AModuleWhoseLibraryOfTheSystemCannotBeReadIsUnknown) {
+  install({"ext", "1.0", {{"ext" + kModule, make_module({{"8.0"}}, {.needed = {"libx.so.1"}})}}});
+  std::vector<std::byte> cut = make_shared_library("libx.so.1");
+  cut.pop_back();
+  write("usr/lib64/libx.so.1", cut);
+  const Environment found = look_with("");
+  EXPECT_THAT(lines_of(found, "ext"), ElementsAre(HasSubstr("FF602 unknown what it needs cannot be read: ")));
+  EXPECT_THAT(cleared_by(found), IsEmpty());
+}
+
 TEST_F(Loads, ModulesForAnotherPythonAreNotOpened) {
   install({"ext",
            "1.0",

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "doctor/environment/made_environment.hpp"
+#include "doctor/made/code.hpp"
 #include "doctor/made/pe.hpp"
 
 namespace flashfit::doctor::environment::test {
@@ -169,6 +170,103 @@ TEST_F(Misfits, AModuleThatIsNoLibraryIsNotCleared) {
   EXPECT_THAT(culprits_of(found), testing::UnorderedElementsAre("text", "nothing"));
   for (const char* const name : {"text", "nothing"})
     EXPECT_THAT(lines_of(found, name), ElementsAre(HasSubstr("FF901 unknown "))) << name;
+}
+
+/// Packages open these by their names; what else is broken may be a test's example of a broken file.
+TEST_F(Misfits, ALibraryOrGpuCodeOrItsCompilerThatCannotBeReadIsUnknown) {
+  const auto cut = [](std::vector<std::byte> bytes) {
+    bytes.pop_back();
+    return bytes;
+  };
+  const auto library = cut(make_module({{"8.0"}}));
+  const auto cubin = doctor::test::make_image("8.0", {{.name = "_Z4kerni"}});
+  install({"library", "1.0", {{"library/libours.so.1", library}}});
+  install({"cubin", "1.0", {{"cubin/k.cubin", cut(cubin)}, {"cubin/whole.cubin", cubin}}});
+  install({"nothing", "1.0", {{"nothing/k.cubin", {}}, {"nothing/whole.cubin", cubin}}});
+  install({"triton", "3.5.0", {{"triton/backends/nvidia/bin/ptxas", cut(make_compiler("12.8"))}}});
+  install({"triton_windows", "3.5.0", {{"windows/bin/ptxas", {}}}});
+  install({"examples", "1.0", {{"examples/bad.bin", library}, {"examples/words.so", text_bytes("so")}}});
+  const Environment found = look({"A100"});
+  EXPECT_EQ(found.verdict, Verdict::kUnknown);
+  EXPECT_THAT(culprits_of(found),
+              testing::UnorderedElementsAre("library", "cubin", "nothing", "triton", "triton-windows"));
+  for (const char* const name : {"library", "cubin", "nothing", "triton", "triton-windows"})
+    EXPECT_THAT(lines_of(found, name), ElementsAre(HasSubstr("FF901 unknown "))) << name;
+}
+
+class Gone : public Misfits {
+ protected:
+  Environment look_without(const std::vector<std::string>& gone, const std::vector<std::string>& kept = {}) {
+    MadePackage package{"ext", "1.0", {{"ext/k.cubin", doctor::test::make_image("8.0", {{.name = "_Z4kerni"}})}}};
+    for (const auto* const list : {&gone, &kept})
+      for (const std::string& path : *list) package.files[path] = make_module({{"8.0"}});
+    install(package);
+    for (const std::string& path : gone) std::filesystem::remove(root_ / site_ / path);
+    return look({"A100"});
+  }
+};
+
+TEST_F(Gone, APackageWithoutTheModulesThatItInstalledDoesNotFit) {
+  const Environment found = look_without({"ext/_C" + kModule, "ext/_D.abi3.so"});
+  EXPECT_EQ(found.verdict, Verdict::kMisfit);
+  EXPECT_THAT(lines_of(found, "ext"),
+              ElementsAre("FF601 misfit is not there, though its package installed it; nor are 1 more of its modules"));
+  EXPECT_EQ(mend_of(found, "ext"), "pip install --force-reinstall --no-deps ext==1.0");
+}
+
+TEST_F(Gone, OneModuleOfSeveralDegrades) {
+  EXPECT_THAT(lines_of(look_without({"ext/_C" + kModule}, {"ext/_D" + kModule}), "ext"),
+              ElementsAre("FF601 degraded is not there, though its package installed it"));
+}
+
+/// uv with --link-mode symlink, after its cache was emptied: METADATA leads nowhere, too. RECORD is a file.
+TEST_F(Gone, LinksThatLeadNowhereAreNoModules) {
+  look_without({"ext/_C" + kModule});
+  link(site_ + "/ext/_C" + kModule, "/cache/ext/_C" + kModule);
+  const std::string metadata = site_ + "/ext-1.0.dist-info/METADATA";
+  std::filesystem::remove(root_ / metadata);
+  link(metadata, "/cache/ext-1.0.dist-info/METADATA");
+  const Environment found = look({"A100"});
+  EXPECT_THAT(lines_of(found, "ext"), ElementsAre("FF601 misfit is not there, though its package installed it"));
+  EXPECT_THAT(found.unread, testing::SizeIs(1));
+  // A folder in its place is no module either.
+  std::filesystem::remove(root_ / site_ / ("ext/_C" + kModule));
+  std::filesystem::create_directory(root_ / site_ / ("ext/_C" + kModule));
+  EXPECT_THAT(culprits_of(look({"A100"})), ElementsAre("ext"));
+}
+
+TEST_F(Gone, WhatIsTakenAwayOnPurposeDoesNotCount) {
+  EXPECT_THAT(cleared_by(look_without({"ext/tests/_one" + kModule, "ext/_tests" + kModule, "ext/other.so",
+                                       "ext/_C.cpython-310-x86_64-linux-gnu.so", "ext/_C.cpython-311-darwin.so"},
+                                      {"ext/_C" + kModule})),
+              ElementsAre("ext"));
+}
+
+/// An update over a copied folder leaves the older dist-info, whose RECORD lists what is no longer there.
+TEST_F(Gone, OfTwoReleasesNobodyKnowsWhichIsInstalled) {
+  look_without({"ext/_old" + kModule});
+  install({"ext", "2.0", {{"ext/_C" + kModule, make_module({{"8.0"}})}}});
+  EXPECT_THAT(culprits_of(look({"A100"})), IsEmpty());
+}
+
+/// Debian's packages have no RECORD, and eggs never had one.
+TEST_F(Misfits, WithoutRecordTheFilesAreThoseOfTheirFolder) {
+  const auto describe = [](const std::string& name) {
+    return "Metadata-Version: 2.1\nName: " + name + "\nVersion: 1.0\nRequires-Python: >=3.12\n";
+  };
+  for (const char* const folder : {"my_ext", "other", "Egg", "shared"})
+    install({folder, "", {{std::string(folder) + "/_C.abi3.so", make_module({{"8.0"}})}}, {}, false});
+  install({"alone", "", {{"alone" + kModule, make_module({{"8.0"}})}}, {}, false});
+  write(site_ + "/my_ext-1.0.dist-info/METADATA", describe("my-ext"));
+  write(site_ + "/named-1.0.dist-info/METADATA", describe("named"));
+  write(site_ + "/named-1.0.dist-info/top_level.txt", "other\nshared\n");
+  write(site_ + "/too-1.0.dist-info/METADATA", describe("too"));
+  write(site_ + "/too-1.0.dist-info/top_level.txt", "shared\n");
+  write(site_ + "/alone-1.0.egg-info", describe("alone"));
+  write(site_ + "/Egg-1.0.egg-info/PKG-INFO", describe("Egg"));
+  const Environment found = look({"A100"});
+  EXPECT_THAT(not_cleared_by(found), testing::UnorderedElementsAre("my-ext", "named", "alone", "egg"));
+  EXPECT_THAT(cleared_by(found), ElementsAre("shared")) << "whose the folder of two is, nothing tells";
 }
 
 /// Installed in either order: whose a file is that both list is told by the size that RECORD has of it.
@@ -336,6 +434,11 @@ TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
            {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")},
             {"triton/backends/nvidia/bin/ptxas-blackwell", make_compiler("12.9")}}});
   EXPECT_EQ(look({"DGX Spark"}).verdict, Verdict::kFits);
+}
+
+TEST_F(Misfits, PyTorchsOwnBuildsOfTritonBringAPtxas) {
+  install({"pytorch_triton", "3.5.0", {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")}}});
+  EXPECT_THAT(lines_of(look({"DGX Spark"}), "pytorch-triton"), ElementsAre(HasSubstr("FF705 misfit ")));
 }
 
 TEST_F(Misfits, APackageThatCompilesWhenItRunsNamesTheNvcc) {  // kind 8

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "doctor/facts/binary_format.hpp"
 #include "doctor/facts/read_binary.hpp"
 #include "doctor/made/library.hpp"
 #include "doctor/rules/all_checks.hpp"
@@ -67,6 +68,14 @@ TEST(CompilerRelease, IsReadOfProgramsThatAreNamedAsOne) {
   EXPECT_EQ(compiler("triton/backends/nvidia/bin/cuobjdump", "12.8").compiler, 0);
 }
 
+TEST(BrokenByName, CodeThatIsEmpty) {
+  for (const char* const path : {"triton/backends/nvidia/bin/ptxas", "bin/ptxas.exe", "k.cubin", "k.fatbin"})
+    EXPECT_THAT(broken_by_name(path, {}), testing::StartsWith("malformed: empty")) << path;
+  for (const char* const path : {"words.so", "py.typed", "bin/other"}) EXPECT_EQ(broken_by_name(path, {}), "") << path;
+  const auto script = texts("#!/bin/sh");
+  EXPECT_EQ(broken_by_name("bin/ptxas", script), "") << "it may start another";
+}
+
 Question on(const std::vector<std::string>& gpus) {
   Question question;
   for (const std::string& gpu : gpus) question.gpus.push_back({gpu, name_gpu(gpu).value()});
@@ -106,6 +115,8 @@ TEST(BundledPtxas, SaysNothingWhereNothingIsKnown) {
   EXPECT_THAT(of_triton(compilers, on({"DGX Spark"}), "other-1.0-py3-none-any.whl"), IsEmpty())
       << "who only brings it may never call it";
   EXPECT_THAT(of_triton(compilers, on({"DGX Spark"}), "triton_windows-3.8.0.post29-cp311-cp311-win_amd64.whl"),
+              testing::SizeIs(1));
+  EXPECT_THAT(of_triton(compilers, on({"DGX Spark"}), "pytorch_triton-3.5.1-cp311-cp311-linux_x86_64.whl"),
               testing::SizeIs(1));
 }
 
