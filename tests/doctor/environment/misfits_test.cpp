@@ -436,11 +436,6 @@ TEST_F(Misfits, ABundledPtxasThatDoesNotKnowTheGpu) {  // kind 7
   EXPECT_EQ(look({"DGX Spark"}).verdict, Verdict::kFits);
 }
 
-TEST_F(Misfits, PyTorchsOwnBuildsOfTritonBringAPtxas) {
-  install({"pytorch_triton", "3.5.0", {{"triton/backends/nvidia/bin/ptxas", make_compiler("12.8")}}});
-  EXPECT_THAT(lines_of(look({"DGX Spark"}), "pytorch-triton"), ElementsAre(HasSubstr("FF705 misfit ")));
-}
-
 TEST_F(Misfits, APackageThatCompilesWhenItRunsNamesTheNvcc) {  // kind 8
   install({"flashinfer_python", "0.6.1"});
   EXPECT_THAT(mend_of(look({"RTX 5090"}), "flashinfer-python"), IsEmpty()) << "its kernels come by torch's CUDA";

@@ -116,8 +116,6 @@ TEST(BundledPtxas, SaysNothingWhereNothingIsKnown) {
       << "who only brings it may never call it";
   EXPECT_THAT(of_triton(compilers, on({"DGX Spark"}), "triton_windows-3.8.0.post29-cp311-cp311-win_amd64.whl"),
               testing::SizeIs(1));
-  EXPECT_THAT(of_triton(compilers, on({"DGX Spark"}), "pytorch_triton-3.5.1-cp311-cp311-linux_x86_64.whl"),
-              testing::SizeIs(1));
 }
 
 }  // namespace
