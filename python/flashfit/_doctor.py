@@ -132,14 +132,11 @@ def _word(name: str, value: Any, path: bool = False) -> str:
 
 
 def _words_of_gpus(gpu: Any) -> list[str]:
-    if isinstance(gpu, str):
-        return [_word("gpu", gpu)]
     try:
-        return [_word("gpu", name) for name in gpu]
-    except TypeError as error:
-        if isinstance(error, InvalidType):
-            raise
+        names = [gpu] if isinstance(gpu, str) else list(gpu)
+    except TypeError:
         raise InvalidType(f"gpu: {shown(gpu)}; accepted: a text, or a sequence of texts") from None
+    return [_word("gpu", name) for name in names]
 
 
 def doctor(

@@ -155,8 +155,7 @@ void for_each_recorded(const FileTree& tree, const Distribution& distribution,
 }
 
 std::string wheel_name_of(const Distribution& distribution) {
-  std::string name = distribution.name;
-  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string name = doctor::underscored(distribution.name);
   const auto wheel = doctor::parse_wheel_file(distribution.wheel);
   const std::string tag = wheel && !wheel->tags.empty() ? fmt::format("{}-{}-{}", wheel->tags[0].python,
                                                                       wheel->tags[0].abi, wheel->tags[0].platform)

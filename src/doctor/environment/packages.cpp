@@ -1,6 +1,5 @@
 #include "doctor/environment/packages.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -8,6 +7,7 @@
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
 #include "doctor/packaging/python_module.hpp"
+#include "doctor/packaging/wheel_name.hpp"
 
 namespace flashfit::doctor::environment {
 namespace {
@@ -51,9 +51,7 @@ std::map<std::string, std::size_t> imported_names(const dynamic_loader::FileTree
   };
   for (const std::size_t p : which) {
     const Distribution& d = packages[p].distribution;
-    std::string own = d.name;
-    std::replace(own.begin(), own.end(), '-', '_');
-    add(own, p);
+    add(doctor::underscored(d.name), p);
     if (const auto text = dynamic_loader::read_text(tree, d.info + "/top_level.txt", kMostNames))
       for (const std::string_view line : split(*text, '\n'))
         if (!trimmed(line).empty()) add(trimmed(line), p);

@@ -27,9 +27,7 @@ bool others_stand(const TargetReport& report) {
 
 /// The release as the rules see it before it is fetched: its name, with the tags that the file has.
 Target named(const std::string& package, const std::string& release, const WheelName& like) {
-  std::string underscored = package;
-  std::replace(underscored.begin(), underscored.end(), '-', '_');
-  const std::string name = fmt::format("{}-{}-{}.whl", underscored, release, like.tags.front().str());
+  const std::string name = fmt::format("{}-{}-{}.whl", underscored(package), release, like.tags.front().str());
   return {.target = name, .file_name = name, .kind = TargetKind::kName};
 }
 

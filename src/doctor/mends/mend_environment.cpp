@@ -38,10 +38,8 @@ std::string name_by_content(const Target& target) {
     add(abis, tag.abi);
     add(platforms, tag.platform);
   }
-  std::string name = metadata->name;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return fmt::format("{}-{}-{}-{}-{}.whl", name, metadata->version.text, fmt::join(pythons, "."), fmt::join(abis, "."),
-                     fmt::join(platforms, "."));
+  return fmt::format("{}-{}-{}-{}-{}.whl", underscored(metadata->name), metadata->version.text, fmt::join(pythons, "."),
+                     fmt::join(abis, "."), fmt::join(platforms, "."));
 }
 
 /// The releases of PyTorch that the target itself names, as pip is asked for them: "2.6.0+cu124".

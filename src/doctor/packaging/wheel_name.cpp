@@ -40,6 +40,11 @@ std::string normalised_name(std::string_view name) {
   return out;
 }
 
+std::string underscored(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 Result<WheelName> parse_wheel_name(std::string_view file_name) {
   const auto refuse = [&](std::string_view why) {
     return fail(Code::kInvalidArgument, fmt::format("wheel name '{}': {}", printable(file_name), why));

@@ -30,4 +30,7 @@ Result<WheelName> parse_wheel_name(std::string_view file_name);
 /// "Flash_Attn" -> "flash-attn": names that are equal so are one project.
 std::string normalised_name(std::string_view name);
 
+/// A normalised name as file names and imports have it: "flash_attn" of "flash-attn".
+std::string underscored(std::string name);
+
 }  // namespace flashfit::doctor

@@ -1,9 +1,8 @@
 #include "doctor/requests/by_name.hpp"
 
-#include <algorithm>
-
 #include "core/base/ascii.hpp"
 #include "doctor/examine/examine.hpp"
+#include "doctor/packaging/wheel_name.hpp"
 #include "doctor/requests/link.hpp"
 
 namespace flashfit::doctor::requests {
@@ -11,9 +10,7 @@ namespace {
 
 /// A wheel of that name and version that fits everywhere, so that nothing but the labels can be wrong.
 std::string name_that_fits(const std::string& name, const doctor::Version& version) {
-  std::string underscored = name;
-  std::replace(underscored.begin(), underscored.end(), '-', '_');
-  return underscored + "-" + version.text + "-py3-none-any.whl";
+  return doctor::underscored(name) + "-" + version.text + "-py3-none-any.whl";
 }
 
 bool is_build(std::string_view text) {
