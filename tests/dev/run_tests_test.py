@@ -81,21 +81,11 @@ def test_tests_of_what_was_not_built_are_no_success(folder: Path) -> None:
     assert run.failed
 
 
-@pytest.mark.parametrize("in_ci", [False, True])
-def test_ci_holds_the_budget_of_a_stage(in_ci: bool) -> None:
-    run = run_tests.Run(run_tests.SLOWER * run_tests.BUDGETS["set-up"] + 1, in_ci)
-    assert [s.result for s in run.stages] == ["OVER ITS BUDGET" if in_ci else "passed"]
-    assert run.failed == in_ci
-
-
-def test_a_stage_may_take_what_earlier_ones_left() -> None:
-    held = {name: run_tests.SLOWER * budget for name, budget in run_tests.BUDGETS.items()}
-    run = run_tests.Run(held["set-up"] - 10, in_ci=True)
-    run.ended("lint", held["lint"] + 8, 0, 0)
-    run.ended("build", held["build"] + 4, 0, 0)
-    assert [s.result for s in run.stages] == ["passed", "passed", "OVER ITS BUDGET"]
-    run.ended(run_tests.IF_TIME_IS_LEFT[0], run_tests.MOST_SECONDS, 0, 0)
-    assert run.stages[-1].result == "passed"
+def test_a_stage_over_its_budget_passes_and_is_named() -> None:
+    run = run_tests.Run(run_tests.BUDGETS["set-up"] + 7, in_ci=True)
+    run.ended("lint", run_tests.BUDGETS["lint"] + 9, 0, 1)
+    assert [s.result for s in run.stages] == ["passed, 7 s over its budget", "FAILED"]
+    assert [s.failed for s in run.stages] == [False, True]
 
 
 def test_ci_alone_tells_lint_and_mutants_how_long_they_have(folder: Path) -> None:
@@ -110,7 +100,7 @@ def test_ci_alone_tells_lint_and_mutants_how_long_they_have(folder: Path) -> Non
         assert shown == (
             []
             if given == "all"
-            else ["emulated cases beyond a sample" + (", of which this tried every 4th" if told else "") + " (--all)"]
+            else ["emulated cases beyond a sample" + (", of which this tried every 6th" if told else "") + " (--all)"]
         )
 
 
@@ -137,7 +127,7 @@ def test_what_passed_on_a_share_is_not_kept_as_passed(folder: Path, monkeypatch:
 
 def test_the_budgets_of_a_run_with_nothing_cached_are_an_hour() -> None:
     assert sum(run_tests.BUDGETS.values()) <= 3600
-    assert run_tests.MOST_SECONDS <= run_tests.SLOWER * 3600
+    assert run_tests.MOST_SECONDS <= 5400
 
 
 @pytest.mark.parametrize("in_ci", [False, True])

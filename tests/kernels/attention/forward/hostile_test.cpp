@@ -15,6 +15,18 @@ namespace {
 
 using Offsets = std::vector<std::int32_t>;
 
+struct Way {
+  emu::Options options;
+  int splits;
+};
+
+/// Each schedule, the first with its keys at once, the next with them in two parts, and so on.
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  for (const emu::Options& options : schedules()) all.push_back({options, static_cast<int>(all.size()) + 1});
+  return all;
+}
+
 class Hostile : public ::testing::TestWithParam<EmulatedKernel> {
  protected:
   ForwardCase small(std::vector<std::int64_t> seqlens_q, std::vector<std::int64_t> seqlens_k,
@@ -30,6 +42,8 @@ class Hostile : public ::testing::TestWithParam<EmulatedKernel> {
     c.causal = causal;
     return c;
   }
+
+  std::size_t place() const { return place_of(forward_variant_of(GetParam().variant).config); }
 };
 
 TEST_P(Hostile, OffsetsNeverLeadOutsideTheTensors) {
@@ -51,7 +65,7 @@ TEST_P(Hostile, OffsetsNeverLeadOutsideTheTensors) {
   of_lengths.variable_length = true;
   if (!serves(forward_variant_of(GetParam().variant).config, of_lengths)) GTEST_SKIP() << "takes no offsets";
   // Where CI tries a share of the pairs, each row tries others.
-  std::size_t pair = place_of(forward_variant_of(GetParam().variant).config);
+  std::size_t pair = place();
   for (const Offsets& q : wrong) {
     for (const Offsets& k : wrong) {
       if (pair++ % test_share() != 0) continue;
@@ -91,7 +105,7 @@ TEST_P(Hostile, SchedulesAgreeBitForBit) {
   const ForwardCase spec = small({129, 129}, {257, 257}, true);
   ForwardData first = make_data(spec);
   ASSERT_TRUE(run(GetParam(), first, {}));
-  for (const std::uint32_t seed : {1u, 2u, 3u}) {
+  for (const std::uint32_t seed : share_of<std::uint32_t>({1, 2, 3}, place())) {
     ForwardData again = make_data(spec);
     ASSERT_TRUE(run(GetParam(), again, {.kernel = {}, .schedule = emu::Schedule::kRandom, .seed = seed}));
     EXPECT_EQ(first.out.storage->bytes, again.out.storage->bytes) << "seed " << seed;
@@ -120,15 +134,15 @@ TEST_P(Hostile, NaNStaysInItsRow) {
 }
 
 TEST_P(Hostile, NonFiniteValuesReachTheQueriesThatSeeThem) {
-  EXPECT_EQ(containment_defect(GetParam(), schedules().front(), 1), "");
-  EXPECT_EQ(containment_defect(GetParam(), schedules().back(), 3), "") << "where keys are cut in parts";
+  for (const auto& [options, splits] : share_of(std::vector{ways().front(), ways().back()}, place()))
+    EXPECT_EQ(containment_defect(GetParam(), options, splits), "") << "keys in " << splits << " parts";
 }
 
 TEST_P(Hostile, OffsetsPast2To31Elements) { EXPECT_EQ(far_rows_defect(GetParam(), {}), ""); }
 
 TEST_P(Hostile, ARowsBitsAreItsOwnWhereItsNeighboursScoresRise) {
-  int splits = 1;
-  for (const emu::Options& options : schedules()) EXPECT_EQ(neighbours_defect(GetParam(), options, splits++), "");
+  for (const auto& [options, splits] : share_of(ways(), place()))
+    EXPECT_EQ(neighbours_defect(GetParam(), options, splits), "") << "keys in " << splits << " parts";
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Hostile, ::testing::ValuesIn(emulated_forwards()),
