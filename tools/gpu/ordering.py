@@ -119,6 +119,8 @@ def graphs() -> Iterator[tuple[str, bool]]:
 class Chain:
     """Calls that read what the kernel before wrote, and write what it read: each begins while that kernel ends."""
 
+    name = "a chain of calls"
+
     def __init__(self) -> None:
         self.q, self.k, self.v = DENSE.make(0)
         batch, _, heads, head_dim = self.q.shape
@@ -131,6 +133,11 @@ class Chain:
         self.one = torch.empty_like(self.q[:, :1])
         self.layer = torch.empty(batch, hidden, device="cuda").half()
         self.side = torch.cuda.Stream()
+        self.first = self.q.clone()
+
+    def reset(self) -> None:
+        self.q.copy_(self.first)
+        poison((self.a, self.b, self.one, self.layer))
 
     def run(self, ended: Callable[[], Any]) -> tuple[Any, ...]:
         """Calls `ended` after each kernel. What comes before a call: a copy, a call of flashfit's, a kernel of
@@ -169,27 +176,76 @@ class Chain:
         return self.q, self.a, self.b, self.one, self.layer
 
 
+class Training:
+    """A layer's forward and backward: kernels of PyTorch's write x, and the gradient of the output, just before it is
+    read, and read what was computed just after. bf16, of which a CUDA graph may capture the backward."""
+
+    name = "a layer's forward and backward"
+
+    def __init__(self, device: str = "cuda") -> None:
+        tokens, hidden, intermediate, experts = 2048, 512, 256, 16
+
+        def make(*shape: int, scale: float = 1) -> Any:
+            return (torch.randn(shape, device=device) * scale).bfloat16()
+
+        self.tokens, self.gradient = make(tokens, hidden), make(tokens, hidden)
+        self.inputs = {
+            "x": torch.empty_like(self.tokens),
+            "w13": make(experts, 2 * intermediate, hidden, scale=hidden**-0.5),
+            "w2": make(experts, hidden, intermediate, scale=intermediate**-0.5),
+            "router_logits": make(tokens, experts),
+        }
+        for tensor in self.inputs.values():
+            tensor.requires_grad_()
+        self.out, self.dout = torch.empty_like(self.tokens), torch.empty_like(self.tokens)
+        self.gradients = [torch.empty_like(tensor) for tensor in self.inputs.values()]
+
+    def reset(self) -> None:
+        with torch.no_grad():
+            poison((self.inputs["x"], self.out, self.dout, *self.gradients))
+
+    def run(self, ended: Callable[[], Any]) -> tuple[Any, ...]:
+        """Calls `ended` after each kernel of PyTorch's and each pass."""
+        with torch.no_grad():
+            torch.mul(self.tokens, 0.5, out=self.inputs["x"].detach())
+        ended()
+        out = flashfit.fused_moe(**self.inputs, top_k=4)
+        ended()
+        torch.mul(out.detach(), 2, out=self.out)
+        torch.add(self.gradient, self.out, out=self.dout)
+        ended()
+        computed = torch.autograd.grad(out, tuple(self.inputs.values()), self.dout)
+        ended()
+        for kept, gradient in zip(self.gradients, computed):
+            torch.mul(gradient, 0.5, out=kept)
+        ended()
+        return self.out, *self.gradients
+
+
 def chains(repeats: int = 100) -> Iterator[tuple[str, bool]]:
     """What a chain of calls gives when each waits for the one before, it gives without, and as a graph."""
-    chain = Chain()
-    first = chain.q.clone()
-    wanted = tuple(x.clone() for x in chain.run(torch.cuda.synchronize))
+    for chain in (Chain(), Training()):
+        chain.reset()
+        results = chain.run(torch.cuda.synchronize)
+        wanted = tuple(x.clone() for x in results)
 
-    def same(run: Callable[[], Any]) -> bool:
-        passed = True
-        for _ in range(repeats):
-            chain.q.copy_(first)
-            poison((chain.a, chain.b, chain.one, chain.layer))
-            run()
-            torch.cuda.synchronize()
-            passed = passed and alike((chain.q, chain.a, chain.b, chain.one, chain.layer), wanted)
-        return passed
+        def same(run: Callable[[], Any], chain: Any = chain, results: Any = results, wanted: Any = wanted) -> bool:
+            passed = True
+            for _ in range(repeats):
+                chain.reset()
+                run()
+                torch.cuda.synchronize()
+                passed = passed and alike(results, wanted)
+            return passed
 
-    yield f"a chain of calls, {repeats} times: as with waits between them", same(lambda: chain.run(lambda: None))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        chain.run(lambda: None)
-    yield f"the chain as a graph, {repeats} replays: as with waits between them", same(graph.replay)
+        def run_on(chain: Any = chain) -> None:
+            chain.run(lambda: None)
+
+        yield f"{chain.name}, {repeats} times: as with waits between them", same(run_on)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run_on()
+        yield f"{chain.name} as a graph, {repeats} replays: as with waits between them", same(graph.replay)
 
 
 def threads(count: int = 2, calls: int = 100) -> Iterator[tuple[str, bool]]:
