@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/printable.hpp"
+#include "core/base/utf8.hpp"
 
 namespace flashfit {
 namespace readable_detail {
@@ -32,25 +33,7 @@ inline constexpr std::array<Range, 14> kRanges = {{
     {0xac00, 0xd7a3},  // Hangul
 }};
 
-struct Decoded {
-  char32_t point = 0;
-  std::size_t size = 0;  ///< bytes; 0: no whole character of two or three bytes begins here
-};
-
-inline Decoded decoded(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto goes_on = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
-  if ((byte(0) & 0xe0) == 0xc0 && goes_on(1)) return {char32_t((byte(0) & 0x1f) << 6 | (byte(1) & 0x3f)), 2};
-  if ((byte(0) & 0xf0) == 0xe0 && goes_on(1) && goes_on(2))
-    return {char32_t((byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f)), 3};
-  return {};
-}
-
-inline bool stands_for_itself(Decoded character) {
-  // A character in more bytes than it needs is none.
-  if (character.size == 0 || (character.size == 2 && character.point < 0x80) ||
-      (character.size == 3 && character.point < 0x800))
-    return false;
+inline bool stands_for_itself(Character character) {
   for (const Range& range : kRanges)
     if (range.first <= character.point && character.point <= range.last) return true;
   return false;
@@ -64,7 +47,7 @@ inline std::string readable(std::string_view text, std::size_t limit = 120) {
   std::string out;
   std::size_t at = 0;
   while (at < text.size()) {
-    const readable_detail::Decoded character = readable_detail::decoded(text.substr(at));
+    const Character character = first_character(text.substr(at));
     const std::size_t size = readable_detail::stands_for_itself(character) ? character.size : 1;
     if (at + size > limit) return out + "...";
     out += size == 1 ? printable(text.substr(at, 1)) : std::string(text.substr(at, size));

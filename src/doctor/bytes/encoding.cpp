@@ -1,5 +1,7 @@
 #include "doctor/bytes/encoding.hpp"
 
+#include "core/base/utf8.hpp"
+
 namespace flashfit::doctor {
 namespace {
 
@@ -51,19 +53,10 @@ bool has_encoding_mark(std::string_view bytes) {
 }
 
 bool is_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    const unsigned first = byte(at++);
-    if (first < 0x80) continue;
-    const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-    if (first < 0xc2 || first > 0xf4) return false;
-    char32_t point = first & (0x3fU >> more);
-    for (int i = 0; i < more; ++i, ++at) {
-      if (at == bytes.size() || (byte(at) & 0xc0U) != 0x80) return false;
-      point = point << 6 | (byte(at) & 0x3fU);
-    }
-    constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    if (point < kLeast[more] || point > 0x10ffff || (point >= kFirstHalf && point < kBehindHalves)) return false;
+  while (!bytes.empty()) {
+    const std::size_t size = first_character(bytes).size;
+    if (size == 0) return false;
+    bytes.remove_prefix(size);
   }
   return true;
 }

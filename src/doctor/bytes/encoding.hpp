@@ -9,7 +9,7 @@ namespace flashfit::doctor {
 /// Whether the bytes begin with the mark of UTF-8 or UTF-16 (Unicode, "Byte Order Mark").
 bool has_encoding_mark(std::string_view bytes);
 
-/// Whether the bytes are UTF-8 as Python decodes it: no overlong forms, halves of pairs or numbers beyond U+10FFFF.
+/// Whether all bytes are characters of UTF-8 (core/base/utf8.hpp).
 bool is_utf8(std::string_view bytes);
 
 /// The text in UTF-8 and without the mark; bytes without a mark as they are. Halves of pairs that have no other half
