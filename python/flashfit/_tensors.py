@@ -124,12 +124,14 @@ def _integers(name: str, x: Any, shape: str) -> list[int]:
     return [_integer(name, v) for v in x]
 
 
-def lengths_list(name: str, x: Any) -> list[int]:
-    """The values of seqused_k, a sequence or an integer NumPy array; how many keys there are is the C API's to know."""
+def lengths_list(name: str, x: Any, keys: Sequence[int] | None = None) -> list[int]:
+    """The values of seqused_k, a sequence or an integer NumPy array. `keys`: of each sequence, where it is known here
+    and not the C API's to check."""
     values = _integers(name, x, "(batch,)")
     for i, value in enumerate(values):
-        if not 0 <= value < 2**31:
-            raise InvalidArgument(f"{name}: {shown(value)} at [{i}]; accepted: 0 to the keys of that sequence")
+        if not 0 <= value < (2**31 if keys is None else keys[i] + 1):
+            most = "the keys" if keys is None else f"{keys[i]}, the keys"
+            raise InvalidArgument(f"{name}: {shown(value)} at [{i}]; accepted: 0 to {most} of that sequence")
     return values
 
 

@@ -25,7 +25,7 @@ def _require(condition: Any, words: Callable[[], str]) -> None:
         raise InvalidArgument(words())
 
 
-def _check_like_q(q: Any, tensors: dict[str, Any]) -> None:
+def check_like_q(q: Any, tensors: dict[str, Any]) -> None:
     """Number of dimensions, device and dtype of the others."""
     for name, x in tensors.items():
         if x.dim() != q.dim():
@@ -106,6 +106,42 @@ def _shape_words(name: str, x: Any, accepted: str) -> Callable[[], str]:
     return lambda: f"{name}: shape is {tuple(x.shape)}; accepted: {accepted}"
 
 
+def check_call(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    softmax_scale: Any,
+    layout: str,
+    asked: Asked | None = None,
+) -> None:
+    """Refuses what a call refuses without a look at memory."""
+    ragged, heads = is_ragged(cu_seqlens_q, cu_seqlens_k), -3 if heads_are_first(layout) else -2
+    check_ndim(q.dim(), layout, ragged)
+    on_cpu = q.device.type in ("cpu", "meta")
+    if q.dtype not in _HALVES and not (on_cpu and q.dtype == torch.float32):
+        raise InvalidArgument(
+            f"q: dtype is {q.dtype} on {q.device}; "
+            "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
+        )
+    check_like_q(q, {"k": k, "v": v})
+    _check_sizes(q, k, v, heads, ragged)
+    if ragged:
+        _check_offsets(q, {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
+    if asked is not None:
+        _check_options(q, k, asked, heads, cu_seqlens_q)
+        if asked.softcap is not None:
+            _require(
+                asked.softcap >= 0, lambda: f"softcap: {asked.softcap}; accepted: above 0 and finite, or 0 for none"
+            )
+    if softmax_scale is not None:
+        _require(
+            softmax_scale > 0,
+            lambda: f"softmax_scale: {softmax_scale}; accepted: above 0 and finite, or None for 1 / sqrt(head_dim)",
+        )
+
+
 def fake(
     q: Any,
     k: Any,
@@ -120,29 +156,9 @@ def fake(
     asked: Asked | None = None,
 ) -> Any:
     """out, or (out, lse), of the shapes, dtypes, devices and strides that a call gives."""
-    ragged, heads_first = is_ragged(cu_seqlens_q, cu_seqlens_k), heads_are_first(layout)
-    check_ndim(q.dim(), layout, ragged)
-    on_cpu = q.device.type in ("cpu", "meta")
-    if q.dtype not in _HALVES and not (on_cpu and q.dtype == torch.float32):
-        raise InvalidArgument(
-            f"q: dtype is {q.dtype} on {q.device}; "
-            "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
-        )
-    _check_like_q(q, {"k": k, "v": v} if out is None else {"k": k, "v": v, "out": out})
-    _check_sizes(q, k, v, -3 if heads_first else -2, ragged)
-    if ragged:
-        _check_offsets(q, {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
-    if asked is not None:
-        _check_options(q, k, asked, -3 if heads_first else -2, cu_seqlens_q)
-        if asked.softcap is not None:
-            _require(
-                asked.softcap >= 0, lambda: f"softcap: {asked.softcap}; accepted: above 0 and finite, or 0 for none"
-            )
-    if softmax_scale is not None:
-        _require(
-            softmax_scale > 0,
-            lambda: f"softmax_scale: {softmax_scale}; accepted: above 0 and finite, or None for 1 / sqrt(head_dim)",
-        )
+    check_call(q, k, v, cu_seqlens_q, cu_seqlens_k, softmax_scale, layout, asked)
+    if out is not None:
+        check_like_q(q, {"out": out})
     size = v.shape[-1]
     if out is None:
         # The sizes of most graphs say whether they are the same; of others a guard does.
@@ -153,7 +169,7 @@ def fake(
             _require(mine == other, lambda: f"out: shape is {tuple(out.shape)}; accepted: {tuple(whole)}, as q and v")
     if not return_lse:
         return out
-    return out, q.new_empty(lse_shape(q.shape, heads_first), dtype=torch.float32)
+    return out, q.new_empty(lse_shape(q.shape, heads_are_first(layout)), dtype=torch.float32)
 
 
 def fake_route(

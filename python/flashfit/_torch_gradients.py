@@ -18,8 +18,10 @@ import torch
 from ._attention import heads_are_first, lse_shape
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
-from ._options import TENSORS
+from ._options import TENSORS, Asked, window_of
+from ._tensors import lengths_list, offsets_list
 from ._torch_compute import all_plain
+from ._torch_fakes import check_call, check_like_q
 from ._torch_operators import Gradients, Operator
 from ._torch_rules import NO_SECOND
 
@@ -275,16 +277,49 @@ def _compute(
     return *found, of_sinks
 
 
+def _check_values(q: Any, k: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, seqused_k: Any, tokens: int) -> None:
+    """What the forward checks of values that lie on the CPU: PyTorch's kernels would read past the end."""
+    keys = [k.shape[tokens]] * k.shape[0]
+    if cu_seqlens_q is not None:
+        offsets_list("cu_seqlens_q", cu_seqlens_q.tolist(), q.shape[tokens])
+        starts = offsets_list("cu_seqlens_k", cu_seqlens_k.tolist(), k.shape[tokens])
+        keys = [end - start for start, end in zip(starts, starts[1:])]
+    if seqused_k is not None:
+        lengths_list("seqused_k", seqused_k.tolist(), keys)
+
+
 def _kernel(
-    grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *others: Any, layout: str = "bshd", **options: Any
+    grad_out: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    *tensors: Any,
+    layout: str = "bshd",
+    softmax_scale: float | None = None,
+    **numbers: Any,
 ) -> tuple[Any, ...]:
-    """The operator's kernel."""
-    shape, of_lse = (*q.shape[:-1], v.shape[-1]), lse_shape(q.shape, heads_are_first(layout))
+    """The operator's kernel, which anybody may call: _compute() after the checks that the forward makes of a call."""
+    window = numbers.get("window_left", -1), numbers.get("window_right", -1)
+    asked = Asked(window, **dict(zip(TENSORS, tensors)))
+    window_of(window)
+    check_call(q, k, v, cu_seqlens_q, cu_seqlens_k, softmax_scale, layout, asked)
+    check_like_q(q, {"grad_out": grad_out, "out": out})
+    heads_first = heads_are_first(layout)
+    shape, of_lse = (*q.shape[:-1], v.shape[-1]), lse_shape(q.shape, heads_first)
     for name, x, want in (("grad_out", grad_out, shape), ("out", out, shape), ("lse", lse, of_lse)):
-        if tuple(x.shape) != tuple(want):  # PyTorch's kernels would read past its end
+        if tuple(x.shape) != tuple(want):
             raise InvalidArgument(f"{name}: shape is {tuple(x.shape)}; accepted: {tuple(want)}")
-    *found, of_sinks = _compute(grad_out, q, k, v, out, lse, *others, layout=layout, **options)
-    return *(_as_q(x, like) for x, like in zip(found, (q, k, v))), of_sinks
+    if lse.dtype != torch.float32 or lse.device != q.device:
+        raise InvalidArgument(f"lse: {lse.dtype} on {lse.device}; accepted: torch.float32 on {q.device}, where q is")
+    if not q.is_cuda:
+        _check_values(q, k, cu_seqlens_q, cu_seqlens_k, asked.seqused_k, -2 if heads_first else -3)
+    options = {"layout": layout, "softmax_scale": softmax_scale, **numbers}
+    *gradients, of_sinks = _compute(grad_out, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, *tensors, **options)
+    return *(_as_q(x, like) for x, like in zip(gradients, (q, k, v))), of_sinks
 
 
 def _fake(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *tensors: Any, **_: Any) -> Any:

@@ -330,6 +330,40 @@ def test_the_operator_refuses_what_a_kernel_would_read_past_the_end_of() -> None
         words = "^{}: shape is {}; accepted: {}$".format(name, *shapes)
         with pytest.raises(flashfit.InvalidArgument, match=words):
             torch.ops.flashfit.attention_backward(*{**right, name: wrong}.values())
+    for name in ("grad_out", "out", "lse"):
+        with pytest.raises(flashfit.InvalidArgument, match=f"^{name}: .*float64.*; accepted: torch.float32"):
+            torch.ops.flashfit.attention_backward(*{**right, name: right[name].double()}.values())
+
+
+def test_the_operator_refuses_what_the_forward_refuses() -> None:
+    def int32(*values: int) -> Any:
+        return torch.tensor(values, dtype=torch.int32)
+
+    q, k, v = normal(2, 5, 4, 8), normal(2, 7, 2, 8, seed=1), normal(2, 7, 2, 8, seed=2)
+    packed = q[0], k[0, :5], v[0, :5]
+    whole = {"cu_seqlens_q": int32(0, 5), "cu_seqlens_k": int32(0, 5)}
+    wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((q, k[:, :3], v), {}, "v: shape is"),
+        ((q, k, v[:, :3]), {}, "v: shape is"),
+        ((q, k[:1], v[:1]), {}, "k: shape is"),
+        ((q, normal(2, 7, 3, 8), normal(2, 7, 3, 8)), {}, "k: 3 heads"),
+        ((q, k, v), {"alibi_slopes": torch.ones(1)}, "alibi_slopes: shape is"),
+        ((q, k, v), {"sinks": torch.ones(3)}, "sinks: shape is"),
+        ((q, k, v), {"bias": torch.ones(6, 7)}, "bias: shape is"),
+        ((q, k, v), {"seqused_k": int32(99, -5)}, "seqused_k: 99 at .0.; accepted: 0 to 7, the keys"),
+        ((q, k, v), {"seqused_k": int32(7, -5)}, "seqused_k: -5 at .1."),
+        ((q, k, v), {"window_left": -5}, "window: its left is -5"),
+        ((q, k, v), {"softmax_scale": -1.0}, "softmax_scale: -1"),
+        (packed, {**whole, "cu_seqlens_q": int32(5, 0)}, "cu_seqlens_q: starts with 5"),
+        (packed, {**whole, "cu_seqlens_k": int32(0, 99)}, "cu_seqlens_k: ends with 99"),
+        (packed, {**whole, "cu_seqlens_q": int32(0, 5).long()}, "cu_seqlens_q: dtype is torch.int64"),
+        (packed, {**whole, "seqused_k": int32(6)}, "seqused_k: 6 at .0.; accepted: 0 to 5, the keys"),
+    ]
+    for tensors, options, words in wrong:
+        out = torch.zeros(*tensors[0].shape[:-1], tensors[2].shape[-1])
+        lse = torch.zeros([4, 5] if out.dim() == 3 else [2, 4, 5])
+        with pytest.raises(flashfit.InvalidArgument, match=f"^{words}"):
+            torch.ops.flashfit.attention_backward(out, *tensors, out, lse, **options)
 
 
 def test_what_a_transform_left_behind_is_the_tensor_in_it() -> None:

@@ -136,7 +136,8 @@ struct Visible {
   HWY_INLINE auto mask(int key, int i) const {
     const Tag d;
     if constexpr (kBiased) {
-      return hn::Ne(hn::Load(d, bias + key * kPanel + i * kLanes), hn::Set(d, -kInfinity));
+      // Not Ne(), which is false of a NaN on x86: such a bias hides no key.
+      return hn::Not(hn::Eq(hn::Load(d, bias + key * kPanel + i * kLanes), hn::Set(d, -kInfinity)));
     } else {
       const Vec at = hn::Set(d, static_cast<float>(key));
       return hn::And(hn::Ge(at, from[i]), hn::Lt(at, to[i]));

@@ -176,6 +176,30 @@ TEST(CpuAttention, InfinitelyLowScoresWeighNothing) {
   }
 }
 
+/// A bias that is NaN makes NaN of its row, and hides no key: not beside -inf, in its row or in another one, either.
+TEST(CpuAttention, ANanBiasHidesNoKey) {
+  for (const cpu::Kernel& kernel : cpu::kernels()) {
+    for (const std::int64_t hidden_row : {-1, 0, 1, 40}) {
+      ForwardCase c;
+      c.name = "nan_bias";
+      c.dtype = DType::kF32;
+      c.seqlens_q = {70}, c.seqlens_k = {90};
+      c.options.bias = {.kind = BiasKind::kF32, .holes = false};
+      ForwardData data = make_data(c);
+      const auto set_bias = [&](std::int64_t row, std::int64_t key, double bias) {
+        const auto value = static_cast<float>(bias);
+        const std::int64_t at = row * data.options.bias.row_stride + key * data.options.bias.key_stride;
+        std::memcpy(data.options.bias.bytes.data() + at * 4, &value, 4);
+      };
+      set_bias(0, 33, std::nan(""));
+      if (hidden_row >= 0) set_bias(hidden_row, 50, -kInfinity);
+      ASSERT_TRUE(cpu::attention_forward_on(data.call(), kernel, 1).has_value());
+      for (std::int64_t row = 0; row < 70; ++row)
+        ASSERT_EQ(std::isnan(data.out.get(0, row, 0, 0)), row == 0) << kernel.name << " row " << row << hidden_row;
+    }
+  }
+}
+
 TEST(CpuAttention, AnyAlignmentAndEveryRowTheSame) {
   for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
     ForwardCase c;
