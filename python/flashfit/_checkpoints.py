@@ -149,9 +149,9 @@ def written_as(config: Any) -> tuple[dict[str, Any], Names]:
 
 
 class Checkpoint:
-    """The tensors of a layer, by the end of their names. Each is taken once."""
+    """The tensors of a layer, by the end of their names. Each is taken once; packed numbers only if `unpack`."""
 
-    def __init__(self, tensors: Any, prefix: str, config: Any) -> None:
+    def __init__(self, tensors: Any, prefix: str, config: Any, unpack: bool) -> None:
         if not isinstance(prefix, str):
             raise InvalidType(f"prefix: {shown(prefix)}; accepted: what the layer's names begin with, as a text")
         if not callable(getattr(tensors, "keys", None)):
@@ -169,6 +169,7 @@ class Checkpoint:
         ):
             raise InvalidArgument(f"config: its weight_block_size is {shown(block)}; accepted: two integers from 1")
         self._block = block
+        self._unpack = unpack
 
     def has(self, name: str) -> bool:
         return name in self._left
@@ -193,9 +194,8 @@ class Checkpoint:
             raise InvalidArgument(f"{self._named(name)}: shape is {tuple(found.shape)}; accepted: {shape}")
         return found
 
-    def dtype_of_experts(self, names: Names, options: dict[str, Any], unpack: bool, dtype: Any) -> Any:
-        """The dtype in which experts are to be held: dtype, or where it is None as they are, bf16 of packed ones. That
-        those are unpacked, `unpack` has to ask for."""
+    def dtype_of_experts(self, names: Names, options: dict[str, Any], dtype: Any) -> Any:
+        """The dtype in which experts are to be held: dtype, or where it is None as they are, bf16 of packed ones."""
         first = names.packed[0]
         what = "mxfp4"
         if not self.has(f"{first}_blocks"):
@@ -213,7 +213,7 @@ class Checkpoint:
                 )
             what = str(stored)
         kind = dtype or torch.bfloat16
-        if not unpack:
+        if not self._unpack:
             features = options["intermediate"] * options["experts"] + options.get("shared_intermediate", 0)
             size = torch.empty(0, dtype=kind).element_size() * 3 * options["hidden"] * features
             raise InvalidArgument(
@@ -227,6 +227,11 @@ class Checkpoint:
         rows, columns = (*into.shape, 1)[:2]
         found = self._take(name, *into.shape)
         if found.dtype in _FP8:
+            if not self._unpack:
+                raise InvalidArgument(
+                    f"unpack: False, and {self._named(name)} is stored as {found.dtype}; accepted: True, which unpacks "
+                    f"it to {into.dtype}"
+                )
             high, wide = self._block
             blocks = (-(-rows // high), -(-columns // wide))
             scales = self._take_of((*_PLAIN, *_E8M0), f"{name}_scale_inv", *blocks).float()

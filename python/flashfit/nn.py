@@ -166,8 +166,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         """
         truth_of("unpack", unpack)
         options, names = written_as(config)
-        checkpoint = Checkpoint(tensors, prefix, config)
-        kind = checkpoint.dtype_of_experts(names, options, unpack, dtype)
+        checkpoint = Checkpoint(tensors, prefix, config, unpack)
+        kind = checkpoint.dtype_of_experts(names, options, dtype)
         layer = cls(**options, transposed=checkpoint.is_transposed(names), dtype=kind, device="meta")
         layer.to_empty(device=device or torch.get_default_device())
         with torch.no_grad():

@@ -181,6 +181,7 @@ def test_packing_reads_each_tensor_once_and_keeps_its_dtype() -> None:
 def test_what_it_does_not_load_is_refused_by_name() -> None:
     tensors = checkpoint()
     first, last = "mlp.experts.0.gate_proj.weight", "mlp.experts.3.down_proj.weight"
+    second = "mlp.experts.0.up_proj.weight"
     fp8 = {name: x.to(torch.float8_e4m3fn) if "experts" in name else x for name, x in tensors.items()}
     scaled = {**fp8, **{f"{name}_scale_inv": torch.ones(1, 1) for name in fp8 if "experts" in name}}
     few = {name: x for name, x in tensors.items() if name != last}
@@ -197,6 +198,8 @@ def test_what_it_does_not_load_is_refused_by_name() -> None:
         (QWEN, {**scaled, f"{last}_scale_inv": torch.ones(1, 2)}, ""),
         (QWEN, scaled, f"unpack: False, and {first} is stored as torch.float8_e4m3fn; accepted: True, which unpacks "
                        "the experts to 12,288 bytes of torch.bfloat16"),
+        (QWEN, {**scaled, first: tensors[first]}, f"unpack: False, and {second} is stored as torch.float8_e4m3fn; "
+                                                  "accepted: True, which unpacks it to torch.float32"),
     ]  # fmt: skip
     for config, given, words in wrong:
         with pytest.raises(flashfit.InvalidArgument) as caught:
