@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import BOOL, COMPLEX, CUDA, FLOAT, INT, UINT, Memory, row_major, strides_in_elements
+from .._tensors import BOOL, COMPLEX, CUDA, FLOAT, INT, UINT, Memory, row_major, shown, strides_in_elements
 from .base import DTYPES, Package
 
 _TYPESTR = re.compile(r"[<|]([fiucb])([1-9]|16)")
@@ -26,11 +26,21 @@ def _interface(name: str, x: Any) -> dict[str, Any]:
     return interface
 
 
-def _device_index(x: Any) -> int:
+def _check_range(name: str, what: str, values: tuple[int, ...], bits: int, accepted: str) -> None:
+    """Refuses what a signed number of so many bits does not hold."""
+    if not all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in values):
+        found = shown(values if len(values) > 1 else values[0])
+        raise InvalidArgument(f"{name}: {what} {found}; accepted: {accepted}")
+
+
+def _device_index(name: str, x: Any) -> int:
     """The interface names no device; CuPy's device.id does, and else GPU 0 is meant."""
     device = getattr(x, "device", None)
     index = getattr(device, "id", device)
-    return index if isinstance(index, int) and not isinstance(index, bool) else 0
+    if not isinstance(index, int) or isinstance(index, bool):
+        return 0
+    _check_range(name, "device is", (index,), 32, "a GPU's index")
+    return index
 
 
 class CudaArrays(Package):
@@ -69,7 +79,11 @@ class CudaArrays(Package):
             raise InvalidArgument(f"{name}: {len(in_bytes)} strides; accepted: {len(shape)}, as its shape has")
         else:
             strides = strides_in_elements(name, shape, in_bytes, itemsize)
-        return Memory(data, CUDA, _device_index(x), code, 8 * itemsize, shape, strides)
+        _check_range(name, "shape is", shape, 64, "sizes below 2**63")
+        _check_range(name, "strides are", strides, 64, "below 2**63 elements")
+        if not 0 <= data < 2**64:
+            raise InvalidArgument(f"{name}: its address is {shown(data)}; accepted: one of 64 bits")
+        return Memory(data, CUDA, _device_index(name, x), code, 8 * itemsize, shape, strides)
 
     def stream(self, q: Any, arrays: dict[str, Any]) -> int:
         first, found = "", None
@@ -79,9 +93,9 @@ class CudaArrays(Package):
             stream = _interface(name, x).get("stream")
             if stream is None:
                 continue
-            if not isinstance(stream, int) or isinstance(stream, bool) or stream == 0:
+            if not isinstance(stream, int) or isinstance(stream, bool) or not 0 < stream < 2**64:
                 raise InvalidArgument(
-                    f"{name}: stream is {stream!r} in __cuda_array_interface__; "
+                    f"{name}: stream is {shown(stream)} in __cuda_array_interface__; "
                     "accepted: None, 1 (legacy default), 2 (per-thread default), a handle"
                 )
             if found is None:
