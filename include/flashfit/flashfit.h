@@ -44,7 +44,8 @@ typedef enum flashfit_status {
 /* "FLASHFIT_MISFIT"; of a number that is no status "FLASHFIT_UNKNOWN". Static, never NULL. */
 FLASHFIT_API const char* flashfit_status_name(flashfit_status status);
 
-/* Version of the library that is loaded: major * 10000 + minor * 100 + patch. */
+/* Version of the library that is loaded: major * 10000 + minor * 100 + patch. A build between releases has the version
+ * of the one before, and may have what is marked with the next one: flashfit_has_feature() says. */
 FLASHFIT_API uint32_t flashfit_version(void);
 
 /* What the library that is loaded can do, by name; ends with NULL; static. Names are added, never changed:
@@ -130,7 +131,8 @@ typedef struct flashfit_attention_args {
   const DLTensor* alibi_slopes; /* fp32 [heads_q] or [batch, heads_q], contiguous */
   const DLTensor* sinks;        /* fp32 [heads_q], contiguous: each adds exp(sink) to its head's sum, and to its LSE */
   /* [batch or 1, heads_q or 1, seqlen_q or 1, seqlen_k or 1], strides of 0 or more; q's dtype or fp32: added to the
-   * score; bool: where it is false the key is not seen. Not with cu_seqlens. */
+   * score; bool (type code 6, which DLPack's older headers lack): where it is false the key is not seen. Not with
+   * cu_seqlens. */
   const DLTensor* bias;
   const DLTensor* seqused_k; /* int32 [batch], contiguous, 0 to the keys of each: only so many are there */
   float softcap;             /* 0 or more and finite */
@@ -237,8 +239,9 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
  * groups alone, and weights[t] = score[ids[t]]; with FLASHFIT_RENORMALIZE / (their sum + 1e-20). At last weights are
  * multiplied by scale.
  *
- * A NaN or an infinity makes NaN of its token's weights, as PyTorch's softmax does, and of no other's; ids stay
- * distinct and in range. Arithmetic in fp32; the same bits in every run. */
+ * Of the softmax routers, a NaN or +inf among the logits that the softmax sums makes NaN of its token's weights, as in
+ * PyTorch; -inf has weight 0. Of the others it makes NaN, 0 or inf of what its score is in. No other token's weights
+ * change; ids stay distinct and in range. Arithmetic in fp32; the same bits in every run. */
 typedef struct flashfit_moe_route_args {
   uint32_t struct_size; /* sizeof(flashfit_moe_route_args); as of flashfit_attention_args */
   uint32_t flags;       /* FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS,

@@ -26,6 +26,8 @@ def main() -> int:
     verb = _VERBS.get(words[0]) if words else None
     if verb is not None:
         return int(importlib.import_module(f".{verb}", __package__).main(words[1:]))
+    if words in (["--help"], ["-h"]):
+        print(f"python -m flashfit, beside the command's own: {', '.join(('selftest', *_VERBS))}.", flush=True)
     asks = bool(words) and words[0] in ("doctor", "choose")
 
     def given(option: str) -> bool:

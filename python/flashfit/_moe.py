@@ -145,7 +145,7 @@ def range_of(experts: Any) -> tuple[int, int] | None:
         raise InvalidType(f"experts: {shown(experts)}; accepted: (low, high), or an array of each expert's place")
     low, high = (each if isinstance(each, int) else operator.index(each) for each in experts)
     if not 0 <= low < high < 2**31:
-        raise InvalidArgument(f"experts: ({shown(low)}, {shown(high)}); accepted: 0 <= low < high")
+        raise InvalidArgument(f"experts: ({shown(low)}, {shown(high)}); accepted: 0 <= low < high < 2**31")
     return low, high
 
 
@@ -220,7 +220,7 @@ def _check_range(numbers: Numbers, w13: Memory | None) -> None:
     there = w13.shape[0] if w13 is not None and len(w13.shape) == 3 else None
     if numbers.high and there is not None and numbers.high - numbers.low != there:
         raise InvalidArgument(
-            f"experts: ({numbers.low}, {numbers.high}); accepted: {there} experts between, as w13 has"
+            f"experts: ({numbers.low}, {numbers.high}); accepted: a range of {there} experts, as many as w13 has"
         )
 
 

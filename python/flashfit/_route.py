@@ -44,7 +44,10 @@ def groups_of(groups: Any) -> tuple[int, int]:
     if not pair or not all(type(each) is int for each in groups):
         raise InvalidType(f"groups: {shown(groups)}; accepted: (groups, groups kept), or None for one group")
     if not 1 <= groups[1] <= groups[0] <= MOST_EXPERTS:
-        raise InvalidArgument(f"groups: {shown(groups)}; accepted: (groups, groups kept), 1 to {MOST_EXPERTS} of them")
+        raise InvalidArgument(
+            f"groups: {shown(groups)}; accepted: (groups, groups kept), 1 to {MOST_EXPERTS} groups, of which 1 to all "
+            "are kept"
+        )
     return groups[0], groups[1]
 
 

@@ -54,17 +54,22 @@ def _change_counter() -> Callable[[tuple[Any]], None]:
 _count_change = _change_counter()
 
 
+def _has_memory(x: Any) -> bool:
+    """Of a torch tensor: whether it has elements in memory. A meta tensor's results are the operators' to make, and
+    they refuse other layouts in words."""
+    return x.layout is torch.strided and not x.is_meta
+
+
 def _is_plain(q: Any, k: Any, v: Any, out: Any, asked: Asked | None) -> bool:
-    if asked is None:
-        return bool(_native.is_plain(q, k, v, out))
-    return bool(_native.is_plain(q, k, v, out, *asked.tensors()))
+    tensors = (q, k, v, out) if asked is None else (q, k, v, out, *asked.tensors())
+    return bool(_native.is_plain(*tensors)) and _has_memory(q)
 
 
 def _is_plain_but_for_gradients(q: Any, k: Any, v: Any, cu_q: Any, cu_k: Any, asked: Asked | None) -> bool:
     tensors = (q, k, v, cu_q, cu_k, *(asked.tensors() if asked else ()))
     if not _native.is_plain_but_for_gradients(*tensors):
         return False
-    return all(x.layout is torch.strided and not x.is_nested for x in (q, k, v))
+    return all(_has_memory(x) and not x.is_nested for x in (q, k, v))
 
 
 def _resolved(router_bias: Any) -> Any:
@@ -202,7 +207,7 @@ def moe_route(
                 scale,
             )
             return route_with_care(*given)
-        if _native and _native.is_plain(logits, weights, ids):
+        if _native and _native.is_plain(logits, weights, ids) and _has_memory(logits):
             found = compute_route(logits, top_k, router, renormalize, weights, ids, router_bias, groups, scale)
             for given in (weights, ids):
                 if given is not None:
@@ -233,7 +238,7 @@ def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) 
         given += shared_of(asked.shared)
         given = [each for each in given if each is not None]
         odd = not all(isinstance(each, torch.Tensor) for each in given)
-        if odd or workspace is not None or all_plain(given):
+        if odd or workspace is not None or (all_plain(given) and _has_memory(x)):
             found = compute_moe(x, w13, w2, asked, out, workspace)
             if out is not None:
                 _count_change((out,))

@@ -349,6 +349,8 @@ def _gradients(run: Any) -> Any:
         **numbers: Any,
     ) -> tuple[Any, ...]:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
+        if len(wanted) != len(MOE_GRADIENTS):
+            raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
         found: tuple[Any, ...] = run(dout, x, w13, w2, asked, wanted, z)
         return found
 

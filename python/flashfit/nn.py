@@ -87,7 +87,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         if experts > MOST_EXPERTS:
             raise InvalidArgument(f"experts: {experts}; accepted: to {MOST_EXPERTS}")
         if top_k > experts:
-            raise InvalidArgument(f"top_k: {top_k}; accepted: to {experts}, the experts")
+            raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {experts}, the number of experts")
         for name, given in (("gate_bias", gate_bias), ("router_bias", router_bias), ("biases", biases)):
             truth_of(name, given)
         for name, kind in (("dtype", dtype), ("gate_dtype", gate_dtype)):

@@ -197,7 +197,8 @@ void add_bench(CLI::App& app, int& status) {
   const auto b = std::make_shared<BenchOptions>();
   command
       ->add_option("--group", b->groups,
-                   "cases of this group alone; may be repeated (default: all that are timed but wild; on a CPU without "
+                   "cases of this group alone; may be repeated (default: all but wild and those that are not timed; on "
+                   "a CPU without "
                    "--filter origin)")
       ->type_name("NAME")
       ->take_all()

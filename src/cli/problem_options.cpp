@@ -72,7 +72,9 @@ ForwardProblem ProblemOptions::problem() const {
   p.dtype = parse_dtype("--dtype", dtype);
   if (heads % p.heads_kv != 0)
     wrong("--kv-heads", std::to_string(kv_heads), fmt::format("must divide --heads {}", heads));
-  if (!(softcap >= 0) || softcap > 1e30) wrong("--softcap", fmt::format("{}", softcap), "must be from 0 to 1e30");
+  const bool vanishes = softcap > 0 && static_cast<float>(softcap) == 0;
+  if (!(softcap >= 0) || softcap > 1e30 || vanishes)
+    wrong("--softcap", fmt::format("{}", softcap), "must be 0, or above 0 in fp32 and at most 1e30");
   p.softcap = softcap > 0;
   p.alibi = alibi;
   p.sinks = sinks;

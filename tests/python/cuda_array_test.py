@@ -119,7 +119,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"q": array(Q_SHAPE, strides=(192, 64, 16))}, ValueError, "q: 3 strides; accepted: 4, as its shape has"),
     ({"q": array(Q_SHAPE, strides=(288, 96, 24, 3))}, ValueError, "q: strides are (288, 96, 24, 3) bytes; accepted: "),
     ({"q": array(Q_SHAPE, stream=0)}, ValueError, "q: stream is 0 in __cuda_array_interface__; accepted: None, 1"),
-    ({"q": array(Q_SHAPE, stream=2**70)}, ValueError, "q: stream is 1180591620717411303424 in __cuda_array_interface__"),
+    (
+        {"q": array(Q_SHAPE, stream=2**70)},
+        ValueError,
+        "q: stream is 1180591620717411303424 in __cuda_array_interface__",
+    ),
     ({"q": array((2**70, 1, 1, 1))}, ValueError, "q: shape is (1180591620717411303424, 1, 1, 1); accepted: sizes"),
     ({"q": array((1, 2**62, 4, 1))}, ValueError, "q: strides are (18446744073709551616, 4, 1, 1); accepted: below"),
     ({"q": array(Q_SHAPE, data=(2**64, False))}, ValueError, "q: its address is 18446744073709551616; accepted: "),

@@ -523,3 +523,12 @@ def test_vmap_is_a_call_for_each_element() -> None:
     assert torch.equal(mapped, want)
     grads = (torch.autograd.grad(out.sin().sum(), x)[0] for out in (mapped, want))
     assert torch.equal(*grads)
+
+
+def test_the_backward_operator_wants_a_flag_of_each_gradient() -> None:
+    x, w13, w2 = torch.randn(3, 8), torch.randn(4, 12, 8), torch.randn(4, 8, 6)
+    weights, ids = flashfit.moe_route(torch.randn(3, 4), 2)
+    backward = torch.ops.flashfit.fused_moe_backward
+    assert len(backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, False, True])) == 6
+    with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: 1 values; accepted: 6, one a gradient$"):
+        backward(x, x, w13, w2, weights, ids, None, None, [True])

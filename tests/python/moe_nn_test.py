@@ -339,7 +339,7 @@ def test_weights_lie_as_gpt_oss_stores_them() -> None:
 def test_what_makes_no_layer_is_refused() -> None:
     for bent, words in (
         ({"hidden": 0}, "hidden: 0; accepted: 1 or more"),
-        ({"top_k": 9}, "top_k: 9; accepted: to 8, the experts"),
+        ({"top_k": 9}, "top_k: 9; accepted: 1 to 8, the number of experts"),
         ({"activation": "gelu"}, "activation: 'gelu'; accepted: "),
     ):
         with pytest.raises(flashfit.InvalidArgument) as caught:

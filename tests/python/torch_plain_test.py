@@ -179,3 +179,27 @@ def test_nothing_is_while_tracing(is_plain: IsPlain) -> None:
     assert not through(
         lambda f: lambda x: torch.jit.trace(f, (x,), check_trace=False), lambda _: is_plain(q, q, q, None)
     )
+
+
+def test_a_tensor_without_memory_is_no_call_to_the_library() -> None:
+    def meta(*shape: int) -> Any:
+        return torch.empty(shape, device="meta")
+
+    q, x, logits = meta(1, 4, 2, 8), meta(3, 8), meta(3, 4)
+    with_gradients = q.clone().requires_grad_()
+    for out in (
+        flashfit.attention(q, q, q),
+        flashfit.attention(q, q, q, softcap=3.0),
+        flashfit.attention(q, q, q, out=torch.empty_like(q)),
+        flashfit.attention(with_gradients, q, q),
+    ):
+        assert (out.device.type, out.shape) == ("meta", q.shape)
+    assert [each.shape for each in flashfit.moe_route(logits, 2)] == [(3, 2), (3, 2)]
+    layer = flashfit.fused_moe(x, meta(4, 12, 8), meta(4, 8, 6), router_logits=logits, top_k=2)
+    assert (layer.device.type, layer.shape) == ("meta", x.shape)
+
+
+def test_another_layout_is_refused_in_words() -> None:
+    x = torch.zeros(1, 4, 2, 8).to_mkldnn()
+    with pytest.raises(flashfit.InvalidArgument, match=r"^q: layout is torch\._mkldnn; accepted: torch\.strided$"):
+        flashfit.attention(x, x, x)

@@ -106,7 +106,7 @@ def show_choices(cases: Sequence[Mapping[str, Any]]) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """0: every case is right; 1: one is wrong; 2: wrong use; 3: it cannot run; 130: interrupted."""
+    """0: every case is right; 1: one is wrong; 2: wrong use; 3: it cannot run; 130: ended before the first case."""
     parser = Parser(prog="python -m flashfit selftest", description=__doc__)
     parser.add_argument("--minutes", type=span, default=10, help="begin nothing new after this (default 10)")
     parser.add_argument("--output", type=Path, default=Path("flashfit-selftest.json"), metavar="FILE")
@@ -138,9 +138,12 @@ def main(words: Sequence[str]) -> int:
         return 2 if isinstance(error, ValueError) else 3
     except KeyboardInterrupt:  # before the first case
         return 130
+    if not result.cases:
+        print(f"selftest: no case was tried in {options.minutes:g} minutes, of {len(cases)} planned", file=sys.stderr)
+        return 130
     show_choices(result.cases)
     show_content(result.content)
     wrong = [entry["name"] for entry in result.cases if not entry["correct"]]
     print(f"\n{len(result.cases) - len(wrong)} of {len(result.cases)} cases right, {len(cases)} planned")
     print(f"Nothing was sent. {options.output} is all of it: please read it, then send it to flashfit's makers.")
-    return int(bool(wrong)) if complete or result.cases else 130
+    return int(bool(wrong))

@@ -196,8 +196,9 @@ Result<void> check_experts_owned(const Args& a, CheckedExperts& c) {
     c.foreign_ids = true;
   } else if (a.experts_low != 0 || a.experts_high != 0) {
     if (a.experts_low < 0 || a.experts_high - std::int64_t{a.experts_low} != owned)
-      return refuse("experts_low: {}, experts_high: {}; accepted: 0 or more, and {} experts between, as w13 has",
-                    a.experts_low, a.experts_high, owned);
+      return refuse(
+          "experts_low: {}, experts_high: {}; accepted: 0 or more, and a range of {} experts, as many as w13 has",
+          a.experts_low, a.experts_high, owned);
     if (a.experts_high > (1 << 20)) return refuse("experts_high: {}; accepted: {} or less", a.experts_high, 1 << 20);
     p.low = a.experts_low, p.high = p.experts = a.experts_high;
     c.foreign_ids = true;
