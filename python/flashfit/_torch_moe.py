@@ -351,6 +351,12 @@ def _gradients(run: Any) -> Any:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
         if len(wanted) != len(MOE_GRADIENTS):
             raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
+        fake_moe(x, w13, w2, asked)  # refuses what the forward refuses
+        if dout.dim() != 2 or dout.dtype != x.dtype or dout.device != x.device:
+            given = f"{dout.dim()} dimensions of {dout.dtype} on {dout.device}"
+            raise InvalidArgument(f"dout: {given}; accepted: 2 of {x.dtype} on {x.device}, as x")
+        for mine, other in zip(dout.shape, x.shape):
+            _require(mine == other, _shape_words("dout", dout, f"{tuple(x.shape)}, as x"))
         found: tuple[Any, ...] = run(dout, x, w13, w2, asked, wanted, z)
         return found
 

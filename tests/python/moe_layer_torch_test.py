@@ -525,10 +525,21 @@ def test_vmap_is_a_call_for_each_element() -> None:
     assert torch.equal(*grads)
 
 
-def test_the_backward_operator_wants_a_flag_of_each_gradient() -> None:
+def test_the_backward_operator_refuses_what_the_forward_refuses() -> None:
     x, w13, w2 = torch.randn(3, 8), torch.randn(4, 12, 8), torch.randn(4, 8, 6)
     weights, ids = flashfit.moe_route(torch.randn(3, 4), 2)
     backward = torch.ops.flashfit.fused_moe_backward
     assert len(backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, False, True])) == 6
     with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: 1 values; accepted: 6, one a gradient$"):
         backward(x, x, w13, w2, weights, ids, None, None, [True])
+    right = {"dout": x, "x": x, "w13": w13, "w2": w2, "topk_weights": weights, "topk_ids": ids}
+    for name, wrong, words in (
+        ("dout", x[:2], "dout: shape is"),
+        ("dout", x.double(), "dout: 2 dimensions of torch.float64"),
+        ("w13", w13[:, :10], "w13: shape is"),
+        ("w2", w2[:, :7], "w2: shape is"),
+        ("topk_ids", ids[:2], "topk_ids: shape is"),
+        ("topk_weights", weights[:, :1], "topk_weights: shape is"),
+    ):
+        with pytest.raises(flashfit.InvalidArgument, match=f"^{words}"):
+            backward(*{**right, name: wrong}.values(), None, None, [True, True, True, False, False, True])
