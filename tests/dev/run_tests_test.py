@@ -125,9 +125,8 @@ def test_what_passed_on_a_share_is_not_kept_as_passed(folder: Path, monkeypatch:
     assert len(kept) == 2
 
 
-def test_the_budgets_of_a_run_with_nothing_cached_are_an_hour() -> None:
-    assert sum(run_tests.BUDGETS.values()) <= 3600
-    assert run_tests.MOST_SECONDS <= 5400
+def test_a_run_with_nothing_cached_ends_within_90_minutes() -> None:
+    assert sum(run_tests.BUDGETS.values()) <= run_tests.MOST_SECONDS <= 5400
 
 
 @pytest.mark.parametrize("in_ci", [False, True])
