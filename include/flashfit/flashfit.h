@@ -239,9 +239,10 @@ FLASHFIT_API flashfit_status flashfit_explain(const flashfit_explain_args* args,
  * groups alone, and weights[t] = score[ids[t]]; with FLASHFIT_RENORMALIZE / (their sum + 1e-20). At last weights are
  * multiplied by scale.
  *
- * Of the softmax routers, a NaN or +inf among the logits that the softmax sums makes NaN of its token's weights, as in
- * PyTorch; -inf has weight 0. Of the others it makes NaN, 0 or inf of what its score is in. No other token's weights
- * change; ids stay distinct and in range. Arithmetic in fp32; the same bits in every run. */
+ * A NaN or an infinity changes no other token's weights; ids stay distinct and in range. With the softmax routers, NaN
+ * or +inf among the logits that the softmax sums makes NaN of the token's weights, as in PyTorch, and so do logits that
+ * are all -inf; beside others -inf has weight 0. With the others its score follows the formula. Arithmetic in fp32; the
+ * same bits in every run. */
 typedef struct flashfit_moe_route_args {
   uint32_t struct_size; /* sizeof(flashfit_moe_route_args); as of flashfit_attention_args */
   uint32_t flags;       /* FLASHFIT_TOPK_FIRST, FLASHFIT_RENORMALIZE, FLASHFIT_SIGMOID, FLASHFIT_SQRT_SOFTPLUS,

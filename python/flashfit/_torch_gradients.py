@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ._attention import heads_are_first, lse_shape
+from ._attention import heads_are_first, lse_shape, scale_of
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
 from ._options import TENSORS, Asked, window_of
@@ -73,7 +73,7 @@ def _gradients_of(ctx: Any, needs: tuple[bool, ...], grad: Any) -> tuple[Any, ..
     out, lse, *tensors = ctx.saved_tensors
     options = {key: x for key, x in ctx.options.items() if key not in ("softcap", "batch_invariant")}
     # Past the dispatcher where it would do nothing: a trip through it and back costs more than a small backward does.
-    plain = all_plain((grad, out, lse, *tensors))
+    plain = all_plain((grad, out, lse, *tensors)) and not grad.is_meta
     run: Any = _compute if plain else torch.ops.flashfit.attention_backward.default
     given = run(grad, *tensors[:3], out, lse, *tensors[3:], **options)
     wanted = dict(zip(_WITH_GRADIENTS, given))
@@ -160,7 +160,7 @@ def _mask(q: Any, k: Any, slopes: Any, bias: Any, lengths: Any, options: dict[st
         seen = seen & (distance >= -right)
     added = torch.zeros((), device=device)
     if slopes is not None:
-        added = added - slopes.view(-1, slopes.shape[-1], 1, 1) * distance.abs()
+        added = added - slopes[(None,) * (2 - slopes.dim())][..., None, None] * distance.abs()
     if bias is not None:
         bias = bias[(None,) * (4 - bias.dim())]
         added = added + (torch.where(bias, 0.0, -torch.inf) if bias.dtype == torch.bool else bias)
@@ -213,8 +213,8 @@ def _of_sinks(grad: Any, out: Any, lse: Any, sinks: Any, heads: int) -> Any:
     shares = (grad.float() * out.float()).sum(-1)
     if heads == -2:  # tokens before heads: as lse lies
         shares = shares.transpose(-1, -2)
-    each = torch.exp(sinks.view(-1, 1) - lse) * shares
-    return -each.sum(-1).view(-1, sinks.shape[0]).sum(0)
+    each = (torch.exp(sinks[:, None] - lse) * shares).sum(-1)
+    return -(each if each.dim() == 1 else each.sum(0))  # [heads], or [batch, heads]
 
 
 def _compute(
@@ -277,15 +277,56 @@ def _compute(
     return *found, of_sinks
 
 
-def _check_values(q: Any, k: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, seqused_k: Any, tokens: int) -> None:
-    """What the forward checks of values that lie on the CPU: PyTorch's kernels would read past the end."""
+def _asked(tensors: tuple[Any, ...], numbers: dict[str, Any]) -> Asked:
+    """The operator's options as the forward has them."""
+    return Asked((numbers.get("window_left", -1), numbers.get("window_right", -1)), **dict(zip(TENSORS, tensors)))
+
+
+def _check_tensors(
+    grad_out: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    offsets: tuple[Any, Any],
+    asked: Asked,
+    layout: str,
+    softmax_scale: float | None,
+) -> None:
+    """What the forward checks without a look at memory, and that its results are of such a call."""
+    check_call(q, k, v, *offsets, None if softmax_scale is None else scale_of(softmax_scale), layout, asked)
+    check_like_q(q, {"grad_out": grad_out, "out": out})
+    if lse.dtype != torch.float32 or lse.device != q.device:
+        raise InvalidArgument(f"lse: {lse.dtype} on {lse.device}; accepted: torch.float32 on {q.device}, where q is")
+    misfit = misfit_of(problem_of(q, v, 0.0, asked.alibi_slopes, asked.bias, asked.seqused_k))
+    if misfit is not None:
+        raise InvalidArgument(misfit.words)
+
+
+def _check_memory(
+    grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, offsets: tuple[Any, Any], asked: Asked, layout: str
+) -> None:
+    """What PyTorch's kernels would read wrongly, or past the end: shapes, strides, and values that lie on the CPU."""
+    window_of(asked.window)
+    heads_first = heads_are_first(layout)
+    shape, of_lse = (*q.shape[:-1], v.shape[-1]), lse_shape(q.shape, heads_first)
+    for name, x, want in (("grad_out", grad_out, shape), ("out", out, shape), ("lse", lse, of_lse)):
+        if tuple(x.shape) != tuple(want):
+            raise InvalidArgument(f"{name}: shape is {tuple(x.shape)}; accepted: {tuple(want)}")
+    for name, x in (("q", q), ("k", k), ("v", v), ("out", out)):
+        if x.shape[-1] > 1 and x.stride(-1) != 1 and x.numel():
+            raise InvalidArgument(f"{name}: strides are {x.stride()}; accepted: 1 in the last dimension")
+    if q.is_cuda:
+        return
+    tokens = -2 if heads_first else -3
     keys = [k.shape[tokens]] * k.shape[0]
-    if cu_seqlens_q is not None:
-        offsets_list("cu_seqlens_q", cu_seqlens_q.tolist(), q.shape[tokens])
-        starts = offsets_list("cu_seqlens_k", cu_seqlens_k.tolist(), k.shape[tokens])
+    if offsets[0] is not None:
+        offsets_list("cu_seqlens_q", offsets[0].tolist(), q.shape[tokens])
+        starts = offsets_list("cu_seqlens_k", offsets[1].tolist(), k.shape[tokens])
         keys = [end - start for start, end in zip(starts, starts[1:])]
-    if seqused_k is not None:
-        lengths_list("seqused_k", seqused_k.tolist(), keys)
+    if asked.seqused_k is not None:
+        lengths_list("seqused_k", asked.seqused_k.tolist(), keys)
 
 
 def _kernel(
@@ -303,29 +344,31 @@ def _kernel(
     **numbers: Any,
 ) -> tuple[Any, ...]:
     """The operator's kernel, which anybody may call: _compute() after the checks that the forward makes of a call."""
-    window = numbers.get("window_left", -1), numbers.get("window_right", -1)
-    asked = Asked(window, **dict(zip(TENSORS, tensors)))
-    window_of(window)
-    check_call(q, k, v, cu_seqlens_q, cu_seqlens_k, softmax_scale, layout, asked)
-    check_like_q(q, {"grad_out": grad_out, "out": out})
-    heads_first = heads_are_first(layout)
-    shape, of_lse = (*q.shape[:-1], v.shape[-1]), lse_shape(q.shape, heads_first)
-    for name, x, want in (("grad_out", grad_out, shape), ("out", out, shape), ("lse", lse, of_lse)):
-        if tuple(x.shape) != tuple(want):
-            raise InvalidArgument(f"{name}: shape is {tuple(x.shape)}; accepted: {tuple(want)}")
-    if lse.dtype != torch.float32 or lse.device != q.device:
-        raise InvalidArgument(f"lse: {lse.dtype} on {lse.device}; accepted: torch.float32 on {q.device}, where q is")
-    if not q.is_cuda:
-        _check_values(q, k, cu_seqlens_q, cu_seqlens_k, asked.seqused_k, -2 if heads_first else -3)
+    given = grad_out, q, k, v, out, lse, (cu_seqlens_q, cu_seqlens_k), _asked(tensors, numbers), layout
+    _check_tensors(*given, softmax_scale)
+    _check_memory(*given)
     options = {"layout": layout, "softmax_scale": softmax_scale, **numbers}
     *gradients, of_sinks = _compute(grad_out, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, *tensors, **options)
     return *(_as_q(x, like) for x, like in zip(gradients, (q, k, v))), of_sinks
 
 
-def _fake(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *tensors: Any, **_: Any) -> Any:
-    sinks = dict(zip(_TENSORS[3:], tensors)).get("sinks")
-    heads = () if sinks is None else sinks.shape
-    of_sinks = q.new_empty(heads if sinks is not None else (0,), dtype=torch.float32)
+def _fake(
+    grad_out: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    *tensors: Any,
+    layout: str = "bshd",
+    softmax_scale: float | None = None,
+    **numbers: Any,
+) -> Any:
+    asked = _asked(tensors, numbers)
+    _check_tensors(grad_out, q, k, v, out, lse, (cu_seqlens_q, cu_seqlens_k), asked, layout, None)
+    of_sinks = q.new_empty((0,) if asked.sinks is None else asked.sinks.shape, dtype=torch.float32)
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), of_sinks
 
 

@@ -158,6 +158,9 @@ def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = 
         if each is not None and each.dtype != x.dtype:
             raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {x.dtype}, as x")
     others = {name: getattr(asked, name) for name in OPTIONS[:4]}
+    others["z"] = z
+    if isinstance(asked.router_bias, torch.Tensor):
+        others["router_bias"] = asked.router_bias
     for name, each in (*alike.items(), *others.items()):
         if each is not None and each.device != x.device:
             raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
@@ -351,7 +354,7 @@ def _gradients(run: Any) -> Any:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
         if len(wanted) != len(MOE_GRADIENTS):
             raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
-        fake_moe(x, w13, w2, asked)  # refuses what the forward refuses
+        fake_moe(x, w13, w2, asked, z=z)  # refuses what the forward refuses
         if dout.dim() != 2 or dout.dtype != x.dtype or dout.device != x.device:
             given = f"{dout.dim()} dimensions of {dout.dtype} on {dout.device}"
             raise InvalidArgument(f"dout: {given}; accepted: 2 of {x.dtype} on {x.device}, as x")

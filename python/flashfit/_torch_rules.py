@@ -168,11 +168,11 @@ def batch(op: Any, operator: Operator) -> Any:
         if all(x is None for x in given[inputs:tensors]):
             found = op(*(fold(x, dim, count) for x, dim in mapped[:inputs]), *given[inputs:], **options)
             if isinstance(found, tuple):
-                return tuple(unfold(x, count) for x in found), (0, 0)
+                return tuple(unfold(x, count) for x in found), (0,) * len(found)
             return unfold(found, count), 0
         calls = [op(*(x if dim is None else x.select(dim, i) for x, dim in mapped), **options) for i in range(count)]
         if isinstance(calls[0], tuple):
-            return tuple(torch.stack(each) for each in zip(*calls)), (0, 0)
+            return tuple(torch.stack(each) for each in zip(*calls)), (0,) * len(calls[0])
         return torch.stack(calls), 0
 
     return batched

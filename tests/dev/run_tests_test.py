@@ -125,7 +125,7 @@ def test_what_passed_on_a_share_is_not_kept_as_passed(folder: Path, monkeypatch:
     assert len(kept) == 2
 
 
-def test_a_run_with_nothing_cached_ends_within_90_minutes() -> None:
+def test_the_budgets_fit_in_ci_and_ci_in_90_minutes() -> None:
     assert sum(run_tests.BUDGETS.values()) <= run_tests.MOST_SECONDS <= 5400
 
 

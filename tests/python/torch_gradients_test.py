@@ -354,11 +354,19 @@ def test_the_operator_refuses_what_the_forward_refuses() -> None:
         ((q, k, v), {"seqused_k": int32(7, -5)}, "seqused_k: -5 at .1."),
         ((q, k, v), {"window_left": -5}, "window: its left is -5"),
         ((q, k, v), {"softmax_scale": -1.0}, "softmax_scale: -1"),
+        ((q, k, v), {"softmax_scale": float("inf")}, "softmax_scale: inf"),
+        ((q, torch.zeros(()).expand(k.shape), v), {}, "k: strides are .0, 0, 0, 0.; accepted: 1 in the last"),
+        ((q, k, v.mT.contiguous().mT), {}, "v: strides are"),
+        ((q, k, normal(2, 7, 2, 16)), {}, "v: "),
+        ((q, k, v), {"sinks": torch.ones(4, device="meta")}, "sinks: device is meta"),
         (packed, {**whole, "cu_seqlens_q": int32(5, 0)}, "cu_seqlens_q: starts with 5"),
         (packed, {**whole, "cu_seqlens_k": int32(0, 99)}, "cu_seqlens_k: ends with 99"),
         (packed, {**whole, "cu_seqlens_q": int32(0, 5).long()}, "cu_seqlens_q: dtype is torch.int64"),
         (packed, {**whole, "seqused_k": int32(6)}, "seqused_k: 6 at .0.; accepted: 0 to 5, the keys"),
     ]
+    out, lse = torch.ops.flashfit.attention_lse(q, k, v)
+    with pytest.raises(flashfit.InvalidArgument, match=r"^lse: torch.float32 on meta; accepted"):
+        torch.ops.flashfit.attention_backward(out, q, k, v, out, lse.to("meta"))
     for tensors, options, words in wrong:
         out = torch.zeros(*tensors[0].shape[:-1], tensors[2].shape[-1])
         lse = torch.zeros([4, 5] if out.dim() == 3 else [2, 4, 5])

@@ -198,6 +198,21 @@ def test_a_tensor_without_memory_is_no_call_to_the_library() -> None:
     assert (layer.device.type, layer.shape) == ("meta", x.shape)
 
 
+def test_gradients_of_tensors_without_memory() -> None:
+    q = torch.empty(4, 2, 8, device="meta", requires_grad=True)
+    offsets = torch.empty(3, dtype=torch.int32, device="meta")
+    flashfit.attention(q, q, q, cu_seqlens_q=offsets, cu_seqlens_k=offsets).sum().backward()
+    assert (q.grad.device.type, q.grad.shape) == ("meta", q.shape)
+
+
+def test_no_heads_have_gradients() -> None:
+    q = torch.randn(2, 3, 0, 8, requires_grad=True)
+    for options in ({"sinks": torch.zeros(0)}, {"alibi_slopes": torch.zeros(0)}, {"alibi_slopes": torch.zeros(2, 0)}):
+        q.grad = None
+        flashfit.attention(q, q, q, **options).sum().backward()
+        assert q.grad.shape == q.shape
+
+
 def test_another_layout_is_refused_in_words() -> None:
     x = torch.zeros(1, 4, 2, 8).to_mkldnn()
     with pytest.raises(flashfit.InvalidArgument, match=r"^q: layout is torch\._mkldnn; accepted: torch\.strided$"):

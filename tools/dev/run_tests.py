@@ -25,7 +25,7 @@ from tools.dev.junit import LEFT_OUT
 ROOT = Path(__file__).resolve().parents[2]
 CORES = str(len(os.sched_getaffinity(0)))
 RESULTS = ("build/tests.xml", "build/python-tests.xml", "build-asan/tests.xml", "build/matrix.xml", "build/lint.xml")
-#: Seconds that a stage takes on two cores with nothing compiled, cached or installed before.
+#: Seconds that a stage takes on two cores with nothing compiled, cached or installed before, as measured in parts.
 BUDGETS = {
     "set-up": 100,
     "lint": 150,
@@ -36,8 +36,8 @@ BUDGETS = {
     "build, sanitized": 690,
     "C++ tests, sanitized": 470,
 }
-#: Seconds after which CI stops whatever still runs, which fails. A stage over its budget does not: the machine may be
-#: half as fast as the one that the budgets are of, and the table says so.
+#: Seconds after which CI stops what still runs, which fails unless it is one of IF_TIME_IS_LEFT. A stage over its budget
+#: does not: the machine may be half as fast as the one that the budgets are of, and the table says so.
 MOST_SECONDS = 4800
 #: What CI leaves out where there is no time for it: with nothing cached, most of it.
 IF_TIME_IS_LEFT = ("build, sanitized", "C++ tests, sanitized")

@@ -120,6 +120,7 @@ class Chain:
     """Calls that read what the kernel before wrote, and write what it read: each begins while that kernel ends."""
 
     name = "a chain of calls"
+    may_be_captured = True
 
     def __init__(self) -> None:
         self.q, self.k, self.v = DENSE.make(0)
@@ -178,9 +179,13 @@ class Chain:
 
 class Training:
     """A layer's forward and backward: kernels of PyTorch's write x, and the gradient of the output, just before it is
-    read, and read what was computed just after. bf16, of which a CUDA graph may capture the backward."""
+    read, and read what was computed just after. bf16, of which a CUDA graph may capture the backward from Hopper on."""
 
     name = "a layer's forward and backward"
+
+    @property
+    def may_be_captured(self) -> bool:
+        return bool(torch.cuda.get_device_capability()[0] >= 9)
 
     def __init__(self, device: str = "cuda") -> None:
         tokens, hidden, intermediate, experts = 2048, 512, 256, 16
@@ -242,6 +247,8 @@ def chains(repeats: int = 100) -> Iterator[tuple[str, bool]]:
             chain.run(lambda: None)
 
         yield f"{chain.name}, {repeats} times: as with waits between them", same(run_on)
+        if not chain.may_be_captured:
+            continue
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             run_on()

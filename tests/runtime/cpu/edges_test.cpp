@@ -195,7 +195,8 @@ TEST(CpuAttention, ANanBiasHidesNoKey) {
       if (hidden_row >= 0) set_bias(hidden_row, 50, -kInfinity);
       ASSERT_TRUE(cpu::attention_forward_on(data.call(), kernel, 1).has_value());
       for (std::int64_t row = 0; row < 70; ++row)
-        ASSERT_EQ(std::isnan(data.out.get(0, row, 0, 0)), row == 0) << kernel.name << " row " << row << hidden_row;
+        ASSERT_EQ(std::isnan(data.out.get(0, row, 0, 0)), row == 0)
+            << kernel.name << " row " << row << " hidden " << hidden_row;
     }
   }
 }
