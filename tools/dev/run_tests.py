@@ -36,8 +36,8 @@ BUDGETS = {
     "build, sanitized": 690,
     "C++ tests, sanitized": 470,
 }
-#: Seconds after which CI stops what still runs, which fails unless it is one of IF_TIME_IS_LEFT. A stage over its budget
-#: does not: the machine may be half as fast as the one that the budgets are of, and the table says so.
+#: Seconds after which CI stops what still runs, which fails unless it is one of IF_TIME_IS_LEFT. A stage over its
+#: budget does not: the machine may be half as fast as the one that the budgets are of, and the table says so.
 MOST_SECONDS = 4800
 #: What CI leaves out where there is no time for it: with nothing cached, most of it.
 IF_TIME_IS_LEFT = ("build, sanitized", "C++ tests, sanitized")
