@@ -277,11 +277,6 @@ def _compute(
     return *found, of_sinks
 
 
-def _asked(tensors: tuple[Any, ...], numbers: dict[str, Any]) -> Asked:
-    """The operator's options as the forward has them."""
-    return Asked((numbers.get("window_left", -1), numbers.get("window_right", -1)), **dict(zip(TENSORS, tensors)))
-
-
 def _check_tensors(
     grad_out: Any,
     q: Any,
@@ -295,7 +290,7 @@ def _check_tensors(
     softmax_scale: float | None,
 ) -> None:
     """What the forward checks without a look at memory, and that its results are of such a call."""
-    check_call(q, k, v, *offsets, None if softmax_scale is None else scale_of(softmax_scale), layout, asked)
+    check_call(q, k, v, *offsets, softmax_scale, layout, asked)
     check_like_q(q, {"grad_out": grad_out, "out": out})
     if lse.dtype != torch.float32 or lse.device != q.device:
         raise InvalidArgument(f"lse: {lse.dtype} on {lse.device}; accepted: torch.float32 on {q.device}, where q is")
@@ -329,45 +324,57 @@ def _check_memory(
         lengths_list("seqused_k", asked.seqused_k.tolist(), keys)
 
 
-def _kernel(
+def _operator(run: Any) -> Any:
+    """The operator's kernel, which anybody may call, or its fake: `run` after the checks that the forward makes."""
+
+    def kernel(
+        grad_out: Any,
+        q: Any,
+        k: Any,
+        v: Any,
+        out: Any,
+        lse: Any,
+        cu_seqlens_q: Any = None,
+        cu_seqlens_k: Any = None,
+        *tensors: Any,
+        layout: str = "bshd",
+        softmax_scale: float | None = None,
+        window_left: int = -1,
+        window_right: int = -1,
+        **flags: bool,
+    ) -> tuple[Any, ...]:
+        offsets = cu_seqlens_q, cu_seqlens_k
+        asked = Asked((window_left, window_right), **dict(zip(TENSORS, tensors)))
+        _check_tensors(grad_out, q, k, v, out, lse, offsets, asked, layout, softmax_scale)
+        found: tuple[Any, ...] = run(grad_out, q, k, v, out, lse, offsets, asked, layout, softmax_scale, flags)
+        return found
+
+    return kernel
+
+
+def _checked(
     grad_out: Any,
     q: Any,
     k: Any,
     v: Any,
     out: Any,
     lse: Any,
-    cu_seqlens_q: Any = None,
-    cu_seqlens_k: Any = None,
-    *tensors: Any,
-    layout: str = "bshd",
-    softmax_scale: float | None = None,
-    **numbers: Any,
+    offsets: tuple[Any, Any],
+    asked: Asked,
+    layout: str,
+    softmax_scale: float | None,
+    flags: dict[str, bool],
 ) -> tuple[Any, ...]:
-    """The operator's kernel, which anybody may call: _compute() after the checks that the forward makes of a call."""
-    given = grad_out, q, k, v, out, lse, (cu_seqlens_q, cu_seqlens_k), _asked(tensors, numbers), layout
-    _check_tensors(*given, softmax_scale)
-    _check_memory(*given)
-    options = {"layout": layout, "softmax_scale": softmax_scale, **numbers}
-    *gradients, of_sinks = _compute(grad_out, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, *tensors, **options)
+    """_compute() after a look at memory and values."""
+    scale_of(softmax_scale)
+    _check_memory(grad_out, q, k, v, out, lse, offsets, asked, layout)
+    left, right = asked.window
+    options = {"layout": layout, "softmax_scale": softmax_scale, "window_left": left, "window_right": right, **flags}
+    *gradients, of_sinks = _compute(grad_out, q, k, v, out, lse, *offsets, *asked.tensors(), **options)
     return *(_as_q(x, like) for x, like in zip(gradients, (q, k, v))), of_sinks
 
 
-def _fake(
-    grad_out: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    out: Any,
-    lse: Any,
-    cu_seqlens_q: Any = None,
-    cu_seqlens_k: Any = None,
-    *tensors: Any,
-    layout: str = "bshd",
-    softmax_scale: float | None = None,
-    **numbers: Any,
-) -> Any:
-    asked = _asked(tensors, numbers)
-    _check_tensors(grad_out, q, k, v, out, lse, (cu_seqlens_q, cu_seqlens_k), asked, layout, None)
+def _fake(_: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, offsets: Any, asked: Asked, *__: Any) -> Any:
     of_sinks = q.new_empty((0,) if asked.sinks is None else asked.sinks.shape, dtype=torch.float32)
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), of_sinks
 
@@ -375,8 +382,8 @@ def _fake(
 OPERATORS = (
     Operator(
         "attention_backward",
-        _kernel,
-        _fake,
+        _operator(_checked),
+        _operator(_fake),
         inputs=("grad_out", "q", "k", "v", "out", "lse"),
         options=_TENSORS[3:],
         arguments='*, bool causal=False, float? softmax_scale=None, str layout="bshd", SymInt window_left=-1, '

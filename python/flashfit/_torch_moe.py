@@ -137,6 +137,12 @@ def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, worksp
 
 def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = None) -> Any:
     """out, of the shape, dtype, device and strides that a call gives."""
+    _check_call(x, w13, w2, asked, out, z)
+    return torch.empty_like(x) if out is None else out
+
+
+def _check_call(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> None:
+    """Refuses what a call refuses without a look at memory."""
     numbers_of(asked)
     for name, each, ndim, layout in (
         ("x", x, 2, "[tokens, hidden]"),
@@ -187,8 +193,6 @@ def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = 
         expect("topk_weights", asked.topk_weights, tokens, chosen)
     if out is not None:
         expect("out", out, tokens, hidden)
-        return out
-    return torch.empty_like(x)
 
 
 def _allocating(run: Any) -> Any:
@@ -354,7 +358,7 @@ def _gradients(run: Any) -> Any:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
         if len(wanted) != len(MOE_GRADIENTS):
             raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
-        fake_moe(x, w13, w2, asked, z=z)  # refuses what the forward refuses
+        _check_call(x, w13, w2, asked, None, z)
         if dout.dim() != 2 or dout.dtype != x.dtype or dout.device != x.device:
             given = f"{dout.dim()} dimensions of {dout.dtype} on {dout.device}"
             raise InvalidArgument(f"dout: {given}; accepted: 2 of {x.dtype} on {x.device}, as x")

@@ -187,11 +187,11 @@ class Training:
     def may_be_captured(self) -> bool:
         return bool(torch.cuda.get_device_capability()[0] >= 9)
 
-    def __init__(self, device: str = "cuda") -> None:
+    def __init__(self) -> None:
         tokens, hidden, intermediate, experts = 2048, 512, 256, 16
 
         def make(*shape: int, scale: float = 1) -> Any:
-            return (torch.randn(shape, device=device) * scale).bfloat16()
+            return (torch.randn(shape, device="cuda") * scale).bfloat16()
 
         self.tokens, self.gradient = make(tokens, hidden), make(tokens, hidden)
         self.inputs = {
