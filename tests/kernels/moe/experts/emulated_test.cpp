@@ -128,12 +128,11 @@ TEST_P(Experts, CopiesRowsAheadOfItsTiles) {
                                .gate_up = gate_up_for(config),
                                .transposed = config.transposed},
                    .choices = reference::Choices::kRandom};
-  for (const emu::Options& options : schedules()) {
+  for (const emu::Options& options : share_of(schedules(), place())) {
     ExpertsData data = reference::make_data(spec);
     const auto ran = emulated::run(rows(), GetParam(), data, options, ExpertsGather::kAhead);
     ASSERT_TRUE(ran) << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
-    if (test_share() > 1) break;
   }
 }
 
@@ -157,7 +156,7 @@ TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
                      .choices = reference::Choices::kRandom};
     ExpertsData at_once = reference::make_data(spec);
     ASSERT_TRUE(emulated::run(rows(), GetParam(), at_once, {}));
-    for (const emu::Options& options : schedules()) {
+    for (const emu::Options& options : share_of(schedules(), place())) {
       ExpertsData data = reference::make_data(spec);
       std::vector<int> counters(2 * kMostPhases);
       const auto ran = emulated::run(
@@ -175,7 +174,6 @@ TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
       const int units = (41 + of_tokens - 1) / of_tokens * (columns > 2 ? 2 : 1);
       for (int phase = 0; phase + 1 < phases; ++phase)
         EXPECT_GE(counters[static_cast<std::size_t>(phase)], std::min(units, 9)) << phase;
-      if (test_share() > 1) break;
     }
   }
 }
