@@ -26,7 +26,7 @@ def run(*arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
 
 
-# All sentences of the docs take minutes; CI, which tries a share of what tests sample, takes every so many.
+# The job's sentences take most of a minute; CI, which tries a share of what tests sample, takes fewer.
 SENTENCES = """
 sys.path.insert(0, '.')
 from tools.job import sentences
