@@ -96,7 +96,8 @@ def main() -> None:
     assert "answer_first: 4 arguments, not connected" in refusal(lambda: native.answer_first(*arguments))
 
     dtypes, alone = {FP32: 2 << 8 | 32}, {"_current_level": -1}
-    grad: Callable[[], bool] = lambda: False  # noqa: E731
+    modes = {"grad": False}
+    grad: Callable[[], bool] = lambda: modes["grad"]  # noqa: E731
     like: Callable[[Tensor], Tensor] = lambda x: Tensor(*x.shape)  # noqa: E731
     native.connect_torch(Tensor, dtypes, None, (), (), alone, grad, like, None, 0, None)
     q, k, v, out = (Tensor(1, 3, 1, 8) for _ in range(4))
@@ -132,6 +133,15 @@ def main() -> None:
     assert by_python(q, k, v, layout="sbhd")
     assert by_python(q, k, v, is_causal=True)
     assert by_python(Parameter(1, 3, 1, 8), k, v)
+    for needing in (q, k):  # each twice: the second call after one that asks for gradients is told apart sooner
+        needing.requires_grad = True
+        assert not by_python(q, k, v)
+        modes["grad"] = True
+        assert by_python(q, k, v)
+        assert by_python(q, k, v)
+        needing.requires_grad = False
+        assert not by_python(q, k, v)
+        modes["grad"] = False
     assert by_python(q, k, v=v)  # by name
     assert by_python(q, k, "v")
     assert by_python(q, k, Tensor(1, 3, 1, 16))

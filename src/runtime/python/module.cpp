@@ -1,6 +1,7 @@
 // _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
 // nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -477,12 +478,23 @@ struct Attention {
   PyObject* count_change = nullptr;  ///< owned likewise
   PyObject* names[kNames] = {};      ///< interned, as those of a call are, so that the same text is the same object
   Vectorcall python = nullptr;       ///< what Python does with a call
+  /// Whether the last call that was not answered here asked for gradients: the next is asked first whether it does.
+  /// While calls are answered, is_plain() tells.
+  std::atomic<bool> trains = false;
 } attention;
+
+/// Whether a call of flashfit.attention is for Python, since it asks for gradients as the last one did.
+bool trains_on(const Eager& eager, PyObject* q) {
+  if (!attention.trains.load(std::memory_order_relaxed)) return false;
+  const bool asks = eager.asks_for_gradients(q);
+  if (!asks) attention.trains.store(false, std::memory_order_relaxed);
+  return asks;
+}
 
 /// What attend_plain() returns, for a call of flashfit.attention(q, k, v, *, ...).
 PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* names) {
   State& state = state_of(attention.module);
-  if (count != 3 || state.eager.asks_for_gradients(args[0])) return new_reference(Py_NotImplemented);
+  if (count != 3 || trains_on(state.eager, args[0])) return new_reference(Py_NotImplemented);
   PlainTensors given = {args[0], args[1], args[2], Py_None, Py_None, Py_None, Py_None};
   bool causal = false, heads_first = false;
   const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
@@ -510,6 +522,8 @@ PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* n
     }
   }
   Owned found(attend_plainly(state, given, causal, heads_first));
+  if (found.get() == Py_NotImplemented)
+    attention.trains.store(state.eager.asks_for_gradients(given.q), std::memory_order_relaxed);
   if (!found || found.get() == Py_NotImplemented || given.out == Py_None) return found.release();
   const Owned changed(PyTuple_Pack(1, given.out));
   const Owned counted(changed ? PyObject_CallFunctionObjArgs(attention.count_change, changed.get(), nullptr) : nullptr);
