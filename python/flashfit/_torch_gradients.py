@@ -19,6 +19,7 @@ from ._attention import heads_are_first, lse_shape, scale_of
 from ._errors import InvalidArgument
 from ._gradients import Problem, misfit_of
 from ._options import TENSORS, Asked, window_of
+from ._packages.torch_tensors import NO_GRADIENT
 from ._tensors import lengths_list, offsets_list
 from ._torch_compute import all_plain
 from ._torch_fakes import check_call, check_like_q
@@ -53,10 +54,7 @@ def check_gradients(tensors: tuple[Any, ...], options: dict[str, Any]) -> None:
     given = dict(zip(_TENSORS, tensors))
     for name, x in given.items():
         if x is not None and name not in _WITH_GRADIENTS and x.requires_grad:
-            raise InvalidArgument(
-                f"{name}: requires grad, and flashfit has no gradient of it; accepted: tensors without, or a call "
-                "under torch.no_grad()"
-            )
+            raise InvalidArgument(f"{name}: {NO_GRADIENT}")
     q, v = given["q"], given["v"]
     others = {name: given.get(name) for name in ("alibi_slopes", "bias", "seqused_k")}
     misfit = misfit_of(problem_of(q, v, options.get("softcap", 0.0), **others))

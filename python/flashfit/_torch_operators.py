@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._torch_rules import NO_BACKWARD, autocast, batch, guard_gradients
+from ._packages.torch_tensors import NO_GRADIENT
+from ._torch_rules import autocast, batch, guard_gradients
 
 
 class Gradients(NamedTuple):
@@ -40,7 +41,7 @@ class Operator(NamedTuple):
     cast_like_inputs: tuple[str, ...] = ()  # options to which it gives it as to inputs
     batches: bool = True  # whether a mapped dimension may join the inputs' first
     gradients: Gradients | None = None
-    refusal: str = NO_BACKWARD  # without gradients: why a tensor may not require grad, and what is accepted
+    refusal: str = NO_GRADIENT  # without gradients: why a tensor may not require grad, and what is accepted
 
     @property
     def tensors(self) -> tuple[str, ...]:

@@ -24,10 +24,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 _is_grad_enabled = torch.is_grad_enabled
 
 
-#: What a tensor that requires grad is told where nothing differentiates.
-NO_BACKWARD = (
-    "requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
-)
+#: What a tensor that requires grad is told.
 NO_SECOND = "requires grad, and flashfit has no second derivative; accepted: create_graph=False"
 NO_OUT = "requires grad in a call with out=, which has no backward; accepted: out=None, or torch.no_grad()"
 NO_KEEPING = "requires grad, and this operator is the forward of fused_moe; accepted: a call of fused_moe"

@@ -27,8 +27,8 @@ DTYPES = ["float16", "bfloat16", "float32"]
 route: Any = flashfit.moe_route
 ENTRIES = [flashfit.moe_route, torch_ops.moe_route]
 KINDS = [(router, renormalize) for router in ("softmax", "topk_softmax") for renormalize in (True, False)]
-NO_BACKWARD = (
-    "requires grad, and flashfit has no backward yet; accepted: tensors without, or a call under torch.no_grad()"
+NO_GRADIENT = (
+    "requires grad, and flashfit has no gradient of it; accepted: tensors without, or a call under torch.no_grad()"
 )
 U = 2.0**-24
 
@@ -378,7 +378,7 @@ def test_gradients_are_refused(entry: Any, fake: bool) -> None:
             call(logits, 4)
         with pytest.raises(flashfit.InvalidArgument) as caught:
             call(logits, 4)
-    assert str(caught.value) == f"logits: {NO_BACKWARD}"
+    assert str(caught.value) == f"logits: {NO_GRADIENT}"
 
 
 def test_gradients_of_results_are_refused() -> None:
@@ -397,7 +397,7 @@ def test_gradients_of_results_are_refused() -> None:
 def test_gradients_are_refused_when_compiled(backend: str) -> None:
     logits = normal().requires_grad_()
     compiled = torch.compile(lambda x: flashfit.moe_route(x, 4), backend=backend, fullgraph=True)
-    with pytest.raises(Exception, match="logits: requires grad, and flashfit has no backward yet; accepted: "):
+    with pytest.raises(Exception, match="logits: requires grad, and flashfit has no gradient of it; accepted: "):
         compiled(logits)
 
 

@@ -21,6 +21,11 @@ _NAMES = (
     (BOOL, "bool"),
 )
 
+#: What a tensor that requires grad is told where nothing differentiates.
+NO_GRADIENT = (
+    "requires grad, and flashfit has no gradient of it; accepted: tensors without, or a call under torch.no_grad()"
+)
+
 #: What is accepted of arguments whose dtypes are more than one, and not those of q, k, v and out.
 _ACCEPTED = {
     "bias": "q's, torch.float32, torch.bool",
@@ -145,10 +150,7 @@ class Torch(Package):
     def read(self, name: str, x: Any, stream: int) -> Memory:
         torch: Any = sys.modules["torch"]
         if x.requires_grad and torch.is_grad_enabled():
-            raise InvalidArgument(
-                f"{name}: requires grad, and flashfit has no backward yet; "
-                "accepted: tensors without, or a call under torch.no_grad()"
-            )
+            raise InvalidArgument(f"{name}: {NO_GRADIENT}")
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{name}: layout is {x.layout}; accepted: torch.strided")
         if x.is_nested:
