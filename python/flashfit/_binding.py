@@ -22,7 +22,7 @@ from ._frames import (
     frames_activation_backward,
     frames_attend,
     frames_gather_rows,
-    frames_moe,
+    frames_layer,
     frames_moe_backward,
     frames_route,
     frames_rows_product,
@@ -45,6 +45,9 @@ Attend = Callable[..., int]
 #: route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status, or UNREADABLE. options may
 #: be left out: (router_bias, groups, groups_kept, scale).
 Route = Callable[..., int]
+#: layer(tensors, numbers, stream, space): flashfit_fused_moe_run's status of a tuple of Memory or None, in the order of
+#: MOE_TENSORS; numbers: _moe.Numbers; space: (workspace's address, its bytes, allocate), as attend() has them last.
+Layer = Callable[..., int]
 
 
 def compiled_module(path: Path) -> ModuleType | None:
@@ -77,11 +80,10 @@ def _find_module(beside: Path) -> ModuleType | None:
 
 
 class Binding:
-    """The way that is used: its name, "native" or "ctypes", its attend() and its route()."""
+    """The way that is used: its name, "native" or "ctypes", its attend(), route() and layer()."""
 
-    #: The layer of experts is called by ctypes: it takes hundreds of microseconds at least.
     moe_tensors = MOE_TENSORS
-    moe = staticmethod(frames_moe)
+    #: Parts of a layer's gradients are called by ctypes: together they take hundreds of microseconds at least.
     moe_backward = staticmethod(frames_moe_backward)
     activation_backward = staticmethod(frames_activation_backward)
     rows_product = staticmethod(frames_rows_product)
@@ -98,12 +100,14 @@ class Binding:
         self.native = _find_module(loaded.path) if asked == "native" else None
         self.attend: Attend
         self.route: Route
+        self.layer: Layer
         if self.native:
-            functions = (loaded.attention_run, loaded.c.flashfit_moe_route)
+            functions = (loaded.attention_run, loaded.c.flashfit_moe_route, loaded.fused_moe_run)
             self.native.connect(*(ctypes.cast(each, ctypes.c_void_p).value for each in functions))
             self.name, self.attend, self.route = "native", self.native.attend, self.native.route
+            self.layer = self.native.layer
         else:
-            self.name, self.attend, self.route = "ctypes", frames_attend, frames_route
+            self.name, self.attend, self.route, self.layer = "ctypes", frames_attend, frames_route, frames_layer
 
 
 _lock = Lock()

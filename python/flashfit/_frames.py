@@ -192,12 +192,11 @@ def frames_route(
         return int(library().c.flashfit_moe_route(frame.address))
 
 
-def frames_moe(tensors: dict[str, Memory | None], numbers: Any, stream: int, space: Any) -> int:
-    """flashfit_fused_moe_run's status. numbers: _moe.Numbers; space: (workspace's address, its bytes, allocate), as
-    attend() has them last."""
+def frames_layer(tensors: tuple[Memory | None, ...], numbers: Any, stream: int, space: Any) -> int:
+    """What `_flashfit_native.layer` does, for Memory and None alone."""
     *workspace, allocate = space
     with _moe_frames.take() as frame:
-        places = [frame.put_tensor(i, tensors[name]) for i, name in enumerate(MOE_TENSORS)]
+        places = [frame.put_tensor(i, memory) for i, memory in enumerate(tensors)]
         *first, z = places  # which lies behind all else
         frame.put_args(numbers[0], *first, stream, 0, *workspace, *numbers[1:], z)
         return _run(library().fused_moe_run, frame, allocate)

@@ -286,7 +286,7 @@ def moe_with_care(
     if out is not None:
         call.read_result("out", out, True)
     _check_range(numbers, tensors["w13"])
-    status = binding().moe(tensors, numbers, call.queue, call.workspace())
+    status = binding().layer(tuple(tensors.values()), numbers, call.queue, call.workspace())
     if status:
         raise _in_own_words(failure(status), asked)
     call.queued()

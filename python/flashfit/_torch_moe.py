@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -10,7 +12,18 @@ from ._binding import binding, failure
 from ._errors import InvalidArgument
 from ._frames import MOE_GRADIENTS
 from ._gradients import experts_over_wgmma
-from ._moe import Asked, Swiglu, activation_of, has_gate, layout_of, moe_with_care, numbers_of, range_of, shared_of
+from ._moe import (
+    Asked,
+    Numbers,
+    Swiglu,
+    activation_of,
+    has_gate,
+    layout_of,
+    moe_with_care,
+    numbers_of,
+    range_of,
+    shared_of,
+)
 from ._packages import TORCH
 from ._route import MOST_CHOSEN
 from ._tensors import shown, whole_numbers_list
@@ -31,6 +44,20 @@ _NUMBERS = (
     "bool transposed=False, str weight_on='output', int experts_low=0, int experts_high=0, "
     "bool recompute=False"
 ).replace("'", '"')
+
+
+#: Of Asked, what numbers_of() looks at: of these whether they are given, and of the others what they are.
+_GIVEN = ("router_logits", "topk_weights", "topk_ids", "offsets", "router_bias")
+_OPTIONS = (
+    *("top_k", "router", "renormalize", "scale", "activation", "gate_up", "transposed", "weight_on"),
+    "recompute",
+)
+_given_of, _options_of = attrgetter(*_GIVEN), attrgetter(*_OPTIONS)
+_SIMPLE = frozenset((int, float, str, bool, type(None)))
+#: Of the arguments that the compiled module reads.
+_TENSORS = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
+#: None where it is ctypes', which reads no torch tensors.
+_layer: Any = binding().layer if binding().native else None
 
 
 def _asked(
@@ -112,7 +139,7 @@ def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: A
     """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
     before it is added."""
     first, second, gate = shared_of(asked.shared)
-    found = moe_with_care(TORCH, x, w13, w2, asked._replace(shared=None), out, workspace, z)
+    found = compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z)
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
@@ -124,15 +151,54 @@ def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: A
         gate_up=asked.gate_up,
         transposed=asked.transposed,
     )
-    return found.add_(moe_with_care(TORCH, x, first[None], second[None], alone, None, None))
+    return found.add_(compute_moe(x, first[None], second[None], alone))
+
+
+@lru_cache(maxsize=64, typed=True)
+def _numbers_again(given: tuple[bool, ...], *options: Any) -> Numbers:
+    """numbers_of() a call with these of _GIVEN, and with these _OPTIONS."""
+    there = {name: True for name, is_there in zip(_GIVEN, given) if is_there}
+    return numbers_of(Asked(**there, **dict(zip(_OPTIONS, options))))
+
+
+def _numbers_of(asked: Asked) -> Numbers:
+    """numbers_of(), remembered where nothing is given that may change, or that a cache takes for another (1 and True in
+    a tuple)."""
+    options = _options_of(asked)
+    if asked.groups is not None or asked.experts is not None or not _SIMPLE.issuperset(map(type, options)):
+        return numbers_of(asked)
+    return _numbers_again(tuple([each is not None for each in _given_of(asked)]), *options)
+
+
+def _compute_quickly(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> Any:
+    """The call by the compiled module, which reads torch's tensors itself; NotImplemented where moe_with_care() has to
+    read an argument, or to word a refusal."""
+    numbers = _numbers_of(asked)
+    ids, weights, offsets = asked.topk_ids, asked.topk_weights, asked.offsets
+    experts = None if isinstance(asked.experts, tuple) else asked.experts
+    others = (asked.router_logits, asked.b13, asked.b2, asked.router_bias, *shared_of(asked.shared), z)
+    given = (x, w13, w2, out, ids, weights, offsets, experts, *others)
+    if _layer is None or not _TENSORS.issuperset(map(type, given)):
+        return NotImplemented
+    if numbers.high and (w13.dim() != 3 or numbers.high - numbers.low != w13.shape[0]):
+        return NotImplemented
+    ids = ids if ids is None else TORCH.whole("topk_ids", ids)
+    offsets = offsets if offsets is None else TORCH.whole("offsets", offsets)
+    experts = experts if experts is None else TORCH.whole("experts", experts)
+    weights = weights if weights is None else TORCH.single("topk_weights", weights)
+    logits, b13, b2, bias, *shared, z = others
+    result = torch.empty_like(x) if out is None else out
+    tensors = (x, w13, w2, result, ids, weights, logits, offsets, b13, b2, bias, experts, *shared, z)
+    return result if _layer(tensors, numbers, None, None) == 0 else NotImplemented
 
 
 def compute_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, workspace: Any = None, z: Any = None) -> Any:
     """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
     here."""
-    if asked.shared is None or not (isinstance(x, torch.Tensor) and x.is_cuda):
-        return moe_with_care(TORCH, x, w13, w2, asked, out, workspace, z)
-    return _with_shared(x, w13, w2, asked, out, workspace, z)
+    if asked.shared is not None and isinstance(x, torch.Tensor) and x.is_cuda:
+        return _with_shared(x, w13, w2, asked, out, workspace, z)
+    found = NotImplemented if workspace is not None else _compute_quickly(x, w13, w2, asked, out, z)
+    return moe_with_care(TORCH, x, w13, w2, asked, out, workspace, z) if found is NotImplemented else found
 
 
 def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = None) -> Any:

@@ -237,6 +237,7 @@ def kept(as_on_a_gpu: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return forward(package, x, w13, w2, asked, out, workspace)
 
     monkeypatch.setattr(_torch_moe, "keeps", lambda x: True)
+    monkeypatch.setattr(_torch_moe, "_layer", None)  # so that every call comes here
     monkeypatch.setattr(_torch_moe, "moe_with_care", keeping)
     return seen
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from flashfit import _attention
 from flashfit._binding import binding, compiled_module
-from flashfit._frames import frames_attend
+from flashfit._frames import frames_attend, frames_layer
 from flashfit._library import ALLOCATE, library
 from flashfit._packages import package_of
 from flashfit._tensors import Memory
@@ -88,6 +88,7 @@ def operation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     api = CApi(name=request.param)
     monkeypatch.setattr(library(), request.param, api.function)
     monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
+    monkeypatch.setattr(binding(), "layer", frames_layer)
     return Operation(*((attend, "q") if request.param == "attention_run" else (run_experts, "x")), api)
 
 
@@ -197,6 +198,40 @@ def test_a_failure_stays_a_status(way: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert attend(MEMORY, MEMORY, MEMORY, MEMORY, None, None, None, 0, 0.0, 5, None, False) == 4
 
 
+#: Of a layer of experts: x, w13, w2, out, topk_ids and topk_weights, as the played C API looks at none of them.
+LAYER = (*(MEMORY,) * 6, *(None,) * 10)
+NUMBERS = (0, 0, 0, 0, 1.0, 0.0, 0.0, 0, 0, 0, 1.0)
+
+
+def layer_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if way == "ctypes":
+        monkeypatch.setattr(library(), "fused_moe_run", api.function)
+        return frames_layer
+    native = binding().native
+    if native is None:
+        pytest.skip("this Python loads no compiled module")
+    alone: Any = compiled_module(Path(str(native.__file__)))
+    alone.connect(0, 0, api.address)
+    return alone.layer
+
+
+@pytest.mark.parametrize("way", ["ctypes", "native"])
+def test_a_layer_asks_the_function_that_was_given(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = CApi(name="fused_moe_run")
+    layer = layer_of(way, api, monkeypatch)
+    assert layer(LAYER, NUMBERS, 5, (0, 0, None)) == INVALID_ARGUMENT  # no memory, and nobody to ask
+    assert layer(LAYER, NUMBERS, 5, (0xB000, NEEDED, None)) == 0
+    assert layer(LAYER, NUMBERS, 5, (0, 0, lambda count: 0xD000 + count)) == 0
+    assert api.given == [(0, 0), (0xB000, NEEDED), (0xD000 + NEEDED, NEEDED)]
+
+    def allocate(count: int) -> int:
+        raise KeyError(count)
+
+    with pytest.raises(KeyError, match=str(NEEDED)):
+        layer(LAYER, NUMBERS, 5, (0, 0, allocate))
+    assert len(api.given) == 3
+
+
 class PlainTorch:
     """A copy of the compiled module that takes its memory from `allocate`, and torch tensors on the CPU."""
 
@@ -209,7 +244,7 @@ class PlainTorch:
 
         module: Any = compiled_module(Path(str(native.__file__)))
         self.module = module
-        self.module.connect(api.address)
+        self.module.connect(api.address, 0, api.address)
         *connection, _ = torch_tensors.module_connection()
         self.module.connect_torch(*connection, allocate)
         self.q = torch.ones(1, 1, 2, 64)
@@ -232,6 +267,25 @@ def test_torch_allocates_what_a_plain_call_needs() -> None:
         assert plain.attend().shape == plain.q.shape
         assert len(made) == times
         assert api.given == [(each.data_ptr(), NEEDED) for each in made]
+
+
+def test_torch_allocates_what_a_layer_needs() -> None:
+    torch = pytest.importorskip("torch")
+    api, made = CApi(name="fused_moe_run"), []
+
+    def allocate(count: int, device: int) -> Any:
+        made.append(torch.empty(count, dtype=torch.uint8))
+        return made[-1]
+
+    def out_of_memory(count: int, device: int) -> Any:
+        raise MemoryError(count)
+
+    layer = PlainTorch(api, allocate).module.layer
+    tensors = (*(torch.ones(2, 2),) * 6, *(None,) * 10)
+    assert layer(tensors, NUMBERS, None, None) == 0
+    assert api.given == [(made[0].data_ptr(), NEEDED)]
+    with pytest.raises(MemoryError, match=str(NEEDED)):
+        PlainTorch(api, out_of_memory).module.layer(tensors, NUMBERS, None, None)
 
 
 def test_torch_is_not_asked_for_what_is_not_needed() -> None:

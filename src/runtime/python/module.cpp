@@ -1,5 +1,6 @@
-// _flashfit_native: the shortest way from Python objects to flashfit_attention_run and flashfit_moe_route. It words
-// nothing: what it cannot read, and what the C API refuses, goes back to the Python package.
+// _flashfit_native: the shortest way from Python objects to flashfit_attention_run, flashfit_moe_route and
+// flashfit_fused_moe_run. It words nothing: what it cannot read, and what the C API refuses, goes back to the Python
+// package.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -11,10 +12,12 @@
 #include "runtime/python/abi3t.hpp"
 #include "runtime/python/describe_call.hpp"
 #include "runtime/python/eager.hpp"
+#include "runtime/python/layer.hpp"
 #include "runtime/python/node_forward.hpp"
 #include "runtime/python/sdpa_kernel.hpp"
 #include "runtime/python/tensor.hpp"
 #include "runtime/python/vectorcall.hpp"
+#include "runtime/python/workspace.hpp"
 
 namespace flashfit::python {
 namespace {
@@ -26,6 +29,7 @@ using Route = decltype(&flashfit_moe_route);
 struct State {
   Attend attention_run = nullptr;
   Route moe_route = nullptr;
+  RunLayer fused_moe_run = nullptr;
   TensorTypes types;
   Eager eager;
 };
@@ -44,13 +48,14 @@ bool expect(const char* name, Py_ssize_t count, Py_ssize_t wanted, const State& 
 }
 
 PyObject* connect(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  enum { kAttentionRun, kMoeRoute, kCount };
+  enum { kAttentionRun, kMoeRoute, kFusedMoeRun, kCount };
   void* functions[kCount] = {};
   if (!expect("connect", count == kMoeRoute ? Py_ssize_t{kCount} : count, kCount, true)) return nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) functions[i] = PyLong_AsVoidPtr(args[i]);
   if (PyErr_Occurred()) return nullptr;
   state_of(module).attention_run = reinterpret_cast<Attend>(functions[kAttentionRun]);
   state_of(module).moe_route = reinterpret_cast<Route>(functions[kMoeRoute]);
+  state_of(module).fused_moe_run = reinterpret_cast<RunLayer>(functions[kFusedMoeRun]);
   return new_reference(Py_None);
 }
 
@@ -194,53 +199,6 @@ enum Place {
   kPlaces
 };
 
-constexpr int kUnreadable = -1;
-
-/// Where a call's workspace comes from: a Python function that gives its address, or else torch. What is allocated goes
-/// when this does: work that uses the memory again is queued behind the call's.
-class Workspace {
- public:
-  Workspace(State& state, PyObject* allocate, const Tensor& q) : state_(state), allocate_(allocate), q_(q) {}
-
-  /// The status of a call that may ask for its workspace; an exception of the function that was asked is set then.
-  int run(const flashfit_attention_args& args, bool allocates) {
-    thread_ = PyEval_SaveThread();
-    const flashfit_status status = state_.attention_run(&args, allocates ? give : nullptr, this);
-    PyEval_RestoreThread(thread_);
-    if (type_) PyErr_Restore(type_, value_, traceback_);
-    return status;
-  }
-
- private:
-  static void* give(void* context, std::uint64_t bytes) {
-    Workspace& workspace = *static_cast<Workspace*>(context);
-    PyEval_RestoreThread(workspace.thread_);
-    void* const data = workspace.allocate_ ? workspace.ask(bytes) : workspace.take_of_torch(bytes);
-    // No exception is set while other code runs.
-    if (!data) PyErr_Fetch(&workspace.type_, &workspace.value_, &workspace.traceback_);
-    workspace.thread_ = PyEval_SaveThread();
-    return data;
-  }
-
-  void* ask(std::uint64_t bytes) {
-    const Owned address(PyObject_CallFunction(allocate_, "K", static_cast<unsigned long long>(bytes)));
-    return address ? PyLong_AsVoidPtr(address.get()) : nullptr;
-  }
-
-  void* take_of_torch(std::uint64_t bytes) {
-    memory_ = state_.eager.scratch(bytes, static_cast<int>(q_.get().device.device_id));
-    return memory_ && tensor_.read(memory_.get(), state_.types, false) ? tensor_.get().data : nullptr;
-  }
-
-  State& state_;
-  PyObject* allocate_;
-  const Tensor& q_;
-  Owned memory_;
-  Tensor tensor_;
-  PyThreadState* thread_ = nullptr;
-  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;  // of what the function raised
-};
-
 /// A call of the library and the tensors that its arguments point to.
 struct Call {
   flashfit_attention_args args{};
@@ -275,7 +233,10 @@ struct Call {
   int run(State& state, bool find_stream) {
     if (find_stream && !current_stream(tensors[kQ], state.types, &args.stream)) return kUnreadable;
     args.struct_size = sizeof args;
-    return Workspace(state, allocate, tensors[kQ]).run(args, allocate || find_stream);
+    const auto attend = [&](flashfit_allocate give, void* context) {
+      return state.attention_run(&args, give, context);
+    };
+    return Workspace(state.eager, state.types, allocate, tensors[kQ]).run(attend, allocate || find_stream);
   }
 };
 
@@ -376,6 +337,15 @@ PyObject* route(PyObject* module, PyObject* const* args, Py_ssize_t count) {
   status = state.moe_route(&call);
   Py_END_ALLOW_THREADS;
   return PyLong_FromLong(status);
+}
+
+PyObject* layer(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  enum { kTensors, kNumbers, kStream, kSpace, kCount };
+  State& state = state_of(module);
+  if (!expect("layer", count, kCount, state.fused_moe_run != nullptr)) return nullptr;
+  const LayerCall call = {args[kTensors], args[kNumbers], args[kStream], args[kSpace]};
+  const int status = run_layer(state.fused_moe_run, state.eager, state.types, call);
+  return PyErr_Occurred() ? nullptr : PyLong_FromLong(status);
 }
 
 bool is_text(PyObject* object, const char* text) {
@@ -625,8 +595,9 @@ PyCFunction fastcall(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize
 
 PyMethodDef methods[] = {
     {"connect", fastcall(connect), METH_FASTCALL,
-     "connect(attention_run, moe_route): addresses of flashfit_attention_run and flashfit_moe_route in the library "
-     "that is loaded. moe_route may be left out where route() is not called."},
+     "connect(attention_run, moe_route, fused_moe_run): addresses of flashfit_attention_run, flashfit_moe_route and "
+     "flashfit_fused_moe_run in the library that is loaded. The last two may be left out where neither route() nor "
+     "layer() is called."},
     {"connect_torch", fastcall(connect_torch), METH_FASTCALL,
      "connect_torch(tensor_type, dtypes, current_stream, always, quiet, forward_ad, is_grad_enabled, empty_like, "
      "check_like, count_modes, scratch): torch's functions. dtypes maps torch.dtype to DLPack code * 256 + bits; "
@@ -672,6 +643,11 @@ PyMethodDef methods[] = {
      "out have heads before tokens. options may be left out: (window_left, window_right, softcap, alibi_slopes, sinks, "
      "bias, seqused_k, workspace's address, workspace_bytes, allocate). allocate(bytes), or None, gives the address of "
      "a workspace where one is needed and none was given; with stream None torch does."},
+    {"layer", fastcall(layer), METH_FASTCALL,
+     "layer(tensors, numbers, stream, space): flashfit_fused_moe_run's status; -1 if a tensor cannot be read. tensors: "
+     "a tuple of the 16 of flashfit_fused_moe_args in their order, as attend() takes them, or None. numbers: (flags, "
+     "experts_low, experts_high, activation, alpha, limit, shift, top_k, groups, groups_kept, scale). stream: as of "
+     "attend(). space: (address, bytes, allocate) of the workspace, as attend() has them last; None: torch gives it."},
     {"route", fastcall(route), METH_FASTCALL,
      "route(logits, weights, ids, flags, stream, variant, options): flashfit_moe_route's status; -1 if a tensor cannot "
      "be read. Tensors, stream and variant as attend() takes them. options may be left out: (router_bias, groups, "
