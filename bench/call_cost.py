@@ -43,6 +43,8 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
     heads_first = [x.transpose(1, 2) for x in (q, k, v)]
     attention, empty_like = flashfit.attention, torch.empty_like
     attention(q, k, v)
+    x, logits = (torch.randn(1, size, device=device).to(dtype) for size in (64, 8))  # a token, and its 8 experts
+    w13, w2 = (torch.randn(8, size, 64, device=device).to(dtype) for size in (128, 64))
     calls: dict[str, Callable[[], Any]] = {
         "torch.empty_like": lambda: empty_like(q),
         "torch SDPA": lambda: sdpa(*heads_first),
@@ -50,6 +52,7 @@ def calls_on(device: str) -> dict[str, Callable[[], Any]]:
         "flashfit.attention(out=)": lambda: attention(q, k, v, out=out),
         "flashfit.attention(return_lse=True)": lambda: attention(q, k, v, return_lse=True),
         "torch.ops.flashfit.attention": lambda: torch.ops.flashfit.attention(q, k, v),
+        "flashfit.fused_moe": lambda: flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=2),
     }
     # A second copy of the module, whose C function is not the library's.
     path = getattr(binding().native, "__file__", None)
