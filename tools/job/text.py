@@ -43,7 +43,8 @@ def run(root: Path, facts: dict[str, Any], proof: Proof) -> dict[str, Any]:
     model = MiniLM()
     _, cu_seqlens = model.tokens(texts)
     lengths = np.diff(cu_seqlens)
-    print(f"{len(texts)} of {len(found)} sentences, of {lengths.min()} to {lengths.max()} tokens, {lengths.sum()} in all, unpadded.\n")
+    sizes = f"of {lengths.min()} to {lengths.max()} tokens, {lengths.sum()} in all"
+    print(f"{len(texts)} of {len(found)} sentences, {sizes}, unpadded.\n")
     plans = runs(facts)
     progress = Progress(1 + len(plans))
     progress.step("the model in fp64")
