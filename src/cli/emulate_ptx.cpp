@@ -43,7 +43,8 @@ emu::Index3 parse_extent(const std::string& option, const std::string& text) {
   for (int axis = 0; begin <= text.size(); ++axis) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const auto size = whole_number(std::string_view(text).substr(begin, end - begin), 1, INT32_MAX);
-    if (!size || axis == 3) wrong(option, text, "must be up to three whole numbers from 1, such as 8 or 8,4,1");
+    if (!size || axis == 3)
+      wrong(option, text, "must be up to three whole numbers from 1 to 2147483647, such as 8 or 8,4,1");
     sizes[axis] = static_cast<int>(*size);
     begin = end + 1;
   }

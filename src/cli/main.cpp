@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     const int status = flashfit::cli::run(argc, argv);
-    if (std::fflush(stdout) == 0) return status;
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
     std::perror("flashfit: standard output");
   } catch (const std::system_error& error) {  // what fmt throws of a long text names no file
     std::fprintf(stderr, "flashfit: %s\n",

@@ -261,9 +261,11 @@ TEST(Cli, NoQueriesAndNoKeysAreAProblemToo) {
 }
 
 TEST(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
-  const Ran ran = run("explain --gpu L4 --tile 128x64 >/dev/full");
-  EXPECT_EQ(ran.status, 3);
-  EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr("No space left on device")));
+  for (const char* const few : {"explain --gpu L4 --tile 128x64", "--version"}) {
+    const Ran ran = run(std::string(few) + " >/dev/full");
+    EXPECT_EQ(ran.status, 3) << few;
+    EXPECT_THAT(ran.err, AllOf(StartsWith("flashfit: "), HasSubstr("No space left on device"))) << few;
+  }
   // Longer than the buffer of standard output: the first part is refused while it is printed.
   for (const char* const many : {"images", "images --json", "bench --list --json"}) {
     const Ran longer = run(std::string(many) + " >/dev/full");
