@@ -114,6 +114,11 @@ struct Walk {
 
 Part read_part(const File& file, const std::string& relative, FactsBudget& budget) {
   Part part;
+  // A wheel by its name is judged as one, whatever it holds: cut short, it may not even be an archive.
+  if (file.path.ends_with(".whl")) {
+    part.package = true;
+    return part;
+  }
   if (file.size == 0 || budget.exhausted()) return part;
   const auto source = FileSource::open(file.path);
   if (!source) {
@@ -124,7 +129,7 @@ Part read_part(const File& file, const std::string& relative, FactsBudget& budge
   const auto head = content.head(kHeadSize);
   if (!head) return part;  // shorter by now
   if (is_zip(*head) || is_gzip(*head)) {
-    part.package = file.path.ends_with(".whl") || file.path.ends_with(".tar.gz");
+    part.package = file.path.ends_with(".tar.gz");
     return part;
   }
   if (!may_be_binary(*head)) return part;

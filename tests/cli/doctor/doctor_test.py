@@ -301,6 +301,18 @@ def test_hostile_files_are_malformed_and_the_others_are_judged(made: Path, tmp_p
     assert f"{NEW_ABI} fits on L40 (8.9)" in lines
 
 
+@pytest.mark.parametrize("content", [b"", b"no archive\n" * 200])
+def test_what_is_named_a_wheel_in_a_folder_is_judged_though_it_is_none(
+    made: Path, tmp_path: Path, content: bytes
+) -> None:
+    """A download that was cut off, or is a page of an error."""
+    (tmp_path / NEW_ABI).write_bytes((made / NEW_ABI).read_bytes())
+    (tmp_path / "page-1.0-cp311-cp311-linux_x86_64.whl").write_bytes(content)
+    status, lines = doctor(tmp_path, *L40)
+    assert status == 2
+    assert lines[0].startswith("1 of 2 targets cannot be told on L40 (8.9): page-1.0-cp311-cp311-linux_x86_64.whl")
+
+
 def windows_program(machine: int, plus: bool) -> bytes:
     """An empty one: 64-bit (`plus`) or 32-bit."""
     optional = struct.pack("<H106xI128x", 0x20B, 16) if plus else struct.pack("<H90xI128x", 0x10B, 16)
