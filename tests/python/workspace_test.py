@@ -154,16 +154,21 @@ def test_on_the_cpu_nothing_is_asked() -> None:
 MEMORY = Memory(0x7000, 2, 0, 2, 16, (1, 1, 2, 64), (128, 128, 64, 1))
 
 
-def attend_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
-    if way == "ctypes":
-        monkeypatch.setattr(library(), "attention_run", api.function)
-        return frames_attend
+def alone(*addresses: int | None) -> Any:
+    """A copy of the compiled module, connected to these functions."""
     native = binding().native
     if native is None:
         pytest.skip("this Python loads no compiled module")
-    alone: Any = compiled_module(Path(str(native.__file__)))
-    alone.connect(api.address)
-    return alone.attend
+    module: Any = compiled_module(Path(str(native.__file__)))
+    module.connect(*addresses)
+    return module
+
+
+def attend_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if way == "native":
+        return alone(api.address).attend
+    monkeypatch.setattr(library(), "attention_run", api.function)
+    return frames_attend
 
 
 @pytest.mark.parametrize("way", ["ctypes", "native"])
@@ -204,15 +209,10 @@ NUMBERS = (0, 0, 0, 0, 1.0, 0.0, 0.0, 0, 0, 0, 1.0)
 
 
 def layer_of(way: str, api: CApi, monkeypatch: pytest.MonkeyPatch) -> Any:
-    if way == "ctypes":
-        monkeypatch.setattr(library(), "fused_moe_run", api.function)
-        return frames_layer
-    native = binding().native
-    if native is None:
-        pytest.skip("this Python loads no compiled module")
-    alone: Any = compiled_module(Path(str(native.__file__)))
-    alone.connect(0, 0, api.address)
-    return alone.layer
+    if way == "native":
+        return alone(0, 0, api.address).layer
+    monkeypatch.setattr(library(), "fused_moe_run", api.function)
+    return frames_layer
 
 
 @pytest.mark.parametrize("way", ["ctypes", "native"])
@@ -237,14 +237,9 @@ class PlainTorch:
 
     def __init__(self, api: CApi, allocate: Any) -> None:
         torch = pytest.importorskip("torch")
-        native = binding().native
-        if native is None:
-            pytest.skip("this Python loads no compiled module")
         from flashfit._packages import torch_tensors
 
-        module: Any = compiled_module(Path(str(native.__file__)))
-        self.module = module
-        self.module.connect(api.address, 0, api.address)
+        self.module = alone(api.address, 0, api.address)
         *connection, _ = torch_tensors.module_connection()
         self.module.connect_torch(*connection, allocate)
         self.q = torch.ones(1, 1, 2, 64)
