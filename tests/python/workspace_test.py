@@ -86,9 +86,11 @@ class Operation:
 @pytest.fixture(params=["attention_run", "fused_moe_run"])
 def operation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Operation:
     api = CApi(name=request.param)
+    monkeypatch.setattr(
+        binding(), "layer", frames_layer
+    )  # first: the binding, once made, keeps the library's functions
     monkeypatch.setattr(library(), request.param, api.function)
     monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
-    monkeypatch.setattr(binding(), "layer", frames_layer)
     return Operation(*((attend, "q") if request.param == "attention_run" else (run_experts, "x")), api)
 
 
