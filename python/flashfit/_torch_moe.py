@@ -180,7 +180,7 @@ def _compute_quickly(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) 
     given = (x, w13, w2, out, ids, weights, offsets, experts, *others)
     if _layer is None or not _TENSORS.issuperset(map(type, given)):
         return NotImplemented
-    if numbers.high and (w13.dim() != 3 or numbers.high - numbers.low != w13.shape[0]):
+    if numbers.high and (w13 is None or w13.dim() != 3 or numbers.high - numbers.low != w13.shape[0]):
         return NotImplemented
     ids = ids if ids is None else TORCH.whole("topk_ids", ids)
     offsets = offsets if offsets is None else TORCH.whole("offsets", offsets)
