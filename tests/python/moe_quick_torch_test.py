@@ -130,7 +130,7 @@ def test_what_a_call_was_told_is_not_taken_for_what_it_resembles(options: dict[s
 def test_weights_that_are_not_there_are_refused_in_words() -> None:
     x, w2, logits = numbers(2, HIDDEN), numbers(3, HIDDEN, INTERMEDIATE), numbers(2, 5)
     for w13 in (None, numbers(HIDDEN), numbers(4, 2 * INTERMEDIATE, HIDDEN)):
-        with pytest.raises(flashfit.FlashfitError, match="^(w13|experts): "):
+        with pytest.raises(flashfit.FlashfitError, match=r"^(w13|experts): "):
             flashfit.fused_moe(x, w13, w2, router_logits=logits, top_k=1, experts=(0, 3))
 
 
