@@ -48,11 +48,11 @@ _NUMBERS = (
 
 #: Of Asked, what numbers_of() looks at: of these whether they are given, and of the others what they are.
 _GIVEN = ("router_logits", "topk_weights", "topk_ids", "offsets", "router_bias")
-_OPTIONS = (
-    *("top_k", "router", "renormalize", "scale", "activation", "gate_up", "transposed", "weight_on"),
-    "recompute",
+_VALUES = (
+    *("top_k", "router", "renormalize", "scale", "activation", "gate_up"),
+    *("transposed", "weight_on", "recompute"),
 )
-_given_of, _options_of = attrgetter(*_GIVEN), attrgetter(*_OPTIONS)
+_given_of, _values_of = attrgetter(*_GIVEN), attrgetter(*_VALUES)
 _SIMPLE = frozenset((int, float, str, bool, type(None)))
 #: Of the arguments that the compiled module reads.
 _TENSORS = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
@@ -155,19 +155,19 @@ def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: A
 
 
 @lru_cache(maxsize=64, typed=True)
-def _numbers_again(given: tuple[bool, ...], *options: Any) -> Numbers:
-    """numbers_of() a call with these of _GIVEN, and with these _OPTIONS."""
+def _numbers_again(given: tuple[bool, ...], *values: Any) -> Numbers:
+    """numbers_of() a call with these of _GIVEN, and with these _VALUES."""
     there = {name: True for name, is_there in zip(_GIVEN, given) if is_there}
-    return numbers_of(Asked(**there, **dict(zip(_OPTIONS, options))))
+    return numbers_of(Asked(**there, **dict(zip(_VALUES, values))))
 
 
 def _numbers_of(asked: Asked) -> Numbers:
     """numbers_of(), remembered where nothing is given that may change, or that a cache takes for another (1 and True in
     a tuple)."""
-    options = _options_of(asked)
-    if asked.groups is not None or asked.experts is not None or not _SIMPLE.issuperset(map(type, options)):
+    values = _values_of(asked)
+    if asked.groups is not None or asked.experts is not None or not _SIMPLE.issuperset(map(type, values)):
         return numbers_of(asked)
-    return _numbers_again(tuple([each is not None for each in _given_of(asked)]), *options)
+    return _numbers_again(tuple([each is not None for each in _given_of(asked)]), *values)
 
 
 def _compute_quickly(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> Any:

@@ -86,9 +86,8 @@ class Operation:
 @pytest.fixture(params=["attention_run", "fused_moe_run"])
 def operation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Operation:
     api = CApi(name=request.param)
-    monkeypatch.setattr(
-        binding(), "layer", frames_layer
-    )  # first: the binding, once made, keeps the library's functions
+    # First: the binding, once made, keeps the library's functions.
+    monkeypatch.setattr(binding(), "layer", frames_layer)
     monkeypatch.setattr(library(), request.param, api.function)
     monkeypatch.setattr(_attention, "binding", lambda: SimpleNamespace(attend=frames_attend))
     return Operation(*((attend, "q") if request.param == "attention_run" else (run_experts, "x")), api)

@@ -492,9 +492,11 @@ PyObject* attend_plain_call(PyObject* const* args, Py_ssize_t count, PyObject* n
     }
   }
   Owned found(attend_plainly(state, given, causal, heads_first));
-  if (found.get() == Py_NotImplemented)
+  if (found.get() == Py_NotImplemented) {
     attention.trains.store(state.eager.asks_for_gradients(given.q), std::memory_order_relaxed);
-  if (!found || found.get() == Py_NotImplemented || given.out == Py_None) return found.release();
+    return found.release();
+  }
+  if (!found || given.out == Py_None) return found.release();
   const Owned changed(PyTuple_Pack(1, given.out));
   const Owned counted(changed ? PyObject_CallFunctionObjArgs(attention.count_change, changed.get(), nullptr) : nullptr);
   return counted ? found.release() : nullptr;
