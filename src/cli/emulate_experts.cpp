@@ -89,7 +89,7 @@ struct Case {
 /// Blocks of all launches as the emulator runs them.
 std::int64_t blocks_of(const ExpertsPlan& plan, const ExpertsProblem& p) {
   std::int64_t blocks = 0;
-  for (const Step& step : experts_steps(*plan.rows, *plan.product, p, emulated::kResidentBlocks, plan.moves))
+  for (const Step& step : experts_steps(*plan.rows, *plan.product, p, emulated::kResidentBlocks, plan.phase_columns))
     blocks += step.grid.x;
   return blocks;
 }
@@ -109,7 +109,7 @@ int run(const EmulateExperts& e) {
     reference::ExpertsData data = made->data;
     Result<emu::Stats> ran =
         emulated::run(emulated::rows_kernel_for(*product, emulated::emulated_experts_rows()), *product, data, options,
-                      moves_for(experts_product_variant_of(product->variant).config, spec.problem));
+                      phase_columns_for(experts_product_variant_of(product->variant).config, spec.problem));
     if (ran) defect = reference::defect_of(data, made->answer);
     return ran;
   };

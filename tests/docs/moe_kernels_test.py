@@ -54,12 +54,13 @@ def test_registers_over_wgmma_are_those_of_the_code() -> None:
 
 def test_shared_memory_over_wgmma_is_that_of_the_configuration() -> None:
     c = fields("hopper")
-    limits = (EXPERTS / "config.hpp").read_text(encoding="utf-8")
-    ((piece, pieces),) = re.findall(r"kExpertsPieceBytes = (\d+), kExpertsPieces = (\d+);", limits)
+    config, limits = ((EXPERTS / name).read_text(encoding="utf-8") for name in ("config.hpp", "limits.hpp"))
+    ((warps, stages),) = re.findall(r"kExpertsIdleWarps = (\d+), kSumStages = (\d+);", config)
+    (columns,) = re.findall(r"kSumColumns = (\d+);", limits)
     rows_at_once = (c["tile_rows"] // 16 + 2) // 3 * 16  # experts_epilogue_rows() of two warpgroups
     ring_bytes = c["stages"] * (c["tile_rows"] + c["tile_columns"]) * c["depth"] * ELEMENT
-    expected = [ring_bytes, 2 * rows_at_once * 64 * ELEMENT, int(piece) * int(pieces), 1024]
+    expected = [ring_bytes, 2 * rows_at_once * 64 * ELEMENT, int(warps) * int(stages) * int(columns) * ELEMENT, 1024]
     table = section(PAGE, "| shared memory | KB |").partition("\n\n")[0]
     shown = [int(kb) for kb in re.findall(r"^\| [^-].* \| (\d+) \|$", table, re.MULTILINE)]
     assert [1024 * kb for kb in shown] == expected
-    assert sum(shown) == 227
+    assert sum(shown) <= 227

@@ -28,7 +28,7 @@ struct Pair {
 };
 
 /// Runs loaded images on the case's memory, red zones and all, in a workspace of poison.
-void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, ExpertsMoves moves, Outcome& outcome) {
+void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, int phase_columns, Outcome& outcome) {
   ExpertsCall call = data.call();
   Moved moved{device, outcome};
   const auto up = [&](auto& vector, auto*& pointer) {
@@ -51,10 +51,10 @@ void run_on_gpu(lab::Device& device, const Pair& pair, ExpertsData& data, Expert
   if (!poison.empty()) call.workspace = moved.up(bytes_of(poison));
   if (!outcome.passed) return;
   const Image rows = image_of(pair.rows), product = image_of(pair.product);
-  const Steps steps = experts_steps(rows, product, call.problem, device.gpu().sms, moves);
+  const Steps steps = experts_steps(rows, product, call.problem, device.gpu().sms, phase_columns);
   ExpertsArguments arguments;
-  if (const Result<void> r =
-          arguments.set(experts_product_variant_of(pair.product.variant).config, call, moves, encode_tensor_map);
+  if (const Result<void> r = arguments.set(experts_product_variant_of(pair.product.variant).config, call, phase_columns,
+                                           encode_tensor_map);
       !r)
     outcome.fail(r.error().message);
   for (std::size_t i = 0; i < steps.size() && outcome.passed; ++i) {
@@ -95,15 +95,15 @@ Outcome experts(const Place& place, const emulated::EmulatedKernel& product) {
   for (std::size_t i = 0; i < cases.size() && outcome.passed; i += rehearsal ? 16 : 1) {
     ExpertsData emulated = reference::make_data(cases[i]);
     // And in phases of so many tiles of outputs, where there are more.
-    const ExpertsMoves moves{i % 2 == 0 ? ExpertsGather::kLaunch : ExpertsGather::kAhead, static_cast<int>(i % 4)};
-    if (const auto ran = emulated::run(rows, product, emulated, {}, moves); !ran) outcome.fail(ran.error().message);
+    const int columns = static_cast<int>(i % 4);
+    if (const auto ran = emulated::run(rows, product, emulated, {}, columns); !ran) outcome.fail(ran.error().message);
     for (std::size_t k = 0; k < of_product.size() && outcome.passed; ++k) {
       ExpertsData gpu = reference::make_data(cases[i]);
       if (rehearsal)
-        static_cast<void>(emulated::run(rows, product, gpu, {}, moves));
+        static_cast<void>(emulated::run(rows, product, gpu, {}, columns));
       else
-        run_on_gpu(*place.device, {rows, product, of_rows[k % of_rows.size()].kernel, of_product[k].kernel}, gpu, moves,
-                   outcome);
+        run_on_gpu(*place.device, {rows, product, of_rows[k % of_rows.size()].kernel, of_product[k].kernel}, gpu,
+                   columns, outcome);
       if (!outcome.passed) break;
       if (const std::string defect = reference::defect_of(gpu); !defect.empty())
         outcome.fail(fmt::format("{}: {}", of_product[k].target, defect));

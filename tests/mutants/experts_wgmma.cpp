@@ -24,12 +24,12 @@ static_assert(kExpertsProductVariants[kFirst].config.engine == ExpertsEngine::kW
 #endif
 
 /// Blocks run one after another here, so that the last one finds all phases complete, and takes what units are left.
-std::string not_taken(const ExpertsProductConfig& c, const ExpertsCall& call, const ExpertsMoves& moves) {
-  if (moves.phase_columns == 0) return {};
+std::string not_taken(const ExpertsProductConfig& c, const ExpertsCall& call, int phase_columns) {
+  if (phase_columns == 0) return {};
   const auto* const taken =
       reinterpret_cast<const int*>(static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing);
   const auto columns = columns_of(c, call.problem.hidden, false);
-  for (int phase = 0; (phase + 1) * moves.phase_columns < columns; ++phase)
+  for (int phase = 0; (phase + 1) * phase_columns < columns; ++phase)
     if (taken[phase] * (32 / call.problem.top_k) < call.problem.tokens)
       return "phase " + std::to_string(phase) + ": units are left";
   return {};
@@ -45,22 +45,20 @@ std::string first_defect_of() {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool edges = i + 8 >= all.size();  // the last ones are for tiles' edges
     if (i % 5 != 0 && !edges) continue;
-    // Phases of one tile of outputs, or of units of two widths.
-    const int columns = all[i].problem.hidden > 4 * kPhaseColumns ? 3 : 1;
-    for (const ExpertsMoves moves : {ExpertsMoves(ExpertsGather::kAhead, columns), {ExpertsGather::kLaunch, 1}}) {
-      const ExpertsGather gather = moves.gather;
-      if (!edges && (gather == ExpertsGather::kAhead) != (i % 2 == 0)) continue;
-      // At random some slice lands before the warps that multiply have copied all rows: the others are the copier's.
-      const emu::Options options = schedules()[edges && gather == ExpertsGather::kAhead ? 2 : i / 5 % 3];
+    for (const bool again : {false, true}) {
+      // Phases of one tile of outputs, or of units of two widths.
+      const int columns = !again && all[i].problem.hidden > 4 * kPhaseColumns ? 3 : 1;
       reference::ExpertsData data = reference::make_data(all[i]);
       std::string untaken;
       const auto look = [&](const ExpertsCall& call) {
-        untaken = not_taken(kVariant.config, call, moves_of(kVariant.config, call.problem, moves));
+        untaken = not_taken(kVariant.config, call, phase_columns_of(kVariant.config, call.problem, columns));
       };
-      if (const auto ran = emulated::run(rows, product, data, options, moves, {}, look); !ran)
+      const emu::Options options = schedules()[again ? 2 : i / 5 % 3];
+      if (const auto ran = emulated::run(rows, product, data, options, columns, {}, look); !ran)
         return "finding: " + ran.error().message;
       if (!untaken.empty()) return "wrong " + untaken;
       if (std::string defect = reference::defect_of(data); !defect.empty()) return "wrong " + defect;
+      if (!edges) break;
     }
   }
   return {};

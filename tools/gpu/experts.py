@@ -92,8 +92,7 @@ def near(device: str = "cuda") -> Iterator[tuple[str, bool]]:
 
 def captured() -> Iterator[tuple[str, bool]]:
     """A graph is replayed with other tokens, and so with other counts of each expert: of few rows, and of so many that
-    on Hopper the first product gathers them itself. There the first tokens' results are those of a call of their own,
-    whose rows are gathered in a launch."""
+    on Hopper the second product adds up sums. The first tokens' results are those of a call of their own."""
     yield "captured and replayed with other choices", _replayed(TOKENS, HIDDEN, TOKENS)
     yield "captured and replayed with other choices of many tokens", _replayed(32768, 2048, 4096)
 

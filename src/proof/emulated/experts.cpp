@@ -35,7 +35,6 @@ void add_workspace(emu::Memory& memory, void* workspace, const ExpertsProblem& p
   part("tiles", at.tiles, most_tiles(p, c.tile_rows) * static_cast<std::int64_t>(sizeof(ExpertTile)));
   part("tile_count", at.tile_count, 4);
   part("taken", at.taken, 8);
-  part("ready", at.ready, (1 + ready_bands(p)) * 4);
   part("summing", at.summing, 2 * kMostPhases * 4);
 }
 
@@ -50,7 +49,7 @@ const EmulatedKernel& rows_kernel_for(const EmulatedKernel& product, const std::
 }
 
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsMoves moves, const std::function<void(ExpertsCall&)>& adjust,
+                       const emu::Options& options, int phase_columns, const std::function<void(ExpertsCall&)>& adjust,
                        const std::function<void(const ExpertsCall&)>& after, const std::optional<StepsBefore>& before) {
   ExpertsCall call = data.call();
   if (adjust) adjust(call);
@@ -85,8 +84,9 @@ Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product
 
   const Image rows_image = image_of(rows), product_image = image_of(product);
   ExpertsArguments arguments;
-  if (auto ok = arguments.set(config, call, moves, emu::encode_tensor_map); !ok) return tl::unexpected(ok.error());
-  Steps steps = experts_steps(rows_image, product_image, p, kResidentBlocks, moves);
+  if (auto ok = arguments.set(config, call, phase_columns, emu::encode_tensor_map); !ok)
+    return tl::unexpected(ok.error());
+  Steps steps = experts_steps(rows_image, product_image, p, kResidentBlocks, phase_columns);
   std::vector<const void*> all(arguments.all().begin(), arguments.all().end());
   std::vector<EmulatedKernel> kernels{rows, product};
   if (before) {

@@ -35,7 +35,7 @@ struct StepsBefore {
 /// may change the call before, also to one with a map or offsets; `after` may look at the workspace. Error: the
 /// emulator's finding.
 Result<emu::Stats> run(const EmulatedKernel& rows, const EmulatedKernel& product, reference::ExpertsData& data,
-                       const emu::Options& options, ExpertsMoves moves = ExpertsGather::kLaunch,
+                       const emu::Options& options, int phase_columns = 0,
                        const std::function<void(ExpertsCall&)>& adjust = {},
                        const std::function<void(const ExpertsCall&)>& after = {},
                        const std::optional<StepsBefore>& before = {});

@@ -106,8 +106,8 @@ TEST_P(ExpertsPtx, OneTokenGivesTheBitsOfTheFibres) {
       if (has(*variant, target)) compare_with_fibres(rows(), GetParam(), *variant, target, one_token_cases(config));
 }
 
-/// Rows copied ahead, and sums between the tiles.
-TEST_P(ExpertsPtx, MovesRowsAsShipped) {
+/// Sums between the tiles.
+TEST_P(ExpertsPtx, AddsUpBetweenTheTilesAsShipped) {
   const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
   if (!is_hopper(GetParam().variant) || config.keeps) return;  // forms that keep differ behind the products
   const auto program = program_of(GetParam().variant, {.target = 90, .own_features = true, .comparable = false});
@@ -124,8 +124,7 @@ TEST_P(ExpertsPtx, MovesRowsAsShipped) {
                                                        .gate_up = gate_up_for(config),
                                                        .transposed = config.transposed},
                                            .choices = reference::Choices::kRandom});
-  const auto ran =
-      emulated::run(rows(), kernel_of(GetParam().variant, **program), data, {}, {ExpertsGather::kAhead, 3});
+  const auto ran = emulated::run(rows(), kernel_of(GetParam().variant, **program), data, {}, 3);
   ASSERT_TRUE(ran) << ran.error().message;
   EXPECT_EQ(reference::defect_of(data), "");
 }

@@ -59,15 +59,15 @@ constexpr int experts_epilogue_rows(const ExpertsProductConfig& c) {
 }
 /// Over wgmma a tile's rows follow the expert's in steps of so many, which is what TMA copies at a time.
 inline constexpr int kExpertsStep = 16;
-/// Over wgmma the first product may copy rows of x into the experts' order, in pieces of at most so many bytes, through
-/// a ring of so many pieces: all that stages and epilogue buffers of two warpgroups leave of 227 KB.
-inline constexpr int kExpertsPieceBytes = 2048, kExpertsPieces = 7;
-/// Bytes of the ring. Over wgmma each warpgroup has an epilogue buffer of 64 outputs, too; then there are pieces of
-/// rows, and barriers take another 1,024 bytes with what aligns them.
+/// Over wgmma the producer thread's warpgroup has so many other warps, which gather rows, or add up tokens' sums from
+/// rings of so many pieces.
+inline constexpr int kExpertsIdleWarps = 3, kSumStages = 4;
+/// Bytes of the ring. Over wgmma each warpgroup has an epilogue buffer of 64 outputs, too; then there are the idle
+/// warps' rings, and barriers take another 1,024 bytes with what aligns them.
 constexpr int experts_product_shared_bytes(const ExpertsProductConfig& c) {
   if (c.engine == ExpertsEngine::kMma) return experts_ring_bytes(c);
   return experts_ring_bytes(c) + experts_product_groups(c) * experts_epilogue_rows(c) * 64 * size_of(c.dtype) +
-         kExpertsPieces * kExpertsPieceBytes + 1024;
+         kExpertsIdleWarps * kSumStages * kSumColumns * size_of(c.dtype) + 1024;
 }
 
 /// Whether idle warps can take tokens' sums (wgmma/token_sums.cuh), in tiles of kPhaseColumns outputs.

@@ -37,10 +37,9 @@ std::vector<ExpertsLaunch> launches_of(const ExpertsPlan& plan, const ExpertsPro
   if (steps.empty()) return all;
   if (counts(problem)) add("count");
   if (sorts(experts_product_variant_of(*plan.product->variant).config, problem)) add("place");
-  if (plan.moves.gather == ExpertsGather::kLaunch) add("gather");
   if (problem.owned() > 0) {
-    add(plan.moves.gather == ExpertsGather::kAhead ? "gather, first product" : "first product");
-    add(plan.moves.phase_columns > 0 ? "second product, sums" : "second product");
+    add("first product");
+    add(plan.phase_columns > 0 ? "second product, sums" : "second product");
   }
   add("sum");
   return all;

@@ -10,8 +10,8 @@
 
 namespace flashfit {
 
-/// A launch of a plan and what it is for: "count", "place", "gather", "first product" ("gather, first
-/// product" where it is one), "second product", "sum".
+/// A launch of a plan and what it is for: "count", "place", "first product", "second product", "sum"; "second product,
+/// sums" where it adds up some of them.
 struct ExpertsLaunch {
   const char* step;
   const Step& launch;

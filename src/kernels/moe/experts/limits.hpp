@@ -15,7 +15,6 @@ struct alignas(16) ExpertTile {
 };
 
 inline constexpr int kSortChunk = 2048;  ///< choices that one block sorts
-inline constexpr int kReadyRows = 128;   ///< of rows that a product copies itself, that one counter counts
 // Over wgmma the second product may compute outputs in phases, whose tiles are of so many (wgmma/token_sums.cuh).
 inline constexpr int kMostPhases = 8, kPhaseColumns = 256;
 inline constexpr int kSumColumns = 512;     ///< of a token, that a warp adds up at a time

@@ -68,8 +68,6 @@ ExpertsTime experts_model(const ExpertsProductConfig& c, const ExpertsProblem& p
         first * rounds(tiles * outputs / c.tile_columns) + (1 - first) * rounds(tiles * hidden / c.tile_columns);
     time.multiplying *= both;
     time.reading_l2 *= both;
-    if (c.engine == ExpertsEngine::kWgmma && !p.sorted)  // rows of x are written in the experts' order, and read there
-      time.reading_dram += bytes * 2 * choices * p.owned() / experts * hidden / (gpu.dram_gb_s * 1e3);
   }
   // Between all in a row and all at once.
   time.all = starting(c) + std::sqrt(time.multiplying * time.multiplying + time.reading_dram * time.reading_dram +

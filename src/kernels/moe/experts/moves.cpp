@@ -6,8 +6,8 @@
 
 namespace flashfit {
 
-bool moves_beside_products(int64 rows, int columns, DType dtype, int experts) {
-  constexpr int64 kFewestBytes = 256 << 20, kFewestRowsOfAnExpert = 512;
+bool adds_up_beside(int64 rows, int columns, DType dtype, int experts) {
+  constexpr int64 kFewestBytes = 384 << 20, kFewestRowsOfAnExpert = 512;
   return rows * columns * size_of(dtype) >= kFewestBytes && rows >= kFewestRowsOfAnExpert * experts;
 }
 
@@ -19,13 +19,6 @@ int phase_columns_for(int depth, int columns) {
 int phase_columns_of(int wanted, int columns) {
   if (wanted > 0) wanted = std::max(wanted, (columns + kMostPhases - 1) / kMostPhases);
   return wanted >= columns ? 0 : wanted;
-}
-
-/// 128 KB, which takes a block some 15 microseconds.
-int unit_rows(int columns, DType dtype) {
-  int rows = 32;
-  while (rows > 1 && int64{rows} * columns * size_of(dtype) > 128 * 1024) rows /= 2;
-  return rows;
 }
 
 ExpertsPhases phases_of(int columns, int phase_columns) {

@@ -57,16 +57,14 @@ struct ExpertsRowsParams {
   const int* ids;  ///< [rows]
   int rows;        ///< tokens * top_k
   ExpertsHere here;
-  const int* offsets;  ///< [here.owned + 1], of kTake
-  int sorted_before;   ///< as in ExpertsProductParams; of kGather: x was there before the step before this one began
-  int chunks;          ///< of kSortChunk choices
-  Divisor tile_rows;   ///< of the grouped products' tiles
+  const int* offsets;              ///< [here.owned + 1], of kTake
+  int sorted_before;               ///< as in ExpertsProductParams
+  int chunks;                      ///< of kSortChunk choices
+  Divisor tile_rows;               ///< of the grouped products' tiles
   int *counts, *choices, *places;  ///< as in ExpertsWorkspace
   ExpertTile* tiles;
   int* tile_count;
-  int* taken;  ///< [2]: of the products' tiles: set to 0
-  int* ready;  ///< [ready_count]: as in ExpertsWorkspace: set to 0
-  int ready_count;
+  int* taken;    ///< [2]: of the products' tiles: set to 0
   int* summing;  ///< [summing_count]: as in ExpertsWorkspace: set to 0
   int summing_count;
   // Of kSort, whose `choices` are [rows + here.owned], -1 in rows of no token and of no expert, which come last.
@@ -100,7 +98,7 @@ struct ExpertsProductParams {
   /// the sort's lists, or ids, and weights may be read while that step still runs.
   int sorted_before;
   int* taken;  ///< over wgmma: tiles that blocks have taken beyond their first
-  /// The first product: row r is of token choices[r] / top_k, whose row of a it is over mma.sync; nullptr without sort.
+  /// The first product: row r is of token choices[r] / top_k, whose row of a it is; nullptr without sort.
   const int* choices;
   Divisor top_k;
   Divisor columns;  ///< tiles along the outputs

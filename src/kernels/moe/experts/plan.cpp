@@ -38,7 +38,7 @@ bool suits(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   constexpr double kMore = 1.03;
   if (c.engine == ExpertsEngine::kMma) return c.tile_columns != 256 || p.intermediate >= kFewestFeaturesOfWide;
   if (experts_product_groups(c) == 2) return true;
-  const bool two_would_sum = moves_beside_products(p.rows(), p.hidden, p.dtype, p.experts) &&
+  const bool two_would_sum = adds_up_beside(p.rows(), p.hidden, p.dtype, p.experts) &&
                              phase_columns_for(p.intermediate, last_columns(c, p)) > 0;
   return !two_would_sum && p.rows() >= std::int64_t{kFewestRowsOfAnExpert} * p.experts &&
          weights_in_tiles(p, 256) >= kMore * weights_in_tiles(p, c.tile_columns);
@@ -97,14 +97,13 @@ bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p) {
   return experts_runs(c) == 2 || !c.transposed || !has_gate(p.activation) || p.gate_up == GateUp::kInterleaved;
 }
 
-ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
-  if (!moves_beside_products(p.rows(), p.hidden, p.dtype, p.experts)) return moves_of(c, p, ExpertsGather::kLaunch);
-  return moves_of(c, p, {ExpertsGather::kAhead, phase_columns_for(p.intermediate, last_columns(c, p))});
+int phase_columns_for(const ExpertsProductConfig& c, const ExpertsProblem& p) {
+  if (!adds_up_beside(p.rows(), p.hidden, p.dtype, p.experts)) return 0;
+  return phase_columns_of(c, p, phase_columns_for(p.intermediate, last_columns(c, p)));
 }
 
-ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted) {
-  if (c.engine != ExpertsEngine::kWgmma || p.sorted || p.owned() == 0) return ExpertsGather::kNone;
-  return {wanted.gather, experts_sums(c) ? phase_columns_of(wanted.phase_columns, last_columns(c, p)) : 0};
+int phase_columns_of(const ExpertsProductConfig& c, const ExpertsProblem& p, int wanted) {
+  return experts_sums(c) && !p.sorted && p.owned() > 0 ? phase_columns_of(wanted, last_columns(c, p)) : 0;
 }
 
 bool sorts(const ExpertsProductConfig& c, const ExpertsProblem& p) {
@@ -150,8 +149,8 @@ Result<ExpertsPlan> plan_experts(const ExpertsProblem& p, const Gpu& gpu, CudaVe
     plan.time = time;
   });
   if (auto error = misfit_of_blocks(config_of(*plan.product), p)) return tl::unexpected(std::move(*error));
-  plan.moves = moves_for(config_of(*plan.product), p);
-  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.moves);
+  plan.phase_columns = phase_columns_for(config_of(*plan.product), p);
+  plan.steps = experts_steps(*plan.rows, *plan.product, p, gpu.sms, plan.phase_columns);
   return plan;
 }
 
@@ -164,7 +163,7 @@ std::string reason_for(const Result<ExpertsPlan>& plan, const ExpertsProblem& p,
 }
 
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& p, std::int64_t resident,
-                    ExpertsMoves moves) {
+                    int phase_columns) {
   Steps steps;
   if (p.rows() == 0) return steps;
   const auto add = [&](const Image& image, Grid grid) { steps.add({.image = &image, .grid = grid}); };
@@ -175,14 +174,12 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
   const Blocks blocks = blocks_of(c, p);
   if (counts(p)) add(rows, {.x = chunks});
   if (sorts(c, p)) add(rows, {.x = chunks});
-  moves = moves_of(c, p, moves);
-  if (moves.gather == ExpertsGather::kLaunch) add(rows, {.x = p.tokens});
   if (p.owned() > 0) {
     add(product, grid(blocks.first));
     add(product, grid(blocks.second));
   }
   if (sorts(c, p)) {
-    const std::int64_t each = sum_tokens(phases_of(last_columns(c, p), moves.phase_columns));
+    const std::int64_t each = sum_tokens(phases_of(last_columns(c, p), phase_columns_of(c, p, phase_columns)));
     add(rows, {.x = (p.tokens + each - 1) / each});
   } else {
     add(rows, {.x = (p.hidden + kSumOneColumns - 1) / kSumOneColumns});
@@ -191,16 +188,13 @@ Steps experts_steps(const Image& rows, const Image& product, const ExpertsProble
 }
 
 Result<void> ExpertsArguments::set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode) {
-  return set(config_of(*plan.product), call, plan.moves, encode);
+  return set(config_of(*plan.product), call, plan.phase_columns, encode);
 }
 
-Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsMoves moves,
+Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsCall& call, int phase_columns,
                                    EncodeTensorMap encode) {
   const ExpertsProblem& p = call.problem;
-  moves = moves_of(c, p, moves);
-  const ExpertsGather gather = moves.gather;
-  const ExpertsPhases phases = phases_of(last_columns(c, p), moves.phase_columns);
-  const bool gathered = gather != ExpertsGather::kNone, ahead = gather == ExpertsGather::kAhead;
+  const ExpertsPhases phases = phases_of(last_columns(c, p), phase_columns_of(c, p, phase_columns));
   const ExpertsWorkspace at = experts_workspace(p);
   char* const workspace = static_cast<char*>(call.workspace);
   const auto ints = [&](std::int64_t offset) { return reinterpret_cast<int*>(workspace + offset); };
@@ -222,14 +216,12 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .tiles = tiles,
                  .tile_count = ints(at.tile_count),
                  .taken = ints(at.taken),
-                 .ready = ints(at.ready),
-                 .ready_count = ahead ? static_cast<int>(1 + ready_bands(p)) : 0,
                  .summing = ints(at.summing),
-                 .summing_count = moves.phase_columns > 0 ? 2 * kMostPhases : 0,
+                 .summing_count = phases.count > 1 ? 2 * kMostPhases : 0,
                  .begins = nullptr,
-                 .x = call.x,
-                 .x_row = call.x_row,
-                 .gathered = workspace + at.y,
+                 .x = nullptr,
+                 .x_row = 0,
+                 .gathered = nullptr,
                  .weights = weighs_input ? nullptr : call.topk_weights,
                  .y = workspace + at.y,
                  .out = call.out,
@@ -240,9 +232,7 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
                  .units = units_of(p.tokens, p.top_k, phases, ints(at.summing)),
                  .sum_tokens = Divisor(sum_tokens(phases)),
                  .sums_of_block = sum_tokens(phases) * last_columns(c, p)};
-  place_step_ = gather_step_ = sum_step_ = count_step_;
-  gather_step_.step = ExpertsRowsStep::kGather;
-  gather_step_.sorted_before = 1;  // x was there before the sort began
+  place_step_ = sum_step_ = count_step_;
   place_step_.step = p.sorted ? ExpertsRowsStep::kTake : ExpertsRowsStep::kPlace;
   sum_step_.step = !sort              ? ExpertsRowsStep::kSumOne
                    : phases.count > 1 ? ExpertsRowsStep::kSumRest
@@ -256,13 +246,13 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .tile_count = ints(at.tile_count),
            .ids = call.topk_ids,
            .here = count_step_.here,
-           .sorted_before = gather == ExpertsGather::kLaunch,
+           .sorted_before = 0,
            .taken = ints(at.taken),
            .choices = sort ? ints(at.choices) : nullptr,
            .top_k = Divisor(p.top_k),
            .columns = Divisor(static_cast<int>(std::max<std::int64_t>(columns_of(c, p.intermediate, paired), 1))),
-           .a = gathered ? workspace + at.y : call.x,
-           .a_row = gathered ? p.hidden : call.x_row,
+           .a = call.x,
+           .a_row = call.x_row,
            .w = call.w13,
            .w_expert = call.w13_expert,
            .w_row = paired && interleaved && !p.transposed ? 2 * call.w13_row : call.w13_row,
@@ -284,15 +274,10 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
            .limit = p.limit,
            .shift = p.shift};
   if (!sort) first.a_row = 0;  // the row of each choice is the one of x
-  first_.copies = {.x = ahead ? call.x : nullptr,
-                   .x_row = call.x_row,
-                   .gathered = workspace + at.y,
-                   .unit_rows = unit_rows(p.hidden, p.dtype),
-                   .taken = ints(at.ready),
-                   .ready = ints(at.ready) + 1};
+  first_.gathers = !p.sorted;
   first_.phases = in_one_phase(first.columns);
   first_.sums = {};
-  second_.copies = {};
+  second_.gathers = 0;
   second_.phases = phases;
   second_.sums = {.units = count_step_.units,
                   .places = ints(at.places),
@@ -328,7 +313,6 @@ Result<void> ExpertsArguments::set(const ExpertsProductConfig& c, const ExpertsC
   if (p.rows() == 0) return {};
   if (counts(p)) add(&count_step_);
   if (sort) add(&place_step_);
-  if (gather == ExpertsGather::kLaunch) add(&gather_step_);
   if (p.owned() > 0) {
     const bool wgmma = c.engine == ExpertsEngine::kWgmma;
     for (WgmmaExpertsParams* const params : {&first_, &second_}) {
@@ -351,6 +335,11 @@ std::optional<std::string> misalignment_of(const ExpertsCall& call) {
     if (elements % 8 == 0) return std::nullopt;
     return fmt::format("{}: {} stride {}; accepted on a GPU: a multiple of 8", name, of, elements);
   };
+  // Where a token's row begins is a number of 32 bits, in units of 8 elements (wgmma/row_gatherer.cuh).
+  constexpr std::int64_t kElements = std::int64_t{1} << 35;
+  if (call.problem.tokens > 1 && call.x_row >= (kElements + call.problem.tokens - 2) / (call.problem.tokens - 1))
+    return fmt::format("x: {} rows that lie {} elements apart; accepted on a GPU: the last begins before 2^35 elements",
+                       call.problem.tokens, call.x_row);
   for (auto wrong : {address("x", call.x), stride("x", "row", call.x_row), address("w13", call.w13),
                      stride("w13", "expert", call.w13_expert), stride("w13", "row", call.w13_row),
                      address("w2", call.w2), stride("w2", "expert", call.w2_expert), stride("w2", "row", call.w2_row),

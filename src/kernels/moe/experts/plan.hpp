@@ -21,19 +21,19 @@ namespace flashfit {
 /// Whether the configuration can compute the problem.
 bool serves(const ExpertsProductConfig& c, const ExpertsProblem& p);
 
-/// What is fastest for a product's configuration.
-ExpertsMoves moves_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
-/// `wanted`, or less of it: nothing is gathered if rows are, or need not be; phases are at most kMostPhases, and none
-/// if there would be one.
-ExpertsMoves moves_of(const ExpertsProductConfig& c, const ExpertsProblem& p, ExpertsMoves wanted);
+/// Over wgmma: tiles of outputs that the second product computes of all rows before the next ones, while its idle warps
+/// add up those before (wgmma/token_sums.cuh); 0: it adds up nothing. What is fastest.
+int phase_columns_for(const ExpertsProductConfig& c, const ExpertsProblem& p);
+/// `wanted`, or what can be: phases are at most kMostPhases, and none if there would be one.
+int phase_columns_of(const ExpertsProductConfig& c, const ExpertsProblem& p, int wanted);
 
 struct ExpertsPlan {
   const Image* rows;     ///< sorts and adds up
   const Image* product;  ///< multiplies, twice
   ExpertsTime time;      ///< as the model has it
-  ExpertsMoves moves;
-  /// Counting if there is more than one chunk, placing unless sorts() denies it, gathering for wgmma, the first and the
-  /// second product, the sum; none without tokens.
+  int phase_columns;
+  /// Counting if there is more than one chunk, placing unless sorts() denies it, the first and the second product, the
+  /// sum; none without tokens.
   Steps steps;
 };
 
@@ -63,7 +63,7 @@ std::string describe(const ExpertsProblem& problem);
 /// The launches of two images for a problem: ExpertsPlan::steps. Over wgmma blocks are persistent and share the tiles,
 /// at most `resident` of them.
 Steps experts_steps(const Image& rows, const Image& product, const ExpertsProblem& problem, std::int64_t resident,
-                    ExpertsMoves moves);
+                    int phase_columns);
 
 /// The arguments of a plan's steps.
 class ExpertsArguments {
@@ -76,14 +76,14 @@ class ExpertsArguments {
   /// alone.
   Result<void> set(const ExpertsPlan& plan, const ExpertsCall& call, EncodeTensorMap encode);
   /// The same for a product's configuration.
-  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, ExpertsMoves moves, EncodeTensorMap encode);
+  Result<void> set(const ExpertsProductConfig& c, const ExpertsCall& call, int phase_columns, EncodeTensorMap encode);
 
   /// One for each step; they point into this.
   std::span<const void* const> all() const { return {pointers_.data(), count_}; }
 
  private:
   void add(const void* argument) { pointers_[count_++] = argument; }
-  ExpertsRowsParams count_step_, place_step_, gather_step_, sum_step_;
+  ExpertsRowsParams count_step_, place_step_, sum_step_;
   WgmmaExpertsParams first_, second_;  ///< of mma.sync without the maps
   std::array<const void*, Steps::kMost> pointers_;
   std::size_t count_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // What comes before and after the experts' products: choices sorted by expert (sort.cuh), rows of x gathered in that
-// order for products that do not gather, and each token's sum
+// order for a backward, and each token's sum
 //   out[t] = sum over k of weight[t, k] y[row of (t, k)],
 // in fp32, in the order of k, rounded once. Choices whose expert is not owned have no row and add 0. Without a sort,
 // which one token does not need, choice i lies in row i.
@@ -52,14 +52,10 @@ struct ExpertsRowsKernel {
     const int64 token = arch::block().x, first = token * p.top_k;
     const T* const g_x = static_cast<const T*>(p.x) + token * p.x_row;
     T* const g_to = static_cast<T*>(p.gathered);
-    const int own = arch::thread() * 8;
-    Bytes16 x = {};
-    read_and_wait(p, [&] {
-      if (own < p.columns) x = arch::load<Bytes16>(g_x, own);
-    });
+    arch::wait_for_step_before();
     arch::let_next_step_begin();
-    for (int column = own; column < p.columns; column += kThreads * 8) {
-      if (column != own) x = arch::load<Bytes16>(g_x, column);
+    for (int column = arch::thread() * 8; column < p.columns; column += kThreads * 8) {
+      const Bytes16 x = arch::load<Bytes16>(g_x, column);
       for (int k = 0; k < p.top_k; ++k) {
         const int place = arch::load(p.places, first + k);
         arch::store_if(place >= 0, g_to, place * int64{p.columns} + column, x);

@@ -37,7 +37,7 @@ bool adds_up(const RowsProduct& p) { return p.sums && p.tokens > 0; }
 int64 rows_product_workspace(const RowsProduct& p) { return p.rows == 0 ? 0 : experts_workspace(layer_of(p)).h; }
 
 int phase_columns_for(const ExpertsProductConfig& c, const RowsProduct& p) {
-  const bool beside = moves_beside_products(p.rows, p.outputs, p.dtype, p.experts);
+  const bool beside = adds_up_beside(p.rows, p.outputs, p.dtype, p.experts);
   return phase_columns_of(c, p, beside ? phase_columns_for(p.depth, tiles_along(c, p)) : 0);
 }
 
@@ -50,8 +50,8 @@ Result<ExpertsPlan> plan_rows_product(const RowsProduct& p, const Gpu& gpu, Cuda
                                       std::span<const Image> images, const PlanOptions& options) {
   auto plan = plan_experts(layer_of(p), gpu, driver, images, options);
   if (!plan) return plan;
-  plan->moves = {ExpertsGather::kNone, phase_columns_for(config_of(*plan->product), p)};
-  plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms, plan->moves.phase_columns);
+  plan->phase_columns = phase_columns_for(config_of(*plan->product), p);
+  plan->steps = rows_product_steps(*plan->rows, *plan->product, p, gpu.sms, plan->phase_columns);
   return plan;
 }
 
@@ -60,8 +60,7 @@ Steps rows_product_steps(const Image& rows, const Image& product, const RowsProd
   Steps steps;
   phase_columns = phase_columns_of(config_of(product), p, phase_columns);
   if (p.rows > 0) {
-    const Steps layer =
-        experts_steps(rows, product, layer_of(p), resident, ExpertsGather::kNone);  // tiles, two products, the sum
+    const Steps layer = experts_steps(rows, product, layer_of(p), resident, 0);  // tiles, two products, the sum
     steps.add(layer[0]);
     steps.add(layer[2]);
   }
@@ -127,7 +126,7 @@ Result<void> RowsProductArguments::set(const ExpertsProductConfig& c, const Rows
   product.depth = p.depth;
   product.outputs = p.outputs;
   product.transposed = p.transposed;
-  product_.copies = {};  // rows lie where they are multiplied
+  product_.gathers = 0;
   product_.phases = phases;
   product_.sums = {.units = units,
                    .places = call.places,

@@ -40,7 +40,7 @@ struct RowsProductCall {
 /// 0 without rows.
 int64 rows_product_workspace(const RowsProduct& problem);
 
-/// ExpertsMoves::phase_columns of a product, which moves nothing else: by a layer's rule, or what it can of `wanted`.
+/// ExpertsPlan::phase_columns of a product: by a layer's rule, or what it can of `wanted`.
 int phase_columns_for(const ExpertsProductConfig& c, const RowsProduct& p);
 int phase_columns_of(const ExpertsProductConfig& c, const RowsProduct& p, int wanted);
 

@@ -312,12 +312,6 @@ class ExpertsSort {
     for (int product = 0; product < 2; ++product) arch::store_if(first, p.taken, product, 0);
     if (arch::block().x == 0)
       for (int i = arch::thread(); i < p.summing_count; i += kRowsThreads) arch::store_if(true, p.summing, i, 0);
-    // Of a band of rows those that no expert has are there already.
-    const int rows = arch::load_shared(s.row_begin, p.here.owned);
-    for (int64 i = int64{arch::block().x} * kRowsThreads + arch::thread(); i < p.ready_count; i += threads) {
-      const int64 none = i * kReadyRows - rows;
-      arch::store_if(true, p.ready, i, none < 0 || i == 0 ? 0 : none < kReadyRows ? int(none) : kReadyRows);
-    }
   }
 };
 

@@ -59,7 +59,7 @@ constexpr ExpertsProductConfig small(DType t, int stages) {
           .keeps = false};
 }
 
-// Four stages of 50 KB, the epilogue's buffers and pieces of rows: all that a block may have on 9.0. 144 rows, because
+// Four stages of 50 KB, the epilogue's buffers and pieces of y: nearly all of what a block may have on 9.0. 144 rows:
 // an expert of DeepSeek-V3 has 256 on the average: nearly always two tiles.
 constexpr ExpertsProductConfig hopper(DType t, bool transposed, bool keeps) {
   return {.engine = ExpertsEngine::kWgmma,

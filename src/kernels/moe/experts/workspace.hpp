@@ -13,11 +13,10 @@ struct ExpertsWorkspace {
   int64 tiles;       ///< ExpertTile [most_tiles]
   int64 tile_count;  ///< int: of those, how many there are
   int64 taken;       ///< int [2]: of each product's tiles, those that blocks have taken
-  int64 ready;    ///< int [1 + ready_bands]: rows that blocks have taken to copy; then of each band, how many are there
-  int64 summing;  ///< int [2 kMostPhases]: ExpertsSumUnits::taken, then ::stored
-  int64 h;        ///< dtype [rows, intermediate]
-  int64 y;        ///< dtype [rows, hidden]
-  int64 bytes;    ///< of all
+  int64 summing;     ///< int [2 kMostPhases]: ExpertsSumUnits::taken, then ::stored
+  int64 h;           ///< dtype [rows, intermediate]
+  int64 y;           ///< dtype [rows, hidden]
+  int64 bytes;       ///< of all
 };
 
 constexpr int64 sort_chunks(const ExpertsProblem& p) { return (p.rows() + kSortChunk - 1) / kSortChunk; }
@@ -27,9 +26,6 @@ constexpr int64 most_tiles(const ExpertsProblem& p, int tile_rows) {
   const int64 begun = p.rows() < p.owned() ? p.rows() : p.owned();
   return (p.rows() - begun) / tile_rows + begun;
 }
-
-/// Of kReadyRows rows each. TMA copies whole steps of rows, and may ask for a few after the last one.
-constexpr int64 ready_bands(const ExpertsProblem& p) { return p.rows() / kReadyRows + 2; }
 
 constexpr ExpertsWorkspace experts_workspace(const ExpertsProblem& p) {
   ExpertsWorkspace w{};
@@ -45,7 +41,6 @@ constexpr ExpertsWorkspace experts_workspace(const ExpertsProblem& p) {
   w.tiles = part(most_tiles(p, kFewestTileRows) * int64(sizeof(ExpertTile)));
   w.tile_count = part(4);
   w.taken = part(8);
-  w.ready = part((1 + ready_bands(p)) * 4);
   w.summing = part(2 * kMostPhases * 4);
   w.h = part(p.rows() * p.intermediate * size_of(p.dtype));
   w.y = part(p.rows() * p.hidden * size_of(p.dtype));

@@ -152,7 +152,7 @@ Result<void> run(const Args& args, const Allocator& allocator) {
   call.weights = static_cast<const float*>(t.weights.data);
   call.sums = t.sums.data, call.sums_row = t.sums.stride[0];
   RowsProductArguments arguments;
-  ok = arguments.set(experts_product_variant_of(*(*plan)->product->variant).config, call, (*plan)->moves.phase_columns,
+  ok = arguments.set(experts_product_variant_of(*(*plan)->product->variant).config, call, (*plan)->phase_columns,
                      encode_tensor_map);
   if (!ok) return ok;
   return launch((*plan)->steps.all(), arguments.all(), device, args.stream);

@@ -232,17 +232,17 @@ TEST(AddedUpRows, AreAddedUpBesideTheProductByALayersRule) {
     return *plan;
   };
   const ExpertsPlan beside = plan_of("H100", 32768, 1536);
-  EXPECT_EQ(beside.moves, (ExpertsMoves{ExpertsGather::kNone, 2}));
+  EXPECT_EQ(beside.phase_columns, 2);
   ASSERT_EQ(beside.steps.size(), 3u);
   EXPECT_EQ(beside.steps[2].image, beside.rows);
   EXPECT_EQ(beside.steps[2].grid.x, 32768 / 4);  // eight warps have two tiles' outputs of four tokens
   EXPECT_TRUE(std::ranges::all_of(beside.steps.all(), &Step::dependent));
-  EXPECT_EQ(plan_of("H100", 32768, 2304).moves, ExpertsMoves{});  // products that take long enough
-  EXPECT_EQ(plan_of("H100", 4096, 1536).moves, ExpertsMoves{});
+  EXPECT_EQ(plan_of("H100", 32768, 2304).phase_columns, 0);  // products that take long enough
+  EXPECT_EQ(plan_of("H100", 4096, 1536).phase_columns, 0);
   EXPECT_EQ(plan_of("H100", 4096, 1536).steps.size(), 3u);
   EXPECT_EQ(plan_of("H100", 0, 1536).steps.size(), 2u);
   const ExpertsPlan apart = plan_of("L4", 32768, 1536);  // mma.sync's product adds up nothing
-  EXPECT_EQ(apart.moves, ExpertsMoves{});
+  EXPECT_EQ(apart.phase_columns, 0);
   ASSERT_EQ(apart.steps.size(), 3u);
   EXPECT_EQ(apart.steps[2].grid.x, 32768);
 }

@@ -43,14 +43,14 @@ std::vector<reference::ExpertsCase> cases_for(const ExpertsProductConfig& c) {
                                       .bias2 = true});
   add("more slices than slots",
       {.tokens = 9, .experts = 2, .top_k = 2, .hidden = more_slices, .intermediate = more_slices, .low = 0, .high = 2});
-  if (wgmma)  // and rows that are copied ahead in more pieces than one
-    add("rows of two pieces", {.tokens = 100,
-                               .experts = 2,
-                               .top_k = 2,
-                               .hidden = kExpertsPieceBytes / size_of(c.dtype) + 8,
-                               .intermediate = 8,
-                               .low = 0,
-                               .high = 2});
+  if (wgmma)  // and phases of y whose units are of two widths
+    add("rows of many slices", {.tokens = 100,
+                                .experts = 2,
+                                .top_k = 2,
+                                .hidden = 4 * kPhaseColumns + 8,
+                                .intermediate = 8,
+                                .low = 0,
+                                .high = 2});
   if (!wgmma)
     add("more slices than slots, transposed", {.tokens = 9,
                                                .experts = 2,

@@ -49,24 +49,21 @@ TEST_P(Experts, IsRightOnAllCases) {
   // Where CI tries a share, each product has others.
   for (std::size_t i = place() % test_share(); i < all.size(); i += each) {
     ExpertsData data = reference::make_data(all[i]);
-    const ExpertsMoves moves{i / each % 2 == 0 ? ExpertsGather::kAhead : ExpertsGather::kLaunch,
-                             static_cast<int>(i / each % 5)};  // phases of 1 to 4 tiles of outputs, or none
-    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], moves);
+    const int columns = static_cast<int>(i / each % 5);  // phases of 1 to 4 tiles of outputs, or none
+    const auto ran = emulated::run(rows(), GetParam(), data, orders[i / each % orders.size()], columns);
     ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
   }
 }
 
-/// And wherever rows are gathered, and sums taken.
+/// And wherever sums are taken.
 TEST_P(Experts, GivesTheSameBitsUnderEverySchedule) {
   const std::vector<ExpertsCase> all = cases();
   for (std::size_t i = 0; i < all.size(); i += 37) {
     std::vector<std::vector<unsigned char>> outs;
     for (const emu::Options& options : schedules()) {
       ExpertsData data = reference::make_data(all[i]);
-      const auto ran = emulated::run(rows(), GetParam(), data, options,
-                                     outs.empty() ? ExpertsMoves(ExpertsGather::kLaunch)
-                                                  : ExpertsMoves(ExpertsGather::kAhead, static_cast<int>(outs.size())));
+      const auto ran = emulated::run(rows(), GetParam(), data, options, static_cast<int>(outs.size()));
       ASSERT_TRUE(ran) << all[i].name << ": " << ran.error().message;
       outs.push_back(data.out.bytes);
     }
@@ -103,7 +100,7 @@ TEST_P(Experts, TakesRowsThatComeSorted) {
   ExpertsData by_offsets = by_ids;
   ASSERT_TRUE(emulated::run(rows(), GetParam(), by_ids, {}));
   ASSERT_EQ(reference::defect_of(by_ids), "");
-  const auto ran = emulated::run(rows(), GetParam(), by_offsets, {}, ExpertsGather::kAhead, [&](ExpertsCall& call) {
+  const auto ran = emulated::run(rows(), GetParam(), by_offsets, {}, 0, [&](ExpertsCall& call) {
     call.problem.sorted = true;
     call.topk_ids = nullptr, call.topk_weights = nullptr;
     call.offsets = offsets.data();
@@ -112,25 +109,27 @@ TEST_P(Experts, TakesRowsThatComeSorted) {
   EXPECT_EQ(by_offsets.out.bytes, by_ids.out.bytes);
 }
 
-/// Rows of several bands, units and pieces, some of experts that are not here.
-TEST_P(Experts, CopiesRowsAheadOfItsTiles) {
+/// Rows of several tiles, whose last steps are not full, some of experts that are not here; and a stride of x that is
+/// more than its columns.
+TEST_P(Experts, GathersRowsOfSeveralTiles) {
   const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
   if (config.engine != ExpertsEngine::kWgmma || config.keeps) return;  // forms that keep differ behind the products
   ExpertsCase spec{.name = "many rows",
                    .problem = {.dtype = config.dtype,
-                               .tokens = 110,
+                               .tokens = 230,
                                .experts = 6,
                                .top_k = 4,
-                               .hidden = 2 * kExpertsPieceBytes / size_of(config.dtype) + 24,
+                               .hidden = config.stages * config.depth + 24,
                                .intermediate = 8,
                                .low = 1,
                                .high = 5,
                                .gate_up = gate_up_for(config),
                                .transposed = config.transposed},
-                   .choices = reference::Choices::kRandom};
+                   .choices = reference::Choices::kRandom,
+                   .gap = 8};
   for (const emu::Options& options : share_of(schedules(), place())) {
     ExpertsData data = reference::make_data(spec);
-    const auto ran = emulated::run(rows(), GetParam(), data, options, ExpertsGather::kAhead);
+    const auto ran = emulated::run(rows(), GetParam(), data, options);
     ASSERT_TRUE(ran) << ran.error().message;
     ASSERT_EQ(reference::defect_of(data), "");
   }
@@ -159,12 +158,10 @@ TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
     for (const emu::Options& options : share_of(schedules(), place())) {
       ExpertsData data = reference::make_data(spec);
       std::vector<int> counters(2 * kMostPhases);
-      const auto ran = emulated::run(
-          rows(), GetParam(), data, options, {ExpertsGather::kAhead, columns}, {}, [&](const ExpertsCall& call) {
-            std::memcpy(counters.data(),
-                        static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing,
-                        counters.size() * sizeof(int));
-          });
+      const auto ran = emulated::run(rows(), GetParam(), data, options, columns, {}, [&](const ExpertsCall& call) {
+        std::memcpy(counters.data(), static_cast<const char*>(call.workspace) + experts_workspace(call.problem).summing,
+                    counters.size() * sizeof(int));
+      });
       ASSERT_TRUE(ran) << columns << ": " << ran.error().message;
       ASSERT_EQ(reference::defect_of(data), "");
       EXPECT_EQ(data.out.bytes, at_once.out.bytes);

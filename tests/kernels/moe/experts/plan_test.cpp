@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -240,7 +241,7 @@ TEST(ExpertsPlan, MapsOfWeightsForThreeWarpgroupsPairRows) {
       specs.push_back(spec);
       return TensorMap{};
     }));
-    ASSERT_EQ(specs.size(), 4u);
+    ASSERT_EQ(specs.size(), 3u);  // no map has rows of x: they are gathered
     EXPECT_THAT(specs[0].dims, ElementsAre(2880, 8, 2, 360, 32));
     EXPECT_THAT(specs[0].box, ElementsAre(64, 8, 2, 4, 1));
     if (interleaved)
@@ -248,8 +249,8 @@ TEST(ExpertsPlan, MapsOfWeightsForThreeWarpgroupsPairRows) {
     else
       EXPECT_THAT(specs[0].strides, ElementsAre(kRow, 2880 * kRow, 8 * kRow, kExpert));
     // The second product's are not paired.
-    EXPECT_THAT(specs[2].dims, ElementsAre(2880, 2880, 1, 1, 32));
-    EXPECT_THAT(specs[2].box, ElementsAre(64, 64, 1, 1, 1));
+    EXPECT_THAT(specs[1].dims, ElementsAre(2880, 2880, 1, 1, 32));
+    EXPECT_THAT(specs[1].box, ElementsAre(64, 64, 1, 1, 1));
   }
 }
 
@@ -304,7 +305,7 @@ TEST(ExpertsPlan, OneTokenNeedsNoSort) {
   const ExpertsPlan large = plan_on("A100", problem(1), "experts_mma_bf16_128x128x32_w2x2_s3_b2");
   ASSERT_EQ(large.steps.size(), 4u);
   EXPECT_EQ(large.steps[1].grid.x, 8 * 12);
-  EXPECT_EQ(plan_on("H100", problem(1), "experts_wgmma_bf16_144x256x64_w1x8_s4_b1").steps.size(), 5u);
+  EXPECT_EQ(plan_on("H100", problem(1), "experts_wgmma_bf16_144x256x64_w1x8_s4_b1").steps.size(), 4u);
   p = problem(1);
   p.sorted = true, p.top_k = 1;
   EXPECT_EQ(plan_on("A100", p).steps.size(), 4u);
@@ -355,59 +356,37 @@ TEST(ExpertsPlan, BlocksOverWgmmaStay) {
   EXPECT_EQ(plan->steps[3].grid.x, 132);
 }
 
-TEST(ExpertsPlan, GathersManyRowsAheadOfTheirTilesAndFewInALaunch) {
+TEST(ExpertsPlan, TheFirstProductGathersWhatDoesNotComeSorted) {
   const auto carried = images();
   const Gpu gpu = find_gpu("H100").value();
   alignas(256) static unsigned char memory[256];
-  const auto first_params = [&](const ExpertsProblem& p, const ExpertsPlan& plan, std::size_t step,
-                                const ExpertsRowsParams** placed) {
-    static ExpertsArguments arguments;
-    ExpertsCall call;
-    call.problem = p;
-    call.x = memory, call.x_row = p.hidden, call.workspace = memory;
-    EXPECT_TRUE(arguments.set(plan, call, [](const TensorMapSpec&) -> Result<TensorMap> { return TensorMap{}; }));
-    EXPECT_EQ(arguments.all().size(), plan.steps.size());
-    *placed = static_cast<const ExpertsRowsParams*>(arguments.all()[1]);
-    return *static_cast<const WgmmaExpertsParams*>(arguments.all()[step]);
-  };
-  const ExpertsRowsParams* placed = nullptr;
-  ExpertsProblem p = problem(32768);
-  const auto many = plan_experts(p, gpu, 0, carried);
-  ASSERT_TRUE(many);
-  EXPECT_EQ(many->moves.gather, ExpertsGather::kAhead);
-  ASSERT_EQ(many->steps.size(), 5u);
-  WgmmaExpertsParams first = first_params(p, *many, 2, &placed);
-  EXPECT_EQ(first.copies.x, memory);
-  EXPECT_EQ(first.copies.gathered, first.product.a);
-  EXPECT_EQ(first.copies.unit_rows, 32);
-  EXPECT_EQ(first.product.sorted_before, 0);  // the launch before it sorts
-  EXPECT_EQ(placed->ready, first.copies.taken);
-  EXPECT_EQ(placed->ready + 1, first.copies.ready);
-  EXPECT_EQ(placed->ready_count, 1 + ready_bands(p));
-  EXPECT_EQ(first_params(p, *many, 3, &placed).copies.x, nullptr);  // the second product's rows are h
-
-  p = problem(512);
-  const auto few = plan_experts(p, gpu, 0, carried);
-  ASSERT_TRUE(few);
-  EXPECT_EQ(few->moves.gather, ExpertsGather::kLaunch);
-  ASSERT_EQ(few->steps.size(), 6u);
-  EXPECT_EQ(few->steps[2].grid.x, 512);  // rows gathered, a block a token
-  first = first_params(p, *few, 3, &placed);
-  EXPECT_EQ(first.copies.x, nullptr);
-  EXPECT_EQ(first.product.sorted_before, 1);
-  EXPECT_EQ(placed->ready_count, 0);
-
-  // Over mma.sync the first product reads rows of x where they lie, and so do rows that come sorted.
-  EXPECT_EQ(plan_experts(problem(1), gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
-  p.tokens = 32768, p.sorted = true, p.top_k = 1;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kNone);
-
-  // An expert's rows are too few, while its weights are read; a unit is 128 KB at most.
-  p = problem(8192);
-  p.hidden = 7168, p.experts = p.high = 256;
-  EXPECT_EQ(plan_experts(p, gpu, 0, carried)->moves.gather, ExpertsGather::kLaunch);
-  p.tokens = 32768;
-  EXPECT_EQ(first_params(p, *plan_experts(p, gpu, 0, carried), 2, &placed).copies.unit_rows, 8);
+  for (const bool sorted : {false, true})
+    for (const std::int64_t tokens : {512, 32768}) {
+      ExpertsProblem p = problem(tokens);
+      p.sorted = sorted;
+      if (sorted) p.top_k = 1;
+      const auto plan = plan_experts(p, gpu, 0, carried, {.variant = "experts_wgmma_bf16_144x256x64_w1x8_s4_b1"});
+      ASSERT_TRUE(plan);
+      ExpertsArguments arguments;
+      ExpertsCall call;
+      call.problem = p;
+      call.x = memory, call.x_row = p.hidden + 8, call.workspace = memory;
+      static std::vector<const void*> mapped;
+      mapped.clear();
+      ASSERT_TRUE(arguments.set(*plan, call, [](const TensorMapSpec& spec) -> Result<TensorMap> {
+        mapped.push_back(spec.base);
+        return TensorMap{};
+      }));
+      EXPECT_EQ(std::ranges::count(mapped, memory), sorted);  // TMA copies rows in order alone
+      const std::size_t products = arguments.all().size() - 3;
+      const auto& first = *static_cast<const WgmmaExpertsParams*>(arguments.all()[products]);
+      const auto& second = *static_cast<const WgmmaExpertsParams*>(arguments.all()[products + 1]);
+      EXPECT_EQ(first.gathers, !sorted);
+      EXPECT_EQ(first.product.a, memory);
+      EXPECT_EQ(first.product.a_row, p.hidden + 8);
+      EXPECT_EQ(first.product.sorted_before, 0);  // the launch before it sorts
+      EXPECT_EQ(second.gathers, 0);
+    }
 }
 
 TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
@@ -450,7 +429,7 @@ TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
   EXPECT_EQ(phases(p).columns.by, 2);
   p.weight_on = WeightOn::kInput;
   EXPECT_EQ(phases(p).count, 4);
-  EXPECT_EQ(phases(problem(4096)).count, 1);  // the sum is short
+  EXPECT_EQ(phases(problem(8192)).count, 1);  // the sum is short
   p.hidden = 2304;                            // 9 tiles
   EXPECT_EQ(phases(p).count, 3);
   EXPECT_EQ(phases(p).last.by, 3);
@@ -461,11 +440,11 @@ TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
   EXPECT_EQ(phases(p).count, 1);
 
   const ExpertsProductConfig& c = config_of(*plan_experts(p, gpu, 0, carried));
-  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 8}).phase_columns, 0);  // one phase
+  EXPECT_EQ(phase_columns_of(c, p, 8), 0);  // one phase
   p.hidden = 7168;
-  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 1}).phase_columns, 4);  // no more phases than there are counters
+  EXPECT_EQ(phase_columns_of(c, p, 1), 4);  // no more phases than there are counters
   p.high = 0;
-  EXPECT_EQ(moves_of(c, p, {ExpertsGather::kAhead, 4}), ExpertsMoves());
+  EXPECT_EQ(phase_columns_of(c, p, 4), 0);
 }
 
 TEST(ExpertsTiles, AreEachTakenOnceInBands) {
@@ -515,8 +494,8 @@ TEST(ExpertsPlan, OnlyTheFirstProductKeeps) {
   const auto z_of = [&](std::size_t step) {
     return static_cast<const WgmmaExpertsParams*>(arguments.all()[step])->product.z;
   };
-  EXPECT_EQ(z_of(2), call.z);
-  EXPECT_EQ(z_of(3), nullptr);
+  EXPECT_EQ(z_of(1), call.z);
+  EXPECT_EQ(z_of(2), nullptr);
 }
 
 TEST(ExpertsPlan, WithoutAGateATileHasTwiceTheFeatures) {
@@ -591,6 +570,12 @@ TEST(ExpertsCall, NamesWhatIsNotAligned) {
   call.w2_row = 769;
   EXPECT_EQ(misalignment_of(call), "w2: row stride 769; accepted on a GPU: a multiple of 8");
   call.w2_row = 768;
+  call.x_row = (std::int64_t{1} << 34) - 8;
+  EXPECT_EQ(misalignment_of(call), std::nullopt);
+  call.x_row += 8;
+  EXPECT_EQ(misalignment_of(call),
+            "x: 3 rows that lie 17179869184 elements apart; accepted on a GPU: the last begins before 2^35 elements");
+  call.x_row = 768;
   call.x = memory + 2;
   EXPECT_THAT(misalignment_of(call).value_or(""), HasSubstr("x: address 0x"));
 }

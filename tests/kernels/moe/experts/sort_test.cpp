@@ -41,7 +41,6 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
            .tiles = std::vector<ExpertTile>(static_cast<std::size_t>(most_tiles(p, tile_rows)))};
   int tile_count = kUnwritten, taken[2] = {kUnwritten, kUnwritten};
   std::vector<int> summing(2 * kMostPhases, kUnwritten);
-  std::vector<int> ready(static_cast<std::size_t>(1 + ready_bands(p)), kUnwritten);
   emu::Memory memory;
   const auto writable = [&](const char* name, auto& v) { memory.writable(name, v.data(), v.size() * sizeof v[0]); };
   if (offsets.empty()) memory.read_only("ids", ids.data(), ids.size() * sizeof(int));
@@ -53,38 +52,34 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   writable("tiles", s.tiles);
   memory.writable("tile_count", &tile_count, sizeof tile_count);
   memory.writable("taken", taken, sizeof taken);
-  writable("ready", ready);
   writable("summing", summing);
-  ExpertsRowsParams params{
-      .step = ExpertsRowsStep::kCount,
-      .ids = ids.data(),
-      .rows = rows,
-      .here = {.low = low,
-               .owned = owned,
-               .map = map.empty() ? nullptr : map.data(),
-               .mapped = static_cast<int>(map.size())},
-      .offsets = offsets.data(),
-      .chunks = chunks,
-      .tile_rows = Divisor(tile_rows),
-      .counts = counts.data(),
-      .choices = s.choices.data(),
-      .places = s.places.data(),
-      .tiles = s.tiles.data(),
-      .tile_count = &tile_count,
-      .taken = taken,
-      .ready = ready.data(),
-      .ready_count = offsets.empty() ? static_cast<int>(ready.size()) : 0,  // sorted rows are not gathered
-      .summing = summing.data(),
-      .summing_count = offsets.empty() ? static_cast<int>(summing.size()) : 0,
-      .x = nullptr,
-      .x_row = 0,
-      .gathered = nullptr,
-      .weights = nullptr,
-      .y = nullptr,
-      .out = nullptr,
-      .out_row = 0,
-      .top_k = 1,
-      .columns = 0};
+  ExpertsRowsParams params{.step = ExpertsRowsStep::kCount,
+                           .ids = ids.data(),
+                           .rows = rows,
+                           .here = {.low = low,
+                                    .owned = owned,
+                                    .map = map.empty() ? nullptr : map.data(),
+                                    .mapped = static_cast<int>(map.size())},
+                           .offsets = offsets.data(),
+                           .chunks = chunks,
+                           .tile_rows = Divisor(tile_rows),
+                           .counts = counts.data(),
+                           .choices = s.choices.data(),
+                           .places = s.places.data(),
+                           .tiles = s.tiles.data(),
+                           .tile_count = &tile_count,
+                           .taken = taken,
+                           .summing = summing.data(),
+                           .summing_count = offsets.empty() ? static_cast<int>(summing.size()) : 0,
+                           .x = nullptr,
+                           .x_row = 0,
+                           .gathered = nullptr,
+                           .weights = nullptr,
+                           .y = nullptr,
+                           .out = nullptr,
+                           .out_row = 0,
+                           .top_k = 1,
+                           .columns = 0};
   using enum ExpertsRowsStep;
   for (const ExpertsRowsStep step : {kCount, offsets.empty() ? kPlace : kTake}) {
     if (step == kCount && (chunks == 1 || !offsets.empty())) continue;
@@ -96,10 +91,6 @@ Sorted sort_by_kernel(const std::vector<int>& ids, int low, int owned, int tile_
   EXPECT_EQ(taken[0], 0);
   EXPECT_EQ(taken[1], 0);
   EXPECT_EQ(summing, std::vector<int>(summing.size(), offsets.empty() ? 0 : kUnwritten));
-  const auto none = static_cast<int>(std::ranges::count(s.places, -1));  // behind all others
-  EXPECT_EQ(ready[0], offsets.empty() ? 0 : kUnwritten);
-  for (int band = 0; offsets.empty() && band + 1 < static_cast<int>(ready.size()); ++band)
-    EXPECT_EQ(ready[band + 1], std::clamp((band + 1) * kReadyRows - (rows - none), 0, kReadyRows)) << band;
   EXPECT_LE(tile_count, static_cast<int>(s.tiles.size()));
   s.tiles.resize(static_cast<std::size_t>(std::max(tile_count, 0)));
   return s;

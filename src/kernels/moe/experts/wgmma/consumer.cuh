@@ -2,7 +2,6 @@
 // A consumer warpgroup. Two share a tile, and each computes twice 64 of its outputs: of gate and of up, or without a
 // gate the next 64. Or three share a tile, and each computes 64 outputs, in which 8 of gate and 8 of up may alternate.
 #include "kernels/arch/arch.hpp"
-#include "kernels/arch/steps.hpp"
 #include "kernels/layout/fragment.hpp"
 #include "kernels/moe/experts/activation.cuh"
 #include "kernels/moe/experts/wgmma/alternating.cuh"
@@ -40,10 +39,14 @@ class WgmmaExpertsConsumer {
   static constexpr int kRuns = Shared::kRuns;
 
   WgmmaExpertsConsumer(const Params& p, Shared& s, int group)
-      : p_(p.product), s_(s), group_(group), alternates_(C.transposed && p.product.alternates()), at_(0) {}
+      : p_(p.product),
+        s_(s),
+        group_(group),
+        alternates_(C.transposed && p.product.alternates()),
+        gathered_(p.gathers != 0),
+        at_(0) {}
 
   void run() {
-    arch::wait_for_step_before();  // the step before may still read what this one writes
     for (;;) {
       const ExpertsPlace place = next();
       if (place.rows == 0) return release(at_);  // all tiles before are stored
@@ -94,6 +97,7 @@ class WgmmaExpertsConsumer {
     for (int k = 0; k < p_.depth; k += C.depth, ++at_) {
       const int stage = at_ % C.stages;
       arch::mbarrier_wait(s_.full[stage], at_ / C.stages % 2);
+      if (gathered_) arch::fence_proxy_async();  // what threads copied
       arch::wgmma_fence();
       const uint64 w = weights_of(s_.w[stage][kRuns * group_]),
                    w2 = weights_of(s_.w[stage][kRuns * group_ + kRuns - 1]);
@@ -321,7 +325,7 @@ class WgmmaExpertsConsumer {
   const ExpertsProductParams& p_;
   Shared& s_;
   const int group_;
-  const bool alternates_;
+  const bool alternates_, gathered_;
   int at_;  // slices so far
 };
 

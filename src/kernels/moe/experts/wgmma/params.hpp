@@ -5,16 +5,6 @@
 
 namespace flashfit {
 
-/// Rows of x that the first product itself copies into the experts' order (wgmma/row_copier.cuh).
-struct ExpertsRowCopies {
-  const void* x;  ///< [tokens, depth]; nullptr: the rows are there
-  long long x_row;
-  void* gathered;  ///< [rows, depth]
-  int unit_rows;   ///< that a block copies at a time: at most 32, and a divisor of kReadyRows
-  int* taken;      ///< rows that blocks have taken
-  int* ready;      ///< of each kReadyRows rows, how many are gathered
-};
-
 /// Of the tokens' sums that idle warps of the second product compute (wgmma/token_sums.cuh), from rows of its `out`.
 struct ExpertsTokenSumsParams {
   ExpertsSumUnits units;
@@ -31,10 +21,10 @@ struct WgmmaExpertsParams {
   /// For three warpgroups, not transposed: depth; 8 outputs; gate and up; eights of outputs; experts; or, of what is
   /// not paired, depth; outputs; one; one; experts. Boxes of 64 depths of 64 outputs, or of 32 of gate and up.
   TensorMap weights;
-  /// Of the rows that are multiplied, in the experts' order: depth; rows. Boxes of 64 x kExpertsStep.
+  /// Of rows that lie in the experts' order, unset if others are gathered: depth; rows. Boxes of 64 x kExpertsStep.
   TensorMap rows;
   ExpertsProductParams product;
-  ExpertsRowCopies copies;
+  int gathers;  ///< 1: each row is that of its choice's token (wgmma/row_gatherer.cuh)
   ExpertsPhases phases;
   ExpertsTokenSumsParams sums;  ///< of more than one phase
 };

@@ -1,11 +1,10 @@
 #pragma once
-// The producer thread: it takes tiles, and has TMA copy slices of weights and of the expert's rows as far ahead as
-// there are stages.
+// The producer thread: it takes tiles, and has TMA copy slices of weights, and of the expert's rows if they lie in
+// order, as far ahead as there are stages.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 #include "kernels/moe/experts/wgmma/phase_news.cuh"
-#include "kernels/moe/experts/wgmma/row_units.cuh"
 #include "kernels/moe/experts/wgmma/shared.cuh"
 #include "kernels/moe/experts/wgmma/works.cuh"
 
@@ -28,25 +27,23 @@ class WgmmaExpertsProducer {
   static constexpr int kTake = 6, kLook = 3;
 
   WgmmaExpertsProducer(const Params& p, Shared& s)
-      : params_(p), p_(p.product), s_(s), slices_((p.product.depth + C.depth - 1) / C.depth), at_(0) {}
+      : params_(p), p_(p.product), s_(s), slices_((p.product.depth + C.depth - 1) / C.depth), at_(0), tiles_(0) {}
 
   void run() {
     ExpertsWorks<C> works(params_);
     const int take = slices_ > kTake ? slices_ - kTake : 0, look = slices_ > kLook ? slices_ - kLook : 0;
     // Copies of the first slices of weights are issued before the step before this one has ended: it writes only rows.
-    ExpertsPlace place = works.next();
+    ExpertsPlace place = known(works.next());
     int begun = place.rows == 0 ? 0 : slices_ < C.stages ? slices_ : C.stages;
     for (int i = 0; i < begun; ++i) begin(place, i, i);
     arch::wait_for_step_before();
     ExpertsPhaseNews<C> news(params_, s_);
-    for (; place.rows != 0; place = works.next(), begun = 0) {
+    for (; place.rows != 0; place = known(works.next()), begun = 0) {
       news.begin_tile(works.phase(), at_);
       for (int i = 0; i < slices_; ++i, ++at_) {
         if (i >= begun) begin(place, i, at_);
         news.stage_emptied(at_);
-        if (i == 0 && params_.copies.x != nullptr)
-          wait_for_rows(params_.copies, place.first_row, place.steps() * kExpertsStep);
-        copy_rows(place, i * C.depth, at_ % C.stages);
+        if (params_.gathers == 0) copy_rows(place, i * C.depth, at_ % C.stages);
         if (i == take) works.take();
         if (i == look) works.look();
       }
@@ -55,11 +52,23 @@ class WgmmaExpertsProducer {
     news.end(at_);
   }
 
+  /// The tile, of which the warps that gather now know, too; or none.
+  ExpertsPlace known(const ExpertsPlace& place) {
+    if (params_.gathers == 0) return place;
+    const int at = tiles_ % 2;
+    arch::mbarrier_wait(s_.heard[at], tiles_ / 2 % 2 ^ 1);
+    arch::store_shared(s_.to_gather, at, place);
+    arch::mbarrier_arrive(s_.known[at]);
+    ++tiles_;
+    return place;
+  }
+
   /// Slice i of a tile, the n-th of all: waits for its stage, and issues the copies of its weights.
   void begin(const ExpertsPlace& place, int i, int n) {
     const int stage = wait(n);
     if (i == 0) arch::store_shared(s_.places, stage, place);
-    arch::mbarrier_arrive_expect_tx(s_.full[stage], int(sizeof s_.w[stage]) + place.steps() * kStepBytes);
+    arch::mbarrier_arrive_expect_tx(s_.full[stage],
+                                    int(sizeof s_.w[stage]) + (params_.gathers == 0 ? place.steps() * kStepBytes : 0));
     copy_weights(place, i * C.depth, stage);
   }
 
@@ -118,6 +127,7 @@ class WgmmaExpertsProducer {
   Shared& s_;
   const int slices_;  // of a tile
   int at_;            // slices so far
+  int tiles_;         // of which the warps that gather know
 };
 
 }  // namespace flashfit

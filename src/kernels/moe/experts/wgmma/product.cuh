@@ -2,13 +2,13 @@
 // One of the experts' two products over wgmma and TMA, for 9.0a (docs/moe-kernels.md, "The product on Hopper"); what it
 // computes is what product.cuh does.
 // Weights are wgmma's m, an expert's rows its n: n follows the rows in steps of 16, where m would be 64. Blocks are
-// persistent. One producer thread copies slices of weights and rows; of two consumer warpgroups each has twice 64 of
-// the tile's 256 outputs, or of three each has 64 of 192. A feature's gate and its up are in the same thread.
+// persistent. One producer thread copies slices of weights, and of rows that lie in order; warps beside it gather
+// others. Of two consumer warpgroups each has twice 64 of the tile's 256 outputs, or of three each has 64 of 192. A
+// feature's gate and its up are in the same thread.
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/wgmma/consumer.cuh"
 #include "kernels/moe/experts/wgmma/producer.cuh"
-#include "kernels/moe/experts/wgmma/row_copier.cuh"
-#include "kernels/moe/experts/wgmma/row_helpers.cuh"
+#include "kernels/moe/experts/wgmma/row_gatherer.cuh"
 #include "kernels/moe/experts/wgmma/token_sums.cuh"
 
 namespace flashfit {
@@ -23,7 +23,7 @@ struct WgmmaExpertsProductKernel {
 
   static void run(const Params& p) {
     Shared& s = arch::shared<Shared>();
-    if (arch::thread() == 0) s.init();
+    if (arch::thread() == 0) s.init(p.gathers != 0);
     arch::sync_block();
     if (p.product.sorted_before == 0) arch::wait_for_step_before();
     arch::let_next_step_begin();
@@ -34,12 +34,11 @@ struct WgmmaExpertsProductKernel {
       arch::set_max_registers_dec<56>();
       const int warp = arch::warp();
       if (warp == 0 && arch::elect_one()) WgmmaExpertsProducer<C>::run(p, s);
-      if (warp == 1 && p.copies.x != nullptr) ExpertsRowCopier<C>::run(p, s);
+      if (warp > 0 && p.gathers != 0) ExpertsRowGatherer<C>::run(p, s, warp - 1);
       if constexpr (experts_sums(C))
         if (warp > 0 && p.phases.count > 1) ExpertsTokenSums<C>::run(p, s, warp - 1);
     } else {
       arch::set_max_registers_inc<Shared::kGroups == 2 ? 224 : 152>();
-      if (p.copies.x != nullptr) ExpertsRowHelpers<C>::run(p, s);
       WgmmaExpertsConsumer<C>::run(p, s, group - 1);
     }
   }

@@ -18,35 +18,31 @@ struct WgmmaExpertsShared {
   using TileA = PanelTile<T, C.tile_rows, C.depth, SwizzleMode::k128B>;  ///< [rows, depth]: its n
   using TileOut = SwizzledTile<T, experts_epilogue_rows(C), 64>;         ///< [rows, outputs]
   static constexpr int kGroups = experts_product_groups(C), kRuns = experts_runs(C);
-  static constexpr int kSumWarps = 3, kSumStages = 4;
-  static_assert(kSumWarps * kSumStages * kSumColumns * int(sizeof(T)) <= kExpertsPieces * kExpertsPieceBytes);
-  static constexpr int kPieces = kExpertsPieces, kPiece = kExpertsPieceBytes / int(sizeof(T));
+  static constexpr int kIdleWarps = kExpertsIdleWarps;  ///< beside the producer thread: they gather, or add up
 
   TileW w[C.stages][kRuns * kGroups];
   TileA a[C.stages];
   TileOut out[kGroups];
-  T pieces[kPieces][kPiece];  ///< of rows that are copied ahead: between load and store
+  T pieces[kIdleWarps][kSumStages][kSumColumns];  ///< of rows of y that idle warps add up: rings of their own
   alignas(1024) MBarrier full[C.stages];
   MBarrier empty[C.stages];
   ExpertsPlace places[C.stages];  ///< of each tile, in the stage of its first slice
-  /// Of each piece of rows copied ahead; or, where idle warps add up y, of each stage of these warps' rings, which lie
-  /// in the same memory.
-  MBarrier copied[kSumWarps * kSumStages];
-  static_assert(kPieces <= kSumWarps * kSumStages);
+  ExpertsPlace to_gather[2];      ///< the tile whose rows are gathered next, and the one after it
+  MBarrier known[2], heard[2];
+  MBarrier copied[kIdleWarps][kSumStages];
   MBarrier told[kMostPhases];  ///< the block's tiles of the phase, and of those before, are in the global counters
-  int tokens[32];              ///< the tokens of the rows in the copier's unit
-  int helpers_unit[2];         ///< the first row of the unit that the consumers copy, and how many it has; 0: none
-  MBarrier helped;             ///< the consumers copy no more
 
-  /// By one thread.
-  void init() {
+  /// By one thread. `gathers`: rows are gathered.
+  void init(bool gathers) {
     for (int i = 0; i < C.stages; ++i) {
-      arch::mbarrier_init(full[i], 1);
+      arch::mbarrier_init(full[i], gathers ? 1 + kIdleWarps * 32 : 1);
       arch::mbarrier_init(empty[i], C.column_warps);
     }
-    for (MBarrier& barrier : copied) arch::mbarrier_init(barrier, 1);
+    for (auto& ring : copied)
+      for (MBarrier& barrier : ring) arch::mbarrier_init(barrier, 1);
     for (MBarrier& barrier : told) arch::mbarrier_init(barrier, 1);
-    arch::mbarrier_init(helped, 1);
+    for (MBarrier& barrier : known) arch::mbarrier_init(barrier, 1);
+    for (MBarrier& barrier : heard) arch::mbarrier_init(barrier, kIdleWarps);
     arch::fence_mbarrier_init();
   }
 };

@@ -46,10 +46,12 @@ TensorMapSpec map_of_runs(const ExpertsProductParams& p, const ExpertsProductCon
 Result<void> encode_maps(WgmmaExpertsParams& params, const ExpertsProductConfig& c, int owned, int64 rows,
                          EncodeTensorMap encode) {
   const ExpertsProductParams& p = params.product;
+  const TensorMapSpec weights =
+      experts_runs(c) == 1 && !c.transposed ? map_of_runs(p, c, owned) : map_of_halves(p, c, owned);
+  if (params.gathers != 0) return encode_all({{params.weights, weights}}, encode);
   return encode_all(
       {
-          {params.weights,
-           experts_runs(c) == 1 && !c.transposed ? map_of_runs(p, c, owned) : map_of_halves(p, c, owned)},
+          {params.weights, weights},
           {params.rows,
            {.dtype = c.dtype,
             .rank = 2,

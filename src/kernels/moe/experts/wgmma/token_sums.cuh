@@ -24,7 +24,7 @@ class ExpertsTokenSums {
   static void run(const Params& p, Shared& s, int n) { ExpertsTokenSums(p, s, n).run(); }
 
  private:
-  static constexpr int kStages = Shared::kSumStages;
+  static constexpr int kStages = kSumStages;
 
   /// A unit's choices, one a lane: a row of y or -1, and what it is multiplied by. All units have as many, the call's
   /// last ones some of no token.
@@ -35,7 +35,7 @@ class ExpertsTokenSums {
   };
 
   ExpertsTokenSums(const Params& p, Shared& s, int n)
-      : p_(p.product), phases_(p.phases), sums_(p.sums), s_(s), first_stage_(n * kStages), at_(0), end_(0) {}
+      : p_(p.product), phases_(p.phases), sums_(p.sums), s_(s), warp_(n), at_(0), end_(0) {}
 
   void run() {
     arch::wait_for_step_before();
@@ -125,7 +125,7 @@ class ExpertsTokenSums {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           if (h * 256 >= columns) break;
-          add_row<T>(total[h], arch::load_shared<Bytes16>(s_.pieces[0], piece(stage) + h * 256 + lane * 8), weight);
+          add_row<T>(total[h], arch::load_shared<Bytes16>(s_.pieces[warp_][stage], h * 256 + lane * 8), weight);
         }
       }
       arch::sync_warp();  // all lanes have read
@@ -146,24 +146,22 @@ class ExpertsTokenSums {
 
   /// Outputs of the unit that begins here.
   int columns_from(int column) const { return end_ - column < kSumColumns ? end_ - column : kSumColumns; }
-  /// Where a stage's piece lies, in elements.
-  int piece(int stage) const { return (first_stage_ + stage) * kSumColumns; }
 
   /// Issues the copy of the i-th choice's piece, by the lane that holds the choice. If the choice has no row, the stage
   /// is full at once.
   void load(int i, int place, int column, int stage) {
     if (arch::lane() != i) return;
-    MBarrier& copied = s_.copied[first_stage_ + stage];
+    MBarrier& copied = s_.copied[warp_][stage];
     if (place < 0) return arch::mbarrier_arrive(copied);
     const int bytes = columns_from(column) * int(sizeof(T));
     arch::mbarrier_arrive_expect_tx(copied, bytes);
-    arch::copy_bulk_to_shared(s_.pieces[0], piece(stage), static_cast<const T*>(p_.out),
+    arch::copy_bulk_to_shared(s_.pieces[warp_][stage], 0, static_cast<const T*>(p_.out),
                               int64{place} * p_.outputs + column, bytes, copied);
   }
   /// Waits until the next stage is full.
   int wait() {
     const int stage = int(at_ % kStages);
-    arch::mbarrier_wait(s_.copied[first_stage_ + stage], int(at_ / kStages % 2));
+    arch::mbarrier_wait(s_.copied[warp_][stage], int(at_ / kStages % 2));
     ++at_;
     return stage;
   }
@@ -172,7 +170,7 @@ class ExpertsTokenSums {
   const ExpertsPhases& phases_;
   const ExpertsTokenSumsParams& sums_;
   Shared& s_;
-  const int first_stage_;
+  const int warp_;
   uint32 at_;  // pieces so far
   int end_;    // of the phase's outputs
 };
