@@ -10,7 +10,7 @@
 #include "core/launch/step.hpp"
 #include "kernels/moe/experts/call.hpp"
 #include "kernels/moe/experts/model.hpp"
-#include "kernels/moe/experts/moves.hpp"
+#include "kernels/moe/experts/phases.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/experts/wgmma/tensor_maps.hpp"

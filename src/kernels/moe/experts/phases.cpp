@@ -1,4 +1,4 @@
-#include "kernels/moe/experts/moves.hpp"
+#include "kernels/moe/experts/phases.hpp"
 
 #include <algorithm>
 
