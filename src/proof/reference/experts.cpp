@@ -26,6 +26,10 @@ double rounded(double x, DType dtype) {
 }
 
 double unit_roundoff(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24; }
+/// What rounding a number moves it by at most: fp16's are 2^-24 apart below its least normal one.
+double rounding(DType dtype, double value) {
+  return std::max(unit_roundoff(dtype) * std::abs(value), dtype == DType::kF16 ? 0x1p-25 : 0.0);
+}
 
 /// The layout of a layer's weights: where an output's input lies.
 struct Layer {
@@ -353,7 +357,7 @@ std::string defect_of_kept(const ExpertsData& data) {
         want += term, size += std::abs(term);
       }
       const double got = data.z.get(0, row, column);
-      const double bound = unit_roundoff(p.dtype) * std::abs(want) + size * static_cast<double>(p.hidden + 4) * 0x1p-24;
+      const double bound = rounding(p.dtype, want) + size * static_cast<double>(p.hidden + 4) * 0x1p-24;
       if (std::isfinite(got) != std::isfinite(want) || std::abs(got - want) > bound)
         defect =
             fmt::format("{}: z[{}, {}] of token {} is {} instead of {}", data.spec.name, row, column, t, got, want);

@@ -135,6 +135,27 @@ TEST_P(Experts, GathersRowsOfSeveralTiles) {
   }
 }
 
+/// What is kept is rounded once, also below fp16's least normal number.
+TEST_P(Experts, KeepsSmallNumbers) {
+  const ExpertsProductConfig& config = experts_product_variant_of(GetParam().variant).config;
+  if (!config.keeps) return;
+  ExpertsData data = reference::make_data({.name = "small numbers",
+                                           .problem = {.dtype = config.dtype,
+                                                       .tokens = 9,
+                                                       .experts = 2,
+                                                       .top_k = 1,
+                                                       .hidden = 40,
+                                                       .intermediate = 16,
+                                                       .low = 0,
+                                                       .high = 2,
+                                                       .transposed = config.transposed,
+                                                       .keeps = true}});
+  for (std::int64_t t = 0; t < data.x.rows; ++t)
+    for (std::int64_t c = 0; c < data.x.columns; ++c) data.x.set(0, t, c, data.x.get(0, t, c) * 0x1p-15);
+  ASSERT_TRUE(emulated::run(rows(), GetParam(), data, {}));
+  EXPECT_EQ(reference::defect_of(data), "");
+}
+
 /// Outputs in phases of one tile and of two, the last one's narrower; units of two pieces; tokens that do not fill the
 /// last unit, and choices of experts that are not here.
 TEST_P(Experts, AddsUpOutputsOfEarlierPhases) {
