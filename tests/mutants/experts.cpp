@@ -8,6 +8,7 @@
 #include "kernels/moe/experts/ordered_rows.hpp"
 #include "kernels/moe/experts/routed_order.hpp"
 #include "kernels/moe/experts/row_order.hpp"
+#include "kernels/moe/experts/token_rows_data.hpp"
 #include "proof/emu/memory.hpp"
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts_kernels.cuh"
@@ -58,6 +59,10 @@ std::string first_defect() {
       emulated::emulated_experts_rows_kernel<kExpertsRowsVariants[0].config>(kExpertsRowsVariants[0]);
   for (const int count : {50, kSortChunk + 9})
     if (std::string defect = defect_of_order(rows, count); !defect.empty()) return defect;
+  TokenRowsData gathered(DType::kF16);
+  TokenRowsData::fill(gathered.tokens);
+  if (const auto ran = gathered.run(rows, true, false); !ran) return "finding: " + ran.error().message;
+  if (std::string defect = gathered.defect_of_gathered(); !defect.empty()) return "wrong " + defect;
   constexpr std::size_t kRoute = 6;
   static_assert(kRouteVariants[kRoute].config.dtype == DType::kF32);
   const EmulatedKernel route = emulated::emulated_route<kRouteVariants[kRoute].config>(kRouteVariants[kRoute]);

@@ -1,9 +1,10 @@
 """cuBLAS's kernels over mma.sync: `python -m tools.gpu.mma_sync_peer FILE [SIZE]`, on a GPU with PyTorch and cuBLASLt.
 
 How near a library that is tuned for years comes to what `mma.sync` does from registers (`flashfit bench --ceilings`),
-on a GPU whose own products are wgmma's. Every configuration of every algorithm that cuBLASLt has for a bf16 product of
-SIZE x SIZE x SIZE (default 4096) is timed; the profiler says which kernels they launch. Those for Ampere have "16816"
-in their names, the instruction's sizes. FILE gets the fastest configuration of each kernel.
+on a GPU whose own products are wgmma's. Of every algorithm that cuBLASLt has for a bf16 product of SIZE x SIZE x SIZE
+(default 4096) each tile and number of stages that it lists is timed; the profiler says which kernels they launch. Those
+for Ampere have "16816" in their names, the instruction's sizes. FILE gets the three fastest of each algorithm, and
+whether all were timed.
 """
 
 from __future__ import annotations
@@ -140,10 +141,11 @@ def main() -> None:
     path, size = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4096
     product = Product(size)
     timed: list[tuple[float, tuple[int, int, int], Any]] = []
-    end = time.monotonic() + SCAN_SECONDS
+    end, complete = time.monotonic() + SCAN_SECONDS, True
     for key, algorithm in product.algorithms():
         if time.monotonic() > end:
             print("some configurations were left out: time has passed", file=sys.stderr)
+            complete = False
             break
         if product.run(algorithm):
             timed.append((product.milliseconds(algorithm, 2), key, algorithm))
@@ -171,6 +173,7 @@ def main() -> None:
         "revision": revision(),
         "size": size,
         "configurations": len(timed),
+        "complete": complete,
         "fastest": found,
     }
     with open(path, "w", encoding="utf-8") as file:

@@ -20,8 +20,8 @@ double rate(const ExpertsProductConfig& c, double rows, const Gpu& gpu) {
 double share_of_dram(const ExpertsProductConfig& c) {
   return c.engine == ExpertsEngine::kWgmma ? 0.96 : c.stages > 4 ? 0.936 : 0.915;
 }
-/// Microseconds in which no weights are read: other launches, and the products' beginnings and ends. For wgmma that of
-/// the launch which gathered rows then, some 4 of them.
+/// Microseconds in which no weights are read: other launches, and the products' beginnings and ends. For wgmma 4 of
+/// the 12 are a launch that gathered rows when this was fitted.
 double starting(const ExpertsProductConfig& c) { return c.engine == ExpertsEngine::kWgmma ? 12 : 7; }
 /// What an SM reads from L2 in a clock, sustained.
 constexpr double kL2BytesPerClock = 40;

@@ -7,7 +7,7 @@
 namespace flashfit {
 
 /// Whether `rows` rows of `columns` are better added up beside the products of so many experts: where that takes long,
-/// and DRAM is not busy with weights meanwhile. By what was faster on an H100.
+/// and DRAM is not busy with weights meanwhile. By what was faster on an H100 and an H200.
 bool adds_up_beside(int64 rows, int columns, DType dtype, int experts);
 
 /// Tiles of outputs in each phase, of `columns` tiles, where sums are better taken beside products of such a depth; or

@@ -10,8 +10,8 @@
 #include "core/launch/step.hpp"
 #include "kernels/moe/experts/call.hpp"
 #include "kernels/moe/experts/model.hpp"
-#include "kernels/moe/experts/phases.hpp"
 #include "kernels/moe/experts/params.hpp"
+#include "kernels/moe/experts/phases.hpp"
 #include "kernels/moe/experts/variants.hpp"
 #include "kernels/moe/experts/wgmma/tensor_maps.hpp"
 #include "kernels/moe/experts/workspace.hpp"
@@ -89,8 +89,8 @@ class ExpertsArguments {
   std::size_t count_ = 0;
 };
 
-/// Why a GPU's kernels cannot take the call's memory, which they read 16 bytes at a time: "x: row stride 2049 ..."; or
-/// nothing. The problem's sizes are multiples of 8.
+/// Why a GPU's kernels cannot take the call's memory, which they read 16 bytes at a time, and whose gathered rows lie
+/// within 2^35 elements: "x: row stride 2049 ..."; or nothing. The problem's sizes are multiples of 8.
 std::optional<std::string> misalignment_of(const ExpertsCall& call);
 
 }  // namespace flashfit

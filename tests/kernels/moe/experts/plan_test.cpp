@@ -72,7 +72,7 @@ TEST(ExpertsPlan, TakesWgmmaOnHopperFromSomeRowsOfAnExpertOn) {
   const auto carried = images();
   for (const char* const name : {"H100", "H200"}) {
     const Gpu gpu = find_gpu(name).value();
-    // Few tokens read weights alone, and gathering their rows is a launch more.
+    // Few tokens read weights alone.
     for (const std::int64_t tokens : {1, 2, 8, 64})
       EXPECT_EQ(config_of(*plan_experts(problem(tokens), gpu, 0, carried)).tile_rows, 16) << name << ' ' << tokens;
     for (const std::int64_t tokens : {256, 512, 4096, 32768}) {
