@@ -24,6 +24,8 @@ from flashfit.bench.arrays import TorchArrays
 from flashfit.bench.machine import describe, revision
 from flashfit.bench.peers.sonic_moe import SonicMoe
 
+from tools.gpu.race_libraries import captured, milliseconds
+
 SETTLE_SECONDS, SECONDS, ROUNDS = 0.4, 0.6, 5
 SM_CLOCK = 1  # NVML_CLOCK_SM
 
@@ -54,16 +56,6 @@ class Meter:
         return found.value
 
 
-def captured(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph
-
-
 def dense(case: Any, inputs: Any, flop: float) -> tuple[Callable[[], Any], list[torch.Tensor]]:
     """The products of the layer's rows with the first expert's weights, and what they read."""
     rows = case.tokens * case.top_k
@@ -80,22 +72,12 @@ def dense(case: Any, inputs: Any, flop: float) -> tuple[Callable[[], Any], list[
 
 
 def measure(meter: Meter, graph: torch.cuda.CUDAGraph, flop: float) -> dict[str, float]:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-
-    def milliseconds(count: int) -> float:
-        begin.record()
-        for _ in range(count):
-            graph.replay()
-        end.record()
-        end.synchronize()
-        return float(begin.elapsed_time(end))
-
-    each = milliseconds(3) / 3
-    milliseconds(max(1, int(SETTLE_SECONDS * 1e3 / each)))
+    each = milliseconds(graph, 3)
+    milliseconds(graph, max(1, int(SETTLE_SECONDS * 1e3 / each)))
     count, before, clocks = max(1, int(SECONDS * 1e3 / each / 10)), meter.millijoules(), list[int]()
     took = 0.0
     for _ in range(10):
-        took += milliseconds(count)
+        took += count * milliseconds(graph, count)
         clocks.append(meter.megahertz())
     joules = (meter.millijoules() - before) / 1e3
     return {
