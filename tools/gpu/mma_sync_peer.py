@@ -1,10 +1,15 @@
-"""cuBLAS's kernels over mma.sync: `python -m tools.gpu.mma_sync_peer FILE [SIZE]`, on a GPU with PyTorch and cuBLASLt.
+"""Products over mma.sync, cuBLAS's and ours: `python -m tools.gpu.mma_sync_peer FILE [SIZE [LIBRARY ...]]`, on a GPU
+with PyTorch, cuBLASLt and NVML.
 
 How near a library that is tuned for years comes to what `mma.sync` does from registers (`flashfit bench --ceilings`),
 on a GPU whose own products are wgmma's. Of every algorithm that cuBLASLt has for a bf16 product of SIZE x SIZE x SIZE
 (default 4096) each tile and number of stages that it lists is timed; the profiler says which kernels they launch. Those
 for Ampere have "16816" in their names, the instruction's sizes. FILE gets the three fastest of each algorithm, and
 whether all were timed.
+
+Then the fastest two of those, and a layer of one expert of that size by each LIBRARY's large products over mma.sync
+(without one, by this library's), take turns, each for a second, with random numbers and with zeros: TFLOP/s, SM clock
+and watts, as in product_limits. A LIBRARY may be one whose loop lacks a part, to see what that costs.
 """
 
 from __future__ import annotations
@@ -16,12 +21,18 @@ import sys
 import time
 from collections.abc import Iterator
 from ctypes import byref, c_int, c_size_t, c_uint32, c_void_p
+from pathlib import Path
 from typing import Any
 
 import torch
+from flashfit import _library
 from flashfit.bench.machine import describe, revision
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
+
+from tools.gpu.product_limits import Meter, in_turns
+from tools.gpu.race_libraries import captured, use
+from tools.gpu.time_products import forced
 
 F32, BF16, COMPUTE_F32 = 0, 14, 68  # cudaDataType_t, cublasComputeType_t (library_types.h, cublas_api.h)
 TRANSPOSE_A, TRANSPOSED = 3, 1  # cublasLtMatmulDescAttributes_t, cublasOperation_t
@@ -31,6 +42,10 @@ WORKSPACE_BYTES = 32 << 20
 MOST_IDS = 4096
 SAMPLES = 20
 SCAN_SECONDS = 30  # begin no configuration after this
+
+ROUNDS = 3
+# Of flashfit's, those for many rows an expert.
+LARGE = ("experts_mma_bf16_128x256x32_w2x4_s4_b1", "experts_mma_bf16_128x128x32_w2x2_s3_b2")
 
 Algorithm = ctypes.c_uint64 * 8
 
@@ -137,8 +152,37 @@ class Product:
         return str(max(events, key=lambda e: e.device_time).name) if events else "?"
 
 
+def one_expert(size: int) -> dict[str, torch.Tensor]:
+    """A layer of one expert, all sizes the same: what time_products.forced() takes."""
+    x, out = torch.randn(size, size, device="cuda").bfloat16(), torch.empty(size, size, device="cuda").bfloat16()
+    w13, w2 = (torch.randn(1, n * size, size, device="cuda").div(size**0.5).bfloat16() for n in (2, 1))
+    ids = torch.zeros(size, 1, dtype=torch.int32, device="cuda")
+    return {"x": x, "w13": w13, "w2": w2, "out": out, "topk_ids": ids, "topk_weights": torch.ones_like(ids).float()}
+
+
+def sustained(product: Product, size: int, fastest: list[tuple[str, Any]], libraries: list[str]) -> Any:
+    """cuBLAS's `fastest` algorithms and each library's products in turns of a second."""
+    tensors = one_expert(size)
+    graphs = {}
+    for name, algorithm in fastest:
+        graphs[name] = captured(lambda algorithm=algorithm: product.run(algorithm)), 2.0 * size**3  # type: ignore[misc]
+    calls = []  # a graph keeps no workspace
+    for library in libraries:
+        use(library)
+        for variant in LARGE:
+            if (call := forced(variant, tensors)) is not None:
+                calls.append(call)
+                graphs[f"{Path(library).stem} {variant}"] = captured(call), 6.0 * size**3
+    meter = Meter()
+    found = in_turns(meter, str(size), "random", graphs, ROUNDS)
+    for tensor in (product.a, product.b, tensors["x"], tensors["w13"], tensors["w2"]):
+        tensor.zero_()
+    return found + in_turns(meter, str(size), "zeros", graphs, ROUNDS)
+
+
 def main() -> None:
     path, size = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4096
+    libraries = sys.argv[3:] or [str(_library.library().path)]
     product = Product(size)
     timed: list[tuple[float, tuple[int, int, int], Any]] = []
     end, complete = time.monotonic() + SCAN_SECONDS, True
@@ -155,12 +199,15 @@ def main() -> None:
         fastest.setdefault(one[1][0], []).append(one)
     exact = product.a.float()[:64] @ product.b.float().T
     found: list[dict[str, Any]] = []
+    over_mma: list[tuple[float, str, Any]] = []
     for number, some in fastest.items():
         for _, key, algorithm in some[:3]:
             product.c.zero_()
             name = product.kernel(algorithm)
             right = bool(torch.allclose(product.c.T[:64].float(), exact, rtol=2e-2, atol=1))
             rate = 2 * size**3 / product.milliseconds(algorithm, SAMPLES) / 1e9
+            if "16816" in name and right:
+                over_mma.append((-rate, name.split("<")[-1].split(">")[0], algorithm))
             found.append(
                 {"algorithm": number, "tile": key[1], "stages": key[2], "kernel": name, "tflops": rate, "right": right}
             )
@@ -175,6 +222,7 @@ def main() -> None:
         "configurations": len(timed),
         "complete": complete,
         "fastest": found,
+        "sustained": sustained(product, size, [one[1:] for one in sorted(over_mma, key=lambda o: o[0])[:2]], libraries),
     }
     with open(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(report, indent=1) + "\n")

@@ -89,6 +89,25 @@ def measure(meter: Meter, graph: torch.cuda.CUDAGraph, flop: float) -> dict[str,
     }
 
 
+def in_turns(
+    meter: Meter, title: str, numbers: str, graphs: dict[str, tuple[torch.cuda.CUDAGraph, float]], rounds: int = ROUNDS
+) -> list[dict[str, Any]]:
+    """Medians of so many turns of each graph, of so many FLOP each."""
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in graphs}
+    for _ in range(rounds):
+        for name in random.sample(list(graphs), len(graphs)):
+            samples[name].append(measure(meter, *graphs[name]))
+    found: list[dict[str, Any]] = []
+    for name, some in samples.items():
+        medians = {key: statistics.median(s[key] for s in some) for key in some[0]}
+        spread = [min(s["tflops"] for s in some), max(s["tflops"] for s in some)]
+        found.append({"way": name, "numbers": numbers, **medians, "tflops_range": spread})
+        print(f"{title}, {numbers:6} {name:14} {medians['microseconds']:8.1f} us  {medians['tflops']:6.1f} TFLOP/s "
+              f"[{spread[0]:.1f}, {spread[1]:.1f}]  {medians['clock_mhz']:.0f} MHz  {medians['watts']:.0f} W  "
+              f"{medians['pj_per_flop']:.3f} pJ a FLOP", flush=True)  # fmt: skip
+    return found
+
+
 def of_layer(model: str, tokens: int, meter: Meter) -> dict[str, Any]:
     case = moe.case_of({each.name: each for each in moe.MODELS}[model], tokens, "random")
     inputs = moe.MOE.make(TorchArrays("cuda"), case, 0)
@@ -97,24 +116,12 @@ def of_layer(model: str, tokens: int, meter: Meter) -> dict[str, Any]:
     ways = {"flashfit": moe.MOE.prepare(case, inputs), "dense products": alone}
     if not sonic.missing("cuda"):
         ways["sonic-moe"] = sonic.prepare(case, inputs)
-    graphs = {name: captured(call) for name, call in ways.items()}
-    found: list[dict[str, Any]] = []
-    for numbers in ("random", "zeros"):
-        if numbers == "zeros":
-            for tensor in (inputs.x, inputs.w13, inputs.w2, *read):
-                tensor.zero_()
-            inputs.copy_anew()
-        samples: dict[str, list[dict[str, float]]] = {name: [] for name in graphs}
-        for _ in range(ROUNDS):
-            for name in random.sample(list(graphs), len(graphs)):
-                samples[name].append(measure(meter, graphs[name], flop))
-        for name, some in samples.items():
-            medians = {key: statistics.median(s[key] for s in some) for key in some[0]}
-            spread = [min(s["tflops"] for s in some), max(s["tflops"] for s in some)]
-            found.append({"way": name, "numbers": numbers, **medians, "tflops_range": spread})
-            print(f"{model}, {numbers:6} {name:14} {medians['microseconds']:8.1f} us  {medians['tflops']:6.1f} TFLOP/s "
-                  f"[{spread[0]:.1f}, {spread[1]:.1f}]  {medians['clock_mhz']:.0f} MHz  {medians['watts']:.0f} W  "
-                  f"{medians['pj_per_flop']:.3f} pJ a FLOP", flush=True)  # fmt: skip
+    graphs = {name: (captured(call), flop) for name, call in ways.items()}
+    found = in_turns(meter, model, "random", graphs)
+    for tensor in (inputs.x, inputs.w13, inputs.w2, *read):
+        tensor.zero_()
+    inputs.copy_anew()
+    found += in_turns(meter, model, "zeros", graphs)
     return {"model": model, "tokens": tokens, "sonic-moe": sonic.version(), "found": found}
 
 

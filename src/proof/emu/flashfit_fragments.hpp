@@ -7,18 +7,18 @@
 
 namespace flashfit::arch {
 
-template <class T, int M, int N, class Between>
-void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const uint32 (&b)[4], int n, Between between,
+template <class T, int N, class Between>
+void mma_m16n8k16(float (&d)[N][4], const uint32 (&a)[4], const uint32 (&b)[N / 2][4], bool /*back*/, Between between,
                   Site site = {}) {
-  static_assert(M <= emu::MmaOperands::kMostRows && 2 <= emu::MmaOperands::kMostColumns);
-  float sums[M][2][4];
-  for (int m = 0; m < M; ++m)
-    for (int i = 0; i < 2; ++i) std::copy_n(d[m][n + i], 4, sums[m][i]);
-  emu::MmaOperands operands{.d = sums[0][0], .a = a[0], .b = b, .rows = M, .columns = 2};
+  static_assert(N <= emu::MmaOperands::kMostColumns);
+  for (int i = 0; i < N / 2; ++i) between(i);
+  emu::MmaOperands operands{.d = d[0], .a = a, .b = b[0], .rows = 1, .columns = N};
   emu::Machine::current().meet(kIsF16<T> ? emu::kMmaF16 : emu::kMmaBF16, &operands, site);
-  for (int m = 0; m < M; ++m)
-    for (int i = 0; i < 2; ++i) std::copy_n(sums[m][i], 4, d[m][n + i]);
-  for (int m = 0; m < M; ++m) between(m);
+}
+
+template <class T>
+SharedPlace<T> in_one_address(T* s_base, int s_offset) {
+  return {s_base, s_offset};
 }
 
 template <class T>

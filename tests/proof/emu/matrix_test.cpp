@@ -165,9 +165,9 @@ struct MultiplyBothWays {
       }
     }
     int between = 0;
-    for (int n = 0; n < 4; n += 2)
-      arch::mma_m16n8k16<T>(by_fragments, a, fragments[n / 2], n, [&between](int m) { between += m + 1; });
-    EXPECT_EQ(between, 2 * (1 + 2));  // after m = 0 and m = 1
+    for (int m = 0; m < 2; ++m)
+      arch::mma_m16n8k16<T>(by_fragments[m], a[m], fragments, m != 0, [&between](int i) { between += i + 1; });
+    EXPECT_EQ(between, 2 * (1 + 2));  // before each two
     between = 0;
     const auto count = [&between](int n) { between += n + 1; };
     arch::mma_m16n8k16<T>(

@@ -3,14 +3,22 @@
 
 namespace flashfit::arch {
 
-template <class T, int M, int N, class Between>
-void mma_m16n8k16(float (&d)[M][N][4], const uint32 (&a)[M][4], const uint32 (&b)[4], int n, Between between) {
+template <class T, int N, class Between>
+void mma_m16n8k16(float (&d)[N][4], const uint32 (&a)[4], const uint32 (&b)[N / 2][4], bool back, Between between) {
 #pragma unroll
-  for (int m = 0; m < M; ++m) {
-    mma_m16n8k16<T>(d[m][n], a[m], b[0], b[1]);
-    mma_m16n8k16<T>(d[m][n + 1], a[m], b[2], b[3]);
-    between(m);
+  for (int i = 0; i < N / 2; ++i) {
+    const int n = back ? N / 2 - 1 - i : i, first = back ? 1 : 0, second = 1 - first;
+    between(i);
+    mma_m16n8k16<T>(d[2 * n + first], a, b[n][2 * first], b[n][2 * first + 1]);
+    mma_m16n8k16<T>(d[2 * n + second], a, b[n][2 * second], b[n][2 * second + 1]);
   }
+}
+
+template <class T>
+SharedPlace<T> in_one_address(T* s_base, int s_offset) {
+  uint32 address = shared_address(s_base, s_offset);
+  asm volatile("" : "+r"(address));
+  return {static_cast<T*>(__cvta_shared_to_generic(address)), 0};
 }
 
 template <class T>

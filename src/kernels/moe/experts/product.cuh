@@ -16,6 +16,7 @@
 #include "kernels/moe/experts/activation.cuh"
 #include "kernels/moe/experts/config.hpp"
 #include "kernels/moe/experts/ids.cuh"
+#include "kernels/moe/experts/order.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/slice_copy.cuh"
 #include "kernels/tile/matmul.cuh"
@@ -84,13 +85,12 @@ struct ExpertsProductKernel {
     } else {
       if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return place;
       const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
-      // The expert's works: all its row tiles for the first tile of outputs, then for the next.
-      const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows, at = work - tile.first_tile * p.columns.by;
-      column = at / row_tiles;
-      const int first = (at - column * row_tiles) * C.tile_rows;
+      const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows;
+      const ExpertsTileAt at = experts_tile_at(work - tile.first_tile * p.columns.by, row_tiles, p.columns.by);
+      column = at.column;
       place.expert = tile.expert;
-      place.first_row = tile.first_row + first;
-      place.rows = tile.rows - first;
+      place.first_row = tile.first_row + at.tile * C.tile_rows;
+      place.rows = tile.rows - at.tile * C.tile_rows;
     }
     place.first_output = column * (p.paired != 0 ? kHalf : C.tile_columns);
     return place;
@@ -108,54 +108,65 @@ struct ExpertsProductKernel {
 
   // Stages are offsets, in elements.
   static constexpr int kStage = sizeof(Slice) / sizeof(T), kLastStage = (C.stages - 1) * kStage;
-  static constexpr int kSteps = C.depth / 16;                    // k16 steps of a slice
-  static constexpr int kParts = kN / 2, kAll = kSteps * kParts;  // of a step, of a slice: two n8 tiles each
+  static constexpr int kSteps = C.depth / 16;  // k16 steps of a slice
+  static_assert(kSteps % 2 == 0, "two sets of fragments take turns");
+  // Places between a step's products, two apart, for what runs beside them: loads in the second and third quarter, so
+  // that they begin after the products behind a barrier and none is waited for, then copies, all together. Copies
+  // between loads cost an H200 up to a tenth of its speed (docs/moe-products.md).
+  static constexpr int kPlaces = kM * kN / 2, kLoads = kM + kN / 2, kPlaceOfCopies = kPlaces * 3 / 4;
+  static constexpr int place_of_load(int i) { return kPlaces / 4 + i * (kPlaces / 2) / kLoads; }
 
   /// Multiplies slice after slice while copies of the next ones are in flight; without kMultiplies copies them only.
-  /// Slices behind the last one are zeros, so nothing depends on how many are left. Each part's weights are loaded
-  /// during the part before, and during a step's last part each 16 rows of the next step's, as soon as these are done.
-  template <bool kTransposed, bool kMultiplies, class StartA, class StartW>
-  static void stream(Sums& sums, Shared& s, int depth, const StartA& start_a, const StartW& start_w) {
+  /// Slices behind the last one are zeros, so nothing depends on how many are left. Beside each step's products the
+  /// next step's fragments are loaded; beside a slice's first step, a later slice's copies start.
+  template <bool kTransposed, bool kMultiplies, class CopyA, class CopyW>
+  static void stream(Sums& sums, Shared& s, int depth, CopyA& copy_a, CopyW& copy_w) {
+    constexpr int kCopies = CopyA::kCopies + CopyW::kCopies;
+    const auto copy = [&](int stage, int i) {
+      if (i < CopyA::kCopies)
+        copy_a.start(stage, i);
+      else
+        copy_w.start(stage, i - CopyA::kCopies);
+    };
     const Operands<kTransposed> operands(s.ring[0]);
-    FragmentA<kM> a;
-    uint32 w[2][4];
+    Fragments fragments[2];
     arch::cp_async_wait<C.stages - 2>();
     arch::sync_block();  // the first slice is there for all
     if constexpr (kMultiplies) {
-      const auto from = operands.rows(0, 0);
 #pragma unroll
-      for (int m = 0; m < kM; ++m) operands.load_rows(a[m], from, m);
-      operands.load_weights(w[0], operands.weights(0, 0), 0, 0);
+      for (int i = 0; i < kLoads; ++i) operands.load(fragments[0], 0, 0, i);
     }
     int stage = 0;
     for (int from = 0; from < depth; from += C.depth) {
-      const int next = stage == kLastStage ? 0 : stage + kStage;
-      arch::SharedPlace<T> from_w = operands.weights(stage, 0), from_a = operands.rows(stage, 0);
+      const int next = stage == kLastStage ? 0 : stage + kStage, free = stage == 0 ? kLastStage : stage - kStage;
 #pragma unroll
-      for (int part = 0; part < kAll; ++part) {
-        const bool last = part == kAll - 1;
-        const int step = part / kParts, after = (part + 1) % kAll, step_after = (step + 1) % kSteps;
-        const bool ends = part % kParts == kParts - 1;  // a step
-        if (kMultiplies && ends) {
-          from_w = operands.weights(last ? next : stage, step_after);
-          from_a = operands.rows(last ? next : stage, step_after);
-        }
+      for (int step = 0; step < kSteps; ++step) {
+        const bool last = step == kSteps - 1;
         if (last) {
+          copy_a.advance();
+          copy_w.advance();
+          arch::cp_async_commit();
           arch::cp_async_wait<C.stages - 2>();
           arch::sync_block();  // the next slice is there for all, and all have this one in registers
         }
-        // Before the products: loads and copies run beside them.
-        if constexpr (kMultiplies) operands.load_weights(w[(part + 1) % 2], from_w, after / kParts, after % kParts * 2);
-        const int free = stage == 0 ? kLastStage : stage - kStage, ahead = from + (C.stages - 1) * C.depth;
-        if (part == 0) start_a(free, ahead);
-        if (part == (kParts > 1 ? 1 : 0)) {  // small tiles wait for weights alone: at once
-          start_w(free, ahead);
-          arch::cp_async_commit();
+        if constexpr (kMultiplies) {
+          const int step_after = (step + 1) % kSteps, from_stage = last ? next : stage;
+          const Fragments& now = fragments[step % 2];
+          const auto beside = [&](int place) {
+#pragma unroll
+            for (int i = 0; i < kLoads; ++i)
+              if (place == place_of_load(i)) operands.load(fragments[(step + 1) % 2], from_stage, step_after, i);
+#pragma unroll
+            for (int i = 0; i < kCopies; ++i)
+              if (step == 0 && place == kPlaceOfCopies) copy(free, i);
+          };
+#pragma unroll
+          for (int m = 0; m < kM; ++m)  // every second 16 rows go backwards: they begin with the weights just used
+            arch::mma_m16n8k16<T>(sums[m], now.a[m], now.w, m % 2 != 0, [&](int i) { beside(m * (kN / 2) + i); });
+        } else if (step == 0) {
+#pragma unroll
+          for (int i = 0; i < kCopies; ++i) copy(free, i);
         }
-        if constexpr (kMultiplies)
-          arch::mma_m16n8k16<T>(sums, a, w[part % 2], part % kParts * 2, [&](int m) {
-            if (ends) operands.load_rows(a[m], from_a, m);
-          });
       }
       stage = next;
     }
@@ -164,96 +175,111 @@ struct ExpertsProductKernel {
   template <bool kTransposed>
   static void multiply(const Params& p, const Place& place) {
     Shared& s = arch::shared<Shared>();
-    auto copy_w = weights<kTransposed>(p, place);
-    const auto start_w = [&](int stage, int from) {
-      if constexpr (kTransposed)
-        copy_w.start(s.ring[0].transposed.data, stage, from);
-      else
-        copy_w.start(s.ring[0].w.data, stage, from);
-    };
+    auto copy_w = weights<kTransposed>(p, place, s.ring[0]);
 #pragma unroll
-    for (int i = 0; i < C.stages - 1; ++i) start_w(i * kStage, i * C.depth);
+    for (int slice = 0; slice < C.stages - 1; ++slice) start_slice(copy_w, slice);
     arch::wait_for_step_before();
-    RowSlices<T, TileA, kThreads> copy_a(static_cast<const T*>(p.a), place.rows, p.depth, [&](int r) {
-      int row = place.first_row + r;
-      if (p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
-      return row * p.a_row;
+    SliceCopies<T, TileA, kThreads, false> copy_a(s.ring[0].a.data, p.depth, C.depth, [&](int r, int d) {
+      int64 row = 0;
+      if (r < place.rows) {
+        row = place.first_row + r;
+        if (p.choices != nullptr) row = p.top_k.quotient(arch::load(p.choices, row));
+      }
+      return SliceSource<T>{static_cast<const T*>(p.a) + (row * p.a_row + d), r < place.rows};
     });
     // The first group has all slices of weights so far.
-    const auto start_a = [&](int stage, int from) { copy_a.start(s.ring[0].a.data, stage, from); };
 #pragma unroll
-    for (int i = 0; i < C.stages - 1; ++i) {
-      start_a(i * kStage, i * C.depth);
+    for (int slice = 0; slice < C.stages - 1; ++slice) {
+      start_slice(copy_a, slice);
       arch::cp_async_commit();
     }
     Sums sums = {};
     if (warp_row() < place.rows) {
-      stream<kTransposed, true>(sums, s, p.depth, start_a, start_w);
+      stream<kTransposed, true>(sums, s, p.depth, copy_a, copy_w);
       finish<kTransposed>(sums, p, place);
     } else {
-      stream<kTransposed, false>(sums, s, p.depth, start_a, start_w);
+      stream<kTransposed, false>(sums, s, p.depth, copy_a, copy_w);
     }
     arch::cp_async_wait<0>();  // no copy may land after the block has ended
   }
+  template <class Copies>
+  static void start_slice(Copies& copies, int slice) {
+#pragma unroll
+    for (int i = 0; i < Copies::kCopies; ++i) copies.start(slice * kStage, i);
+    copies.advance();
+  }
+
+  /// A warp's operands of a step: of each 16 rows, and of each two n8 tiles.
+  struct Fragments {
+    uint32 a[kM][4], w[kN / 2][4];
+  };
 
   /// Where a warp's fragments lie in a stage.
   template <bool kTransposed>
   class Operands {
    public:
-    explicit Operands(Slice& s)
-        : a_(arch::in_one_register(s.a.data, TileA::offset(warp_row() + LdmatrixMap::down_row(arch::lane()),
-                                                           LdmatrixMap::down_col(arch::lane())))),
-          w_(of_weights(s)) {}
-    /// Where a step's rows begin, and its weights.
-    arch::SharedPlace<T> rows(int stage, int step) const {
-      return arch::in_one_register(a_.s_base, TileA::right(a_.s_offset + stage, step * 16));
+    explicit Operands(Slice& s) {
+      const int lane = arch::lane();
+      const int a = TileA::offset(warp_row() + LdmatrixMap::down_row(lane), LdmatrixMap::down_col(lane));
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) a_[step] = arch::in_one_address(s.a.data, TileA::right(a, step * 16));
+      if constexpr (kTransposed) {
+        const int w = TileTransposed::offset(LdmatrixMap::down_row(lane), warp_column() + lane / 16 * kNext);
+#pragma unroll
+        for (int n = 0; n < kN; n += 2)
+          w_[n / 2] = arch::in_one_address(s.transposed.data, TileTransposed::right(w, column_of(n)));
+      } else {
+        const int w = TileW::offset(warp_column() + lane % 8 + lane / 16 * kNext, LdmatrixMap::right_col(lane));
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) w_[step] = arch::in_one_address(s.w.data, TileW::right(w, step * 16));
+      }
     }
-    arch::SharedPlace<T> weights(int stage, int step) const {
-      const int at = w_.s_offset + stage;
-      return arch::in_one_register(w_.s_base, kTransposed ? at : TileW::right(at, step * 16));
-    }
-    void load_rows(uint32 (&a)[4], const arch::SharedPlace<T>& from, int m) const {
-      arch::ldmatrix_x4(a, from.s_base, TileA::down(from.s_offset, m * 16));
-    }
-    /// Of n8 tiles n and n + 1.
-    void load_weights(uint32 (&w)[4], const arch::SharedPlace<T>& from, int step, int n) const {
-      if constexpr (kTransposed)
-        arch::ldmatrix_x4_trans(w, from.s_base,
-                                TileTransposed::down(TileTransposed::right(from.s_offset, column_of(n)), step * 16));
+    /// The i-th of a step's loads: what its first products take comes first.
+    void load(Fragments& to, int stage, int step, int i) const {
+      if (i == 0 || i > kN / 2)
+        load_rows(to, stage, step, i == 0 ? 0 : i - kN / 2);
       else
-        arch::ldmatrix_x4(w, from.s_base, TileW::down(from.s_offset, column_of(n)));
+        load_weights(to, stage, step, 2 * (i - 1));
     }
 
    private:
-    static arch::SharedPlace<T> of_weights(Slice& s) {
-      const int lane = arch::lane();
-      if constexpr (kTransposed)
-        return arch::in_one_register(
-            s.transposed.data, TileTransposed::offset(LdmatrixMap::down_row(lane), warp_column() + lane / 16 * kNext));
-      else
-        return arch::in_one_register(
-            s.w.data, TileW::offset(warp_column() + lane % 8 + lane / 16 * kNext, LdmatrixMap::right_col(lane)));
+    void load_rows(Fragments& to, int stage, int step, int m) const {
+      arch::ldmatrix_x4(to.a[m], a_[step].s_base, TileA::down(a_[step].s_offset + stage, m * 16));
     }
-    arch::SharedPlace<T> a_, w_;
+    /// Of n8 tiles n and n + 1.
+    void load_weights(Fragments& to, int stage, int step, int n) const {
+      const auto& from = w_[kTransposed ? n / 2 : step];
+      if constexpr (kTransposed)
+        arch::ldmatrix_x4_trans(to.w[n / 2], from.s_base, TileTransposed::down(from.s_offset + stage, step * 16));
+      else
+        arch::ldmatrix_x4(to.w[n / 2], from.s_base, TileW::down(from.s_offset + stage, column_of(n)));
+    }
+    // One a step, since the next step's place differs in bits; of transposed weights, one for each two n8 tiles.
+    arch::SharedPlace<T> a_[kSteps], w_[kTransposed ? kN / 2 : kSteps];
   };
 
   /// The weights' copies. Interleaved gate and up lie side by side: rows are found by strides; of transposed weights,
   /// the tile's columns are as they lie, and the two of a feature are in one accumulator.
   template <bool kTransposed>
-  static auto weights(const Params& p, const Place& place) {
+  static auto weights(const Params& p, const Place& place, Slice& s) {
     const T* const g_w = static_cast<const T*>(p.w) + place.expert * p.w_expert;
     const int left = p.outputs - place.first_output;
+    const auto half_of = [&](int output) { return p.paired != 0 && output >= kHalf ? 1 : 0; };
     if constexpr (kTransposed) {
-      return ColumnSlices<T, TileTransposed, kThreads>(g_w, p.w_row, p.depth, [&](int c) {
-        // Those past the last one are never stored: others stand for them.
-        if (p.alternates()) return 2 * place.first_output + (c < 2 * left ? c : 0);
-        const int half = p.paired != 0 && c >= kHalf ? 1 : 0, at = c - half * kHalf;
-        return place.first_output + (at < left ? at : 0) + half * static_cast<int>(p.w_up);
-      });
+      return SliceCopies<T, TileTransposed, kThreads, true>(
+          s.transposed.data, p.depth, C.depth * p.w_row, [&](int d, int c) {
+            // Those past the last one are never stored: others stand for them.
+            const int half = half_of(c), output = c - half * kHalf;
+            const int64 column = p.alternates() ? 2 * place.first_output + (c < 2 * left ? c : 0)
+                                                : place.first_output + (output < left ? output : 0) + half * p.w_up;
+            return SliceSource<T>{g_w + (d * p.w_row + column), true};
+          });
     } else {
-      const int rows[] = {left, p.paired != 0 ? left : left - kHalf};
-      return StridedSlices<T, TileW, kThreads>(g_w + place.first_output * p.w_row, p.w_row,
-                                               p.paired != 0 ? p.w_up : kHalf * p.w_row, rows, p.depth);
+      return SliceCopies<T, TileW, kThreads, false>(s.w.data, p.depth, C.depth, [&](int r, int d) {
+        const int half = half_of(r), output = r - half * kHalf;
+        const int64 row = (place.first_output + output) * p.w_row + half * p.w_up;
+        return SliceSource<T>{g_w + (row + d), output < left};
+      });
     }
   }
   /// The tile's output at a column, and whether it is up's.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/every_image.hpp"
-#include "kernels/moe/experts/wgmma/order.hpp"
+#include "kernels/moe/experts/order.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit {

@@ -5,7 +5,7 @@
 // 3.6 MB from DRAM once for each tile.
 #include "kernels/arch/arch.hpp"
 #include "kernels/moe/experts/config.hpp"
-#include "kernels/moe/experts/wgmma/order.hpp"
+#include "kernels/moe/experts/order.hpp"
 #include "kernels/moe/experts/wgmma/params.hpp"
 
 namespace flashfit {

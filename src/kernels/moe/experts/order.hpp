@@ -1,12 +1,12 @@
 #pragma once
-// In which order an expert's tiles are taken, over wgmma. Neutral.
+// In which order an expert's tiles are taken. Neutral.
 #include "core/base/types.hpp"
 
 namespace flashfit {
 
-/// At most so many tiles of rows are multiplied by all of the expert's outputs before the next ones are: 16 of 144 rows
-/// by 8 of 256 outputs are what 132 SMs compute at a time, and have the fewest operands. All tiles of rows at once
-/// would be more than L2 holds where many tokens choose an expert.
+/// At most so many tiles of rows are multiplied by all of the expert's outputs before the next ones are: 16 of 128 or
+/// 144 rows by 8 of 256 outputs are what 132 SMs compute at a time, and have the fewest operands. All tiles of rows at
+/// once would be more than L2 holds where many tokens choose an expert.
 inline constexpr int kExpertsBand = 16;
 
 /// Which tile of rows and which of outputs.
