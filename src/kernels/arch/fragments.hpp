@@ -7,7 +7,7 @@
 //       between(i): the place of instructions that need none of d, a and b and may run while the products do.
 //   SharedPlace<T> in_one_address<T>(T* s_base, int s_offset);
 //       in_one_register of the place's address: sums with what is the same in all lanes cost no instruction either.
-//       Only sums are right, as the address has no bits of the place in its tile
+//       Never change bits of the offset that it gives, as SwizzledTile::right() does: only add to it
 //   void cp_async_16_of_line<T>(T* s_base, int s_offset, const T* g_base, int64 g_offset, bool inside);
 //       cp_async_16 where the line of 128 bytes that holds the 16 is about to be read: L2 may fetch all of it
 #include "kernels/arch/arch.hpp"

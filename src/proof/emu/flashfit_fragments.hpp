@@ -18,7 +18,7 @@ void mma_m16n8k16(float (&d)[N][4], const uint32 (&a)[4], const uint32 (&b)[N / 
 
 template <class T>
 SharedPlace<T> in_one_address(T* s_base, int s_offset) {
-  return {s_base, s_offset};
+  return {s_base + s_offset, 0};  // as on a GPU: its bits say nothing of the place
 }
 
 template <class T>

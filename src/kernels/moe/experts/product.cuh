@@ -3,8 +3,8 @@
 //   out[r, o] = f(sum over d of a[row of r, d] w[e, o, d] + bias[e, o]).
 // A block owns tile_rows rows of one expert and tile_columns outputs; which ones it finds in the list of tiles that the
 // sort made, so that counts may change between replays of a graph. One token's choices need no sort: each is a tile of
-// one row, whose expert a block finds by its id. Blocks that share weights are neighbours: an expert's weights are read
-// from DRAM once. Slices of `depth` of both operands stream through a ring of `stages`.
+// one row, whose expert a block finds by its id. Blocks that share weights are neighbours: a band of an expert's rows
+// (order.hpp) reads them from DRAM once. Slices of `depth` of both operands stream through a ring of `stages`.
 // With a gate half of a tile's outputs are gate's and half up's, of the same features, and a warp has both of a feature
 // in the same thread: the activation needs no other.
 // A block issues copies of its first slices of weights before it waits for the step before it, which writes only rows.
@@ -19,7 +19,6 @@
 #include "kernels/moe/experts/order.hpp"
 #include "kernels/moe/experts/params.hpp"
 #include "kernels/moe/experts/slice_copy.cuh"
-#include "kernels/tile/matmul.cuh"
 
 namespace flashfit {
 
@@ -86,7 +85,8 @@ struct ExpertsProductKernel {
       if (work >= int64{arch::load(p.tile_count, 0)} * p.columns.by) return place;
       const ExpertTile tile = arch::load(p.tiles, p.columns.quotient(work));
       const int row_tiles = (tile.rows + C.tile_rows - 1) / C.tile_rows;
-      const ExpertsTileAt at = experts_tile_at(work - tile.first_tile * p.columns.by, row_tiles, p.columns.by);
+      const ExpertsTileAt at =
+          experts_tile_at(work - tile.first_tile * p.columns.by, row_tiles, p.columns.by, experts_band(C.tile_rows));
       column = at.column;
       place.expert = tile.expert;
       place.first_row = tile.first_row + at.tile * C.tile_rows;
@@ -110,11 +110,11 @@ struct ExpertsProductKernel {
   static constexpr int kStage = sizeof(Slice) / sizeof(T), kLastStage = (C.stages - 1) * kStage;
   static constexpr int kSteps = C.depth / 16;  // k16 steps of a slice
   static_assert(kSteps % 2 == 0, "two sets of fragments take turns");
-  // Places between a step's products, two apart, for what runs beside them: loads in the second and third quarter, so
-  // that they begin after the products behind a barrier and none is waited for, then copies, all together. Copies
-  // between loads cost an H200 up to a tenth of its speed (docs/moe-products.md).
-  static constexpr int kPlaces = kM * kN / 2, kLoads = kM + kN / 2, kPlaceOfCopies = kPlaces * 3 / 4;
-  static constexpr int place_of_load(int i) { return kPlaces / 4 + i * (kPlaces / 2) / kLoads; }
+  // Slots between a step's products, two apart, for what runs beside them: loads in the second and third quarter, so
+  // that they begin after the products behind a barrier and none is waited for, then copies, all together. Copies that
+  // are spread between loads cost an H200 up to a tenth of its speed (docs/moe-products.md).
+  static constexpr int kSlots = kM * kN / 2, kLoads = kM + kN / 2, kSlotOfCopies = kSlots * 3 / 4;
+  static constexpr int slot_of_load(int i) { return kSlots / 4 + i * (kSlots / 2) / kLoads; }
 
   /// Multiplies slice after slice while copies of the next ones are in flight; without kMultiplies copies them only.
   /// Slices behind the last one are zeros, so nothing depends on how many are left. Beside each step's products the
@@ -152,13 +152,13 @@ struct ExpertsProductKernel {
         if constexpr (kMultiplies) {
           const int step_after = (step + 1) % kSteps, from_stage = last ? next : stage;
           const Fragments& now = fragments[step % 2];
-          const auto beside = [&](int place) {
+          const auto beside = [&](int slot) {
 #pragma unroll
             for (int i = 0; i < kLoads; ++i)
-              if (place == place_of_load(i)) operands.load(fragments[(step + 1) % 2], from_stage, step_after, i);
+              if (slot == slot_of_load(i)) operands.load(fragments[(step + 1) % 2], from_stage, step_after, i);
 #pragma unroll
             for (int i = 0; i < kCopies; ++i)
-              if (step == 0 && place == kPlaceOfCopies) copy(free, i);
+              if (step == 0 && slot == kSlotOfCopies) copy(free, i);
           };
 #pragma unroll
           for (int m = 0; m < kM; ++m)  // every second 16 rows go backwards: they begin with the weights just used

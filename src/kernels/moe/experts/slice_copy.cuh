@@ -26,6 +26,7 @@ class SliceCopies {
 
  public:
   static constexpr int kCopies = kPasses * kPanels;
+  static_assert(kCopies <= 32, "a bit each");
 
   /// source(r, c) is the first slice's SliceSource for row r and the 8 columns from c on of the tile at s_base; of the
   /// next slice it is `step` elements further. What lies at `depth` and beyond, a multiple of 8 unless kDown, becomes

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/every_image.hpp"
@@ -448,18 +449,21 @@ TEST(ExpertsPlan, AddsUpBetweenTheTilesWhereTheSumTakesItsTime) {
 }
 
 TEST(ExpertsTiles, AreEachTakenOnceInBands) {
+  EXPECT_EQ(experts_band(16), 128);
+  EXPECT_EQ(experts_band(128), 16);
+  EXPECT_EQ(experts_band(144), 16);
   for (const int tiles : {1, 2, 15, 16, 17, 31, 33, 49, 228, 5000})
-    for (const int columns : {1, 6, 7}) {
+    for (const auto& [columns, band] : {std::pair{1, 16}, {6, 16}, {7, 16}, {6, 128}}) {
       std::vector<int> taken(std::size_t(tiles) * std::size_t(columns));
       for (int n = 0; n < tiles * columns; ++n) {
-        const auto [tile, column] = experts_tile_at(n, tiles, columns);
+        const auto [tile, column] = experts_tile_at(n, tiles, columns, band);
         ASSERT_TRUE(tile >= 0 && tile < tiles && column >= 0 && column < columns) << n << " of " << tiles;
         ++taken[std::size_t(tile) * std::size_t(columns) + std::size_t(column)];
         // What is taken together is of few tiles of rows.
-        const auto [before, of] = experts_tile_at(n / kExpertsBand * kExpertsBand, tiles, columns);
-        EXPECT_LT(std::abs(tile - before), 2 * kExpertsBand);
+        const auto [before, of] = experts_tile_at(n / band * band, tiles, columns, band);
+        EXPECT_LT(std::abs(tile - before), 2 * band);
       }
-      EXPECT_THAT(taken, testing::Each(1)) << tiles << " by " << columns;
+      EXPECT_THAT(taken, testing::Each(1)) << tiles << " by " << columns << ", bands of " << band;
     }
 }
 

@@ -43,7 +43,7 @@ class ExpertsWorks {
     if (phase_ == p_.phases.count) return {};
     const int tiles = (tile_.rows + C.tile_rows - 1) / C.tile_rows;
     const int at = int(work_ - begin_) - tile_.first_tile * columns().by;
-    const auto [tile, column] = experts_tile_at(at, tiles, columns().by);
+    const auto [tile, column] = experts_tile_at(at, tiles, columns().by, experts_band(C.tile_rows));
     // An expert's tiles differ by at most one step of rows: a tile of few rows would read as many weights as any other.
     const int steps = (tile_.rows + kExpertsStep - 1) / kExpertsStep, each = steps / tiles;
     const int longer = steps - each * tiles;
