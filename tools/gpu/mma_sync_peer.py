@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ctypes import byref, c_int, c_size_t, c_uint32, c_void_p
 from typing import Any
 
+import flashfit
 import torch
 from flashfit import _library
 from flashfit.bench.machine import describe, revision
@@ -43,8 +44,7 @@ SAMPLES = 20
 SCAN_SECONDS = 30  # begin no configuration after this
 
 ROUNDS = 3
-# Of flashfit's, those for many rows an expert.
-LARGE = ("experts_mma_bf16_128x256x32_w2x4_s4_b1", "experts_mma_bf16_128x128x32_w2x2_s3_b2")
+LARGE = "experts_mma_bf16_128x"  # how the names of flashfit's products for many rows an expert begin
 
 Algorithm = ctypes.c_uint64 * 8
 
@@ -168,7 +168,9 @@ def sustained(product: Product, size: int, fastest: list[tuple[str, Any]], libra
     calls = []  # a graph keeps no workspace
     for library in libraries:
         use(library)
-        for variant in LARGE:
+        for variant in sorted({image["variant"] for image in flashfit.images()}):
+            if not variant.startswith(LARGE):
+                continue
             if (call := forced(variant, tensors)) is not None:
                 calls.append(call)
                 graphs[f"{library} {variant}"] = captured(call), 6.0 * size**3

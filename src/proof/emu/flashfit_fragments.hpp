@@ -1,7 +1,5 @@
 #pragma once
 // The contract of kernels/arch/fragments.hpp on CPU fibres.
-#include <algorithm>
-
 #include "proof/emu/collective.hpp"
 #include "proof/emu/machine.hpp"
 
