@@ -1,5 +1,6 @@
 """The plan's choices beside the variants that were raced on an H100 and, of 4,096 queries by 77 keys, on an H200; its
-model beside decodes whose keys were cut in 1 to 64 parts on an H100; and its choices for few tokens of experts."""
+model beside decodes whose keys were cut in 1 to 64 parts on an H100; and its choices for few tokens of experts on
+both."""
 
 from __future__ import annotations
 
@@ -69,14 +70,16 @@ def test_at_head_dim_32_it_loses_little_too() -> None:
     assert max(lost.values()) < 1.15
 
 
-def test_few_tokens_of_experts_take_the_product_that_reads_weights_the_fastest() -> None:
+@pytest.mark.parametrize("gpu", ["H100", "H200"])
+def test_few_tokens_of_experts_take_the_product_that_reads_weights_the_fastest(gpu: str) -> None:
     models = {model.name: model for model in moe.MODELS}
     lost = {}
-    for layer in json.loads((RESULTS / "few_tokens_by_product_h100.json").read_text(encoding="utf-8"))["layers"]:
+    file = RESULTS / f"few_tokens_by_product_{gpu.lower()}.json"
+    for layer in json.loads(file.read_text(encoding="utf-8"))["layers"]:
         case = moe.case_of(models[layer["model"]], layer["tokens"], "random")
         asked = {key: getattr(case, key) for key in ("tokens", "experts", "top_k", "hidden", "intermediate")}
         us = layer["us"]
-        chosen = flashfit.fused_moe_explain(**asked, gpu="H100")[0]["variant"]
+        chosen = flashfit.fused_moe_explain(**asked, gpu=gpu)[0]["variant"]
         lost[case.name] = us[chosen] / min(us.values())
     assert len(lost) == 96
     assert geometric_mean(lost.values()) < 1.003

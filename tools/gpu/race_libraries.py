@@ -1,9 +1,10 @@
 """A layer of experts by several builds of the library in one process, on a GPU: `python -m tools.gpu.race_libraries
 MODEL TOKENS ROUTING LIBRARY...`, such as `Qwen3-30B-A3B 32768 random before/libflashfit.so build/lib/libflashfit.so`.
 
-Each build's layer, router and all, is captured as a CUDA graph; the graphs are replayed in random order. Prints for
-each its plan's launches with their microseconds by PyTorch's profiler, the median of its replays, whether its result
-has the bits of the first's, and the ratio of the first's time over its own, with its 95 % interval.
+Each build's layer, router and all, is captured as a CUDA graph. Each but the first is replayed beside the first alone,
+in random order, in bursts after a rest: a GPU that its power limits slows down within milliseconds, whoever runs then.
+Prints for each its plan's launches with their microseconds by PyTorch's profiler, the median of its replays, whether
+its result has the bits of the first's, and the ratio of the first's time over its own, with its 95 % interval.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import random
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from flashfit.bench.moe import MODELS, MOE, case_of  # noqa: E402
 
 from tools.gpu.correctness import same_bits  # noqa: E402
 
-ROUNDS = 60
+BURSTS, ROUNDS, WARM_UP, REST_S = 2, 40, 5, 1.2
 REPLAYS_PROFILED = 5
 
 
@@ -65,6 +67,23 @@ def milliseconds(graph: torch.cuda.CUDAGraph, replays: int = 1) -> float:
     return float(begin.elapsed_time(end)) / replays
 
 
+def raced(
+    graphs: dict[str, torch.cuda.CUDAGraph], first: str, others: list[str]
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Milliseconds of the first and of each other beside it; of the first, its own in all bursts twice."""
+    samples: dict[str, tuple[list[float], list[float]]] = {path: ([], []) for path in (first, *others)}
+    for _ in range(BURSTS):
+        for other in random.sample(others, len(others)) or [first]:
+            time.sleep(REST_S)
+            for round_ in range(WARM_UP + ROUNDS):
+                for path in random.sample([first, other], 2):
+                    ms = milliseconds(graphs[path])
+                    if round_ >= WARM_UP:
+                        samples[other][path == other].append(ms)
+    of_first = samples[first][0] + samples[first][1] + [ms for path in others for ms in samples[path][0]]
+    return samples | {first: (of_first, of_first)}
+
+
 def launches(graph: torch.cuda.CUDAGraph) -> list[float]:
     """Microseconds of each of the graph's kernels, in their order: medians."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -94,21 +113,17 @@ def main() -> int:
         )
         asked = {key: getattr(case, key) for key in ("tokens", "experts", "top_k", "hidden", "intermediate")}
         steps[path] = [each["step"] for each in flashfit.fused_moe_explain(**asked)[0]["launches"]]
-    samples: dict[str, list[float]] = {path: [] for path in paths}
-    for round_ in range(ROUNDS + 5):
-        for path in random.sample(paths, len(paths)):
-            ms = milliseconds(graphs[path])
-            if round_ >= 5:
-                samples[path].append(ms)
+    samples = raced(graphs, paths[0], paths[1:])
     for path in paths:
-        ratio = stats.ratio(samples[paths[0]], samples[path])
+        first, own = samples[path]
+        ratio = stats.ratio(first, own)
         us = launches(graphs[path])
         names = ["router"] * (len(us) - len(steps[path])) + steps[path]
         print(
             json.dumps(
                 {
                     "library": path,
-                    "ms": round(statistics.median(samples[path]), 4),
+                    "ms": round(statistics.median(own), 4),
                     "same_bits": same_bits(outs[path], outs[paths[0]]),
                     "ratio": [ratio.median, ratio.low, ratio.high],
                     "launches_us": list(zip(names, us)),

@@ -3,8 +3,8 @@
 // warps compute the next ones (docs/moe-kernels.md, "Sums between the tiles"). A warp takes a unit, kSumColumns outputs
 // of some tokens, and reads a piece of each of their rows by bulk copies through a small ring of its own; lanes add in
 // fp32 in the order of k, as the launch does that adds up the rest.
-// No warp waits for a block that has not begun: if a phase is not complete when all tiles are taken, the warp leaves it
-// to that launch.
+// No warp waits for a block that has not begun: if a phase is not complete when the last tiles are taken, the warp
+// leaves it to that launch.
 #include "kernels/arch/arch.hpp"
 #include "kernels/arch/steps.hpp"
 #include "kernels/moe/experts/row_sum.cuh"
@@ -48,14 +48,14 @@ class ExpertsTokenSums {
     }
   }
 
-  /// Waits until all blocks have stored their tiles of the phase, or until no tile is left to take: then a tile may be
-  /// of a block that has not begun, and the phase is left to the next launch. Whether they have.
+  /// Waits until all blocks have stored their tiles of the phase, or until too few tiles are left to take: then a tile
+  /// may be of a block that has not begun, and the phase is left to the next launch. Whether they have.
   bool complete(uint32 phase) const {
     int is = 0;
     if (arch::lane() == 0) {
       const int tiles = arch::load(p_.tile_count, 0) * phases_.columns.by;
       for (bool more = true; is == 0 && more;) {
-        more = tiles_left();
+        more = enough_left();
         is = arch::load_acquire(sums_.units.stored, phase) == tiles;
       }
     }
@@ -75,18 +75,20 @@ class ExpertsTokenSums {
       add(unit, next);
       unit = next;
       next = read(ahead);
-      // Once no tile is left to compute, the next launch adds up faster.
-      ahead = arch::lane() == 0 && tiles_left() ? take(phase) : sums_.units.count;
+      ahead = arch::lane() == 0 && enough_left() ? take(phase) : sums_.units.count;
     }
 #pragma unroll 1
     for (int i = 0; i < kStages; ++i) wait();
     arch::sync_warp();
   }
 
-  /// Whether there are tiles that no block has taken.
-  bool tiles_left() const {
+  /// Whether enough tiles are left to take for a unit to be added up beside them. A warp has two units at hand, each of
+  /// which takes it about as long as a tile takes its block. When the last tiles are stored first, tensor cores wait
+  /// for units that the next launch would add up faster. The last 64th is about two tiles of each block, where so many
+  /// tokens are there that sums are taken here.
+  bool enough_left() const {
     const int64 all = int64{arch::load(p_.tile_count, 0)} * p_.columns.by;
-    return arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} < all;
+    return arch::load_acquire(p_.taken, 0) + int64{arch::grid().x} < all - all / 64;
   }
 
   int take(uint32 phase) const {
