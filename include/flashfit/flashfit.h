@@ -1,4 +1,5 @@
-/* flashfit: fused attention that fits the GPU that is there. C API, thread safe; flashfit.hpp is C++ over it.
+/* flashfit: fused attention and mixture of experts that fit the GPU that is there. C API, thread safe; flashfit.hpp is
+ * C++ over it.
  *
  * Every call returns a status; the message of the calling thread's last failure is flashfit_last_error(): one line that
  * names the argument, its value and what is accepted. Nothing throws, aborts, synchronises or allocates device memory.

@@ -1,4 +1,5 @@
-// flashfit: fused attention that fits the GPU that is there. C++17 over the C API of flashfit.h, header only.
+// flashfit: fused attention and mixture of experts that fit the GPU that is there. C++17 over the C API of flashfit.h,
+// header only.
 //
 // Nothing here throws but Expected::value(), and that only where exceptions are on; all that allocates on the host may
 // throw std::bad_alloc as usual. Everything may be called from any thread; objects are the caller's to share.

@@ -44,7 +44,7 @@ void refuse_options_before_words(CLI::App& command) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("flashfit: fused attention that fits the GPU that is there.", "flashfit");
+  CLI::App app("flashfit: fused attention and mixture of experts that fit the GPU that is there.", "flashfit");
   app.set_version_flag("--version", "flashfit " FLASHFIT_VERSION_TEXT);
   app.footer("\nExample:\n  flashfit explain --gpu L4 --dtype fp16 --head-dim 64 --seqlen 512 --heads 8 --batch 2");
   app.require_subcommand(0, 1);
@@ -71,6 +71,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ExtrasError&) {
     fmt::print(stderr, "flashfit: '{}' is not known here; see flashfit {}--help\n", app.remaining(true).front(),
                app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    return kUsage;
+  } catch (const CLI::RequiredError& error) {
+    fmt::print(stderr, "flashfit: {}; see flashfit {} --help\n", error.what(),
+               app.get_subcommands().front()->get_name());
     return kUsage;
   } catch (const CLI::ParseError& error) {
     std::string line = error.what();

@@ -164,6 +164,8 @@ TEST(Cli, WrongUse) {
       {"explain --gpu L4 --variant nonsense",
        "--variant 'nonsense' is no variant of the table; for fp16 head_dim 64: fwd_mma_fp16_d64_"},
       {"images nonsense", "'nonsense' is not known here; see flashfit images --help"},
+      {"compare", "old is required; see flashfit compare --help"},
+      {"report", "results is required; see flashfit report --help"},
   };
   for (const auto& [arguments, message] : wrong) {
     const Ran ran = run(arguments);
