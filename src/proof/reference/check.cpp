@@ -4,12 +4,10 @@
 #include <cmath>
 
 #include "proof/reference/forward_data.hpp"
+#include "proof/reference/roundoff.hpp"
 
 namespace flashfit::reference {
 namespace {
-
-/// Largest relative error of one rounding to nearest.
-double unit_roundoff(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24; }
 
 double largest(const std::vector<double>& values) {
   double most = 0;

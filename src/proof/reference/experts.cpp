@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/half.hpp"
+#include "proof/reference/roundoff.hpp"
 #include "proof/reference/tensors.hpp"
 
 namespace flashfit::reference {
@@ -25,7 +26,6 @@ double rounded(double x, DType dtype) {
   return single;
 }
 
-double unit_roundoff(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24; }
 /// What rounding a number moves it by at most: fp16's are 2^-24 apart below its least normal one.
 double rounding(DType dtype, double value) {
   return std::max(unit_roundoff(dtype) * std::abs(value), dtype == DType::kF16 ? 0x1p-25 : 0.0);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/half.hpp"
+#include "proof/reference/roundoff.hpp"
 
 namespace flashfit::reference {
 Slopes slopes_of(const ExpertsProblem& p, double g, double u) {
@@ -146,8 +147,7 @@ std::string defect_of_gradient(const char* name, const std::vector<double>& got,
     if (std::abs(got[i] - want[i]) <= worst) continue;
     worst = std::abs(got[i] - want[i]), where = i;
   }
-  const double unit = dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24;
-  const double bound = 2 * its + largest * (unit + 4 * 0x1p-24);
+  const double bound = 2 * its + largest * (unit_roundoff(dtype) + 4 * 0x1p-24);
   if (worst <= bound) return {};
   return fmt::format("{}[{}]: {} instead of {}: off by {:.3g}, accepted {:.3g}", name, where, got[where], want[where],
                      worst, bound);
