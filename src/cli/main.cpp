@@ -61,6 +61,10 @@ int run(int argc, char** argv) {
   add_emulate(app, status);
 #endif
   refuse_empty_values(app);
+  const auto help = [&app] {
+    return fmt::format("flashfit {}--help",
+                       app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+  };
   for (CLI::App* const command : app.get_subcommands(nullptr)) refuse_options_before_words(*command);
   try {
     app.parse(argc, argv);
@@ -69,12 +73,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ExtrasError&) {
-    fmt::print(stderr, "flashfit: '{}' is not known here; see flashfit {}--help\n", app.remaining(true).front(),
-               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    fmt::print(stderr, "flashfit: '{}' is not known here; see {}\n", app.remaining(true).front(), help());
     return kUsage;
   } catch (const CLI::RequiredError& error) {
-    fmt::print(stderr, "flashfit: {}; see flashfit {} --help\n", error.what(),
-               app.get_subcommands().front()->get_name());
+    fmt::print(stderr, "flashfit: {}; see {}\n", error.what(), help());
     return kUsage;
   } catch (const CLI::ParseError& error) {
     std::string line = error.what();

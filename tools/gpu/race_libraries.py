@@ -1,10 +1,11 @@
 """A layer of experts by several builds of the library in one process, on a GPU: `python -m tools.gpu.race_libraries
 MODEL TOKENS ROUTING LIBRARY...`, such as `Qwen3-30B-A3B 32768 random before/libflashfit.so build/lib/libflashfit.so`.
 
-Each build's layer, router and all, is captured as a CUDA graph. Each but the first is replayed beside the first alone,
-in random order, in bursts after a rest: a GPU that its power limits slows down within milliseconds, whoever runs then.
-Prints for each its plan's launches with their microseconds by PyTorch's profiler, the median of its replays, whether
-its result has the bits of the first's, and the ratio of the first's time over its own, with its 95 % interval.
+Each build's layer, router and all, is captured as a CUDA graph. Each is replayed beside the first alone, in random
+order, in bursts after a rest: a GPU that its power limits slows down within milliseconds, whoever runs then. Prints for
+each its plan's launches with their microseconds by PyTorch's profiler, the median of its replays, whether its result
+has the bits of the first's, and the ratio of the first's time over its own, with its 95 % interval; the first's ratio,
+beside itself, is the noise.
 """
 
 from __future__ import annotations
@@ -67,21 +68,18 @@ def milliseconds(graph: torch.cuda.CUDAGraph, replays: int = 1) -> float:
     return float(begin.elapsed_time(end)) / replays
 
 
-def raced(
-    graphs: dict[str, torch.cuda.CUDAGraph], first: str, others: list[str]
-) -> dict[str, tuple[list[float], list[float]]]:
-    """Milliseconds of the first and of each other beside it; of the first, its own in all bursts twice."""
-    samples: dict[str, tuple[list[float], list[float]]] = {path: ([], []) for path in (first, *others)}
+def raced(graphs: dict[str, torch.cuda.CUDAGraph], first: str) -> dict[str, tuple[list[float], list[float]]]:
+    """For each, milliseconds of the first and its own, beside each other."""
+    samples: dict[str, tuple[list[float], list[float]]] = {path: ([], []) for path in graphs}
     for _ in range(BURSTS):
-        for other in random.sample(others, len(others)) or [first]:
+        for path in random.sample(list(graphs), len(graphs)):
             time.sleep(REST_S)
             for round_ in range(WARM_UP + ROUNDS):
-                for path in random.sample([first, other], 2):
-                    ms = milliseconds(graphs[path])
+                for whose in random.sample((0, 1), 2):
+                    ms = milliseconds(graphs[(first, path)[whose]])
                     if round_ >= WARM_UP:
-                        samples[other][path == other].append(ms)
-    of_first = samples[first][0] + samples[first][1] + [ms for path in others for ms in samples[path][0]]
-    return samples | {first: (of_first, of_first)}
+                        samples[path][whose].append(ms)
+    return samples
 
 
 def launches(graph: torch.cuda.CUDAGraph) -> list[float]:
@@ -113,7 +111,7 @@ def main() -> int:
         )
         asked = {key: getattr(case, key) for key in ("tokens", "experts", "top_k", "hidden", "intermediate")}
         steps[path] = [each["step"] for each in flashfit.fused_moe_explain(**asked)[0]["launches"]]
-    samples = raced(graphs, paths[0], paths[1:])
+    samples = raced(graphs, paths[0])
     for path in paths:
         first, own = samples[path]
         ratio = stats.ratio(first, own)
