@@ -12,6 +12,7 @@
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/activation_gradient.hpp"
 #include "proof/reference/experts_backward.hpp"
+#include "proof/reference/roundoff.hpp"
 #include "proof/reference/tensors.hpp"
 
 namespace flashfit::testing {
@@ -87,7 +88,7 @@ struct GradientData {
   std::string defect() const {
     const std::int64_t features = dh.columns;
     const bool gated = has_gate(problem.activation);
-    const double unit = problem.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+    const double unit = reference::unit_roundoff(problem.dtype);
     const auto far = [&](double got, double want, double size) {
       return !(std::abs(got - want) <= unit * std::abs(want) + size * 0x1p-19 + 0x1p-24);
     };

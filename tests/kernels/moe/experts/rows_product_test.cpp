@@ -12,6 +12,7 @@
 #include "proof/emu/schedules.hpp"
 #include "proof/emulated/experts.hpp"
 #include "proof/reference/experts.hpp"
+#include "proof/reference/roundoff.hpp"
 #include "proof/reference/tensors.hpp"
 #include "runtime/images/catalogue.hpp"
 
@@ -47,7 +48,7 @@ struct Data {
   /// What is wrong with out, or "".
   std::string defect() const {
     if (!out.poison_intact()) return "memory around out was written";
-    const double rounding = problem.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+    const double rounding = reference::unit_roundoff(problem.dtype);
     for (std::int64_t r = 0; r < problem.rows; ++r) {
       int expert = -1;
       for (int e = 0; e < problem.experts; ++e)

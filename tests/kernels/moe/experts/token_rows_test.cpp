@@ -7,6 +7,7 @@
 
 #include "kernels/every_image.hpp"
 #include "kernels/moe/experts/token_rows_data.hpp"
+#include "proof/reference/roundoff.hpp"
 #include "runtime/images/catalogue.hpp"
 
 namespace flashfit::testing {
@@ -40,7 +41,7 @@ TEST(TokenRows, AreAddedUpWeighedOrNot) {
             const double term = (weighs ? data.weights[i] : 1.0) * data.rows.get(0, data.places[i], c);
             want += term, size += std::abs(term);
           }
-          const double rounding = data.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+          const double rounding = reference::unit_roundoff(data.dtype);
           EXPECT_NEAR(data.tokens.get(0, t, c), want, rounding * std::abs(want) + size * 0x1p-20) << t << ' ' << c;
         }
       EXPECT_TRUE(data.tokens.poison_intact());

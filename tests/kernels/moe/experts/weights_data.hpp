@@ -17,6 +17,7 @@
 #include "proof/emu/tensor_map.hpp"
 #include "proof/emulated/steps.hpp"
 #include "proof/reference/experts.hpp"
+#include "proof/reference/roundoff.hpp"
 #include "proof/reference/tensors.hpp"
 
 namespace flashfit::testing {
@@ -59,7 +60,7 @@ struct WeightsData {
   /// What is wrong with out, or "".
   std::string defect() const {
     if (!out.poison_intact()) return "memory around out was written";
-    const double rounding = problem.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+    const double rounding = reference::unit_roundoff(problem.dtype);
     for (int e = 0; e < problem.experts; ++e) {
       const auto [begin, end] = rows_of(e);
       for (int i = 0; i < problem.m; ++i)
