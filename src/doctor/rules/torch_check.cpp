@@ -44,6 +44,8 @@ std::vector<Missing> missing_of(const Binary& binary, const Target& target, cons
   for (const std::string& name : binary.extension.torch) {
     if (beside.contains(name)) continue;
     if (!torch.exports.empty()) {
+      // Not every installation has PyTorch's Python module among its libraries.
+      if (is_torch_python_symbol(name) && !torch.libraries.contains("libtorch_python.so")) continue;
       if (!torch.exports.contains(name)) missing.push_back({name, ""});
     } else if (torch.version) {
       if (auto when = lacks_name(*torch.version, name)) missing.push_back({name, *when});
