@@ -180,6 +180,27 @@ def test_folders_within_folders_are_followed_to_a_limit(made: Path, tmp_path: Pa
     assert why == "folders within one another beyond the limit of 64: the rest was not looked at"
 
 
+def test_folders_that_links_lead_to_are_read_once(made: Path, tmp_path: Path) -> None:
+    """An environment that is made of links, with some in circles."""
+    (library,) = members(made / APEX)
+    store, site = tmp_path / "store", tmp_path / "site"
+    (store / "pkg").mkdir(parents=True)
+    (store / "pkg/_C.so").write_bytes(library)
+    (store / "pkg/up").symlink_to("..")
+    (store / "pkg/back").symlink_to(site)
+    site.mkdir()
+    (site / "pkg").symlink_to(store / "pkg")
+    (site / "again").symlink_to(store / "pkg")
+    (site / "here").symlink_to(".")
+    (site / "all").symlink_to("/")
+    ran = asked(site, "--json", *L40)
+    (target,) = json.loads(ran.stdout)["targets"]
+    assert ran.returncode == 1
+    (binary,) = target["binaries"]
+    assert binary["path"] in ("pkg/_C.so", "again/_C.so")
+    assert [p["code"] for p in target["problems"] if p["severity"] == "misfit"] == ["FF101"]
+
+
 def bombs(path: Path, count: int, size: int) -> None:
     """A wheel of libraries of zeros, deflated once: each some 1,000 times its place."""
     plain = b"\x7fELF" + bytes(size - 4)

@@ -59,6 +59,27 @@ TEST_F(Misfits, APackageForAnotherSystemIsNoneOfThisOne) {
   EXPECT_EQ(mend_of(found, "for-musl"), "pip install --force-reinstall --no-deps for-musl==1.0");
 }
 
+/// Nix and Bazel make environments of links to folders; so does who tries a build of his own.
+TEST_F(Misfits, FoldersThatLinksLeadToAreThePackages) {
+  install({"ext", "1.0", {{"ext/_C" + kModule, make_module({{"9.0a"}})}}});
+  std::filesystem::create_directories(root_ / "store");
+  std::filesystem::rename(root_ / site_ / "ext", root_ / "store/ext");
+  link(site_ + "/ext", "/store/ext");
+  link("store/ext/up", "..");
+  link("store/ext/around", "/store/ext");
+  link("store/ext/back", "/" + site_);
+  link(site_ + "/all", "/");
+  const Environment found = look({"L40"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext"));
+  EXPECT_THAT(lines_of(found, "ext"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0a")));
+  EXPECT_EQ(found.packages.at(0).report.problems.at(0).member, "ext/_C" + kModule);
+}
+
+TEST_F(Misfits, AZippedEggIsSaidToBeUnread) {
+  write(site_ + "/ext-1.0-py3.11-linux-x86_64.egg", std::string_view("PK\3\4 and so on"));
+  EXPECT_THAT(look({"L40"}).unread, ElementsAre(HasSubstr("ext-1.0-py3.11-linux-x86_64.egg: a zipped egg: ")));
+}
+
 /// A library for macOS on arm64, as far as it is read.
 std::vector<std::byte> make_mach_o() {
   return doctor::test::MadeBytes().add("\xcf\xfa\xed\xfe").add(std::string_view("\x0c\0\0\1", 4)).zeros(100).bytes();
