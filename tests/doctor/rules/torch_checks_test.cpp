@@ -113,6 +113,23 @@ TEST(Torch, TheWrapOfAnotherReleaseIsMissing) {
   EXPECT_THAT(lines(kByReference, torch), ElementsAre(StartsWith("FF402 misfit ")));
 }
 
+TEST(Torch, ALibraryThatItLacksIsMissing) {
+  TorchFacts torch = release("2.9.0");
+  torch.exports = {kStream};
+  torch.libraries = {"libc10.so", "libtorch_cpu.so", "libtorch_python.so"};
+  Target target = extension(TorchAbi::kEither, {kStream});
+  target.binaries[0].needed = {"libc10.so", "libfancy.so.1", "libtorch_cuda_cu.so"};
+  EXPECT_THAT(judged(check_torch, target, under(torch)),
+              ElementsAre("FF402 misfit built for another PyTorch: torch 2.9.0 has no libtorch_cuda_cu.so"));
+  target.kind = TargetKind::kDistribution;
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "the loader's model judges it";
+  target.kind = TargetKind::kWheel;
+  torch.libraries.insert("libtorch_cuda_cu.so");
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty());
+  torch.libraries = {"libc10.so"};
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "its others lie elsewhere";
+}
+
 TEST(Torch, VersionsOfTheNameAndOfTheRequirement) {
   EXPECT_THAT(judged(check_torch, extension(TorchAbi::kCxx11, {}, "+pt27cu128"), under(release("2.9.0"))),
               ElementsAre(StartsWith("FF404 unknown the file name says PyTorch 2.7; yours is 2.9.0")));
