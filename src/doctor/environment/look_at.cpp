@@ -83,6 +83,13 @@ class PackageReader {
     std::erase_if(distributions, [&](const Distribution& d) { return !is_hidden(d) && !names_.insert(d.name).second; });
     environment_.installed += distributions.size() - static_cast<std::size_t>(std::count_if(
                                                          distributions.begin(), distributions.end(), is_hidden));
+    for (const Distribution& d : distributions)
+      for (const std::string& path : recorded_outside(tree_, d)) {
+        const dynamic_loader::Resolved at = tree_.resolve(path);
+        if (at.node.kind != dynamic_loader::FileKind::kFile) continue;
+        ++walked.seen;
+        walked.files.push_back({path, at.node.id, at.node.size, at.node.stamp, at.node.changed});
+      }
     auto here = to_packages(tree_, std::move(distributions), folder, facts_of(std::move(walked), folder));
     std::erase_if(here, [&](const Package& p) { return !p.distribution.info.empty() && is_hidden(p.distribution); });
     find_unnamed_modules(tree_, here);

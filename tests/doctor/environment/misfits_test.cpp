@@ -121,6 +121,20 @@ TEST_F(Misfits, WhatVariablesPutBeforeAnEnvironmentCounts) {
   EXPECT_THAT(culprits_in("/venv/lib/python3.11/site-packages"), IsEmpty()) << "a folder is no interpreter's";
 }
 
+/// xgboost and MXNet had their library among the wheel's data, which lie in the prefix.
+TEST_F(Misfits, WhatAWheelPutIntoThePrefixIsItsOwn) {
+  write("venv/ext/libext.so", make_module({{"9.0a"}}));
+  write("opt/libelse.so", make_module({{"9.0a"}}));
+  install({"ext", "1.0", {{"ext/__init__.py", text_bytes("import ctypes")}}});
+  EXPECT_THAT(culprits_of(look({"L40"})), IsEmpty()) << "nobody's";
+  write(site_ + "/ext-1.0.dist-info/RECORD",
+        "ext/__init__.py,,\n../../../ext/libext.so,,\n../../../ext/absent.so,,\n../../../../opt/libelse.so,,\n");
+  const Environment found = look({"L40"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext"));
+  ASSERT_EQ(found.packages.at(0).report.problems.size(), 1U);
+  EXPECT_EQ(found.packages.at(0).report.problems.at(0).member, "/venv/ext/libext.so");
+}
+
 TEST_F(Misfits, AZippedEggIsSaidToBeUnread) {
   write(site_ + "/ext-1.0-py3.11-linux-x86_64.egg", std::string_view("PK\3\4 and so on"));
   EXPECT_THAT(look({"L40"}).unread, ElementsAre(HasSubstr("ext-1.0-py3.11-linux-x86_64.egg: a zipped egg: ")));
